@@ -7,7 +7,7 @@ from typing import Any
 
 import graphdock as _tf
 from graphdock import ops as _ops
-from graphdock.errors import InvalidArgumentError, ShapeError
+from graphdock.errors import InvalidArgumentError
 from graphdock.typing import TensorLike
 
 from graphdock_std.grad_support import static_shape
@@ -58,7 +58,7 @@ def crop_to_bounding_box(
         where only that knows.
     """
     with _ops.name_scope("crop_to_bounding_box"):
-        images, batch = batched(image)
+        images, batch = batched(image, 3)
         pairs = [("height", offset_height, target_height), ("width", offset_width, target_width)]
         for (what, offset, target), size in zip(pairs, height_and_width(images), strict=True):
             _least(f"offset_{what}", offset, 0)
@@ -86,7 +86,7 @@ def pad_to_bounding_box(
       InvalidArgumentError: a negative offset, or an image that does not fit; in the step where only that knows.
     """
     with _ops.name_scope("pad_to_bounding_box"):
-        images, batch = batched(image)
+        images, batch = batched(image, 3)
         margins = []
         pairs = [("height", offset_height, target_height), ("width", offset_width, target_width)]
         for (what, offset, target), size in zip(pairs, height_and_width(images), strict=True):
@@ -112,7 +112,7 @@ def resize_image_with_crop_or_pad(
       InvalidArgumentError: a target that is not positive.
     """
     with _ops.name_scope("resize_image_with_crop_or_pad"):
-        images, batch = batched(image)
+        images, batch = batched(image, 3)
         cuts, margins, sizes = [], [], []
         for what, target, size in zip(
             ("height", "width"), (target_height, target_width), height_and_width(images), strict=True
@@ -185,15 +185,13 @@ def _random_flip(image: Any, flip: Callable[[Any], Any], seed: int | None, name:
     with _ops.name_scope(name):
         image = of_rank(image, 3, 4)
         dims = static_shape(image)
-        if dims is None:
-            raise ShapeError("image has no known rank", expected="rank 3 or 4", hint="say which by set_shape")
-        if len(dims) == 3:
+        if dims is not None and len(dims) == 3:
             draws = _tf.random_uniform([], 0, 1.0, seed=seed)
             flipped = _tf.cond(draws < 0.5, lambda: flip(image), lambda: image)
         else:
-            count = _ops.shape(image)[0] if dims[0] is None else dims[0]
-            draws = _tf.random_uniform(_tf.stack([count]), 0, 1.0, seed=seed)
-            chosen = _tf.reshape(_ops.cast(draws < 0.5, image.dtype), [-1, 1, 1, 1])
+            count = _ops.shape(image)[:-3] if dims is None or dims[0] is None else dims[:1]
+            draws = _tf.random_uniform(count, 0, 1.0, seed=seed)
+            chosen = _ops.cast(draws < 0.5, image.dtype)[..., None, None, None]
             flipped = chosen * flip(image) + (1 - chosen) * image
         flipped.set_shape(image.shape)
         return flipped
@@ -212,7 +210,7 @@ def random_flip_up_down(image: TensorLike, seed: int | None = None) -> _ops.Tens
 def transpose_image(image: TensorLike, name: str | None = None) -> _ops.Tensor:
     """Rows and columns of an image ``[H,W,C]``, or of each of a batch, exchanged. Raises ShapeError for other ranks."""
     with _ops.name_scope(name or "transpose_image"):
-        images, batch = batched(image)
+        images, batch = batched(image, 4)
         turned = _tf.transpose(images, [0, 2, 1, 3])
         return turned if batch else _tf.squeeze(turned, [0])
 
@@ -220,7 +218,7 @@ def transpose_image(image: TensorLike, name: str | None = None) -> _ops.Tensor:
 def rot90(image: TensorLike, k: TensorLike = 1, name: str | None = None) -> _ops.Tensor:
     """An image ``[H,W,C]``, or each of a batch, turned counter-clockwise by ``k`` (an int or a scalar) times 90 degrees."""
     with _ops.name_scope(name or "rot90"):
-        images, batch = batched(image)
+        images, batch = batched(image, 4)
         turns = [
             lambda: images,
             lambda: _tf.reverse(_tf.transpose(images, [0, 2, 1, 3]), [1]),

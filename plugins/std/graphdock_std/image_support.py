@@ -32,14 +32,23 @@ def with_channels(image: Any, channels: int = 3) -> Any:
     return image
 
 
-def batched(image: Any) -> tuple[Any, bool]:
-    """The image as a batch ``[B,H,W,C]``, and whether it was one already. Raises ShapeError for other ranks than 3 and 4."""
+def batched(image: Any, unknown: int | None = None) -> tuple[Any, bool]:
+    """The image as a batch ``[B,H,W,C]``, and whether it was one already.
+
+    Args:
+      unknown: the rank that an image of unknown rank is taken to have, 3 or 4.
+
+    Raises:
+      ShapeError: another rank than 3 and 4, or an unknown one.
+    """
     image = _ops.convert_to_tensor(image, name="images")
-    dims = static_shape(image)
-    if dims is None:
-        raise ShapeError("images have no known rank", expected="rank 3 or 4", hint="say which by set_shape")
+    if static_shape(image) is None:
+        if unknown is None:
+            raise ShapeError("images have no known rank", expected="rank 3 or 4", hint="say which by set_shape")
+        image = _ops.identity(image)
+        image.set_shape([None] * unknown)
     of_rank(image, 3, 4)
-    return (image, True) if len(dims) == 4 else (_tf.expand_dims(image, 0), False)
+    return (image, True) if image.shape.rank == 4 else (_tf.expand_dims(image, 0), False)
 
 
 def height_and_width(image: Any) -> list[Any]:

@@ -122,4 +122,42 @@ def test_boxes_that_leave_the_image_are_refused() -> None:
     with pytest.raises(ValueError, match="rank"):
         tf.image.flip_left_right(tf.zeros([3, 3]))
     with pytest.raises(ValueError, match="no known rank"):
-        tf.image.transpose_image(tf.placeholder(tf.float32))
+        tf.image.central_crop(tf.placeholder(tf.float32), 0.5)
+
+
+#: Function -> the static shape that TensorFlow gives for an image of unknown rank, at least, and the ranks that it takes.
+UNKNOWN = {
+    "crop": (lambda x: tf.image.crop_to_bounding_box(x, 0, 1, 3, 2), [3, 2, None], [3]),
+    "pad": (lambda x: tf.image.pad_to_bounding_box(x, 1, 1, 9, 8), [9, 8, None], [3]),
+    "crop or pad": (lambda x: tf.image.resize_image_with_crop_or_pad(x, 5, 6), [5, 6, None], [3]),
+    "transpose": (tf.image.transpose_image, None, [4]),
+    "turn": (tf.image.rot90, None, [4]),
+    "flip": (tf.image.flip_up_down, None, [3, 4]),
+    "flip or not": (lambda x: tf.image.random_flip_left_right(x, 1), None, [3, 4]),
+    "flip or not, upside down": (lambda x: tf.image.random_flip_up_down(x, 1), None, [3, 4]),
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_images_of_unknown_rank(name) -> None:
+    function, least, ranks = UNKNOWN[name]
+    image = np.arange(120, dtype=np.float32).reshape(2, 4, 5, 3)
+    with tf.Graph().as_default(), tf.Session() as sess:
+        fed = tf.placeholder(tf.float32)
+        made = function(fed)
+        assert fed.shape.rank is None  # what was given is left as it is
+        assert least is None or made.shape.as_list() == least
+        for value in (image, image[0]):
+            if value.ndim not in ranks:
+                with pytest.raises(tf.errors.InvalidArgumentError):
+                    sess.run(made, {fed: value})
+                continue
+            got, known = sess.run([made, function(tf.constant(value))], {fed: value})
+            if "or not" in name:
+                mirrored = value[..., ::-1, :] if name == "flip or not" else value[..., ::-1, :, :]
+                for one, straight, other in zip(
+                    got.reshape(-1, 4, 5, 3), value.reshape(-1, 4, 5, 3), mirrored.reshape(-1, 4, 5, 3)
+                ):
+                    assert (one == straight).all() or (one == other).all()
+            else:
+                np.testing.assert_array_equal(got, known)
