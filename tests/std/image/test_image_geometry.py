@@ -155,9 +155,7 @@ def test_images_of_unknown_rank(name) -> None:
             got, known = sess.run([made, function(tf.constant(value))], {fed: value})
             if "or not" in name:
                 mirrored = value[..., ::-1, :] if name == "flip or not" else value[..., ::-1, :, :]
-                for one, straight, other in zip(
-                    got.reshape(-1, 4, 5, 3), value.reshape(-1, 4, 5, 3), mirrored.reshape(-1, 4, 5, 3)
-                ):
-                    assert (one == straight).all() or (one == other).all()
+                for found in zip(*(a.reshape(-1, 4, 5, 3) for a in (got, value, mirrored)), strict=True):
+                    assert any((found[0] == other).all() for other in found[1:])
             else:
                 np.testing.assert_array_equal(got, known)
