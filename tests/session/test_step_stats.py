@@ -35,3 +35,16 @@ def test_the_metadata_of_a_step_has_them():
     (node,) = [n for n in device.node_stats if n.node_name == "squared"]
     assert before - 1 <= node.all_start_micros / 1e6 <= after + 1
     assert tf.RunMetadata().step_stats.dev_stats == []
+
+
+def test_a_program_adds_records_as_to_a_message():
+    metadata = tf.RunMetadata()
+    device = metadata.step_stats.dev_stats.add()
+    device.device = "mine"
+    device.node_stats.add(node_name="a", all_start_micros=7).timeline_label = "a = Mine"
+    assert metadata.step_stats.dev_stats[0].node_stats[0].timeline_label == "a = Mine"
+    assert b"mine" in metadata.SerializeToString() and b"a = Mine" in metadata.SerializeToString()
+    with tf.Session() as sess:
+        options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+        sess.run(tf.constant(1) + tf.placeholder_with_default(2, []), options=options, run_metadata=metadata)
+    assert "mine" not in [d.device for d in metadata.step_stats.dev_stats], "another step has stats of its own"

@@ -71,11 +71,15 @@ class RunMetadata:
     start: float = 0.0
     seconds: float = 0.0
     _offset: float = field(default=0.0, repr=False)
+    _stats: tuple[tuple[float, int], StepStats] | None = field(default=None, repr=False, compare=False)
 
     @property
     def step_stats(self) -> StepStats:
-        """The events as TensorFlow's ``RunMetadata.step_stats`` has them, device by device."""
-        return StepStats.of(self.events, self._offset)
+        """The events as TensorFlow's ``RunMetadata.step_stats`` has them, device by device; what is added to them stays."""
+        step = self.start, id(self.events)
+        if self._stats is None or self._stats[0] != step:
+            self._stats = step, StepStats.of(self.events, self._offset)
+        return self._stats[1]
 
     def SerializeToString(self) -> bytes:  # noqa: N802 - protobuf's name
         """The step's times and memory as the bytes of TensorFlow's RunMetadata, which TensorBoard's graph page shows."""
