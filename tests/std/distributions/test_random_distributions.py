@@ -12,6 +12,7 @@ import pytest
 from tests.std.distributions.random_distributions import (
     KINDS,
     OF_SAMPLES,
+    STATISTICS,
     SUPPORT,
     VECTORS,
     answer,
@@ -77,6 +78,40 @@ def test_static_shapes_are_as_known_as_what_they_follow_from(part):
             least,
         )
     assert seen > 40
+
+
+def alone(kind, method, wide):
+    """A case in which one tensor alone has the shape of the batch."""
+    domains = {
+        **KINDS[kind],
+        **({"value": "unit" if method == "quantile" else SUPPORT[kind]} if method in OF_SAMPLES else {}),
+    }
+    plain = {
+        "real": 0.5,
+        "low": 0.0,
+        "high": 1.0,
+        "count": 2.0,
+        "simplex": 0.5,
+        "counts": 1.0,
+        "bit": 1.0,
+        "class": 1.0,
+    }
+    tensors = {}
+    for name, domain in domains.items():
+        shape = ([2, 3] if name == wide else []) + ([2] if domain in VECTORS else [])
+        value = plain.get(domain, 0.5 if domain in ("unit", "inside") else 3.0)
+        tensors[name] = {"known": "constant", "shape": shape, "values": [value] * int(np.prod(shape))}
+    return {"kind": kind, "method": method, "validate": True, "allow_nan": True, "dtype": "float32", "tensors": tensors}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_tensor_alone_broadcasts(kind):
+    for method in (*OF_SAMPLES, *STATISTICS):
+        for wide in (*KINDS[kind], *(["value"] if method in OF_SAMPLES else [])):
+            asked = alone(kind, method, wide)
+            left = answer(tf, asked)
+            if left.get("refused") != "unimplemented":
+                assert left["static"] == left["shape"] == whole_shape(asked), (method, wide, left)
 
 
 @pytest.mark.parametrize(
