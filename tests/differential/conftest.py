@@ -35,6 +35,11 @@ def extremes(random_graph):
 
 
 @pytest.fixture(scope="session")
+def random_conds():
+    return load("random_conds")
+
+
+@pytest.fixture(scope="session")
 def random_updates():
     return load("random_updates")
 

@@ -22,6 +22,9 @@ SHARING = "differential/test_sharing.py::test_what_is_shared_is_as_if_it_were_no
 #: The test of random programs with all that a caller owns.
 OWNERSHIP = "differential/test_ownership.py::test_what_a_caller_owns_stays_his"
 
+#: The test of gradients of gradients through random conds.
+CONDS = "differential/test_random_conds.py::test_gradients_of_gradients_of_conds"
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -185,6 +188,20 @@ FAULTS = [
         "if False and t in later and t not in wanted",
         OWNERSHIP,
     ),
+    Fault(
+        "debug: what a branch reads last is overwritten behind it",
+        "graphdock.runtime.lower.lowering",
+        "after.setdefault(at, (block, len(block.statements)))",
+        "after[at] = (block, len(block.statements))",
+        CONDS,
+    ),
+    Fault(
+        "liveness: what a body captures is not read in it",
+        "graphdock.runtime.liveness",
+        "facts.same.update(dict.fromkeys(inside, facts.of(outer)))",
+        "facts.same.update({})",
+        CONDS,
+    ),
 ]
 
 
@@ -202,7 +219,7 @@ def planted(fault: Fault) -> subprocess.CompletedProcess[str]:
 @pytest.mark.slow
 @pytest.mark.plain
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.name)
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(8)
 def test_a_generator_finds_it(fault):
     run = planted(fault)
     assert run.returncode == 1 and "SystemError" not in run.stdout, run.stdout[-3000:] + run.stderr[-2000:]
