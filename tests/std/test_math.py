@@ -508,3 +508,21 @@ def test_tensordot_of_unknown_ranks(axes: Any) -> None:
     found, slope = run([z, tf.gradients(z, x)[0]], {x: a, y: b})
     np.testing.assert_allclose(found, np.tensordot(a, b, axes), rtol=1e-12)
     assert slope.shape == a.shape
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("axes", [[[], []], [[1], [2]], [[-1, 1], [0, -1]], [[1, 2], [2, 0]]], ids=str)
+def test_tensordot_of_axes_that_are_a_tensor(axes, known) -> None:
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(size=[2, 3, 4]), rng.normal(size=[4, 5, 3])
+    with tf.Graph().as_default(), tf.Session() as sess:
+        x, y = (tf.placeholder(tf.float64, v.shape if known else None) for v in (a, b))
+        fed = tf.placeholder(tf.int32)
+        made = [tf.tensordot(x, y, fed)]
+        made += tf.gradients(made[0], [x, y])
+        got = sess.run(made, {x: a, y: b, fed: np.array(axes, np.int32).reshape(2, -1)})
+    np.testing.assert_allclose(got[0], np.tensordot(a, b, axes))
+    with tf.Graph().as_default(), tf.Session() as sess:
+        x, y = tf.constant(a), tf.constant(b)
+        for found, wanted in zip(got[1:], sess.run(tf.gradients(tf.tensordot(x, y, axes), [x, y])), strict=True):
+            np.testing.assert_allclose(found, wanted)

@@ -16,7 +16,8 @@ def tensordot(a: TensorLike, b: TensorLike, axes: Any, name: str | None = None) 
     """Contract axes of a with axes of b, as one matrix product.
 
     Args:
-      axes: a number n (the last n of a with the first n of b), or a pair: axes of a, axes of b.
+      axes: a number n (the last n of a with the first n of b), or a pair: axes of a, axes of b; also as an int32 tensor
+        ``[2, n]``.
 
     Raises:
       ShapeError, InvalidArgumentError: the axes do not fit; at unknown rank when the step runs.
@@ -25,7 +26,7 @@ def tensordot(a: TensorLike, b: TensorLike, axes: Any, name: str | None = None) 
         a = _ops.convert_to_tensor(a)
         b = _ops.convert_to_tensor(b, a.dtype)
         shape_a, shape_b = static_shape(a), static_shape(b)
-        if shape_a is None or shape_b is None:
+        if shape_a is None or shape_b is None or isinstance(axes, _tf.Tensor | _tf.Variable):
             return _tensordot_of_any_rank(a, b, axes, scope)
         if isinstance(axes, int):
             of_a, of_b = list(range(len(shape_a) - axes, len(shape_a))), list(range(axes))
@@ -53,7 +54,8 @@ def _tensordot_of_any_rank(a: Any, b: Any, axes: Any, name: str) -> Any:
     if isinstance(axes, int):
         of_a, of_b = _tf.range(_tf.rank(a) - axes, _tf.rank(a)), _tf.range(axes)
     else:
-        pairs = [[v] if isinstance(v, int) else v for v in axes]
+        pairs = _tf.unstack(axes, 2) if isinstance(axes, _tf.Tensor | _tf.Variable) else axes
+        pairs = [[v] if isinstance(v, int) else v for v in pairs]
         of_a, of_b = (
             _tf.floormod(_ops.convert_to_tensor(v, "int32"), _tf.rank(x)) for v, x in zip(pairs, (a, b), strict=True)
         )
