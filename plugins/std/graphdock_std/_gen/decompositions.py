@@ -74,7 +74,23 @@ def dropped_attention(*, query, key, value, stream, rate, factor, bias, scale, c
 
 
 def dropped_attention_grad(
-    *, output_backprop, query, key, value, output, log_sum, stream, rate, factor, bias, scale, causal, hidden, T, U, **_unused
+    *,
+    output_backprop,
+    query,
+    key,
+    value,
+    output,
+    log_sum,
+    stream,
+    rate,
+    factor,
+    bias,
+    scale,
+    causal,
+    hidden,
+    T,
+    U,
+    **_unused,
 ):
     """Builds DroppedAttentionGrad from other ops."""
     weights = _attend_weights(query, key, scale, causal, bias, hidden)
