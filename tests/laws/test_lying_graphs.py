@@ -73,7 +73,7 @@ def test_repeated_constants_share_one_limit():
     """Each of these is within the limit by itself."""
     message = lying_graphs.graph()
     for i in range(8):
-        lying_graphs.constant(message.node, f"c{i}", (9 << 21,))
+        lying_graphs.constant(message.node, f"c{i}", (9 << 21,), values=2)
     assert message.ByteSize() < 500
 
     def run():
@@ -81,6 +81,15 @@ def test_repeated_constants_share_one_limit():
             tf.import_graph_def(message)
 
     assert lies.held(run) < 160 << 20
+
+
+def test_what_is_refused_takes_nothing_of_the_limit_from_others():
+    message = lying_graphs.graph()
+    lying_graphs.constant(message.node, "large", (9 << 23,), values=2)
+    lying_graphs.constant(message.node, "small", (3,))
+    with tf.Graph().as_default() as graph:
+        tf.import_graph_def(message, name="", allow_missing=True)
+        assert [op.name for op in graph.get_operations()] == ["small"]
 
 
 @pytest.mark.parametrize("name", ["max_pool", "avg_pool"])

@@ -101,3 +101,19 @@ def test_the_tables_name_ops_and_attributes_that_are_there():
         known = {a.name for a in opdef.attrs} | {t.name for t in opdef.types}
         assert set(renamed) <= known, op
     assert all(name not in WRITE_AS for name in OUTPUTS)  # it is keyed by TensorFlow's names
+
+
+@pytest.mark.parametrize("dims", [(1 << 18, 1 << 9), (1 << 40,)], ids=str)
+def test_a_large_constant_of_one_number_takes_no_memory_before_it_is_read(dims):
+    """The initial value of Adagrad's sums is such a constant, as large as the table of words that it trains."""
+    message = tf.GraphDef()
+    node = message.node.add(name="c", op="Const")
+    node.attr["dtype"].type = node.attr["value"].tensor.dtype = 1
+    node.attr["value"].tensor.float_val.append(0.5)
+    for dim in dims:
+        node.attr["value"].tensor.tensor_shape.dim.add(size=dim)
+    with tf.Graph().as_default(), tf.Session() as sess:
+        (c,) = tf.import_graph_def(message, return_elements=["c:0"])
+        assert c.shape == dims and c.dtype == tf.float32
+        part = c[:2, :3] if len(dims) == 2 else tf.shape(c, out_type=tf.int64)
+        assert np.array_equal(sess.run(part), np.full((2, 3), 0.5) if len(dims) == 2 else dims)

@@ -54,3 +54,12 @@ def test_in_a_body_the_collections_are_those_of_the_outermost_graph(graph):
 
     tf.cond(tf.constant(True), branch, branch)
     assert tf.get_collection("mine") == ["inside", "inside"]
+
+
+def test_the_names_of_collections_are_those_of_tensorflow():
+    keys = tf.GraphKeys
+    assert (keys.ASSET_FILEPATHS, keys.EVAL_STEP) == ("asset_filepaths", "eval_step")
+    assert (keys.RESOURCES, keys.LOCAL_RESOURCES) == ("resources", "local_resources")
+    assert keys.TRAINABLE_RESOURCE_VARIABLES == "trainable_resource_variables"
+    assert keys.CONCATENATED_VARIABLES == "concatenated_variables"
+    assert (keys.COND_CONTEXT, keys.WHILE_CONTEXT) == ("cond_context", "while_context")

@@ -12,7 +12,7 @@ from graphdock.dtypes import as_dtype
 from graphdock.errors import GraphdockError, InvalidArgumentError
 from graphdock.tensorflow.nodes import Level, Node, port
 from graphdock.tensorflow.table import ATTRS, HARMLESS, INPUTS, NAMES
-from graphdock.tensorflow.values import dims_of, dtype_name, from_attr, repeated
+from graphdock.tensorflow.values import dims_of, dtype_name, from_attr, repeated, sole
 
 __all__ = ["PRIMITIVES", "constant", "convert", "node_of"]
 
@@ -24,6 +24,8 @@ PRIMITIVES = frozenset(
 )
 #: Before this version of the form a placeholder of shape [] took any shape.
 _SCALARS_ARE_SCALARS = 24
+#: Bytes that a constant of one number takes at most as it is; larger ones are filled by the step that reads them.
+_FILLED = 1 << 16
 
 
 def node_of(message: Any) -> Node:
@@ -154,6 +156,21 @@ def _beside(level: Level, near: Node, op: str, inputs: Sequence[str], label: str
 
 def _type(node: Node, attr: str = "T") -> str:
     return dtype_name(node.raw.attr[attr].type, f"node {node.name!r}: attribute {attr!r}")
+
+
+def _const(level: Level, node: Node) -> None:
+    """A large constant of one number, as Adagrad's are: a Fill, which takes no memory before a step."""
+    value, kind = node.raw.attr["value"], node.raw.attr["dtype"].type
+    large = repeated(value) > _FILLED and value.tensor.dtype == kind
+    one = sole(value.tensor, f"node {node.name!r}: attribute 'value'") if large else None
+    if one is None:
+        _plain(level, node, "Const")
+        return
+    dims = [int(d.size) for d in value.tensor.tensor_shape.dim]
+    dtype, index = dtype_name(kind, f"node {node.name!r}"), "int64" if max(dims) >> 31 else "int32"
+    node.op = "Fill"
+    node.inputs = [constant(level, "dims", dims, index, node), constant(level, "value", one, dtype, node)]
+    node.attrs = {"T": {"type": dtype}, "Tdims": {"type": index}}
 
 
 def _gather(level: Level, node: Node) -> None:
@@ -287,6 +304,7 @@ def _made_of(formula: _Formula, *skip: str) -> Callable[[Level, Node], None]:
 
 
 _SPECIAL: dict[str, Callable[[Level, Node], None]] = {
+    "Const": _const,
     "Gather": _gather,
     "Concat": _concat,
     "Pad": _pad,

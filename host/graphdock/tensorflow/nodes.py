@@ -111,9 +111,9 @@ class Room:
 
     def take(self, what: str, nbytes: int, op: str) -> None:
         """Use some of it. Raises InvalidArgumentError: there is no more; ``op`` names the node."""
-        self._left[what] -= nbytes
-        if self._left[what] < 0:
+        if nbytes > self._left[what]:
             raise InvalidArgumentError(f"GraphDef: the {what} are too many for a file of its size", op=op)
+        self._left[what] -= nbytes
 
 
 class Level(dict[str, Node]):

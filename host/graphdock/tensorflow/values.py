@@ -144,6 +144,15 @@ def array_of(tensor: Any, where: str) -> np.ndarray[Any, Any]:
     return _shaped(out, shape, where)
 
 
+def sole(tensor: Any, where: str) -> np.ndarray[Any, Any] | None:
+    """The number that a TensorProto of a known shape repeats, as a scalar; None where it holds several, or text."""
+    dtype = as_dtype(dtype_name(tensor.dtype, where))
+    if dtype.kind in "RVS" or tensor.tensor_content or None in (dims_of(tensor.tensor_shape, where) or [None]):
+        return None
+    values = _listed(tensor, dtype, where)
+    return None if len(values) > 1 else _shaped(values if len(values) else np.zeros(1, dtype.np), [], where)
+
+
 def repeated(value: Any) -> int:
     """The bytes that the tensors of an AttrValue take beyond their elements in the file, 8 of a string; at least that."""
     tensors = [value.tensor] if value.WhichOneof("value") == "tensor" else value.list.tensor

@@ -45,6 +45,11 @@ class GraphKeys:
     LOCAL_INIT_OP = "local_init_op"
     READY_OP = "ready_op"
     READY_FOR_LOCAL_INIT_OP = "ready_for_local_init_op"
+    RESOURCES = "resources"
+    LOCAL_RESOURCES = "local_resources"
+    TRAINABLE_RESOURCE_VARIABLES = "trainable_resource_variables"
+    CONCATENATED_VARIABLES = "concatenated_variables"
+    ASSET_FILEPATHS = "asset_filepaths"
     TABLE_INITIALIZERS = "table_initializer"
     QUEUE_RUNNERS = "queue_runners"
     SAVERS = "savers"
@@ -53,6 +58,9 @@ class GraphKeys:
     WEIGHTS = "weights"
     BIASES = "biases"
     ACTIVATIONS = "activations"
+    EVAL_STEP = "eval_step"
+    COND_CONTEXT = "cond_context"
+    WHILE_CONTEXT = "while_context"
 
 
 def outermost_graph() -> Graph:
