@@ -97,3 +97,8 @@ def test_an_asset_that_is_no_tensor_of_text_is_refused(model, file, name):
     folder = model([file("words.txt", b"one")], damage=damage)
     with tf.Graph().as_default(), tf.Session() as sess, pytest.raises(GraphdockError):
         tf.saved_model.load(sess, ["graph0"], folder)
+
+
+def test_a_model_with_files_is_loaded_without_a_warning(model, file, caplog):
+    names, _ = loaded(model([file("a/words.txt", b"one"), file("b/words.txt", b"two")]), "graph0")
+    assert len(names) == 2 and not caplog.records

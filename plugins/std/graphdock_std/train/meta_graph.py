@@ -31,8 +31,8 @@ _VARIABLES = (
     "global_step",
 )
 _SAVERS = "savers"
-#: TensorFlow's notes on its own control flow, which is made anew.
-_NOTES = ("cond_context", "while_context")
+#: TensorFlow's notes on its own control flow, which is made anew, and on the files of a SavedModel, which its loader reads.
+_NOTES = ("cond_context", "while_context", "saved_model_assets")
 _VERSION = "1.15.0"
 
 
