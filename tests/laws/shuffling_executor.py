@@ -309,7 +309,8 @@ class _Run:
             result = bound.compute(*args)
             if not outs:
                 return []
-            return [result] if len(outs) == 1 and not isinstance(result, (tuple, list)) else list(result)
+            whole = len(outs) == 1 and (outs[0].dtype.kind == "V" or not isinstance(result, (tuple, list)))
+            return [result] if whole else list(result)
 
         return call
 

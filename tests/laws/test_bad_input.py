@@ -217,7 +217,7 @@ def test_an_unknown_fetch(world):
         with assert_refused(errors.ArgumentTypeError, "cannot fetch", type(thing).__name__, at=line() + 1):
             world.run(thing)
     for nothing in (None, [world.y, None], {"a": None}):
-        with assert_refused(errors.InvalidArgumentError, "None cannot be fetched", at=line() + 1):
+        with assert_refused(errors.ArgumentTypeError, "None cannot be fetched", at=line() + 1):
             world.run(nothing)
     with assert_refused(errors.InvalidArgumentError, "v:0", "resource handle", "fetch the variable itself"):
         world.run(world.v.handle)
