@@ -58,6 +58,7 @@ generate: env ## Run the op generator over the specs, renew manifests and the RE
 	$(BIN)/python -m graphdock_opgen manifest plugins/std/graphdock_std
 	$(BIN)/python -m graphdock_opgen manifest plugins/cpu/graphdock_cpu
 	$(BIN)/python -m graphdock_opgen manifest plugins/cuda/graphdock_cuda
+	$(BIN)/python -m graphdock_opgen manifest plugins/triton/graphdock_triton
 	$(BIN)/python scripts/readme.py
 
 wheelhouse: env ## Wheels for the tests that install packages without an index
