@@ -184,7 +184,8 @@ def test_products_of_many_tiles_stay_on_their_multiprocessors(session):
             with session(options={"triton": {"persistent": how}}) as sess:
                 found += [sess.run(y, feed) for _ in range(2)]
                 assert sess.explain(y).kernels() == {f"triton.{kernel}": 1}
-        for got in found[1:]:  # the interpreter's products sum in an order that tiles, addresses and the processor decide
+        # the interpreter's products sum in an order that tiles, addresses and the processor decide
+        for got in found[1:]:
             np.testing.assert_allclose(got, found[0], rtol=2**-10, atol=1e-5)
         given, few = many_tiles(height=128)
         why, kernel = refused(session, few, "triton.matmul_persistent")
