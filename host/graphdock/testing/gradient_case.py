@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from graphdock.contracts.opdef import OpDef
+from graphdock.dtypes import as_dtype
 from graphdock.gradients.backprop import gradients
 from graphdock.gradients.indexed_slices import IndexedSlices
 from graphdock.graph.graph import Graph
@@ -109,10 +110,10 @@ def _gradients(
 
 def wide_types(opdef: OpDef, data: Mapping[str, Any], sample: Mapping[str, Any]) -> list[dict[str, str]]:
     """The dtypes in which a sample's gradient can be checked: float64, complex128, both or none."""
-    wanted = {data["args"][name] for name in data["gradcheck"]}
+    wanted = {data["args"][name] for name in data["gradcheck"] if sample["inputs"].get(name) is not None}
     found: dict[frozenset[str], dict[str, str]] = {}
     for types in bindings(opdef, data, sample):
-        names = frozenset(types.get(var, var) for var in wanted)
+        names = frozenset(name for var in wanted if as_dtype(name := types.get(var, var)).is_differentiable)
         if names <= _WIDE and len(names) == 1:
             found.setdefault(names, types)
     return list(found.values())

@@ -3982,6 +3982,17 @@ CASES: dict[str, dict] = {
                 "types": {"T": "float16", "U": "float16"},
                 "note": "a bias that is as narrow",
             },
+            {
+                "inputs": {
+                    "query": {"shape": (2, 3, 4)},
+                    "key": {"shape": (2, 5, 4)},
+                    "value": {"shape": (2, 5, 2)},
+                    "bias": {"shape": (3, 5)},
+                },
+                "attrs": {},
+                "types": {"T": "float64", "U": "float64"},
+                "note": "a bias that is as wide",
+            },
         ),
         "errors": (
             {
@@ -4177,6 +4188,20 @@ CASES: dict[str, dict] = {
                 "attrs": {"scale": 0.5, "causal": True},
                 "types": {"T": "float32", "U": "float32"},
                 "note": "",
+            },
+            {
+                "inputs": {
+                    "query": {"shape": (2, 3, 4)},
+                    "key": {"shape": (2, 8, 4)},
+                    "value": {"shape": (2, 8, 2)},
+                    "stream": {"value": (7, 11, 5, 3, 2), "dtype": "uint64"},
+                    "rate": {"value": 0.25, "dtype": "float32"},
+                    "factor": {"shape": ()},
+                    "bias": {"shape": (3, 8)},
+                },
+                "attrs": {},
+                "types": {"T": "float64", "U": "float64"},
+                "note": "a bias that is as wide",
             },
         ),
         "errors": (

@@ -2562,7 +2562,7 @@ def attention_grad() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:attention_grad",
         reference="graphdock_std.reference.fused:attention_grad",
         package="graphdock_std",
-        source="specs/fused.yaml:57",
+        source="specs/fused.yaml:58",
     )
 
 
@@ -2611,7 +2611,7 @@ def dropped_attention() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:dropped_attention",
         reference="graphdock_std.reference.fused:dropped_attention",
         package="graphdock_std",
-        source="specs/fused.yaml:99",
+        source="specs/fused.yaml:100",
     )
 
 
@@ -2661,7 +2661,7 @@ def dropped_attention_grad() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:dropped_attention_grad",
         reference="graphdock_std.reference.fused:dropped_attention_grad",
         package="graphdock_std",
-        source="specs/fused.yaml:140",
+        source="specs/fused.yaml:142",
     )
 
 
@@ -2712,7 +2712,7 @@ def fused_mat_mul() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:fused_mat_mul",
         reference="graphdock_std.reference.fused:fused_matmul",
         package="graphdock_std",
-        source="specs/fused.yaml:184",
+        source="specs/fused.yaml:186",
     )
 
 
@@ -2755,7 +2755,7 @@ def mat_mul_with_sums() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:mat_mul_with_sums",
         reference="graphdock_std.reference.fused:matmul_with_sums",
         package="graphdock_std",
-        source="specs/fused.yaml:233",
+        source="specs/fused.yaml:235",
     )
 
 
@@ -2779,7 +2779,7 @@ def gelu_grad() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:gelu_grad",
         reference="graphdock_std.reference.fused:gelu_grad",
         package="graphdock_std",
-        source="specs/fused.yaml:280",
+        source="specs/fused.yaml:282",
     )
 
 
@@ -2808,7 +2808,7 @@ def gelu_tanh_grad() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:gelu_tanh_grad",
         reference="graphdock_std.reference.fused:gelu_tanh_grad",
         package="graphdock_std",
-        source="specs/fused.yaml:302",
+        source="specs/fused.yaml:304",
     )
 
 
@@ -2850,7 +2850,7 @@ def mat_mul_gelu_grad() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:mat_mul_gelu_grad",
         reference="graphdock_std.reference.fused:matmul_gelu_grad",
         package="graphdock_std",
-        source="specs/fused.yaml:326",
+        source="specs/fused.yaml:328",
     )
 
 
@@ -2913,7 +2913,7 @@ def fused_conv2d() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:fused_conv2d",
         reference="graphdock_std.reference.fused:fused_conv",
         package="graphdock_std",
-        source="specs/fused.yaml:368",
+        source="specs/fused.yaml:370",
     )
 
 
@@ -2943,7 +2943,7 @@ def softmax_cross_entropy_with_gradient() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:softmax_cross_entropy_with_gradient",
         reference="graphdock_std.reference.fused:cross_entropy_with_gradient",
         package="graphdock_std",
-        source="specs/fused.yaml:413",
+        source="specs/fused.yaml:415",
     )
 
 
@@ -2970,7 +2970,7 @@ def sparse_softmax_cross_entropy_with_gradient() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:sparse_softmax_cross_entropy_with_gradient",
         reference="graphdock_std.reference.fused:sparse_cross_entropy_with_gradient",
         package="graphdock_std",
-        source="specs/fused.yaml:446",
+        source="specs/fused.yaml:448",
     )
 
 
@@ -13302,7 +13302,7 @@ SPECS: dict[str, str] = {
     "ctc.yaml": "1c2d023d97a1c2fb",
     "custom.yaml": "98a4f3e5c93a896c",
     "decoding.yaml": "c2f2dc8f252f0226",
-    "fused.yaml": "22e5d13d11ce235b",
+    "fused.yaml": "c11c23d890525c8c",
     "image_boxes.yaml": "0ebecfa58581c7eb",
     "image_codecs.yaml": "bc7e96c6e3f0aa8a",
     "image_color.yaml": "9d56b2e9977428dc",
