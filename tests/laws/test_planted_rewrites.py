@@ -128,8 +128,8 @@ FAULTS = [
     Fault(
         "constants: one is over the caller's array",
         "graphdock.ops.convert",
-        'array = np.array(array, order="C", copy=True)',
-        "array = np.ascontiguousarray(array).view()",
+        'array if own else np.array(array, order="C", copy=True)',
+        "array if own else np.ascontiguousarray(array).view()",
         OWNERSHIP,
     ),
     Fault(
