@@ -7,6 +7,7 @@ of the step. The table says which generator.
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -214,6 +215,12 @@ def planted(fault: Fault) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "pytest", "-p", "planted_source", "-p", "no:cacheprovider", "-q", "-x"]
     given = [str(TESTS / fault.finder)]
     return subprocess.run([*command, *given], env=environment, cwd=TESTS.parent, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.name)
+def test_what_it_replaces_stands_there_once(fault):
+    spec = importlib.util.find_spec(fault.module)
+    assert Path(spec.origin).read_text(encoding="utf-8").count(fault.right) == 1
 
 
 @pytest.mark.slow
