@@ -58,7 +58,7 @@ class Extremes(Generator):
                 self.choose, self.index, self.constant, self.several, self.same, self.tests, self.clipped]  # fmt: skip
 
     def tests(self) -> None:
-        """What asks of floats whether they are numbers, and how two compare."""
+        """Tests of floats: whether they are numbers, and how two compare."""
         n = self.some(lambda a: a.dtype.kind == "f")
         if n is None:
             return

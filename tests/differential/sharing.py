@@ -173,7 +173,7 @@ class Sharing(Generator):
                  lambda t: tf.stack([tf.unstack(t, size)[i] for i in order]))  # fmt: skip
 
     def masked(self) -> None:
-        """What is no number, or infinite, at places that a mask takes away again after some operations."""
+        """NaN and infinities at places that a mask takes away again after some operations."""
         n = self.some(lambda a: a.dtype == np.float64 and a.ndim in (1, 2) and 0 < a.size <= 64)
         if n is None:
             return
@@ -232,7 +232,7 @@ def _added(*arrays: np.ndarray) -> np.ndarray:
 
 
 def unshared(extra: dict[Any, Any]) -> Callable[[Any], Any]:
-    """What a use of its own reads: the tensor, changed by a feed that changes nothing. ``extra`` collects the feeds."""
+    """Tensors of their own for each use: the tensor, changed by a feed that changes nothing. ``extra`` collects the feeds."""
 
     def use(tensor: Any) -> Any:
         nothing = tf.placeholder(tensor.dtype, [])

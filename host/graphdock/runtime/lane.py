@@ -114,7 +114,7 @@ def unshare(lanes: Iterable[Lane]) -> None:
 
 
 class _Parent:
-    """What is in flight on the lanes that a forked child finds: whatever other threads of its parent had begun."""
+    """Flight of lanes in a forked child: whatever other threads of its parent had begun."""
 
     def fence(self, lane: Lane) -> None:
         raise _left_behind(lane.device)

@@ -100,7 +100,7 @@ def _count(opdef: OpDef, arg: ArgDef, attrs: Mapping[str, Any]) -> int:
 
 
 class Room:
-    """How many bytes more an import may make of a file than the file has: by what stands for more than it is long.
+    """Bytes that an import may still make of a file beyond the file's own: by what stands for more than it is long.
 
     Args:
       nbytes: the size of the file.

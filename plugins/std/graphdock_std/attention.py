@@ -34,7 +34,7 @@ def _scores(query: Any, key: Any, scale: float, causal: bool, bias: Any = None, 
 
 
 def _seen(shape: Any, causal: bool, bias: Any) -> Any:
-    """Which keys a query sees, of the shape of the scores; None for all."""
+    """Keys that a query sees, of the shape of the scores; None for all."""
     seen = [bias] if bias is not None and bias.dtype is _tf.bool else []
     if causal:
         queries, keys = shape[-2], shape[-1]

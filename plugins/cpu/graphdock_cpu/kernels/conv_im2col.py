@@ -120,7 +120,7 @@ Fill = Callable[[Any, Any], Any]
 
 
 def _copies(slide: Slide, blocks: list[tuple[Index, int, int]], planes: bool) -> tuple[Fill, Shape]:
-    """How the windows of a block are copied, and the shape of the buffer for the largest."""
+    """Copies of the windows of a block, and the shape of the buffer for the largest."""
     columns = slide.taps * slide.channels
     shape = (max((b - a for _, a, b in blocks), default=0), columns)
     if not planes:
@@ -160,20 +160,20 @@ def _window_run(slide: Slide) -> int:
 
 
 def im2col_work(slide: Slide) -> float:
-    """What :func:`im2col` and :func:`im2col_filter` cost."""
+    """Cost of :func:`im2col` and :func:`im2col_filter`."""
     copied = slide.rows * slide.taps * slide.channels
     return dot_work(slide) + copied + RUN * copied / max(1, _window_run(slide)) + CALL * (1 + copied / COPIED)
 
 
 def im2col_planes_work(slide: Slide) -> float:
-    """What the two cost with planes."""
+    """Cost of the two with planes."""
     planes = slide.taps * slide.channels
     copied = slide.rows * planes
     return dot_work(slide) + copied + RUN * copied / max(1, slide.out[-1]) + CALL * (1 + planes * (1 + copied / COPIED))
 
 
 def col2im_work(slide: Slide) -> float:
-    """What :func:`col2im` costs."""
+    """Cost of :func:`col2im`."""
     added = slide.rows * slide.taps * slide.channels
     return (
         dot_work(slide)
@@ -184,7 +184,7 @@ def col2im_work(slide: Slide) -> float:
 
 
 def col2im_planes_work(slide: Slide) -> float:
-    """What it costs with planes."""
+    """Cost of it with planes."""
     planes = slide.taps * slide.channels
     added = slide.rows * planes
     return dot_work(slide) + ADDED * added + RUN * added / max(1, slide.out[-1]) + CALL * planes * (1 + added / COPIED)
@@ -203,7 +203,7 @@ def _turned(slide: Slide) -> Slide:
 
 
 def flipped_work(slide: Slide) -> float:
-    """What :func:`flipped` costs."""
+    """Cost of :func:`flipped`."""
     return im2col_work(_turned(slide)) + RUN * slide.taps * slide.channels * slide.outputs
 
 
@@ -298,7 +298,7 @@ def col2im(slide: Slide, product: Product = np.dot, planes: bool = False) -> Met
 
 
 def _part(where: slice, chosen: slice) -> slice:
-    """What some of the windows have, of what all of them have."""
+    """Share that some of the windows have in what all of them have."""
     step = where.step
     return slice(where.start + chosen.start * step, where.start + (chosen.stop - 1) * step + 1, step)
 

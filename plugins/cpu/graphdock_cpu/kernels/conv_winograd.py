@@ -148,7 +148,7 @@ def _convolve(slide: Slide, turned: bool, product: Product) -> Method:
 
 
 def winograd_work(slide: Slide) -> float:
-    """What the three cost, in elements of a long copy: products, and what the transforms of tiles and filters add up."""
+    """Cost of the three, in elements of a long copy: products, and the sums of the transforms of tiles and filters."""
     tiles = slide.batch * math.prod((n + 1) // 2 for n in slide.out)
     products = 2 * 16 * tiles * slide.channels * slide.outputs / FLOPS
     return products + ADDED * (24 * tiles * (slide.channels + slide.outputs) + 36 * slide.channels * slide.outputs)

@@ -47,7 +47,7 @@ def _chunks(slide: Slide) -> tuple[int, list[slice]]:
 
 
 def _groups(slide: Slide) -> tuple[int, list[slice]]:
-    """How many channels are computed at once, and which."""
+    """Number of channels that are computed at once, and the slices of them."""
     if slide.channels > FEW_CHANNELS or slide.out[-1] < LONG_LINE:
         return slide.channels, [slice(0, slide.channels)]
     return 1, [slice(c, c + 1) for c in range(slide.channels)]

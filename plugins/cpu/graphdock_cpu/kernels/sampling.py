@@ -80,7 +80,7 @@ def _pieces(rows: int, count: int) -> Iterator[tuple[int, int, int, int]]:
 
 
 def _first_above(sums: np.ndarray, drawn: np.ndarray, out: np.ndarray) -> None:
-    """How many running sums of its row each number reaches: compared with all of them where they are few, else by bisection."""
+    """Number of running sums of its row that each number reaches: compared with all where they are few, else by bisection."""
     rows, classes = sums.shape
     count = drawn.shape[1]
     if classes <= FEW_CLASSES and classes <= count:

@@ -1,4 +1,4 @@
-"""What ``validate_args`` asks of parameters and samples, as operations of the step."""
+"""Checks that ``validate_args`` makes of parameters and samples, as operations of the step."""
 
 from __future__ import annotations
 

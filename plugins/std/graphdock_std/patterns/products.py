@@ -64,7 +64,7 @@ FOLLOWS: dict[str, tuple[Callable[[Any], Any], str]] = {
 
 
 def activation_of(spelling: str) -> str:
-    """What the attribute of a fused op says."""
+    """Value of an attribute of a fused op."""
     return spelling.removesuffix("_quotient").removesuffix("_cdf").removesuffix("_pow")
 
 

@@ -191,7 +191,7 @@ class SparseTensor:
         return {self._indices: _places(indices, np.size(shape)), self._values: values, self._dense_shape: shape}
 
     def _shape_tensor(self) -> _ops.Tensor:
-        """What ``tf.shape`` casts."""
+        """The dense shape, int64, as ``tf.shape`` casts it."""
         return self._dense_shape
 
     def __mul__(self, other: TensorLike) -> SparseTensor:
