@@ -214,3 +214,14 @@ def test_counting_up_to_a_limit(session):
     with pytest.raises(tf.errors.OutOfRangeError, match="reached its limit of 2"):
         session.run(up)
     assert session.run(v) == 2
+
+
+def test_the_first_call_of_a_template_whose_scope_is_made_at_once_has_its_name():
+    def net(x):
+        return x * tf.get_variable("w", [1]) + 1.0
+
+    later, now = tf.make_template("foo", net), tf.make_template("bar", net, create_scope_now_=True)
+    x = tf.placeholder(tf.float32, [1])
+    assert [later(x).name, later(x).name] == ["foo/add:0", "foo_1/add:0"]
+    assert [now(x).name, now(x).name] == ["bar/add:0", "bar_1/add:0"]
+    assert [v.name for v in tf.global_variables()] == ["foo/w:0", "bar/w:0"]

@@ -37,11 +37,12 @@ class Template:
         self._first = True
         self.variable_scope: VariableScope | None = None
         if create_scope_now:
-            with self._opened() as scope:
+            with self._opened(names=False) as scope:
                 self.variable_scope = scope
 
-    def _opened(self) -> variable_scope:
-        return variable_scope(self._unique_name, self._name, custom_getter=self._getter)
+    def _opened(self, names: bool = True) -> variable_scope:
+        getter = self._getter
+        return variable_scope(self._unique_name, self._name, custom_getter=getter, auxiliary_name_scope=names)
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         first, self._first = self._first, False
