@@ -40,6 +40,11 @@ def random_conds():
 
 
 @pytest.fixture(scope="session")
+def ways_to_run():
+    return load("ways")
+
+
+@pytest.fixture(scope="session")
 def random_updates():
     return load("random_updates")
 

@@ -7,52 +7,13 @@ in a few of the other ways, which its seed chooses.
 
 from __future__ import annotations
 
-import contextlib
-import types
-
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.contracts import hookimpl
-from graphdock.passes.pipeline import PASSES
-from graphdock.plugin.host import Host
-from graphdock.testing import queued
-from graphdock.testing.region_reference import ReferenceCompiler
 
-OFF = dict.fromkeys(PASSES, False)
 pytestmark = pytest.mark.modes  # every program runs in debug mode, too
 #: What a program is mostly of: matrices of unknown dims and weights, vectors of unknown length, or anything.
 FAVOURED = ("um", "ug", "gf", "u", "")
-WAYS = {
-    "debug": {"debug": True},
-    "no passes": {"passes": OFF},
-    "debug, no passes": {"debug": True, "passes": OFF},
-    "generic": {"shape_policy": "generic"},
-    "generic, debug": {"shape_policy": "generic", "debug": True},
-    "no fusion": {"fusion": False},
-    **{f"without {name}": {"passes": {name: False}} for name in PASSES},
-    **{f"{name} alone": {"passes": {**OFF, name: True}} for name in PASSES},
-}
-
-
-@contextlib.contextmanager
-def elsewhere(seed):
-    """Name -> (host, configuration) of what computes otherwise than the cpu plugin alone."""
-    late, other = Host(), Host()
-    queued.install(late, seed=seed)
-    hook = hookimpl(specname="register_region_compilers")(lambda: [ReferenceCompiler()])
-    other.register("lab", types.SimpleNamespace(register_region_compilers=hook, __name__="lab"))
-    on_queues = {"backends": ("queued", "cpu"), "fallback": "allow"}
-    yield {
-        "queued": (late, on_queues),
-        "queued, debug": (late, {**on_queues, "debug": True}),
-        "queued, generic": (late, {**on_queues, "shape_policy": "generic"}),
-        "queued, no passes": (late, {**on_queues, "passes": OFF}),
-        "queued, in flight": (late, {**on_queues, "steps_in_flight": 3}),
-        "regions": (other, {"backends": ("lab", "cpu")}),
-    }
-    late.close()
-    other.close()
 
 
 class Everything:
@@ -96,13 +57,13 @@ def agree(got, want, what):
             np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9 * size, err_msg=f"{what}: step {number}, fetch {k}")
 
 
-def check(loop_gradients, random_loops, seed):
+def check(loop_gradients, random_loops, ways_to_run, seed):
     program = loop_gradients.small(random_loops, seed, 3 + seed % 3, 1 + seed % 2, FAVOURED[seed % len(FAVOURED)])
     try:
         made = Everything(loop_gradients, program)
         plain = {flying: made.run(None, {}, flying) for flying in (False, True)}
-        with elsewhere(seed) as others:
-            ways = [(name, None, fields) for name, fields in WAYS.items()]
+        with ways_to_run.elsewhere(seed) as others:
+            ways = [(name, None, fields) for name, fields in ways_to_run.WAYS.items()]
             ways += [(name, host, fields) for name, (host, fields) in others.items()]
             drawn = np.random.default_rng(seed).permutation(len(ways))[:4]
             for name, host, fields in [ways[0], *[ways[k] for k in drawn]]:
@@ -116,5 +77,5 @@ def check(loop_gradients, random_loops, seed):
 
 @pytest.mark.parametrize("seed", range(600))
 @pytest.mark.sampled(60)
-def test_every_way_gives_the_same(loop_gradients, random_loops, seed):
-    check(loop_gradients, random_loops, seed)
+def test_every_way_gives_the_same(loop_gradients, random_loops, ways_to_run, seed):
+    check(loop_gradients, random_loops, ways_to_run, seed)

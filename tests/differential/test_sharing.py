@@ -2,45 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import types
-
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.contracts import hookimpl
 from graphdock.passes.pipeline import PASSES
-from graphdock.plugin.host import Host
-from graphdock.testing import queued
-from graphdock.testing.region_reference import ReferenceCompiler
 
 OFF = dict.fromkeys(PASSES, False)
 pytestmark = pytest.mark.modes  # every program runs in debug mode, too
-VARIANTS = {
-    "no passes": {"passes": OFF},
-    "all passes": {},
-    **{f"without {name}": {"passes": {name: False}} for name in PASSES},
-    **{f"{name} alone": {"passes": {**OFF, name: True}} for name in PASSES},
-    "generic": {"shape_policy": "generic"},
-    "debug": {"debug": True},
-    "debug, no passes": {"debug": True, "passes": OFF},
-}
-
-
-@contextlib.contextmanager
-def elsewhere(seed):
-    """Name -> (host, configuration) of what computes otherwise than the cpu plugin alone."""
-    late, other = Host(), Host()
-    queued.install(late, seed=seed)
-    hook = hookimpl(specname="register_region_compilers")(lambda: [ReferenceCompiler()])
-    other.register("lab", types.SimpleNamespace(register_region_compilers=hook, __name__="lab"))
-    yield {
-        "queued": (late, {"backends": ("queued", "cpu")}),
-        "queued, in flight": (late, {"backends": ("queued", "cpu"), "steps_in_flight": 3}),
-        "regions": (other, {"backends": ("lab", "cpu")}),
-    }
-    late.close()
-    other.close()
 
 
 def agree(got, want, what):
@@ -55,7 +23,7 @@ def agree(got, want, what):
         np.testing.assert_array_equal(got, want, err_msg=what)
 
 
-def check(random_graph, sharing, seed):
+def check(sharing, ways_to_run, seed):
     """Whether the slope could be compared with central differences: near a kink it can't."""
     made = sharing.Sharing(seed)
     program = made.grow(6 + seed % 20)
@@ -73,8 +41,12 @@ def check(random_graph, sharing, seed):
         expected = program.evaluate(program.feeds)
         with tf.Session(graph=graph, config=tf.SessionConfig(passes=OFF)) as sess:
             first, second = sess.run(slopes[1], apart)
-        with elsewhere(seed) as others:
-            runs = {**{name: (None, fields) for name, fields in VARIANTS.items()}, **others}
+        with ways_to_run.elsewhere(seed) as others:
+            runs = {
+                "all passes": (None, {}),
+                **{name: (None, fields) for name, fields in ways_to_run.WAYS.items()},
+                **others,
+            }
             for name, (host, fields) in runs.items():
                 given = {} if host is None else {"host": host}
                 with tf.Session(graph=graph, config=tf.SessionConfig(**fields), **given) as sess:
@@ -109,6 +81,6 @@ def dense(found, given):
 
 @pytest.mark.parametrize("start", range(0, 400, 4))
 @pytest.mark.sampled(50)
-def test_what_is_shared_is_as_if_it_were_not(random_graph, sharing, start):
-    smooth = [check(random_graph, sharing, seed) for seed in range(start, start + 4)]
+def test_what_is_shared_is_as_if_it_were_not(sharing, ways_to_run, start):
+    smooth = [check(sharing, ways_to_run, seed) for seed in range(start, start + 4)]
     assert any(smooth), "central differences say nothing of any"
