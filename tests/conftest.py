@@ -56,27 +56,34 @@ def _load(name: str):
     return module
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _process_as_it_was():
-    """What all modules of a worker share is after one what it was before: the process's kernels of std's ops, and its seed.
+@pytest.fixture(autouse=True)
+def _default_graph_of_its_own():
+    """An empty default graph for each test: what it builds, names or seeds there is nothing to those that its worker runs next.
 
-    Otherwise a test's result would depend on which tests its worker ran before.
+    What modules and their fixtures build is in a graph of theirs, and comes back after the test.
     """
     import graphdock.graph.graph as graph_module
+
+    before = graph_module._global_graph
+    graph_module._global_graph = None
+    yield
+    graph_module._global_graph = before
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _kernels_as_they_were():
+    """The process's kernels of std's ops, which all modules of a worker share, are after each module what they were before it."""
     import graphdock.plugin.host as host_module
 
-    host, graph = host_module._default, graph_module._global_graph
+    host = host_module._default
     before = {} if host is None else dict(host.kernels._by_op)
-    seed = None if graph is None else graph.seed
     yield
-    host, graph = host_module._default, graph_module._global_graph
+    host = host_module._default
     if host is not None:
         for op, kernels in host.kernels._by_op.items():
             if "." not in op:
                 kept = before.get(op, ())
                 host.kernels._by_op[op] = tuple(k for k in kernels if k.plugin != "user" or k in kept)
-    if graph is not None:
-        graph.seed = seed
 
 
 @pytest.fixture(scope="session")
