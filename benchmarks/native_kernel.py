@@ -27,8 +27,8 @@ PINS = {"C": {}, "NumPy": {"so3.TensorProduct@cpu": "so3.tensor_product_numpy"}}
 
 def _package() -> Any:
     """The example's package, compiled into a folder of its own, its plugin registered in the default host."""
-    from graphdock.native import compile_library
     from graphdock.plugin.host import default_host
+    from graphdock_native import compile_library
 
     if "graphdock_so3" not in sys.modules:
         folder = Path(tempfile.mkdtemp())

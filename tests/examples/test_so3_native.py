@@ -10,8 +10,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from graphdock.native import platform_tag
-from graphdock.native.build import library_suffix
+from graphdock_native import platform_tag
+from graphdock_native.build import library_suffix
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "plugins" / "so3_native"
@@ -21,7 +21,7 @@ PROGRAM = """\
 import numpy as np
 import graphdock as tf
 import graphdock_so3 as so3
-from graphdock.native import include_directory
+from graphdock_native import include_directory
 
 assert (include_directory() / "graphdock" / "kernel.h").is_file()
 u, v = [np.ones((1, 1, 2)), np.ones((1, 3, 2))], [np.full((1, 1, 2), 2.0), np.zeros((1, 3, 2))]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import graphdock as tf
 import pytest
-from graphdock.native import NativeLibrary, compile_library
+from graphdock_native import NativeLibrary, compile_library
 
 HERE = Path(__file__).parent
 #: Whose the kernels of std's ops are: other tests ask the same host which kernels these ops have.

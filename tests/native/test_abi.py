@@ -6,12 +6,12 @@ import re
 import subprocess
 import sys
 
-import graphdock.native.abi as abi
+import graphdock_native.abi as abi
 import pytest
 from graphdock import dtypes
 from graphdock.errors import GraphdockError, InternalError, PluginError
-from graphdock.native import compile_library, include_directory
-from graphdock.native.abi import DTYPES, HEADER, STATUSES, VERSION, cffi_interface, open_library, symbol_of
+from graphdock_native import compile_library, include_directory
+from graphdock_native.abi import DTYPES, HEADER, STATUSES, VERSION, cffi_interface, open_library, symbol_of
 
 
 def _enum(name):
@@ -91,7 +91,7 @@ def test_without_cffi_the_remedy_is_named(monkeypatch):
 
 def test_declaring_a_kernel_imports_neither_cffi_nor_numpy():
     code = (
-        "import sys\nfrom graphdock.native import NativeLibrary\n"
+        "import sys\nfrom graphdock_native import NativeLibrary\n"
         "NativeLibrary('nowhere').kernel('Relu', 'relu')\n"
         "print({'cffi', 'numpy'} & set(sys.modules))"
     )

@@ -6,8 +6,8 @@ import re
 
 import pytest
 from graphdock.errors import InvalidArgumentError, NotFoundError
-from graphdock.native import compile_library, platform_tag
-from graphdock.native.build import library_suffix
+from graphdock_native import compile_library, platform_tag
+from graphdock_native.build import library_suffix
 
 EMPTY = "#include <graphdock/kernel.h>\nGRAPHDOCK_LIBRARY\n"
 

@@ -86,7 +86,7 @@ def test_a_shape_of_unknown_rank_has_no_count(told):
 
 
 def test_an_attribute_beyond_64_bits_is_refused_by_name(lab):
-    from graphdock.native.call import attributes_problem
+    from graphdock_native.call import attributes_problem
 
     class Node:
         opdef = tf.default_host().ops.get("lab.Wait")

@@ -17,7 +17,7 @@ from graphdock.testing.op_check import SUCCESS, opcheck
 
 PLUGIN = """
 from graphdock.contracts import hookimpl
-from graphdock.native import NativeLibrary
+from graphdock_native import NativeLibrary
 
 @hookimpl
 def register_kernels():

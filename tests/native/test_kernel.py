@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from graphdock.contracts import ArgInfo, KernelRefused, PrepareContext, Scratch
-from graphdock.native import Launch, NativeLibrary
+from graphdock_native import Launch, NativeLibrary
 
 TWICE = """
 GRAPHDOCK_KERNEL(kernel) {

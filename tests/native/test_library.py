@@ -8,13 +8,13 @@ import pytest
 from graphdock.cli.isolated import examine
 from graphdock.contracts import KernelDef, Scratch
 from graphdock.errors import InvalidArgumentError, PluginError
-from graphdock.native import Launch, NativeLibrary
 from graphdock.plugin.host import Host
+from graphdock_native import Launch, NativeLibrary
 
 RELU = "GRAPHDOCK_KERNEL(relu) { (void)call; return GD_OK; }\n"
 PLUGIN = """
 from graphdock.contracts import hookimpl
-from graphdock.native import NativeLibrary
+from graphdock_native import NativeLibrary
 
 LIBRARY = NativeLibrary("_native/chip", package="graphdock_chip")
 

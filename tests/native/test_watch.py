@@ -6,7 +6,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.contracts import Scratch
-from graphdock.native.watch import Margins
+from graphdock_native.watch import Margins
 
 SOURCE = """
 GRAPHDOCK_KERNEL(kernel) {

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 from graphdock.cli import cli
 from graphdock.contracts import ArgDef, AttrDef, OpDef, TypeVarDef
-from graphdock.native import NativeLibrary, compile_library, include_directory
 from graphdock.plugin.manifest import MARKER
+from graphdock_native import NativeLibrary, compile_library, include_directory
 from graphdock_opgen.header import header_name, render_header
 
 STRICT = ["-Wall", "-Wextra", "-Werror", "-pedantic"]

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from graphdock.cli import cli
-from graphdock.native import platform_tag
-from graphdock.native.build import library_suffix
+from graphdock_native import platform_tag
+from graphdock_native.build import library_suffix
 
 
 def new(*args: str) -> object:

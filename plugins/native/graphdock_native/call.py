@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-
 from graphdock.arguments import utf8
 from graphdock.contracts.ir import PlanNode, arg_of
 from graphdock.contracts.kernel import Scratch
 from graphdock.dtypes import DType, as_dtype
 from graphdock.errors import InternalError
-from graphdock.native.abi import DTYPES, STATUSES, VERSION, cffi_interface
 from graphdock.opdef.shape_rule import rule_for
+
+from graphdock_native.abi import DTYPES, STATUSES, VERSION, cffi_interface
 
 __all__ = ["Call", "Tensors", "attributes_problem", "raise_status"]
 

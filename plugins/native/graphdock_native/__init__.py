@@ -10,7 +10,7 @@ symbol up. The page docs/write-a-native-kernel.md tells the whole.
 
 from __future__ import annotations
 
-from graphdock.native.build import compile_library, include_directory, platform_tag
-from graphdock.native.library import Launch, NativeLibrary
+from graphdock_native.build import compile_library, include_directory, platform_tag
+from graphdock_native.library import Launch, NativeLibrary
 
 __all__ = ["Launch", "NativeLibrary", "compile_library", "include_directory", "platform_tag"]

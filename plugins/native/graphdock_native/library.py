@@ -13,8 +13,9 @@ from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.kernel import KEYWORDS, KernelDef, PrepareContext, Prepared, Scratch
 from graphdock.errors import InvalidArgumentError, PluginError
 from graphdock.locks import new_lock
-from graphdock.native.abi import open_library, symbol_of
-from graphdock.native.build import library_suffix
+
+from graphdock_native.abi import open_library, symbol_of
+from graphdock_native.build import library_suffix
 
 __all__ = ["Launch", "NativeLibrary"]
 
@@ -123,13 +124,13 @@ class NativeLibrary:
         of_keywords(fields, KEYWORDS, f"the native kernel {symbol}")
 
         def prepared(ctx: PrepareContext) -> Prepared:
-            from graphdock.native.kernel import prepare as prepare_native  # needs NumPy
+            from graphdock_native.kernel import prepare as prepare_native  # needs NumPy
 
             launch = same if prepare is None else prepare(ctx)
             return prepare_native(self, launch.symbol or symbol, launch, ctx)
 
         def checked(node: PlanNode) -> str | None:
-            from graphdock.native.kernel import node_problem
+            from graphdock_native.kernel import node_problem
 
             return node_problem(node) or (None if check is None else check(node))
 

@@ -7,21 +7,21 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
 from graphdock.contracts.device import HOST_MEMORY
 from graphdock.contracts.ir import PlanNode, arg_of
 from graphdock.contracts.kernel import ArgInfo, BindContext, OutInfo, PrepareContext, Prepared, Scratch
 from graphdock.dtypes import as_dtype
 from graphdock.errors import InvalidArgumentError, KernelRefused
-from graphdock.native.abi import DTYPES
-from graphdock.native.call import Call, Tensors, attributes_problem, raise_status
-from graphdock.native.watch import Margins, keeping_constants
 from graphdock.opdef.shape_rule import rule_for
 from graphdock.opdef.shape_values import LIMIT, known_elements
 from graphdock.shape import concrete
 
+from graphdock_native.abi import DTYPES
+from graphdock_native.call import Call, Tensors, attributes_problem, raise_status
+from graphdock_native.watch import Margins, keeping_constants
+
 if TYPE_CHECKING:
-    from graphdock.native.library import Launch, NativeLibrary
+    from graphdock_native.library import Launch, NativeLibrary
 
 __all__ = ["bind", "node_problem", "prepare"]
 
