@@ -60,7 +60,7 @@ def _kernels(session: Any, fetches: Any, feed: Any) -> Callable[[], Mapping[str,
 
     @cache
     def parts() -> Mapping[str, float]:
-        from graphdock.profiler import profile
+        from graphdock_profiler import profile
 
         rows = profile(session, fetches, feed, steps=2).rows("kernel")
         rest = sum(row.seconds for row in rows[SHOWN:])

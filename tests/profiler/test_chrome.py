@@ -8,8 +8,8 @@ import graphdock as tf
 import jsonschema
 import numpy as np
 from graphdock.contracts import TraceEvent
-from graphdock.profiler import profile
-from graphdock.profiler.chrome import chrome_trace
+from graphdock_profiler import profile
+from graphdock_profiler.chrome import chrome_trace
 
 #: What "Trace Event Format" of the Chromium project asks of complete (X) and metadata (M) events.
 SCHEMA = {

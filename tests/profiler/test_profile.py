@@ -8,7 +8,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.contracts import TraceEvent
-from graphdock.profiler import Held, Profile, Row, profile
+from graphdock_profiler import Held, Profile, Row, profile
 
 US = 1e-6
 

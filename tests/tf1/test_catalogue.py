@@ -19,7 +19,7 @@ def _here(name: str) -> bool:
 
 
 def test_a_name_is_here_exactly_where_the_catalogue_says_so() -> None:
-    # graphdock.profiler is a module of its own, no namespace of tf
+    # graphdock_profiler is a module of its own, no namespace of tf
     known = [e for e in catalogue().values() if not e.name.startswith("profiler.")]
     wrong = [e.name for e in known if _here(e.name) != (e.status == "here")]
     assert wrong == []

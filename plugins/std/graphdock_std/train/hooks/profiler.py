@@ -8,7 +8,7 @@ import os
 from typing import Any
 
 import graphdock as _tf
-from graphdock.profiler.chrome import chrome_trace
+from graphdock_profiler.chrome import chrome_trace
 
 from graphdock_std.train.hooks.run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
 from graphdock_std.train.hooks.step_read import step_read

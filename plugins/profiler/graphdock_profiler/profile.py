@@ -20,12 +20,13 @@ from graphdock.amounts import in_bytes, in_seconds
 from graphdock.arguments import of_kind
 from graphdock.contracts.step import TraceEvent, TraceLevel
 from graphdock.errors import InvalidArgumentError, did_you_mean
-from graphdock.profiler.chrome import chrome_trace
 from graphdock.runtime.plan import Plan
 from graphdock.runtime.resources import Variable
 from graphdock.session.run_options import RunMetadata, RunOptions
 from graphdock.session.session import Session
 from graphdock.shape import concrete
+
+from graphdock_profiler.chrome import chrome_trace
 
 __all__ = ["GROUPS", "Held", "Profile", "Row", "profile"]
 
@@ -230,7 +231,7 @@ class Profile:
         return f"{self.summary()}\n\n{self.table()}"
 
     def chrome(self) -> dict[str, Any]:
-        """The steps as a trace in Chrome's format; see :func:`graphdock.profiler.chrome.chrome_trace`."""
+        """The steps as a trace in Chrome's format; see :func:`graphdock_profiler.chrome.chrome_trace`."""
         return chrome_trace([(s.start, s.seconds, s.events) for s in self.steps])
 
     def save(self, path: str | Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-
 from graphdock.cli.options import file_options
 from graphdock.cli.output import json_option, print_json
 from graphdock.cli.target import Step, build
@@ -74,10 +73,11 @@ def command(
     as_json: bool,
 ) -> None:
     from graphdock.contracts.step import TraceLevel
-    from graphdock.profiler.profile import profile
     from graphdock.session.config import effective_config
     from graphdock.session.session import Session
     from graphdock.variables.initialization import global_variables_initializer
+
+    from graphdock_profiler.profile import profile
 
     given = {k: v for k, v in (("backends", backends), ("fallback", fallback)) if v is not None}
     config = effective_config(None, given)

@@ -1,5 +1,5 @@
 """Where the time of steps goes: profiles of traced steps, as tables and as traces for Perfetto."""
 
-from graphdock.profiler.profile import Held, Profile, Row, profile
+from graphdock_profiler.profile import Held, Profile, Row, profile
 
 __all__ = ["Held", "Profile", "Row", "profile"]
