@@ -3,7 +3,7 @@ from graphdock import contracts as contracts
 from graphdock import dtypes as dtypes
 from graphdock import errors as errors
 from graphdock import ops as ops
-from graphdock import testing as testing
+import graphdock_testing as testing
 from graphdock import typing as typing
 from graphdock._facade import app as app
 from graphdock._facade import bitwise as bitwise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphdock.testing.report import Compliance
+from graphdock_testing.report import Compliance
 
 
 def test_an_op_without_dtypes_has_a_column_and_one_without_a_kernel_is_listed():

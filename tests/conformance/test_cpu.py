@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any
 
 import pytest
-from graphdock.testing.conformance import Case, Conformance, ConformanceError, Missing
+from graphdock_testing.conformance import Case, Conformance, ConformanceError, Missing
 
 pytestmark = pytest.mark.slow  # the kit's sessions are in debug mode anyway
 

@@ -14,7 +14,7 @@ from graphdock.contracts import Bound, BuildContext
 from graphdock.opdef.resolve import resolve
 from graphdock.opdef.shape_rule import ShapeRule
 from graphdock.plugin.host import default_host
-from graphdock.testing.conformance import Conformance, ConformanceError
+from graphdock_testing.conformance import Conformance, ConformanceError
 
 pytestmark = pytest.mark.slow
 PLANTER = "faults_of_std"

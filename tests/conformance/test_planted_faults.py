@@ -15,7 +15,7 @@ import pytest
 from graphdock.contracts import ArgDef, Bound, BuildContext, KernelDef, OpDef, TypeVarDef, ViewRule
 from graphdock.errors import InvalidArgumentError
 from graphdock.plugin.host import default_host
-from graphdock.testing.conformance import Conformance, ConformanceError
+from graphdock_testing.conformance import Conformance, ConformanceError
 
 LIBRARY = "planted_faults_library"
 _numbers = itertools.count()

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from graphdock.testing.conformance import Conformance
+from graphdock_testing.conformance import Conformance
 
 PACKAGES = Path(__file__).parent.parent / "packages"
 
@@ -290,7 +290,7 @@ def test_without_the_option_nothing_of_graphdock_is_loaded(work):
         "    heavy = {m for m in sys.modules if m.partition('.')[0] in ('numpy', 'yaml', 'rich', 'pydantic')}\n"
         "    assert not heavy\n"
         "    mine = {m for m in sys.modules if m.partition('.')[0] == 'graphdock'}\n"
-        "    assert mine <= {'graphdock', 'graphdock.names', 'graphdock.testing', 'graphdock.testing.pytest_plugin'}\n"
+        "    assert mine <= {'graphdock', 'graphdock.names', 'graphdock_testing', 'graphdock_testing.pytest_plugin'}\n"
     )
     run = Runner(work)()
     assert run.returncode == 0, run.stdout

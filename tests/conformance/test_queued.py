@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import pytest
 from graphdock.plugin.host import Host
-from graphdock.testing import queued
-from graphdock.testing.conformance import Conformance
+from graphdock_testing import queued
+from graphdock_testing.conformance import Conformance
 
 CPU = Conformance("cpu")
 #: Ops with a kernel for host memory alone, whatever the device; test_cpu.py runs them.

@@ -10,7 +10,7 @@ from graphdock.contracts import KernelDef, ViewRule
 from graphdock.contracts.kernel_facts import check_against, unknown_names
 from graphdock.errors import InvalidArgumentError
 from graphdock.plugin.host import Host, default_host
-from graphdock.testing.conformance import Conformance
+from graphdock_testing.conformance import Conformance
 
 
 def build(ctx):

@@ -9,7 +9,7 @@ import pytest
 from graphdock.contracts import Axis, RegionInput, RegionOutput, RegionProgram, Term, check_program
 from graphdock.dtypes import as_dtype, bool_, float16, float32, float64, int32, int64, uint64
 from graphdock.errors import PlanError
-from graphdock.testing.random_regions import random_region
+from graphdock_testing.random_regions import random_region
 
 X = Term("input", float32, (), (0, 1), 0)
 GOOD = RegionProgram(

@@ -8,7 +8,7 @@ import pytest
 from graphdock.contracts import VARIABLE, DeviceInfo, ResourceKind, ResourceRequest, dtypes
 from graphdock.contracts.resource import LOCKS
 from graphdock.errors import InvalidArgumentError
-from graphdock.testing.null import NullDevice
+from graphdock_testing.null import NullDevice
 
 
 def request(shape, dtype=dtypes.float32):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from graphdock import ops
 from graphdock.errors import InvalidArgumentError, ShapeError
-from graphdock.testing import queued
+from graphdock_testing import queued
 
 X = np.random.RandomState(0).randn(3, 2, 4)
 W = np.random.RandomState(1).randn(4, 4)

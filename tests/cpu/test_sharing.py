@@ -5,10 +5,10 @@ from __future__ import annotations
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.testing.conformance import Conformance
 from graphdock_cpu import blas
 from graphdock_cpu import team as teams
 from graphdock_cpu.kernels import sharing
+from graphdock_testing.conformance import Conformance
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -1,4 +1,4 @@
-"""A host with the doubles of graphdock.testing in it, and how the programs are run on a choice of devices."""
+"""A host with the doubles of graphdock_testing in it, and how the programs are run on a choice of devices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.plugin.host import Host
-from graphdock.testing import fake, null
+from graphdock_testing import fake, null
 
 
 @pytest.fixture(scope="session")

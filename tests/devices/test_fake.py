@@ -11,7 +11,7 @@ from graphdock.contracts import dtypes
 from graphdock.errors import InvalidArgumentError
 from graphdock.plugin.host import Host
 from graphdock.session.run_options import RunMetadata
-from graphdock.testing import fake
+from graphdock_testing import fake
 
 
 @pytest.fixture

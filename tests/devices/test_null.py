@@ -6,7 +6,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.plugin.host import Host
-from graphdock.testing import null
+from graphdock_testing import null
 
 NAMES = "forward train_with_adam sparse_updates cond while_loop random_numbers".split()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.testing import queued
+from graphdock_testing import queued
 
 from tests.differences import empties
 

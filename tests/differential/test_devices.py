@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from graphdock.passes.pipeline import PASSES
 from graphdock.plugin.host import Host
-from graphdock.testing import fake
+from graphdock_testing import fake
 
 OFF = dict.fromkeys(PASSES, False)
 VARIANTS = [{}, {"debug": True, "passes": OFF}, {"shape_policy": "generic", "debug": True}]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from graphdock.passes.pipeline import PASSES
 from graphdock.plugin.host import Host
-from graphdock.testing import queued
+from graphdock_testing import queued
 
 OFF = dict.fromkeys(PASSES, False)
 pytestmark = pytest.mark.modes  # every program runs in debug mode, too

@@ -8,7 +8,7 @@ import graphdock as tf
 import pytest
 from graphdock.passes.pipeline import PASSES
 from graphdock.plugin.host import Host
-from graphdock.testing import queued
+from graphdock_testing import queued
 
 pytestmark = pytest.mark.modes  # every program runs in debug mode, too
 QUEUED = {"backends": ("queued", "cpu")}

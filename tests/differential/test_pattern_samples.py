@@ -12,8 +12,8 @@ from graphdock.contracts import hookimpl
 from graphdock.errors import GraphdockError, PluginError
 from graphdock.ops import apply_op
 from graphdock.plugin.host import Host
-from graphdock.testing import queued
 from graphdock_std.patterns import PATTERNS, linear_cross_entropy
+from graphdock_testing import queued
 
 #: dtype -> the spacing of its numbers about one, and of what kernels of it add up in.
 SPACING = {"float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}

@@ -9,8 +9,8 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.plugin.host import Host
-from graphdock.testing import fake, queued
-from graphdock.testing.driver import races
+from graphdock_testing import fake, queued
+from graphdock_testing.driver import races
 
 pytestmark = pytest.mark.modes  # every program runs in debug mode, too
 ON_ONE = ("/device:cpu:0", "/device:cpu:1", "/device:cpu:2")

@@ -8,7 +8,7 @@ import graphdock as tf
 import pytest
 from graphdock.contracts import hookimpl
 from graphdock.plugin.host import Host
-from graphdock.testing.region_reference import ReferenceCompiler
+from graphdock_testing.region_reference import ReferenceCompiler
 
 
 @pytest.mark.parametrize("start", range(0, 12, 4))

@@ -8,8 +8,8 @@ import types
 from graphdock.contracts import hookimpl
 from graphdock.passes.pipeline import PASSES
 from graphdock.plugin.host import Host
-from graphdock.testing import queued
-from graphdock.testing.region_reference import ReferenceCompiler
+from graphdock_testing import queued
+from graphdock_testing.region_reference import ReferenceCompiler
 
 __all__ = ["WAYS", "elsewhere"]
 

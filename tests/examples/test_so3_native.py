@@ -71,7 +71,7 @@ def test_its_own_tests_and_the_conformance_suite_pass(wheel, tmp_path):
     run("-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target", site, wheel, cwd=tmp_path)
     tests = ["-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider"]
     assert "skipped" not in run(*tests, EXAMPLE / "tests", cwd=tmp_path, PYTHONPATH=str(site))
-    suite = [*tests, "-p", "graphdock.testing.pytest_plugin", "--graphdock-quick", "--graphdock-backend", "so3"]
+    suite = [*tests, "-p", "graphdock_testing.pytest_plugin", "--graphdock-quick", "--graphdock-backend", "so3"]
     told = run(*suite, cwd=tmp_path, PYTHONPATH=str(site))
     assert " 0 failed" in told and "so3.TensorProduct" in told
 

@@ -37,7 +37,7 @@ def test_its_own_tests_pass(made):
 @pytest.mark.sampled(2)
 def test_it_conforms(name, made, tmp_path):
     _, site = made
-    suite = ["-m", "pytest", "-q", "-p", "graphdock.testing.pytest_plugin", "-p", "no:cacheprovider"]
+    suite = ["-m", "pytest", "-q", "-p", "graphdock_testing.pytest_plugin", "-p", "no:cacheprovider"]
     done = run(
         *suite,
         "--graphdock-quick",

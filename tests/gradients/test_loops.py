@@ -13,7 +13,7 @@ from graphdock import dtypes
 from graphdock.errors import InvalidArgumentError
 from graphdock.graph.graph_def import as_data
 from graphdock.runtime.straight_line import make
-from graphdock.testing.gradient_check import check_gradients
+from graphdock_testing.gradient_check import check_gradients
 
 
 def f64(*shape):

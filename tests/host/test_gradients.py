@@ -14,7 +14,7 @@ from graphdock.errors import AlreadyExistsError, DTypeError, GradientError, Inva
 from graphdock.gradients import registry
 from graphdock.passes.unread import drop_unneeded
 from graphdock.runtime.translate import translate
-from graphdock.testing.gradient_check import check_gradients, compute_gradient, compute_gradient_error
+from graphdock_testing.gradient_check import check_gradients, compute_gradient, compute_gradient_error
 
 
 @pytest.fixture(autouse=True)

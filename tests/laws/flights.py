@@ -8,8 +8,8 @@ from __future__ import annotations
 import graphdock as tf
 import numpy as np
 from graphdock.plugin.host import Host
-from graphdock.testing import queued
-from graphdock.testing.driver import races
+from graphdock_testing import queued
+from graphdock_testing.driver import races
 
 ONE, TWO = "/device:queued:0", "/device:queued:1"
 

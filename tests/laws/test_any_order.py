@@ -197,7 +197,7 @@ def test_gradients_of_loops_and_branches(seed):
 
 def test_an_update_that_runs_elsewhere_than_its_variable_lives():
     """The kernel gets a copy, and what it writes goes back."""
-    from graphdock.testing import fake
+    from graphdock_testing import fake
 
     host = Host()
     fake.install(host)
@@ -217,7 +217,7 @@ def test_an_update_that_runs_elsewhere_than_its_variable_lives():
 
 
 def test_updates_on_two_devices_with_memory_of_their_own():
-    from graphdock.testing import fake
+    from graphdock_testing import fake
 
     host = Host()
     fake.install(host)

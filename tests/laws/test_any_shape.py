@@ -12,7 +12,7 @@ import pytest
 from graphdock.errors import GraphdockError
 from graphdock.passes.pipeline import PASSES
 from graphdock.plugin.host import default_host
-from graphdock.testing.samples import bindings, make_arrays, random_array
+from graphdock_testing.samples import bindings, make_arrays, random_array
 
 CASES = {
     name: case

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from graphdock.contracts import KernelDef
 from graphdock.plugin.host import Host
-from graphdock.testing import queued
+from graphdock_testing import queued
 
 HERE = __file__.rpartition("/")[2]
 

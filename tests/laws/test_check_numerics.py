@@ -4,7 +4,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.plugin.host import Host
-from graphdock.testing import fake, queued
+from graphdock_testing import fake, queued
 
 
 def stopped(fetch, feeds=None, before=(), **where):

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from graphdock.contracts import ArgDef, AttrDef, DeviceInfo, KernelDef, OpDef, ResourceKind
 from graphdock.plugin.host import Host
-from graphdock.testing import fake, queued
-from graphdock.testing.driver import races
-from graphdock.testing.driver.queue import DriverQueue
+from graphdock_testing import fake, queued
+from graphdock_testing.driver import races
+from graphdock_testing.driver.queue import DriverQueue
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from graphdock import errors
 from graphdock.plugin.host import Host
-from graphdock.testing import fake, queued
+from graphdock_testing import fake, queued
 
 HERE = __file__.rpartition("/")[2]
 F, I, B = tf.float32, tf.int32, tf.bool

@@ -23,7 +23,7 @@ import lab
 from graphdock import locks
 from graphdock.contracts import KernelDef
 from graphdock.plugin.host import Host
-from graphdock.testing import queued
+from graphdock_testing import queued
 
 where, state, patience = sys.argv[1], sys.argv[2], int(sys.argv[3])
 host = Host()

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from graphdock.plugin.host import Host
 from graphdock.runtime import lanes
-from graphdock.testing import queued
+from graphdock_testing import queued
 
 ONE, TWO = "/device:queued:0", "/device:queued:1"
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)

@@ -116,7 +116,7 @@ def test_reset_frees_the_variables_of_a_container(meter):
 
 
 def test_reset_frees_a_variable_from_its_device_while_its_session_is_open():
-    from graphdock.testing import queued
+    from graphdock_testing import queued
 
     host = Host()
     device = queued.install(host, laziness=1.0)
@@ -144,7 +144,7 @@ def test_a_variable_may_be_declared_anew_after_a_reset(change, process_host):
 
     other = {}
     if change == "device":
-        from graphdock.testing import fake
+        from graphdock_testing import fake
 
         fake.install(process_host(Host()))
         other = {"backends": ("fake", "cpu")}

@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 from graphdock.passes.pipeline import PASSES
 from graphdock.plugin.host import Host
-from graphdock.testing import queued
-from graphdock.testing.driver import races
+from graphdock_testing import queued
+from graphdock_testing.driver import races
 
 TESTS = Path(__file__).parent.parent
 OFF = dict.fromkeys(PASSES, False)

@@ -33,8 +33,8 @@ from graphdock.runtime import flight, gate, lane, lanes, plan, tickets
 from graphdock.runtime.lower import overlap as lower_overlap
 from graphdock.runtime.straight_line import program as program_module
 from graphdock.session import overlap
-from graphdock.testing.driver import races
-from graphdock.testing.driver.queue import DriverQueue
+from graphdock_testing.driver import races
+from graphdock_testing.driver.queue import DriverQueue
 
 from tests.runtime.interrupter import Interrupter
 from tests.runtime.own_thread import in_its_own_thread

@@ -16,9 +16,9 @@ import pytest
 from graphdock.plugin.host import Host
 from graphdock.runtime.lower import lowering
 from graphdock.runtime.program.statements import Fence, Wait, blocks_of
-from graphdock.testing import queued
-from graphdock.testing.driver import races
-from graphdock.testing.driver.queue import DriverQueue
+from graphdock_testing import queued
+from graphdock_testing.driver import races
+from graphdock_testing.driver.queue import DriverQueue
 
 ONE, TWO = "/device:queued:0", "/device:queued:1"
 STAGES = {"one device": [], "two devices": [ONE, TWO], "devices and the host": [ONE, "/cpu:0", TWO]}

@@ -4,7 +4,7 @@ import graphdock as tf
 import lab
 import pytest
 from graphdock.plugin.host import Host
-from graphdock.testing import fake
+from graphdock_testing import fake
 
 LACKING = "AssignAddVariableOp"
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from graphdock.contracts import Scratch
 from graphdock.plugin.host import Host
-from graphdock.testing.case import ConformanceError
-from graphdock.testing.conformance import Conformance
-from graphdock.testing.isolation import Worker
-from graphdock.testing.op_check import SUCCESS, opcheck
+from graphdock_testing.case import ConformanceError
+from graphdock_testing.conformance import Conformance
+from graphdock_testing.isolation import Worker
+from graphdock_testing.op_check import SUCCESS, opcheck
 
 PLUGIN = """
 from graphdock.contracts import hookimpl

@@ -12,8 +12,8 @@ from graphdock.contracts.opdef import ArgDef, AttrDef, OpDef, TypeVarDef
 from graphdock.contracts.verbs import VERBS
 from graphdock.dtypes import ALL, bool_, float32, int32, resource, string
 from graphdock.opdef.cost import UNKNOWN, Cost, cost_of
-from graphdock.testing.programs import build
-from graphdock.testing.samples import bindings, make_arrays
+from graphdock_testing.programs import build
+from graphdock_testing.samples import bindings, make_arrays
 
 HOST = tf.default_host()
 

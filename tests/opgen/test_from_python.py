@@ -112,7 +112,7 @@ def test_a_package_of_functions_says_and_computes_what_they_did(package):
         cwd=package,
     )
     child("-c", f"OPS = {json.dumps(OPS)}\n" + COMPARE, cwd=package.parent, path=[site, package.parent])
-    plugins = ["-p", "graphdock.testing.pytest_plugin", "-p", "no:cacheprovider"]
+    plugins = ["-p", "graphdock_testing.pytest_plugin", "-p", "no:cacheprovider"]
     conforms = ["-m", "pytest", "-q", *plugins, "--graphdock-quick", "--graphdock-backend", "geo"]
     child(*conforms, cwd=package, path=[site])
     child("-m", "ruff", "check", "--isolated", "--line-length=120", "--select=F,W", "--exclude=_gen", ".", cwd=package)

@@ -70,7 +70,7 @@ def test_a_new_package_builds_installs_and_passes_its_tests(tmp_path: Path, flag
     done = run("-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", cwd=root, site=site)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "passed" in done.stdout and "skipped" not in done.stdout
-    suite = ["-m", "pytest", "-q", "-p", "graphdock.testing.pytest_plugin", "-p", "no:cacheprovider"]
+    suite = ["-m", "pytest", "-q", "-p", "graphdock_testing.pytest_plugin", "-p", "no:cacheprovider"]
     conforms = run(*suite, "--graphdock-quick", "--graphdock-backend", "my_chip", cwd=root, site=site)
     assert conforms.returncode == 0, conforms.stdout[-3000:] + conforms.stderr
     assert " 0 failed" in conforms.stdout

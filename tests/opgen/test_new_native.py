@@ -60,7 +60,7 @@ def test_its_wheel_is_of_this_platform_and_passes_its_tests(package: Path, tmp_p
     tests = ["-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider"]
     done = run(*tests, cwd=package, PYTHONPATH=str(site))
     assert done.returncode == 0 and "skipped" not in done.stdout, done.stdout + done.stderr
-    suite = [*tests, "-p", "graphdock.testing.pytest_plugin", "--graphdock-quick", "--graphdock-backend", "fast_math"]
+    suite = [*tests, "-p", "graphdock_testing.pytest_plugin", "--graphdock-quick", "--graphdock-backend", "fast_math"]
     conforms = run(*suite, cwd=package, PYTHONPATH=str(site))
     assert conforms.returncode == 0, conforms.stdout[-3000:] + conforms.stderr
     assert " 0 failed" in conforms.stdout

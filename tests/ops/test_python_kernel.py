@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from graphdock.errors import DTypeError, InvalidArgumentError, ShapeError
 from graphdock.plugin.host import Host
-from graphdock.testing import fake
+from graphdock_testing import fake
 from numpy.typing import NDArray
 
 F = TypeVar("F", np.float32, np.float64)

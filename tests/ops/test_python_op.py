@@ -24,7 +24,7 @@ from graphdock.graph.graph_def import as_data
 from graphdock.opdef.resolve import resolve
 from graphdock.ops.python_op import defined_in
 from graphdock.plugin.host import Host
-from graphdock.testing import fake
+from graphdock_testing import fake
 from numpy.typing import NDArray
 
 F = TypeVar("F", np.float32, np.float64)

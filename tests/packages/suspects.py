@@ -28,9 +28,9 @@ from graphdock.contracts import (
     hookimpl,
 )
 from graphdock.plugin.host import Host
-from graphdock.testing import queued
-from graphdock.testing.driver.memory import Buffer
-from graphdock.testing.driver.roles import roles
+from graphdock_testing import queued
+from graphdock_testing.driver.memory import Buffer
+from graphdock_testing.driver.roles import roles
 
 __all__ = ["PLACES", "Chip", "ChipBuffer", "ChipFactory", "host_with", "kernel", "opdef", "run"]
 

@@ -14,7 +14,7 @@ import pytest
 from graphdock.errors import ConfigError, PluginError
 from graphdock.plugin.discovery import SHIPPED_BLOCKED, discover, manifest_path, shipped_blocked
 from graphdock.plugin.host import Host
-from graphdock.testing import queued
+from graphdock_testing import queued
 
 ROOT = Path(__file__).parents[2]
 ASK = """

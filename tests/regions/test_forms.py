@@ -11,10 +11,10 @@ from graphdock.regions.lowering import lower_region
 from graphdock.regions.typed import NotInRegion
 from graphdock.runtime.random_stream import RandomOrdinals
 from graphdock.session.session import Session
-from graphdock.testing.bench import agree
-from graphdock.testing.conformance import Conformance
-from graphdock.testing.region_reference import evaluate
-from graphdock.testing.samples import make_arrays
+from graphdock_testing.bench import agree
+from graphdock_testing.conformance import Conformance
+from graphdock_testing.region_reference import evaluate
+from graphdock_testing.samples import make_arrays
 
 KIT = Conformance("cpu")
 OPS = [op for op in KIT.ops if form_of(KIT.host.ops.get(op)) is not None]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from graphdock.contracts import hookimpl
 from graphdock.plugin.host import Host
-from graphdock.testing.region_reference import ReferenceCompiler
+from graphdock_testing.region_reference import ReferenceCompiler
 
 RNG = np.random.default_rng(3)
 

@@ -91,7 +91,7 @@ def test_margins_do_not_count_as_memory_of_a_plan():
 def test_a_device_that_keeps_nothing_has_no_canaries():
     """The null device, for tests of plans: what is read there says nothing of its kernels."""
     from graphdock.plugin.host import Host
-    from graphdock.testing import null
+    from graphdock_testing import null
 
     host = Host()
     null.install(host)

@@ -6,7 +6,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.plugin.host import Host
-from graphdock.testing import queued
+from graphdock_testing import queued
 
 
 def test_a_step_that_does_not_fit_names_its_peak_and_its_largest_buffers() -> None:

@@ -8,7 +8,7 @@ from graphdock.errors import DeviceLostError, GraphdockError, InternalError
 from graphdock.plugin.host import Host
 from graphdock.runtime.flight import Flight, Flights
 from graphdock.runtime.lanes import GATE, Lanes
-from graphdock.testing import queued
+from graphdock_testing import queued
 
 
 class Pad:

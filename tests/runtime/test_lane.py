@@ -6,7 +6,7 @@ import pytest
 from graphdock.errors import DeviceLostError, GraphdockError
 from graphdock.plugin.host import Host
 from graphdock.runtime.lane import Lane, shared_lane, unshare
-from graphdock.testing import queued
+from graphdock_testing import queued
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ import pytest
 from graphdock.plugin.host import Host
 from graphdock.runtime import gate, lanes, plan
 from graphdock.runtime.straight_line import program
-from graphdock.testing import queued
-from graphdock.testing.driver import races
-from graphdock.testing.driver.queue import DriverQueue
+from graphdock_testing import queued
+from graphdock_testing.driver import races
+from graphdock_testing.driver.queue import DriverQueue
 
 from tests.runtime.interrupter import Interrupter
 from tests.runtime.own_thread import in_its_own_thread

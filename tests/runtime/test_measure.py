@@ -13,7 +13,7 @@ from graphdock.contracts.opdef import ArgDef
 from graphdock.errors import KernelNotFoundError
 from graphdock.plugin.host import Host
 from graphdock.runtime import measure
-from graphdock.testing import queued
+from graphdock_testing import queued
 
 
 class Clock:

@@ -124,7 +124,7 @@ def test_memory_counts_until_a_context_is_gone():
 
 def test_spaces_have_budgets_of_their_own():
     from graphdock.plugin.host import Host
-    from graphdock.testing import fake
+    from graphdock_testing import fake
 
     host = Host()
     fake.install(host)

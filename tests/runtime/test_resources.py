@@ -16,8 +16,8 @@ from graphdock.contracts import VARIABLE, DeviceInfo, ResourceKind, hookimpl
 from graphdock.plugin.host import Host
 from graphdock.runtime.gate import Claim, Until, Visit
 from graphdock.runtime.resources import ResourceClosed, ResourceStore
-from graphdock.testing import fake
-from graphdock.testing.null import NullDevice
+from graphdock_testing import fake
+from graphdock_testing.null import NullDevice
 
 FLOATS = {"dtype": dtypes.float32, "shape": (2,), "container": "", "shared_name": ""}
 UNKNOWN = {**FLOATS, "shape": (None,)}

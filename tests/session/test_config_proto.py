@@ -12,7 +12,7 @@ from graphdock.passes.pipeline import PASSES
 from graphdock.plugin.host import Host
 from graphdock.session import config_proto
 from graphdock.session.config import effective_config
-from graphdock.testing import queued
+from graphdock_testing import queued
 
 
 @pytest.fixture(autouse=True)

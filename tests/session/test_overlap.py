@@ -11,8 +11,8 @@ import pytest
 from graphdock.contracts import KernelDef
 from graphdock.plugin.host import Host
 from graphdock.runtime import lanes as lanes_module
-from graphdock.testing import queued
-from graphdock.testing.driver import races
+from graphdock_testing import queued
+from graphdock_testing.driver import races
 
 
 def _fails(*buffers):

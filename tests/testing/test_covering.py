@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from graphdock.testing.case import Case
-from graphdock.testing.conformance import Conformance
-from graphdock.testing.covering import covering
+from graphdock_testing.case import Case
+from graphdock_testing.conformance import Conformance
+from graphdock_testing.covering import covering
 
 
 def case(index, kernel="", kind="value", op="Sum", **types):

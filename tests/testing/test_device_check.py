@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 from graphdock.plugin.host import Host
-from graphdock.testing import queued
-from graphdock.testing.conformance import Conformance
-from graphdock.testing.device_check import CHECKS, QUEUE_CHECKS, checks_of
+from graphdock_testing import queued
+from graphdock_testing.conformance import Conformance
+from graphdock_testing.device_check import CHECKS, QUEUE_CHECKS, checks_of
 
 
 @pytest.mark.parametrize("seed", range(5))

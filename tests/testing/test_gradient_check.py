@@ -6,7 +6,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.errors import DTypeError, InvalidArgumentError
-from graphdock.testing.gradient_check import (
+from graphdock_testing.gradient_check import (
     check_gradients,
     compute_gradient,
     compute_gradient_error,

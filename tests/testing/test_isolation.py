@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from graphdock.testing.conformance import Conformance
-from graphdock.testing.isolation import Worker
+from graphdock_testing.conformance import Conformance
+from graphdock_testing.isolation import Worker
 
 PLUGIN = """
 import os, signal, time

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from graphdock.testing.numeric import central_differences, difference, same_bits
+from graphdock_testing.numeric import central_differences, difference, same_bits
 
 
 def test_bits_tell_more_than_values():

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from graphdock.errors import InvalidArgumentError, NotFoundError, UnknownOpError
 from graphdock.plugin.host import Host
-from graphdock.testing import opcheck
-from graphdock.testing.conformance import ConformanceError
+from graphdock_testing import opcheck
+from graphdock_testing.conformance import ConformanceError
 from numpy.typing import NDArray
 
 RNG = np.random.default_rng(0)
@@ -234,6 +234,6 @@ def test_arguments_that_do_not_fit_are_told():
 
 
 def test_the_package_imports_nothing_until_it_is_asked_for():
-    code = "import sys, graphdock.testing; print('numpy' in sys.modules); graphdock.testing.opcheck; print('numpy' in sys.modules)"
+    code = "import sys, graphdock_testing; print('numpy' in sys.modules); graphdock_testing.opcheck; print('numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]

@@ -26,8 +26,8 @@ from graphdock.contracts import (
 from graphdock.errors import InternalError, InvalidArgumentError, KernelNotFoundError
 from graphdock.plugin.host import Host
 from graphdock.runtime.random_stream import RandomStream
-from graphdock.testing import queued
-from graphdock.testing.driver import races
+from graphdock_testing import queued
+from graphdock_testing.driver import races
 
 F, I = dtypes.float32, dtypes.int32
 

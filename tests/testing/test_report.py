@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from graphdock.testing.report import Compliance
+from graphdock_testing.report import Compliance
 
 
 def filled():

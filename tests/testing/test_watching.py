@@ -6,10 +6,10 @@ import graphdock as tf
 import pytest
 from graphdock.contracts import QueuedDevice, hookimpl
 from graphdock.plugin.host import Host
-from graphdock.testing import queued
-from graphdock.testing.conformance import Conformance
-from graphdock.testing.driver.device import DriverDevice
-from graphdock.testing.watching import Watching
+from graphdock_testing import queued
+from graphdock_testing.conformance import Conformance
+from graphdock_testing.driver.device import DriverDevice
+from graphdock_testing.watching import Watching
 
 
 class Shy(DriverDevice):

@@ -33,7 +33,7 @@ _MISSPELT = 0.75
 #: The distribution whose plugins win over others of the same name.
 OWN = "graphdock"
 #: Plugins of graphdock that load only where a list of allowed plugins names them -> their modules.
-SHIPPED_BLOCKED = {"queued": "graphdock.testing.queued"}
+SHIPPED_BLOCKED = {"queued": "graphdock_testing.queued"}
 
 
 @dataclass(frozen=True, slots=True)

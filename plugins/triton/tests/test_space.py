@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from graphdock.contracts import Axis
-from graphdock.testing.random_regions import random_region
+from graphdock_testing.random_regions import random_region
 from graphdock_triton.regions.kernel import region_kernel
 from graphdock_triton.regions.layout import layout_of
 from graphdock_triton.regions.space import space, subject

@@ -15,8 +15,8 @@ import numpy as np
 from graphdock.contracts import ArgDef, DeviceFactory, KernelDef, OpDef, OpLibrary, TypeVarDef, hookimpl
 from graphdock.errors import GraphdockError, InvalidArgumentError
 from graphdock.plugin.host import Host
-from graphdock.testing import queued
-from graphdock.testing.conformance import Conformance, ConformanceError, Missing
+from graphdock_testing import queued
+from graphdock_testing.conformance import Conformance, ConformanceError, Missing
 
 PACKAGES = Path(__file__).parents[2] / "packages"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from graphdock.contracts import DeviceInfo, dtypes
-from graphdock.testing.driver.device import DriverDevice
-from graphdock.testing.driver.queue import DriverQueue
-from graphdock.testing.queued import QueuedFactory
+from graphdock_testing.driver.device import DriverDevice
+from graphdock_testing.driver.queue import DriverQueue
+from graphdock_testing.queued import QueuedFactory
 
 from planted.bench import Fault, make_host, right, suspects
 

@@ -11,9 +11,9 @@ import pytest
 from graphdock.plugin.host import Host
 from graphdock.runtime.program.segments import within
 from graphdock.runtime.program.statements import Copy, Decide, Launch, Let, Loop, Segment, walk
-from graphdock.testing import queued
-from graphdock.testing.driver.device import DriverDevice
-from graphdock.testing.driver.queue import DriverQueue
+from graphdock_testing import queued
+from graphdock_testing.driver.device import DriverDevice
+from graphdock_testing.driver.queue import DriverQueue
 
 #: In debug mode the host decides.
 pytestmark = pytest.mark.plain

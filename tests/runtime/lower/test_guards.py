@@ -10,7 +10,7 @@ import pytest
 from graphdock.errors import InvalidArgumentError, ShapeError
 from graphdock.plugin.host import Host
 from graphdock.runtime.node_check import RuleCheck
-from graphdock.testing import fake, queued
+from graphdock_testing import fake, queued
 
 BACKENDS = ("cpu", "fake", "queued")
 

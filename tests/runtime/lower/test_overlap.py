@@ -11,7 +11,7 @@ from graphdock.plugin.host import Host
 from graphdock.runtime.lower.overlap import touched, waits_for_its_work
 from graphdock.runtime.program.statements import Activate, Block, Statement
 from graphdock.runtime.storage import Root
-from graphdock.testing import queued
+from graphdock_testing import queued
 
 
 @pytest.fixture

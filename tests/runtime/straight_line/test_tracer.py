@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from graphdock.contracts import StepContext
 from graphdock.plugin.host import Host
-from graphdock.testing import queued
-from graphdock.testing.driver import races
+from graphdock_testing import queued
+from graphdock_testing.driver import races
 
 FULL = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
 SOFTWARE = tf.RunOptions(trace_level=tf.RunOptions.SOFTWARE_TRACE)

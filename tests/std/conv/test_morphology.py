@@ -7,7 +7,7 @@ from typing import Any
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.testing.gradient_check import check_gradients
+from graphdock_testing.gradient_check import check_gradients
 
 
 def run(*tensors: Any) -> Any:

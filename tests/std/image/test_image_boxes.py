@@ -7,7 +7,7 @@ from typing import Any
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.testing.numeric import central_differences
+from graphdock_testing.numeric import central_differences
 
 from tests.std.image.support import run
 

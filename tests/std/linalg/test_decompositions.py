@@ -8,7 +8,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 import scipy.linalg
-from graphdock.testing.gradient_check import check_gradients
+from graphdock_testing.gradient_check import check_gradients
 
 TYPES = [np.float32, np.float64, np.complex64, np.complex128]
 SHAPES = [(3, 3), (2, 1, 4, 4), (0, 2, 2), (1, 1), (40, 40)]

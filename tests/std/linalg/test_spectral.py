@@ -8,7 +8,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 import scipy.fft
-from graphdock.testing.gradient_check import check_gradients
+from graphdock_testing.gradient_check import check_gradients
 
 
 @pytest.fixture(autouse=True)

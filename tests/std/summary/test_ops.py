@@ -151,7 +151,7 @@ def test_text_and_tensors():
 def test_summaries_of_a_device_are_made_on_the_host():
     """The operations stand under any device: what they read is moved."""
     from graphdock.plugin.host import Host
-    from graphdock.testing import fake
+    from graphdock_testing import fake
 
     host = Host()
     fake.install(host)

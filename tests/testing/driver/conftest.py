@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from graphdock.contracts import DeviceInfo, dtypes
-from graphdock.testing.driver.device import Driver, DriverDevice
+from graphdock_testing.driver.device import Driver, DriverDevice
 
 
 class Bench:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from graphdock.contracts import dtypes
 from graphdock.errors import DeviceLostError, FailedPreconditionError
-from graphdock.testing.driver import races
-from graphdock.testing.driver.faults import DriverError
+from graphdock_testing.driver import races
+from graphdock_testing.driver.faults import DriverError
 
 
 @pytest.fixture

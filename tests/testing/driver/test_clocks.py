@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphdock.testing.driver.clocks import HOST, Clocks
+from graphdock_testing.driver.clocks import HOST, Clocks
 
 
 class Point:

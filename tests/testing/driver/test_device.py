@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from graphdock.contracts import DeviceInfo, dtypes
 from graphdock.errors import DeviceLostError, InvalidArgumentError
-from graphdock.testing.driver import races
-from graphdock.testing.driver.device import Driver, DriverDevice
+from graphdock_testing.driver import races
+from graphdock_testing.driver.device import Driver, DriverDevice
 
 
 def test_its_own_copies_are_fenced_and_leave_what_is_current(bench):

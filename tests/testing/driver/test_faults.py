@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from graphdock.contracts import dtypes
 from graphdock.errors import DeviceLostError, InvalidArgumentError, ResourceExhaustedError
-from graphdock.testing.driver.faults import DriverError, Faults
+from graphdock_testing.driver.faults import DriverError, Faults
 
 # -- counting
 

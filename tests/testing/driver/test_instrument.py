@@ -23,11 +23,11 @@ from graphdock.contracts import (
 )
 from graphdock.errors import DeviceLostError, InvalidArgumentError
 from graphdock.plugin.host import Host
-from graphdock.testing import queued
-from graphdock.testing.driver import races
-from graphdock.testing.driver.device import Driver, DriverDevice
-from graphdock.testing.driver.faults import DriverError
-from graphdock.testing.driver.instrument import Instrument, observers_of, watch_kernels
+from graphdock_testing import queued
+from graphdock_testing.driver import races
+from graphdock_testing.driver.device import Driver, DriverDevice
+from graphdock_testing.driver.faults import DriverError
+from graphdock_testing.driver.instrument import Instrument, observers_of, watch_kernels
 
 
 class Shy(DriverDevice):

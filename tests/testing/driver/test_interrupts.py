@@ -8,7 +8,7 @@ import threading
 
 import pytest
 from graphdock.contracts import dtypes
-from graphdock.testing.driver.interrupts import HeldBack
+from graphdock_testing.driver.interrupts import HeldBack
 
 
 def interrupted(function, at):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from graphdock.contracts import dtypes
 from graphdock.errors import FailedPreconditionError, InvalidArgumentError, ResourceExhaustedError
-from graphdock.testing.driver.memory import Memory, bounds
+from graphdock_testing.driver.memory import Memory, bounds
 
 
 @pytest.mark.parametrize(

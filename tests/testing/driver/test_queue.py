@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from graphdock.contracts import DeviceInfo
 from graphdock.errors import FailedPreconditionError, InvalidArgumentError
-from graphdock.testing.driver.device import Driver, DriverDevice
+from graphdock_testing.driver.device import Driver, DriverDevice
 
 
 def test_nothing_runs_until_something_waits(bench):
@@ -189,7 +189,7 @@ def _floats():
 
 
 def test_a_strided_source_is_copied(bench):
-    from graphdock.testing.driver.memory import Buffer
+    from graphdock_testing.driver.memory import Buffer
 
     x, y = bench.buffer(size=8), bench.buffer()
     x.array[...] = np.arange(8)

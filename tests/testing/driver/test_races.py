@@ -8,8 +8,8 @@ import re
 import numpy as np
 import pytest
 from graphdock.errors import InvalidArgumentError
-from graphdock.testing.driver import races
-from graphdock.testing.driver.races import Detector, Note, RaceError, Range
+from graphdock_testing.driver import races
+from graphdock_testing.driver.races import Detector, Note, RaceError, Range
 
 
 def at(start, stop, space="m"):

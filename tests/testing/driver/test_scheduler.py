@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from graphdock.errors import DeviceLostError, InternalError
-from graphdock.testing.driver.scheduler import Health, Line, Scheduler, Ticket, Work
+from graphdock_testing.driver.scheduler import Health, Line, Scheduler, Ticket, Work
 
 
 def lines(count=2):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from graphdock.testing.driver.shadow import Shadow
+from graphdock_testing.driver.shadow import Shadow
 
 SIZE = 64
 

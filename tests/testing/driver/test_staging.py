@@ -7,9 +7,9 @@ import gc
 import numpy as np
 import pytest
 from graphdock.errors import InvalidArgumentError
-from graphdock.testing.driver import races
-from graphdock.testing.driver.memory import Drops
-from graphdock.testing.driver.staging import Pinned, Staging
+from graphdock_testing.driver import races
+from graphdock_testing.driver.memory import Drops
+from graphdock_testing.driver.staging import Pinned, Staging
 
 
 @pytest.fixture

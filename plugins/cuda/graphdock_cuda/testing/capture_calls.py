@@ -6,8 +6,8 @@ import threading
 from dataclasses import dataclass
 
 from graphdock.errors import FailedPreconditionError
-from graphdock.testing.driver.capture import Segment
-from graphdock.testing.driver.scheduler import Work
+from graphdock_testing.driver.capture import Segment
+from graphdock_testing.driver.scheduler import Work
 
 from graphdock_cuda.driver.errors import CudaError
 from graphdock_cuda.testing.state import UNSET, Capture, Condition, Device, State, Use

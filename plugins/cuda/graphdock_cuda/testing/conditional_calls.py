@@ -6,8 +6,8 @@ import ctypes
 import threading
 
 from graphdock.errors import FailedPreconditionError
-from graphdock.testing.driver.capture import Segment, Step
-from graphdock.testing.driver.races import Note
+from graphdock_testing.driver.capture import Segment, Step
+from graphdock_testing.driver.races import Note
 
 from graphdock_cuda.driver.errors import CudaError
 from graphdock_cuda.testing.state import UNSET, Capture, Condition, State, Stream

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 
-from graphdock.testing.driver.scheduler import Work
+from graphdock_testing.driver.scheduler import Work
 
 from graphdock_cuda.driver.errors import CudaError
 from graphdock_cuda.testing.memory import Block

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphdock.testing.driver.capture import Mark, Recording, Step
-from graphdock.testing.driver.interrupts import HeldBack
-from graphdock.testing.driver.races import Detector, Note, Range
-from graphdock.testing.driver.scheduler import Health, Line, Scheduler, Ticket, Work
+from graphdock_testing.driver.capture import Mark, Recording, Step
+from graphdock_testing.driver.interrupts import HeldBack
+from graphdock_testing.driver.races import Detector, Note, Range
+from graphdock_testing.driver.scheduler import Health, Line, Scheduler, Ticket, Work
 
 from graphdock_cuda.driver.api import Properties
 from graphdock_cuda.driver.errors import STICKY, CudaError

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from graphdock.testing.driver.capture import Mark
-from graphdock.testing.driver.scheduler import Work
+from graphdock_testing.driver.capture import Mark
+from graphdock_testing.driver.scheduler import Work
 
 from graphdock_cuda.driver.errors import CudaError
 from graphdock_cuda.testing.state import Capture, Event, Record, State, Stream

@@ -14,9 +14,9 @@ import pytest
 from graphdock.errors import GraphdockError
 from graphdock.ops import apply_op
 from graphdock.plugin.host import Host
-from graphdock.testing.conformance import Conformance, Refused
-from graphdock.testing.covering import covering
 from graphdock_cuda.plugin import kernels
+from graphdock_testing.conformance import Conformance, Refused
+from graphdock_testing.covering import covering
 
 pytestmark = [pytest.mark.gpu, pytest.mark.slow]
 

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from graphdock.graph.graph import Graph
 from graphdock.plugin.host import Host
-from graphdock.testing.bench import run_program
-from graphdock.testing.conformance import Conformance, Refused
-from graphdock.testing.covering import covering
 from graphdock_cuda.driver.api import Toolkit
 from graphdock_cuda.driver.nvrtc import Nvrtc, find_libraries
 from graphdock_cuda.testing import Emulator, toolkit
 from graphdock_cuda.testing.install import install
+from graphdock_testing.bench import run_program
+from graphdock_testing.conformance import Conformance, Refused
+from graphdock_testing.covering import covering
 
 #: What every source compiles for.
 ARCHITECTURES = ("sm_80", "sm_90a", "sm_100")

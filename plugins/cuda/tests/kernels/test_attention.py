@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from graphdock.ops import apply_op
 from graphdock.plugin.host import Host
-from graphdock.testing.conformance import Conformance
 from graphdock_cuda.kernels import attention as module
 from graphdock_cuda.kernels.attention import parts_of
 from graphdock_cuda.testing import toolkit
 from graphdock_cuda.testing.install import install
 from graphdock_cuda.work import Work
 from graphdock_std.reference import fused as reference
+from graphdock_testing.conformance import Conformance
 
 pytestmark = pytest.mark.slow
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from graphdock.testing.conformance import Conformance, Missing
 from graphdock_cuda.plugin import kernels
+from graphdock_testing.conformance import Conformance, Missing
 
 OPS = ["device cuda", *sorted({k.op for k in kernels()})]
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from graphdock import ops
 from graphdock.plugin.host import Host
-from graphdock.testing.conformance import Conformance, Refused
 from graphdock_cuda.kernels import conv_cudnn
 from graphdock_cuda.testing import FakeCudnn, toolkit
 from graphdock_cuda.testing.install import install
+from graphdock_testing.conformance import Conformance, Refused
 
 pytestmark = pytest.mark.slow
 

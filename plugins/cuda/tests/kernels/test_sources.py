@@ -11,11 +11,6 @@ from graphdock.errors import KernelNotFoundError
 from graphdock.graph.graph import Graph
 from graphdock.plugin.host import Host
 from graphdock.session.session import Session
-from graphdock.testing.bench import run_program
-from graphdock.testing.case import Case
-from graphdock.testing.conformance import Conformance
-from graphdock.testing.programs import Program
-from graphdock.testing.samples import make_arrays
 from graphdock_cuda.compiled import Image, Images, Source
 from graphdock_cuda.driver.errors import CompileError
 from graphdock_cuda.driver.nvrtc import Nvrtc, find_libraries
@@ -23,6 +18,11 @@ from graphdock_cuda.kernels import special
 from graphdock_cuda.plugin import kernels
 from graphdock_cuda.testing import Emulator, toolkit
 from graphdock_cuda.testing.install import install
+from graphdock_testing.bench import run_program
+from graphdock_testing.case import Case
+from graphdock_testing.conformance import Conformance
+from graphdock_testing.programs import Program
+from graphdock_testing.samples import make_arrays
 
 ARCHITECTURES = ("sm_80", "sm_90a", "sm_100")
 OPS = sorted({k.op for k in kernels()})

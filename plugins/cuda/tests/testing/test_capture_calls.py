@@ -6,9 +6,9 @@ import threading
 
 import numpy as np
 import pytest
-from graphdock.testing.driver.races import RaceError
 from graphdock_cuda.driver.errors import CudaError
 from graphdock_cuda.testing.state import Misuse
+from graphdock_testing.driver.races import RaceError
 
 CODE = "GD_KERNEL(add)(float* x, float by) { x[threadIdx.x] += by; }\nGD_KERNEL(stop)() { __trap(); }"
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from graphdock.testing.driver.races import RaceError
 from graphdock_cuda.driver.errors import CudaError
 from graphdock_cuda.testing.state import Misuse
+from graphdock_testing.driver.races import RaceError
 
 
 def _two_streams(rig, ordered: bool) -> list[int]:

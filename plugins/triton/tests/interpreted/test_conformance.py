@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from graphdock.plugin.host import Host
-from graphdock.testing.conformance import Conformance, Missing, Refused
 from graphdock_cuda.testing import find_compiler, toolkit
 from graphdock_cuda.testing.install import install
+from graphdock_testing.conformance import Conformance, Missing, Refused
 from graphdock_triton import compiling
 from graphdock_triton.operations.table import OPERATIONS
 from graphdock_triton.testing.compiler import InterpretingCompiler

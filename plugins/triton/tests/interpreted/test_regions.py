@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from graphdock.contracts import Axis, RegionInput, RegionOutput, RegionProgram, Term, dtypes
 from graphdock.regions.typed import Terms
-from graphdock.testing.random_regions import random_region, random_streams
-from graphdock.testing.region_reference import evaluate
+from graphdock_testing.random_regions import random_region, random_streams
+from graphdock_testing.region_reference import evaluate
 from graphdock_triton.regions.kernel import region_kernel
 from graphdock_triton.regions.layout import what_forbids
 from graphdock_triton.testing.interpreter import run_region

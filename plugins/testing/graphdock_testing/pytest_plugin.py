@@ -2,7 +2,7 @@
 
 Every project that has graphdock installed loads this module with pytest, so that it imports nothing but pytest until the
 option is given. With it, the run consists of the conformance cases and of test files that the command line names. Cases run in a
-process of their own (:mod:`graphdock.testing.isolation`), so that a kernel that crashes is a line; under ``--pdb`` or with
+process of their own (:mod:`graphdock_testing.isolation`), so that a kernel that crashes is a line; under ``--pdb`` or with
 ``--graphdock-in-process`` they run here.
 """
 
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from graphdock.testing.case import Case
-    from graphdock.testing.isolation import Outcome, Worker
+    from graphdock_testing.case import Case
+    from graphdock_testing.isolation import Outcome, Worker
 
 __all__ = ["ConformanceItem"]
 
@@ -62,7 +62,7 @@ class ConformanceCases(pytest.Collector):
     run: _Run
 
     def collect(self) -> Iterator[ConformanceItem]:
-        from graphdock.testing.covering import covering
+        from graphdock_testing.covering import covering
 
         kit, chosen = self.run.kit, self.run.kernels
         if kit.absent is not None:
@@ -135,9 +135,10 @@ class _Run:
 
     def __init__(self, config: pytest.Config) -> None:
         from graphdock.errors import GraphdockError
-        from graphdock.testing.conformance import Conformance
-        from graphdock.testing.isolation import Worker
-        from graphdock.testing.report import Compliance
+
+        from graphdock_testing.conformance import Conformance
+        from graphdock_testing.isolation import Worker
+        from graphdock_testing.report import Compliance
 
         self.ops: list[str] = list(config.getoption("--graphdock-op") or ())
         self.kernels: list[str] = list(config.getoption("--graphdock-kernel") or ())
@@ -169,7 +170,7 @@ class _Run:
                 raise NotFoundError(f"{self.kit.backend} has no kernel {name!r}", hint=did_you_mean(name, known))
 
     def check(self, case: Case) -> Outcome:
-        from graphdock.testing.isolation import outcome_of
+        from graphdock_testing.isolation import outcome_of
 
         return outcome_of(self.kit, case) if self.worker is None else self.worker.check(case)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from graphdock.testing.case import Case
+from graphdock_testing.case import Case
 
 __all__ = ["covering"]
 

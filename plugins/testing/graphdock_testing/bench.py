@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-
 from graphdock.contracts.kernel import KernelDef
 from graphdock.contracts.opdef import OpDef
 from graphdock.dtypes import DType
@@ -20,9 +19,10 @@ from graphdock.session.config import SessionConfig
 from graphdock.session.run_options import RunMetadata
 from graphdock.session.session import Session
 from graphdock.shape import compatible, show
-from graphdock.testing.case import Case, ConformanceError, Missing, Refused
-from graphdock.testing.numeric import difference, same_bits
-from graphdock.testing.programs import Program, build
+
+from graphdock_testing.case import Case, ConformanceError, Missing, Refused
+from graphdock_testing.numeric import difference, same_bits
+from graphdock_testing.programs import Program, build
 
 __all__ = ["Bench", "Results", "run_program"]
 
@@ -51,7 +51,7 @@ class Bench:
     brief: bool = False
 
     def build(self, graph: Graph, *args: Any, **options: Any) -> Program:
-        """:func:`graphdock.testing.programs.build`, on the device."""
+        """:func:`graphdock_testing.programs.build`, on the device."""
         with graph.device(self.device):
             return build(graph, *args, **options)
 

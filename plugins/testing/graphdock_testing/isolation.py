@@ -18,7 +18,8 @@ from multiprocessing.context import SpawnProcess
 from typing import Any, Literal, NamedTuple
 
 from graphdock.errors import GraphdockError
-from graphdock.testing.case import Case, ConformanceError, Missing, Refused
+
+from graphdock_testing.case import Case, ConformanceError, Missing, Refused
 
 __all__ = ["Outcome", "Worker", "outcome_of", "raised_at"]
 
@@ -138,7 +139,7 @@ class Worker:
 
 
 def _serve(pipe: Connection, backend: str, kernels: Sequence[str]) -> None:
-    from graphdock.testing.conformance import Conformance
+    from graphdock_testing.conformance import Conformance
 
     kit = Conformance(backend)
     cases: dict[str, dict[str, Case]] = {}

@@ -7,8 +7,9 @@ from contextlib import contextmanager
 
 from graphdock.contracts import DeviceUnavailable, QueuedDevice
 from graphdock.plugin.host import Host
-from graphdock.testing.driver import races
-from graphdock.testing.driver.instrument import watch_kernels
+
+from graphdock_testing.driver import races
+from graphdock_testing.driver.instrument import watch_kernels
 
 __all__ = ["Watching"]
 

@@ -1,6 +1,6 @@
 """The backend ``queued``: cpu's kernels on the fake driver, through its queues.
 
-    device = graphdock.testing.queued.install(host, seed=7)
+    device = graphdock_testing.queued.install(host, seed=7)
     tf.Session(config=tf.SessionConfig(backends=("queued", "cpu")), host=host)
 
 A kernel is launched on the queue that it was built for (``BuildContext.queue``). What it computes happens when somebody waits. Host
@@ -11,7 +11,7 @@ on values settles the queue first, and so does one with outputs in host memory: 
 It is installed with graphdock and blocked: ``GRAPHDOCK_PLUGINS=queued GRAPHDOCK_BACKENDS=queued,cpu python program.py`` runs
 any program on it (or ``allow = ["queued"]`` under ``[plugins]``). ``[session.options.queued]`` takes a ``seed``: which of the
 many orders that a driver may choose. ``install`` gives a host a driver of its own; what the device offers to tests (``faults``,
-``lose``, ``launches``, ``in_use``, ``driver.scheduler.step``, ``races.check(device)``) is in :mod:`graphdock.testing.driver`.
+``lose``, ``launches``, ``in_use``, ``driver.scheduler.step``, ``races.check(device)``) is in :mod:`graphdock_testing.driver`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-
 from graphdock.contracts import (
     Bound,
     BuildContext,
@@ -37,10 +36,11 @@ from graphdock.contracts import (
 )
 from graphdock.contracts.kernel_error import kernel_error
 from graphdock.errors import InternalError
-from graphdock.testing.driver.device import Driver, DriverDevice
-from graphdock.testing.driver.memory import Array, Buffer
-from graphdock.testing.driver.queue import DriverQueue
-from graphdock.testing.driver.roles import roles
+
+from graphdock_testing.driver.device import Driver, DriverDevice
+from graphdock_testing.driver.memory import Array, Buffer
+from graphdock_testing.driver.queue import DriverQueue
+from graphdock_testing.driver.roles import roles
 
 __all__ = ["DEVICE", "Plugin", "QueuedFactory", "blamed", "install", "register_devices", "register_kernels", "wrap"]
 

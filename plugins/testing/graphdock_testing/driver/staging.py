@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-
 from graphdock.errors import InvalidArgumentError
-from graphdock.testing.driver.memory import POISON, Array, Block, Drops, bounds
+
+from graphdock_testing.driver.memory import POISON, Array, Block, Drops, bounds
 
 __all__ = ["Pinned", "Slots", "Staging"]
 

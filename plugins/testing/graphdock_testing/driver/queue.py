@@ -7,20 +7,20 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
-
 from graphdock.contracts.queue import Event, Queue
 from graphdock.errors import FailedPreconditionError, InvalidArgumentError
 from graphdock.locks import new_lock
-from graphdock.testing.driver.capture import Mark, Recording, Segment, Step
-from graphdock.testing.driver.faults import Kind
-from graphdock.testing.driver.interrupts import HeldBack
-from graphdock.testing.driver.memory import Array, Block, Buffer, Idle, Storage
-from graphdock.testing.driver.races import Note, Range
-from graphdock.testing.driver.scheduler import Line, Ticket, Work
-from graphdock.testing.driver.work import Blame, blaming, check_alike, failing, first_then
+
+from graphdock_testing.driver.capture import Mark, Recording, Segment, Step
+from graphdock_testing.driver.faults import Kind
+from graphdock_testing.driver.interrupts import HeldBack
+from graphdock_testing.driver.memory import Array, Block, Buffer, Idle, Storage
+from graphdock_testing.driver.races import Note, Range
+from graphdock_testing.driver.scheduler import Line, Ticket, Work
+from graphdock_testing.driver.work import Blame, blaming, check_alike, failing, first_then
 
 if TYPE_CHECKING:
-    from graphdock.testing.driver.device import Driver, DriverDevice
+    from graphdock_testing.driver.device import Driver, DriverDevice
 
 __all__ = ["DriverEvent", "DriverQueue"]
 

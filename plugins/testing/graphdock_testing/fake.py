@@ -1,6 +1,6 @@
 """A fake asynchronous device for tests: its own memory space, and a queue that runs late.
 
-    host.register("fake", graphdock.testing.fake)      # or testing.fake.install(host)
+    host.register("fake", graphdock_testing.fake)      # or testing.fake.install(host)
     tf.Session(config=tf.SessionConfig(backends=("fake", "cpu")), host=host)
 
 Every cpu kernel is wrapped: ``compute`` only appends a closure to the device's queue; what it computes happens, in order, when
@@ -19,7 +19,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-
 from graphdock.contracts import (
     Bound,
     BuildContext,

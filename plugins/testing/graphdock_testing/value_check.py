@@ -11,11 +11,12 @@ from graphdock.dtypes import as_dtype
 from graphdock.errors import GraphdockError, InternalError, KernelNotFoundError
 from graphdock.graph.graph import Graph
 from graphdock.opdef.resolve import resolve
-from graphdock.testing.bench import Bench, Results, agree, run_program
-from graphdock.testing.case import Case, ConformanceError
-from graphdock.testing.numeric import same_bits
-from graphdock.testing.programs import Program
-from graphdock.testing.samples import make_arrays
+
+from graphdock_testing.bench import Bench, Results, agree, run_program
+from graphdock_testing.case import Case, ConformanceError
+from graphdock_testing.numeric import same_bits
+from graphdock_testing.programs import Program
+from graphdock_testing.samples import make_arrays
 
 __all__ = ["check_error", "check_value", "check_with"]
 

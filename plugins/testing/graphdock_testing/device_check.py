@@ -12,14 +12,14 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-
 from graphdock.contracts.device import Device
 from graphdock.contracts.queue import Queue, QueuedDevice
 from graphdock.dtypes import ALL
 from graphdock.errors import GraphdockError, InvalidArgumentError, ResourceExhaustedError, UnimplementedError
-from graphdock.testing.case import ConformanceError
-from graphdock.testing.driver.races import RaceError
-from graphdock.testing.numeric import same_bits
+
+from graphdock_testing.case import ConformanceError
+from graphdock_testing.driver.races import RaceError
+from graphdock_testing.numeric import same_bits
 
 __all__ = ["CHECKS", "QUEUE_CHECKS", "check_device", "checks_of"]
 

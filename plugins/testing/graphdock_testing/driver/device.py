@@ -12,14 +12,15 @@ from graphdock.contracts import Device, DeviceInfo, DType
 from graphdock.contracts.queue import Event, Queue, QueuedDevice
 from graphdock.errors import FailedPreconditionError, InvalidArgumentError
 from graphdock.locks import new_lock
-from graphdock.testing.driver.capture import Mark, Recording
-from graphdock.testing.driver.faults import Faults
-from graphdock.testing.driver.interrupts import HeldBack
-from graphdock.testing.driver.memory import Array, Block, Buffer, Drops, Memory, Storage
-from graphdock.testing.driver.queue import DriverEvent, DriverQueue
-from graphdock.testing.driver.races import Detector
-from graphdock.testing.driver.scheduler import Health, Scheduler, Ticket
-from graphdock.testing.driver.staging import Pinned, Slots, Staging
+
+from graphdock_testing.driver.capture import Mark, Recording
+from graphdock_testing.driver.faults import Faults
+from graphdock_testing.driver.interrupts import HeldBack
+from graphdock_testing.driver.memory import Array, Block, Buffer, Drops, Memory, Storage
+from graphdock_testing.driver.queue import DriverEvent, DriverQueue
+from graphdock_testing.driver.races import Detector
+from graphdock_testing.driver.scheduler import Health, Scheduler, Ticket
+from graphdock_testing.driver.staging import Pinned, Slots, Staging
 
 __all__ = ["Driver", "DriverDevice"]
 

@@ -3,7 +3,7 @@
     opcheck("geo.Haversine", [lat1, lon1, lat2, lon2])          # raises ConformanceError where something is wrong
     opcheck(haversine, {"lat1": a, ...}, {"unit": "km"})         # a tf.custom_op; attributes by name
 
-Each kernel of the op that can run here is pinned and checked (:func:`graphdock.testing.value_check.check_with`): its values
+Each kernel of the op that can run here is pinned and checked (:func:`graphdock_testing.value_check.check_with`): its values
 against the op's reference where there is one, in every mode, with its inputs, margins and scratch buffers watched, its dtypes and
 the shape rule held against what it gives, twice the same bits; kernels against one another; and gradients against central
 differences.
@@ -17,7 +17,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-
 from graphdock.contracts.device import HOST_MEMORY
 from graphdock.contracts.opdef import OpDef
 from graphdock.dtypes import as_dtype
@@ -32,11 +31,12 @@ from graphdock.errors import (
 )
 from graphdock.plugin.host import Host, default_host
 from graphdock.plugin.registry import RegisteredKernel
-from graphdock.testing.bench import Bench, Results, agree
-from graphdock.testing.case import Case, ConformanceError, Missing
-from graphdock.testing.gradient_case import check_gradient
-from graphdock.testing.value_check import check_with
-from graphdock.testing.watching import Watching
+
+from graphdock_testing.bench import Bench, Results, agree
+from graphdock_testing.case import Case, ConformanceError, Missing
+from graphdock_testing.gradient_case import check_gradient
+from graphdock_testing.value_check import check_with
+from graphdock_testing.watching import Watching
 
 __all__ = ["SUCCESS", "opcheck"]
 

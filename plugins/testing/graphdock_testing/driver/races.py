@@ -10,9 +10,9 @@ It does not wait for a race to go wrong: it knows the order that events, fences 
 luck. Accesses of the host to staging memory count. The host is one agent, however many threads it has: what one thread has
 fenced is done for all. What was queued before the check began is taken as done.
 
-A device of :mod:`graphdock.testing.driver` reports by itself. Any other QueuedDevice takes part when it has ``extent``: its calls
+A device of :mod:`graphdock_testing.driver` reports by itself. Any other QueuedDevice takes part when it has ``extent``: its calls
 are watched at the boundary of the contract, from the first ``watch`` or ``check`` on (see
-:mod:`graphdock.testing.driver.instrument`).
+:mod:`graphdock_testing.driver.instrument`).
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from typing import Any, Literal, NamedTuple
 
 from graphdock.contracts import queue
 from graphdock.locks import new_lock
-from graphdock.testing.driver.clocks import HOST, Clock, Clocks
-from graphdock.testing.driver.shadow import Cell, Shadow
+
+from graphdock_testing.driver.clocks import HOST, Clock, Clocks
+from graphdock_testing.driver.shadow import Cell, Shadow
 
 __all__ = ["Access", "Detector", "Note", "Race", "RaceError", "Range", "Report", "check", "watch"]
 
@@ -270,7 +271,7 @@ def check(*devices: Any) -> Iterator[Report]:
 
 @contextmanager
 def _observed(device: Any, detector: Detector) -> Iterator[None]:
-    from graphdock.testing.driver.instrument import observers_of
+    from graphdock_testing.driver.instrument import observers_of
 
     observers = observers_of(device)
     if detector in observers:

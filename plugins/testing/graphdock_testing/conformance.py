@@ -6,7 +6,7 @@ The cases come from the op libraries' generated data, so that the author of a ba
     for case in kit.cases():
         kit.check(case)          # raises Missing, or ConformanceError with what is wrong
 
-``pytest --graphdock-backend mychip`` does the same with a compliance table (:mod:`graphdock.testing.pytest_plugin`).
+``pytest --graphdock-backend mychip`` does the same with a compliance table (:mod:`graphdock_testing.pytest_plugin`).
 
 What a ``value`` case checks: the result against the spec's oracle (on cpu) or the cpu's result (elsewhere), twice with
 other numbers in between (a kernel that keeps something fails) and bit by bit against itself; with shapes known, dims
@@ -16,10 +16,10 @@ aliased by a result; that the inferred shape agrees; and that the op's decomposi
 call of a kernel leaves its inputs as they are, writes nothing beside its outputs, and takes nothing for granted that was in them or
 in its scratch buffers before (:mod:`graphdock.runtime.honesty`). ``error`` cases must raise the message of the spec.
 ``gradient`` cases compare ``gradients`` with central differences in float64 and complex128. On a device with queues that has
-``extent`` each case runs under the race checker (:mod:`graphdock.testing.driver.races`).
+``extent`` each case runs under the race checker (:mod:`graphdock_testing.driver.races`).
 
 Where a backend has several kernels for an op, or one with a label, each of them is pinned and checked in cases of its own. Devices
-that the backend brings have ``device`` cases: memory, copies, queues and recordings (:mod:`graphdock.testing.device_check`).
+that the backend brings have ``device`` cases: memory, copies, queues and recordings (:mod:`graphdock_testing.device_check`).
 """
 
 from __future__ import annotations
@@ -43,14 +43,15 @@ from graphdock.errors import (
 )
 from graphdock.plugin.host import Host, default_host
 from graphdock.plugin.registry import RegisteredKernel
-from graphdock.testing.bench import Bench
-from graphdock.testing.case import Case, ConformanceError, Missing, Refused
-from graphdock.testing.device_check import check_device, checks_of
-from graphdock.testing.driver.races import RaceError
-from graphdock.testing.gradient_case import check_gradient, wide_types
-from graphdock.testing.samples import bindings
-from graphdock.testing.value_check import check_error, check_value
-from graphdock.testing.watching import Watching
+
+from graphdock_testing.bench import Bench
+from graphdock_testing.case import Case, ConformanceError, Missing, Refused
+from graphdock_testing.device_check import check_device, checks_of
+from graphdock_testing.driver.races import RaceError
+from graphdock_testing.gradient_case import check_gradient, wide_types
+from graphdock_testing.samples import bindings
+from graphdock_testing.value_check import check_error, check_value
+from graphdock_testing.watching import Watching
 
 __all__ = ["Case", "Conformance", "ConformanceError", "Missing", "Refused"]
 

@@ -16,7 +16,6 @@ from typing import Any
 from weakref import WeakSet
 
 import numpy as np
-
 from graphdock.contracts import (
     Bound,
     BuildContext,
@@ -29,9 +28,10 @@ from graphdock.contracts import (
     dtypes,
 )
 from graphdock.errors import InvalidArgumentError
-from graphdock.testing.driver.races import Detector, Note, Range
-from graphdock.testing.driver.roles import Role, roles
-from graphdock.testing.driver.staging import Staging
+
+from graphdock_testing.driver.races import Detector, Note, Range
+from graphdock_testing.driver.roles import Role, roles
+from graphdock_testing.driver.staging import Staging
 
 __all__ = ["Instrument", "observers_of", "watch_kernels"]
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-
 from graphdock.errors import InvalidArgumentError
-from graphdock.testing.driver.faults import DriverError
-from graphdock.testing.driver.memory import POISON, Array
+
+from graphdock_testing.driver.faults import DriverError
+from graphdock_testing.driver.memory import POISON, Array
 
 __all__ = ["Blame", "blaming", "check_alike", "failing", "first_then"]
 

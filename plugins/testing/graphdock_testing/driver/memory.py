@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-
 from graphdock.dtypes import DType
 from graphdock.errors import FailedPreconditionError, InvalidArgumentError, ResourceExhaustedError
-from graphdock.testing.driver.races import Range
+
+from graphdock_testing.driver.races import Range
 
 __all__ = ["POISON", "Block", "Buffer", "Drops", "Idle", "Memory", "Storage", "bounds"]
 

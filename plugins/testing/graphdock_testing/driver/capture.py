@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphdock.errors import FailedPreconditionError
-from graphdock.testing.driver.memory import Block
-from graphdock.testing.driver.races import Note
+
+from graphdock_testing.driver.memory import Block
+from graphdock_testing.driver.races import Note
 
 __all__ = ["Mark", "Recording", "Segment", "Step"]
 
