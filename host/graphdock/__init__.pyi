@@ -110,9 +110,9 @@ from graphdock.ops.core import py_func as py_func
 from graphdock.ops.core import shape as shape
 from graphdock.ops.core import tuple_ as tuple
 from graphdock.ops.core import zeros_like as zeros_like
-from graphdock.ops.define import custom_op as custom_op
-from graphdock.ops.dlpack import to_dlpack as to_dlpack
-from graphdock.ops.library import load_op_library as load_op_library
+from graphdock_customop.define import custom_op as custom_op
+from graphdock_customop.dlpack import to_dlpack as to_dlpack
+from graphdock_customop.library import load_op_library as load_op_library
 from graphdock.ops.scopes import colocate_with as colocate_with
 from graphdock.ops.scopes import container as container
 from graphdock.ops.scopes import control_dependencies as control_dependencies

@@ -107,7 +107,7 @@ FAULTS = [
     ),
     Fault(
         "custom ops: a function takes the buffers of the step",
-        "graphdock.ops.python_kernel",
+        "graphdock_customop.python_kernel",
         'copy = np.array(buffer, order="C")',
         "copy = np.asarray(buffer).view()",
         OWNERSHIP,

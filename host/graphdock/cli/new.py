@@ -233,7 +233,7 @@ def _op_from(source: str, directory: Path) -> None:
 
 def _custom_op(source: str) -> Any:
     """What ``module:function`` names: an op made with tf.custom_op."""
-    from graphdock.ops.python_op import CustomOp
+    from graphdock_customop.python_op import CustomOp
 
     module_name, colon, attribute = source.partition(":")
     if not colon or not attribute.isidentifier() or not all(p.isidentifier() for p in module_name.split(".")):

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from graphdock_customop.python_op import defined_in
+
 from graphdock.dtypes import DType
 from graphdock.errors import GradientError
 from graphdock.gradients.registry import GradientSource, gradient_of
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
-from graphdock.ops.python_op import defined_in
 
 __all__ = ["Flow", "Step", "Wanted"]
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from graphdock.contracts.opdef import REQUIRED
 from graphdock.errors import InvalidArgumentError
-from graphdock.ops.signature import read_signature
+from graphdock_customop.signature import read_signature
 from numpy.typing import NDArray
 
 F = TypeVar("F", np.float32, np.float64)

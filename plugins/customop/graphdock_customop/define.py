@@ -12,13 +12,13 @@ from graphdock.errors import AlreadyExistsError, InvalidArgumentError
 from graphdock.graph.graph import get_default_graph
 from graphdock.locks import new_lock
 from graphdock.ops.op_name import type_of
-from graphdock.ops.python_op import CustomOp, defined_in
+
+from graphdock_customop.python_op import CustomOp, defined_in
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from graphdock.graph.operation import Operation
     from graphdock.graph.tensor import Tensor
+    from numpy.typing import NDArray
 
 __all__ = ["custom_op"]
 

@@ -22,8 +22,8 @@ from graphdock.errors import (
 )
 from graphdock.graph.graph_def import as_data
 from graphdock.opdef.resolve import resolve
-from graphdock.ops.python_op import defined_in
 from graphdock.plugin.host import Host
+from graphdock_customop.python_op import defined_in
 from graphdock_testing import fake
 from numpy.typing import NDArray
 

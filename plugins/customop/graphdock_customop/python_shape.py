@@ -10,9 +10,10 @@ from graphdock.contracts.opdef import OpDef
 from graphdock.errors import InvalidArgumentError, OpSpecError, ShapeError, did_you_mean
 from graphdock.opdef.shape_context import ShapeContext
 from graphdock.opdef.shape_rule import ShapeRule
-from graphdock.ops.signature import Signature
 from graphdock.shape import Dims, as_dims
 from graphdock.tensor_shape import TensorShape
+
+from graphdock_customop.signature import Signature
 
 __all__ = ["check_names", "check_patterns", "shape_function"]
 

@@ -7,9 +7,9 @@ from typing import TypeVar
 import numpy as np
 import pytest
 from graphdock.errors import ShapeError
-from graphdock.ops.python_shape import shape_function
-from graphdock.ops.signature import read_signature
 from graphdock.tensor_shape import TensorShape
+from graphdock_customop.python_shape import shape_function
+from graphdock_customop.signature import read_signature
 from numpy.typing import NDArray
 
 F = TypeVar("F", np.float32, np.float64)

@@ -8,8 +8,8 @@
 
     y = clamp(tf.placeholder(tf.float32, [3]), limit=2.0)
 
-The signature is the OpDef (:mod:`graphdock.ops.signature`), the body is the cpu kernel and the oracle
-(:mod:`graphdock.ops.python_kernel`). ``geo::great_circle`` is the op type ``geo.GreatCircle``.
+The signature is the OpDef (:mod:`graphdock_customop.signature`), the body is the cpu kernel and the oracle
+(:mod:`graphdock_customop.python_kernel`). ``geo::great_circle`` is the op type ``geo.GreatCircle``.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ from graphdock.graph.graph import get_default_graph
 from graphdock.ops.apply import apply_op
 from graphdock.ops.core import zeros_like
 from graphdock.ops.op_name import type_of
-from graphdock.ops.python_kernel import attribute_values, kernel_of
-from graphdock.ops.python_shape import check_names, check_patterns, shape_function
-from graphdock.ops.signature import Signature, read_signature
+
+from graphdock_customop.python_kernel import attribute_values, kernel_of
+from graphdock_customop.python_shape import check_names, check_patterns, shape_function
+from graphdock_customop.signature import Signature, read_signature
 
 if TYPE_CHECKING:
     from graphdock.plugin.host import Host
@@ -43,7 +44,7 @@ R = TypeVar("R", covariant=True)
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _numbers = itertools.count()
-#: What OpDefs name as ``"graphdock.ops.python_op:shape_3"``.
+#: What OpDefs name as ``"graphdock_customop.python_op:shape_3"``.
 _targets: dict[str, Callable[..., Any]] = {}
 #: Host -> op type -> the op that was defined in it.
 _defined: weakref.WeakKeyDictionary[Host, dict[str, CustomOp[Any]]] = weakref.WeakKeyDictionary()
@@ -74,7 +75,7 @@ class CustomOp(Generic[R]):
     Attributes:
       name: ``"geo::haversine"``. ``type``: ``"geo.Haversine"``.
       function: the decorated function, over NumPy arrays. ``shape_function``, ``gradient_function``: as registered, or None.
-      signature: what it says of the op (:class:`graphdock.ops.signature.Signature`).
+      signature: what it says of the op (:class:`graphdock_customop.signature.Signature`).
 
     Register before the op is first called: operations keep the shape rule and gradient that were there when they were made.
     """

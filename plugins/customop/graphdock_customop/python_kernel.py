@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-
 from graphdock.contracts.device import HOST_MEMORY
 from graphdock.contracts.kernel import Bound, BuildContext, OutInfo
 from graphdock.dtypes import as_dtype
 from graphdock.errors import DTypeError, GraphdockError, InvalidArgumentError, ShapeError
-from graphdock.ops.signature import Signature
 from graphdock.shape import compatible, show
+
+from graphdock_customop.signature import Signature
 
 __all__ = ["attribute_values", "kernel_of", "results_of"]
 
