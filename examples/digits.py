@@ -26,7 +26,7 @@ class Digits(NamedTuple):
 
 def load() -> Digits:
     """The 1797 digits that `graphdock demo` shows, in its order. Raises UnavailableError where scikit-learn is not installed."""
-    from graphdock.cli.demo import load_digits
+    from graphdock_tf1.demo import load_digits
 
     data = load_digits()
     return Digits(

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from graphdock.cli import cli
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "profile_demo.txt"
-DEMO = "graphdock.cli.demo:training_step"
+DEMO = "graphdock_tf1.demo:training_step"
 PROGRAM = """
 import graphdock as tf
 import numpy as np

@@ -34,9 +34,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "compat": ("graphdock.cli.compat", "Say which of TensorFlow 1's names a script uses that are not here."),
     "error": ("graphdock.cli.error", "Say what causes an error, and what cures it."),
     "config": ("graphdock.cli.config", "Print every setting and where it comes from."),
-    "new": ("graphdock.cli.new", "Start a plugin package or an op."),
+    "new": ("graphdock_opgen.new", "Start a plugin package or an op."),
     "opgen": ("graphdock_opgen.cli", "Generate, check and compare what comes from op specs."),
-    "demo": ("graphdock.cli.demo", "Train two small networks on handwritten digits."),
+    "demo": ("graphdock_tf1.demo", "Train two small networks on handwritten digits."),
 }
 
 

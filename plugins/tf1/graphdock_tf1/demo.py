@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
-
 from graphdock.cli.options import file_options
 from graphdock.errors import GraphdockError, UnavailableError
 
@@ -106,10 +105,9 @@ def summaries_of(tf: Any, net: Network) -> Any:
 
 
 def training_step() -> tuple[Any, dict[Any, Any]]:
-    """A step of two layers, with a batch of noise: for ``graphdock profile graphdock.cli.demo:training_step``."""
-    import numpy as np
-
+    """A step of two layers, with a batch of noise: for ``graphdock profile graphdock_tf1.demo:training_step``."""
     import graphdock as tf
+    import numpy as np
 
     net = two_layers(tf)
     noise = np.random.default_rng(0)
@@ -129,9 +127,8 @@ class Trained(NamedTuple):
 
 def train(name: str, build: Any, digits: Digits, steps: int, config: Any, bar: Any, folder: Path) -> Trained:
     """Train a network for some steps, from the last checkpoint of a folder if it has one. Saves, and writes an event file."""
-    import numpy as np
-
     import graphdock as tf
+    import numpy as np
 
     with tf.Graph().as_default():
         step = tf.train.create_global_step()
@@ -218,10 +215,9 @@ def _networks() -> dict[str, Any]:
 @click.option("--fresh", is_flag=True, help="Remove what an earlier run wrote to the folder, and begin anew.")
 @click.pass_context
 def command(ctx: click.Context, backends: str | None, steps: int, logdir: Path, fresh: bool) -> None:
+    from graphdock.session.config import effective_config
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from graphdock.session.config import effective_config
 
     given = {"backends": backends} if backends else None
     config = effective_config(None, given)
