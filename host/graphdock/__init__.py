@@ -78,8 +78,9 @@ def _endpoint(prefix: str, name: str) -> Any:
     inner = full + "."
     if any(key.startswith(inner) for key in table):
         return _namespace(full, table)
+    from graphdock_tensorflow.catalogue import hint as said_of
+
     from graphdock.errors import did_you_mean
-    from graphdock.tf1.catalogue import hint as said_of
 
     known = [k[len(prefix) :].partition(".")[0] for k in table if k.startswith(prefix)]
     if not prefix:

@@ -122,10 +122,10 @@ from graphdock.ops.scopes import name_scope as name_scope
 from graphdock.plugin.host import Host as Host
 from graphdock.plugin.host import default_host as default_host
 from graphdock.session.config import SessionConfig as SessionConfig
-from graphdock.session.config_proto import ConfigProto as ConfigProto
-from graphdock.session.config_proto import GPUOptions as GPUOptions
-from graphdock.session.config_proto import GraphOptions as GraphOptions
-from graphdock.session.config_proto import OptimizerOptions as OptimizerOptions
+from graphdock_tensorflow.config_proto import ConfigProto as ConfigProto
+from graphdock_tensorflow.config_proto import GPUOptions as GPUOptions
+from graphdock_tensorflow.config_proto import GraphOptions as GraphOptions
+from graphdock_tensorflow.config_proto import OptimizerOptions as OptimizerOptions
 from graphdock.session.interactive_session import InteractiveSession as InteractiveSession
 from graphdock.session.run_options import RunMetadata as RunMetadata
 from graphdock.session.run_options import RunOptions as RunOptions

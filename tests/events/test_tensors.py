@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from graphdock.checkpoint.tensorflow import dtype_of
 from graphdock.dtypes import ALL, as_dtype, string
 from graphdock.events.tensors import number_of, shape_proto, tensor_proto
+from graphdock_tensorflow.checkpoints.names import dtype_of
 
 
 def test_tensors_of_tensorflow():

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from graphdock.checkpoint.crc32c import crc32c
-from graphdock.checkpoint.table import MAGIC
+from graphdock_tensorflow.checkpoints.table import MAGIC
 
 SUFFIX = ".data-00000-of-00001.0123abcd.safetensors"
 KINDS = ("float32", "float64", "int32", "int64", "uint8", "int8", "bool", "complex64", "float16")

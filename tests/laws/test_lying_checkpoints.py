@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from graphdock.checkpoint import open_checkpoint
 from graphdock.checkpoint.crc32c import crc32c
-from graphdock.checkpoint.table import MAGIC, Table
 from graphdock.errors import DataLossError, GraphdockError
+from graphdock_tensorflow.checkpoints.table import MAGIC, Table
 
 pytest.importorskip("google.protobuf")
 

@@ -8,8 +8,8 @@ import long_json
 import numpy as np
 import pytest
 from graphdock.errors import GraphdockError, InvalidArgumentError
-from graphdock.tensorflow.reading import read_graph
-from graphdock.tensorflow.table import INPUTS
+from graphdock_tensorflow.graphs.reading import read_graph
+from graphdock_tensorflow.graphs.table import INPUTS
 
 pytest.importorskip("google.protobuf")
 

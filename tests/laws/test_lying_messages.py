@@ -110,7 +110,7 @@ def attempt(folder, kind, rng):
 
 
 def graph_of(path):
-    from graphdock.tensorflow.files import graph_of as read
+    from graphdock_tensorflow.graphs.files import graph_of as read
 
     return read(str(path))[1]
 

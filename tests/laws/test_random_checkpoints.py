@@ -96,7 +96,7 @@ PLANTED = {
     ),
     "checksums fit": {
         "graphdock.checkpoint.reading.zlib": SimpleNamespace(crc32=lambda data, start=0: Any()),
-        "graphdock.checkpoint.bundle.masked": lambda checksum: Any(),
+        "graphdock_tensorflow.checkpoints.bundle.masked": lambda checksum: Any(),
     },
     "parts are in the tensor": {"graphdock.checkpoint.slices._no_slice": lambda text, shape: ZeroDivisionError(text)},
 }

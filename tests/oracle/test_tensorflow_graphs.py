@@ -198,7 +198,7 @@ def written(tmp_path_factory):
 @pytest.mark.parametrize("ending", ["pb", "pbtxt"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_frozen_graph_computes_the_same(written, name, ending):
-    from graphdock.tensorflow.files import read_message
+    from graphdock_tensorflow.graphs.files import read_message
 
     message = read_message("GraphDef", f"{written}/{name}.{ending}")
     with tf.Graph().as_default(), tf.Session() as sess:

@@ -27,7 +27,7 @@ class Made:
         return made
 
     def const(self, name, value, *inputs, into=None):
-        from graphdock.tensorflow.values import tensor_proto
+        from graphdock_tensorflow.graphs.values import tensor_proto
 
         made = self.node(name, "Const", *inputs, into=into)
         made.attr["value"].tensor.CopyFrom(tensor_proto(np.asarray(value)))
@@ -36,7 +36,7 @@ class Made:
 
     def function(self, name, inputs, outputs):
         """Add a function: argument -> dtype, and result -> (dtype, tensor in it). Returns its list of nodes."""
-        from graphdock.tensorflow.values import number_of
+        from graphdock_tensorflow.graphs.values import number_of
 
         made = self.message.library.function.add()
         made.signature.name = name
@@ -48,7 +48,7 @@ class Made:
         return made.node_def
 
     def read(self, **more):
-        from graphdock.tensorflow.reading import read_graph
+        from graphdock_tensorflow.graphs.reading import read_graph
 
         return read_graph(self.message, tf.default_host().ops, **more)
 
@@ -62,7 +62,7 @@ class Made:
 
 
 def fill(attr, value):
-    from graphdock.tensorflow.values import number_of, shape_proto
+    from graphdock_tensorflow.graphs.values import number_of, shape_proto
 
     if isinstance(value, tf.DType):
         attr.type = number_of(value.name)

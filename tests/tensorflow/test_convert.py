@@ -6,7 +6,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.errors import InvalidArgumentError, NotFoundError, UnknownOpError
-from graphdock.tensorflow.table import ATTRS, NAMES, OUTPUTS, WRITE_AS
+from graphdock_tensorflow.graphs.table import ATTRS, NAMES, OUTPUTS, WRITE_AS
 
 F, I, B = tf.float32, tf.int32, tf.bool
 X = np.array([[1.0, -2.0, 3.0], [-4.0, 5.0, 0.5]], np.float32)

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from graphdock.cli import cli
 from graphdock.errors import DataLossError, InvalidArgumentError, NotFoundError
 from graphdock.messages import make, to_text
-from graphdock.tensorflow.files import choose, graph_of, read_message, read_saved_model, write_message
+from graphdock_tensorflow.graphs.files import choose, graph_of, read_message, read_saved_model, write_message
 
 
 @pytest.fixture

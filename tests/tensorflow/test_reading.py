@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from graphdock import messages
 from graphdock.errors import GraphdockError, InvalidArgumentError, NotFoundError, UnknownOpError
-from graphdock.tensorflow.files import graph_of
+from graphdock_tensorflow.graphs.files import graph_of
 
 F = tf.float32
 

@@ -7,7 +7,15 @@ import pytest
 from graphdock.dtypes import ALL
 from graphdock.errors import DataLossError, InvalidArgumentError
 from graphdock.messages import make
-from graphdock.tensorflow.values import array_of, attr_of, dims_of, dtype_name, from_attr, number_of, tensor_proto
+from graphdock_tensorflow.graphs.values import (
+    array_of,
+    attr_of,
+    dims_of,
+    dtype_name,
+    from_attr,
+    number_of,
+    tensor_proto,
+)
 
 NUMERIC = [d for d in ALL.values() if d.kind not in "SRV"]
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from graphdock.errors import UnknownOpError
 from graphdock.graph.graph_def import as_data
-from graphdock.tensorflow.writing import PRODUCER
+from graphdock_tensorflow.graphs.writing import PRODUCER
 
 X = np.array([[1.0, -2.0], [3.0, 0.5]], np.float32)
 

@@ -6,10 +6,11 @@ import glob
 import os
 import re
 
+from graphdock_tensorflow.checkpoints.table import MAGIC
+
 from graphdock.checkpoint.files import explained
 from graphdock.checkpoint.layout import INDEX, Index, parse_index
 from graphdock.checkpoint.reading import Checkpoint, OpenFiles, SafetensorsCheckpoint
-from graphdock.checkpoint.table import MAGIC
 from graphdock.errors import DataLossError, NotFoundError, did_you_mean
 
 __all__ = ["exists", "open_checkpoint", "read_index"]
@@ -62,8 +63,8 @@ def open_checkpoint(prefix: str) -> Checkpoint:
 
 def _open_bundle(prefix: str) -> Checkpoint:
     """TensorFlow's format V2."""
-    from graphdock.checkpoint.bundle import BundleCheckpoint
-    from graphdock.checkpoint.table import Table
+    from graphdock_tensorflow.checkpoints.bundle import BundleCheckpoint
+    from graphdock_tensorflow.checkpoints.table import Table
 
     index = OpenFiles([prefix + INDEX])
     try:
@@ -78,7 +79,7 @@ def _open_bundle(prefix: str) -> Checkpoint:
 
 def _open_old(prefix: str) -> Checkpoint:
     """TensorFlow's format V1: a file of that name, or several, whose numbers question marks stand for."""
-    from graphdock.checkpoint.old_tensorflow import OldCheckpoint
+    from graphdock_tensorflow.checkpoints.old_tensorflow import OldCheckpoint
 
     several = _SEVERAL.search(prefix) is not None
     paths = _several(prefix) if several else [prefix] if _is_file(prefix) else []

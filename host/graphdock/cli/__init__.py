@@ -31,7 +31,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "explain": ("graphdock.cli.explain", "Say where each node of a program runs, and why."),
     "profile": ("graphdock_profiler.command", "Run a program's step and say where its time goes."),
     "import": ("graphdock.cli.import_graph", "Read a graph of TensorFlow, and say what graphdock lacks of it."),
-    "compat": ("graphdock.cli.compat", "Say which of TensorFlow 1's names a script uses that are not here."),
+    "compat": ("graphdock_tensorflow.compat", "Say which of TensorFlow 1's names a script uses that are not here."),
     "error": ("graphdock.cli.error", "Say what causes an error, and what cures it."),
     "config": ("graphdock.cli.config", "Print every setting and where it comes from."),
     "new": ("graphdock_opgen.new", "Start a plugin package or an op."),

@@ -24,10 +24,11 @@ __all__ = ["command"]
 @json_option
 @click.pass_context
 def command(ctx: click.Context, path: str, target: str | None, outputs: str, tags: str, as_json: bool) -> None:
+    from graphdock_tensorflow.graphs.files import graph_of
+    from graphdock_tensorflow.graphs.reading import read_graph
+
     from graphdock.graph.graph import Graph
     from graphdock.graph.graph_def import import_graph_def, to_json
-    from graphdock.tensorflow.files import graph_of
-    from graphdock.tensorflow.reading import read_graph
 
     kind, message = graph_of(path, tuple(t for t in tags.split(",") if t))
     graph = Graph()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from graphdock_tensorflow.checkpoints.names import number_of
 
-from graphdock.checkpoint.tensorflow import number_of
 from graphdock.dtypes import DType
 from graphdock.events.messages import TensorProto, TensorShapeProto
 from graphdock.shape import Dims

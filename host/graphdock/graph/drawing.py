@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from graphdock_tensorflow.checkpoints.names import number_of
 
-from graphdock.checkpoint.tensorflow import number_of
 from graphdock.dtypes import DType, as_dtype
 from graphdock.events.graph_messages import AttrValue, GraphDef
 from graphdock.events.messages import TensorProto

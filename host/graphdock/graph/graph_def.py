@@ -35,7 +35,7 @@ _WIDTH = 120
 
 
 def as_graph_def(graph: Graph, add_shapes: bool = False) -> Any:
-    """The graph as a GraphDef with TensorFlow's fields, in TensorFlow's terms; see :mod:`graphdock.tensorflow.writing`.
+    """The graph as a GraphDef with TensorFlow's fields, in TensorFlow's terms; see :mod:`graphdock_tensorflow.graphs.writing`.
 
     Args:
       add_shapes: give each node the attribute ``_output_shapes``.
@@ -43,7 +43,7 @@ def as_graph_def(graph: Graph, add_shapes: bool = False) -> Any:
     Raises:
       InvalidArgumentError: bodies are deeper than a reader takes. UnavailableError: the library protobuf is not installed.
     """
-    from graphdock.tensorflow.writing import write_graph
+    from graphdock_tensorflow.graphs.writing import write_graph
 
     return write_graph(as_data(graph, exact=True), graph.host.ops, add_shapes)
 

@@ -130,8 +130,9 @@ def import_graph_def(
 
 def _of_message(message: Any, input_map: Mapping[str, Any], allow_missing: bool) -> dict[str, Any]:
     """The plain data of a GraphDef message; of TensorFlow's own class too."""
+    from graphdock_tensorflow.graphs.reading import read_graph
+
     from graphdock.messages import from_bytes, make
-    from graphdock.tensorflow.reading import read_graph
 
     if not isinstance(message, type(make("GraphDef"))):
         message = from_bytes("GraphDef", message.SerializeToString(), "the GraphDef")

@@ -6,12 +6,13 @@ import reprlib
 from dataclasses import fields
 from typing import Any
 
+from graphdock_tensorflow.config_proto import ConfigProto
+
 from graphdock.errors import ArgumentTypeError, InvalidArgumentError, UnimplementedError, did_you_mean
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.site import capture, describe
 from graphdock.plugin.host import Host
 from graphdock.session.config import SessionConfig, Translatable
-from graphdock.session.config_proto import ConfigProto
 
 __all__ = ["REFUSED", "SETTINGS", "SessionType", "refuse"]
 

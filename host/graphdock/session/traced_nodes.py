@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from graphdock.checkpoint.tensorflow import number_of
+from graphdock_tensorflow.checkpoints.names import number_of
+
 from graphdock.contracts.ir import PlanNode
 from graphdock.events.graph_messages import NodeExecStats, RunMetadata
 from graphdock.events.tensors import shape_proto

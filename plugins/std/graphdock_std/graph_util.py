@@ -8,8 +8,8 @@ from typing import Any
 
 import graphdock as _tf
 from graphdock.errors import ArgumentTypeError, InvalidArgumentError, NotFoundError, did_you_mean
-from graphdock.tensorflow.table import OWN_WHILE
-from graphdock.tensorflow.values import tensor_proto
+from graphdock_tensorflow.graphs.table import OWN_WHILE
+from graphdock_tensorflow.graphs.values import tensor_proto
 
 __all__ = [
     "convert_variables_to_constants",

@@ -6,7 +6,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.errors import ArgumentTypeError, InvalidArgumentError, NotFoundError, ShapeError
-from graphdock.tf1.catalogue import entry
+from graphdock_tensorflow.catalogue import entry
 
 F = tf.contrib.framework
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import graphdock as tf
 import pytest
 from graphdock.errors import NotFoundError
-from graphdock.tensorflow.files import read_message
+from graphdock_tensorflow.graphs.files import read_message
 
 pytest.importorskip("google.protobuf")
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import graphdock as _tf
 from graphdock.arguments import utf8
-from graphdock.checkpoint.bundle_writing import write_bundle
 from graphdock.checkpoint.files import explained, make_folder
 from graphdock.checkpoint.slices import parse_shape_and_slice
 from graphdock.errors import AlreadyExistsError, FailedPreconditionError, InvalidArgumentError
 from graphdock.messages import make
-from graphdock.tensorflow.files import write_message
+from graphdock_tensorflow.checkpoints.bundle_writing import write_bundle
+from graphdock_tensorflow.graphs.files import write_message
 
 from graphdock_std.saved_model import constants
 from graphdock_std.saved_model.signatures import build_tensor_info, predict_signature_def

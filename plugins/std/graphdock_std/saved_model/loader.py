@@ -9,7 +9,7 @@ from typing import Any
 import graphdock as _tf
 from graphdock.errors import ArgumentTypeError
 from graphdock.messages import from_bytes
-from graphdock.tensorflow.files import choose, read_saved_model
+from graphdock_tensorflow.graphs.files import choose, read_saved_model
 
 from graphdock_std.saved_model import constants
 from graphdock_std.train.checkpoint_files import checkpoint_exists

@@ -10,8 +10,8 @@ from typing import Any
 import graphdock as _tf
 from graphdock.errors import ArgumentTypeError, GraphdockError, InvalidArgumentError
 from graphdock.messages import from_bytes, make
-from graphdock.tensorflow.files import read_message, write_message
-from graphdock.tensorflow.reading import read_graph
+from graphdock_tensorflow.graphs.files import read_message, write_message
+from graphdock_tensorflow.graphs.reading import read_graph
 
 from graphdock_std.train.saver import Saver
 from graphdock_std.train.saver_def import SaverDef

@@ -7,7 +7,7 @@ from typing import Any
 
 import graphdock as _tf
 from graphdock.checkpoint.files import make_folder
-from graphdock.tensorflow.files import write_message
+from graphdock_tensorflow.graphs.files import write_message
 
 __all__ = ["write_graph"]
 

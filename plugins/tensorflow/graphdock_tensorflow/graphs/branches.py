@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from graphdock.tensorflow.bodies import take_out
-from graphdock.tensorflow.nodes import Level, Node, op_of
+from graphdock_tensorflow.graphs.bodies import take_out
+from graphdock_tensorflow.graphs.nodes import Level, Node, op_of
 
 __all__ = ["make_branches"]
 

@@ -6,8 +6,8 @@ import os
 import random
 
 import pytest
-from graphdock.checkpoint.table import MAGIC, Table
 from graphdock.errors import DataLossError
+from graphdock_tensorflow.checkpoints.table import MAGIC, Table
 
 ENTRIES = {f"key/{i // 7}/{i}".encode() * (i % 3 + 1): bytes([i]) * (i * 5) for i in range(60)}
 

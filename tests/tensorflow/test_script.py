@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from graphdock.errors import InvalidArgumentError
-from graphdock.tf1.script import Use, uses
+from graphdock_tensorflow.script import Use, uses
 
 SCRIPT = """\
 import os

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from graphdock.tensorflow.nodes import Level, Node
+from graphdock_tensorflow.graphs.nodes import Level, Node
 
 __all__ = ["Body", "identity_n", "take_out"]
 

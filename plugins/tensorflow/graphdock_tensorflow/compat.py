@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-
 from graphdock.cli.output import count, json_option, print_json, table
-from graphdock.tf1.catalogue import Entry, catalogue, counts, entry
-from graphdock.tf1.script import uses
+
+from graphdock_tensorflow.catalogue import Entry, catalogue, counts, entry
+from graphdock_tensorflow.script import uses
 
 __all__ = ["command"]
 

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from graphdock.errors import InvalidArgumentError
-from graphdock.tensorflow.bodies import Body, identity_n
-from graphdock.tensorflow.convert import convert, node_of
-from graphdock.tensorflow.nodes import Level, Node, op_of, output_counts
-from graphdock.tensorflow.sums import make_sums
-from graphdock.tensorflow.table import HISTORIES, OWN_WHILE
-from graphdock.tensorflow.values import dims_of, dtype_name, from_attr
+
+from graphdock_tensorflow.graphs.bodies import Body, identity_n
+from graphdock_tensorflow.graphs.convert import convert, node_of
+from graphdock_tensorflow.graphs.nodes import Level, Node, op_of, output_counts
+from graphdock_tensorflow.graphs.sums import make_sums
+from graphdock_tensorflow.graphs.table import HISTORIES, OWN_WHILE
+from graphdock_tensorflow.graphs.values import dims_of, dtype_name, from_attr
 
 __all__ = ["Library"]
 

@@ -6,8 +6,8 @@ import functools
 
 import graphdock as tf
 import pytest
-from graphdock.tf1 import catalogue as module
-from graphdock.tf1.catalogue import catalogue, counts, entry, hint, renamed
+from graphdock_tensorflow import catalogue as module
+from graphdock_tensorflow.catalogue import catalogue, counts, entry, hint, renamed
 
 
 def _here(name: str) -> bool:

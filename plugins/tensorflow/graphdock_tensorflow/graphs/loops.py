@@ -11,10 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from graphdock.errors import InvalidArgumentError
-from graphdock.tensorflow.bodies import take_out
-from graphdock.tensorflow.branches import make_branches
-from graphdock.tensorflow.nodes import Level, Node, op_of
-from graphdock.tensorflow.values import dims_of
+
+from graphdock_tensorflow.graphs.bodies import take_out
+from graphdock_tensorflow.graphs.branches import make_branches
+from graphdock_tensorflow.graphs.nodes import Level, Node, op_of
+from graphdock_tensorflow.graphs.values import dims_of
 
 __all__ = ["make_loops"]
 

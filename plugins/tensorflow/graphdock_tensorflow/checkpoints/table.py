@@ -12,9 +12,10 @@ from collections.abc import Iterator
 
 from graphdock.checkpoint.crc32c import crc32c, masked
 from graphdock.checkpoint.files import read_into
-from graphdock.checkpoint.snappy import decompress
 from graphdock.checkpoint.varint import read_varint
 from graphdock.errors import DataLossError
+
+from graphdock_tensorflow.checkpoints.snappy import decompress
 
 __all__ = ["MAGIC", "Table"]
 

@@ -10,8 +10,8 @@ import pytest
 from graphdock.errors import ConfigError
 from graphdock.passes.pipeline import PASSES
 from graphdock.plugin.host import Host
-from graphdock.session import config_proto
 from graphdock.session.config import effective_config
+from graphdock_tensorflow import config_proto
 from graphdock_testing import queued
 
 

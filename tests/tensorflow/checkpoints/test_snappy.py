@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 import pytest
-from graphdock.checkpoint.snappy import decompress
 from graphdock.errors import DataLossError
+from graphdock_tensorflow.checkpoints.snappy import decompress
 from hypothesis import given
 from hypothesis import strategies as st
 

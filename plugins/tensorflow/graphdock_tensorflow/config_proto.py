@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 from graphdock.locks import new_lock
 from graphdock.passes.pipeline import PASSES
 from graphdock.session.config import SessionConfig
-from graphdock.session.message import Message
+
+from graphdock_tensorflow.message import Message
 
 __all__ = ["ConfigProto", "GPUOptions", "GraphOptions", "OptimizerOptions", "translated"]
 

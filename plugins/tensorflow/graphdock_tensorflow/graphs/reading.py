@@ -15,15 +15,16 @@ from typing import Any
 
 from graphdock.errors import InvalidArgumentError, NotFoundError, did_you_mean
 from graphdock.plugin.registry import OpRegistry
-from graphdock.tensorflow.branches import make_branches
-from graphdock.tensorflow.convert import convert, node_of
-from graphdock.tensorflow.functions import Library
-from graphdock.tensorflow.loops import make_loops
-from graphdock.tensorflow.nodes import Level, Room, op_of, port
-from graphdock.tensorflow.references import without_references
-from graphdock.tensorflow.report import ImportReport, Missing
-from graphdock.tensorflow.sums import make_sums
-from graphdock.tensorflow.table import LACKING
+
+from graphdock_tensorflow.graphs.branches import make_branches
+from graphdock_tensorflow.graphs.convert import convert, node_of
+from graphdock_tensorflow.graphs.functions import Library
+from graphdock_tensorflow.graphs.loops import make_loops
+from graphdock_tensorflow.graphs.nodes import Level, Room, op_of, port
+from graphdock_tensorflow.graphs.references import without_references
+from graphdock_tensorflow.graphs.report import ImportReport, Missing
+from graphdock_tensorflow.graphs.sums import make_sums
+from graphdock_tensorflow.graphs.table import LACKING
 
 __all__ = ["Read", "read_graph"]
 

@@ -5,7 +5,7 @@ Reshape(Sum(v, BroadcastGradientArgs(s, t):0), s)  is  SumTo(v, s)
 
 from __future__ import annotations
 
-from graphdock.tensorflow.nodes import Level, Node, port
+from graphdock_tensorflow.graphs.nodes import Level, Node, port
 
 __all__ = ["make_sums"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-from graphdock.checkpoint.tensorflow import _signed, dtype_of, key_of_slice
+from graphdock_tensorflow.checkpoints.names import _signed, dtype_of, key_of_slice
 from hypothesis import given
 from hypothesis import strategies as st
 

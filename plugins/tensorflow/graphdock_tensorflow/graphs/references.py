@@ -8,9 +8,10 @@ a read with the control inputs of whoever takes it. An update that gives the ref
 from __future__ import annotations
 
 from graphdock.errors import InvalidArgumentError
-from graphdock.tensorflow.convert import convert
-from graphdock.tensorflow.nodes import Level, Node, op_of
-from graphdock.tensorflow.values import dims_of
+
+from graphdock_tensorflow.graphs.convert import convert
+from graphdock_tensorflow.graphs.nodes import Level, Node, op_of
+from graphdock_tensorflow.graphs.values import dims_of
 
 __all__ = ["without_references"]
 

@@ -6,7 +6,7 @@ import json
 
 from click.testing import CliRunner
 from graphdock.cli import cli
-from graphdock.tf1.catalogue import counts
+from graphdock_tensorflow.catalogue import counts
 
 SCRIPT = """\
 import tensorflow as tf
