@@ -81,7 +81,7 @@ def test_every_error_is_raised_somewhere():
     declared = {
         c.__name__ for c in vars(errors).values() if inspect.isclass(c) and issubclass(c, errors.GraphdockError)
     }
-    # the last one by graphdock.checkpoint.files, which looks classes up by what the system says
+    # the last one by graphdock_storage.checkpoint.files, which looks classes up by what the system says
     bases = {"GraphdockError", "UnavailableError", "PermissionDeniedError"}
     assert {n for n in declared - bases - made if f"{n}(" not in templates} == set()
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from graphdock.checkpoint import files as system
 from graphdock.errors import GraphdockError, InternalError
+from graphdock_storage.checkpoint import files as system
 
 #: What memory that nobody wrote to is full of.
 CANARY = 0xA7

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from graphdock.checkpoint.crc32c import crc32c
+from graphdock_storage.checkpoint.crc32c import crc32c
 from graphdock_tensorflow.checkpoints.table import MAGIC
 
 SUFFIX = ".data-00000-of-00001.0123abcd.safetensors"

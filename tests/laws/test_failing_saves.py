@@ -15,9 +15,9 @@ import struct
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.checkpoint import files, writing
 from graphdock.errors import GraphdockError
 from graphdock_std.train import checkpoint_files
+from graphdock_storage.checkpoint import files, writing
 
 #: What changes files. ``close`` may report what an earlier write could not bring to a disk that is far away.
 CALLS = ("open", "pwrite", "fsync", "replace", "unlink", "mkdir", "rmdir", "close")

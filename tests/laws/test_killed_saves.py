@@ -21,7 +21,7 @@ CHILD = '''
 import json, os, random, signal, struct, sys
 import graphdock as tf
 import numpy as np
-from graphdock.checkpoint import files, writing
+from graphdock_storage.checkpoint import files, writing
 
 with tf.Graph().as_default(), tf.Session() as sess:
     sess.run(tf.constant(1.0) + 1.0)  # importing is dear, and done once: each request is answered by a fork

@@ -11,9 +11,9 @@ import graphdock as tf
 import lies
 import numpy as np
 import pytest
-from graphdock.checkpoint import open_checkpoint
-from graphdock.checkpoint.crc32c import crc32c
 from graphdock.errors import DataLossError, GraphdockError
+from graphdock_storage.checkpoint import open_checkpoint
+from graphdock_storage.checkpoint.crc32c import crc32c
 from graphdock_tensorflow.checkpoints.table import MAGIC, Table
 
 pytest.importorskip("google.protobuf")

@@ -1,6 +1,6 @@
 """Checkpoints of TensorFlow's formats with bytes changed, cut out and put in: clear errors only, or what was saved.
 
-Those of graphdock's own format are mutated in ``tests/checkpoint/test_reading.py``.
+Those of graphdock's own format are mutated in ``tests/storage/checkpoint/test_reading.py``.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from graphdock.checkpoint import open_checkpoint
 from graphdock.errors import GraphdockError
+from graphdock_storage.checkpoint import open_checkpoint
 
 pytest.importorskip("google.protobuf")
 

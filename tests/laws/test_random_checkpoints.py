@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import lies
 import lying_checkpoints as lying
 import pytest
-from graphdock.checkpoint import open_checkpoint
-from graphdock.checkpoint.crc32c import crc32c
+from graphdock_storage.checkpoint import open_checkpoint
+from graphdock_storage.checkpoint.crc32c import crc32c
 
 pytest.importorskip("google.protobuf")
 CASES = [pytest.param(range(150), id="sample"), pytest.param(range(150, 4000), id="rest", marks=pytest.mark.exhaustive)]
@@ -89,16 +89,18 @@ def test_what_is_read_is_what_is_said(tmp_path, files, monkeypatch, form, seeds)
 
 
 PLANTED = {
-    "parts may overlap": {"graphdock.checkpoint.reading.tile": lambda parts, whole: True},
+    "parts may overlap": {"graphdock_storage.checkpoint.reading.tile": lambda parts, whole: True},
     "a bool is any byte": dict.fromkeys(
-        [f"graphdock.checkpoint.{m}.checked" for m in ("reading", "bundle", "old_tensorflow")],
+        [f"graphdock_storage.checkpoint.{m}.checked" for m in ("reading", "bundle", "old_tensorflow")],
         lambda c, n, array: array,
     ),
     "checksums fit": {
-        "graphdock.checkpoint.reading.zlib": SimpleNamespace(crc32=lambda data, start=0: Any()),
+        "graphdock_storage.checkpoint.reading.zlib": SimpleNamespace(crc32=lambda data, start=0: Any()),
         "graphdock_tensorflow.checkpoints.bundle.masked": lambda checksum: Any(),
     },
-    "parts are in the tensor": {"graphdock.checkpoint.slices._no_slice": lambda text, shape: ZeroDivisionError(text)},
+    "parts are in the tensor": {
+        "graphdock_storage.checkpoint.slices._no_slice": lambda text, shape: ZeroDivisionError(text)
+    },
 }
 
 

@@ -7,8 +7,8 @@ import random
 import struct
 from typing import Any
 
-from graphdock.checkpoint.varint import read_varint, varint
 from graphdock.errors import DataLossError
+from graphdock_storage.checkpoint.varint import read_varint, varint
 
 #: A field: its number, how it ends, and a number, bytes, or a tree.
 Field = list[Any]

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import graphdock as tf
 import pytest
-from graphdock.events.graph_messages import GraphDef
+from graphdock_storage.events.graph_messages import GraphDef
 
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 

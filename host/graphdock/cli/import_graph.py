@@ -66,7 +66,7 @@ def _show(kind: str, report: Any) -> None:
 
 
 def _write(path: str, text: str) -> None:
-    from graphdock.checkpoint.files import make_folder, replaced
+    from graphdock_storage.checkpoint.files import make_folder, replaced
 
     make_folder(os.path.dirname(path))
     with replaced(path) as sink:

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from graphdock_storage.events.graph_messages import AttrValue, GraphDef
+from graphdock_storage.events.messages import TensorProto
+from graphdock_storage.events.tensors import shape_proto, tensor_proto
 from graphdock_tensorflow.checkpoints.names import number_of
 
 from graphdock.dtypes import DType, as_dtype
-from graphdock.events.graph_messages import AttrValue, GraphDef
-from graphdock.events.messages import TensorProto
-from graphdock.events.tensors import shape_proto, tensor_proto
 from graphdock.graph.attr_values import attr_type
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import Graph

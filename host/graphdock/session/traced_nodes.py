@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from graphdock_storage.events.graph_messages import NodeExecStats, RunMetadata
+from graphdock_storage.events.tensors import shape_proto
 from graphdock_tensorflow.checkpoints.names import number_of
 
 from graphdock.contracts.ir import PlanNode
-from graphdock.events.graph_messages import NodeExecStats, RunMetadata
-from graphdock.events.tensors import shape_proto
 from graphdock.session.step_stats import StepStats
 from graphdock.shape import concrete
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.checkpoint import parallel, reading
 from graphdock.errors import DataLossError, UninitializedError
+from graphdock_storage.checkpoint import parallel, reading
 
 SHAPE = [30, 20]
 

@@ -7,9 +7,9 @@ import os
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.checkpoint import write
 from graphdock.errors import FailedPreconditionError, InvalidArgumentError
 from graphdock_std.train.checkpoint_state import CheckpointState
+from graphdock_storage.checkpoint import write
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -78,8 +78,8 @@ def test_what_is_written_is_found(tmp_path, item_of, monkeypatch, caplog):
 
 @pytest.fixture
 def item_of(tmp_path):
-    from graphdock.checkpoint import Item, Slice
     from graphdock.dtypes import float32
+    from graphdock_storage.checkpoint import Item, Slice
 
     return lambda prefix: write(prefix, [Item("w", np.zeros(2, np.float32), float32, (2,), Slice((0,), (2,)))])
 

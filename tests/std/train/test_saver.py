@@ -10,7 +10,6 @@ import tracemalloc
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.checkpoint import files
 from graphdock.errors import (
     ArgumentTypeError,
     DataLossError,
@@ -23,6 +22,7 @@ from graphdock.errors import (
     ShapeError,
     UninitializedError,
 )
+from graphdock_storage.checkpoint import files
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,8 @@ import re
 
 import numpy as np
 import pytest
-from graphdock.checkpoint import Slice, exists, open_checkpoint, remove
 from graphdock.errors import DataLossError, NotFoundError, UnavailableError, UnimplementedError
+from graphdock_storage.checkpoint import Slice, exists, open_checkpoint, remove
 
 pytest.importorskip("google.protobuf")
 

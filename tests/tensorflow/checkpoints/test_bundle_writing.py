@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from graphdock.checkpoint import Slice, open_checkpoint
 from graphdock.errors import PermissionDeniedError
+from graphdock_storage.checkpoint import Slice, open_checkpoint
 from graphdock_tensorflow.checkpoints.bundle_writing import write_bundle
 
 pytest.importorskip("google.protobuf")

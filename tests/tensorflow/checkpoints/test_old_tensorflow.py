@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from graphdock.checkpoint import exists, open_checkpoint
 from graphdock.errors import DataLossError, NotFoundError, UnimplementedError
+from graphdock_storage.checkpoint import exists, open_checkpoint
 
 pytest.importorskip("google.protobuf")
 

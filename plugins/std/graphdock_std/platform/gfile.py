@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import IO, Any, Final
 
-from graphdock.checkpoint.files import explained
 from graphdock.errors import (
     AlreadyExistsError,
     FailedPreconditionError,
@@ -21,6 +20,7 @@ from graphdock.errors import (
     PermissionDeniedError,
     UnimplementedError,
 )
+from graphdock_storage.checkpoint.files import explained
 
 __all__ = [
     "Copy",

@@ -10,10 +10,10 @@ from typing import Any
 
 import graphdock as _tf
 from graphdock.arguments import utf8
-from graphdock.checkpoint.files import explained, make_folder
-from graphdock.checkpoint.slices import parse_shape_and_slice
 from graphdock.errors import AlreadyExistsError, FailedPreconditionError, InvalidArgumentError
 from graphdock.messages import make
+from graphdock_storage.checkpoint.files import explained, make_folder
+from graphdock_storage.checkpoint.slices import parse_shape_and_slice
 from graphdock_tensorflow.checkpoints.bundle_writing import write_bundle
 from graphdock_tensorflow.graphs.files import write_message
 

@@ -12,10 +12,10 @@ from typing import Any
 import graphdock as _tf
 from graphdock import ops as _ops
 from graphdock.errors import AlreadyExistsError, ArgumentTypeError, InvalidArgumentError, UnimplementedError
-from graphdock.events.messages import Event, SessionLog, Summary, TaggedRunMetadata
-from graphdock.events.summaries import EVENT_KEYS, check
-from graphdock.events.writer import EventWriter
 from graphdock.locks import new_lock
+from graphdock_storage.events.messages import Event, SessionLog, Summary, TaggedRunMetadata
+from graphdock_storage.events.summaries import EVENT_KEYS, check
+from graphdock_storage.events.writer import EventWriter
 
 __all__ = ["FileWriter"]
 

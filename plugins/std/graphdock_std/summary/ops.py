@@ -12,8 +12,8 @@ import graphdock as _tf
 from graphdock import dtypes
 from graphdock import ops as _ops
 from graphdock.errors import DTypeError, InvalidArgumentError
-from graphdock.events.messages import SummaryMetadata
 from graphdock.typing import TensorLike
+from graphdock_storage.events.messages import SummaryMetadata
 
 from graphdock_std.summary.tags import clean_tag, collect, summary_scope
 

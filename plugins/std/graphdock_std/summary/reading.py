@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from graphdock.errors import DataLossError, InvalidArgumentError
-from graphdock.events.messages import Event, SummaryDescription
-from graphdock.events.records import read_records
+from graphdock_storage.events.messages import Event, SummaryDescription
+from graphdock_storage.events.records import read_records
 
 __all__ = ["get_summary_description", "summary_iterator"]
 

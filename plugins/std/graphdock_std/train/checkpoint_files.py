@@ -6,9 +6,9 @@ import glob
 import os
 from collections.abc import Sequence
 
-from graphdock import checkpoint
-from graphdock.checkpoint.files import explained
-from graphdock.checkpoint.layout import INDEX
+from graphdock_storage import checkpoint
+from graphdock_storage.checkpoint.files import explained
+from graphdock_storage.checkpoint.layout import INDEX
 
 __all__ = ["checkpoint_exists", "get_checkpoint_mtimes", "meta_graph_filename", "remove_checkpoint"]
 

@@ -6,8 +6,8 @@ import os
 import time
 from typing import Any
 
-from graphdock.checkpoint.files import make_folder
 from graphdock.errors import InvalidArgumentError
+from graphdock_storage.checkpoint.files import make_folder
 
 from graphdock_std.train.checkpoint_files import checkpoint_exists, remove_checkpoint
 from graphdock_std.train.checkpoint_objects import Checkpoint

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from graphdock import checkpoint, dtypes
+from graphdock import dtypes
 from graphdock.errors import NotFoundError
+from graphdock_storage import checkpoint
 
 from graphdock_std.train.checkpoint_state import latest_checkpoint
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphdock import checkpoint
-from graphdock.checkpoint.files import explained, replaced, sync_folder
 from graphdock.errors import FailedPreconditionError, InvalidArgumentError
+from graphdock_storage import checkpoint
+from graphdock_storage.checkpoint.files import explained, replaced, sync_folder
 
 __all__ = [
     "CheckpointState",

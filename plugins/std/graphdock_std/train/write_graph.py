@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 import graphdock as _tf
-from graphdock.checkpoint.files import make_folder
+from graphdock_storage.checkpoint.files import make_folder
 from graphdock_tensorflow.graphs.files import write_message
 
 __all__ = ["write_graph"]

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from graphdock.checkpoint.crc32c import crc32c, masked
-from graphdock.checkpoint.encoding import as_strings, bytes_of
-from graphdock.checkpoint.layout import Stored, check_apart
-from graphdock.checkpoint.reading import Checkpoint, OpenFiles, checked, damaged
-from graphdock.checkpoint.slices import Slice
-from graphdock.checkpoint.varint import read_varint
 from graphdock.dtypes import string
 from graphdock.errors import DataLossError, GraphdockError, UnimplementedError
 from graphdock.messages import from_bytes
+from graphdock_storage.checkpoint.crc32c import crc32c, masked
+from graphdock_storage.checkpoint.encoding import as_strings, bytes_of
+from graphdock_storage.checkpoint.layout import Stored, check_apart
+from graphdock_storage.checkpoint.reading import Checkpoint, OpenFiles, checked, damaged
+from graphdock_storage.checkpoint.slices import Slice
+from graphdock_storage.checkpoint.varint import read_varint
 
 from graphdock_tensorflow.checkpoints.names import dims_of, dtype_of, key_of_slice, slices_of
 from graphdock_tensorflow.checkpoints.table import Table

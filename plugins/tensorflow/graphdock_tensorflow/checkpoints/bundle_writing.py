@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from graphdock.checkpoint.crc32c import crc32c, masked
-from graphdock.checkpoint.encoding import bytes_of
-from graphdock.checkpoint.files import Sink, make_folder, replaced, sync_folder
-from graphdock.checkpoint.slices import Slice
-from graphdock.checkpoint.varint import varint
 from graphdock.dtypes import as_dtype
 from graphdock.messages import make
+from graphdock_storage.checkpoint.crc32c import crc32c, masked
+from graphdock_storage.checkpoint.encoding import bytes_of
+from graphdock_storage.checkpoint.files import Sink, make_folder, replaced, sync_folder
+from graphdock_storage.checkpoint.slices import Slice
+from graphdock_storage.checkpoint.varint import varint
 
 from graphdock_tensorflow.checkpoints.names import key_of_slice, number_of
 from graphdock_tensorflow.checkpoints.table import MAGIC

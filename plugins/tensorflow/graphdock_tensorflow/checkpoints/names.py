@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphdock.checkpoint.slices import Slice, check_parts, check_shape
 from graphdock.dtypes import DType, as_dtype
 from graphdock.errors import DataLossError, GraphdockError
+from graphdock_storage.checkpoint.slices import Slice, check_parts, check_shape
 
 __all__ = ["dims_of", "dtype_of", "key_of_slice", "number_of", "slice_of", "slices_of"]
 

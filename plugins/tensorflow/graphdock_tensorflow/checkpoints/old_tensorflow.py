@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from graphdock.checkpoint.layout import Stored
-from graphdock.checkpoint.reading import Checkpoint, OpenFiles, checked, damaged
-from graphdock.checkpoint.slices import Slice, check_parts
 from graphdock.dtypes import DType, string
 from graphdock.errors import DataLossError, GraphdockError
 from graphdock.messages import from_bytes
+from graphdock_storage.checkpoint.layout import Stored
+from graphdock_storage.checkpoint.reading import Checkpoint, OpenFiles, checked, damaged
+from graphdock_storage.checkpoint.slices import Slice, check_parts
 
 from graphdock_tensorflow.checkpoints.names import dims_of, dtype_of, key_of_slice, slice_of
 from graphdock_tensorflow.checkpoints.table import Table

@@ -6,8 +6,8 @@ came before.
 
 from __future__ import annotations
 
-from graphdock.checkpoint.varint import read_varint
 from graphdock.errors import DataLossError
+from graphdock_storage.checkpoint.varint import read_varint
 
 __all__ = ["decompress"]
 

@@ -10,10 +10,10 @@ import bisect
 import os
 from collections.abc import Iterator
 
-from graphdock.checkpoint.crc32c import crc32c, masked
-from graphdock.checkpoint.files import read_into
-from graphdock.checkpoint.varint import read_varint
 from graphdock.errors import DataLossError
+from graphdock_storage.checkpoint.crc32c import crc32c, masked
+from graphdock_storage.checkpoint.files import read_into
+from graphdock_storage.checkpoint.varint import read_varint
 
 from graphdock_tensorflow.checkpoints.snappy import decompress
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from graphdock.checkpoint.files import explained, make_folder, replaced, sync_folder
 from graphdock.errors import DataLossError, InvalidArgumentError, NotFoundError
 from graphdock.messages import from_bytes, from_text, to_text
+from graphdock_storage.checkpoint.files import explained, make_folder, replaced, sync_folder
 
 __all__ = ["SAVED_MODEL", "graph_of", "read_message", "read_saved_model", "write_message"]
 
