@@ -44,7 +44,7 @@ ELSEWHERE = {
     "contracts/executor.py": "tests/plugin/test_executors.py",
     "contracts/ir.py": "tests/contracts/test_recorder.py and test_region_compiler.py build with it",
     "contracts/region.py": "tests/contracts/test_region_compiler.py",
-    "contracts/region_print.py": "tests/regions/test_lowering.py reads what it prints",
+    "contracts/region_print.py": "tests/fusion/regions/test_lowering.py reads what it prints",
     "contracts/region_program.py": RECORDS,
     "contracts/verbs.py": "tests/laws/test_verbs.py: every stage has an answer for every verb",
     "control_flow/cond.py": CONTROL_FLOW,
@@ -75,8 +75,8 @@ ELSEWHERE = {
     "plugin/consistency.py": "tests/plugin/test_parts.py",
     "plugin/settings.py": "tests/config/test_config_file.py",
     "plugin/toml_text.py": "tests/config/test_toml_text.py",
-    "regions/placing.py": "a part of lowering: tests/regions/test_lowering.py and test_spaces.py",
-    "regions/typed.py": "a part of lowering: tests/regions/test_forms.py, every dtype of every sample",
+    "regions/placing.py": "a part of lowering: tests/fusion/regions/test_lowering.py and test_spaces.py",
+    "regions/typed.py": "a part of lowering: tests/fusion/regions/test_forms.py, every dtype of every sample",
     "runtime/elsewhere.py": "tests/runtime/lower/test_elsewhere.py: steps that hold nothing call it",
     "runtime/capture.py": "tests/runtime/program/test_segments.py",
     "runtime/draft.py": RECORDS,
@@ -134,7 +134,7 @@ ELSEWHERE = {
     "variables/variable.py": "tests/host/test_variables.py",
     "variables/as_proto.py": "tests/variables/test_variable_def.py",
     "testing/random_regions.py": "tests/contracts/test_region_check.py, and what plugins/triton is held to",
-    "testing/region_reference.py": "tests/regions/test_forms.py holds it to the specs' references",
+    "testing/region_reference.py": "tests/fusion/regions/test_forms.py holds it to the specs' references",
 }
 
 

@@ -47,31 +47,31 @@ class Fault:
 FAULTS = [
     Fault(
         "sums: an addend given twice is added once",
-        "graphdock.passes.sums",
+        "graphdock_fusion.passes.flatten_sums",
         "[total for total in [joined.get(v, v) for v in node.inputs] if total is not None]",
         "list(dict.fromkeys([t for t in [joined.get(v, v) for v in node.inputs] if t is not None]))",
     ),
     Fault(
         "sums: what is read twice is joined",
-        "graphdock.passes.sums",
+        "graphdock_fusion.passes.flatten_sums",
         "reads[value] == 1",
         "reads[value] >= 1",
     ),
     Fault(
         "products: a product by another matrix is joined",
-        "graphdock.passes.products",
+        "graphdock_fusion.passes.batch_matmuls",
         "node.requested, node.inputs[1], node.inputs[0].shape",
         "node.requested, node.inputs[0].shape",
     ),
     Fault(
         "products: a product of the next step is joined",
-        "graphdock.passes.products",
+        "graphdock_fusion.passes.batch_matmuls",
         "at.append(found[node] + 1)",
         "pass",
     ),
     Fault(
         "products: rows are given back in another order",
-        "graphdock.passes.products",
+        "graphdock_fusion.passes.batch_matmuls",
         "zip(alike, make.cut(whole, [rows] * len(alike), 0), strict=True)",
         "zip(alike, make.cut(whole, [rows] * len(alike), 0)[::-1], strict=True)",
     ),

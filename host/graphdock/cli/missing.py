@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphdock_fusion.regions.forms import form_of
+
 from graphdock.plugin.host import Host
-from graphdock.regions.forms import form_of
 
 __all__ = ["missing"]
 

@@ -6,16 +6,17 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from graphdock_fusion.passes.batch_matmuls import products
+from graphdock_fusion.passes.flatten_sums import sums
+from graphdock_fusion.passes.prune_control_edges import gates
+
 from graphdock.contracts.ir import PlanGraph
 from graphdock.contracts.ir_check import check, check_order
 from graphdock.errors import ConfigError, did_you_mean
 from graphdock.passes.captures import captures
-from graphdock.passes.gates import gates
 from graphdock.passes.powers import powers
-from graphdock.passes.products import products
 from graphdock.passes.rewrite import Tools, prune
 from graphdock.passes.simplify import algebra, cse, fold, identities, known_integers
-from graphdock.passes.sums import sums
 from graphdock.passes.unread import drop_unneeded
 
 __all__ = ["PASSES", "Pass", "PassReport", "check_switches", "run_passes"]

@@ -13,6 +13,8 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from graphdock_fusion.regions.fuse import RegionNote
+
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of
 from graphdock.contracts.kernel import Candidate, Decision
 from graphdock.contracts.resource import VARIABLE
@@ -21,7 +23,6 @@ from graphdock.errors import InvalidArgumentError
 from graphdock.placement.choose import Chooser
 from graphdock.placement.hints import what_to_change
 from graphdock.placement.lacks import Lack, not_found
-from graphdock.placement.regions import RegionNote
 from graphdock.plugin.registry import RegisteredKernel
 
 __all__ = ["Decomposed", "Placement", "place", "warn_of_fallbacks"]

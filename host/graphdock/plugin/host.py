@@ -118,7 +118,7 @@ class Host:
         #: Named containers, as sessions made them (:class:`graphdock.runtime.resources.ResourceStore`).
         self.containers: dict[str, Any] = {}
         self.containers_lock = new_lock()
-        #: Graphs of patterns, as sessions traced them (:class:`graphdock.runtime.pattern_graphs.PatternGraphs`). The lock is the
+        #: Graphs of patterns, as sessions traced them (:class:`graphdock_fusion.patterns.graphs.PatternGraphs`). The lock is the
         #: one that guards loading: tracing may load a plugin, and a plugin that is being loaded may run a step.
         self.pattern_graphs: dict[Any, Any] = {}
         self.pattern_graphs_lock = self._lock

@@ -6,6 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphdock_fusion.patterns.patterns import PatternKey, Patterns
+from graphdock_fusion.regions.fuse import RegionKey, RegionNote
+from graphdock_fusion.unroll import Unrolled
+
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.executor import Executor, PlacedGraph, Program, StageReport
 from graphdock.contracts.handles import resource_name
@@ -21,15 +25,12 @@ from graphdock.graph.tensor import Tensor
 from graphdock.passes.pipeline import PassReport
 from graphdock.placement.choose import Chooser
 from graphdock.placement.placer import Decomposed, Placement
-from graphdock.placement.regions import RegionKey, RegionNote
 from graphdock.plugin.host import Host
 from graphdock.plugin.registry import RegisteredCompiler
 from graphdock.runtime.decompose import Decomposer
-from graphdock.runtime.patterns import PatternKey, Patterns
 from graphdock.runtime.random_stream import RandomOrdinals
 from graphdock.runtime.resources import Resource, ResourceStore
 from graphdock.runtime.spaces import Spaces
-from graphdock.runtime.unroll import Unrolled
 from graphdock.shape import Dims
 
 __all__ = ["Draft", "Setting"]

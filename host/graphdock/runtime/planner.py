@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from graphdock_fusion.patterns.graphs import PatternGraphs
+from graphdock_fusion.patterns.patterns import Patterns
+
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.step import StepServices
 from graphdock.cores import threads as default_threads
@@ -31,8 +34,6 @@ from graphdock.plugin.registry import RegisteredCompiler
 from graphdock.runtime.decompose import Decomposer
 from graphdock.runtime.draft import Draft, Setting
 from graphdock.runtime.host_memory import HostMemory
-from graphdock.runtime.pattern_graphs import PatternGraphs
-from graphdock.runtime.patterns import Patterns
 from graphdock.runtime.pipeline import run_stages
 from graphdock.runtime.plan import Plan, make_plan
 from graphdock.runtime.pool import InstancePool

@@ -10,6 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from graphdock_fusion.patterns.tables import fold_tables
+from graphdock_fusion.regions.fuse import fuse, key_of, put_back
+from graphdock_fusion.unroll import Unrolling
+
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.executor import PlacedGraph
 from graphdock.contracts.handles import check_handles, handle_of, resource_name
@@ -23,7 +27,6 @@ from graphdock.errors import ConfigError, NotFoundError
 from graphdock.passes.pipeline import PassReport, run_passes
 from graphdock.passes.rewrite import Tools, prune
 from graphdock.placement.placer import place, warn_of_fallbacks
-from graphdock.placement.regions import fuse, key_of, put_back
 from graphdock.runtime.capture import can_record
 from graphdock.runtime.draft import Draft, Setting
 from graphdock.runtime.evaluate import evaluator
@@ -32,9 +35,7 @@ from graphdock.runtime.prepare import prepare_kernels
 from graphdock.runtime.resources import Access, ResourceStore
 from graphdock.runtime.scalars import KEPT, scalar_function, scalar_values
 from graphdock.runtime.spaces import assign_spaces
-from graphdock.runtime.tables import fold_tables
 from graphdock.runtime.translate import translate
-from graphdock.runtime.unroll import Unrolling
 
 __all__ = ["STAGES", "simplify"]
 

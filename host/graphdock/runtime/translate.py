@@ -7,6 +7,8 @@ import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from graphdock_fusion.unroll import CannotUnroll, Unrolled, Unrolling
+
 from graphdock.contracts.bodies import carried, first_given, scanned
 from graphdock.contracts.contents import Contents, may_hold
 from graphdock.contracts.effects import effects_of, lay_order
@@ -19,7 +21,6 @@ from graphdock.graph.site import describe
 from graphdock.graph.tensor import Tensor
 from graphdock.graph.trampoline import Visit, trampoline
 from graphdock.runtime.plan_shapes import PlanShapes, fed_extent
-from graphdock.runtime.unroll import CannotUnroll, Unrolled, Unrolling
 from graphdock.shape import Dims, Symbol, compatible, plain, show
 
 __all__ = ["is_shared_read", "needed_operations", "translate"]

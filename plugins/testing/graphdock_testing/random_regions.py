@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
 from graphdock.contracts.region_check import check_program, held
 from graphdock.contracts.region_program import Axis, RegionInput, RegionOutput, RegionProgram
 from graphdock.dtypes import DType, as_dtype
-from graphdock.regions.typed import NotInRegion, Number, Terms
+from graphdock_fusion.regions.typed import NotInRegion, Number, Terms
 
 __all__ = ["random_region", "random_streams"]
 

@@ -11,7 +11,7 @@ pytest.importorskip("triton")
 
 from graphdock.contracts import Axis, KernelRefused, RegionOutput, RegionProgram
 from graphdock.dtypes import float32
-from graphdock.regions.typed import Terms
+from graphdock_fusion.regions.typed import Terms
 from graphdock_testing.random_regions import random_region
 from graphdock_triton.compiling import AheadOfTime, Job
 from graphdock_triton.cubin import Options

@@ -14,7 +14,7 @@ from graphdock import ops
 @pytest.fixture(autouse=True)
 def loops_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     """None is written out: histories are lists."""
-    monkeypatch.setattr("graphdock.runtime.unroll.LIMIT", 0)
+    monkeypatch.setattr("graphdock_fusion.unroll.LIMIT", 0)
 
 
 def _running(x: Any, **more: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from graphdock.contracts import Axis, RegionInput, RegionOutput, RegionProgram, Term, dtypes
-from graphdock.regions.typed import Terms
+from graphdock_fusion.regions.typed import Terms
 from graphdock_testing.random_regions import random_region, random_streams
 from graphdock_testing.region_reference import evaluate
 from graphdock_triton.regions.kernel import region_kernel

@@ -12,7 +12,7 @@ from graphdock.contracts import CONSTANT, Found, Operand, Pattern, hookimpl
 from graphdock.errors import NotFoundError
 from graphdock.plugin.host import Host, default_host
 from graphdock.plugin.registry import RegisteredPattern
-from graphdock.runtime.pattern_graphs import WIDTHS, PatternGraphs
+from graphdock_fusion.patterns.graphs import WIDTHS, PatternGraphs
 
 CALLS = []
 

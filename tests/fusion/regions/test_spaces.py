@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from graphdock.contracts import Builder, Cutter, DeviceSpec, PlanNode
 from graphdock.dtypes import float32, int32
-from graphdock.placement.grow import grow, without
 from graphdock.plugin.host import default_host
-from graphdock.regions.lowering import lower_region
-from graphdock.regions.spaces import BySpace
+from graphdock_fusion.regions.groups import grow, without
+from graphdock_fusion.regions.lowering import lower_region
+from graphdock_fusion.regions.spaces import BySpace
 
 DEVICES = [DeviceSpec.parse("/device:cpu:0"), DeviceSpec.parse("/device:cpu:1")]
 SHAPES = [(3, 4), (3, 1), (4,), (3,), (), (1, 4), (4, 4), (2, 3, 4)]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from graphdock.contracts import Builder, Cutter, DeviceSpec, OpDef, PlanNode
 from graphdock.dtypes import float32
-from graphdock.placement.grow import LARGEST, ByDevice, grow, without
+from graphdock_fusion.regions.groups import LARGEST, ByDevice, grow, without
 
 F = (float32, (2,))
 DEVICES = [DeviceSpec.parse("/device:cpu:0"), DeviceSpec.parse("/device:cpu:1")]

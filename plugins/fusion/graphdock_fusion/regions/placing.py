@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from graphdock.contracts.ir import PlanNode, Value, arg_of
-from graphdock.regions.forms import Form
-from graphdock.regions.typed import NotInRegion
+
+from graphdock_fusion.regions.forms import Form
+from graphdock_fusion.regions.typed import NotInRegion
 
 __all__ = ["Dims", "Space", "local_shape", "place", "place_input", "put"]
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from graphdock.contracts import Builder
 from graphdock.dtypes import float32, int32
-from graphdock.placement.match import Index, Match, Matcher
 from graphdock.plugin.host import default_host
+from graphdock_fusion.patterns.match import Index, Match, Matcher
 
 
 def op(name):

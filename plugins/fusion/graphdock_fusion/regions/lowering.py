@@ -13,9 +13,10 @@ from graphdock.contracts.region_program import REDUCTIONS, Axis, RegionInput, Re
 from graphdock.contracts.streams import StreamName, streams_of
 from graphdock.dtypes import DType, as_dtype
 from graphdock.opdef.scalar_formula import AXIS_WORDS
-from graphdock.regions.forms import Form, form_of, what_forbids
-from graphdock.regions.placing import Dims, Space, local_shape, place, place_input, put
-from graphdock.regions.typed import NotInRegion, Number, Operand, Terms
+
+from graphdock_fusion.regions.forms import Form, form_of, what_forbids
+from graphdock_fusion.regions.placing import Dims, Space, local_shape, place, place_input, put
+from graphdock_fusion.regions.typed import NotInRegion, Number, Operand, Terms
 
 __all__ = ["lower_region", "where_made"]
 

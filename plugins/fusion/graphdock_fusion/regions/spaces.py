@@ -7,10 +7,11 @@ from typing import TypeAlias
 
 from graphdock.contracts.ir import PlanNode, Value
 from graphdock.device_name import DeviceSpec
-from graphdock.regions.forms import form_of
-from graphdock.regions.lowering import where_made
-from graphdock.regions.placing import Dims, Space, local_shape
-from graphdock.regions.typed import NotInRegion
+
+from graphdock_fusion.regions.forms import form_of
+from graphdock_fusion.regions.lowering import where_made
+from graphdock_fusion.regions.placing import Dims, Space, local_shape
+from graphdock_fusion.regions.typed import NotInRegion
 
 __all__ = ["BySpace"]
 
@@ -19,13 +20,13 @@ Kind: TypeAlias = "tuple[DeviceSpec, Space]"
 
 
 class BySpace:
-    """Kinds of groups for :func:`graphdock.placement.grow.grow`: a device and a space.
+    """Kinds of groups for :func:`graphdock_fusion.regions.groups.grow`: a device and a space.
 
     A node lies in the space of its own shape, or in that of a node before it, if what it reads is a reduction of that space: the
     square root of a variance belongs to the region that the variance was computed in.
 
     Attributes:
-      floating: nodes that belong to every group that reads them (:mod:`graphdock.regions.floating`).
+      floating: nodes that belong to every group that reads them (:mod:`graphdock_fusion.regions.rematerializable`).
       reasons: node -> why it is in no region.
     """
 

@@ -6,7 +6,8 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock import ops
-from graphdock.runtime import stages, unroll
+from graphdock.runtime import stages
+from graphdock_fusion import unroll
 
 pytestmark = pytest.mark.plain  # debug mode looks between iterations, and keeps loops
 ROWS = np.random.default_rng(1).standard_normal((4, 3, 2)).astype(np.float32)

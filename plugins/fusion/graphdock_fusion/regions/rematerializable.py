@@ -11,7 +11,8 @@ from collections.abc import Callable, Hashable, Iterable
 
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of
 from graphdock.contracts.streams import streams_of
-from graphdock.regions.forms import form_of
+
+from graphdock_fusion.regions.forms import form_of
 
 __all__ = ["floating"]
 

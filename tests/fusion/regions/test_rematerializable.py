@@ -5,8 +5,8 @@ from __future__ import annotations
 import graphdock as tf
 import pytest
 from graphdock.contracts import DeviceSpec
-from graphdock.regions.floating import floating
-from graphdock.regions.spaces import BySpace
+from graphdock_fusion.regions.rematerializable import floating
+from graphdock_fusion.regions.spaces import BySpace
 
 CPU = DeviceSpec.parse("/device:cpu:0")
 

@@ -11,7 +11,8 @@ import pytest
 from graphdock.contracts import hookimpl
 from graphdock.ops import apply_op
 from graphdock.plugin.host import Host
-from graphdock.runtime import pattern_graphs, tables
+from graphdock_fusion.patterns import graphs as pattern_graphs
+from graphdock_fusion.patterns import tables
 from graphdock_std.patterns import PATTERNS
 
 LENGTH = 160  # a mask of float32 takes 100 KiB: passes do not fold it

@@ -18,12 +18,13 @@ from graphdock.contracts.rewriter import Rewriter
 from graphdock.contracts.streams import streams_of
 from graphdock.errors import PluginError, did_you_mean
 from graphdock.placement.choose import Chooser
-from graphdock.placement.match import Index, Match, Matcher
-from graphdock.placement.regions import RegionNote
 from graphdock.plugin.registry import RegisteredPattern
 from graphdock.runtime.decompose import lacks
-from graphdock.runtime.pattern_graphs import WIDTHS, PatternGraph, PatternGraphs
-from graphdock.runtime.pattern_order import Positions
+
+from graphdock_fusion.patterns.graphs import WIDTHS, PatternGraph, PatternGraphs
+from graphdock_fusion.patterns.match import Index, Match, Matcher
+from graphdock_fusion.patterns.positions import Positions
+from graphdock_fusion.regions.fuse import RegionNote
 
 __all__ = ["PatternKey", "Patterns"]
 

@@ -21,8 +21,8 @@ from graphdock.contracts import (
     print_graph,
 )
 from graphdock.contracts.ir_check import check_order
-from graphdock.placement.regions import put_back
 from graphdock.plugin.host import Host
+from graphdock_fusion.regions.fuse import put_back
 from interpreting_compiler import InterpretingCompiler
 
 
@@ -244,7 +244,7 @@ def test_random_graphs_compute_the_same_with_and_without_regions(lab, seed):
 
 def test_a_region_can_be_put_back(lab):
     """Its own nodes stand where the one stood, with their devices, kernels and edges."""
-    from graphdock.placement import regions as module
+    from graphdock_fusion.regions import fuse as module
 
     made, kept = lab(), []
     put = module._put

@@ -18,15 +18,16 @@ from graphdock.device_name import DeviceSpec
 from graphdock.dtypes import DType
 from graphdock.errors import PlanError, PluginError
 from graphdock.opdef.cost import cost_of
-from graphdock.placement.grow import ByDevice, Kinds, elementwise, grow, without
-from graphdock.placement.spread import apart, spread
 from graphdock.plugin.registry import RegisteredCompiler, RegisteredKernel
-from graphdock.regions.floating import floating
-from graphdock.regions.forms import form_of
-from graphdock.regions.lowering import lower_region
-from graphdock.regions.spaces import BySpace
-from graphdock.regions.typed import NotInRegion
 from graphdock.shape import Dims
+
+from graphdock_fusion.regions.duplicate import apart, spread
+from graphdock_fusion.regions.forms import form_of
+from graphdock_fusion.regions.groups import ByDevice, Kinds, elementwise, grow, without
+from graphdock_fusion.regions.lowering import lower_region
+from graphdock_fusion.regions.rematerializable import floating
+from graphdock_fusion.regions.spaces import BySpace
+from graphdock_fusion.regions.typed import NotInRegion
 
 __all__ = ["RegionKey", "RegionNote", "fuse", "key_of", "put_back"]
 

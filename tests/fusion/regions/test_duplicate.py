@@ -7,8 +7,8 @@ import pytest
 from graphdock.contracts import Builder, Cutter, DeviceSpec, OpDef
 from graphdock.contracts.ir_check import check
 from graphdock.dtypes import float32
-from graphdock.placement.grow import ByDevice, grow, without
-from graphdock.placement.spread import apart, spread
+from graphdock_fusion.regions.duplicate import apart, spread
+from graphdock_fusion.regions.groups import ByDevice, grow, without
 
 F, ONE = (float32, (2,)), (float32, ())
 DEVICE = DeviceSpec.parse("/device:cpu:0")

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from graphdock.contracts import DeviceSpec, cut_region
 from graphdock.graph.graph import Graph
-from graphdock.regions.forms import form_of
-from graphdock.regions.lowering import lower_region
-from graphdock.regions.typed import NotInRegion
 from graphdock.runtime.random_stream import RandomOrdinals
 from graphdock.session.session import Session
+from graphdock_fusion.regions.forms import form_of
+from graphdock_fusion.regions.lowering import lower_region
+from graphdock_fusion.regions.typed import NotInRegion
 from graphdock_testing.bench import agree
 from graphdock_testing.conformance import Conformance
 from graphdock_testing.region_reference import evaluate
