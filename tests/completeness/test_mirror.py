@@ -19,7 +19,9 @@ HOST = Path(graphdock.__file__).parent
 DATA = "tables of names only; tests/completeness looks every one up"
 GRADIENTS = "tests/host/test_gradients.py, which is not split yet"
 CONTROL_FLOW = "tests/host/test_control_flow.py, which is not split yet"
-LOWERING = "one step of lowering: tests/host/test_golden_source.py and tests/runtime/program read what comes of it"
+LOWERING = (
+    "one step of lowering: tests/host/test_golden_source.py and tests/executor/step_program read what comes of it"
+)
 COMMAND = "a command: tests/cli runs all of them"
 KIT = "tests/conformance runs the kit on right and on planted wrong kernels"
 RECORDS = "records only; those who fill them are tested"
@@ -77,8 +79,8 @@ ELSEWHERE = {
     "plugin/toml_text.py": "tests/config/test_toml_text.py",
     "regions/placing.py": "a part of lowering: tests/fusion/regions/test_lowering.py and test_spaces.py",
     "regions/typed.py": "a part of lowering: tests/fusion/regions/test_forms.py, every dtype of every sample",
-    "runtime/elsewhere.py": "tests/runtime/lower/test_elsewhere.py: steps that hold nothing call it",
-    "runtime/capture.py": "tests/runtime/program/test_segments.py",
+    "runtime/elsewhere.py": "tests/executor/lower/test_elsewhere.py: steps that hold nothing call it",
+    "runtime/capture.py": "tests/executor/step_program/test_segments.py",
     "runtime/draft.py": RECORDS,
     "runtime/host_memory.py": "tests/runtime/test_pool.py and tests/host/test_steady_state.py count what it hands out",
     "runtime/host_ops.py": "tests/host/test_step_semantics.py",
@@ -95,7 +97,7 @@ ELSEWHERE = {
     "runtime/plan.py": "tests/host/test_step_semantics.py",
     "runtime/planner.py": "tests/host/test_step_semantics.py",
     "runtime/prepare.py": "tests/contracts/test_kernel.py: when kernels are prepared, and what they may refuse",
-    "runtime/program/names.py": "tests/runtime/program/test_printer.py",
+    "runtime/program/names.py": "tests/executor/step_program/test_printer.py",
     "runtime/program/statements.py": RECORDS,
     "runtime/rendezvous.py": "tests/contracts/test_rendezvous.py, beside the worker that it starts",
     "runtime/scalars.py": "tests/conformance/test_host_scalars.py",

@@ -12,7 +12,7 @@ import pytest
 from graphdock import dtypes
 from graphdock.errors import InvalidArgumentError
 from graphdock.graph.graph_def import as_data
-from graphdock.runtime.straight_line import make
+from graphdock_executor.straight_line import instance_builder as make
 from graphdock_testing.gradient_check import check_gradients
 
 

@@ -15,7 +15,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.plugin.host import Host
-from graphdock.runtime import lanes
+from graphdock_executor import stream_slots as lanes
 from graphdock_testing import queued
 
 ONE, TWO = "/device:queued:0", "/device:queued:1"

@@ -135,14 +135,14 @@ FAULTS = [
     ),
     Fault(
         "fetches: what no step owns is not copied",
-        "graphdock.runtime.lower.lowering",
+        "graphdock_executor.lower.lowering",
         'result = Suffixed(where.at, ".copy()")',
         "result = where.at",
         OWNERSHIP,
     ),
     Fault(
         "fetches: two of one storage share it",
-        "graphdock.runtime.lower.lowering",
+        "graphdock_executor.lower.lowering",
         "and where.roots[0] not in given",
         "",
         OWNERSHIP,
@@ -191,14 +191,14 @@ FAULTS = [
     ),
     Fault(
         "debug: what a branch reads last is overwritten behind it",
-        "graphdock.runtime.lower.lowering",
+        "graphdock_executor.lower.lowering",
         "after.setdefault(at, (block, len(block.statements)))",
         "after[at] = (block, len(block.statements))",
         CONDS,
     ),
     Fault(
         "liveness: what a body captures is not read in it",
-        "graphdock.runtime.liveness",
+        "graphdock_executor.liveness",
         "facts.same.update(dict.fromkeys(inside, facts.of(outer)))",
         "facts.same.update({})",
         CONDS,

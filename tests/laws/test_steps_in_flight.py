@@ -29,10 +29,13 @@ from flights import (
     regression,
     same,
 )
-from graphdock.runtime import flight, gate, lane, lanes, plan, tickets
-from graphdock.runtime.lower import overlap as lower_overlap
-from graphdock.runtime.straight_line import program as program_module
+from graphdock.runtime import gate, plan, tickets
 from graphdock.session import overlap
+from graphdock_executor import in_flight as flight
+from graphdock_executor import stream_slot as lane
+from graphdock_executor import stream_slots as lanes
+from graphdock_executor.lower import overlap as lower_overlap
+from graphdock_executor.straight_line import program as program_module
 from graphdock_testing.driver import races
 from graphdock_testing.driver.queue import DriverQueue
 

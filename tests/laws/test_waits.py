@@ -14,8 +14,8 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.plugin.host import Host
-from graphdock.runtime.lower import lowering
-from graphdock.runtime.program.statements import Fence, Wait, blocks_of
+from graphdock_executor.lower import lowering
+from graphdock_executor.step_program.statements import Fence, Wait, blocks_of
 from graphdock_testing import queued
 from graphdock_testing.driver import races
 from graphdock_testing.driver.queue import DriverQueue

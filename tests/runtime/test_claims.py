@@ -19,7 +19,7 @@ from graphdock.runtime import gate as gate_module
 from graphdock.runtime import plan as plan_module
 from graphdock.runtime.gate import Claim, Visit
 from graphdock.runtime.resources import Access
-from graphdock.runtime.straight_line import program as program_module
+from graphdock_executor.straight_line import program as program_module
 
 from tests.runtime.interrupter import Interrupter
 from tests.runtime.own_thread import in_its_own_thread

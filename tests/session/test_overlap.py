@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from graphdock.contracts import KernelDef
 from graphdock.plugin.host import Host
-from graphdock.runtime import lanes as lanes_module
+from graphdock_executor import stream_slots as lanes_module
 from graphdock_testing import queued
 from graphdock_testing.driver import races
 

@@ -63,7 +63,7 @@ HOOKS: dict[str, type] = {
     "register_session_factories": SessionFactory,
 }
 #: Modules of graphdock that implement hooks as a plugin's does.
-OWN = ("graphdock.runtime.straight_line",)
+OWN = ("graphdock_executor.straight_line",)
 
 
 def trace(text: str) -> None:

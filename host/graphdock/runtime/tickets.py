@@ -17,8 +17,9 @@ from graphdock.contracts.queue import Event
 from graphdock.runtime.device_error import asking
 
 if TYPE_CHECKING:
+    from graphdock_executor.stream_slot import Lane
+
     from graphdock.contracts.device import Device
-    from graphdock.runtime.lane import Lane
     from graphdock.runtime.resources import Resource
 
 __all__ = ["Accesses", "Ticket", "Tickets"]

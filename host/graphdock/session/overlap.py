@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from graphdock_executor.in_flight import Flight, Flights
+
 from graphdock.contracts.step import TraceLevel
 from graphdock.errors import GraphdockError, ResourceExhaustedError
 from graphdock.graph.graph import Graph
-from graphdock.runtime.flight import Flight, Flights
 from graphdock.runtime.gate import Until
 from graphdock.runtime.plan import Plan, Step
 from graphdock.runtime.resources import ResourceClosed, step_name

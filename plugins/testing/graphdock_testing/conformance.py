@@ -14,7 +14,7 @@ unknown and rank unknown; over strided inputs; over inputs whose buffers the pla
 output that takes over its input); outside of debug mode (where a device records); that no fed array was written and none is
 aliased by a result; that the inferred shape agrees; and that the op's decomposition computes the same. Whatever the memory, each
 call of a kernel leaves its inputs as they are, writes nothing beside its outputs, and takes nothing for granted that was in them or
-in its scratch buffers before (:mod:`graphdock.runtime.honesty`). ``error`` cases must raise the message of the spec.
+in its scratch buffers before (:mod:`graphdock_executor.kernel_sanitizer`). ``error`` cases must raise the message of the spec.
 ``gradient`` cases compare ``gradients`` with central differences in float64 and complex128. On a device with queues that has
 ``extent`` each case runs under the race checker (:mod:`graphdock_testing.driver.races`).
 

@@ -1,0 +1,201 @@
+"""Debug mode: holds a kernel to its contract at every call, whatever memory its buffers lie in.
+
+It leaves its inputs as they are, bit by bit. It writes its outputs and scratch buffers and nothing beside them, and takes nothing
+for granted that was there before. It returns what it promised, in memory of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from graphdock.contracts.device import HOST_MEMORY, Device
+from graphdock.contracts.ir import arg_of
+from graphdock.contracts.kernel import ArgInfo, Bound, BuildContext, In, Out, OutInfo, Scratch
+from graphdock.contracts.queue import Queue
+from graphdock.contracts.streams import streams_of
+from graphdock.errors import InternalError
+from graphdock.shape import concrete
+
+from graphdock_executor.canaries import POISON, Canaries, Canary
+from graphdock_executor.returned import ReturnCheck
+
+__all__ = ["honest", "unchecked"]
+
+_thread = threading.local()
+
+
+@contextlib.contextmanager
+def unchecked() -> Iterator[None]:
+    """No checks on this thread meanwhile: nothing can be read while a device records."""
+    _thread.paused = True
+    try:
+        yield
+    finally:
+        _thread.paused = False
+
+
+def honest(bound: Bound, ctx: BuildContext, canaries: Canaries) -> Callable[..., Any]:
+    """``bound.compute``, checked before and after each call.
+
+    The checked function raises InternalError when the kernel changes an input that is not its to write, writes beside what it is
+    given, returns another number of buffers than it has outputs to return, one of another dtype or shape, or one that is not new.
+    It reads and poisons buffers, so it waits for an asynchronous device.
+    """
+    return _Honest(bound, ctx, canaries).call
+
+
+class _Honest:
+    def __init__(self, bound: Bound, ctx: BuildContext, canaries: Canaries) -> None:
+        self._compute = bound.compute
+        self._device = ctx.device
+        self._canaries = canaries
+        self._settle = ctx.queue.synchronize if isinstance(ctx.queue, Queue) else _nothing
+        self._returned = ReturnCheck(ctx)
+        self._last: list[Any] = []
+        inputs, outputs = _positions(bound, ctx)
+        kept = _kept(ctx)
+        self._watched = [(position, ctx.inputs[i]) for position, i in inputs if i in kept]
+        self._read = [position for position, _ in inputs]
+        given = [o for o in ctx.outputs if o.mode.kind in ("planned", "inplace")]
+        targets: list[OutInfo | Scratch] = [*given, *bound.scratch]
+        self._written = [(position, targets[i]) for position, i in outputs if _is_new(targets[i])]
+
+    def call(self, *args: Any) -> Any:
+        if getattr(_thread, "paused", False):
+            return self._compute(*args)
+        self._settle()
+        before = [_digest(args[position], info, self._device) for position, info in self._watched]
+        margins = [(self._poison(args[position], target), target) for position, target in self._written]
+        result = self._compute(*args)
+        self._settle()
+        for (position, info), digest in zip(self._watched, before, strict=True):
+            if _digest(args[position], info, self._device) != digest:
+                raise self._error(
+                    f"changed its input {info.name!r}",
+                    "inputs as they were: others read them too",
+                    hint="write to the output; a kernel may take an input over only as its `inplace` says",
+                )
+        for canary, target in margins:
+            where = None if canary is None else canary.broken()
+            if where is not None:
+                name = "a scratch buffer" if isinstance(target, Scratch) else f"its output {target.name!r}"
+                raise self._error(f"wrote beside {name}", "writes within what it is given", got=where)
+        self._see_that_new(self._returned(result), args)
+        return result
+
+    def _poison(self, buffer: Any, target: OutInfo | Scratch) -> Canary | None:
+        """Fill what is to be written with what no correct result contains; the canary around it, where there is one."""
+        if target.dtype.size == 0:
+            return None
+        canary = self._canaries.of(buffer)
+        if canary is not None:
+            canary.set()
+            return canary
+        shape = concrete(target.shape)
+        assert shape is not None
+        content = np.empty(shape, target.dtype.np)
+        content.reshape(-1).view(np.uint8).fill(POISON)
+        on_host = isinstance(target, OutInfo) and target.memory_space == HOST_MEMORY
+        if on_host or self._device.memory_space == HOST_MEMORY:
+            np.copyto(buffer, content)
+        else:
+            self._device.from_host(content, buffer)
+        return None
+
+    def _see_that_new(self, made: Sequence[Any], args: Sequence[Any]) -> None:
+        """Raise unless what was returned for fresh outputs is memory of its own."""
+        fresh = [(b, o) for b, o in zip(made, self._returned.outputs, strict=True) if o.mode.kind == "fresh"]
+        for buffer, out in fresh:
+            if any(_share(buffer, args[position], self._device) for position in self._read):
+                raise self._error(
+                    f"returned memory of an input for its output {out.name!r}",
+                    "a buffer of its own",
+                    hint="a kernel may return a view of an input only where its `views` says so and `mode` is view",
+                )
+            if any(buffer is last() for last in self._last):
+                raise self._error(
+                    f"returned the same buffer again for its output {out.name!r}",
+                    "a new one at each call: whoever got the last one may still have it",
+                )
+        self._last = [weakref.ref(b) for b, _ in fresh if isinstance(b, np.ndarray)]
+
+    def _error(self, what: str, expected: str, got: str | None = None, hint: str | None = None) -> InternalError:
+        check = self._returned
+        return InternalError(f"kernel {check.kernel} of {check.op} {what}", expected=expected, got=got, hint=hint)
+
+
+def _positions(bound: Bound, ctx: BuildContext) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Of the arguments of ``compute``: position and index of each input, and of each output that it is given or scratch buffer."""
+    count = len(ctx.inputs)
+    if bound.args is not None:
+        items = list(enumerate(bound.args))
+        reads = [(at, item.index) for at, item in items if isinstance(item, In) and item.index < count]
+        return reads, [(at, item.index) for at, item in items if isinstance(item, Out)]
+    first = count + len(streams_of(ctx.node))  # they stand between them
+    written = sum(o.mode.kind in ("planned", "inplace") for o in ctx.outputs) + len(bound.scratch)
+    return [(i, i) for i in range(count)], [(first + i, i) for i in range(written)]
+
+
+def _kept(ctx: BuildContext) -> set[int]:
+    """The inputs that the kernel must leave as they are: not those it takes over, nor variables that its op writes."""
+    taken = {o.mode.input for o in ctx.outputs if o.mode.kind == "inplace"}
+    args = arg_of(ctx.node)
+    return {i for i, info in enumerate(ctx.inputs) if i not in taken and not (info.variable and args[i].mutates)}
+
+
+def _is_new(target: OutInfo | Scratch) -> bool:
+    """Whether it has no content yet that the kernel may read."""
+    return isinstance(target, Scratch) or target.mode.kind == "planned"
+
+
+def _nothing() -> None:
+    """A device without queues is read in the order of its work."""
+
+
+def _share(a: Any, b: Any, device: Device) -> bool:
+    """Whether two buffers overlap, or elements of histories, as far as the device can tell."""
+    if isinstance(a, list) or isinstance(b, list):
+        mine, theirs = (x if isinstance(x, list) else [x] for x in (a, b))
+        return any(_share(x, y, device) for x in mine for y in theirs)
+    if a is b:
+        return not isinstance(a, np.generic)
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return bool(a.size and b.size) and np.may_share_memory(a, b)
+    extent = getattr(device, "extent", None)
+    if extent is None or isinstance(a, (np.ndarray, np.generic)) or isinstance(b, (np.ndarray, np.generic)):
+        return False
+    first, second = extent(a), extent(b)
+    if first is None or second is None:
+        return False
+    return bool(first[0] < second[0] + second[1] and second[0] < first[0] + first[1])
+
+
+def _digest(buffer: Any, info: ArgInfo, device: Device) -> Any:
+    """What tells two contents of a buffer apart; None for what the host can't read."""
+    if info.memory_space != HOST_MEMORY:
+        if info.memory_space != device.memory_space or info.dtype.size == 0:
+            return None
+        buffer = _on_host(buffer, info, device)
+    if not isinstance(buffer, np.ndarray):
+        return None
+    if buffer.dtype.hasobject:
+        return buffer.shape, buffer.ravel().tolist() if info.dtype.kind == "S" else None
+    return buffer.shape, hashlib.blake2b(np.ascontiguousarray(buffer).tobytes()).digest()
+
+
+def _on_host(buffer: Any, info: ArgInfo, device: Device) -> np.ndarray[Any, Any]:
+    known = None if info.variable else concrete(info.shape)
+    shape = tuple(device.shape_of(buffer) if known is None else known)
+    if not info.contiguous:
+        contiguous = device.empty(info.dtype, shape)
+        device.copy(buffer, contiguous)
+        buffer = contiguous
+    host = np.empty(shape, info.dtype.np)
+    device.to_host(buffer, host)
+    return host

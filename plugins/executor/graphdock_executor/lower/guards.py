@@ -1,0 +1,97 @@
+"""Lowering of guards: calls of the host that check actual shapes beside the nodes that rely on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from graphdock.contracts.device import HOST_MEMORY
+from graphdock.contracts.guards import Guard
+from graphdock.contracts.ir import PlanNode, arg_of
+from graphdock.runtime.node_check import OutputCheck, RuleCheck, ShapeOf, host_shape, predicate_check
+from graphdock.runtime.spaces import SCALAR
+from graphdock.shape import concrete
+
+from graphdock_executor.lower.records import Slot
+from graphdock_executor.lower.state import State, resolve, slot
+from graphdock_executor.step_program.names import Operand
+from graphdock_executor.step_program.statements import Block, Call
+from graphdock_executor.storage import Root
+
+__all__ = ["check_predicate", "check_promises", "check_rule", "note_shapes"]
+
+#: Kinds of slots whose buffers have a shape of their own; a planned one has the plan's.
+_SHAPED = frozenset({"fresh", "view", "loop", "own", "element", "cond", "feed", "variable"})
+
+
+def check_rule(state: State, node: PlanNode, guard: Guard, block: Block) -> None:
+    """Right before a node, run its shape rule over what the plan does not know of its inputs."""
+    check, found, read = _rule_check(state, node, guard.asked)
+    _call(state, check, found, node, block, read)
+
+
+def note_shapes(state: State, node: PlanNode, steered: bool) -> None:
+    """Remember how to check the actual shapes of a kernel's inputs, and the elements that steer it, should it fail.
+
+    Args:
+      steered: elements of an input steer it, if they are not constant.
+    """
+    steering: list[int] = []
+    if steered:
+        steering = [i for i, arg in enumerate(arg_of(node)) if arg.memory == "host" and node.constant(i) is None]
+    if steering or any([v.shape is None or None in v.shape for v in node.inputs]):
+        check, found, _ = _rule_check(state, node, steering)
+        state.out.shapes[node] = check, tuple([s.at for s in found])
+
+
+def _rule_check(state: State, node: PlanNode, asked: Sequence[int]) -> tuple[RuleCheck, list[Slot], tuple[Root, ...]]:
+    """The check, where what it reads is, and the storage whose elements it reads.
+
+    Args:
+      asked: inputs whose elements count.
+    """
+    chosen = frozenset(asked)
+    reads: list[tuple[int, ShapeOf, bool]] = []
+    found: list[Slot] = []
+    roots: list[Root] = []
+    for i, (value, wanted) in enumerate(zip(node.inputs, state.given.needs(node), strict=True)):
+        space = wanted or state.given.home.get(resolve(state, value))
+        elements = i in chosen and node.constant(i) is None and space in (None, HOST_MEMORY)
+        if value.dtype.name != "resource" and (elements or concrete(value.shape) is None):
+            reads.append((i, _shape_of(state, space), elements))
+            found.append(slot(state, value, space))
+            roots += found[-1].roots if elements else ()
+    return RuleCheck(node, reads), found, tuple(roots)
+
+
+def check_promises(state: State, node: PlanNode, guard: Guard, block: Block) -> None:
+    """Right after a node, compare what it made with what was promised for it."""
+    for i in guard.promised:
+        value = node.outputs[i]
+        space = state.given.home.get(value)
+        where = slot(state, value, space)
+        if where.kind in _SHAPED:
+            _call(state, OutputCheck(node, i, _shape_of(state, space)), [where], node, block)
+
+
+def check_predicate(state: State, node: PlanNode, where: Slot, block: Block) -> None:
+    """Right before a tensor of unknown shape becomes the number that steers a branch or a loop."""
+    _call(state, predicate_check, [where], node, block)
+
+
+def _call(
+    state: State,
+    check: Callable[..., None],
+    found: Sequence[Slot],
+    node: PlanNode,
+    block: Block,
+    read: tuple[Root, ...] = (),
+) -> None:
+    """A call of a check. ``read``: storage whose elements it reads; a buffer's shape is known as soon as there is a buffer."""
+    name = state.names.new("object")
+    state.out.objects[name] = check
+    args: list[Operand] = [s.at for s in found]
+    block.add(Call(name, tuple(args), node=node, reads=read, hold="the host checks shapes"))
+
+
+def _shape_of(state: State, space: str | None) -> ShapeOf:
+    return host_shape if space in (None, HOST_MEMORY, SCALAR) else state.given.spaces[space].shape_of

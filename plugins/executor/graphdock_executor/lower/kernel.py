@@ -1,0 +1,315 @@
+"""Lowering of the verb ``kernel``: each output gets its mode, the kernel is built, and its call is a Launch."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from graphdock.contracts.device import HOST_MEMORY, Device
+from graphdock.contracts.ir import PlanNode, Value
+from graphdock.contracts.kernel import (
+    ArgInfo,
+    Bound,
+    BuildContext,
+    In,
+    KernelDef,
+    Lit,
+    Mode,
+    Out,
+    OutInfo,
+    build_kernel,
+)
+from graphdock.contracts.kernel_error import kernel_error
+from graphdock.contracts.opdef import ArgDef
+from graphdock.contracts.queue import QueuedDevice
+from graphdock.contracts.streams import streams_of
+from graphdock.opdef.scalar_formula import host_scalar
+from graphdock.runtime.resources import Resource, Variable
+from graphdock.runtime.spaces import SCALAR
+
+from graphdock_executor.lower.direct_store import wholly
+from graphdock_executor.lower.finite import check_buffer, check_finite
+from graphdock_executor.lower.form import Form, form_of
+from graphdock_executor.lower.guards import note_shapes
+from graphdock_executor.lower.modes import grant
+from graphdock_executor.lower.records import Build, Setup, Slot
+from graphdock_executor.lower.remote_variables import bring, is_copy, is_elsewhere, one_call, take_back
+from graphdock_executor.lower.state import (
+    State,
+    activate,
+    constant,
+    contiguous_copy,
+    copied,
+    keep,
+    output,
+    resolve,
+    slot,
+)
+from graphdock_executor.lower.variables import access, settled, touch, variable_slot
+from graphdock_executor.step_program.names import Literal, Name, Operand, Suffixed
+from graphdock_executor.step_program.statements import Block, Call, Compute, Launch, Wrap
+from graphdock_executor.storage import Root
+
+__all__ = ["lower_kernel"]
+
+
+def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
+    """A node that a kernel computes, or that the host computes as a scalar by the op's formula."""
+    if node.outputs and state.given.home.get(node.outputs[0]) == SCALAR:
+        _scalar(state, node, block)
+        return
+    kernel = state.given.kernels[node]
+    form = form_of(node, kernel, state.forms)
+    note_shapes(state, node, form.steered)
+    device = state.given.device_of(node)
+    slots, infos, touched, copies = _inputs(state, node, kernel, form, device, block, at)
+    modes = grant(state, node, form, slots, at)
+    outputs = _outputs(state, node, modes, form.outputs)
+    ctx = BuildContext(node, tuple(infos), outputs, device, device.queue, state.given.threads)
+    prepared = state.given.prepared.get(node)
+    bound = _built(kernel, ctx, node) if prepared is None else prepared.facts()
+    state.out.first_bounds.append(bound)
+    name = state.names.new("kernel")
+    given: list[Operand] = [s.at for s in slots]
+    for i in bound.retains:
+        given[i] = copied(state, infos[i].memory_space, node.inputs[i], given[i], node)
+    streams = []
+    for identity in streams_of(node) if form.random else ():
+        streams.append(state.names.new("stream"))
+        state.out.streams[streams[-1]] = (identity, device)
+    given += streams
+    # a view that needs no value of the step but where its source lies is made once per instance
+    viewed = {m.input for m in modes if m.kind == "view"} if form.views else ()
+    once = bool(viewed) and not node.opdef.is_stateful and _needs_nothing_else(bound, infos, viewed)
+    made = [
+        variable_slot(state, state.straight[v])
+        if v in state.straight
+        else output(state, v, mode, slots, kernel, n, at, block, once)
+        for v, mode, n in zip(node.outputs, modes, form.outputs, strict=True)
+    ]
+    written: list[Operand] = []
+    returned: list[Name] = []
+    for where, mode in zip(made, modes, strict=True):
+        if mode.kind in ("planned", "inplace"):
+            written.append(where.at)
+        else:
+            assert isinstance(where.at, Name)
+            returned.append(where.at)
+    scratch = _scratch(state, bound, device.memory_space, at, node) if bound.scratch else []
+    args, literals = _call(state, bound, given, [*written, *(name for _, name in scratch)])
+    static = () if prepared is None else _static(slots, made, modes, bound, scratch)
+    state.out.builds.append(Build(name, node, kernel, ctx, literals, prepared, static))
+    if viewed and all(s.static for s in made):
+        state.out.setups.append(Setup(tuple(returned), name, tuple(args)))
+        return
+    for stream in streams if state.counters else ():
+        block.add(Call(Suffixed(stream, ".at"), tuple(state.counters), node=node, hold="the host counts iterations"))
+    activate(state, device, block, node)
+    claim = access(state, [r for r, w in touched if not w], [r for r, w in touched if w]) if touched else None
+    launch = Launch(name, tuple(args), tuple(returned), claim, node=node, device=device)
+    straight = [state.straight[v] for v in node.outputs if v in state.straight]
+    if straight:
+        launch.kernel, launch.args = wholly(state, name, straight, launch.args)
+    launch.settle = settled(state, device, claim)
+    if state.queues:
+        launch.reads, launch.writes, launch.touches = _storages(slots, infos, form.args, made, scratch)
+    if state.given.capture is not None:
+        launch.hold = _hold(state, node, bound, infos, device)
+    if copies:
+        _add_around(state, launch, copies, [r for r, w in touched if w], block, at)
+    else:
+        block.add(launch)
+    if state.given.check_numerics:
+        for value, where in zip(node.outputs, made, strict=True):
+            if value in state.given.facts.last:  # a kernel need not write what nobody reads
+                check_finite(state, value, where, block, node)
+        for variable in dict.fromkeys(r for r, writes in touched if writes):
+            if isinstance(variable, Variable) and variable.dtype.is_floating:
+                space, label = variable.device.memory_space, Literal(variable.name)
+                check_buffer(state, space, variable.dtype, variable_slot(state, variable), block, node, label)
+
+
+def _add_around(
+    state: State, launch: Launch, copies: Mapping[Variable, Slot], written: Sequence[Resource], block: Block, at: int
+) -> None:
+    """Add a launch on copies of variables, and what takes back those that it writes."""
+    node, device = launch.node, launch.device
+    assert node is not None and device is not None and isinstance(launch.kernel, Name)
+    whole = [(v, s.at, v in written) for v, s in copies.items() if not is_copy(s)]
+    if whole:
+        launch.kernel, launch.args = one_call(state, launch.kernel, device, whole, launch.args)
+        launch.device = launch.settle = None
+        launch.hold = "it moves a variable between devices"
+    block.add(launch)
+    for variable, copy in copies.items():
+        if variable in written and is_copy(copy):
+            take_back(state, variable, copy, device, node, block, at)
+
+
+def _needs_nothing_else(bound: Bound, infos: Sequence[ArgInfo], viewed: Collection[int]) -> bool:
+    """Whether a call takes only what is viewed and what never changes."""
+    taken = range(len(infos)) if bound.args is None else [a.index for a in bound.args if isinstance(a, In)]
+    return all(i in viewed or infos[i].value is not None for i in taken)
+
+
+def _storages(
+    slots: Sequence[Slot],
+    infos: Sequence[ArgInfo],
+    args: Sequence[ArgDef],
+    made: Sequence[Slot],
+    scratch: Sequence[tuple[Root, Name]],
+) -> tuple[tuple[Root, ...], tuple[Root, ...], tuple[Root, ...]]:
+    """What a launch reads and writes, and what the host touches while it makes the launch."""
+    pairs = list(zip(slots, infos, strict=True))
+    reads = tuple([r for s, i in pairs if i.memory_space != HOST_MEMORY for r in s.roots])
+    touches = tuple([r for s, i in pairs if i.memory_space == HOST_MEMORY for r in s.roots])
+    changed = [r for s, arg in zip(slots, args, strict=True) if arg.mutates for r in s.roots]
+    return reads, (*changed, *(r for s in made for r in s.roots), *(r for r, _ in scratch)), touches
+
+
+def _inputs(
+    state: State, node: PlanNode, kernel: KernelDef, form: Form, device: Device, block: Block, at: int
+) -> tuple[list[Slot], list[ArgInfo], list[tuple[Resource, bool]], dict[Variable, Slot]]:
+    """Where the inputs are, what the kernel is told of them, the resources among them, with whether it writes them, and what it
+    gets for variables that live elsewhere."""
+    needs = state.given.needs(node)
+    slots: list[Slot] = []
+    infos: list[ArgInfo] = []
+    touched: list[tuple[Resource, bool]] = []
+    copies: dict[Variable, Slot] = {}
+    for i, (value, arg) in enumerate(zip(node.inputs, form.args, strict=True)):
+        if value.dtype.name == "resource":
+            writes = arg.access != "reads"
+            resource = touch(state, value, node, block, writes)
+            if isinstance(resource, Variable) and is_elsewhere(resource, device):
+                if resource not in copies:
+                    copies[resource] = bring(state, resource, device, node, block, at)
+                slots.append(copies[resource])
+            else:
+                slots.append(variable_slot(state, resource))
+            if isinstance(resource, Variable):
+                infos.append(ArgInfo(arg.name, resource.dtype, resource.dims, device.memory_space, None, True, True))
+            else:
+                infos.append(ArgInfo(arg.name, value.dtype, (), HOST_MEMORY))
+            touched.append((resource, writes))
+            continue
+        space = needs[i] or HOST_MEMORY
+        source, known = resolve(state, value), None
+        if source.node is not None and source.node.verb == "constant":
+            where, known = constant(state, source, space, node), source.node.attrs["value"]
+        else:
+            where = state.slots[source]
+        if kernel.layout == "contiguous" and not where.contiguous:
+            where = contiguous_copy(state, value, where, space, block, at, node)
+        slots.append(where)
+        infos.append(_arg_info(state, arg.name, value, space, known, where.contiguous))
+    return slots, infos, touched, copies
+
+
+def _arg_info(state: State, name: str, value: Value, space: str, known: Any, contiguous: bool) -> ArgInfo:
+    """What a kernel is told of an input. Most inputs of a plan are like others: those share one object."""
+    if known is not None:
+        return ArgInfo(name, value.dtype, value.shape, space, known, contiguous)
+    key = (name, value.dtype.name, value.shape, space, contiguous)
+    info = state.arg_infos.get(key)
+    if info is None:
+        info = state.arg_infos[key] = ArgInfo(name, value.dtype, value.shape, space, None, contiguous)
+    return info
+
+
+def _outputs(state: State, node: PlanNode, modes: Sequence[Mode], names: Sequence[str]) -> tuple[OutInfo, ...]:
+    last, home = state.given.facts.last, state.given.home
+    infos: list[OutInfo] = []
+    for name, value, mode in zip(names, node.outputs, modes, strict=True):
+        key = (name, value.dtype.name, value.shape, home[value], mode.kind, mode.input, value in last)
+        info = state.out_infos.get(key)
+        if info is None:
+            info = state.out_infos[key] = OutInfo(name, value.dtype, value.shape, home[value], mode, value in last)
+        infos.append(info)
+    return tuple(infos)
+
+
+def _built(kernel: KernelDef, ctx: BuildContext, node: PlanNode) -> Bound:
+    try:
+        return build_kernel(kernel, ctx)
+    except Exception as error:  # noqa: BLE001 - whatever a kernel raises is raised again with its node
+        explained = kernel_error(error, node, "could not be built")
+        if explained is error:
+            raise
+        raise explained from error
+
+
+def _static(
+    slots: Sequence[Slot],
+    made: Sequence[Slot],
+    modes: Sequence[Mode],
+    bound: Bound,
+    scratch: Sequence[tuple[Root, Name]],
+) -> tuple[Name | None, ...]:
+    """Of each input, planned output and scratch buffer, the name where it is the same in every step."""
+    written = [s for s, m in zip(made, modes, strict=True) if m.kind in ("planned", "inplace")]
+    names = [s.at if s.static and isinstance(s.at, Name) else None for s in (*slots, *written)]
+    for i in bound.retains:
+        names[i] = None  # a copy is handed over
+    return (*names, *(name for _, name in scratch))
+
+
+def _hold(state: State, node: PlanNode, bound: Bound, infos: Sequence[ArgInfo], device: Device) -> str:
+    """Why a device can't record the launch: what the host hands over would be frozen."""
+    if not bound.capture_safe:
+        return "its kernel is not capture_safe"
+    if "random" in node.opdef.effects and not isinstance(device, QueuedDevice):
+        return "its random counter is read when it is launched"
+    if "random" in node.opdef.effects and state.counters:
+        return "the iteration it draws for is read when it is launched"
+    if any(i.memory_space == HOST_MEMORY and i.value is None for i in infos):
+        return "it reads host memory"
+    return ""
+
+
+def _scratch(state: State, bound: Bound, space: str, at: int, node: PlanNode) -> list[tuple[Root, Name]]:
+    found = []
+    for item in bound.scratch:
+        name = state.names.new("buffer")
+        root = Root("planned", space, item.dtype, item.shape, at, at, name.text, node)
+        state.out.roots.append(root)
+        state.buffer_names[root] = name
+        found.append((root, name))
+    return found
+
+
+def _call(
+    state: State, bound: Bound, given: Sequence[Operand], buffers: Sequence[Operand]
+) -> tuple[list[Operand], tuple[tuple[Name, int], ...]]:
+    """The arguments as the Bound orders them, and the objects among them that it asked for."""
+    if bound.args is None:
+        return [*given, *buffers], ()
+    literals: list[tuple[Name, int]] = []
+    args: list[Operand] = []
+    for index, item in enumerate(bound.args):
+        if isinstance(item, In):
+            args.append(given[item.index])
+        elif isinstance(item, Out):
+            args.append(buffers[item.index])
+        else:
+            args.append(_literal(state, item, index, literals))
+    return args, tuple(literals)
+
+
+def _literal(state: State, item: Lit, index: int, literals: list[tuple[Name, int]]) -> Operand:
+    if item.value is None or type(item.value) in (bool, int):
+        return Literal(item.value)
+    name = state.names.new("literal")
+    literals.append((name, index))
+    return name
+
+
+def _scalar(state: State, node: PlanNode, block: Block) -> None:
+    value = node.outputs[0]
+    template: Any = host_scalar(node.opdef, value.dtype)
+    operands = tuple([slot(state, v, SCALAR).at for v in node.inputs])
+    name = state.names.new("scalar")
+    block.add(Compute(name, template, operands, node=node))
+    if value.dtype.name != "bool":
+        block.add(Wrap(name, value.dtype.size * 8, node=node))
+    keep(state, value, Slot(name, (), True, False, "scalar"), 0)

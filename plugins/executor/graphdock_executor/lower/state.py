@@ -1,0 +1,330 @@
+"""What one lowering knows and has decided: one record, which the handlers of the verbs read and extend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphdock.contracts.device import HOST_MEMORY, Device
+from graphdock.contracts.ir import PlanGraph, PlanNode, Value
+from graphdock.contracts.kernel import ArgInfo, KernelDef, Mode, OutInfo, Prepared
+from graphdock.contracts.queue import QueuedDevice
+from graphdock.runtime.resources import Resource, Variable
+from graphdock.runtime.spaces import SCALAR
+from graphdock.shape import concrete
+
+from graphdock_executor.liveness import Liveness
+from graphdock_executor.lower.form import Form
+from graphdock_executor.lower.records import Lowered, Slot
+from graphdock_executor.step_program.names import Apply, Literal, Name, Names, Operand, helper
+from graphdock_executor.step_program.statements import Activate, Block, Call, Copy, Pair
+from graphdock_executor.storage import Root
+
+__all__ = [
+    "Given",
+    "State",
+    "activate",
+    "fresh",
+    "worker",
+    "constant",
+    "copied",
+    "contiguous_copy",
+    "is_constant",
+    "keep",
+    "method",
+    "mover",
+    "new_slot",
+    "new_root",
+    "output",
+    "resolve",
+    "slot",
+]
+
+
+@dataclass(frozen=True)
+class Given:
+    """The facts of a placed plan that lowering starts from; nothing here changes.
+
+    Attributes:
+      home: value -> memory space. ``needs``: node -> the space of each input, None where any will do.
+      handles: handle anywhere -> the output of the op that names the resource.
+      spaces: memory space -> a device that copies and allocates there.
+      variable: (handle, node) -> the resource, declared on first use.
+      locked: the step holds one claim on its resources while it runs; else each access claims for itself.
+      capture: the device that may record parts of the step.
+      prepared: what kernels stated that have ``prepare``.
+      overlaps: a step may give up its claim, and end, before its work is done, where nothing in it forbids that.
+      threads: on so many threads a kernel may compute.
+    """
+
+    graph: PlanGraph
+    kernels: Mapping[PlanNode, KernelDef]
+    home: Mapping[Value, str]
+    needs: Callable[[PlanNode], Sequence[str | None]]
+    facts: Liveness
+    handles: Mapping[Value, Value]
+    spaces: Mapping[str, Device]
+    device_of: Callable[[PlanNode], Device]
+    variable: Callable[[Value, PlanNode], Resource]
+    locked: bool
+    debug: bool
+    check_numerics: bool = False
+    capture: Device | None = None
+    prepared: Mapping[PlanNode, Prepared] = field(default_factory=dict)
+    overlaps: bool = False
+    threads: int = 1
+
+
+@dataclass
+class State:
+    """What has been decided so far. Used once, by one thread.
+
+    Attributes:
+      slots: value -> where it is. ``alias``: value -> the value that it is another name of.
+      escapes: values handed to the caller. ``direct``: body output -> the root, and its name, that its producer writes.
+      straight: value -> the variable that it is assigned to, into whose memory its kernel writes it.
+      after: in debug mode, position of a node -> the block and index behind its last statement; of one with bodies those of its own
+        statement, which its bodies' positions follow, and for the position after its bodies those behind it.
+      assigned: variables assigned before, on every way to here. ``destroyed``: handles of variables that the plan may empty.
+      crowded: memory spaces in which several queued devices work.
+      kept: values that histories hold, and what hands its buffer on to them.
+      branches: how many branches stand around the node that is being lowered.
+      counted: loops in which something is drawn. ``counters``: names of the iteration numbers of those around here.
+      pairs: loop -> the buffers of its variables, as far as these are pairs.
+      active: the synchronous device that is current on the step's thread, as far as is known here.
+    """
+
+    given: Given
+    out: Lowered = field(default_factory=Lowered)
+    names: Names = field(default_factory=Names)
+    slots: dict[Value, Slot] = field(default_factory=dict)
+    alias: dict[Value, Value] = field(default_factory=dict)
+    escapes: set[Value] = field(default_factory=set)
+    direct: dict[Value, tuple[Root, Name]] = field(default_factory=dict)
+    straight: dict[Value, Variable] = field(default_factory=dict)
+    after: dict[int, tuple[Block, int]] = field(default_factory=dict)
+    assigned: set[Variable] = field(default_factory=set)
+    destroyed: set[Value] = field(default_factory=set)
+    crowded: set[str] = field(default_factory=set)
+    kept: set[Value] = field(default_factory=set)
+    branches: int = 0
+    counted: set[PlanNode] = field(default_factory=set)
+    counters: list[Name] = field(default_factory=list)
+    pairs: dict[PlanNode, list[Pair]] = field(default_factory=dict)
+    active: Device | None = None
+    queues: bool = False
+    forms: dict[tuple[int, ...], Form] = field(default_factory=dict)
+    arg_infos: dict[Any, ArgInfo] = field(default_factory=dict)
+    out_infos: dict[Any, OutInfo] = field(default_factory=dict)
+    method_names: dict[tuple[Device, str], Name] = field(default_factory=dict)
+    constant_names: dict[tuple[int, str], Name] = field(default_factory=dict)
+    buffer_names: dict[Root, Name] = field(default_factory=dict)
+    variable_roots: dict[Resource, Root] = field(default_factory=dict)
+    variable_names: dict[Resource, Name] = field(default_factory=dict)
+    resource_names: dict[Variable, Name] = field(default_factory=dict)
+
+
+def is_constant(value: Value) -> bool:
+    return value.node is not None and value.node.verb == "constant"
+
+
+def resolve(state: State, value: Value) -> Value:
+    """The value that this one is another name of: through captures and aliases."""
+    same, alias = state.given.facts.same, state.alias
+    while True:
+        value = same.get(value, value)
+        named = alias.get(value)
+        if named is None:
+            return value
+        value = named
+
+
+def slot(state: State, value: Value, space: str | None, node: PlanNode | None = None) -> Slot:
+    """Where a value is, for a reader (``node``) in ``space``."""
+    value = resolve(state, value)
+    if is_constant(value):
+        return constant(state, value, space or HOST_MEMORY, node)
+    return state.slots[value]
+
+
+def constant(state: State, value: Value, space: str, node: PlanNode | None = None) -> Slot:
+    """A constant in a memory space. The device of the first node that reads it there puts it there."""
+    assert value.node is not None
+    array = value.node.attrs["value"]
+    if space == SCALAR:
+        return Slot(Literal(array.item()), kind="scalar")
+    key = (id(array), space)
+    name = state.constant_names.get(key)
+    if name is None:
+        name = state.constant_names[key] = state.names.new("constant")
+        device = mover(state, space, value.node if node is None else node)
+        state.out.constants[name] = (value.node, device, value.dtype)
+    return Slot(name, (), True, True, "constant")
+
+
+def keep(state: State, value: Value, where: Slot, at: int) -> None:
+    """Remember where ``value`` is, and keep its storage live until its last reader."""
+    state.slots[value] = where
+    until = state.given.facts.last.get(value, at)
+    for root in where.roots:
+        root.use(until)
+
+
+def new_root(state: State, kind: str, space: str, value: Value, at: int) -> tuple[Root, Name]:
+    """Planned storage for a value of known shape."""
+    shape = concrete(value.shape)
+    assert shape is not None
+    name = state.names.new("buffer")
+    root = Root(kind, space, value.dtype, tuple(shape), at, at, name.text, value.node)
+    state.out.roots.append(root)
+    state.buffer_names[root] = name
+    return root, name
+
+
+def new_slot(state: State, device: QueuedDevice, value: Value, at: int | None = None) -> tuple[Root, Name]:
+    """Staging memory for a value of known shape.
+
+    Args:
+      at: where the host is to read what a queued copy writes. Once it has, others may have the memory: it has waited for the copy.
+        None for what the host writes: it serves one copy of a step then, for nobody knows when a queued copy reads it.
+    """
+    shape = concrete(value.shape)
+    assert shape is not None
+    name = state.names.new("slot")
+    final = state.given.facts.final
+    first, last = (0, final) if at is None else (at, at)
+    root = Root("slot", staging_space(device), value.dtype, tuple(shape), first, last, name.text, value.node)
+    state.out.roots.append(root)
+    state.out.slots[root.device] = device
+    return root, name
+
+
+def staging_space(device: QueuedDevice) -> str:
+    """What a device's staging memory is called among the memory spaces of a plan."""
+    return f"staging of {device.info.device_type}:{device.info.index}"
+
+
+def mover(state: State, space: str, node: PlanNode) -> Device:
+    """Who copies buffers of a memory space for a node: the node's own device, where that is its space."""
+    if node.device is not None:
+        own = state.given.device_of(node)
+        if own.memory_space == space:
+            return own
+    return state.given.spaces[space]
+
+
+def worker(state: State, space: str, node: PlanNode, block: Block) -> Device | None:
+    """The device that works on a space's buffers for a node, and is current from here on; None where the host does, at once."""
+    if space in (HOST_MEMORY, SCALAR):
+        return None
+    device = mover(state, space, node)
+    activate(state, device, block, node)
+    return device
+
+
+def method(state: State, device: Device, called: str) -> Name:
+    """The name of a method of a device, or of its queue. Host memory is host memory, whoever works on it."""
+    key = (state.given.spaces[HOST_MEMORY] if device.memory_space == HOST_MEMORY else device, called)
+    name = state.method_names.get(key)
+    if name is None:
+        name = state.method_names[key] = state.names.new("method")
+        state.out.methods[name] = key
+    return name
+
+
+def copy_directly(
+    state: State, device: Device, source: Slot, target: Slot, node: PlanNode | None, block: Block
+) -> None:
+    """Add a device's copy from the memory of another one, which gets no other use in the step: nothing orders the work there."""
+    for root in source.roots:
+        root.use(state.given.facts.final)
+    name = method(state, device, "copy")
+    reads, writes = source.roots, target.roots
+    block.add(Copy(name, source.at, target.at, node=node, device=device, reads=reads, writes=writes))
+
+
+def copied(state: State, space: str, value: Value, source: Operand, node: PlanNode) -> Apply:
+    """A new buffer with the elements of ``source``, whatever its shape."""
+    if space == HOST_MEMORY:
+        return Apply(helper("keep"), source)
+    name = state.names.new("object")
+    state.out.copiers[name] = (mover(state, space, node), value.dtype)
+    return Apply(name, source)
+
+
+def contiguous_copy(
+    state: State, value: Value, source: Slot, space: str, block: Block, at: int, node: PlanNode
+) -> Slot:
+    if concrete(value.shape) is None:
+        name = state.names.new("copy")
+        made = copied(state, space, value, source.at, node)
+        device = worker(state, space, node, block)
+        new = Root("fresh", space, value.dtype, (), at, at, name.text)
+        block.add(Call(made.function, made.args, (name,), node=node, device=device, reads=source.roots, writes=(new,)))
+        return Slot(name, (new,), True, False, "fresh")
+    root, buffer = new_root(state, "planned", space, value, at)
+    copy = method(state, mover(state, space, node), "copy")
+    device = worker(state, space, node, block)
+    block.add(Copy(copy, source.at, buffer, node=node, device=device, reads=source.roots, writes=(root,)))
+    return Slot(buffer, (root,), True, True, "copy")
+
+
+def output(
+    state: State,
+    value: Value,
+    mode: Mode,
+    slots: Sequence[Slot],
+    kernel: KernelDef | None,
+    name: str,
+    at: int,
+    block: Block,
+    once: bool = True,
+) -> Slot:
+    """Where an output will be, by the mode granted to it. ``once``: a view of it can be made when an instance is."""
+    space = state.given.home[value]
+    if mode.kind == "view":
+        assert kernel is not None
+        source = slots[mode.input]
+        static = source.static and once
+        view = state.names.new("static view" if static else "value")
+        made = Slot(view, source.roots, source.contiguous and kernel.views[name].contiguous, static, "view")
+    elif mode.kind == "inplace":
+        made = slots[mode.input]
+    elif mode.kind == "fresh":
+        made = fresh(state, value, space, at, "value")
+    elif value in state.direct:
+        root, target = state.direct[value]
+        made = Slot(target, (root,), True, False, "loop")
+    elif value in state.kept or value in state.escapes and state.given.facts.depth_of(value) == 0:
+        escape = state.names.new("escape")
+        shape = tuple(value.shape or ())
+        kind = "fresh" if value in state.kept else "escape"
+        root = Root(kind, space, value.dtype, shape, at, state.given.facts.final, escape.text, value.node)  # type: ignore[arg-type]
+        maker = state.names.new("maker")
+        state.out.makers[maker] = root
+        block.add(Call(maker, (), (escape,), node=value.node))
+        made = Slot(escape, (root,), True, False, "escape")
+    else:
+        root, buffer = new_root(state, "planned", space, value, at)
+        made = Slot(buffer, (root,), True, True, "planned")
+    keep(state, value, made, at)
+    return made
+
+
+def fresh(state: State, value: Value, space: str, at: int, meaning: str, kind: str = "fresh") -> Slot:
+    """A buffer that only the step makes."""
+    name = state.names.new(meaning)
+    return Slot(name, (Root("fresh", space, value.dtype, (), at, at, name.text),), True, False, kind)
+
+
+def activate(state: State, device: Device, block: Block, node: PlanNode) -> None:
+    """Make a synchronous device current before it gets work, where it asks for that and is not current already.
+
+    Queues are made current once all statements are there, see :mod:`graphdock_executor.step_program.hazards`.
+    """
+    if isinstance(device, QueuedDevice):
+        return
+    if type(device).activate is not Device.activate and state.active is not device:
+        state.active = device
+        block.add(Activate(method(state, device, "activate"), node=node))

@@ -1,0 +1,226 @@
+"""Lowering of handles, and of reads and assignments of variables.
+
+A read aliases its variable only while no write can run in the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graphdock.contracts.device import HOST_MEMORY, Device
+from graphdock.contracts.ir import PlanNode, Value
+from graphdock.contracts.kernel import PLANNED
+from graphdock.contracts.queue import QueuedDevice
+from graphdock.dtypes import uint8
+from graphdock.runtime.resources import Access, Resource, Variable
+from graphdock.shape import concrete
+
+from graphdock_executor.lower.finite import check_buffer
+from graphdock_executor.lower.records import Slot
+from graphdock_executor.lower.state import State, fresh, keep, method, mover, output, slot, worker
+from graphdock_executor.step_program.names import Literal, Name, Operand, Suffixed
+from graphdock_executor.step_program.statements import Block, Call, Copy, Flag, Require
+from graphdock_executor.storage import Root
+
+__all__ = ["access", "lower_assign", "lower_read", "resource_name", "settled", "touch", "variable_slot"]
+
+
+def touch(state: State, handle: Value, node: PlanNode, block: Block, writes: bool) -> Resource:
+    """The resource behind a handle; notes that it is read (and a variable must hold a value) or written.
+
+    Whether it holds one is checked when the step begins, but where it is read: in a branch, which may not run, and in a plan
+    that empties the variable.
+    """
+    owner = state.given.handles[handle]
+    variable = state.given.variable(owner, node)
+    (state.out.written if writes else state.out.read).add(variable)
+    if not isinstance(variable, Variable):
+        return variable
+    destroyed = owner in state.destroyed
+    known = variable in state.assigned or variable in state.out.checked
+    if node.verb != "assign" and (destroyed or not known):
+        if state.branches or destroyed:
+            name = resource_name(state, variable)
+            block.add(Require(name, node=node, hold="whether a variable holds a value is checked in the step"))
+        else:
+            state.out.checked[variable] = node
+    return variable
+
+
+def variable_slot(state: State, variable: Resource) -> Slot:
+    """What a kernel gets for a handle: a variable's buffer, or the resource itself.
+
+    A variable of unknown shape changes its buffer. A step that holds no claim while it runs names whichever it has when it is
+    looked up, under the claim of the statement.
+    """
+    if isinstance(variable, Variable) and not variable.static:
+        which = ".buffer" if state.given.locked else ".current"
+        where = Suffixed(resource_name(state, variable), which)
+        return Slot(where, (_root(state, variable),), True, False, "variable")
+    name = state.variable_names.get(variable)
+    if name is None:
+        name = state.variable_names[variable] = state.names.new("variable")
+        state.out.variables[name] = variable
+    return Slot(name, (_root(state, variable),), True, True, "variable")
+
+
+def _root(state: State, resource: Resource) -> Root:
+    """A resource's storage, as statements name what they touch."""
+    root = state.variable_roots.get(resource)
+    if root is None:
+        space, dtype = (
+            (resource.device.memory_space, resource.dtype) if isinstance(resource, Variable) else (HOST_MEMORY, uint8)
+        )
+        root = state.variable_roots[resource] = Root("variable", space, dtype, (), 0, state.given.facts.final)
+    return root
+
+
+def settled(state: State, device: Device | None, claim: Name | None) -> Name | None:
+    """What waits for a queue before a claim for one statement ends; None where the statement's work is done at once."""
+    if claim is None or not isinstance(device, QueuedDevice):
+        return None
+    return method(state, device, "synchronize")
+
+
+def access(state: State, reads: Sequence[Resource] = (), writes: Sequence[Resource] = ()) -> Name | None:
+    """What claims for one statement, in a step that holds no claim while it runs; None where nothing need be claimed."""
+    if state.given.locked or not (reads or writes):
+        return None
+    made = Access(state.given.graph, reads, writes)
+    if not made:
+        return None
+    name = state.names.new("access")
+    state.out.objects[name] = made
+    return name
+
+
+def resource_name(state: State, variable: Variable) -> Name:
+    name = state.resource_names.get(variable)
+    if name is None:
+        name = state.resource_names[variable] = state.names.new("resource")
+        state.out.states[name] = variable
+    return name
+
+
+def lower_read(state: State, node: PlanNode, block: Block, at: int) -> None:
+    given = state.given
+    variable = touch(state, node.inputs[0], node, block, False)
+    assert isinstance(variable, Variable)
+    value = node.outputs[0]
+    where = variable_slot(state, variable)
+    space = variable.device.memory_space
+    known = variable.static and concrete(value.shape) is not None
+    writes = given.facts.writes.get(given.handles[node.inputs[0]], ())
+    until = given.facts.reach.get(value, at)
+    if known and given.locked and value not in state.kept and not any(at < w <= until for w in writes):
+        state.slots[value] = where
+        return
+    claim = access(state, [variable])
+    if known:
+        made = output(state, value, PLANNED, [], None, "", at, block)
+    else:
+        made = fresh(state, value, given.home[value], at, "value")
+        keep(state, value, made, at)
+    device = worker(state, space, node, block)
+    settle = settled(state, device, claim)
+    if not known:
+        resource = resource_name(state, variable)
+        assert isinstance(made.at, Name)
+        block.add(
+            Call(
+                Suffixed(resource, ".snapshot"),
+                _by(state, variable, node),
+                (made.at,),
+                claim,
+                node=node,
+                device=device,
+                reads=where.roots,
+                writes=made.roots,
+                settle=settle,
+                hold="its shape is unknown",
+            )
+        )
+        return
+    copy = method(state, mover(state, space, node), "copy")
+    block.add(
+        Copy(
+            copy,
+            where.at,
+            made.at,
+            claim,
+            node=node,
+            device=device,
+            reads=where.roots,
+            writes=made.roots,
+            settle=settle,
+        )
+    )
+
+
+def _by(state: State, variable: Variable, node: PlanNode) -> tuple[Operand, ...]:
+    """The queue through which a variable of unknown shape is copied; nothing where its device works at once."""
+    device = mover(state, variable.device.memory_space, node)
+    if not isinstance(device, QueuedDevice):
+        return ()
+    name = state.names.new("object")
+    state.out.workers[name] = device
+    return (name,)
+
+
+def lower_assign(state: State, node: PlanNode, block: Block, at: int) -> None:
+    variable = touch(state, node.inputs[0], node, block, True)
+    assert isinstance(variable, Variable)
+    resource = resource_name(state, variable)
+    claim = access(state, writes=[variable])
+    space = variable.device.memory_space
+    value = node.inputs[1]
+    if value in state.straight:
+        _flag(state, node, variable, block)
+        return
+    source = slot(state, value, space, node)
+    target = variable_slot(state, variable)
+    device = worker(state, space, node, block)
+    settle = settled(state, device, claim)
+    if variable.static and value.shape == variable.dims:
+        copy = method(state, mover(state, space, node), "copy")
+        block.add(
+            Copy(
+                copy,
+                source.at,
+                target.at,
+                claim,
+                node=node,
+                device=device,
+                reads=source.roots,
+                writes=target.roots,
+                settle=settle,
+            )
+        )
+    else:
+        assign = Suffixed(resource, ".assign")
+        args = (source.at, *_by(state, variable, node))
+        block.add(
+            Call(
+                assign,
+                args,
+                (),
+                claim,
+                node=node,
+                device=device,
+                reads=source.roots,
+                writes=target.roots,
+                settle=settle,
+                rebinds=tuple([(root, ()) for root in target.roots]),
+                hold="the variable's shape may change",
+            )
+        )
+    _flag(state, node, variable, block)
+
+
+def _flag(state: State, node: PlanNode, variable: Variable, block: Block) -> None:
+    """The variable holds its new value from here on."""
+    block.add(Flag(resource_name(state, variable), node=node))
+    if state.given.check_numerics and variable.dtype.is_floating:
+        space, target = variable.device.memory_space, variable_slot(state, variable)
+        check_buffer(state, space, variable.dtype, target, block, node, Literal(variable.name))
+    state.assigned.add(variable)  # until the branch or body that this stands in ends

@@ -1,0 +1,319 @@
+"""The text of a step program: Python source, and for each of its lines the statement that it was printed from.
+
+A small step is one function ``step`` over local names. A large or deep one is cut into functions that share their names as globals
+of the instance's own namespace; ``step`` then clears them, so that nothing of a step outlives it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from graphdock_executor.step_program.names import MEANINGS, Literal, Name, Operand
+from graphdock_executor.step_program.statements import (
+    Activate,
+    Block,
+    Branch,
+    Call,
+    Compute,
+    Copy,
+    Decide,
+    Fence,
+    Fill,
+    Flag,
+    Launch,
+    Leave,
+    Let,
+    Loop,
+    Push,
+    Put,
+    Require,
+    Segment,
+    Statement,
+    Take,
+    Wait,
+    Wrap,
+    blocks_of,
+    walk,
+)
+
+__all__ = ["CHUNK", "DEPTH", "Source", "print_step", "print_statement", "targets"]
+
+#: Most statements in one function; compiling is linear in the number of functions of this size.
+CHUNK = 1000
+#: Deepest nesting of blocks inside one function. The 21st nested ``while`` is a SyntaxError.
+DEPTH = 8
+#: Names in one ``global`` statement or chain of assignments.
+_ROW = 40
+
+
+class Source:
+    """Printed lines; ``statements[i]`` is the statement of line ``i``, counted from 1."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.statements: list[Statement | None] = [None]
+
+    def emit(self, text: str, statement: Statement | None = None) -> None:
+        self.lines.append(text)
+        self.statements.append(statement)
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines) + "\n"
+
+
+def print_step(block: Block, feeds: Sequence[Name], results: Sequence[Operand], between: str = "") -> Source:
+    """The source of ``step(feeds)``, which returns a tuple of the results.
+
+    Args:
+      between: a call printed before every statement that does work, and at the beginning of each iteration, but not into what a
+        device records (``"check()"`` in steps that have a deadline); empty for none.
+    """
+    source = Source()
+    tail = "," if len(results) == 1 else ""
+    returned = f"return ({', '.join([r.text for r in results])}{tail})"
+    for name, body in _recorded(block):
+        _Printer(source, "").function(name, body)
+    if _is_small(block):
+        source.emit(f"def step({', '.join([f.text for f in feeds])}):")
+        _Printer(source, between).lines(block, 1)
+        source.emit(f"    {returned}")
+        return source
+    printer = _Printer(source, between, split=True)
+    parts = printer.parts(block)
+    source.emit(f"def step({', '.join(['a' + f.text for f in feeds])}):")
+    for row in _rows([f.text for f in feeds]):
+        source.emit(f"    global {', '.join(row)}")
+    for feed in feeds:
+        source.emit(f"    {feed.text} = a{feed.text}")
+    source.emit("    try:")
+    for name in parts:
+        source.emit(f"        {name}()")
+    source.emit(f"        {returned}")
+    source.emit("    finally:")
+    source.emit("        clear()")
+    kept = [f.text for f in feeds] + [n.text for n in _local_targets(block)]
+    source.emit("def clear():")
+    for row in _rows(kept):
+        source.emit(f"    global {', '.join(row)}")
+        source.emit(f"    {' = '.join(row)} = None")
+    source.emit("    return")
+    return source
+
+
+def _recorded(block: Block) -> Iterator[tuple[str, Block]]:
+    """The functions that are called while something is recorded."""
+    for statement in walk(block):
+        if isinstance(statement, Segment):
+            yield f"{statement.replay.text}_body", statement.body
+        elif isinstance(statement, Decide):
+            for name, inner in statement.functions():
+                yield name, inner
+                yield from _recorded(inner)
+
+
+def _is_small(block: Block) -> bool:
+    count, stack = 0, [(block, 1)]
+    while stack:
+        inner, depth = stack.pop()
+        if depth > DEPTH + 1:
+            return False
+        count += len(inner.statements)
+        stack.extend([(b, depth + 1) for s in inner.statements for b in blocks_of(s)])
+    return count <= CHUNK
+
+
+def _rows(names: Sequence[str]) -> Iterator[list[str]]:
+    for start in range(0, len(names), _ROW):
+        yield list(names[start : start + _ROW])
+
+
+def targets(statement: Statement) -> tuple[Name, ...]:
+    """The names that a statement sets."""
+    if isinstance(statement, (Launch, Call)):
+        return statement.returns
+    if isinstance(statement, Let):
+        return statement.targets
+    return (statement.target,) if isinstance(statement, (Compute, Take, Wrap)) else ()
+
+
+def _local_targets(block: Block) -> list[Name]:
+    found: dict[Name, None] = {}
+    for statement in walk(block):
+        for name in targets(statement):
+            if MEANINGS[name.meaning].local:
+                found.setdefault(name)
+    return list(found)
+
+
+class _Printer:
+    """Prints blocks; with ``split``, what stands too deep or makes a function too long goes to a function of its own."""
+
+    def __init__(self, source: Source, between: str, split: bool = False) -> None:
+        self.source = source
+        self.between = between
+        self.split = split
+        self.waiting: list[tuple[str, Block]] = []
+        self.count = 0
+
+    def parts(self, block: Block) -> list[str]:
+        """Print a block as functions; their names, in order of running."""
+        calls = []
+        for group in _groups(block):
+            calls.append(self._later(group))
+        while self.waiting:
+            self.function(*self.waiting.pop(0))
+        return calls
+
+    def _later(self, block: Block) -> str:
+        name = f"part{self.count}"
+        self.count += 1
+        self.waiting.append((name, block))
+        return name
+
+    def function(self, name: str, block: Block) -> None:
+        self.source.emit(f"def {name}():")
+        if self.split:
+            for row in _rows(sorted({n.text for n in _local_targets(block)})):
+                self.source.emit(f"    global {', '.join(row)}")
+        self.lines(block, 1)
+        self.source.emit("    return")
+
+    def lines(self, block: Block, indent: int) -> None:
+        """Print a block; nested blocks are indented beneath the line before them."""
+        emit, between = self.source.emit, self.between
+        stack: list[tuple[Iterator[Any], int]] = [(iter(block.statements or ("pass",)), indent)]
+        while stack:
+            items, depth = stack[-1]
+            pad = "    " * depth
+            for item in items:
+                if isinstance(item, str):
+                    emit(pad + item)
+                    continue
+                if isinstance(item, tuple):
+                    text, inner, statement, repeats = item
+                    emit(pad + text, statement)
+                    if between and repeats:
+                        emit(f"{pad}    {between}", statement)
+                    stack.append((iter(inner.statements or ("pass",)), depth + 1))
+                    break
+                if between and not isinstance(item, _LIGHT):
+                    emit(pad + between, item)
+                blocks = () if isinstance(item, Segment) else blocks_of(item)
+                if not blocks:
+                    emit(pad + print_statement(item), item)
+                elif self.split and depth >= DEPTH:
+                    emit(f"{pad}{self._later(Block([item]))}()", item)
+                else:
+                    heads = _heads(item)
+                    repeats = isinstance(item, Loop)
+                    stack.append((iter([(h, b, item, repeats) for h, b in zip(heads, blocks, strict=True)]), depth))
+                    break
+            else:
+                stack.pop()
+
+
+def _groups(block: Block) -> Iterator[Block]:
+    group, size = Block(), 0
+    for statement in block.statements:
+        group.add(statement)
+        size += 1
+        for inner in blocks_of(statement):
+            size += sum(1 for _ in walk(inner))
+        if size >= CHUNK:
+            yield group
+            group, size = Block(), 0
+    if group.statements:
+        yield group
+
+
+def _heads(statement: Statement) -> tuple[str, ...]:
+    if isinstance(statement, Branch):
+        return f"if {statement.test.text}:", "else:"
+    return ("while True:",)
+
+
+#: Statements that cost nothing: no look at the clock before them.
+_LIGHT = (Let, Flag, Leave, Push, Take, Wrap)
+
+
+def _args(operands: Sequence[Operand]) -> str:
+    return ", ".join([o.text for o in operands])
+
+
+def _claimed(s: Any, function: Operand, args: Sequence[Operand]) -> str:
+    if s.access is None:
+        return f"{function.text}({_args(args)})"
+    settled = "" if s.settle is None else f"settled, {s.settle.text}, "
+    return f"{s.access.text}(token, {settled}{_args((function, *args))})"
+
+
+def _launch(s: Any) -> str:
+    returned = f"{_args(s.returns)} = " if s.returns else ""
+    return returned + _claimed(s, s.kernel, s.args)
+
+
+def _call(s: Any) -> str:
+    returned = f"{_args(s.returns)} = " if s.returns else ""
+    return returned + _claimed(s, s.function, s.args)
+
+
+def _copy(s: Any) -> str:
+    return _claimed(s, s.method, (s.source, s.target))
+
+
+def _decide(s: Any) -> str:
+    return f"{s.method.text}({', '.join([s.flag.text, *(name for name, _ in s.functions())])})"
+
+
+def _let(s: Any) -> str:
+    return f"{_args(s.targets)} = {_args(s.values)}"
+
+
+def _compute(s: Any) -> str:
+    return f"{s.target.text} = {s.template.format(*[o.text for o in s.operands])}"
+
+
+def _wrap(s: Any) -> str:
+    half = 1 << (s.bits - 1)
+    name = s.target.text
+    return f"if not -{half} <= {name} < {half}: {name} = wrap({name}, {s.bits})"
+
+
+def _leave(s: Any) -> str:
+    if s.limit is None:
+        return f"if not {s.test.text}: break"
+    return f"if {s.test.text} >= {Literal(s.limit).text}: break"
+
+
+def _take(s: Any) -> str:
+    element = f"{s.history.text}.pop()" if s.index is None else f"{s.history.text}[{s.index.text}]"
+    return f"{s.target.text} = {element}"
+
+
+_TEXT: dict[type[Statement], Callable[[Any], str]] = {
+    Launch: _launch,
+    Copy: _copy,
+    Decide: _decide,
+    Call: _call,
+    Let: _let,
+    Compute: _compute,
+    Wrap: _wrap,
+    Leave: _leave,
+    Push: lambda s: f"{s.history.text}.append({s.kept.text})",
+    Take: _take,
+    Put: lambda s: f"{s.target.text}[()] = {s.source.text}",
+    Flag: lambda s: f"{s.resource.text}.initialized = True",
+    Require: lambda s: f"if not {s.resource.text}.initialized: unset({s.resource.text})",
+    Activate: lambda s: f"{s.method.text}()",
+    Fence: lambda s: f"{s.method.text}()",
+    Fill: lambda s: f"fill({s.slot.text}, {s.source.text})",
+    Wait: lambda s: f"{s.wait.text}({s.record.text}({s.event.text}))",
+    Segment: lambda s: f"{s.replay.text}()",
+}
+
+
+def print_statement(statement: Statement) -> str:
+    """One statement without blocks, as Python."""
+    return _TEXT[type(statement)](statement)

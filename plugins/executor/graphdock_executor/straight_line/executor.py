@@ -1,0 +1,123 @@
+"""The stages of the straight-line executor: from a placed graph to the generated function and the memory it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from graphdock.contracts.executor import Executor, PlacedGraph
+from graphdock.contracts.ir_check import check
+from graphdock.runtime.capture import capturing_device, feeds_first
+from graphdock.runtime.pipeline import run_stages
+
+from graphdock_executor.canaries import margin_of
+from graphdock_executor.liveness import Liveness, analyse
+from graphdock_executor.lower import Given, Lowered, lower
+from graphdock_executor.step_program.printer import Source, print_step
+from graphdock_executor.storage import Root, pack
+from graphdock_executor.straight_line.program import StraightLineProgram
+
+__all__ = ["Compilation", "StraightLine"]
+
+
+@dataclass
+class Compilation:
+    """What one compilation has decided so far.
+
+    Attributes:
+      recorder: the device that may record parts of a step. (In ``given.capture`` too, once there is one.)
+      holds: steps hold their claims while they run.
+      memory: memory space -> bytes of planned buffers; ``roots``: memory space -> the buffers. ``blocks``: memory space -> bytes to
+        take for them, in debug mode with margins around each.
+      source: the text of the step, and the statement of each line.
+    """
+
+    placed: PlacedGraph
+    facts: Liveness | None = None
+    given: Given | None = None
+    lowered: Lowered = field(default_factory=Lowered)
+    holds: bool = True
+    memory: dict[str, int] = field(default_factory=dict)
+    blocks: dict[str, int] = field(default_factory=dict)
+    roots: dict[str, list[Root]] = field(default_factory=dict)
+    source: Source = field(default_factory=Source)
+
+
+def _liveness(made: Compilation) -> None:
+    """Which device may record, and how long every value is needed."""
+    placed = made.placed
+    recorder = None
+    if not placed.check_numerics:
+        recorder = capturing_device(placed.graph, placed.kernels, placed.device_of)
+    if recorder is not None:
+        feeds_first(placed.graph)
+        if placed.debug:
+            check(placed.graph)
+    facts = analyse(placed.graph, placed.kernels, placed.handles)
+    made.given = Given(
+        placed.graph,
+        placed.kernels,
+        placed.home,
+        placed.needs,
+        facts,
+        placed.handles,
+        placed.spaces,
+        placed.device_of,
+        lambda handle, node: placed.resource(handle),
+        placed.holds,
+        placed.debug,
+        placed.check_numerics,
+        recorder,
+        placed.prepared,
+        placed.steps_in_flight > 1,
+        placed.threads,
+    )
+
+
+def _lower(made: Compilation) -> None:
+    """Storage, and the statements of a step. A kernel that turns out to block makes it the step of a plan that holds nothing."""
+    assert made.given is not None
+    made.holds = made.given.locked
+    made.lowered = lower(made.given)
+    if made.holds and any(b is not None and b.may_block for b in made.lowered.first_bounds):
+        made.holds = False
+        made.lowered = lower(replace(made.given, locked=False))
+
+
+def _memory(made: Compilation) -> None:
+    """The places of the planned buffers."""
+    spaces, slots = made.placed.spaces, made.lowered.slots
+    for root in made.lowered.roots:
+        made.roots.setdefault(root.device, []).append(root)
+    for space, roots in made.roots.items():
+        align = (slots.get(space) or spaces[space]).alignment
+        made.memory[space] = made.blocks[space] = pack(roots, align)
+        if made.placed.debug and space not in slots:
+            made.blocks[space] = pack(roots, align, margin_of(spaces[space]))
+
+
+def _print(made: Compilation) -> None:
+    """The text of the step."""
+    lowered = made.lowered
+    made.source = print_step(lowered.block, lowered.feeds, lowered.results, "check()" if made.placed.timed else "")
+
+
+_STAGES: Mapping[str, Callable[[Compilation], None]] = {
+    "liveness": _liveness,
+    "lower": _lower,
+    "memory": _memory,
+    "print": _print,
+}
+
+
+class StraightLine(Executor):
+    """Runs a plan as one generated Python function over buffers that exist already."""
+
+    name = "straight_line"
+
+    def compile(self, placed: PlacedGraph) -> StraightLineProgram:
+        made = Compilation(placed)
+        reports = run_stages(_STAGES, made, placed.debug)
+        return StraightLineProgram(
+            placed, made.lowered, made.source, made.memory, made.blocks, made.roots, made.holds, reports
+        )

@@ -1,0 +1,85 @@
+"""What generated steps call by name besides kernels: small functions of the runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from graphdock.contracts.kernel import HalfWritten
+from graphdock.errors import InvalidArgumentError
+from graphdock.runtime.host_ops import fetch_any, pull, push, same_lengths, wrap
+from graphdock.runtime.resources import Variable, unset
+
+from graphdock_executor.remote_variables import run_elsewhere
+
+__all__ = ["HELPERS", "poison", "quiet", "read_only"]
+
+
+def quiet() -> None:
+    """No floating-point warnings in the current context."""
+    np.seterr(all="ignore")
+
+
+def read_only(array: Any) -> Any:
+    """A view of an array that can't be written."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def poison(buffer: Any) -> None:
+    """Fill a dead buffer with what no correct result contains."""
+    if isinstance(buffer, np.ndarray) and buffer.dtype.kind != "O":
+        buffer.reshape(-1).view(np.uint8).fill(0xFF) if buffer.flags.c_contiguous else None
+
+
+def _finite(array: Any, name: str) -> None:
+    if not np.isfinite(array).all():
+        raise InvalidArgumentError(f"{name} holds NaN or infinity (check_numerics)")
+
+
+def _raise_unset(variable: Variable) -> None:
+    raise unset(variable)
+
+
+def _settled(settle: Callable[[], None], function: Callable[..., Any], *args: Any) -> Any:
+    """Call what gives a queue work, and wait for that work."""
+    result = function(*args)
+    settle()
+    return result
+
+
+def _wholly(kernel: Callable[..., Any], variables: Sequence[Variable], *args: Any) -> Any:
+    """Call a kernel that writes into variables' own memory. Those that it leaves half written have no value any more."""
+    try:
+        return kernel(*args)
+    except HalfWritten as torn:
+        for variable in variables:
+            variable.destroy()
+        error = torn.__cause__ or torn
+    raise error
+
+
+def _keep(array: Any) -> Any:
+    """A contiguous copy of its own."""
+    return np.array(array, order="C", copy=True)
+
+
+#: Name in the source -> function.
+HELPERS: Mapping[str, Callable[..., Any]] = {
+    "elsewhere": run_elsewhere,
+    "fetch_any": fetch_any,
+    "fill": np.copyto,
+    "finite": _finite,
+    "keep": _keep,
+    "len": len,
+    "poison": poison,
+    "pull": pull,
+    "push": push,
+    "same_lengths": same_lengths,
+    "settled": _settled,
+    "unset": _raise_unset,
+    "wholly": _wholly,
+    "wrap": wrap,
+}

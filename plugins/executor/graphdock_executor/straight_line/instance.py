@@ -1,0 +1,158 @@
+"""Instance: what one context keeps of a straight-line program, so that a step finds its buffers, kernels and function ready."""
+
+from __future__ import annotations
+
+import contextvars
+import functools
+import struct
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+from graphdock.contracts.device import Device
+from graphdock.contracts.step import StepContext
+from graphdock.runtime.host_ops import CALLERS_ERRORS
+from graphdock.runtime.random_stream import RandomStream
+
+from graphdock_executor.straight_line.helpers import quiet, read_only
+from graphdock_executor.stream_slots import Lanes
+
+__all__ = ["Instance", "LaneInstance", "interrupter"]
+
+
+class Instance:
+    """One runnable copy of a program. One step at a time, on any thread; it survives the error of a step.
+
+    Args:
+      namespace: the globals of the generated source, with its function ``step``.
+      called: those of them that the source calls: kernels, copies, helpers.
+      streams: name of a random op -> the streams of its nodes.
+      quietly: it runs in a context of its own; else in the caller's, which Python functions are to see. NumPy's floating-point
+        warnings are off in either, but for those functions.
+      at_end: called when the instance is gone.
+      within: contexts that every step runs in, the last one outermost.
+
+    Attributes:
+      call: takes the feeds, returns the results.
+    """
+
+    __slots__ = ("__weakref__", "call", "free", "namespace", "streams")
+
+    def __init__(
+        self,
+        namespace: dict[str, Any],
+        called: dict[str, Any],
+        streams: Mapping[str, Sequence[RandomStream]],
+        quietly: bool,
+        debug: bool,
+        at_end: Callable[[], None] | None = None,
+        within: Sequence[AbstractContextManager[Any]] = (),
+    ) -> None:
+        self.namespace = namespace
+        self.streams = streams
+        # The functions of the generated source know the namespace that holds them: a cycle, which is broken here.
+        self.free = weakref.finalize(self, _free, namespace, called, at_end)
+        self.free.atexit = False
+        self.call: Callable[..., Any] = namespace["step"]
+        if debug:
+            self.call = functools.partial(_with_read_only_feeds, self.call)
+        if quietly:
+            # A prepared context costs 12 ns where np.errstate costs 1 us.
+            context = contextvars.copy_context()
+            context.run(quiet)
+            self.call = functools.partial(context.run, self.call)
+        else:
+            self.call = functools.partial(_in_the_callers_context, self.call)
+        for wanted in within:
+            self.call = functools.partial(_in_context, wanted, self.call)
+
+    def begin(self, step: StepContext) -> None:
+        """Give each random op the number of the step that begins."""
+        for name, streams in self.streams.items():
+            ordinal = step.services.ordinal(name)
+            for stream in streams:
+                stream.begin(ordinal)
+
+
+class LaneInstance(Instance):
+    """An instance of a step that gives work to queues: it ends when the work has, and holds its lanes meanwhile.
+
+    Args:
+      arguments: queued device -> the streams whose ordinals are its step arguments.
+    """
+
+    __slots__ = ("_arguments", "lanes")
+
+    def __init__(
+        self,
+        namespace: dict[str, Any],
+        called: dict[str, Any],
+        streams: Mapping[str, Sequence[RandomStream]],
+        quietly: bool,
+        debug: bool,
+        lanes: Lanes,
+        arguments: Mapping[Device, Sequence[RandomStream]],
+        within: Sequence[AbstractContextManager[Any]] = (),
+    ) -> None:
+        super().__init__(namespace, called, streams, quietly, debug, lanes.close, within)
+        self.lanes = lanes
+        self._arguments = arguments
+        self.call = functools.partial(_until_fence, lanes, arguments, self.call)
+
+
+def _until_fence(
+    lanes: Lanes, arguments: Mapping[Device, Sequence[RandomStream]], call: Callable[..., Any], *feeds: Any
+) -> Any:
+    return lanes.run({device: _packed(streams) for device, streams in arguments.items()}, call, feeds)
+
+
+def _packed(streams: Sequence[RandomStream]) -> bytes:
+    """The step arguments of a device: the ordinal of each random op."""
+    return struct.pack(f"<{len(streams)}Q", *[s.ordinal for s in streams])
+
+
+def interrupter(namespace: dict[str, Any], called: Mapping[str, Any]) -> Callable[[BaseException | None], None]:
+    """What stops a step that runs in ``namespace`` (see :attr:`graphdock.contracts.StepContext.interrupt`).
+
+    Every kernel and copy that the step is still to call raises the error instead; None puts them back. Statements look up their
+    kernels by name when they run, so that a step can be stopped without a check in each of them.
+    """
+
+    def interrupt(error: BaseException | None) -> None:
+        if error is None:
+            namespace.update(called)
+            return
+
+        def stop(*args: Any, **kwargs: Any) -> Any:
+            raise error
+
+        namespace.update(dict.fromkeys(called, stop))
+
+    return interrupt
+
+
+def _free(namespace: dict[str, Any], called: dict[str, Any], at_end: Callable[[], None] | None) -> None:
+    called.clear()
+    namespace.clear()
+    if at_end is not None:
+        at_end()
+
+
+def _in_context(context: AbstractContextManager[Any], call: Callable[..., Any], *feeds: Any) -> Any:
+    with context:
+        return call(*feeds)
+
+
+def _in_the_callers_context(call: Callable[..., Any], *feeds: Any) -> Any:
+    before = CALLERS_ERRORS.set(np.geterr())
+    try:
+        with np.errstate(all="ignore"):
+            return call(*feeds)
+    finally:
+        CALLERS_ERRORS.reset(before)
+
+
+def _with_read_only_feeds(function: Callable[..., Any], *feeds: Any) -> Any:
+    return function(*[read_only(f) for f in feeds])

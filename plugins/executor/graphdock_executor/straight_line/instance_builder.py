@@ -1,0 +1,305 @@
+"""Making an instance: memory, variables, kernels bound to queues, views and recordings, as names of the generated source."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import CodeType
+from typing import Any
+
+import numpy as np
+from graphdock.contracts.device import HOST_MEMORY, Device
+from graphdock.contracts.executor import PlacedGraph
+from graphdock.contracts.ir import PlanNode
+from graphdock.contracts.kernel import BindContext, Bound, BuildContext, Lit, Prepared, build_kernel
+from graphdock.contracts.kernel_error import kernel_error
+from graphdock.contracts.step import CancellationToken, StepContext
+from graphdock.errors import ResourceExhaustedError
+from graphdock.locks import new_lock
+from graphdock.runtime.device_error import asking
+from graphdock.runtime.random_stream import RandomStream
+from graphdock.runtime.resources.access import step_name
+from graphdock.shape import concrete
+
+from graphdock_executor.canaries import Canaries, keeps
+from graphdock_executor.exhausted import explain_exhausted
+from graphdock_executor.kernel_sanitizer import honest, unchecked
+from graphdock_executor.lower import Build, Lowered, Setup
+from graphdock_executor.returned import FirstCall, ReturnCheck, once_per_shape
+from graphdock_executor.storage import Root
+from graphdock_executor.straight_line.helpers import HELPERS, poison
+from graphdock_executor.straight_line.instance import Instance, LaneInstance, interrupter
+from graphdock_executor.straight_line.joining import join_kernels
+from graphdock_executor.stream_slots import Lanes, Recording, devices_of, lend, worker_of
+
+__all__ = ["Maker"]
+
+
+@dataclass
+class _Streams:
+    """The random streams of an instance: by op, and, of each queued device, those whose ordinals are step arguments."""
+
+    of_op: dict[str, list[RandomStream]]
+    arguments: dict[Device, list[RandomStream]]
+
+
+class Maker:
+    """Makes the instances of one program. ``make`` may be called from many threads.
+
+    Args:
+      blocks: memory space -> bytes that hold its planned buffers; ``roots``: memory space -> the buffers.
+      code: the generated source, compiled. ``holds``: steps hold their claims.
+    """
+
+    def __init__(
+        self,
+        placed: PlacedGraph,
+        lowered: Lowered,
+        blocks: Mapping[str, int],
+        roots: Mapping[str, Sequence[Root]],
+        code: CodeType,
+        holds: bool,
+    ) -> None:
+        self._placed = placed
+        self._lowered = lowered
+        self._blocks = blocks
+        self._roots = roots
+        self._code = code
+        self._holds = holds
+        self.queued = devices_of(lowered)
+        self.builds = lowered.builds
+        self._bounds: list[Any] | None = lowered.first_bounds
+        named = [bound.within for bound in lowered.first_bounds if bound is not None]
+        self._within = tuple(dict.fromkeys(context for context in named if context is not None))
+        self._constants: dict[str, Any] | None = None
+        self._lock = new_lock()
+
+    def make(self, step: StepContext) -> Instance:
+        """A new instance for a context; its memory is taken now.
+
+        Raises:
+          ResourceExhaustedError, InternalError: what a device or a kernel raises, with its name. ResourceClosed: a resource of the
+            step was reset.
+        """
+        label = functools.partial(step_name, self._placed.graph)
+        lowered, wanted = self._lowered, self._placed.steps_in_flight
+        lanes = Lanes(self.queued, not self._holds, label, lowered.touches, lowered.overlaps, wanted)
+        try:
+            with lanes.entered():
+                return self._on(lanes, step)
+        except BaseException:
+            lanes.close()
+            raise
+
+    def _on(self, lanes: Lanes, step: StepContext) -> Instance:
+        lowered, debug = self._lowered, self._placed.debug
+        bounds = self._shared(lanes)
+        assert self._constants is not None
+        ns: dict[str, Any] = dict(self._constants)
+        ns.update(HELPERS)
+        ns.update({name.text: item for name, item in lowered.objects.items()})
+        ns["check"], ns["token"] = step.token.check, step.token
+        canaries = Canaries()
+        self._buffers(ns, lanes, canaries)
+        for name, resource in lowered.variables.items():
+            ns[name.text] = resource.open()
+        for name, variable in lowered.states.items():
+            variable.open()
+            ns[name.text] = variable
+        lanes.bind(ns, lowered)
+        for name, root in lowered.makers.items():
+            ns[name.text] = self._new(root, lanes, canaries)
+        for name, (root, owner) in lowered.lent.items():
+            ns[name.text] = functools.partial(lend, owner, root)
+        if debug:
+            for touched in lowered.touches:
+                touched.settle(
+                    False
+                )  # the kernels of views are called below, and what they show is read before and after
+        streams = self._streams(ns, lanes)
+        called: dict[str, Any] = {}
+        unchecked_yet = self._kernels(ns, called, bounds, lanes, step.token, canaries)
+        if not debug:
+            join_kernels(ns, lowered.segments, lowered.joinable)
+        ns["__name__"] = "graphdock.step"
+        called.update({name: value for name, value in ns.items() if callable(value)})
+        exec(self._code, ns)  # noqa: S102 - the source is our own
+        varying = [first for first in unchecked_yet if first.check.varies]
+        if varying and any(concrete(v.shape) is None for v in self._placed.graph.inputs):
+            ns["step"] = once_per_shape(ns["step"], varying)
+        for segment in lowered.segments:
+            assert segment.device is not None
+            replay = _recording(ns[f"{segment.replay.text}_body"], segment.device, lanes)
+            called[segment.replay.text] = ns[segment.replay.text] = replay
+        step.interrupt = interrupter(ns, called)
+        if lanes.of:
+            return LaneInstance(ns, called, streams.of_op, self._holds, debug, lanes, streams.arguments, self._within)
+        return Instance(ns, called, streams.of_op, self._holds, debug, within=self._within)
+
+    def _shared(self, lanes: Lanes) -> list[Bound | None]:
+        """The kernels, built for this instance; the constants, put where their readers are, for all of them."""
+        with self._lock:
+            bounds, self._bounds = self._bounds, None
+            if bounds is None or lanes.of:
+                bounds = [_built(build, lanes) for build in self._lowered.builds]
+            if self._constants is None:
+                constants = self._lowered.constants.items()
+                self._constants = {name.text: self._constant(*item) for name, item in constants}
+            return bounds
+
+    def _constant(self, node: PlanNode, device: Device, dtype: Any) -> Any:
+        array = node.attrs["value"]
+        if device.memory_space == HOST_MEMORY:
+            return array
+        with asking(device, f"empty of {array.nbytes} bytes for a constant", node):
+            buffer = device.empty(dtype, array.shape)
+        with asking(device, "from_host of a constant", node):
+            device.from_host(array, buffer)
+        return buffer
+
+    def _buffers(self, ns: dict[str, Any], lanes: Lanes, canaries: Canaries) -> None:
+        """One block of each memory space, cut into the planned buffers."""
+        for space, roots in self._roots.items():
+            nbytes = self._blocks[space]
+            if space in self._lowered.slots:
+                lanes.bind_slots(ns, self._lowered.slots[space], nbytes, roots)
+                continue
+            device = self._placed.spaces[space]
+            largest = max(roots, key=lambda root: root.nbytes)
+            try:
+                with asking(device, f"allocate {nbytes} bytes for a step's buffers", largest.node):
+                    if nbytes > sys.maxsize:
+                        raise MemoryError("no process can address so many")
+                    storage = device.allocate(nbytes, device.alignment)
+            except ResourceExhaustedError as error:
+                explain_exhausted(error, nbytes, roots)
+                raise
+            for root in roots:
+                with asking(device, f"view of {root.nbytes} bytes", root.node):
+                    ns[root.name] = device.view(storage, root.offset, root.dtype, root.shape)
+                if self._placed.debug:
+                    canaries.add(device, storage, root, ns[root.name])
+                    if space == HOST_MEMORY:
+                        poison(ns[root.name])
+
+    def _new(self, root: Root, lanes: Lanes, canaries: Canaries) -> Any:
+        """What makes a buffer for one step."""
+        bounded = self._placed.debug and root.nbytes > 0
+        if root.device == HOST_MEMORY:
+            host = self._placed.spaces[HOST_MEMORY]
+            return (
+                canaries.maker(host, host.allocate, root)
+                if bounded
+                else functools.partial(np.empty, root.shape, root.dtype.np)
+            )
+        device = self._placed.spaces[root.device]
+        if root.node is not None and root.node.device is not None:
+            own = self._placed.device_of(root.node)
+            device = own if own.memory_space == root.device else device
+        worker = worker_of(device, lanes.of)
+        if bounded and keeps(device):
+            return canaries.maker(device, worker.allocate, root)
+        return functools.partial(worker.empty, root.dtype, root.shape)
+
+    def _streams(self, ns: dict[str, Any], lanes: Lanes) -> _Streams:
+        found = _Streams({}, {})
+        for name, (identity, device) in self._lowered.streams.items():
+            stream = ns[name.text] = self._placed.stream(identity)
+            found.of_op.setdefault(identity.name, []).append(stream)
+            if device in lanes.of:
+                stream.slot = 8 * len(found.arguments.setdefault(device, []))
+                found.arguments[device].append(stream)
+        return found
+
+    def _kernels(
+        self,
+        ns: dict[str, Any],
+        called: dict[str, Any],
+        bounds: Sequence[Bound | None],
+        lanes: Lanes,
+        token: CancellationToken,
+        canaries: Canaries,
+    ) -> list[FirstCall]:
+        """What statements call, and the views that are made once; returns what is checked at its first call."""
+        firsts: list[FirstCall] = []
+        setups = {setup.kernel: setup for setup in self._lowered.setups}
+        for build, bound in zip(self._lowered.builds, bounds, strict=True):
+            if bound is None:
+                ns[build.name.text] = self._placed.functions(build.node)
+                continue
+            if build.prepared is not None:
+                bound = self._bound(build, build.prepared, ns, lanes)
+            name, context = build.name.text, _context(build, lanes)
+            check = ReturnCheck(context)
+            ns[name] = bound.compute
+            if self._placed.debug:
+                ns[name] = honest(bound, context, canaries)
+            elif check.outputs:
+                firsts.append(FirstCall(bound.compute, check, name, ns, called, token))
+                ns[name] = firsts[-1]
+            for literal, index in build.literals:
+                assert bound.args is not None
+                item = bound.args[index]
+                assert isinstance(item, Lit)
+                ns[literal.text] = item.value
+            setup = setups.get(build.name)
+            if setup is not None:
+                _set_up(setup, build.node, ns)
+        return firsts
+
+    def _bound(self, build: Build, prepared: Prepared, ns: Mapping[str, Any], lanes: Lanes) -> Bound:
+        """A prepared kernel, bound to the buffers of this instance."""
+        ctx = _context(build, lanes)
+        buffers = tuple([None if name is None else name.value(ns) for name in build.static])
+        debug = self._placed.debug
+        told = BindContext(ctx.node, ctx.inputs, ctx.outputs, ctx.device, ctx.queue, ctx.threads, buffers, debug)
+        try:
+            with self._lock:
+                return prepared.facts(prepared.bind(told))
+        except Exception as error:  # noqa: BLE001 - whatever a kernel raises is raised again with its node
+            explained = kernel_error(error, build.node, "could not be bound")
+            if explained is error:
+                raise
+            raise explained from error
+
+
+def _context(build: Build, lanes: Lanes) -> BuildContext:
+    """What a kernel is told, with the queue of this instance's lane."""
+    assert build.ctx is not None
+    lane = lanes.of.get(build.ctx.device)
+    return build.ctx if lane is None else replace(build.ctx, queue=lane.queue)
+
+
+def _built(build: Build, lanes: Lanes) -> Bound | None:
+    """The kernel, bound to the queue of its device's lane."""
+    if build.kernel is None:
+        return None
+    if build.prepared is not None:
+        return build.prepared.facts()
+    return build_kernel(build.kernel, _context(build, lanes))
+
+
+def _set_up(setup: Setup, node: PlanNode, ns: dict[str, Any]) -> None:
+    """Make the views that are made once."""
+    try:
+        made = setup.kernel.value(ns)(*[a.value(ns) for a in setup.args])
+    except Exception as error:  # noqa: BLE001 - whatever a kernel raises is raised again with its node
+        explained = kernel_error(error, node)
+        if explained is error:
+            raise
+        raise explained from error
+    if len(setup.names) == 1:
+        ns[setup.names[0].text] = made
+    else:
+        ns.update(zip([n.text for n in setup.names], made, strict=True))
+
+
+def _recording(body: Any, device: Device, lanes: Lanes) -> Any:
+    """What runs a recorded part of the step."""
+    if device in lanes.of:
+        return Recording(body, lanes.of[device].queue.capture)
+    device.activate()
+    with unchecked():
+        return device.capture(body) or body

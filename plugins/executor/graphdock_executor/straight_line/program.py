@@ -1,0 +1,205 @@
+"""The straight-line program: source, kernels and the places of buffers; immutable, run by any number of contexts at once."""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from graphdock.contracts.device import Device
+from graphdock.contracts.executor import PlacedGraph, Program, StageReport
+from graphdock.contracts.kernel_error import kernel_error
+from graphdock.contracts.queue import QueuedDevice
+from graphdock.contracts.step import StepContext, TraceLevel
+from graphdock.errors import DeviceLostError, GraphdockError, InvalidArgumentError, ShapeError
+from graphdock.runtime.device_error import device_error
+from graphdock.runtime.gate import through
+
+from graphdock_executor.lower import Lowered
+from graphdock_executor.step_program.names import Name
+from graphdock_executor.step_program.printer import Source
+from graphdock_executor.step_program.segments import described
+from graphdock_executor.step_program.statements import Activate, Copy, Fence, Launch, Statement
+from graphdock_executor.storage import Root
+from graphdock_executor.straight_line.instance import Instance
+from graphdock_executor.straight_line.instance_builder import Maker
+from graphdock_executor.straight_line.tracer import Tracer
+from graphdock_executor.stream_slots import GATE, Lanes
+
+__all__ = ["StraightLineProgram"]
+
+_numbers = itertools.count(1)
+_LANES = (GATE,)
+#: Nodes whose work a message lists; the others are counted.
+_SHOWN = 5
+
+
+class StraightLineProgram(Program):
+    """See :class:`graphdock.contracts.Program`.
+
+    Attributes:
+      filename: under which tracebacks and debuggers find the source.
+    """
+
+    def __init__(
+        self,
+        placed: PlacedGraph,
+        lowered: Lowered,
+        source: Source,
+        memory: Mapping[str, int],
+        blocks: Mapping[str, int],
+        roots: Mapping[str, Sequence[Root]],
+        holds: bool,
+        stages: Sequence[StageReport],
+    ) -> None:
+        text = source.text
+        self.source = text
+        self.memory = memory
+        self.holds = holds
+        self.stages = stages
+        self.notes = [*described(lowered.segments, lowered.boundaries), *_of_flight(placed, lowered)]
+        self.checked = tuple(lowered.checked.items())
+        self.filename = f"<graphdock step {next(_numbers)}>"
+        self._statements = source.statements
+        self._methods = lowered.methods
+        self._shapes = lowered.shapes
+        self._debug = placed.debug
+        linecache.cache[self.filename] = (len(text), None, text.splitlines(True), self.filename)
+        weakref.finalize(self, linecache.cache.pop, self.filename, None)
+        self._maker = Maker(placed, lowered, blocks, roots, compile(text, self.filename, "exec"), holds)
+        self.takes_turns = bool(self._maker.queued)
+        self.overlaps = lowered.overlaps
+        self._ahead = lowered.ahead
+        self._tracer: Tracer | None = None
+
+    def turn(self, step: StepContext, function: Callable[..., Any], *args: Any) -> Any:
+        """Wait for the instance's lanes, and hold them meanwhile."""
+        instance = step.state
+        if instance is None:
+            instance = step.state = self._maker.make(step)
+        return through(_LANES, instance.lanes.holder, step.token, instance.lanes.take, step, function, *args)
+
+    def follow(self, step: StepContext, touched: Sequence[tuple[Any, bool]]) -> None:
+        if self.takes_turns:
+            lanes: Lanes = step.state.lanes
+            (lanes.follow_later if self._ahead else lanes.follow)()
+        else:
+            super().follow(step, touched)
+
+    def run(self, step: StepContext, feeds: Sequence[Any]) -> Any:
+        instance: Instance | None = step.state
+        if instance is None:
+            instance = step.state = self._maker.make(step)
+        try:
+            if instance.streams:
+                instance.begin(step)
+            return instance.call(*feeds)
+        except Exception as error:  # noqa: BLE001 - whatever a kernel raises is raised again with its node
+            if error is not step.token.error or isinstance(error, GraphdockError):
+                self._explain(error)
+            raise
+
+    def trace(self, step: StepContext, level: TraceLevel) -> AbstractContextManager[None]:
+        """A block in which the context's steps report each call to ``step.events``."""
+        instance: Instance | None = step.state
+        if instance is None:
+            instance = step.state = self._maker.make(step)
+        if self._tracer is None:
+            self._tracer = Tracer(self.filename, self._statements, self._maker.builds)
+        return self._tracer.tracing(step, level, instance.namespace, getattr(instance, "lanes", None))
+
+    def free(self, step: StepContext) -> None:
+        instance, step.state, step.interrupt = step.state, None, None
+        if instance is not None:
+            instance.free()
+
+    def _statement_at(self, error: BaseException) -> Statement | None:
+        """The statement that raised, from the traceback's line in the generated source."""
+        trace, found = error.__traceback__, None
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self.filename:
+                found = self._statements[trace.tb_lineno]
+            trace = trace.tb_next
+        return found
+
+    def _explain(self, error: Exception) -> None:
+        """Raise what a step's error means to the user, ``from`` it; return where it says that itself, with its node filled in.
+
+        The locals of the generated source are let go: whoever keeps the error need not keep the step's values.
+        """
+        statement = self._statement_at(error)
+        refused = None if statement is None else self._refusal(error, statement)
+        trace = error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self.filename and not self._debug:
+                trace.tb_frame.clear()
+            trace = trace.tb_next
+        if isinstance(error, DeviceLostError):
+            error.add_note(self.unfinished(error.device))
+            return
+        if statement is None or statement.node is None or isinstance(statement, Fence):
+            return
+        asked = self._asked(statement)
+        if asked is None:
+            explained = kernel_error(error if refused is None else refused, statement.node)
+            if isinstance(statement.device, QueuedDevice) and (name := _name(statement.device)) not in str(explained):
+                explained.add_note(f"device {name}")
+        else:
+            explained = device_error(error, *asked, statement.node)
+        del refused
+        if explained is not error:
+            try:
+                raise explained from error
+            finally:
+                del explained  # a frame that held it would make a cycle of it and its traceback
+
+    def unfinished(self, device: str) -> str:
+        """What a step had given a device that is lost; how far that came is not known."""
+        given = [s for s in self._statements if s is not None and s.device is not None and _name(s.device) == device]
+        names = list(dict.fromkeys([s.node.origin for s in given if s.node is not None]))
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        return f"work of this step on {device} that may not be done: {', '.join(names[:_SHOWN])}{more}"
+
+    def _refusal(self, error: Exception, statement: Statement) -> ShapeError | None:
+        """What the node's shape rule says about shapes and elements with which its kernel failed, where it refuses them."""
+        if not isinstance(statement, Launch) or (
+            isinstance(error, GraphdockError) and type(error) is not InvalidArgumentError
+        ):
+            return None
+        if statement.node is None or statement.node not in self._shapes:
+            return None
+        check, operands = self._shapes[statement.node]
+        trace, names = error.__traceback__, dict[str, Any]()
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self.filename:
+                names = {**trace.tb_frame.f_globals, **trace.tb_frame.f_locals}
+            trace = trace.tb_next
+        try:
+            buffers = [operand.value(names) for operand in operands]
+        except (KeyError, TypeError):
+            return None
+        # a step of many statements has let go of them already
+        return None if any(b is None for b in buffers) else check.refusal(buffers)
+
+    def _asked(self, statement: Statement) -> tuple[Device, str] | None:
+        """The device, and what it is asked for, where a statement asks no kernel."""
+        if isinstance(statement, (Copy, Activate)) and isinstance(statement.method, Name):
+            return self._methods[statement.method]
+        return None
+
+
+def _of_flight(placed: PlacedGraph, lowered: Lowered) -> list[str]:
+    """Lines for ``explain``, where steps may be in flight: whether this one may, and why not."""
+    if placed.steps_in_flight == 1:
+        return []
+    if not lowered.overlaps:
+        return [f"not in flight: {lowered.waits}"]
+    ends = "it returns once its work is queued" if not placed.graph.outputs else "it returns what it fetches"
+    return [f"in flight: {ends}; others may follow before that is done"]
+
+
+def _name(device: Device) -> str:
+    return f"{device.info.device_type}:{device.info.index}"

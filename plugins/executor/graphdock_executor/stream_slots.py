@@ -1,0 +1,299 @@
+"""Lanes: the queues of a device that steps take turns on, and what one instance of a step has of them.
+
+A queued device has a few lanes. An instance is bound to one lane of each queued device that its step uses; a step claims its
+lanes at one gate (:mod:`graphdock.runtime.gate`) before it claims any variable, and gives them back after its fence. So a lane runs
+one step at a time, and a step that waits for a variable never keeps one that could free it from a lane. The instance of a step that
+may block has lanes of its own.
+
+Where steps overlap (``steps_in_flight``), a step may end before its fence: its lanes remember it as their *flight*
+(:mod:`graphdock_executor.in_flight`), and whoever takes one of them next fences it first. So a fence never meets errors of two steps.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import Any
+
+from graphdock.contracts.device import Device
+from graphdock.contracts.queue import Event, Queue, QueuedDevice
+from graphdock.contracts.step import StepContext
+from graphdock.errors import AbortedError, CancelledError, DeadlineExceededError, DeviceLostError, told
+from graphdock.runtime.device_error import asking
+from graphdock.runtime.gate import Claim, Gate, Visit
+from graphdock.runtime.resources import Resource
+from graphdock.runtime.tickets import Accesses, Ticket
+
+from graphdock_executor.kernel_sanitizer import unchecked
+from graphdock_executor.lower.records import Lowered
+from graphdock_executor.storage import Root
+from graphdock_executor.stream_slot import Lane, fence, shared_lane, unshare
+
+__all__ = ["GATE", "Lanes", "Recording", "devices_of", "lend", "worker_of"]
+
+#: Errors of a step that no other error of it comes before.
+_TOLD_AS_IT_IS = (AbortedError, CancelledError, DeadlineExceededError, DeviceLostError)
+#: Where every step claims its lanes.
+GATE = Gate()
+
+
+def worker_of(device: Device, lanes: Mapping[Device, Lane]) -> Any:
+    """What copies and allocates for a device in a step: its queue, or a synchronous device itself."""
+    lane = lanes.get(device)
+    return device if lane is None else lane.queue
+
+
+class Lanes:
+    """The lanes of one instance.
+
+    Args:
+      devices: the queued devices of the step.
+      own: lanes that nobody else uses, for a step that may block.
+      label: names the step in messages.
+      touches: resource -> the devices whose queues touch it in the step (None: the host), and whether they write it.
+      overlaps: other steps may follow before this one's fence: it leaves tickets.
+      wanted: how many lanes of a device there should be.
+
+    Attributes:
+      holder: claims the lanes at :data:`GATE`; a step that runs on them holds them from before its other claims until its fence.
+        One that ends before that leaves them its flight.
+      tickets: what the last step left, where steps overlap: one per lane.
+    """
+
+    def __init__(
+        self,
+        devices: Iterable[QueuedDevice],
+        own: bool,
+        label: Callable[[], str],
+        touches: Mapping[Resource, Mapping[Device | None, bool]] = MappingProxyType({}),
+        overlaps: bool = False,
+        wanted: int = 1,
+    ) -> None:
+        self.of: dict[Device, Lane] = {d: Lane(d) if own else shared_lane(d, wanted) for d in devices}
+        self._taken = sorted(self.of.values(), key=lambda lane: lane.number)
+        self._own = own
+        self.holder = Visit(Claim(label, writes=self._taken))
+        self._accesses = Accesses(touches, self.of)
+        self._ends: dict[Lane, Event] | None = {l: l.queue.event() for l in self._taken} if overlaps else None
+        self._step: StepContext | None = None
+        self._queued = self._open = self._follows = False
+        self.tickets: tuple[Ticket, ...] = ()
+
+    def close(self) -> None:
+        """The instance is gone."""
+        shared = () if self._own else self._taken
+        self._own = True
+        unshare(shared)
+
+    def __iter__(self) -> Iterator[Lane]:
+        """The lanes, in canonical order."""
+        return iter(self._taken)
+
+    def take(self, step: StepContext, function: Callable[..., Any], *args: Any) -> Any:
+        """``function(*args)``, which runs this step. The caller holds the lanes; what was in flight on them has landed."""
+        for lane in self._taken:
+            if lane.flight is not None:
+                lane.flight.fence(lane)
+        self._step, self._queued, self._follows = step, False, False
+        try:
+            return function(*args)
+        finally:
+            self._step = None
+
+    def follow(self) -> None:
+        """What the step is about to do to its resources comes after what was queued to them. It holds its claim on them."""
+        self._accesses.follow()
+
+    def follow_later(self) -> None:
+        """As :meth:`follow`, where the step itself says: after what it sends ahead."""
+        self._follows = True
+
+    def follow_now(self) -> None:
+        """The step has sent ahead what touches none of its resources."""
+        if self._follows:
+            self._follows = False
+            self._accesses.follow()
+
+    def queued(self) -> None:
+        """All that the step does is queued: its resources get tickets, and its claim on them ends. A second call does nothing."""
+        assert self._ends is not None and self._step is not None
+        if self._queued:
+            return
+        made = {lane: lane.ticket(event) for lane, event in self._ends.items()}
+        self.tickets = tuple(made.values())
+        self._accesses.leave(made)
+        self._queued = True
+        self._step.let_go()
+
+    def run(self, arguments: Mapping[Device, bytes], call: Callable[..., Any], feeds: Sequence[Any]) -> Any:
+        """``call(*feeds)`` while the lanes' queues are current on this thread, with these step arguments.
+
+        At the end they are fenced, also after an error; unless the step may end before its work, and nothing went wrong.
+        """
+        try:
+            with self.entered():
+                return self._until_fence(arguments, call, feeds)
+        finally:
+            if self._open:  # an interrupt came where nothing else catches it
+                error = sys.exception()
+                assert error is not None
+                _first(error, self._fence())
+
+    def _until_fence(self, arguments: Mapping[Device, bytes], call: Callable[..., Any], feeds: Sequence[Any]) -> Any:
+        self._open = True
+        try:
+            for device, data in arguments.items():
+                self._set_arguments(self.of[device], data)
+            results = call(*feeds)
+            if self._ends is not None and self._step is not None:
+                self.queued()
+                if self._step.departs is not None:
+                    self._step.departs(self)
+                    self._open = False
+                    return results
+        except BaseException as error:
+            first = _first(error, self._fence())
+            if first is error:
+                raise
+            raise first from first.__cause__
+        errors = self._fence()
+        if errors:
+            raise _first(errors[0], errors[1:])
+        return results
+
+    def _set_arguments(self, lane: Lane, data: bytes) -> None:
+        with asking(lane.device, "set_arguments"):
+            previous = lane.device.activate(lane.queue)
+            try:
+                lane.queue.set_arguments(data)
+            finally:
+                lane.device.restore(previous)
+
+    def _fence(self) -> list[BaseException]:
+        """Wait for every lane, whatever happens meanwhile; an interrupt comes first among the errors."""
+        errors: list[BaseException] = []
+        for lane in self._taken:
+            try:
+                lane.fence()
+                lane.flight = None  # of this step, where an interrupt came while it departed
+            except BaseException as error:  # noqa: BLE001 - the first one is raised, the others stand beside it
+                errors.append(error)
+        self._open = not all(isinstance(error, Exception) for error in errors)
+        return sorted(errors, key=lambda error: isinstance(error, Exception))
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Each device and its queue are current on this thread; nothing is fenced. For making an instance."""
+        previous: list[tuple[Lane, Any]] = []
+        try:
+            for lane in self._taken:
+                with asking(lane.device, "activate"):
+                    previous.append((lane, lane.device.activate(lane.queue)))
+            yield
+        finally:
+            for lane, found in reversed(previous):
+                lane.device.restore(found)
+
+    def bind(self, namespace: dict[str, Any], lowered: Lowered) -> None:
+        """Give the names of a step that stand for devices and queues their values."""
+        of = self.of
+        for name, (device, called) in lowered.methods.items():
+            namespace[name.text] = _method(worker_of(device, of), called)
+        for name, device in lowered.workers.items():
+            namespace[name.text] = worker_of(device, of)
+        for name, (device, dtype) in lowered.copiers.items():
+            namespace[name.text] = _copier(worker_of(device, of), device, dtype)
+        for name, queued in lowered.events.items():
+            namespace[name.text] = of[queued].queue.event()
+        namespace["follow"] = self.follow_now
+        if self._ends is not None:
+            namespace["queued"] = self.queued
+
+    def bind_slots(self, namespace: dict[str, Any], device: QueuedDevice, nbytes: int, roots: Sequence[Root]) -> None:
+        """Cut a step's staging memory from one block."""
+        with asking(device, f"staging of {nbytes} bytes"):
+            block = device.staging(max(nbytes, 1))
+        for root in roots:
+            cut = block[root.offset : root.offset + root.nbytes]  # of the block's own kind, which may watch its uses
+            namespace[root.name] = cut.view(root.dtype.np).reshape(root.shape)
+
+
+def _first(error: BaseException, late: Sequence[BaseException]) -> BaseException:
+    """Which of a step's errors is raised; the others are noted on it.
+
+    What a fence raises comes from work that was queued before the step stopped, so that it comes first: what stopped the step may
+    only have stumbled over what that work left. What stops a step on purpose, or a lost device, is told as it is.
+    """
+    stays = not isinstance(error, Exception) or isinstance(error, _TOLD_AS_IT_IS)
+    first = next((e for e in late if not stays or not isinstance(e, Exception)), error)
+    for other in (error, *late):
+        if other is not first:
+            first.add_note(f"besides, {told(other)}")
+    return first
+
+
+def _method(worker: Any, called: str) -> Callable[..., Any]:
+    """What a step calls: of a queue, whose fences name its device, or of a synchronous device."""
+    if isinstance(worker, Queue) and called == "synchronize":
+        return functools.partial(fence, worker)
+    if isinstance(worker, Queue) and called == "activate":
+        return functools.partial(worker.device.activate, worker)
+    made: Callable[..., Any] = getattr(worker, called)
+    return made
+
+
+def devices_of(lowered: Lowered) -> list[QueuedDevice]:
+    """The queued devices that a step uses."""
+    found: dict[Device, None] = {}
+    for device, _ in (*lowered.methods.values(), *lowered.copiers.values()):
+        found.setdefault(device)
+    for device in (*lowered.workers.values(), *lowered.slots.values(), *lowered.events.values()):
+        found.setdefault(device)
+    for build in lowered.builds:
+        if build.ctx is not None:
+            found.setdefault(build.ctx.device)
+    return [d for d in found if isinstance(d, QueuedDevice)]
+
+
+def _copier(worker: Any, device: Device, dtype: Any) -> Callable[[Any], Any]:
+    def copy(buffer: Any) -> Any:
+        made = worker.empty(dtype, device.shape_of(buffer))
+        worker.copy(buffer, made)
+        return made
+
+    return copy
+
+
+class Recording:
+    """A part of a step that its device records: run as it is the first time, recorded the second, replayed from then on.
+
+    The first run lets kernels make what they make once (handles, workspaces), which no recording may hold.
+    """
+
+    __slots__ = ("_capture", "_ran", "_run")
+
+    def __init__(self, body: Callable[[], None], capture: Callable[[Callable[[], None]], Callable[[], None] | None]):
+        self._run = body
+        self._capture: Callable[[Callable[[], None]], Callable[[], None] | None] | None = capture
+        self._ran = False
+
+    def __call__(self) -> None:
+        if self._capture is not None and self._ran:
+            capture, self._capture = self._capture, None
+            with unchecked():
+                self._run = capture(self._run) or self._run
+        self._ran = True
+        self._run()
+
+
+def lend(device: QueuedDevice, root: Root) -> Any:
+    """Staging memory of its own for what a step fetches, as an array.
+
+    A step that fails holds it until its fence: its error holds the step's names.
+    """
+    with asking(device, f"staging of {root.nbytes} bytes"):
+        memory = device.staging(root.nbytes)
+    return memory.view(root.dtype.np).reshape(root.shape)
