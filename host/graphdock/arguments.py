@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from graphdock.errors import ArgumentTypeError, InvalidArgumentError
-from graphdock.nearest import did_you_mean
+from graphdock.suggest import did_you_mean
 
 __all__ = ["of_keywords", "of_kind", "utf8"]
 

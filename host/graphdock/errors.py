@@ -45,7 +45,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from graphdock.nearest import did_you_mean
+from graphdock.suggest import did_you_mean
 
 __all__ = [
     "AbortedError",

@@ -12,7 +12,7 @@ from pathlib import Path
 import graphdock.errors
 from graphdock import dtypes
 from graphdock.errors import InvalidArgumentError, OpSpecError
-from graphdock.plugin.parts import digest
+from graphdock.plugin.lint import digest
 
 from graphdock_opgen.check import check_file
 from graphdock_opgen.functions import BELOW_TF, HOST_OPS, Callee, formula_functions

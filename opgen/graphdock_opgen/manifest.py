@@ -13,7 +13,7 @@ from typing import Any
 
 from graphdock.contracts import KernelDef, OpDef, OpLibrary
 from graphdock.errors import NotFoundError, PluginError
-from graphdock.plugin import parts
+from graphdock.plugin import lint as parts
 from graphdock.plugin.manifest import FILE_NAME, MARKER
 from graphdock.plugin.registry import load_library
 

@@ -1,7 +1,7 @@
 """Each module of the host has a test of its name: ``host/graphdock/graph/nest.py`` has ``tests/graph/test_nest.py``.
 
 A module at the top, such as ``shape.py``, has its test in ``tests/host``; an inner package, such as ``runtime/resources``, may
-have one for all of its modules, ``tests/runtime/test_resources.py``. What cuts across modules stands in ``tests/laws``. A module
+have one for all of its modules, ``tests/contracts/runtime/test_resources.py``. What cuts across modules stands in ``tests/laws``. A module
 whose test has another name, or that has none yet, stands in :data:`ELSEWHERE` with the reason.
 """
 
@@ -74,7 +74,7 @@ ELSEWHERE = {
     "plugin/hookspecs.py": "tests/plugin/test_hooks.py",
     "plugin/loader.py": "tests/plugin/test_host.py and test_discovery.py",
     "plugin/state.py": "tests/plugin/test_host.py and test_ledger.py",
-    "plugin/consistency.py": "tests/plugin/test_parts.py",
+    "plugin/consistency.py": "tests/plugin/test_lint.py",
     "plugin/settings.py": "tests/config/test_config_file.py",
     "plugin/toml_text.py": "tests/config/test_toml_text.py",
     "regions/placing.py": "a part of lowering: tests/fusion/regions/test_lowering.py and test_spaces.py",
@@ -82,7 +82,7 @@ ELSEWHERE = {
     "runtime/elsewhere.py": "tests/executor/lower/test_elsewhere.py: steps that hold nothing call it",
     "runtime/capture.py": "tests/executor/step_program/test_segments.py",
     "runtime/draft.py": RECORDS,
-    "runtime/host_memory.py": "tests/runtime/test_pool.py and tests/host/test_steady_state.py count what it hands out",
+    "runtime/host_memory.py": "tests/planning/test_pool.py and tests/host/test_steady_state.py count what it hands out",
     "runtime/host_ops.py": "tests/host/test_step_semantics.py",
     "runtime/liveness.py": "tests/laws/test_storage_rules.py",
     "runtime/lower/bodies.py": LOWERING,
@@ -102,7 +102,7 @@ ELSEWHERE = {
     "runtime/rendezvous.py": "tests/contracts/test_rendezvous.py, beside the worker that it starts",
     "runtime/scalars.py": "tests/conformance/test_host_scalars.py",
     "runtime/spaces.py": "tests/devices/test_variables_and_moves.py",
-    "runtime/stages.py": "tests/runtime/test_pipeline.py",
+    "runtime/stages.py": "tests/contracts/test_stages.py",
     "runtime/translate.py": "tests/host/test_step_semantics.py",
     "session/arguments.py": "tests/session/test_session.py",
     "session/as_default.py": "tests/session/test_session.py",

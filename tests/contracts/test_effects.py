@@ -11,7 +11,7 @@ from graphdock.contracts.effects import effects_of, lay_order, only_reads
 from graphdock.contracts.ir_check import check_order
 from graphdock.dtypes import float32, resource
 from graphdock.errors import PlanError
-from graphdock.runtime.translate import translate
+from graphdock.planning.translate import translate
 
 HANDLE = OpDef("Handle", executes="handle")
 R, W, U = (

@@ -9,7 +9,7 @@ import pytest
 from graphdock.contracts import RendezvousKey
 from graphdock.contracts.step import StepContext, StepServices, TraceEvent
 from graphdock.errors import AbortedError, DeadlineExceededError
-from graphdock.runtime.rendezvous import LocalRendezvous
+from graphdock.planning.rendezvous import LocalRendezvous
 
 KEY = RendezvousKey("s", 1, "/device:a:0", 7, "/device:b:0", 8, "x:0")
 

@@ -52,7 +52,7 @@ def always(monkeypatch):
     monkeypatch.setattr(sharing, "LEAST", 1)
     monkeypatch.setattr(blas.OneThread, "holds", True)
     monkeypatch.setattr(blas.OneThread, "held", True)
-    monkeypatch.setattr("graphdock.runtime.planner.default_threads", lambda: 3)
+    monkeypatch.setattr("graphdock.planning.planner.default_threads", lambda: 3)
     return ran
 
 

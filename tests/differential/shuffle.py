@@ -55,7 +55,7 @@ class Shuffle:
         self.moved = 0
 
     def install(self, monkeypatch: Any) -> None:
-        from graphdock.runtime import planner
+        from graphdock.planning import planner
 
         stages = dict(planner.STAGES)
         at = list(stages).index("seal")

@@ -10,14 +10,14 @@ import weakref
 import graphdock as tf
 import numpy as np
 import pytest
+from graphdock.contracts.runtime import resource_lock as gate
+from graphdock.planning import plan
 from graphdock.plugin.host import Host
-from graphdock.runtime import gate, plan
 from graphdock_executor import stream_slots as lanes
 from graphdock_executor.straight_line import program
 from graphdock_testing import queued
 from graphdock_testing.driver import races
 from graphdock_testing.driver.queue import DriverQueue
-
 from tests.runtime.interrupter import Interrupter
 from tests.runtime.own_thread import in_its_own_thread
 

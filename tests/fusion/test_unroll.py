@@ -6,7 +6,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock import ops
-from graphdock.runtime import stages
+from graphdock.planning import stages
 from graphdock_fusion import unroll
 
 pytestmark = pytest.mark.plain  # debug mode looks between iterations, and keeps loops

@@ -12,8 +12,8 @@ from graphdock import ops
 from graphdock.contracts.ir_check import check
 from graphdock.errors import AlreadyExistsError, DTypeError, GradientError, InvalidArgumentError, ShapeError
 from graphdock.gradients import registry
-from graphdock.passes.unread import drop_unneeded
-from graphdock.runtime.translate import translate
+from graphdock.passes.dead_code import drop_unneeded
+from graphdock.planning.translate import translate
 from graphdock_testing.gradient_check import check_gradients, compute_gradient, compute_gradient_error
 
 

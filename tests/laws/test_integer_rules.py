@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from graphdock.opdef.shape_values import plan_integers
 from graphdock.passes.pipeline import PASSES
+from graphdock.planning.translate import translate
 from graphdock.plugin.host import default_host
-from graphdock.runtime.translate import translate
 
 DTYPES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 PLAIN = tf.SessionConfig(passes=dict.fromkeys(PASSES, False))

@@ -62,7 +62,7 @@ def test_failing_steps_do_not_pile_up_memory(meter, no_collector):
 
 
 def test_the_budget_of_idle_instances_holds_without_the_collector(meter, no_collector, monkeypatch):
-    from graphdock.runtime import pool
+    from graphdock.planning import pool
 
     monkeypatch.setattr(pool, "BUDGET", 4 * MB)
     x = tf.placeholder(tf.float32, [None])

@@ -114,14 +114,14 @@ FAULTS = [
     ),
     Fault(
         "py_func: a function takes the buffers of the step",
-        "graphdock.runtime.host_ops",
+        "graphdock.planning.host_ops",
         "[a.copy() if a.ndim else a[()] for a in args]",
         "args",
         OWNERSHIP,
     ),
     Fault(
         "py_func: what a function returns is not copied",
-        "graphdock.runtime.host_ops",
+        "graphdock.planning.host_ops",
         'array = np.array(array, order="C", copy=True)',
         "array = np.ascontiguousarray(array)",
         OWNERSHIP,
@@ -149,14 +149,14 @@ FAULTS = [
     ),
     Fault(
         "variables: a read of unknown shape is no copy",
-        "graphdock.runtime.resources.variable",
+        "graphdock.contracts.runtime.resources.variable",
         "return copy",
         "return self.buffer",
         OWNERSHIP,
     ),
     Fault(
         "variables: a fetched one is read where it was read first",
-        "graphdock.runtime.translate",
+        "graphdock.planning.translate",
         "early.extend(standing.pop(handle, ()))",
         "pass",
         OWNERSHIP,

@@ -29,7 +29,9 @@ from flights import (
     regression,
     same,
 )
-from graphdock.runtime import gate, plan, tickets
+from graphdock.contracts.runtime import access_history as tickets
+from graphdock.contracts.runtime import resource_lock as gate
+from graphdock.planning import plan
 from graphdock.session import overlap
 from graphdock_executor import in_flight as flight
 from graphdock_executor import stream_slot as lane
@@ -38,7 +40,6 @@ from graphdock_executor.lower import overlap as lower_overlap
 from graphdock_executor.straight_line import program as program_module
 from graphdock_testing.driver import races
 from graphdock_testing.driver.queue import DriverQueue
-
 from tests.runtime.interrupter import Interrupter
 from tests.runtime.own_thread import in_its_own_thread
 

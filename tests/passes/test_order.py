@@ -7,7 +7,7 @@ import pytest
 from graphdock.contracts.ir_check import check_order
 from graphdock.passes.pipeline import PASSES, run_passes
 from graphdock.passes.rewrite import Tools
-from graphdock.runtime.translate import translate
+from graphdock.planning.translate import translate
 
 OFF = dict.fromkeys(PASSES, False)
 

@@ -12,7 +12,7 @@ from graphdock.contracts import print_graph
 from graphdock.errors import ConfigError
 from graphdock.passes.pipeline import PASSES, check_switches, run_passes
 from graphdock.passes.rewrite import Tools
-from graphdock.runtime.translate import translate
+from graphdock.planning.translate import translate
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-a-step-runs.md"
 

@@ -23,9 +23,9 @@ from graphdock.contracts import (
     inplace,
     view,
 )
+from graphdock.contracts.runtime.random_stream import RandomStream
 from graphdock.errors import InternalError, InvalidArgumentError, KernelNotFoundError
 from graphdock.plugin.host import Host
-from graphdock.runtime.random_stream import RandomStream
 from graphdock_testing import queued
 from graphdock_testing.driver import races
 

@@ -17,7 +17,7 @@ from graphdock.gradients.build import Build
 from graphdock.gradients.flow import Flow, Wanted
 from graphdock.gradients.indexed_slices import IndexedSlices, dense
 from graphdock.gradients.levels import Levels, standing
-from graphdock.gradients.parts import Parts
+from graphdock.gradients.unsummed_gradient import Parts
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import Graph
 from graphdock.graph.operation import Operation

@@ -9,7 +9,7 @@ from typing import Any
 from graphdock.errors import DTypeError, InvalidArgumentError, ShapeError
 from graphdock.gradients.flow import Flow
 from graphdock.gradients.indexed_slices import IndexedSlices, concatenated, dense
-from graphdock.gradients.parts import Parts
+from graphdock.gradients.unsummed_gradient import Parts
 from graphdock.graph.graph import Graph
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor

@@ -14,7 +14,7 @@ from graphdock.control_flow.trace import add_node, body_scope, shared_captures
 from graphdock.dtypes import variant
 from graphdock.gradients.gradient_body import GradientBody, zeros_of
 from graphdock.gradients.indexed_slices import IndexedSlices, dense
-from graphdock.gradients.parts import Parts
+from graphdock.gradients.unsummed_gradient import Parts
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.operation import Operation

@@ -14,10 +14,10 @@ from graphdock.contracts.ir import PlanGraph
 from graphdock.contracts.ir_check import check, check_order
 from graphdock.errors import ConfigError, did_you_mean
 from graphdock.passes.captures import captures
+from graphdock.passes.dead_code import drop_unneeded
 from graphdock.passes.powers import powers
 from graphdock.passes.rewrite import Tools, prune
 from graphdock.passes.simplify import algebra, cse, fold, identities, known_integers
-from graphdock.passes.unread import drop_unneeded
 
 __all__ = ["PASSES", "Pass", "PassReport", "check_switches", "run_passes"]
 

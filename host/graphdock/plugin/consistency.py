@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from graphdock.errors import ManifestError
-from graphdock.plugin import manifest, parts
+from graphdock.plugin import lint as parts
+from graphdock.plugin import manifest
 from graphdock.plugin.state import PluginState
 
 if TYPE_CHECKING:

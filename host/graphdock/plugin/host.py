@@ -115,7 +115,7 @@ class Host:
         self.executors: NamedRegistry[Executor] = NamedRegistry("executor")
         self.session_factories: NamedRegistry[SessionFactory] = NamedRegistry("session factory")
         self._table = DeviceTable(self._owner, self._device_options, self._report, self._lock)
-        #: Named containers, as sessions made them (:class:`graphdock.runtime.resources.ResourceStore`).
+        #: Named containers, as sessions made them (:class:`graphdock.contracts.runtime.resources.ResourceStore`).
         self.containers: dict[str, Any] = {}
         self.containers_lock = new_lock()
         #: Graphs of patterns, as sessions traced them (:class:`graphdock_fusion.patterns.graphs.PatternGraphs`). The lock is the

@@ -11,7 +11,7 @@ from typing import Any
 
 from graphdock.contracts.ir import PlanNode
 from graphdock.opdef.cost import cost_of
-from graphdock.runtime.plan import Plan
+from graphdock.planning.plan import Plan
 from graphdock.session.config import SessionConfig
 from graphdock.shape import show
 

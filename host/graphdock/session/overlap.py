@@ -8,12 +8,12 @@ from typing import Any
 
 from graphdock_executor.in_flight import Flight, Flights
 
+from graphdock.contracts.runtime.resource_lock import Until
+from graphdock.contracts.runtime.resources import ResourceClosed, step_name
 from graphdock.contracts.step import TraceLevel
 from graphdock.errors import GraphdockError, ResourceExhaustedError
 from graphdock.graph.graph import Graph
-from graphdock.runtime.gate import Until
-from graphdock.runtime.plan import Plan, Step
-from graphdock.runtime.resources import ResourceClosed, step_name
+from graphdock.planning.plan import Plan, Step
 from graphdock.session.plan_cache import Signature
 from graphdock.session.run_options import RunMetadata
 from graphdock.session.running import name_operation, traced

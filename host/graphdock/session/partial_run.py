@@ -11,7 +11,7 @@ from graphdock.errors import InvalidArgumentError, UnimplementedError
 from graphdock.graph.graph import Graph
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
-from graphdock.runtime.translate import is_shared_read, needed_operations
+from graphdock.planning.translate import is_shared_read, needed_operations
 from graphdock.session.fetches import Feed, FetchPlan, convert_feed, single_tensors
 
 __all__ = ["PartialRun"]

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Any
 
-from graphdock.runtime.plan import Plan
+from graphdock.planning.plan import Plan
 from graphdock.session.fetches import Feed, FetchPlan
 
 __all__ = ["ALWAYS", "NODES", "PlanCache", "Signature"]

@@ -14,9 +14,9 @@ from graphdock.errors import ArgumentTypeError, InvalidArgumentError
 from graphdock.graph.graph import Graph
 from graphdock.graph.site import capture, describe
 from graphdock.graph.tensor import Tensor
-from graphdock.runtime.plan import Plan
-from graphdock.runtime.planner import Planner
-from graphdock.runtime.translate import needed_operations
+from graphdock.planning.plan import Plan
+from graphdock.planning.planner import Planner
+from graphdock.planning.translate import needed_operations
 from graphdock.session.call_key import call_key
 from graphdock.session.config import SessionConfig
 from graphdock.session.fetches import Feed, FetchPlan, convert_feed, single_tensors

@@ -7,7 +7,7 @@ from typing import Any
 from graphdock.contracts.step import TraceLevel
 from graphdock.errors import GraphdockError
 from graphdock.graph.graph import Graph
-from graphdock.runtime.plan import Plan
+from graphdock.planning.plan import Plan
 from graphdock.session.run_options import RunMetadata
 
 __all__ = ["name_operation", "traced"]

@@ -10,6 +10,8 @@ from typing import Any, Self, TypeVar, overload
 import numpy as np
 
 from graphdock.arguments import of_keywords, of_kind
+from graphdock.contracts.runtime.random_stream import RandomOrdinals
+from graphdock.contracts.runtime.resources import ResourceClosed, ResourceStore
 from graphdock.contracts.step import StepServices
 from graphdock.errors import FailedPreconditionError, GraphdockError, InvalidArgumentError, told
 from graphdock.graph import default_session
@@ -17,12 +19,10 @@ from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.operation import Operation
 from graphdock.graph.site import capture, describe
 from graphdock.locks import new_lock
+from graphdock.planning.plan import Plan
+from graphdock.planning.planner import Planner
+from graphdock.planning.rendezvous import Deadlines, LocalRendezvous
 from graphdock.plugin.host import Host, default_host
-from graphdock.runtime.plan import Plan
-from graphdock.runtime.planner import Planner
-from graphdock.runtime.random_stream import RandomOrdinals
-from graphdock.runtime.rendezvous import Deadlines, LocalRendezvous
-from graphdock.runtime.resources import ResourceClosed, ResourceStore
 from graphdock.session.arguments import SessionType, refuse
 from graphdock.session.as_default import AsDefault
 from graphdock.session.config import SessionConfig, Translatable, effective_config

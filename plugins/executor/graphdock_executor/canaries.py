@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 import numpy as np
 from graphdock.contracts.device import Buffer, Device, Storage
+from graphdock.contracts.runtime.device_error import asking
 from graphdock.dtypes import ALL
-from graphdock.runtime.device_error import asking
 
 from graphdock_executor.storage import Root
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphdock.amounts import in_bytes
 from graphdock.errors import ResourceExhaustedError
+from graphdock.units import in_bytes
 
 from graphdock_executor.storage import Root
 

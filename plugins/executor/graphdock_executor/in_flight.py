@@ -15,10 +15,10 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from graphdock.contracts.runtime.device_error import device_error
+from graphdock.contracts.runtime.resource_lock import Limit, Visit, through
 from graphdock.contracts.step import StepContext
 from graphdock.errors import DeviceLostError, GraphdockError, told
-from graphdock.runtime.device_error import device_error
-from graphdock.runtime.gate import Limit, Visit, through
 
 from graphdock_executor.stream_slot import Lane
 from graphdock_executor.stream_slots import GATE, Lanes

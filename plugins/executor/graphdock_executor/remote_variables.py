@@ -10,7 +10,7 @@ from typing import Any
 from graphdock.contracts.device import Device
 from graphdock.contracts.queue import Queue
 from graphdock.dtypes import DType
-from graphdock.runtime.host_ops import pull, push
+from graphdock.planning.host_ops import pull, push
 
 __all__ = ["Carried", "run_elsewhere"]
 

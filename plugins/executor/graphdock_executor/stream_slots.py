@@ -1,7 +1,7 @@
 """Lanes: the queues of a device that steps take turns on, and what one instance of a step has of them.
 
 A queued device has a few lanes. An instance is bound to one lane of each queued device that its step uses; a step claims its
-lanes at one gate (:mod:`graphdock.runtime.gate`) before it claims any variable, and gives them back after its fence. So a lane runs
+lanes at one gate (:mod:`graphdock.contracts.runtime.resource_lock`) before it claims any variable, and gives them back after its fence. So a lane runs
 one step at a time, and a step that waits for a variable never keeps one that could free it from a lane. The instance of a step that
 may block has lanes of its own.
 
@@ -20,12 +20,12 @@ from typing import Any
 
 from graphdock.contracts.device import Device
 from graphdock.contracts.queue import Event, Queue, QueuedDevice
+from graphdock.contracts.runtime.access_history import Accesses, Ticket
+from graphdock.contracts.runtime.device_error import asking
+from graphdock.contracts.runtime.resource_lock import Claim, Gate, Visit
+from graphdock.contracts.runtime.resources import Resource
 from graphdock.contracts.step import StepContext
 from graphdock.errors import AbortedError, CancelledError, DeadlineExceededError, DeviceLostError, told
-from graphdock.runtime.device_error import asking
-from graphdock.runtime.gate import Claim, Gate, Visit
-from graphdock.runtime.resources import Resource
-from graphdock.runtime.tickets import Accesses, Ticket
 
 from graphdock_executor.kernel_sanitizer import unchecked
 from graphdock_executor.lower.records import Lowered

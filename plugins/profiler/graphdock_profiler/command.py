@@ -22,7 +22,7 @@ def _check_fed(target: str, program: Step) -> None:
     Raises:
       InvalidArgumentError: it says how a program gives its feeds.
     """
-    from graphdock.runtime.translate import needed_operations
+    from graphdock.planning.translate import needed_operations
     from graphdock.session.fetches import Feed, FetchPlan
 
     fetch = FetchPlan(program.graph, program.fetches)

@@ -16,15 +16,15 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from graphdock.amounts import in_bytes, in_seconds
 from graphdock.arguments import of_kind
+from graphdock.contracts.runtime.resources import Variable
 from graphdock.contracts.step import TraceEvent, TraceLevel
 from graphdock.errors import InvalidArgumentError, did_you_mean
-from graphdock.runtime.plan import Plan
-from graphdock.runtime.resources import Variable
+from graphdock.planning.plan import Plan
 from graphdock.session.run_options import RunMetadata, RunOptions
 from graphdock.session.session import Session
 from graphdock.shape import concrete
+from graphdock.units import in_bytes, in_seconds
 
 from graphdock_profiler.chrome import chrome_trace
 

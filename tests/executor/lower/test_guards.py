@@ -8,8 +8,8 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.errors import InvalidArgumentError, ShapeError
+from graphdock.planning.node_check import RuleCheck
 from graphdock.plugin.host import Host
-from graphdock.runtime.node_check import RuleCheck
 from graphdock_testing import fake, queued
 
 BACKENDS = ("cpu", "fake", "queued")

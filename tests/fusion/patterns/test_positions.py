@@ -5,7 +5,7 @@ from __future__ import annotations
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.runtime.translate import translate
+from graphdock.planning.translate import translate
 from graphdock_fusion.patterns.positions import Positions
 
 OPS = {"Neg": tf.negative, "Exp": tf.exp, "Sin": tf.sin, "Tanh": tf.tanh}

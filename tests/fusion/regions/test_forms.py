@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from graphdock.contracts import DeviceSpec, cut_region
+from graphdock.contracts.runtime.random_stream import RandomOrdinals
 from graphdock.graph.graph import Graph
-from graphdock.runtime.random_stream import RandomOrdinals
 from graphdock.session.session import Session
 from graphdock_fusion.regions.forms import form_of
 from graphdock_fusion.regions.lowering import lower_region

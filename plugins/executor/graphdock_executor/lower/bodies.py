@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from graphdock.contracts.bodies import carried
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
-from graphdock.runtime.spaces import SCALAR
+from graphdock.planning.spaces import SCALAR
 from graphdock.shape import concrete
 
 from graphdock_executor.lower.histories import begin_histories, left_by_branch, push_all, scan_all

@@ -17,7 +17,7 @@ from typing import Any
 from graphdock.contracts.ir import PlanNode, Value
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.errors import InternalError
-from graphdock.runtime.spaces import SCALAR
+from graphdock.planning.spaces import SCALAR
 
 from graphdock_executor.lower.state import State, method, new_root, resolve, slot
 from graphdock_executor.step_program.names import Apply, Name, Suffixed, locals_of

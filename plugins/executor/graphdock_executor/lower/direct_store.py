@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 
 from graphdock.contracts.device import HOST_MEMORY
 from graphdock.contracts.ir import PlanNode, Value
+from graphdock.contracts.runtime.resources import Variable
 from graphdock.dtypes import string
-from graphdock.runtime.resources import Variable
 
 from graphdock_executor.lower.state import Given, State
 from graphdock_executor.step_program.names import Name, Operand, helper

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from graphdock.contracts.device import HOST_MEMORY
 from graphdock.contracts.guards import Guard
 from graphdock.contracts.ir import PlanNode, arg_of
-from graphdock.runtime.node_check import OutputCheck, RuleCheck, ShapeOf, host_shape, predicate_check
-from graphdock.runtime.spaces import SCALAR
+from graphdock.planning.node_check import OutputCheck, RuleCheck, ShapeOf, host_shape, predicate_check
+from graphdock.planning.spaces import SCALAR
 from graphdock.shape import concrete
 
 from graphdock_executor.lower.records import Slot

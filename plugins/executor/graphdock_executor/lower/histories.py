@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from graphdock.contracts.bodies import elements, stacked
 from graphdock.contracts.ir import PlanNode, Value
-from graphdock.runtime.spaces import SCALAR
+from graphdock.planning.spaces import SCALAR
 
 from graphdock_executor.lower.keeping import own
 from graphdock_executor.lower.records import Slot

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphdock.contracts.device import HOST_MEMORY
 from graphdock.contracts.ir import PlanNode, arg_of
-from graphdock.runtime.resources import Resource, Variable
+from graphdock.contracts.runtime.resources import Resource, Variable
 
 from graphdock_executor.lower.finite import check_finite
 from graphdock_executor.lower.records import Build

@@ -22,10 +22,10 @@ from graphdock.contracts.kernel import (
 from graphdock.contracts.kernel_error import kernel_error
 from graphdock.contracts.opdef import ArgDef
 from graphdock.contracts.queue import QueuedDevice
+from graphdock.contracts.runtime.resources import Resource, Variable
 from graphdock.contracts.streams import streams_of
 from graphdock.opdef.scalar_formula import host_scalar
-from graphdock.runtime.resources import Resource, Variable
-from graphdock.runtime.spaces import SCALAR
+from graphdock.planning.spaces import SCALAR
 
 from graphdock_executor.lower.direct_store import wholly
 from graphdock_executor.lower.finite import check_buffer, check_finite

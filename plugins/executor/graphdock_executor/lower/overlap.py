@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.queue import QueuedDevice
-from graphdock.runtime.resources import Resource, Variable
+from graphdock.contracts.runtime.resources import Resource, Variable
 
 from graphdock_executor.lower.records import Slot
 from graphdock_executor.lower.state import State, method

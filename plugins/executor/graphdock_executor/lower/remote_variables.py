@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.ir import PlanNode, Value
 from graphdock.contracts.queue import QueuedDevice
+from graphdock.contracts.runtime.resources import Resource, Variable
 from graphdock.dtypes import string
-from graphdock.runtime.resources import Resource, Variable
 
 from graphdock_executor.lower.records import Slot
 from graphdock_executor.lower.state import State, activate, copy_directly, method, new_root, new_slot

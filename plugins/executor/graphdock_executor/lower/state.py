@@ -10,8 +10,8 @@ from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.contracts.kernel import ArgInfo, KernelDef, Mode, OutInfo, Prepared
 from graphdock.contracts.queue import QueuedDevice
-from graphdock.runtime.resources import Resource, Variable
-from graphdock.runtime.spaces import SCALAR
+from graphdock.contracts.runtime.resources import Resource, Variable
+from graphdock.planning.spaces import SCALAR
 from graphdock.shape import concrete
 
 from graphdock_executor.liveness import Liveness

@@ -11,8 +11,8 @@ from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.ir import PlanNode, Value
 from graphdock.contracts.kernel import PLANNED
 from graphdock.contracts.queue import QueuedDevice
+from graphdock.contracts.runtime.resources import Access, Resource, Variable
 from graphdock.dtypes import uint8
-from graphdock.runtime.resources import Access, Resource, Variable
 from graphdock.shape import concrete
 
 from graphdock_executor.lower.finite import check_buffer

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from graphdock.contracts.executor import Executor, PlacedGraph
 from graphdock.contracts.ir_check import check
-from graphdock.runtime.capture import capturing_device, feeds_first
-from graphdock.runtime.pipeline import run_stages
+from graphdock.contracts.stages import run_stages
+from graphdock.planning.capture import capturing_device, feeds_first
 
 from graphdock_executor.canaries import margin_of
 from graphdock_executor.liveness import Liveness, analyse

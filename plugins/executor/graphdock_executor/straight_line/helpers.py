@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from graphdock.contracts.kernel import HalfWritten
+from graphdock.contracts.runtime.resources import Variable, unset
 from graphdock.errors import InvalidArgumentError
-from graphdock.runtime.host_ops import fetch_any, pull, push, same_lengths, wrap
-from graphdock.runtime.resources import Variable, unset
+from graphdock.planning.host_ops import fetch_any, pull, push, same_lengths, wrap
 
 from graphdock_executor.remote_variables import run_elsewhere
 

@@ -15,12 +15,12 @@ from graphdock.contracts.executor import PlacedGraph
 from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.kernel import BindContext, Bound, BuildContext, Lit, Prepared, build_kernel
 from graphdock.contracts.kernel_error import kernel_error
+from graphdock.contracts.runtime.device_error import asking
+from graphdock.contracts.runtime.random_stream import RandomStream
+from graphdock.contracts.runtime.resources.access import step_name
 from graphdock.contracts.step import CancellationToken, StepContext
 from graphdock.errors import ResourceExhaustedError
 from graphdock.locks import new_lock
-from graphdock.runtime.device_error import asking
-from graphdock.runtime.random_stream import RandomStream
-from graphdock.runtime.resources.access import step_name
 from graphdock.shape import concrete
 
 from graphdock_executor.canaries import Canaries, keeps

@@ -13,10 +13,10 @@ from graphdock.contracts.device import Device
 from graphdock.contracts.executor import PlacedGraph, Program, StageReport
 from graphdock.contracts.kernel_error import kernel_error
 from graphdock.contracts.queue import QueuedDevice
+from graphdock.contracts.runtime.device_error import device_error
+from graphdock.contracts.runtime.resource_lock import through
 from graphdock.contracts.step import StepContext, TraceLevel
 from graphdock.errors import DeviceLostError, GraphdockError, InvalidArgumentError, ShapeError
-from graphdock.runtime.device_error import device_error
-from graphdock.runtime.gate import through
 
 from graphdock_executor.lower import Lowered
 from graphdock_executor.step_program.names import Name

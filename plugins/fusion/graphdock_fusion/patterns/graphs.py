@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-
 from graphdock.contracts.ir import PlanGraph, Value
 from graphdock.contracts.opdef import OpDef
 from graphdock.contracts.pattern import Found, Operand
@@ -21,9 +20,9 @@ from graphdock.graph.tensor import Tensor
 from graphdock.ops.convert import convert_to_tensor
 from graphdock.ops.core import placeholder
 from graphdock.passes.simplify import attr_key
+from graphdock.planning.translate import translate
 from graphdock.plugin.host import Host
 from graphdock.plugin.registry import RegisteredPattern
-from graphdock.runtime.translate import translate
 from graphdock.shape import Dims
 
 __all__ = ["STREAM_WORDS", "WIDTHS", "PatternGraph", "PatternGraphs"]

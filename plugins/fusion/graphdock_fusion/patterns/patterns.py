@@ -18,8 +18,8 @@ from graphdock.contracts.rewriter import Rewriter
 from graphdock.contracts.streams import streams_of
 from graphdock.errors import PluginError, did_you_mean
 from graphdock.placement.choose import Chooser
+from graphdock.planning.decompose import lacks
 from graphdock.plugin.registry import RegisteredPattern
-from graphdock.runtime.decompose import lacks
 
 from graphdock_fusion.patterns.graphs import WIDTHS, PatternGraph, PatternGraphs
 from graphdock_fusion.patterns.match import Index, Match, Matcher

@@ -1,0 +1,302 @@
+"""Plan: what a session keeps of one form of step. What was decided, the program that runs it, and its idle contexts."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from threading import get_ident
+from typing import Any, ClassVar
+
+from graphdock.contracts.executor import PlacedGraph
+from graphdock.contracts.ir import arg_of
+from graphdock.contracts.runtime.resource_lock import Claim, Gate, through
+from graphdock.contracts.runtime.resources import Access, Resource, ResourceClosed, unset
+from graphdock.contracts.step import StepContext, StepServices
+from graphdock.planning.plan_builder import Draft
+from graphdock.planning.pool import InstancePool
+
+__all__ = ["Plan", "Step", "make_plan"]
+
+#: Counts uses of plans, so that they can be told by age.
+_uses = itertools.count(1)
+#: Contexts kept idle per plan; more are made when more steps run at once.
+IDLE = 16
+
+
+class Step(StepContext):
+    """A context of one plan.
+
+    Attributes:
+      claim: what its steps hold, at these ``gates``. ``memory``: called when the context is gone, so that its memory no longer
+        counts.
+      epochs: of the plan's stores when its resources were last checked; ``epoch``: the first of them by itself, or -1 where each
+        step must look (``follows``) for what is in flight there.
+    """
+
+    __slots__ = ("claim", "epoch", "epochs", "follows", "gates", "memory")
+
+    def __init__(self, services: StepServices, claim: Claim, gates: Sequence[Gate]) -> None:
+        super().__init__(services)
+        self.claim = claim
+        self.gates = gates
+        self.follows = False
+        self.epoch = -1
+        self.epochs: list[int] = []
+        self.memory: Callable[[], Any] | None = None
+
+    def let_go(self) -> None:
+        for gate in self.gates:
+            gate.leave(self)
+
+
+class Plan:
+    """A plan of a session. Any number of steps run it at once, each in a context that it leases.
+
+    Attributes:
+      graph: the plan graph, placed and chosen. ``placement``: the kernels. ``kernel_nodes``: the nodes that have one.
+      program: what runs it; made by the executor named ``executor``.
+      translated: nodes before pruning and passes. ``reports``: what the passes did. ``stages``: what planning took.
+      loops: what became of loops that could have been written out.
+      resources: all that its steps touch; ``touched``: with whether they do more than read it. ``claim``: what they hold while
+        they run.
+      stores: the containers of its resources, of which there is rarely more than one. ``gates``: where its steps claim.
+      latest, previous: when the plan was used last, and the time before (None: never); :meth:`used` counts.
+      idle: contexts that no step runs in; :meth:`lease` takes from them. At most ``most_idle`` are kept.
+      run: ``run(step, feeds)`` runs one step and returns its results, under a claim on the plan's resources unless the step may
+        wait for others. It raises the kernel's error with the node and the user's line; and, before anything has run,
+        ResourceClosed when a resource was reset since the plan was made, UninitializedError when a variable was not assigned.
+    """
+
+    run: Callable[[Step, Sequence[Any]], Any]
+
+    def __init__(
+        self, draft: Draft, pool: InstancePool, access: Access, touched: Sequence[tuple[Resource, bool]]
+    ) -> None:
+        assert draft.program is not None
+        kernels = draft.placement.kernels
+        self.graph = draft.graph
+        self.placement = draft.placement
+        self.reports = tuple(draft.reports)
+        self.loops = tuple(draft.loops)
+        self.translated = draft.translated
+        self.program = draft.program
+        self.stages = (*draft.stages, *self.program.stages)
+        self.executor = draft.setting.executor.name
+        self.kernel_nodes = [n for level in draft.graph.all_graphs() for n in level.nodes if n in kernels]
+        self.latest = next(_uses)
+        self.previous: int | None = None
+        self._runs = False
+        self.idle: list[Step] = []
+        self.most_idle = IDLE
+        self._live: weakref.WeakSet[Step] = weakref.WeakSet()
+        self._pool = pool
+        self._services = draft.setting.services
+        self.touched = tuple(sorted(touched, key=lambda item: item[0].number))
+        self.resources: tuple[Resource, ...] = tuple([r for r, _ in self.touched])
+        self.claim: Claim = access.claim or Claim("a step that claims nothing")
+        self.gates = access.gates
+        self.stores = tuple(sorted({r.store for r in self.resources}, key=lambda s: s.gate.number))
+        for store in self.stores:
+            store.add_user(self)
+
+    @property
+    def source(self) -> str:
+        """The generated source, where the program has one."""
+        return self.program.source
+
+    @property
+    def arena_bytes(self) -> dict[str, int]:
+        """Memory space -> bytes of planned buffers per context."""
+        return dict(self.program.memory)
+
+    def used(self) -> None:
+        """A step of this plan runs now, after one of another plan."""
+        self.previous, self.latest, self._runs = self.latest if self._runs else None, next(_uses), True
+
+    def lease(self) -> Step:
+        """A context in which no step runs; made when none is idle. Give it back once the step has ended.
+
+        Raises:
+          ResourceExhaustedError: another one does not fit into a memory limit.
+        """
+        try:
+            return self.idle.pop()
+        except IndexError:
+            step = Step(self._services, self.claim, self.gates)
+            self._pool.take(self, step)
+            self._live.add(step)
+            return step
+
+    def give_back(self, step: Step) -> None:
+        """The step has ended, well or not."""
+        self.idle.append(step)
+        if len(self.idle) > self.most_idle:
+            self.drop_idle(self.most_idle)
+
+    def take_back(self, held: list[Step]) -> None:
+        """As :meth:`give_back`, of the one context in ``held``, or of none: it is idle in the moment in which it is taken out.
+
+        No interrupt comes between the two, and of two threads one takes it.
+        """
+        with contextlib.suppress(IndexError):
+            self.idle.extend(map(list.pop, [held]))
+        if len(self.idle) > self.most_idle:
+            self.drop_idle(self.most_idle)
+
+    def live_bytes(self) -> int:
+        """Bytes of planned buffers of all its contexts, idle or running."""
+        return len(self._live) * sum(self.program.memory.values())
+
+    def drop_idle(self, keep: int = 0) -> None:
+        """Free the memory of idle contexts, at once, but for so many."""
+        idle = self.idle
+        while len(idle) > keep:
+            try:
+                step = idle.pop()
+            except IndexError:  # another thread leased it
+                return
+            self.program.free(step)
+            if step.memory is not None:
+                step.memory()
+
+    def close(self, error: Callable[[], BaseException]) -> None:
+        """Free all contexts: the idle ones now; the others once their steps have stopped, each with an error of its own."""
+        self.most_idle = 0
+        self.drop_idle()
+        for step in list(self._live):
+            step.cancel(error())
+
+    def resources_closed(self) -> None:
+        """Its store tells it that resources it holds may be closed: no idle context may keep their memory."""
+        if any(r.closed for r in self.resources):
+            self.most_idle = 0
+        self.drop_idle()
+
+    def check(self, step: Step) -> None:
+        """See that what the plan holds is there, and that what it reads has a value, where either may have changed.
+
+        Where steps overlap, the step comes after what they do.
+        """
+        epochs = [s.epoch for s in self.stores]
+        if epochs != step.epochs:
+            self._check(step, epochs)
+        if step.follows:
+            self.program.follow(step, self.touched)
+
+    def _check(self, step: Step, epochs: list[int]) -> None:
+        for resource in self.resources:
+            if resource.closed:
+                raise ResourceClosed(f"{resource} was reset since this plan was made")
+        for variable, node in self.program.checked:
+            if not variable.initialized:
+                raise unset(variable, node.origin, node.site)
+        step.follows = self.program.holds and any(s.overlapping for s in self.stores)
+        step.epochs, step.epoch = epochs, -1 if step.follows else epochs[0]
+
+
+def _run_free(plan: Plan, step: Step, feeds: Sequence[Any]) -> Any:
+    """A step that touches no resource."""
+    return plan.program.run(step, feeds)
+
+
+def _run_gated(plan: Plan, step: Step, feeds: Sequence[Any]) -> Any:
+    """A step that touches resources of one container and holds them: :mod:`graphdock.contracts.runtime.resource_lock` explains the way through."""
+    gate = plan.gates[0]
+    claims = gate.claims
+    try:
+        try:
+            claims[step] = get_ident()
+            if len(claims) > 1:
+                gate.wait(step, step.token)
+            if plan.stores[0].epoch != step.epoch:
+                plan.check(step)
+            return plan.program.run(step, feeds)
+        finally:
+            claims.pop(step, None)
+            if gate.waiting:
+                gate.wake(step)
+    finally:
+        if step in claims:
+            gate.leave(step)
+
+
+def _run_through(plan: Plan, step: Step, feeds: Sequence[Any]) -> Any:
+    """A step that touches resources of several containers, holds none of them, or need claim none."""
+    return through(plan.gates, step, step.token, _run_checked, plan, step, feeds)
+
+
+def _run_checked(plan: Plan, step: Step, feeds: Sequence[Any]) -> Any:
+    plan.check(step)
+    return plan.program.run(step, feeds)
+
+
+class _FreePlan(Plan):
+    def __init__(
+        self, draft: Draft, pool: InstancePool, access: Access, touched: Sequence[tuple[Resource, bool]]
+    ) -> None:
+        super().__init__(draft, pool, access, touched)
+        self.run = self.program.run
+
+
+class _GatedPlan(Plan):
+    run = _run_gated
+
+
+class _ManyGatesPlan(Plan):
+    run = _run_through
+
+
+class _TurnPlan(Plan):
+    """Of steps that wait for their turn before they claim anything."""
+
+    _WAYS: ClassVar[Mapping[type[Plan], Callable[[Plan, Step, Sequence[Any]], Any]]] = {
+        _FreePlan: _run_free,
+        _GatedPlan: _run_gated,
+        _ManyGatesPlan: _run_through,
+    }
+
+    def __init__(
+        self,
+        draft: Draft,
+        pool: InstancePool,
+        access: Access,
+        touched: Sequence[tuple[Resource, bool]],
+        kind: type[Plan],
+    ) -> None:
+        super().__init__(draft, pool, access, touched)
+        self._way = self._WAYS[kind]
+
+    def run(self, step: Step, feeds: Sequence[Any]) -> Any:
+        return self.program.turn(step, self._way, self, step, feeds)
+
+
+def make_plan(draft: Draft, pool: InstancePool) -> Plan:
+    """The plan of a draft that went through all stages."""
+    assert draft.program is not None and draft.placed is not None
+    reads, writes = _touched(draft.placed)
+    access = Access(draft.graph, reads, writes) if draft.program.holds else Access(draft.graph)
+    touched = list({**{r: False for r in reads}, **{r: True for r in writes}}.items())
+    stores = {r.store for r, _ in touched}
+    if draft.program.overlaps and not draft.dry:
+        for store in stores:
+            store.let_overlap()
+    kind = _FreePlan if not stores else _GatedPlan if len(access.gates) == len(stores) == 1 else _ManyGatesPlan
+    if draft.program.takes_turns:
+        return _TurnPlan(draft, pool, access, touched, kind)
+    return kind(draft, pool, access, touched)
+
+
+def _touched(placed: PlacedGraph) -> tuple[list[Resource], list[Resource]]:
+    """The resources that a step reads, and those that it does more with."""
+    reads: dict[Resource, None] = {}
+    writes: dict[Resource, None] = {}
+    for level in placed.graph.all_graphs():
+        for node in level.nodes:
+            if node.opdef.accesses:
+                for value, arg in zip(node.inputs, arg_of(node), strict=True):
+                    if arg.access:
+                        resource = placed.resource(placed.handles[value])
+                        (reads if arg.access == "reads" else writes).setdefault(resource)
+    return list(reads), list(writes)

@@ -1,0 +1,145 @@
+"""Draft: a plan in the making. One object goes through the stages of planning; each fills in what it decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphdock_fusion.patterns.patterns import PatternKey, Patterns
+from graphdock_fusion.regions.fuse import RegionKey, RegionNote
+from graphdock_fusion.unroll import Unrolled
+
+from graphdock.contracts.device import HOST_MEMORY, Device
+from graphdock.contracts.executor import Executor, PlacedGraph, Program, StageReport
+from graphdock.contracts.handles import resource_name
+from graphdock.contracts.ir import PlanGraph, PlanNode, Region, Value
+from graphdock.contracts.kernel import Prepared
+from graphdock.contracts.queue import QueuedDevice
+from graphdock.contracts.resource import VARIABLE
+from graphdock.contracts.runtime.random_stream import RandomOrdinals
+from graphdock.contracts.runtime.resources import Resource, ResourceStore
+from graphdock.contracts.step import StepServices
+from graphdock.device_name import DeviceSpec
+from graphdock.dtypes import string
+from graphdock.graph.operation import Operation
+from graphdock.graph.tensor import Tensor
+from graphdock.passes.pipeline import PassReport
+from graphdock.placement.choose import Chooser
+from graphdock.placement.placer import Decomposed, Placement
+from graphdock.planning.decompose import Decomposer
+from graphdock.planning.spaces import Spaces
+from graphdock.plugin.host import Host
+from graphdock.plugin.registry import RegisteredCompiler
+from graphdock.shape import Dims
+
+__all__ = ["Draft", "Setting"]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all plans of a session are made with. Nothing here changes.
+
+    Attributes:
+      compilers: region compilers in the order in which they are asked; none where fusion is off. ``patterns``: likewise.
+      devices: whole names, in order of preference. ``opened``: name -> the open device.
+      spaces: memory space -> a device that copies and allocates there.
+      fallback: op type -> ``forbid``, ``warn`` or ``allow``.
+      passes: pass name -> whether it runs.
+      steps_in_flight: how many steps may be at work at once.
+      options: plugin of ``backends`` -> its options, defaults filled in.
+      threads: on so many a kernel may compute.
+    """
+
+    host: Host
+    chooser: Chooser
+    decomposer: Decomposer
+    compilers: Sequence[RegisteredCompiler]
+    patterns: Patterns | None
+    devices: Sequence[DeviceSpec]
+    opened: Mapping[DeviceSpec, Device]
+    spaces: Mapping[str, Device]
+    executor: Executor
+    services: StepServices
+    ordinals: RandomOrdinals
+    fallback: Callable[[str], str]
+    passes: Mapping[str, bool]
+    debug: bool
+    check_numerics: bool
+    deterministic: bool
+    steps_in_flight: int = 1
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    threads: int = 1
+
+    def reaches(self, source: str, target: str) -> bool:
+        """Whether the devices of a memory space copy from another one."""
+        device = self.spaces[target]
+        return isinstance(device, QueuedDevice) and device.reaches(self.spaces[source])
+
+    def resource(self, handle: Value) -> Resource:
+        """The resource that the output of a ``handle`` node names: declared, of which nothing is made yet."""
+        owner = handle.node
+        assert owner is not None and owner.device is not None
+        container, name = resource_name(owner)
+        assert owner.opdef.resource is not None  # check_handles saw to it
+        kind = self.host.resource_kind(owner.opdef.resource, owner.opdef.package)
+        device = self.opened[owner.device]
+        strings = kind is VARIABLE and owner.attrs["dtype"] is string  # only in host memory are there strings
+        if strings or device.memory_space == HOST_MEMORY:
+            device = self.spaces[HOST_MEMORY]
+        store: ResourceStore = self.services.container(container)
+        return store.declare(kind, name, owner.attrs, device)
+
+
+@dataclass
+class Draft:
+    """A plan in the making. Used once, by one thread, under the planner's lock.
+
+    Attributes:
+      outputs, targets, feeds: what the plan is for; each fed tensor with its shape.
+      timed: its steps have deadlines. ``dry``: it is made to be explained, and never runs.
+      graph: the plan graph, from translation on; ``translated``: how many nodes it had at first, bodies included.
+      loops: what became of loops that could have been written out.
+      refused: node -> kernel's full name -> why it refused. ``prepared``: what the chosen kernels stated that have ``prepare``.
+      regions: node that stands for a region -> the region. ``failed_regions``: claims that came to nothing when prepared -> why.
+      found: what patterns found. ``replaced``: node that stands for a pattern -> which; ``failed_patterns``: likewise.
+      scalars: values that the host keeps as Python numbers. ``handles``: handle anywhere -> the output of the op that names the
+        resource.
+      stages: the stages that it went through.
+    """
+
+    setting: Setting
+    outputs: Sequence[Tensor]
+    targets: Sequence[Operation]
+    feeds: Sequence[tuple[Tensor, Dims]]
+    timed: bool = False
+    dry: bool = False
+    graph: PlanGraph = field(default_factory=lambda: PlanGraph("main"))
+    translated: int = 0
+    reports: Sequence[PassReport] = ()
+    decomposed: Sequence[Decomposed] = ()
+    tried: Mapping[PlanNode, str] = field(default_factory=dict)
+    placement: Placement = field(default_factory=Placement)
+    refused: dict[PlanNode, dict[str, str]] = field(default_factory=dict)
+    prepared: Mapping[PlanNode, Prepared] = field(default_factory=dict)
+    regions: dict[PlanNode, Region] = field(default_factory=dict)
+    failed_regions: dict[RegionKey, str] = field(default_factory=dict)
+    loops: Sequence[Unrolled] = ()
+    found: list[RegionNote] = field(default_factory=list)
+    replaced: dict[PlanNode, PatternKey] = field(default_factory=dict)
+    failed_patterns: dict[PatternKey, str] = field(default_factory=dict)
+    scalars: set[Value] = field(default_factory=set)
+    spaces: Spaces | None = None
+    handles: Mapping[Value, Value] = field(default_factory=dict)
+    placed: PlacedGraph | None = None
+    program: Program | None = None
+    stages: list[StageReport] = field(default_factory=list)
+
+    @property
+    def chooser(self) -> Chooser:
+        """The session's, with what has refused in this plan."""
+        return self.setting.chooser.without(self.refused) if self.refused else self.setting.chooser
+
+    def resource(self, handle: Value) -> Resource:
+        """The resource that a handle anywhere in the plan names."""
+        return self.setting.resource(self.handles[handle])

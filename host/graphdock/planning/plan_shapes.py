@@ -1,0 +1,212 @@
+"""Shapes of a plan's values: inferred again from the feeds, with symbols for what the plan does not know.
+
+Where inference relies on something that the static shapes do not prove, it is recorded: what concerns the feeds alone as
+conditions of the plan, the rest as a guard of the node, which is checked when the node runs
+(:mod:`graphdock.contracts.guards`).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from graphdock.contracts.bodies import carried
+from graphdock.contracts.contents import Contents
+from graphdock.contracts.guards import Guard
+from graphdock.contracts.ir import PlanGraph, PlanNode, Value
+from graphdock.errors import ShapeError
+from graphdock.graph.operation import Operation
+from graphdock.graph.tensor import Tensor
+from graphdock.opdef.assumptions import Assumptions
+from graphdock.opdef.shape_rule import rule_for
+from graphdock.opdef.shape_values import is_known, plan_integers
+from graphdock.planning.loop_shapes import LoopShapes
+from graphdock.shape import Dims, Extent, Symbol, compatible, plain, show
+
+__all__ = ["PlanShapes", "fed_extent"]
+
+
+def fed_extent(dims: Dims, feed: int) -> Extent:
+    """The extent of a feed: a symbol for each dim that the plan leaves open."""
+    if dims is None:
+        return Symbol(True)
+    return tuple([Symbol(True, (feed, axis)) if d is None else d for axis, d in enumerate(dims)])
+
+
+class PlanShapes:
+    """What one translation knows of shapes, and what it assumed.
+
+    Attributes:
+      facts: the assumptions of the whole plan. ``loops``: shapes of its loop variables. ``contents``: what its histories hold.
+    """
+
+    def __init__(self, contents: Contents) -> None:
+        self.contents = contents
+        self.facts = Assumptions()
+        self.loops = LoopShapes(self.facts.is_same)
+        self.integers = plan_integers(symbols=True)
+        #: handle that a body captures -> the handle around the body
+        self._captured: dict[Value, Value] = {}
+
+    def infer(
+        self, op: Operation, inputs: Sequence[Value], bodies: Sequence[PlanGraph]
+    ) -> tuple[list[Any], Guard | None]:
+        """The extents of an operation's outputs, and what has to be checked when it runs.
+
+        Raises:
+          ShapeError: the shapes do not fit the op.
+        """
+        static: list[Any] = [t._dims for t in op.outputs]
+        if self._is_settled(op, inputs, static):
+            return [*static], None
+        self.facts.begin([v.extent for v in inputs])
+        found: list[Any]
+        asked: set[int] = set()
+        try:
+            if bodies:
+                _check_predicate(op, inputs, bodies)
+                found = self._either(op, bodies, static)
+            elif op.verb == "read":
+                owner = self._owner(inputs[0])
+                found = [None if owner is None else owner.attrs.get("shape")]
+            elif op.verb == "alias":
+                found = [self._alias(op, inputs[0])]
+            else:
+                found = self._by_rule(op, inputs, asked)
+            if op.verb == "host":  # compares what its function returns with the static shape itself
+                found = [s if d is None else d for s, d in zip(static, found, strict=True)]
+            promised: set[int] = set()
+            extents: list[Any] = [
+                self._merged(s, d, i, promised) for i, (s, d) in enumerate(zip(static, found, strict=True))
+            ]
+        except ShapeError as error:
+            if error.op is None:
+                error.op, error.site = op.name, op.site
+            raise
+        ruled = self.facts.late and op.verb != "read" and not bodies
+        if not (ruled or promised):
+            return extents, None
+        return extents, Guard(ruled, tuple(sorted(asked)), tuple(sorted(promised)))
+
+    def _is_settled(self, op: Operation, inputs: Sequence[Value], static: Sequence[Dims]) -> bool:
+        """Whether everything was known and checked when the operation was made, and feeds have changed nothing."""
+        if op.bodies or op.verb == "read":
+            return False
+        for dims in static:
+            if dims is None or None in dims:
+                return False
+        for tensor in op.inputs:
+            if tensor._dims is None or None in tensor._dims:
+                return False
+        if op.op_def.shape_fn is None:
+            return True
+        return all(self._is_known_as_then(t, v) for t, v in zip(op.inputs, inputs, strict=True) if v.dtype.is_integer)
+
+    def _is_known_as_then(self, tensor: Tensor, value: Value) -> bool:
+        """Whether the elements of a small integer tensor were known when the graph was made, and are the same here."""
+        if value.node is not None and value.node.verb == "constant":
+            return True
+        then = tensor.op.graph._known(tensor)
+        return is_known(then) and bool(then == self.integers.value(value))
+
+    def _by_rule(self, op: Operation, inputs: Sequence[Value], asked: set[int]) -> list[Any]:
+        def known(index: int) -> Any:
+            asked.add(index)
+            return self.integers.value(inputs[index])
+
+        extents = [v.extent for v in inputs]
+        if op._input_lengths is None:
+            shapes: list[list[Any]] = [[extent] for extent in extents]
+        else:
+            rest = iter(extents)
+            shapes = [list(itertools.islice(rest, length)) for length in op._input_lengths]
+        return rule_for(op.op_def).infer(op.node_attrs, shapes, known, self.facts)
+
+    def bind(self, inner: Value, outer: Value) -> None:
+        """``inner`` is what a body captures of ``outer``."""
+        self.contents.bind(inner, outer)
+        if outer.dtype.name == "resource":
+            self._captured[inner] = outer
+
+    def later(self, dims: Dims) -> Extent:
+        """The extent of something of which only the step knows more than the static shape."""
+        return Symbol(False) if dims is None else tuple([Symbol(False) if d is None else d for d in dims])
+
+    def element(self, dims: Dims, held: Any, renamed: dict[Symbol, Symbol]) -> Extent:
+        """The extent of an element of a history, given that of what was put into it in one iteration of another loop."""
+        if not isinstance(held, tuple):
+            return self.later(dims)
+        known = (None,) * len(held) if dims is None else dims
+        return tuple(
+            [
+                s if s is not None else d if isinstance(d, int) or d.fed else renamed.setdefault(d, Symbol(False))
+                for s, d in zip(known, held, strict=True)
+            ]
+        )
+
+    def _alias(self, op: Operation, source: Value) -> Any:
+        """The extent of what an alias passes on: its input, or what a branch left in it."""
+        result = op.outputs[0]
+        if source.dtype.kind != "V":
+            return source.extent if result.dtype.kind != "V" else result._dims
+        if result.dtype.kind == "V":
+            return source.extent
+        held = self.contents.of(source)
+        return self.later(result._dims) if held is None or held.dtype is not result.dtype else held.extent
+
+    def _owner(self, handle: Value) -> PlanNode | None:
+        """The node that names the resource; None for what is passed as a loop variable."""
+        while handle in self._captured or (handle.node is not None and handle.node.verb == "alias"):
+            handle = self._captured[handle] if handle.node is None else handle.node.inputs[0]
+        return handle.node
+
+    def _either(self, op: Operation, bodies: Sequence[PlanGraph], static: Sequence[Any]) -> list[Any]:
+        """The extents of what one or another of the bodies gives, or none of them, as a loop that ends at once."""
+        loop = op.verb == "loop"
+        count = carried(op.op_def, op.node_attrs) if loop else len(op.outputs)
+        pairs = zip((bodies[1].inputs if loop else bodies[0].outputs)[:count], bodies[1].outputs[:count], strict=True)
+        return [*(self._common(a.extent, b.extent) for a, b in pairs), *static[count:]]
+
+    def _common(self, a: Any, b: Any) -> Extent:
+        """What holds of both extents."""
+        if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
+            return tuple([x if self.facts.is_same(x, y) else Symbol(False) for x, y in zip(a, b, strict=True)])
+        return a if isinstance(a, Symbol) and self.facts.is_same(a, b) else Symbol(False)
+
+    def _merged(self, static: Dims, found: Any, index: int, promised: set[int]) -> Any:
+        """The extent of an output from its static shape and what was inferred, None in which only the step knows."""
+        if found is None or isinstance(found, Symbol):
+            if static is None:
+                return Symbol(False) if found is None else found
+            self.facts.unproven()
+            promised.add(index)
+            return tuple([Symbol(False) if d is None else d for d in static])
+        if found == static:
+            if None not in found:
+                return found
+        elif static is None:
+            return tuple([Symbol(False) if d is None else d for d in found])
+        elif not compatible(static, plain(found)):
+            raise ShapeError(f"shapes {show(static)} and {show(plain(found))} do not agree")
+        assert static is not None
+        extent: list[Any] = []
+        for s, d in zip(static, found, strict=True):
+            if s is None:
+                extent.append(Symbol(False) if d is None else d)
+            elif isinstance(d, int):
+                extent.append(d)
+            else:
+                if d is None or not d.fed:
+                    promised.add(index)
+                extent.append(s if d is None else self.facts.equal(d, s))
+        return tuple(extent)
+
+
+def _check_predicate(op: Operation, inputs: Sequence[Value], bodies: Sequence[PlanGraph]) -> None:
+    """Refuse what is known to be no scalar; the rest is looked at when it steers the step."""
+    loop = op.verb == "loop"
+    extent = bodies[0].outputs[0].extent if loop else inputs[0].extent
+    if isinstance(extent, tuple) and extent != ():
+        what = "what cond returns" if loop else "pred"
+        raise ShapeError(f"{op.type}: {what} must be a scalar", expected="[]", got=show(plain(extent)))

@@ -1,0 +1,291 @@
+"""The planner of a session: opens its devices, and sends drafts of plans through the stages."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from graphdock_fusion.patterns.graphs import PatternGraphs
+from graphdock_fusion.patterns.patterns import Patterns
+
+from graphdock.contracts.device import HOST_MEMORY, Device
+from graphdock.contracts.runtime.random_stream import RandomOrdinals
+from graphdock.contracts.stages import run_stages
+from graphdock.contracts.step import StepServices
+from graphdock.cores import threads as default_threads
+from graphdock.device_name import DeviceSpec
+from graphdock.errors import (
+    CancelledError,
+    ConfigError,
+    DeviceUnavailable,
+    FailedPreconditionError,
+    NotFoundError,
+    did_you_mean,
+)
+from graphdock.graph.operation import Operation
+from graphdock.graph.tensor import Tensor
+from graphdock.locks import new_lock
+from graphdock.passes.pipeline import PASSES, check_switches
+from graphdock.placement.choose import Chooser
+from graphdock.planning.decompose import Decomposer
+from graphdock.planning.host_memory import HostMemory
+from graphdock.planning.plan import Plan, make_plan
+from graphdock.planning.plan_builder import Draft, Setting
+from graphdock.planning.pool import InstancePool
+from graphdock.planning.stages import STAGES, simplify
+from graphdock.planning.translate import translate
+from graphdock.plugin.host import Host
+from graphdock.plugin.registry import RegisteredCompiler
+from graphdock.shape import Dims
+
+__all__ = ["DEFAULT_EXECUTOR", "Planner"]
+
+_log = logging.getLogger("graphdock")
+_EMPTY: Mapping[str, Any] = MappingProxyType({})
+T = TypeVar("T")
+
+#: What ``executor="auto"`` chooses.
+DEFAULT_EXECUTOR = "straight_line"
+
+
+@contextlib.contextmanager
+def _collector_paused() -> Iterator[None]:
+    """No cyclic garbage collection meanwhile.
+
+    A plan is made of objects that stay; searching the growing heap for garbage made plans of 100,000 nodes cost 1.6 times
+    as much per node as plans of 10,000.
+    """
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()
+
+
+class Planner:
+    """Makes plans for one session. ``plan`` takes a lock; plans are independent of one another.
+
+    Args:
+      backends: names of plugins, in order. ``device_count``: device type -> how many.
+      fusion: whether patterns are looked for and region compilers are asked.
+      named_by: where ``backends`` was written, for messages.
+      services: what the steps of the session share. ``executor``: name of one, or ``auto``.
+      deterministic: only kernels that give the same bits on every run; nothing is measured.
+      memory_limit: device type -> bytes that planned buffers and variables may take on each device of that type.
+      steps_in_flight: how many steps may be at work at once.
+      threads: on so many a kernel may compute; 0 for as many as :func:`graphdock.cores.threads` says.
+      plan_for: device type -> architecture of a device that is not opened, but declared: plans for it are made to be explained.
+
+    Attributes:
+      devices: whole names, in order of preference. ``absent``: device types of ``backends`` that this machine has no device of.
+
+    Raises:
+      DeviceUnavailable: there is no device of a backend, and ``fallback`` is ``forbid`` or no other backend has one.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        backends: Sequence[str],
+        device_count: Mapping[str, int],
+        pins: Mapping[str, str],
+        fallback: Callable[[str], str],
+        passes: Mapping[str, bool],
+        fusion: bool,
+        options: Mapping[str, Mapping[str, Any]],
+        debug: bool,
+        check_numerics: bool,
+        named_by: str | None,
+        ordinals: RandomOrdinals,
+        services: StepServices,
+        executor: str,
+        deterministic: bool,
+        memory_limit: Mapping[str, int],
+        steps_in_flight: int = 1,
+        plan_for: Mapping[str, str] = _EMPTY,
+        threads: int = 0,
+    ) -> None:
+        check_switches(passes)
+        self._fallback = fallback
+        self._host = host
+        self._lock = new_lock()
+        device_count = self._by_type("device_count", device_count)
+        memory_limit = self._by_type("memory_limit", memory_limit)
+        self._declared = self._by_type("plan_for", plan_for)
+        for pin in pins:
+            self._device_type("kernels", pin.rpartition("@")[2])
+        chooser = Chooser(host, backends, pins, deterministic)
+        compilers: list[RegisteredCompiler] = []
+        self.devices: list[DeviceSpec] = []
+        self.absent: dict[str, DeviceUnavailable] = {}
+        opened: dict[DeviceSpec, Device] = {}
+        spaces: dict[str, Device] = {HOST_MEMORY: HostMemory()}
+        resolved: dict[str, Mapping[str, Any]] = {}
+        for name in backends:
+            resolved[name] = host.plugin_options(name, options.get(name, {}))
+            backend = host.backend(name, named_by)
+            if fusion:
+                compilers += host.region_compilers.of_plugin(name)
+            for kind in backend.device_types:
+                count = device_count.get(kind, 1)
+                if count == 0:
+                    continue
+                try:
+                    found = self._devices(kind, count, options.get(name))
+                except DeviceUnavailable as error:
+                    if kind in self._declared:
+                        raise
+                    self.absent[kind] = error
+                    continue
+                for device in found:
+                    spec = DeviceSpec("localhost", 0, kind, device.info.index)
+                    self.devices.append(spec)
+                    opened[spec] = device
+                    spaces.setdefault(device.memory_space, device)
+        self._say_what_is_absent(named_by)
+        self._say_what_is_misspelt(options)
+        unused = sorted(self._declared.keys() - {d.type for d in self.devices})
+        if unused:
+            raise ConfigError(
+                f"plan_for names {', '.join(unused)}, of which none of the backends {', '.join(backends)} has devices",
+                hint="list the plugin that owns the device type among the backends",
+            )
+        if not self.devices:
+            raise ConfigError(
+                f"none of the backends {', '.join(backends)}{f' ({named_by})' if named_by else ''} brings a device",
+                hint="add one that does, such as cpu",
+            )
+        self._pool = InstancePool(limits=_limits(memory_limit, opened))
+        decomposer = Decomposer(host, self.devices)
+        switches = tuple([(name, passes.get(name, each.on)) for name, each in PASSES.items()])
+        folded = tuple(backends), tuple(sorted(pins.items())), tuple(self.devices), deterministic, check_numerics
+        graphs = PatternGraphs(host, lambda graph: simplify(graph, self.setting), (switches, folded, debug))
+        self.setting = Setting(
+            host,
+            chooser,
+            decomposer,
+            compilers,
+            Patterns(host.patterns.all, graphs, decomposer.preferred) if fusion else None,
+            self.devices,
+            opened,
+            spaces,
+            host.executor(DEFAULT_EXECUTOR if executor == "auto" else executor),
+            services,
+            ordinals,
+            fallback,
+            dict(passes),
+            debug,
+            check_numerics,
+            deterministic,
+            steps_in_flight,
+            resolved,
+            threads or default_threads(),
+        )
+
+    def _devices(self, kind: str, count: int, options: Mapping[str, Any] | None) -> list[Device]:
+        architecture = self._declared.get(kind)
+        if architecture is not None:
+            return [self._host.declared_device(kind, architecture, options or {})]
+        infos = self._host.device_infos(kind, count)
+        return [self._host.open_device(DeviceSpec(type=kind, index=info.index), options) for info in infos]
+
+    def _say_what_is_absent(self, named_by: str | None) -> None:
+        """A backend without a device here is passed over like a kernel that is not there: by the policy of fallback."""
+        policy = self._fallback("default")
+        for kind, error in self.absent.items():
+            if policy == "forbid" or not self.devices:
+                raise DeviceUnavailable(f"no device {kind}: {error.reason}", error.hint)
+            if policy == "warn":
+                others = ", ".join(d.short() for d in self.devices)
+                where = f" ({named_by})" if named_by else ""
+                _log.warning("no device %s here%s, the session runs on %s: %s", kind, where, others, error.reason)
+
+    def _say_what_is_misspelt(self, options: Mapping[str, Any]) -> None:
+        """Options of a plugin that is not installed are no error, as machines may share a file. A slip of the finger is told."""
+        installed = [state.name for state in self._host.plugins(every=True)]
+        for name in options.keys() - set(installed):
+            if near := did_you_mean(name, installed):
+                _log.warning("options[%r] are nobody's here: no plugin of that name is installed; %s", name, near)
+
+    def plan(
+        self,
+        outputs: Sequence[Tensor],
+        targets: Sequence[Operation],
+        feeds: Sequence[tuple[Tensor, Dims]],
+        timed: bool = False,
+        dry: bool = False,
+    ) -> Plan:
+        """The plan that computes ``outputs`` and runs ``targets``, given feeds of these shapes.
+
+        Args:
+          timed: its steps have deadlines and look at them between nodes. ``dry``: it is to be explained; nothing is measured.
+
+        Raises:
+          InvalidArgumentError, ShapeError: the graph and the feeds do not fit. KernelNotFoundError, KernelTieError: no kernel,
+          or two. FailedPreconditionError: a variable that exists with another type; a step is to run on a device that is declared.
+          UnimplementedError: the executor refuses.
+        """
+        if self._declared and not dry:
+            kinds = ", ".join(f"{kind} {architecture}" for kind, architecture in self._declared.items())
+            raise FailedPreconditionError(
+                f"this session plans for a device that is not here ({kinds}), and runs nothing",
+                hint="leave plan_for out of its configuration; session.explain works with it",
+            )
+        with self._lock, _collector_paused():
+            draft = Draft(self.setting, outputs, targets, feeds, timed, dry)
+            draft.stages = run_stages(STAGES, draft, self.setting.debug)
+            return make_plan(draft, self._pool)
+
+    def check_shapes(
+        self, outputs: Sequence[Tensor], targets: Sequence[Operation], feeds: Sequence[tuple[Tensor, Dims]]
+    ) -> None:
+        """Raise what :meth:`plan` would raise about the shapes of these feeds; makes no plan."""
+        with self._lock, _collector_paused():
+            translate(outputs, targets, feeds)
+
+    def close(self) -> None:
+        """Stop every step that runs, and free the memory of all others."""
+        self._pool.close(lambda: CancelledError("the session was closed while the step ran"))
+
+    def _by_type(self, label: str, table: Mapping[str, T]) -> dict[str, T]:
+        """A table by device type, from one that may name aliases (``gpu``). Raises ConfigError where two names mean one type."""
+        found: dict[str, T] = {}
+        names: dict[str, str] = {}
+        for name, value in table.items():
+            kind = self._device_type(label, name)
+            if found.setdefault(kind, value) != value:
+                raise ConfigError(
+                    f"{label}: {names[kind]!r} and {name!r} are one device type", got=f"{found[kind]} and {value}"
+                )
+            names[kind] = name
+        return found
+
+    def _device_type(self, label: str, name: str) -> str:
+        """The device type behind a name; ConfigError for a misspelt one. One that resembles none may be of a plugin that is
+        not installed here: a configuration file serves several machines. So may ``gpu``, which resembles ``cpu``."""
+        try:
+            return self._host.device_type(name)
+        except NotFoundError as error:
+            if error.hint is not None and name not in (HOST_MEMORY, "gpu"):
+                raise ConfigError(
+                    f"{label}: no installed plugin owns the device type {name!r}",
+                    expected=error.expected,
+                    hint=error.hint,
+                ) from None
+            return name
+
+
+def _limits(memory_limit: Mapping[str, int], opened: Mapping[DeviceSpec, Device]) -> dict[str, int]:
+    """Memory space -> bytes. Devices that share a memory space share the smallest of their limits."""
+    limits: dict[str, int] = {}
+    for name, device in opened.items():
+        limit = memory_limit.get(name.type or "")
+        if limit is not None:
+            limits[device.memory_space] = min(limit, limits.get(device.memory_space, limit))
+    return limits

@@ -1,0 +1,122 @@
+"""How much memory the contexts of a session's plans may hold, per memory space."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from graphdock.contracts.runtime.resources import Resource, ResourceStore, Variable, step_name
+from graphdock.errors import ResourceExhaustedError
+from graphdock.locks import new_lock
+from graphdock.units import in_bytes
+
+if TYPE_CHECKING:
+    from graphdock.planning.plan import Plan, Step
+
+__all__ = ["ALTERNATING", "BUDGET", "InstancePool"]
+
+#: Bytes of planned buffers per memory space that a session holds at most before idle contexts are dropped.
+BUDGET = 1 << 30
+#: Most plans that take turns without any of them losing its memory to another one, though they hold more than the budget.
+ALTERNATING = 8
+
+
+class InstancePool:
+    """Counts the planned buffers of a session's contexts, and drops idle ones where they are too many.
+
+    It is asked only when a context is made: leasing one and giving it back cost a list operation each. Who was used longest ago
+    loses its idle contexts first. A plan that comes back takes nothing from those used since its last time: they take turns, and
+    would take each other's memory in every step. Safe from any thread.
+
+    Args:
+      budget: bytes per memory space; None for :data:`BUDGET`. More is held where turns are taken or many steps run at once.
+      limits: memory space -> bytes that planned buffers and resources may take together, whatever the pattern.
+    """
+
+    def __init__(self, budget: int | None = None, limits: Mapping[str, int] | None = None) -> None:
+        self.budget = BUDGET if budget is None else budget
+        self._limits = dict(limits or {})
+        self._lock = new_lock()
+        self._held: dict[str, int] = {}
+        self._plans: weakref.WeakSet[Plan] = weakref.WeakSet()
+        self._stores: weakref.WeakSet[ResourceStore] = weakref.WeakSet()
+
+    def held(self, space: str | None = None) -> int:
+        """Bytes of planned buffers of all contexts, idle or running, in a memory space or in all of them."""
+        with self._lock:
+            return sum(self._held.values()) if space is None else self._held.get(space, 0)
+
+    def take(self, plan: Plan, step: Step) -> None:
+        """Count the memory of a new context until it is gone, and make room for it.
+
+        Raises:
+          ResourceExhaustedError: it does not fit into a memory limit beside what is used now; nothing has run.
+        """
+        memory = plan.program.memory
+        with self._lock:
+            self._plans.add(plan)
+            self._stores.update(plan.stores)
+            for space, nbytes in memory.items():
+                if self._held.get(space, 0) + nbytes > self.budget:
+                    self._drop(plan, space, self.budget - nbytes, self._spared(plan))
+            for space, limit in self._limits.items():
+                self._fit(plan, space, limit)
+            for space, nbytes in memory.items():
+                self._held[space] = self._held.get(space, 0) + nbytes
+        if memory:
+            step.memory = gone = weakref.finalize(step, self._give, memory)
+            gone.atexit = False
+
+    def close(self, error: Callable[[], BaseException]) -> None:
+        """Stop the steps that run, each with an error of its own, and free the memory of idle contexts."""
+        with self._lock:
+            plans = list(self._plans)
+        for plan in plans:
+            plan.close(error)
+
+    def _give(self, memory: Mapping[str, int]) -> None:
+        with self._lock:
+            for space, nbytes in memory.items():
+                self._held[space] -= nbytes
+
+    def _spared(self, plan: Plan) -> frozenset[Plan]:
+        """The plans that take turns with this one: used since its last time, and few."""
+        if plan.previous is None:
+            return frozenset()
+        since = frozenset(p for p in self._plans if p is not plan and p.latest > plan.previous)
+        return since if len(since) < ALTERNATING else frozenset()
+
+    def _drop(self, plan: Plan, space: str, at_most: int, spared: frozenset[Plan]) -> None:
+        """Drop idle contexts of other plans, those used longest ago first, until no more than ``at_most`` bytes are held."""
+        if self._held.get(space, 0) <= at_most:
+            return
+        others = [p for p in self._plans if p is not plan and p not in spared and space in p.program.memory]
+        for other in sorted(others, key=lambda p: p.latest):
+            other.drop_idle()
+            if self._held.get(space, 0) <= at_most:
+                return
+
+    def _fit(self, plan: Plan, space: str, limit: int) -> None:
+        needed = plan.program.memory.get(space, 0)
+        new = _bytes_in(space, (r for r in plan.resources if not r.made))
+        made = _bytes_in(space, (r for store in self._stores for r in store.made()))
+        self._drop(plan, space, limit - needed - new - made, frozenset())
+        used = self._held.get(space, 0)
+        if used + needed + new + made > limit:
+            raise ResourceExhaustedError(
+                f"{step_name(plan.graph)} does not fit into the memory limit of {space}",
+                expected=f"{in_bytes(limit)} at most",
+                got=f"{in_bytes(needed)} of buffers and {in_bytes(new)} of new variables, beside {in_bytes(made)} of variables "
+                f"and {in_bytes(used)} that other steps use now",
+                hint="raise memory_limit, feed smaller batches, or run fewer steps at once",
+            )
+
+
+def _bytes_in(space: str, resources: Iterable[Resource]) -> int:
+    """Bytes of the variables among these that lie in a memory space; of unknown shape, what they hold now."""
+    total = 0
+    for resource in resources:
+        if isinstance(resource, Variable) and resource.device.memory_space == space:
+            total += resource.nbytes
+    return total

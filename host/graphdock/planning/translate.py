@@ -1,0 +1,424 @@
+"""From the user's graph to the plan IR: what the fetches need, once per plan."""
+
+from __future__ import annotations
+
+import heapq
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from graphdock_fusion.unroll import CannotUnroll, Unrolled, Unrolling
+
+from graphdock.contracts.bodies import carried, first_given, scanned
+from graphdock.contracts.contents import Contents, may_hold
+from graphdock.contracts.effects import effects_of, lay_order
+from graphdock.contracts.handles import handle_of
+from graphdock.contracts.ir import Builder, PlanGraph, PlanNode, Value
+from graphdock.errors import InvalidArgumentError, ShapeError
+from graphdock.graph.body import BodyGraph
+from graphdock.graph.operation import Operation
+from graphdock.graph.site import describe
+from graphdock.graph.tensor import Tensor
+from graphdock.graph.trampoline import Visit, trampoline
+from graphdock.planning.plan_shapes import PlanShapes, fed_extent
+from graphdock.shape import Dims, Symbol, compatible, plain, show
+
+__all__ = ["is_shared_read", "needed_operations", "translate"]
+
+
+def needed_operations(roots: Sequence[Operation], fed: Mapping[Tensor, Any]) -> list[Operation]:
+    """Every operation that ``roots`` need when the ``fed`` tensors are given, in an order that keeps all dependencies.
+
+    Among operations that could run next, the one created first runs first.
+
+    Raises:
+      InvalidArgumentError: the control inputs make a cycle.
+    """
+    needed: dict[Operation, None] = {}
+    stack = list(roots)
+    monotone = True
+    while stack:
+        op = stack.pop()
+        if op in needed:
+            continue
+        needed[op] = None
+        for tensor in op.inputs:
+            if tensor not in fed:
+                stack.append(tensor.op)
+        for before in op._control:
+            monotone = monotone and before._id < op._id
+            stack.append(before)
+    ordered = sorted(needed, key=operator.attrgetter("_id"))
+    return ordered if monotone else _topological(ordered, fed)
+
+
+def _topological(ops: Sequence[Operation], fed: Mapping[Tensor, Any]) -> list[Operation]:
+    followers: dict[Operation, list[Operation]] = {op: [] for op in ops}
+    pending: dict[Operation, int] = {}
+    for op in ops:
+        before = {t.op for t in op.inputs if t not in fed} | set(op._control)
+        pending[op] = len(before)
+        for b in before:
+            followers[b].append(op)
+    ready = [(op._id, i) for i, op in enumerate(ops) if pending[op] == 0]
+    index = {op: i for i, op in enumerate(ops)}
+    heapq.heapify(ready)
+    result = []
+    while ready:
+        _, i = heapq.heappop(ready)
+        op = ops[i]
+        result.append(op)
+        for follower in followers[op]:
+            pending[follower] -= 1
+            if pending[follower] == 0:
+                heapq.heappush(ready, (follower._id, index[follower]))
+    if len(result) < len(ops):
+        stuck = [op for op in ops if pending[op] > 0]
+        raise InvalidArgumentError(
+            "the graph has a cycle through " + ", ".join(op.name for op in stuck[:5]),
+            op=stuck[0].name,
+            site=stuck[0].site,
+            hint="a control input was added that waits for its own follower",
+        )
+    return result
+
+
+def translate(
+    outputs: Sequence[Tensor],
+    targets: Sequence[Operation],
+    feeds: Sequence[tuple[Tensor, Dims]],
+    name: str = "main",
+    unrolling: Unrolling | None = None,
+) -> PlanGraph:
+    """The plan graph that computes ``outputs`` and runs ``targets``, given tensors of the shapes in ``feeds``.
+
+    Nodes stand in the order of their creation where edges allow, and order edges keep what conflicts in that order. An output that
+    is a variable's shared read stands behind the last update of the variable (docs/adr/0058). Shapes are inferred again from the
+    feeds' own; nothing that the outputs and targets do not need is translated.
+
+    Args:
+      unrolling: which loops may be written out, and what became of them; None where none may be.
+
+    Raises:
+      InvalidArgumentError: a placeholder is needed and not fed; a cycle. ShapeError: the feeds' shapes do not fit the ops.
+    """
+    if unrolling is not None:
+        try:
+            return _translate(outputs, targets, feeds, name, unrolling)
+        except (CannotUnroll, ShapeError) as error:  # an error of the program's comes again
+            unrolling.notes = [Unrolled(n.origin, 0, n.why or str(error)) for n in unrolling.notes]
+    return _translate(outputs, targets, feeds, name, None)
+
+
+def _translate(
+    outputs: Sequence[Tensor],
+    targets: Sequence[Operation],
+    feeds: Sequence[tuple[Tensor, Dims]],
+    name: str,
+    unrolling: Unrolling | None,
+) -> PlanGraph:
+    builder = Builder(name)
+    values: dict[Tensor, Value] = {}
+    for tensor, dims in feeds:
+        # a later output of a node that runs for its others is named like this too
+        fed = "/fed" if tensor.value_index else ""
+        values[tensor] = builder.input(f"{tensor.op.name}:{tensor.value_index}{fed}", tensor.dtype, dims)
+        values[tensor].extent = fed_extent(dims, len(values) - 1)
+    roots = [t.op for t in outputs if t not in values] + list(targets)
+    shapes = PlanShapes(Contents())
+    level = _Translation(builder, values, shapes, {}, unrolling)
+    trampoline(level.run(needed_operations(roots, values)))
+    graph = builder.graph
+    late = _read_late(level, [t for t in outputs if is_shared_read(t) and values[t].node is not None])
+    graph.outputs = [late.get(t) or values[t] for t in outputs]
+    graph.targets = list(dict.fromkeys([node for op in targets for node in level.after(op)]))
+    if unrolling is not None and not unrolling.elements.keys().isdisjoint(graph.outputs):
+        raise CannotUnroll("a history is fetched")
+    graph.conditions = shapes.facts.conditions()
+    lay_order(graph)
+    return graph
+
+
+def is_shared_read(tensor: Tensor) -> bool:
+    """Whether a tensor is what a fetch of a variable means: the variable's shared read."""
+    op = tensor.op
+    return op.verb == "read" and op.graph._reads.get(op.inputs[0].op) is tensor
+
+
+def _read_late(level: _Translation, fetched: Sequence[Tensor]) -> dict[Tensor, Value]:
+    """Reads behind the last update, of those among the ``fetched`` reads that stand before an update of their variable."""
+    if not fetched:
+        return {}
+    graph = level.builder.graph
+    handles = handle_of(graph)
+    reads = {level.nodes[t.op]: t for t in fetched}
+    standing: dict[Value, list[Tensor]] = {}
+    early: list[Tensor] = []
+    for node, touched in effects_of(graph, handles)[0][1].items():
+        if node in reads:
+            standing.setdefault(handles[node.inputs[0]], []).append(reads[node])
+        for handle, writes in touched.resources.items():
+            if writes:
+                early.extend(standing.pop(handle, ()))
+    late: dict[Tensor, Value] = {}
+    for tensor in early:
+        op, before = tensor.op, level.nodes[tensor.op]
+        values = dict(zip(op.inputs, before.inputs, strict=True))
+        again = _Translation(level.builder, values, level.shapes, {}, None, "/last", before.control)
+        trampoline(again.run([op]))
+        late[tensor] = values[tensor]
+    return late
+
+
+class _Translation:
+    """Translates the operations of one graph into one builder."""
+
+    def __init__(
+        self,
+        builder: Builder,
+        values: dict[Tensor, Value],
+        shapes: PlanShapes,
+        active: dict[BodyGraph, list[Operation]],
+        unrolling: Unrolling | None = None,
+        iteration: str = "",
+        waits: Sequence[PlanNode] = (),
+    ) -> None:
+        self.builder = builder
+        self.values = values
+        self.shapes = shapes
+        self.active = active
+        self.unrolling = unrolling
+        #: of what is translated again, such as the body of a loop that is written out: what names of nodes end in, and what
+        #: all of them wait for
+        self.iteration = iteration
+        self.waits = waits
+        self.nodes: dict[Operation, PlanNode] = {}
+        #: loop that is written out -> the nodes that stand for it
+        self.written: dict[Operation, tuple[PlanNode, ...]] = {}
+
+    def after(self, op: Operation) -> Sequence[PlanNode]:
+        """The nodes that whoever waits for an operation waits for."""
+        return self.written.get(op) or ((self.nodes[op],) if op in self.nodes else ())
+
+    def run(self, ops: Sequence[Operation]) -> Visit[None]:
+        """Translate operations whose dependencies come first; yields the translation of each body that it meets."""
+        values, nodes = self.values, self.nodes
+        for op in ops:
+            if op.verb == "feed":
+                if op.outputs[0] not in values:
+                    raise _not_fed(op)
+                continue
+            inputs = [values[t] for t in op.inputs]
+            bodies: list[PlanGraph] = []
+            if self.unrolling is not None and (yield from self._written(op, inputs, self.unrolling)):
+                continue
+            if op.bodies:
+                bodies = yield from self._bodies(op, inputs)
+            extents, guard = self.shapes.infer(op, inputs, bodies)
+            outputs = self.builder.node(
+                op.op_def,
+                op.name + self.iteration,
+                inputs,
+                op.node_attrs,
+                [(t.dtype, plain(e)) for t, e in zip(op.outputs, extents, strict=True)],
+                [n for b in op._control for n in self.after(b)] + [*self.waits],
+                _requested(op),
+                _Site(op),
+                bodies,
+                (op.name,),
+            )
+            node = nodes[op] = self.builder.graph.nodes[-1]
+            node.guard = guard
+            for tensor, value, extent in zip(op.outputs, outputs, extents, strict=True):
+                value.extent = extent
+                values.setdefault(tensor, value)
+            if may_hold(node):
+                self.shapes.contents.leave(node)
+            if op._colocation:
+                node.attrs = {**node.attrs, "_colocate": op._colocation}
+
+    def _written(self, op: Operation, inputs: list[Value], unrolling: Unrolling) -> Visit[bool]:
+        """Whether the operation was translated otherwise: a loop that is written out, and what puts together what one kept."""
+        if op.verb == "loop" and op._device is None:
+            body = op.bodies[1]
+            given = {*body.parameters, *body.captures.values()}
+            ops = needed_operations([t.op for t in body.outputs if t not in given], dict.fromkeys(given))
+            count = unrolling.count(op, inputs, len(ops))
+            if count:
+                yield from self._iterations(op, inputs, unrolling, ops, count)
+                return True
+        histories = [v for v in inputs if v in unrolling.elements and v.node is None]
+        if not histories:
+            return False
+        node = self.nodes[op] = unrolling.stack(op, histories[0], self.builder)
+        node.site_of = _Site(op)
+        node.control = tuple([n for b in op._control for n in self.after(b)])
+        self.values.setdefault(op.outputs[0], node.outputs[0])
+        return True
+
+    def _iterations(
+        self, op: Operation, inputs: list[Value], unrolling: Unrolling, ops: Sequence[Operation], count: int
+    ) -> Visit[None]:
+        """The iterations of a loop as nodes of this level."""
+        first = carried(op.op_def, op.node_attrs)
+        last = first + scanned(op.op_def, op.node_attrs)
+        body, state, made = op.bodies[1], inputs[:first], list[Value]()
+        elements = [unrolling.read(op, history, self.builder) for history in inputs[first:last]]
+        outer = {body.captures[t]: v for t, v in zip(op.inputs[last:], inputs[last:], strict=True)}
+        kept: list[list[Value]] = [[] for _ in op.outputs[first:]]
+        waits = [n for b in op._control for n in self.after(b)]
+        for number in range(count):
+            values = {**outer, **dict(zip(body.parameters[:first], state, strict=True))}
+            values |= {t: e[-1 - number] for t, e in zip(body.parameters[first:], elements, strict=True)}
+            within = f"{self.iteration}/{number}"
+            level = _Translation(self.builder, values, self.shapes, self.active, unrolling, within, waits)
+            yield from level.run(ops)
+            made = [values[t] for t in body.outputs]
+            state = made[:first]
+            for each, value in zip(kept, made[first:], strict=True):
+                each.append(value)
+        for tensor, value in zip(op.outputs, state, strict=False):
+            self.values.setdefault(tensor, value)
+        for tensor, found in zip(op.outputs[first:], kept, strict=True):
+            history = Value(f"{op.name}/kept", tensor.dtype, ())
+            unrolling.elements[history] = found
+            self.values.setdefault(tensor, history)
+        self.written[op] = tuple(dict.fromkeys([v.node for v in made if v.node is not None]))
+
+    def _bodies(self, op: Operation, inputs: list[Value]) -> Visit[list[PlanGraph]]:
+        bodies: list[PlanGraph] = []
+        if op.verb != "loop":
+            skip = first_given(op.op_def)
+            captures = list(zip(op.inputs[skip:], inputs[skip:], strict=True))
+            for body in op.bodies:
+                bodies.append((yield self._body(body, [], [], captures)))
+        elif self.shapes.loops.running:
+            bodies = yield from self._loop(op, inputs)
+        else:
+            for _ in self.shapes.loops.rounds():
+                bodies = yield from self._loop(op, inputs)
+        return bodies
+
+    def _loop(self, op: Operation, inputs: list[Value]) -> Visit[list[PlanGraph]]:
+        """The condition and the body for the loop variables' shapes as far as they are known to last."""
+        count, loops = carried(op.op_def, op.node_attrs), self.shapes.loops
+        last = count + scanned(op.op_def, op.node_attrs)
+        extents = loops.parameters(op, [v.extent for v in inputs[:count]], op.node_attrs["output_shapes"])
+        captures = list(zip(op.inputs[last:], inputs[last:], strict=True))
+        test = yield self._body(op.bodies[0], extents, [], captures)
+        step = yield self._body(op.bodies[1], extents, inputs[count:last], captures)
+        loops.note(op, extents, [v.extent for v in step.outputs[:count]])
+        bodies: list[PlanGraph] = [test, step]
+        return bodies
+
+    def _body(
+        self,
+        body: BodyGraph,
+        parameters: Sequence[Any],
+        histories: Sequence[Value],
+        captures: Sequence[tuple[Tensor, Value]],
+    ) -> Visit[PlanGraph]:
+        """One body, whose parameters have these extents, and of which the last are elements of ``histories``."""
+        builder = Builder(body.name)
+        values: dict[Tensor, Value] = {}
+        count = len(parameters)
+        for tensor, extent in zip(body.parameters[:count], parameters, strict=True):
+            values[tensor] = _input(builder, tensor, extent)
+        renamed: dict[Symbol, Symbol] = {}
+        for tensor, history in zip(body.parameters[count:], histories, strict=True):
+            values[tensor] = self._element(builder, tensor, self.shapes.contents.of(history), renamed)
+        for outer, value in captures:
+            inner = body.captures[outer]
+            values[inner] = _input(builder, inner, value.extent)
+            self.shapes.bind(values[inner], value)
+        active = _active(body, self.active)
+        roots = [t.op for t in body.outputs if t not in values] + active
+        level = _Translation(builder, values, self.shapes, self.active, self.unrolling)
+        yield from level.run(needed_operations(roots, values))
+        graph = builder.graph
+        graph.outputs = [values[t] for t in body.outputs]
+        if self.unrolling is not None and not self.unrolling.elements.keys().isdisjoint(graph.outputs):
+            raise CannotUnroll("a body returns its history")
+        graph.targets = [level.nodes[op] for op in active]
+        return graph
+
+    def _element(self, builder: Builder, tensor: Tensor, held: Value | None, renamed: dict[Symbol, Symbol]) -> Value:
+        """The parameter for an element of a history, of the shape that the elements have in this plan.
+
+        Args:
+          renamed: dims that change from one iteration to the next -> what stands for them in this loop.
+        """
+        if held is None:
+            return _input(builder, tensor, self.shapes.later(tensor._dims))
+        if held.dtype is not tensor.dtype or not compatible(held.shape, tensor._dims):
+            raise InvalidArgumentError(
+                f"the body reads elements of a history as {tensor.dtype.name}{show(tensor._dims)}, "
+                f"but they are {held.dtype.name}{show(held.shape)}",
+                op=tensor.op.name,
+                site=tensor.op.site,
+            )
+        value = _input(builder, tensor, self.shapes.element(tensor._dims, held.extent, renamed))
+        self.shapes.contents.bind(value, held)
+        return value
+
+
+def _not_fed(op: Operation) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"placeholder {op.name!r} is needed and was not fed",
+        op=op.name,
+        site=op.site,
+        expected=f"a {op.outputs[0].dtype.name} of shape {show(op.outputs[0]._dims)}",
+        hint=f"pass feed_dict={{{op.name}: ...}}",
+    )
+
+
+def _input(builder: Builder, tensor: Tensor, extent: Any) -> Value:
+    value = builder.input(tensor.op.name, tensor.dtype, plain(extent))
+    value.extent = extent
+    return value
+
+
+def _active(body: BodyGraph, known: dict[BodyGraph, list[Operation]]) -> list[Operation]:
+    """The operations of a body that do something besides what they return, or hold one that does; of those that its results need.
+
+    Args:
+      known: what was found before, of inner bodies too: each is looked at once.
+    """
+    stack = [body]
+    while stack:
+        graph = stack[-1]
+        ops = graph.get_operations()
+        inner = [b for op in ops for b in op.bodies if b not in known]
+        if graph in known or not inner:
+            stack.pop()
+            known[graph] = [op for op in graph.running() if op.op_def.is_active or any(known[b] for b in op.bodies)]
+        stack.extend(inner)
+    return known[body]
+
+
+def _requested(op: Operation) -> Any:
+    """What an op's scopes ask for. A handle that asks for nothing asks for what the op does that it is colocated with, whether
+    that is in the plan or not: a resource lives on one device in all plans."""
+    if op._device is not None or not op._colocation:
+        return op._device
+    seen = {op}
+    asking = op
+    while asking._device is None and asking._colocation and op.verb == "handle":
+        found = op.graph._by_name.get(asking._colocation[0])
+        if found is None or found in seen:
+            break
+        seen.add(found)
+        asking = found
+    return asking._device
+
+
+class _Site:
+    """Resolves an operation's creation site when it is asked for."""
+
+    __slots__ = ("_op",)
+
+    def __init__(self, op: Operation) -> None:
+        self._op = op
+
+    def __call__(self) -> str | None:
+        return describe(self._op._site)
