@@ -42,7 +42,7 @@ sys.modules[__name__].__class__ = _Facade
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        value: Any = importlib.import_module(f"graphdock.{name}")
+        value: Any = importlib.import_module("graphdock_testing" if name == "testing" else f"graphdock.{name}")
     elif name in _HOST:
         value = _target(_HOST[name])
     elif name in _DTYPES:

@@ -3,7 +3,7 @@ from graphdock import contracts as contracts
 from graphdock import dtypes as dtypes
 from graphdock import errors as errors
 from graphdock import ops as ops
-import graphdock_testing as testing
+from graphdock import testing as testing
 from graphdock import typing as typing
 from graphdock._facade import app as app
 from graphdock._facade import bitwise as bitwise
@@ -64,12 +64,6 @@ from graphdock.dtypes import uint64 as uint64
 from graphdock.dtypes import uint8 as uint8
 from graphdock.dtypes import variant as variant
 from graphdock.errors import OpError as OpError
-from graphdock_storage.events.messages import Event as Event
-from graphdock_storage.events.messages import HistogramProto as HistogramProto
-from graphdock_storage.events.messages import LogMessage as LogMessage
-from graphdock_storage.events.messages import SessionLog as SessionLog
-from graphdock_storage.events.messages import Summary as Summary
-from graphdock_storage.events.messages import SummaryMetadata as SummaryMetadata
 from graphdock.gradients.aggregation import AggregationMethod as AggregationMethod
 from graphdock.gradients.aggregation import UnconnectedGradients as UnconnectedGradients
 from graphdock.gradients.backprop import gradients as gradients
@@ -110,9 +104,6 @@ from graphdock.ops.core import py_func as py_func
 from graphdock.ops.core import shape as shape
 from graphdock.ops.core import tuple_ as tuple
 from graphdock.ops.core import zeros_like as zeros_like
-from graphdock_customop.define import custom_op as custom_op
-from graphdock_customop.dlpack import to_dlpack as to_dlpack
-from graphdock_customop.library import load_op_library as load_op_library
 from graphdock.ops.scopes import colocate_with as colocate_with
 from graphdock.ops.scopes import container as container
 from graphdock.ops.scopes import control_dependencies as control_dependencies
@@ -122,10 +113,6 @@ from graphdock.ops.scopes import name_scope as name_scope
 from graphdock.plugin.host import Host as Host
 from graphdock.plugin.host import default_host as default_host
 from graphdock.session.config import SessionConfig as SessionConfig
-from graphdock_tensorflow.config_proto import ConfigProto as ConfigProto
-from graphdock_tensorflow.config_proto import GPUOptions as GPUOptions
-from graphdock_tensorflow.config_proto import GraphOptions as GraphOptions
-from graphdock_tensorflow.config_proto import OptimizerOptions as OptimizerOptions
 from graphdock.session.interactive_session import InteractiveSession as InteractiveSession
 from graphdock.session.run_options import RunMetadata as RunMetadata
 from graphdock.session.run_options import RunOptions as RunOptions
@@ -165,6 +152,9 @@ from graphdock.variables.updates import assign as assign
 from graphdock.variables.updates import assign_add as assign_add
 from graphdock.variables.updates import assign_sub as assign_sub
 from graphdock.variables.variable import Variable as Variable
+from graphdock_customop.define import custom_op as custom_op
+from graphdock_customop.dlpack import to_dlpack as to_dlpack
+from graphdock_customop.library import load_op_library as load_op_library
 from graphdock_std._gen.arithmetic_ops import cross as cross
 from graphdock_std._gen.arithmetic_ops import truncatediv as truncatediv
 from graphdock_std._gen.arithmetic_ops import truncatemod as truncatemod
@@ -531,6 +521,16 @@ from graphdock_std.train.clipping import global_norm as global_norm
 from graphdock_std.train.supervision.scaffold import tables_initializer as initialize_all_tables
 from graphdock_std.train.supervision.scaffold import tables_initializer as tables_initializer
 from graphdock_std.uninitialized import report_uninitialized_variables as report_uninitialized_variables
+from graphdock_storage.events.messages import Event as Event
+from graphdock_storage.events.messages import HistogramProto as HistogramProto
+from graphdock_storage.events.messages import LogMessage as LogMessage
+from graphdock_storage.events.messages import SessionLog as SessionLog
+from graphdock_storage.events.messages import Summary as Summary
+from graphdock_storage.events.messages import SummaryMetadata as SummaryMetadata
+from graphdock_tensorflow.config_proto import ConfigProto as ConfigProto
+from graphdock_tensorflow.config_proto import GPUOptions as GPUOptions
+from graphdock_tensorflow.config_proto import GraphOptions as GraphOptions
+from graphdock_tensorflow.config_proto import OptimizerOptions as OptimizerOptions
 
 __all__ = [
     "AUTO_REUSE",

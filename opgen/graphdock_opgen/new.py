@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-
 from graphdock.cli.files import WritingGroup
 from graphdock.errors import AlreadyExistsError, GraphdockError, InvalidArgumentError, NotFoundError, did_you_mean
 from graphdock.plugin import manifest

@@ -1,8 +1,9 @@
-"""Each module of the host has a test of its name: ``host/graphdock/graph/nest.py`` has ``tests/graph/test_nest.py``.
+"""Each module of a room has a test of its name: ``host/graphdock/graph/nest.py`` has ``tests/graph/test_nest.py``, and
+``plugins/executor/graphdock_executor/storage.py`` has ``tests/executor/test_storage.py``.
 
 A module at the top, such as ``shape.py``, has its test in ``tests/host``; an inner package, such as ``runtime/resources``, may
-have one for all of its modules, ``tests/contracts/runtime/test_resources.py``. What cuts across modules stands in ``tests/laws``. A module
-whose test has another name, or that has none yet, stands in :data:`ELSEWHERE` with the reason.
+have one for all of its modules, ``tests/contracts/runtime/test_resources.py``. What cuts across modules stands in ``tests/laws``. A
+module whose test has another name, or that has none yet, stands in :data:`ELSEWHERE` with the reason.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 HOST = Path(graphdock.__file__).parent
+#: Rooms of plugins/ whose modules have tests of their names; those of std, tf1 and the backends are tested op by op.
+ROOMS = ("customop", "executor", "fusion", "native", "profiler", "storage", "tensorflow", "testing")
 
 DATA = "tables of names only; tests/completeness looks every one up"
 GRADIENTS = "tests/host/test_gradients.py, which is not split yet"
@@ -35,9 +38,8 @@ ELSEWHERE = {
     "cli/devices.py": COMMAND,
     "cli/error.py": "tests/docs/test_error_pages.py",
     "cli/explain.py": "tests/cli/test_target.py",
-    "cli/import_graph.py": "tests/tensorflow/test_files.py",
+    "cli/import_graph.py": "tests/tensorflow/graphs/test_files.py",
     "cli/kernels.py": COMMAND,
-    "cli/new.py": "tests/opgen/test_new.py builds, installs and tests what it makes",
     "cli/ops.py": COMMAND,
     "cli/probe.py": "tests/cli/test_isolated.py runs it as a child",
     "contracts/bodies.py": "tests/host/test_control_flow.py: what nodes with bodies take and give",
@@ -57,7 +59,7 @@ ELSEWHERE = {
     "gradients/core.py": GRADIENTS,
     "gradients/flow.py": GRADIENTS,
     "gradients/gradient_body.py": GRADIENTS,
-    "gradients/parts.py": RECORDS,
+    "gradients/unsummed_gradient.py": RECORDS,
     "graph/body.py": CONTROL_FLOW,
     "graph/copy_body.py": "tests/host/test_variables.py: initial values that are copied with their bodies",
     "graph/elements.py": "tests/graph/test_graph.py: what a graph is asked for by name",
@@ -77,44 +79,44 @@ ELSEWHERE = {
     "plugin/consistency.py": "tests/plugin/test_lint.py",
     "plugin/settings.py": "tests/config/test_config_file.py",
     "plugin/toml_text.py": "tests/config/test_toml_text.py",
-    "regions/placing.py": "a part of lowering: tests/fusion/regions/test_lowering.py and test_spaces.py",
-    "regions/typed.py": "a part of lowering: tests/fusion/regions/test_forms.py, every dtype of every sample",
-    "runtime/elsewhere.py": "tests/executor/lower/test_elsewhere.py: steps that hold nothing call it",
-    "runtime/capture.py": "tests/executor/step_program/test_segments.py",
-    "runtime/draft.py": RECORDS,
-    "runtime/host_memory.py": "tests/planning/test_pool.py and tests/host/test_steady_state.py count what it hands out",
-    "runtime/host_ops.py": "tests/host/test_step_semantics.py",
-    "runtime/liveness.py": "tests/laws/test_storage_rules.py",
-    "runtime/lower/bodies.py": LOWERING,
-    "runtime/lower/finite.py": "tests/laws/test_check_numerics.py",
-    "runtime/lower/host.py": LOWERING,
-    "runtime/lower/kernel.py": LOWERING,
-    "runtime/lower/modes.py": LOWERING,
-    "runtime/lower/move.py": LOWERING,
-    "runtime/lower/records.py": RECORDS,
-    "runtime/lower/state.py": LOWERING,
-    "runtime/lower/variables.py": LOWERING,
-    "runtime/plan.py": "tests/host/test_step_semantics.py",
-    "runtime/planner.py": "tests/host/test_step_semantics.py",
-    "runtime/prepare.py": "tests/contracts/test_kernel.py: when kernels are prepared, and what they may refuse",
-    "runtime/program/names.py": "tests/executor/step_program/test_printer.py",
-    "runtime/program/statements.py": RECORDS,
-    "runtime/rendezvous.py": "tests/contracts/test_rendezvous.py, beside the worker that it starts",
-    "runtime/scalars.py": "tests/conformance/test_host_scalars.py",
-    "runtime/spaces.py": "tests/devices/test_variables_and_moves.py",
-    "runtime/stages.py": "tests/contracts/test_stages.py",
-    "runtime/translate.py": "tests/host/test_step_semantics.py",
+    "fusion/regions/placing.py": "a part of lowering: tests/fusion/regions/test_lowering.py and test_spaces.py",
+    "fusion/regions/typed.py": "a part of lowering: tests/fusion/regions/test_forms.py, every dtype of every sample",
+    "executor/remote_variables.py": "tests/executor/lower/test_remote_variables.py: steps that hold nothing call it",
+    "planning/capture.py": "tests/executor/step_program/test_segments.py",
+    "planning/plan_builder.py": RECORDS,
+    "planning/host_memory.py": "tests/planning/test_pool.py and tests/host/test_steady_state.py count what it hands out",
+    "planning/host_ops.py": "tests/host/test_step_semantics.py",
+    "executor/liveness.py": "tests/laws/test_storage_rules.py",
+    "executor/lower/bodies.py": LOWERING,
+    "executor/lower/finite.py": "tests/laws/test_check_numerics.py",
+    "executor/lower/host.py": LOWERING,
+    "executor/lower/kernel.py": LOWERING,
+    "executor/lower/modes.py": LOWERING,
+    "executor/lower/move.py": LOWERING,
+    "executor/lower/records.py": RECORDS,
+    "executor/lower/state.py": LOWERING,
+    "executor/lower/variables.py": LOWERING,
+    "planning/plan.py": "tests/host/test_step_semantics.py",
+    "planning/planner.py": "tests/host/test_step_semantics.py",
+    "planning/prepare.py": "tests/contracts/test_kernel.py: when kernels are prepared, and what they may refuse",
+    "executor/step_program/names.py": "tests/executor/step_program/test_printer.py",
+    "executor/step_program/statements.py": RECORDS,
+    "planning/rendezvous.py": "tests/contracts/test_rendezvous.py, beside the worker that it starts",
+    "planning/scalars.py": "tests/conformance/test_host_scalars.py",
+    "planning/spaces.py": "tests/devices/test_variables_and_moves.py",
+    "planning/stages.py": "tests/contracts/test_stages.py",
+    "planning/translate.py": "tests/host/test_step_semantics.py",
     "session/arguments.py": "tests/session/test_session.py",
     "session/as_default.py": "tests/session/test_session.py",
     "session/call_key.py": "tests/session/test_session.py",
     "session/interactive_session.py": "tests/session/test_session.py",
     "session/partial_run.py": "tests/differences/test_sessions.py",
     "session/preparation.py": "tests/session/test_plan_cache.py",
-    "tensorflow/bodies.py": "tests/tensorflow/test_loops.py and test_branches.py: bodies that are taken out of a graph",
-    "tensorflow/nodes.py": "tests/tensorflow/test_convert.py: every stage works on these nodes",
-    "tensorflow/report.py": RECORDS,
-    "tensorflow/sums.py": "tests/tensorflow/test_convert.py",
-    "tensorflow/table.py": "tests/tensorflow/test_convert.py",
+    "tensorflow/graphs/bodies.py": "tests/tensorflow/graphs/test_loops.py and test_branches.py: bodies taken out of a graph",
+    "tensorflow/graphs/nodes.py": "tests/tensorflow/graphs/test_convert.py: every stage works on these nodes",
+    "tensorflow/graphs/report.py": RECORDS,
+    "tensorflow/graphs/sums.py": "tests/tensorflow/graphs/test_convert.py",
+    "tensorflow/graphs/table.py": "tests/tensorflow/graphs/test_convert.py",
     "tensor_shape.py": "tests/differences/test_shapes.py",
     "variables/get_variable.py": "tests/differences/test_variable_scopes.py and tests/variables/test_scope.py",
     "variables/partitioned.py": "tests/differences/test_variable_scopes.py",
@@ -147,8 +149,13 @@ def _has_code(path: Path) -> bool:
 
 
 def _modules() -> list[str]:
-    found = (p for p in HOST.rglob("*.py") if "_gen" not in p.parts and p.stem not in ("__init__", "__main__"))
-    return sorted(p.relative_to(HOST).as_posix() for p in found if _has_code(p))
+    folders = {HOST: "", **{ROOT / "plugins" / room / f"graphdock_{room}": f"{room}/" for room in ROOMS}}
+    found = []
+    for folder, room in folders.items():
+        for path in folder.rglob("*.py"):
+            if "_gen" not in path.parts and path.stem not in ("__init__", "__main__") and _has_code(path):
+                found.append(room + path.relative_to(folder).as_posix())
+    return sorted(found)
 
 
 def _test_of(module: str) -> Path:

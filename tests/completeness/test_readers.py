@@ -123,14 +123,14 @@ def _traits() -> list[str]:
 
 
 def _trait_is_read(name: str) -> bool:
-    """Whether the host compares a trait with something, in any module."""
+    """Whether the host or a room of plugins/ compares a trait with something, in any module."""
     return any(
         isinstance(node, ast.Compare)
         and isinstance(node.left, ast.Constant)
         and node.left.value == name
         and any(isinstance(op, ast.In | ast.NotIn) for op in node.ops)
-        for path, node in _nodes(ROOT / "host")
-        if HOST in path.parents
+        for folder in ("host", "plugins")
+        for _, node in _nodes(ROOT / folder)
     )
 
 

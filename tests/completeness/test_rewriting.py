@@ -1,24 +1,26 @@
-"""A plan is made by a Builder and changed by a Rewriter: nobody else in the host assigns its nodes or edges."""
+"""A plan is made by a Builder and changed by a Rewriter: nobody else in the host or in a room assigns its nodes or edges."""
 
 from __future__ import annotations
 
 import ast
 from pathlib import Path
 
-import graphdock
 import pytest
 
-HOST = Path(graphdock.__file__).parent
-FOLDERS = ("contracts", "passes", "placement", "runtime", "session", "testing")
+ROOT = Path(__file__).parents[2]
+FOLDERS = (
+    *("host/graphdock/" + room for room in ("contracts", "passes", "placement", "planning", "session")),
+    *(f"plugins/{room}/graphdock_{room}" for room in ("executor", "fusion", "testing")),
+)
 FIELDS = {"nodes", "inputs", "outputs", "control", "order", "targets", "bodies", "origins"}
 MUTATORS = {"append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse"}
 #: They make graphs, or are the Rewriter; and the one step that lays order edges.
 MAKERS = {
-    "contracts/ir.py",
-    "contracts/rewriter.py",
-    "contracts/cut.py",
-    "contracts/effects.py",
-    "runtime/translate.py",
+    "host/graphdock/contracts/ir.py",
+    "host/graphdock/contracts/rewriter.py",
+    "host/graphdock/contracts/cut.py",
+    "host/graphdock/contracts/effects.py",
+    "host/graphdock/planning/translate.py",
 }
 
 
@@ -47,11 +49,16 @@ def changed(tree: ast.AST) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "path", [p for f in FOLDERS for p in sorted((HOST / f).rglob("*.py"))], ids=lambda p: str(p.relative_to(HOST))
+    "path", [p for f in FOLDERS for p in sorted((ROOT / f).rglob("*.py"))], ids=lambda p: str(p.relative_to(ROOT))
 )
 def test_nobody_else_changes_a_plan(path: Path) -> None:
     found = changed(ast.parse(path.read_text()))
-    assert not found or str(path.relative_to(HOST)) in MAKERS, found
+    assert not found or str(path.relative_to(ROOT)) in MAKERS, found
+
+
+def test_every_folder_has_modules() -> None:
+    assert all(any((ROOT / folder).rglob("*.py")) for folder in FOLDERS)
+    assert all((ROOT / path).is_file() for path in MAKERS)
 
 
 def test_the_search_finds_what_it_looks_for() -> None:

@@ -1,6 +1,7 @@
-"""A plugin for pytest, of a process of its own: one module of graphdock is imported with a fault in its text.
+r"""A plugin for pytest, of a process of its own: one module of graphdock is imported with a fault in its text.
 
-    PLANTED='{"module": "graphdock_fusion.passes.flatten_sums", "right": "x == 1", "wrong": "x >= 1"}' python -m pytest -p planted_source TEST
+    PLANTED='{"module": "graphdock_fusion.passes.flatten_sums", "right": "x == 1", "wrong": "x >= 1"}' \
+        python -m pytest -p planted_source TEST
 
 The text that the fault replaces has to stand in the module once; else every test of the process fails, by ``SystemError``.
 """

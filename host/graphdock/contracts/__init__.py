@@ -1,8 +1,7 @@
 """What a plugin imports: everything a device or a kernel needs, and nothing of the host's inside.
 
-Kernel and device modules import this package only; those that write and read checkpoints also :mod:`graphdock_storage.checkpoint`, those
-that make summaries :mod:`graphdock_storage.events`. Op packages (wrappers, gradient functions) also import the public :mod:`graphdock` and
-:mod:`graphdock.ops`.
+Kernel and device modules import this package only, executors :mod:`graphdock.contracts.runtime` besides. Op packages (wrappers,
+gradient functions) also import the public :mod:`graphdock` and :mod:`graphdock.ops`.
 """
 
 from __future__ import annotations

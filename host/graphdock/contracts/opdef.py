@@ -131,7 +131,7 @@ class BodyDef:
 
 @dataclass(frozen=True, slots=True)
 class RegionForm:
-    """What an op computes inside of a region, where one formula over elements does not say it (:mod:`graphdock_fusion.regions.forms`).
+    """What an op computes inside of a region, where one formula over elements does not say it.
 
     Attributes:
       let: name -> formula, in order. ``outputs``: output -> formula.

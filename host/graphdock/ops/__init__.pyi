@@ -29,8 +29,6 @@ from graphdock.ops.core import group as group
 from graphdock.ops.core import ones_like as ones_like
 from graphdock.ops.core import shape as shape
 from graphdock.ops.core import zeros_like as zeros_like
-from graphdock_customop.define import custom_op as custom_op
-from graphdock_customop.python_op import CustomOp as CustomOp
 from graphdock.ops.register_kernel import RegisterKernel as RegisterKernel
 from graphdock.ops.scopes import colocate_with as colocate_with
 from graphdock.ops.scopes import control_dependencies as control_dependencies
@@ -39,6 +37,8 @@ from graphdock.ops.scopes import init_scope as init_scope
 from graphdock.ops.scopes import name_scope as name_scope
 from graphdock.variables.stored import set_initial_value as set_initial_value
 from graphdock.variables.stored import stored_variables as stored_variables
+from graphdock_customop.define import custom_op as custom_op
+from graphdock_customop.python_op import CustomOp as CustomOp
 
 __all__ = [
     "CustomOp",

@@ -202,7 +202,8 @@ def _run_free(plan: Plan, step: Step, feeds: Sequence[Any]) -> Any:
 
 
 def _run_gated(plan: Plan, step: Step, feeds: Sequence[Any]) -> Any:
-    """A step that touches resources of one container and holds them: :mod:`graphdock.contracts.runtime.resource_lock` explains the way through."""
+    """A step that touches resources of one container and holds them, the way that
+    :mod:`graphdock.contracts.runtime.resource_lock` explains."""
     gate = plan.gates[0]
     claims = gate.claims
     try:

@@ -1,0 +1,8 @@
+"""Custom ops: ops of Python functions, op libraries that are loaded at run time, arrays of other libraries."""
+
+import os as _os
+
+from graphdock import ops as _ops
+
+# What is made by a function of this package was made at the user's line.
+_ops.add_internal_folder(_os.path.dirname(__file__))

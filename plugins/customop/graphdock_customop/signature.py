@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-
 from graphdock.contracts.opdef import REQUIRED, ArgDef, AttrDef, OpDef, TypeVarDef
 from graphdock.dtypes import ALL, DType, as_dtype
 from graphdock.errors import DTypeError, GraphdockError, InvalidArgumentError, did_you_mean

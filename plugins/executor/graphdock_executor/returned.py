@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.kernel import BuildContext, OutInfo
 from graphdock.contracts.step import CancellationToken

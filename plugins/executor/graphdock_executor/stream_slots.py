@@ -1,12 +1,13 @@
 """Lanes: the queues of a device that steps take turns on, and what one instance of a step has of them.
 
 A queued device has a few lanes. An instance is bound to one lane of each queued device that its step uses; a step claims its
-lanes at one gate (:mod:`graphdock.contracts.runtime.resource_lock`) before it claims any variable, and gives them back after its fence. So a lane runs
-one step at a time, and a step that waits for a variable never keeps one that could free it from a lane. The instance of a step that
-may block has lanes of its own.
+lanes at one gate (:mod:`graphdock.contracts.runtime.resource_lock`) before it claims any variable, and gives them back after its
+fence. So a lane runs one step at a time, and a step that waits for a variable never keeps one that could free it from a lane. The
+instance of a step that may block has lanes of its own.
 
 Where steps overlap (``steps_in_flight``), a step may end before its fence: its lanes remember it as their *flight*
-(:mod:`graphdock_executor.in_flight`), and whoever takes one of them next fences it first. So a fence never meets errors of two steps.
+(:mod:`graphdock_executor.in_flight`), and whoever takes one of them next fences it first. So a fence never meets errors
+of two steps.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Fusion: patterns, regions, joined products and sums, unrolled loops."""

@@ -1,0 +1,1 @@
+"""Storage: record framing, checkpoints and event files."""

@@ -1,0 +1,8 @@
+"""TensorFlow's files, its catalogue of names, and its configuration messages."""
+
+import os as _os
+
+from graphdock import ops as _ops
+
+# What is made by a function of this package was made at the user's line.
+_ops.add_internal_folder(_os.path.dirname(__file__))

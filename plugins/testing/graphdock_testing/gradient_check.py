@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
 from graphdock.errors import DTypeError, InvalidArgumentError
 from graphdock.gradients.backprop import gradients
 from graphdock.graph.tensor import Tensor

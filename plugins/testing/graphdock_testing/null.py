@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-
 from graphdock.contracts import (
     Bound,
     BuildContext,

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-
 from graphdock.contracts.opdef import OpDef
 from graphdock.dtypes import as_dtype
 from graphdock.graph.graph import Graph

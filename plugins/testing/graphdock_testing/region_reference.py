@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-
 from graphdock.contracts.ir import Region
 from graphdock.contracts.kernel import Bound, BuildContext
 from graphdock.contracts.region import Claim, Refusal, RegionCompiler

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-
 from graphdock.contracts.opdef import OpDef
 from graphdock.dtypes import DType, as_dtype
 

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, make_node
 from graphdock.contracts.opdef import OpDef
 from graphdock.contracts.rewriter import Rewriter

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 import numpy as np
-
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, make_node
 from graphdock.contracts.opdef import OpDef
 from graphdock.contracts.rewriter import Rewriter

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-
 from graphdock.dtypes import DType, string
 from graphdock.errors import DataLossError, DTypeError
 

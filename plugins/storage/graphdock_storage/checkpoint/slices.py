@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
 from graphdock.errors import InvalidArgumentError
 from graphdock.shape import as_dims
 

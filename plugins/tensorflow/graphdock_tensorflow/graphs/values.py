@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-
 from graphdock.dtypes import DType, as_dtype
 from graphdock.errors import DataLossError, GraphdockError, InvalidArgumentError
 from graphdock.messages import DATA_TYPES, make

@@ -1,4 +1,4 @@
-"""Kernels that write and read checkpoints, in host memory whatever the device. The files are :mod:`graphdock_storage.checkpoint`'s."""
+"""Kernels that write and read checkpoints, in host memory whatever the device. The files are ``graphdock_storage``'s."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from graphdock.contracts import PLANNED, Bound, BuildContext, HalfWritten, KernelDef, dtypes, errors, shape
-
 from graphdock_storage import checkpoint
 from graphdock_storage.checkpoint.slices import parse_shape_and_slice
 

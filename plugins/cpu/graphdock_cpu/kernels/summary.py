@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 from graphdock.contracts import Bound, BuildContext, KernelDef, errors
-from graphdock_cpu.kernels.text import decoded, refused
-
 from graphdock_storage.events.audio import wav
 from graphdock_storage.events.histogram import histogram
 from graphdock_storage.events.images import pixels, png
 from graphdock_storage.events.messages import Summary, SummaryMetadata
 from graphdock_storage.events.summaries import scalar_encoder, tags_of
 from graphdock_storage.events.tensors import tensor_proto
+
+from graphdock_cpu.kernels.text import decoded, refused
 
 __all__ = ["KERNELS"]
 
