@@ -85,6 +85,34 @@ def test_graphdocks_own_commands_go_before_those_of_plugins(chip):
     assert "Relu" in run("ops").stdout
 
 
+def several(site, name, *commands):
+    rows = [f'[[command]]\nname = "{c}"\nmodule = "graphdock_{name}.{c}"\nsummary = "{c} it."\n' for c in commands]
+    site.plugin(name, "", manifest=MANIFEST.partition("[command]")[0].format(name=name, more="") + "\n".join(rows))
+    for c in commands:
+        (site.folder / f"graphdock_{name}" / f"{c}.py").write_text(COMMAND.replace("chip does", f"{name}'s {c} does"))
+
+
+def test_a_plugin_may_bring_several_commands_each_a_module_of_its_own(site):
+    several(site, "chip", "burn", "cool")
+    shown = run("--help").stdout
+    assert "burn it." in shown and "cool it." in shown
+    assert run("cool", "work").stdout == "chip's cool does work\n"
+    assert "graphdock_chip.burn" not in sys.modules
+    done = run("chip", "work")
+    assert done.exit_code == 2 and "no command 'chip'" in done.stderr
+
+
+def test_a_command_that_two_plugins_bring_is_neithers_until_one_is_blocked(site, monkeypatch):
+    several(site, "chip", "burn")
+    several(site, "stove", "burn", "cook")
+    done = run("burn", "work")
+    assert done.exit_code == 1 and "'chip' (graphdock-chip" in done.stderr and "'stove' (graphdock-stove" in done.stderr
+    assert 'block = ["stove"]' in done.stderr and "several plugins bring it: chip, stove" in run("--help").stdout
+    assert run("cook", "work").stdout == "stove's cook does work\n"
+    monkeypatch.setenv("GRAPHDOCK_BLOCK", "stove")
+    assert run("burn", "work").stdout == "chip's burn does work\n"
+
+
 def test_help_is_printed_although_the_configuration_is_wrong(chip, monkeypatch, tmp_path):
     chip()
     (tmp_path / "graphdock.toml").write_text("[plugins]\nblok = 1\n")

@@ -184,7 +184,23 @@ def test_the_manifests_in_this_repository_accept_this_host():
 def test_a_plugin_may_have_a_command():
     command = '[command]\nmodule = "graphdock_chip.tool"\nsummary = "Do it."\n\n[[conformance'
     m = manifest.loads(WHOLE.replace("[[conformance", command, 1), PATH)
-    assert m.command == manifest.CommandDecl("graphdock_chip.tool", "Do it.")
-    assert manifest.loads(WHOLE, PATH).command is None
+    assert m.commands == (manifest.CommandDecl("chip", "graphdock_chip.tool", "Do it."),)
+    assert manifest.loads(WHOLE, PATH).commands == ()
     with pytest.raises(ManifestError, match=r"toml:\d+: 'graphdock_chip:tool' is no module"):
         manifest.loads(WHOLE.replace("[[conformance", command.replace("chip.", "chip:"), 1), PATH)
+
+
+def test_a_plugin_may_have_several_commands():
+    def read(*names):
+        rows = [f'[[command]]\n{name}\nmodule = "graphdock_chip.tool"\nsummary = "Do it."\n' for name in names]
+        return manifest.loads(WHOLE.replace("[[conformance", "\n".join([*rows, "[[conformance"]), 1), PATH).commands
+
+    assert [c.name for c in read("", 'name = "chip-burn"')] == ["chip", "chip-burn"]
+    with pytest.raises(ManifestError, match=r"toml:\d+: two commands are named 'burn'"):
+        read('name = "burn"', "", 'name = "burn"')
+    with pytest.raises(ManifestError, match=r"toml:\d+: 'Burn' is no command"):
+        read('name = "Burn"')
+    with pytest.raises(ManifestError, match=r"toml:\d+: unknown key 'nam' in command"):
+        read('nam = "burn"')
+    with pytest.raises(ManifestError, match=r"command must be a table"):
+        manifest.loads("command = 3\n" + WHOLE, PATH)

@@ -1,7 +1,7 @@
 """The command line, ``graphdock``. Each command is a module of its own, imported when it is called.
 
-A plugin whose manifest has ``[command]`` has a command of its own name, for whoever may load the plugin. A command of graphdock's
-own goes before one of a plugin of that name.
+A plugin whose manifest has ``[command]`` has a command of its own name, or several ``[[command]]`` with names, for whoever may load
+the plugin. A command of graphdock's own goes before one of a plugin of that name; one that two other plugins bring is neither's.
 
 Exit status: 0 all is well, 1 something was found (a fault, no kernel), 2 the call was wrong.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,6 +18,7 @@ import click
 from graphdock.errors import ConfigError, GraphdockError, NotFoundError, PluginError, did_you_mean
 
 if TYPE_CHECKING:
+    from graphdock.plugin.manifest import CommandDecl
     from graphdock.plugin.state import PluginState
 
 __all__ = ["COMMANDS", "LazyGroup", "cli", "main"]
@@ -50,28 +52,34 @@ class LazyGroup(click.Group):
         self,
         *args: Any,
         table: dict[str, tuple[str, str]] | None = None,
-        more: Callable[[], list[PluginState]] = list,
+        more: Callable[[], list[PluginCommand]] = list,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self.table = table or {}
         self.more = more
 
-    def _of_plugins(self) -> dict[str, PluginState]:
-        return {state.name: state for state in self.more() if state.name not in self.table}
+    def _of_plugins(self) -> dict[str, list[PluginCommand]]:
+        """Command -> the plugins that bring it: graphdock's own alone, or all others."""
+        found: dict[str, list[PluginCommand]] = {}
+        for command in self.more():
+            rivals = found.setdefault(command.name, [])
+            if not (rivals and rivals[0].state.found.is_own):
+                rivals.append(command)
+        return {name: rivals for name, rivals in found.items() if name not in self.table}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*self.table, *(name for name, state in self._of_plugins().items() if state.manifest is not None)]
+        return [*self.table, *(name for name, rivals in self._of_plugins().items() if rivals[0].declared)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.table:
-            state = self._of_plugins().get(cmd_name)
-            if state is None:
+            rivals = self._of_plugins().get(cmd_name)
+            if rivals is None:
                 return None
             from graphdock.cli.command_tools import Tools
 
             ctx.obj = Tools()
-            return _command_of(state)
+            return _command_of(rivals)
         module = self.table[cmd_name][0]
         try:
             command: click.Command = importlib.import_module(module).command
@@ -93,17 +101,18 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in self.table.items()])
+        own = [(name, text) for name, (_, text) in self.table.items()]
+        others = []
         try:
-            found = [
-                (name, _summary(state)) for name, state in self._of_plugins().items() if state.manifest is not None
-            ]
+            for name, rivals in self._of_plugins().items():
+                if rivals[0].declared:
+                    (own if rivals[0].state.found.is_own else others).append((name, _summary(rivals)))
         except GraphdockError as error:  # such as a wrong configuration: help is what cures it
-            found = [("", f"not known: {error.text}")]
-        if found:
-            with formatter.section("Commands of plugins"):
-                formatter.write_dl(found)
+            others = [("", f"not known: {error.text}")]
+        for title, rows in (("Commands", own), ("Commands of plugins", others)):
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; an error of graphdock's becomes one message and an exit status."""
@@ -114,33 +123,64 @@ class LazyGroup(click.Group):
             ctx.exit(2 if isinstance(error, (ConfigError, NotFoundError)) else 1)
 
 
-def _plugin_commands() -> list[PluginState]:
-    """The installed plugins that have a command, and those of which nobody knows, such as the blocked; imports none of them."""
+@dataclass(frozen=True, slots=True)
+class PluginCommand:
+    """A command that a plugin has; ``declared`` is None where nobody knows, such as of one that is blocked."""
+
+    name: str
+    state: PluginState
+    declared: CommandDecl | None
+
+
+def _plugin_commands() -> list[PluginCommand]:
+    """The commands of installed plugins, and plugins of which nobody knows, such as the blocked; imports none of them."""
     from graphdock.plugin.host import configured_host
 
-    states = configured_host().plugins()
-    return [s for s in states if not s.usable and s.manifest is None or s.manifest is not None and s.manifest.command]
+    found = []
+    for state in configured_host().plugins():
+        if state.manifest is not None:
+            found += [PluginCommand(declared.name, state, declared) for declared in state.manifest.commands]
+        elif not state.usable:
+            found.append(PluginCommand(state.name, state, None))
+    return found
 
 
-def _summary(state: PluginState) -> str:
-    assert state.manifest is not None and state.manifest.command is not None
-    return state.manifest.command.summary if state.usable else f"(can't be used: {state.stage}: {state.cause})"
+def _summary(rivals: list[PluginCommand]) -> str:
+    able = [r for r in rivals if r.state.usable]
+    if len(able) > 1:
+        return "(several plugins bring it: " + ", ".join(r.state.name for r in able) + ")"
+    first = (able or rivals)[0]
+    assert first.declared is not None
+    return first.declared.summary if able else f"(can't be used: {first.state.stage}: {first.state.cause})"
 
 
-def _command_of(state: PluginState) -> click.Command:
-    """Import a plugin's command. Raises PluginError where the plugin is stopped, or what its manifest names is no command."""
+def _command_of(rivals: list[PluginCommand]) -> click.Command:
+    """Import a plugin's command.
+
+    Raises:
+      PluginError: the plugin is stopped, what its manifest names is no command, or another plugin brings one of that name.
+    """
+    able = [r for r in rivals if r.state.usable]
+    if len(able) > 1:
+        each = [f"{r.state.name!r} ({r.state.found.distribution} {r.state.found.version})" for r in able]
+        raise PluginError(
+            f"several plugins bring a command {able[0].name!r}: {', '.join(each)}",
+            hint=f'`block = ["{able[1].state.name}"]` under [plugins] leaves the first',
+        )
+    state, declared = (able or rivals)[0].state, (able or rivals)[0].declared
     whose = f"plugin {state.name!r} ({state.found.distribution} {state.found.version})"
-    if not state.usable or state.manifest is None or state.manifest.command is None:
+    if not state.usable or declared is None:
         raise PluginError(f"{whose} can't be used: {state.stage}: {state.cause}", hint=state.hint)
-    module = state.manifest.command.module
     try:
-        found = importlib.import_module(module).command
+        found = importlib.import_module(declared.module).command
     except GraphdockError:
         raise
     except Exception as error:  # whatever the plugin's module raises
         raise PluginError(f"{whose}: its command can't be imported: {type(error).__name__}: {error}") from error
     if not isinstance(found, click.Command):
-        raise PluginError(f"{whose}: {module}.command is no command", expected="a click.Command", got=repr(found))
+        raise PluginError(
+            f"{whose}: {declared.module}.command is no command", expected="a click.Command", got=repr(found)
+        )
     return found
 
 

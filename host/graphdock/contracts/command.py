@@ -1,6 +1,7 @@
 """Commands of plugins: ``[command]`` of a manifest names a module, whose ``command`` is a Click command.
 
-It is called as ``graphdock NAME``, NAME being the plugin's, with a :class:`CommandTools` as the object of its context::
+It is called as ``graphdock NAME``, NAME being the plugin's, with a :class:`CommandTools` as the object of its context. A plugin of
+several commands has a table ``[[command]]`` for each, with a ``name`` where that is not the plugin's::
 
     @click.command()
     @click.argument("target")
