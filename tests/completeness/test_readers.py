@@ -14,7 +14,7 @@ import graphdock as tf
 import pytest
 from graphdock import contracts
 from graphdock.plugin import hookspecs
-from graphdock.plugin.loader import HOOKS
+from graphdock.plugin.hooks import HOOKS
 from graphdock.session.arguments import REFUSED
 from graphdock.session.config_values import FIELDS
 

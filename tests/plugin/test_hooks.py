@@ -7,8 +7,8 @@ import pytest
 from graphdock.contracts import KernelDef, hookimpl
 from graphdock.errors import PluginError
 from graphdock.plugin import hookspecs
+from graphdock.plugin.hooks import HOOKS
 from graphdock.plugin.host import Host
-from graphdock.plugin.loader import HOOKS
 
 SPECS = {n: f for n, f in vars(hookspecs).items() if n.startswith("register_")}
 
@@ -88,3 +88,63 @@ def test_a_hook_with_a_wrong_argument_is_named_with_it(site):
 
     with pytest.raises(PluginError, match="hook 'register_kernels' takes 'session', which it is not offered"):
         Host().register("memory", Plugin())
+
+
+def test_a_plugin_is_called_alone_whoever_else_has_the_hook_under_whatever_name(site):
+    called = []
+
+    class First:
+        @hookimpl(specname="register_kernels")
+        def kernels_of_mine(self):
+            called.append("first")
+
+    class Second:
+        @hookimpl
+        def register_kernels(self):
+            called.append("second")
+
+    host = Host()
+    host.register("first", First())
+    host.register("second", Second())
+    assert called == ["first", "second"]
+
+
+def test_two_functions_for_one_hook_are_called_both(site):
+    class Plugin:
+        @hookimpl
+        def register_kernels(self):
+            return [KernelDef("Identity", "cpu", lambda ctx: None, "mine")]
+
+        @hookimpl(specname="register_kernels")
+        def more(self):
+            return [KernelDef("Identity", "cpu", lambda ctx: None, "more", label="later")]
+
+    host = Host()
+    host.register("memory", Plugin())
+    assert {"memory.mine", "memory.more"} <= {k.full_name for k in host.kernels.for_op("Identity")}
+    assert next(e for e in host.ledger if e.plugin == "memory").added.kernels == 2
+
+
+def test_what_all_hooks_registered_is_taken_back_when_the_last_one_raises(toy):
+    from graphdock_toy import plugin
+
+    def fails():
+        raise OSError("too late")
+
+    class Plugin:
+        pass
+
+    *hooks, last = HOOKS
+    for name in hooks:
+        setattr(Plugin, name, staticmethod(hookimpl(getattr(plugin, name))))
+    setattr(Plugin, last, staticmethod(hookimpl(fails)))
+    host = Host(block=["toy"])
+    with pytest.raises(PluginError, match="too late"):
+        host.register("copy", Plugin())
+    registries = [item for item in vars(host).values() if hasattr(item, "discard") and item is not host.ops]
+    assert len(registries) == len([hook for hook in HOOKS.values() if hook.registry is not None])
+    for registry in registries:
+        before = vars(registry).copy()
+        registry.discard("copy")
+        assert vars(registry) == before
+    assert not [name for name in host.ops.declared() if name.startswith("toy.")]

@@ -35,6 +35,7 @@ from graphdock.plugin import loader
 from graphdock.plugin.admission import Admission
 from graphdock.plugin.devices import DeviceTable
 from graphdock.plugin.discovery import Found, discover, how_to_install, shipped_blocked
+from graphdock.plugin.hooks import HOOKS
 from graphdock.plugin.ledger import LedgerEntry
 from graphdock.plugin.manifest import Manifest
 from graphdock.plugin.registry import (
@@ -104,10 +105,9 @@ class Host:
         self._all_searched = False
         self._own_loaded = False
         self._backends: dict[str, Backend] = {}
-        self.manager = loader.new_manager()
         self.ops = OpRegistry(self._search, self._notes, self._lock)
-        self.kernels = KernelRegistry(lambda op: op in self.ops)
-        self.devices = DeviceRegistry()
+        self.kernels: KernelRegistry = KernelRegistry(lambda op: op in self.ops)
+        self.devices: DeviceRegistry = DeviceRegistry()
         self.resource_kinds: NamedRegistry[ResourceKind] = NamedRegistry("resource kind")
         self.resource_kinds.add(VARIABLE.name, VARIABLE, "graphdock")
         self.region_compilers: NamedRegistry[RegisteredCompiler] = NamedRegistry("region compiler")
@@ -403,17 +403,9 @@ class Host:
         """Take back everything that a plugin registered."""
         self.ops.discard(package)
         self.pattern_graphs.clear()
-        registries = (
-            self.kernels,
-            self.devices,
-            self.region_compilers,
-            self.patterns,
-            self.resource_kinds,
-            self.executors,
-            self.session_factories,
-        )
-        for registry in registries:
-            registry.discard(plugin)
+        for hook in HOOKS.values():
+            if hook.registry is not None:
+                hook.registry(self).discard(plugin)
 
 
 def configured_host() -> Host:

@@ -19,49 +19,20 @@ from typing import TYPE_CHECKING, Any
 
 import pluggy
 
-from graphdock.contracts import (
-    API_VERSION,
-    DeviceFactory,
-    Executor,
-    KernelDef,
-    OpLibrary,
-    Pattern,
-    RegionCompiler,
-    ResourceKind,
-    SessionFactory,
-    api_accepts,
-)
+from graphdock.contracts import API_VERSION, api_accepts
 from graphdock.errors import GraphdockError, ManifestError, PluginError, did_you_mean
 from graphdock.plugin import hookspecs, manifest
 from graphdock.plugin.consistency import check_drift
 from graphdock.plugin.discovery import Found, manifest_path
+from graphdock.plugin.hooks import HOOKS
 from graphdock.plugin.ledger import Added
-from graphdock.plugin.registry import RegisteredCompiler, RegisteredPattern, load_library
 from graphdock.plugin.state import PluginState
 
 if TYPE_CHECKING:
     from graphdock.plugin.host import Host
 
-__all__ = [
-    "HOOKS",
-    "load_ops",
-    "load_own",
-    "load_rest",
-    "new_manager",
-    "triage",
-]
+__all__ = ["load_ops", "load_own", "load_rest", "triage"]
 
-#: Hook -> what its iterable holds.
-HOOKS: dict[str, type] = {
-    "register_devices": DeviceFactory,
-    "register_ops": OpLibrary,
-    "register_kernels": KernelDef,
-    "register_region_compilers": RegionCompiler,
-    "register_patterns": Pattern,
-    "register_resource_kinds": ResourceKind,
-    "register_executors": Executor,
-    "register_session_factories": SessionFactory,
-}
 #: Modules of graphdock that implement hooks as a plugin's does.
 OWN = ("graphdock_executor.straight_line",)
 
@@ -70,12 +41,6 @@ def trace(text: str) -> None:
     """One line on stderr when ``GRAPHDOCK_TRACE_PLUGINS=1``."""
     if os.environ.get("GRAPHDOCK_TRACE_PLUGINS") == "1":
         print(f"graphdock: {text}", file=sys.stderr)
-
-
-def new_manager() -> pluggy.PluginManager:
-    manager = pluggy.PluginManager("graphdock")
-    manager.add_hookspecs(hookspecs)
-    return manager
 
 
 def triage(state: PluginState) -> bool:
@@ -145,10 +110,9 @@ def load_own(host: Host) -> None:
     for name in OWN:
         module = importlib.import_module(name)
         state = PluginState(Found("graphdock", name, "graphdock", "0", ""), triaged=True, module=module)
-        manager = new_manager()
-        _validate(manager, state)
+        state.hooks = _hooks_of(state)
         for hook in HOOKS:
-            _register(host, state, hook, _call(host, manager, state, hook))
+            _run_hook(host, state, hook)
 
 
 def load_rest(host: Host, state: PluginState) -> bool:
@@ -169,16 +133,14 @@ def _run(host: Host, state: PluginState, hooks: tuple[str, ...]) -> bool:
         if state.module is None:
             state.module = importlib.import_module(state.found.module)
         stage, where = "hook failed", "its hooks"
-        if not host.manager.is_registered(state.module):
-            _validate(host.manager, state)
+        if state.hooks is None:
+            state.hooks = _hooks_of(state)
+        counts = {}
         for where in todo:
-            items = _call(host, host.manager, state, where)
-            _register(host, state, where, items)
+            counts[where] = _run_hook(host, state, where)
     except BaseException as error:
         host.discard(state.name, state.found.package)
-        if state.module is not None and host.manager.is_registered(state.module):
-            host.manager.unregister(state.module)
-        state.module = None
+        state.module = state.hooks = None
         state.done.clear()
         state.added = Added()
         if not isinstance(error, (Exception, SystemExit)):
@@ -195,12 +157,12 @@ def _run(host: Host, state: PluginState, hooks: tuple[str, ...]) -> bool:
         return False
     finally:
         state.busy = False
-    state.done.update(todo)
+    state.done |= counts
     state.import_ms = (state.import_ms or 0.0) + 1e3 * (time.perf_counter() - started)
     state.added = Added(
         host.devices.of_plugin(state.name),
-        state.added.ops,
-        state.added.kernels,
+        state.done.get("register_ops", 0),
+        state.done.get("register_kernels", 0),
     )
     trace(f"{state.name}: {', '.join(todo)}: {str(state.added) or 'nothing'} in {state.import_ms:.1f} ms")
     if len(state.done) == len(HOOKS):
@@ -210,8 +172,14 @@ def _run(host: Host, state: PluginState, hooks: tuple[str, ...]) -> bool:
     return True
 
 
-def _validate(manager: pluggy.PluginManager, state: PluginState) -> None:
-    """Register the module with pluggy; say plugin, hook and argument when a hook does not fit its specification."""
+def _hooks_of(state: PluginState) -> pluggy.PluginManager:
+    """A manager that holds this plugin alone, so that a call of a hook runs its functions and nobody else's.
+
+    Raises:
+      PluginError: a hook does not fit its specification; names plugin, hook and argument.
+    """
+    manager = pluggy.PluginManager("graphdock")
+    manager.add_hookspecs(hookspecs)
     assert state.module is not None
     for name in dir(state.module):
         options = manager.parse_hookimpl_opts(state.module, name)
@@ -236,6 +204,7 @@ def _validate(manager: pluggy.PluginManager, state: PluginState) -> None:
             f"plugin {state.name!r}: hook {hook!r} takes {', '.join(map(repr, extra))}, which it is not offered",
             expected="host or no argument",
         ) from error
+    return manager
 
 
 def _misfit(manager: pluggy.PluginManager, module: ModuleType) -> tuple[str, list[str]]:
@@ -249,61 +218,21 @@ def _misfit(manager: pluggy.PluginManager, module: ModuleType) -> tuple[str, lis
     return "?", []
 
 
-def _call(host: Host, manager: pluggy.PluginManager, state: PluginState, hook: str) -> list[Any]:
+def _run_hook(host: Host, state: PluginState, name: str) -> int:
+    """Call one hook of the plugin and register its items, once all of them are of the right type. How many things those are."""
+    assert state.hooks is not None
+    row = HOOKS[name]
     items: list[Any] = []
-    for impl in getattr(manager.hook, hook).get_hookimpls():
-        if impl.plugin is not state.module:
-            continue
-        result = impl.function(*([host] if impl.argnames else []))
-        if result is None:
-            continue
+    for result in getattr(state.hooks.hook, name)(host=host):
         if not isinstance(result, Iterable):
-            raise PluginError(f"plugin {state.name!r}: {hook} must return an iterable", got=repr(result))
-        for item in result:
-            if not isinstance(item, HOOKS[hook]):
-                raise PluginError(
-                    f"plugin {state.name!r}: {hook} returned a wrong item",
-                    expected=HOOKS[hook].__name__,
-                    got=repr(item),
-                )
-            items.append(item)
-    return items
-
-
-def _register(host: Host, state: PluginState, hook: str, items: list[Any]) -> None:
-    added = state.added
+            raise PluginError(f"plugin {state.name!r}: {name} must return an iterable", got=repr(result))
+        items += result
     for item in items:
-        if isinstance(item, DeviceFactory):
-            host.devices.add(item, state.name)
-        elif isinstance(item, KernelDef):
-            host.kernels.add(item, state.name, state.found.package)
-        elif isinstance(item, RegionCompiler):
-            if (type(item).build is RegionCompiler.build) == (type(item).prepare is RegionCompiler.prepare):
-                raise PluginError(
-                    f"plugin {state.name!r}: the region compiler {item.name!r} is declared in the wrong way",
-                    expected="build or prepare, and not both",
-                    got=type(item).__name__,
-                )
-            compiler = RegisteredCompiler(state.name, state.found.package, item)
-            host.region_compilers.add(compiler.full_name, compiler, state.name)
-        elif isinstance(item, Pattern):
-            pattern = RegisteredPattern(state.name, state.found.package, item)
-            host.patterns.add(pattern.full_name, pattern, state.name)
-        elif isinstance(item, ResourceKind):
-            host.resource_kinds.add(item.name, item, state.name)
-        elif isinstance(item, Executor):
-            host.load_own()
-            host.executors.add(item.name, item, state.name)
-        elif isinstance(item, SessionFactory):
-            host.session_factories.add(item.scheme, item, state.name)
-        else:
-            library = load_library(item.module)
-            assert library is not None
-            host.ops.add_library(*library, state.found.package, item.cases)
-            added = Added(added.devices, added.ops + len(library[0]), added.kernels)
-    if hook == "register_kernels":
-        added = Added(added.devices, added.ops, len(items))
-    state.added = added
+        if not isinstance(item, row.item):
+            raise PluginError(
+                f"plugin {state.name!r}: {name} returned a wrong item", expected=row.item.__name__, got=repr(item)
+            )
+    return sum([row.add(host, state.found, item) for item in items])
 
 
 def _describe(error: BaseException, package: str) -> str:

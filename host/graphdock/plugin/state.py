@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from types import ModuleType
 
+from pluggy import PluginManager
+
 from graphdock.errors import ManifestError
 from graphdock.plugin import manifest
 from graphdock.plugin.discovery import Found
@@ -21,8 +23,9 @@ class PluginState:
     Attributes:
       stage: see :mod:`graphdock.plugin.ledger`.
       error: the first exception of a plugin that failed.
+      hooks: pluggy's manager of this plugin alone, once it is imported and its hooks fit their specifications.
       triaged: its manifest was read and checked.
-      done: hooks that have run.
+      done: hooks that have run -> how many things they registered.
       busy: it is being loaded on this thread right now.
     """
 
@@ -33,8 +36,9 @@ class PluginState:
     error: BaseException | None = None
     manifest: manifest.Manifest | None = None
     module: ModuleType | None = None
+    hooks: PluginManager | None = None
     triaged: bool = False
-    done: set[str] = field(default_factory=set)
+    done: dict[str, int] = field(default_factory=dict)
     busy: bool = False
     import_ms: float | None = None
     added: Added = Added()
