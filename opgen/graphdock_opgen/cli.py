@@ -15,6 +15,7 @@ from graphdock_opgen.compare import at_revision, compare, of_directory
 from graphdock_opgen.counts import Counts, decisions
 from graphdock_opgen.generate import Result, drift, plan, write
 from graphdock_opgen.model import json_schema
+from graphdock_opgen.pages import render_pages
 from graphdock_opgen.stubs import missing_functions, plan_stubs, signature_errors, write_stubs
 
 __all__ = ["command"]
@@ -28,7 +29,7 @@ _PACKAGES = click.argument(
 
 @click.group("opgen", cls=WritingGroup, context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
-    """Make wrappers, OpDefs, gradients, stubs, pages and cases from OpDef YAML.
+    """Make wrappers, OpDefs, gradients, stubs and pages from OpDef YAML.
 
     PKGDIR is a Python package that holds specs/*.yaml. It defaults to the one below ./src or here; in graphdock's own
     repository, to the host's ops and std.
@@ -134,6 +135,35 @@ def check(packages: tuple[Path, ...], only_counts: bool) -> None:
     click.echo(str(total))
     if bad:
         click.echo("drift or errors: fix the specs, then run `graphdock opgen generate`", err=True)
+        raise SystemExit(1)
+
+
+@command.command(short_help="Write reference pages of ops, as Markdown.")
+@_PACKAGES
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The folder to write into, a folder per package and a page per spec; it is made.",
+)
+def pages(packages: tuple[Path, ...], out: Path) -> None:
+    """Write a reference page for each spec of each package: OUT/PACKAGE/SPEC.md.
+
+    Exit 1 when a spec has errors; then nothing of that package is written.
+    """
+    faults = 0
+    for directory in _packages(packages):
+        result = _plan(directory)
+        faults += len(result.errors)
+        _show_errors(result)
+        if not result.errors:
+            made = render_pages(result.library)
+            folder = out / result.library.package
+            folder.mkdir(parents=True, exist_ok=True)
+            for name, text in made.items():
+                (folder / name).write_text(text, encoding="utf-8", newline="\n")
+            click.echo(f"{result.library.package}: {len(made)} pages in {folder}")
+    if faults:
         raise SystemExit(1)
 
 

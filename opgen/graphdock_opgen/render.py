@@ -20,7 +20,7 @@ from graphdock_opgen.model import DTYPE_CLASSES, ArgSpec, AttrSpec, RegionSpec
 from graphdock_opgen.op import Op, expand_allow
 from graphdock_opgen.pretty import Call, Raw, call, literal, parameters, pretty, statement
 
-__all__ = ["environment", "render_library"]
+__all__ = ["environment", "render", "render_library"]
 
 
 @cache
@@ -39,7 +39,8 @@ def environment() -> jinja2.Environment:
     return made
 
 
-def _template(name: str, source: str = "specs/*.yaml", **context: Any) -> str:
+def render(name: str, source: str = "specs/*.yaml", **context: Any) -> str:
+    """The text of a template; at most two lines in a row are empty, and none at the end."""
     text = environment().get_template(name).render(source=source, **context)
     lines = [line.rstrip() for line in text.splitlines()]
     out: list[str] = []
@@ -55,19 +56,19 @@ def render_library(library: Library, report: Callable[[OpSpecError], None]) -> d
     decompositions = _functions(
         library, (op for op in library.ops if op.spec.decompose), decomposition_function, report
     )
-    out = {"__init__.py": _template("library/init.py.j2", package=library.package)}
+    out = {"__init__.py": render("library/init.py.j2", package=library.package)}
     out["opdefs.py"] = render_opdefs(library)
-    out["endpoints.py"] = _template(
+    out["endpoints.py"] = render(
         "library/endpoints.py.j2", package=library.package, endpoints=pretty(endpoints(library))
     )
     out["gradients.py"] = render_gradients(library, gradients)
-    out["decompositions.py"] = _template(
+    out["decompositions.py"] = render(
         "library/decompositions.py.j2",
         package=library.package,
         imports=_imports(decompositions),
         functions=decompositions,
     )
-    out["cases.py"] = _template(
+    out["cases.py"] = render(
         "library/cases.py.j2",
         package=library.package,
         groups=_groups(library),
@@ -76,7 +77,6 @@ def render_library(library: Library, report: Callable[[OpSpecError], None]) -> d
     for file in library.files:
         out[f"{file.module}.py"] = render_wrappers(library, file)
         out[f"{file.module}.pyi"] = render_stub(file)
-        out[f"pages/{file.stem}.md"] = render_page(file)
     return {f"_gen/{name}": text for name, text in sorted(out.items())}
 
 
@@ -105,7 +105,7 @@ def render_opdefs(library: Library) -> str:
     operators = {
         o: f"{library.package}._gen.{op.module}:{op.function}" for op in library.ops for o in op.spec.api.operator
     }
-    return _template(
+    return render(
         "library/opdefs.py.j2",
         package=library.package,
         ops=ops,
@@ -258,7 +258,7 @@ def render_wrappers(library: Library, file: SpecFile) -> str:
     ]
     functions = [op.function for op in file.ops]
     import_ops = "from graphdock.ops import apply as _ops" if library.is_core else "from graphdock import ops as _ops"
-    return _template(
+    return render(
         "library/wrappers.py.j2",
         source=file.name,
         count=len(functions),
@@ -295,7 +295,7 @@ def render_stub(file: SpecFile) -> str:
                 "fields": fields,
             }
         )
-    return _template("library/wrappers.pyi.j2", source=file.name, all=_all([op.function for op in file.ops]), ops=ops)
+    return render("library/wrappers.pyi.j2", source=file.name, all=_all([op.function for op in file.ops]), ops=ops)
 
 
 # gradients
@@ -303,7 +303,7 @@ def render_stub(file: SpecFile) -> str:
 
 def render_gradients(library: Library, functions: list[Function]) -> str:
     """``_gen/gradients.py``."""
-    return _template(
+    return render(
         "library/gradients.py.j2",
         package=library.package,
         imports=_imports(functions),
@@ -349,62 +349,3 @@ def _sample(op: Op, sample: Mapping[str, Any]) -> dict[str, Any]:
         "types": dict(sample.get("types") or {}),
         "note": sample.get("note", ""),
     }
-
-
-# pages
-
-
-def render_page(file: SpecFile) -> str:
-    """``_gen/pages/<file>.md``."""
-    ops = []
-    for op in file.ops:
-        rows = [_row(op, a, "") for a in op.spec.inputs]
-        rows += [_cells(escape.code(a.name), a.type, "", _attr_words(a, op)) for a in op.spec.attrs]
-        rows += [_row(op, a, "output. ") for a in op.spec.outputs]
-        types = [
-            escape.line(f"`{t}`: {docs.dtype_words(op, t)}" + (f" (default {s.default})" if s.default else ""))
-            for t, s in op.spec.types.items()
-        ]
-        ops.append(
-            {
-                "type": op.type,
-                "anchor": op.type.lower().replace(".", ""),
-                "spec": op.spec,
-                "call": f"{op.function}({', '.join(docs.signature(op))})",
-                "endpoints": _joined([escape.code(e.name) for e in op.spec.api.endpoints]),
-                "rows": rows,
-                "type_lines": types,
-                "where": op.spec.dims.where,
-                "gradient": docs.gradient_words(op),
-                "traits": ", ".join(op.spec.traits.names()),
-            }
-        )
-    return _template("library/page.md.j2", source=file.name, ops=ops)
-
-
-def _joined(parts: list[escape.Landed], by: str = ", ") -> escape.Landed:
-    return escape.Landed(by.join(parts))
-
-
-def _cells(*cells: str) -> escape.Landed:
-    """A row of a table."""
-    return escape.Landed(f"| {_joined([escape.cell(c) for c in cells], ' | ')} |")
-
-
-def _row(op: Op, arg: ArgSpec, prefix: str) -> escape.Landed:
-    mark = {
-        "one": "",
-        "optional": " (optional)",
-        "many": f" (list of {arg.arity.many.count})" if arg.arity.many else "",
-    }[arg.arity.kind]
-    shape = escape.code(arg.shape) if arg.shape else ""
-    return _cells(f"{escape.code(arg.name)}{mark}", arg.dtype, shape, f"{prefix}{arg.doc}".strip())
-
-
-def _attr_words(attr: AttrSpec, op: Op) -> str:
-    default = (
-        "inferred"
-        if attr.name in op.inferred
-        else ("required" if attr.required else f"default {literal(attr.default)}")
-    )
-    return f"{attr.doc} ({default})".strip()

@@ -11,6 +11,8 @@ import graphdock as tf
 import pytest
 from graphdock import errors
 from graphdock.opdef.resolve import resolve
+from graphdock_opgen.library import load_library
+from graphdock_opgen.pages import render_pages
 
 ROOT = Path(__file__).parents[2]
 SOURCES = [
@@ -57,9 +59,7 @@ def test_every_op_is_complete(opdef):
 @pytest.mark.parametrize("package", ["graphdock.ops", "graphdock_std"])
 def test_every_op_with_a_kernel_has_samples_and_a_page(package):
     cases = importlib.import_module(f"{package}._gen.cases").CASES
-    pages = "\n".join(
-        p.read_text() for p in (Path(importlib.import_module(package).__file__).parent / "_gen" / "pages").glob("*.md")
-    )
+    pages = "\n".join(render_pages(load_library(Path(importlib.import_module(package).__file__).parent)).values())
     top = package.partition(".")[0]
     for opdef in OPS:
         if opdef.package != top or not opdef.verb.kernel or opdef.name in MUTATING | ON_FILES | OF_HISTORIES:

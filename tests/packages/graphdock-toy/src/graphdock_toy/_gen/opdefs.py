@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from graphdock.contracts.opdef import ArgDef, AttrDef, BodyDef, OpDef, TypeVarDef  # noqa: F401
+from graphdock.contracts.opdef import ArgDef, AttrDef, BodyDef, OpDef, RegionForm, TypeVarDef  # noqa: F401
 
 
 def scale() -> OpDef:
