@@ -102,7 +102,7 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         own = [(name, text) for name, (_, text) in self.table.items()]
-        others = []
+        others: list[tuple[str, str]] = []
         try:
             for name, rivals in self._of_plugins().items():
                 if rivals[0].declared:
