@@ -104,6 +104,7 @@ from graphdock.ops.core import py_func as py_func
 from graphdock.ops.core import shape as shape
 from graphdock.ops.core import tuple_ as tuple
 from graphdock.ops.core import zeros_like as zeros_like
+from graphdock.ops.dlpack import to_dlpack as to_dlpack
 from graphdock.ops.scopes import colocate_with as colocate_with
 from graphdock.ops.scopes import container as container
 from graphdock.ops.scopes import control_dependencies as control_dependencies
@@ -153,7 +154,6 @@ from graphdock.variables.updates import assign_add as assign_add
 from graphdock.variables.updates import assign_sub as assign_sub
 from graphdock.variables.variable import Variable as Variable
 from graphdock_customop.define import custom_op as custom_op
-from graphdock_customop.dlpack import to_dlpack as to_dlpack
 from graphdock_customop.library import load_op_library as load_op_library
 from graphdock_std._gen.arithmetic_ops import cross as cross
 from graphdock_std._gen.arithmetic_ops import truncatediv as truncatediv

@@ -51,7 +51,7 @@ ENDPOINTS: dict[str, str] = {
     "py_func": "graphdock.ops.core:py_func",
     "Assert": "graphdock.ops.core:Assert",
     "Print": "graphdock.ops.core:Print",
-    "to_dlpack": "graphdock_customop.dlpack:to_dlpack",
+    "to_dlpack": "graphdock.ops.dlpack:to_dlpack",
     # control flow, gradients, variables
     "cond": "graphdock.control_flow.cond:cond",
     "case": "graphdock.control_flow.cond:case",

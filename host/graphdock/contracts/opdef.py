@@ -186,6 +186,7 @@ class OpDef:
       cost: ``flops`` and ``bytes`` as formulas over dims; absent where the default holds.
       gradient: ``"module:name"`` of the function that builds gradients, None where the op has none at all.
       gradient_kinds: per input ``formula``, ``op``, ``fn``, ``none`` or ``todo: reason``.
+      registers_gradient: the decorator that gives it a gradient, where that is not ``ops.RegisterGradient``; errors name it.
       decomposition: ``"module:name"`` of a function that builds the op from others.
       reference: ``"module:name"`` of the oracle used by conformance; never the cpu kernel's own callable.
       operators: Python operator methods that this op implements, such as ``__add__``.
@@ -232,6 +233,7 @@ class OpDef:
     cost: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
     gradient: str | None = None
     gradient_kinds: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
+    registers_gradient: str | None = None
     decomposition: str | None = None
     reference: str | None = None
     operators: tuple[str, ...] = ()

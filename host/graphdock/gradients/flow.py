@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graphdock_customop.python_op import defined_in
-
 from graphdock.dtypes import DType
 from graphdock.errors import GradientError
 from graphdock.gradients.registry import GradientSource, gradient_of
@@ -205,6 +203,5 @@ class Flow:
 
 
 def _registers(op: Operation) -> str:
-    """The decorator that gives an op its gradient: of a Python function, the op's own."""
-    made = defined_in(op.graph.host).get(op.type)
-    return f"ops.RegisterGradient({op.type!r})" if made is None else f"{made.__name__}.register_gradient"
+    """The decorator that gives an op its gradient."""
+    return op.op_def.registers_gradient or f"ops.RegisterGradient({op.type!r})"

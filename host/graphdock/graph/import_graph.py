@@ -252,7 +252,7 @@ class _Reader:
         try:
             return self.graph.host.ops.get(op_type)
         except UnknownOpError as error:
-            own = ("graphdock", "graphdock_std")
+            own = {"graphdock", *(s.found.package for s in self.graph.host.plugins() if s.found.is_own)}
             others = ", ".join(str(p) for p in self.packages if p not in own)
             if others:
                 error.hint = f"the GraphDef uses ops of {others}; are they installed?" + (

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from graphdock_customop.dlpack import from_dlpack
 
 from graphdock.arguments import of_kind, utf8
 from graphdock.dtypes import DType, as_dtype, float32, int32, int64, string
@@ -22,6 +21,7 @@ from graphdock.errors import (
 )
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.tensor import Tensor
+from graphdock.ops.dlpack import from_dlpack
 from graphdock.shape import as_dims
 from graphdock.tensor_shape import TensorShape
 from graphdock.typing import DTypeLike, ShapeLike, TensorLike

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequenc
 from typing import Any
 
 import numpy as np
-from graphdock_customop.dlpack import from_dlpack
 
 from graphdock.dtypes import DType, as_dtype
 from graphdock.errors import (
@@ -30,6 +29,7 @@ from graphdock.graph.operation import Operation
 from graphdock.graph.site import capture, describe
 from graphdock.graph.tensor import Tensor
 from graphdock.ops.convert import check_room, keeps_all
+from graphdock.ops.dlpack import from_dlpack
 from graphdock.shape import Dims, compatible, show
 from graphdock.variables.variable import Variable
 

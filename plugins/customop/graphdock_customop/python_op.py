@@ -158,6 +158,7 @@ class CustomOp(Generic[R]):
             traits=self._traits | without,
             gradient=self._gradient,
             gradient_kinds=kinds,
+            registers_gradient=f"{self.__name__}.register_gradient",
             reference=self._reference,
             package=self._package,
             source=self.source,

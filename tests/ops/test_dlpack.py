@@ -8,7 +8,7 @@ import graphdock as tf
 import ml_dtypes
 import numpy as np
 import pytest
-from graphdock_customop.dlpack import from_dlpack
+from graphdock.ops.dlpack import from_dlpack
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
@@ -138,7 +138,7 @@ def test_a_read_only_array_is_read():
 def test_elements_that_nobody_here_has_are_named(monkeypatch):
     class Odd(Foreign):
         def __dlpack__(self, **options):
-            from graphdock_customop.dlpack import _tensor_of
+            from graphdock.ops.dlpack import _tensor_of
 
             capsule = self.array.__dlpack__(**options)
             _tensor_of(capsule).dtype.code = 4

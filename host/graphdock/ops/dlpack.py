@@ -9,6 +9,7 @@ import ctypes
 from typing import Any
 
 import numpy as np
+
 from graphdock.dtypes import bfloat16
 from graphdock.errors import DTypeError, InvalidArgumentError
 
