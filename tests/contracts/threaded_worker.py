@@ -45,6 +45,8 @@ def placed(graph: PlanGraph) -> PlacedGraph:
         device_of=absent,
         spaces={},
         functions=absent,
+        formula=absent,
+        infer=absent,
         stream=absent,
     )
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from graphdock.contracts.in_flight import InFlightSteps as Flights
 from graphdock.contracts.step import StepContext, StepServices
 from graphdock.errors import DeviceLostError, GraphdockError, InternalError
 from graphdock.plugin.host import Host
-from graphdock_executor.in_flight import Flight, Flights
+from graphdock_executor.in_flight import QueuedStep as Flight
 from graphdock_executor.stream_slots import GATE, Lanes
 from graphdock_testing import queued
 

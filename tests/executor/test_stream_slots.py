@@ -18,8 +18,9 @@ from graphdock_executor.straight_line import program
 from graphdock_testing import queued
 from graphdock_testing.driver import races
 from graphdock_testing.driver.queue import DriverQueue
-from tests.runtime.interrupter import Interrupter
-from tests.runtime.own_thread import in_its_own_thread
+
+from tests.planning.interrupter import Interrupter
+from tests.planning.own_thread import in_its_own_thread
 
 
 @pytest.fixture(params=[0, 1, 2])

@@ -40,8 +40,9 @@ from graphdock_executor.lower import overlap as lower_overlap
 from graphdock_executor.straight_line import program as program_module
 from graphdock_testing.driver import races
 from graphdock_testing.driver.queue import DriverQueue
-from tests.runtime.interrupter import Interrupter
-from tests.runtime.own_thread import in_its_own_thread
+
+from tests.planning.interrupter import Interrupter
+from tests.planning.own_thread import in_its_own_thread
 
 
 @pytest.fixture(autouse=True)

@@ -20,8 +20,9 @@ from graphdock.contracts.runtime.resources import Access
 from graphdock.planning import plan as plan_module
 from graphdock.plugin.host import Host
 from graphdock_executor.straight_line import program as program_module
-from tests.runtime.interrupter import Interrupter
-from tests.runtime.own_thread import in_its_own_thread
+
+from tests.planning.interrupter import Interrupter
+from tests.planning.own_thread import in_its_own_thread
 
 ArgDef = opdef.ArgDef
 

@@ -13,11 +13,13 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from graphdock.contracts.device import Device
+from graphdock.contracts.in_flight import InFlightStep, InFlightSteps
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.contracts.kernel import KernelDef, Prepared
 from graphdock.contracts.step import StepContext, TraceLevel
 from graphdock.contracts.streams import StreamName
 from graphdock.errors import UnimplementedError
+from graphdock.shape import Dims
 
 __all__ = ["Executor", "PlacedGraph", "Program", "SCALAR", "SessionFactory", "StageReport"]
 
@@ -55,6 +57,10 @@ class PlacedGraph:
       device_of: node -> its open device. ``spaces``: memory space -> a device that copies and allocates there.
       functions: node of the verb ``host``, or with a :data:`SCALAR` output -> what computes its outputs from its inputs (of a
         handle, the resource): host arrays, or Python ints and bools.
+      formula: node with a :data:`SCALAR` output and a formula -> the formula as a Python expression, a template with ``{0}`` for
+        its first operand; what ``functions`` computes, for executors that print.
+      infer: shapes of a node's outputs from actual shapes and elements of its inputs, by its shape rule; raises ShapeError. For
+        what a plan could only assume (:mod:`graphdock.contracts.guards`).
       stream: name of a stream of random numbers -> a new one. A kernel gets those of :func:`streams_of` its node behind its inputs.
         Executors ``begin`` each with the ordinal that the step's services give for its name, and say ``at`` which iterations of
         its loops it stands.
@@ -76,6 +82,8 @@ class PlacedGraph:
     device_of: Callable[[PlanNode], Device]
     spaces: Mapping[str, Device]
     functions: Callable[[PlanNode], Callable[..., Any]]
+    formula: Callable[[PlanNode], str]
+    infer: Callable[[PlanNode, Sequence[Dims], Mapping[int, Any]], Sequence[Dims]]
     stream: Callable[[StreamName], Any]
     holds: bool = True
     debug: bool = False
@@ -148,9 +156,20 @@ class Program(ABC):
         for resource, writes in touched:
             resource.settle(writes)
 
-    def unfinished(self, device: str) -> str:
-        """What a step had given a device that is lost, for the message. Optional; default: that nobody knows."""
-        return f"work of this step on {device} that may not be done: unknown"
+    def in_flight(
+        self,
+        steps: InFlightSteps,
+        step: StepContext,
+        name: Callable[[], str],
+        give_back: Callable[[list[Any]], None],
+    ) -> InFlightStep:
+        """What takes over the work of a step of a program that ``overlaps``, should it end before that. Nothing has run yet.
+
+        Args:
+          steps: the account of its session. ``name``: of the step, for messages.
+          give_back: to be called with a list of the context once its work is done; it takes the context out of it.
+        """
+        raise NotImplementedError
 
     def trace(self, step: StepContext, level: TraceLevel) -> AbstractContextManager[None]:
         """A block in which what runs in the context reports what it does to ``step.events``. Nothing runs in it at entry.

@@ -49,7 +49,7 @@ from contextlib import contextmanager
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from graphdock.contracts.device import Buffer, Device, DeviceInfo, Storage
+from graphdock.contracts.device import HOST_MEMORY, Buffer, Device, DeviceInfo, Storage
 from graphdock.dtypes import DType
 from graphdock.errors import InvalidArgumentError
 from graphdock.locks import new_lock
@@ -371,3 +371,10 @@ def _leave_behind() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_leave_behind)
+
+
+def can_record(device: Device) -> bool:
+    """Whether a device records work to replay it."""
+    if isinstance(device, QueuedDevice):
+        return type(device.queue).capture is not Queue.capture
+    return type(device).capture is not Device.capture and device.memory_space != HOST_MEMORY

@@ -1,4 +1,4 @@
-"""What the host's own ops call (``host_fn`` of their specs), on NumPy arrays and resources; and small helpers of generated steps.
+"""Functions of the host's own ops (``host_fn`` of their specs), on NumPy arrays and resources.
 
 Each function takes the plan's node and returns what a step calls with the node's inputs: it returns the output, a tuple of several,
 or None.
@@ -6,19 +6,15 @@ or None.
 
 from __future__ import annotations
 
-import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextvars import ContextVar
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from graphdock.arguments import utf8
-from graphdock.contracts.device import Device
 from graphdock.contracts.ir import PlanNode
-from graphdock.contracts.queue import Queue, QueuedDevice
-from graphdock.dtypes import DType
+from graphdock.contracts.runtime.numbers import CALLERS_ERRORS
 from graphdock.errors import (
     GraphdockError,
     InvalidArgumentError,
@@ -32,18 +28,12 @@ from graphdock.opdef.resolve import resolve
 from graphdock.shape import compatible, show
 
 __all__ = [
-    "CALLERS_ERRORS",
     "assert_",
     "build_host_op",
     "destroy",
-    "fetch_any",
     "is_initialized",
     "print_",
-    "pull",
-    "push",
     "py_func",
-    "same_lengths",
-    "wrap",
 ]
 
 
@@ -52,10 +42,6 @@ def build_host_op(node: PlanNode) -> Callable[..., Any]:
     assert node.opdef.host_fn is not None
     made: Callable[..., Any] = resolve(node.opdef.host_fn)(node)
     return made
-
-
-#: How NumPy was told to treat floating-point errors by whoever runs a step: so it is while a Python function of that step runs.
-CALLERS_ERRORS: ContextVar[Mapping[str, Any] | None] = ContextVar("CALLERS_ERRORS", default=None)
 
 
 def py_func(node: PlanNode) -> Callable[..., Any]:
@@ -168,52 +154,3 @@ def is_initialized(node: PlanNode) -> Callable[..., Any]:
 def destroy(node: PlanNode) -> Callable[..., Any]:
     """Forget the variable's value."""
     return lambda variable: variable.destroy()
-
-
-def pull(worker: Device | Queue, buffer: Any, dtype: DType) -> Any:
-    """A device buffer of a shape that only the step knows, as a new host array. Waits for the queue."""
-    if isinstance(worker, Queue):
-        slot = _slot(worker.device, dtype, worker.device.shape_of(buffer))
-        worker.to_host(buffer, slot)
-        worker.synchronize()
-        return slot.copy()
-    out = np.empty(worker.shape_of(buffer), dtype.np)
-    worker.to_host(buffer, out)
-    return out
-
-
-def push(worker: Device | Queue, array: Any, dtype: DType) -> Any:
-    """A host array of a shape that only the step knows, as a new device buffer. Waits for the queue, which reads it late."""
-    buffer = worker.empty(dtype, array.shape)
-    if isinstance(worker, Queue):
-        slot = _slot(worker.device, dtype, array.shape)
-        slot[...] = array
-        worker.from_host(slot, buffer)
-        worker.synchronize()
-    else:
-        worker.from_host(np.ascontiguousarray(array), buffer)
-    return buffer
-
-
-def _slot(device: QueuedDevice, dtype: DType, shape: Sequence[int]) -> Any:
-    """Staging memory for one array."""
-    count = math.prod(shape)
-    return device.staging(max(count * dtype.size, 1))[: count * dtype.size].view(dtype.np).reshape(shape)
-
-
-def fetch_any(array: Any) -> Any:
-    """A fetched value of unknown rank: a scalar of its own, or a copy."""
-    return array[()] if array.ndim == 0 else array.copy()
-
-
-def same_lengths(*histories: list[Any]) -> None:
-    """Raise unless a loop's histories are of one length (debug mode)."""
-    lengths = [len(h) for h in histories]
-    if min(lengths) != max(lengths):
-        raise InvalidArgumentError("a loop reads histories of different lengths", got=str(lengths))
-
-
-def wrap(value: int, bits: int) -> int:
-    """Two's complement wrap-around of a Python int."""
-    half = 1 << (bits - 1)
-    return ((value + half) & ((1 << bits) - 1)) - half

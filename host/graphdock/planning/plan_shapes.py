@@ -8,23 +8,40 @@ conditions of the plan, the rest as a guard of the node, which is checked when t
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphdock.contracts.bodies import carried
 from graphdock.contracts.contents import Contents
 from graphdock.contracts.guards import Guard
-from graphdock.contracts.ir import PlanGraph, PlanNode, Value
+from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of
 from graphdock.errors import ShapeError
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.opdef.assumptions import Assumptions
 from graphdock.opdef.shape_rule import rule_for
-from graphdock.opdef.shape_values import is_known, plan_integers
+from graphdock.opdef.shape_values import Known, is_known, known_elements, plan_integers
 from graphdock.planning.loop_shapes import LoopShapes
 from graphdock.shape import Dims, Extent, Symbol, compatible, plain, show
 
-__all__ = ["PlanShapes", "fed_extent"]
+__all__ = ["PlanShapes", "fed_extent", "infer_outputs"]
+
+
+def infer_outputs(node: PlanNode, shapes: Sequence[Dims], elements: Mapping[int, Any]) -> Sequence[Dims]:
+    """The shapes of a node's outputs from actual shapes of its inputs, and the elements of some of them (input -> host array).
+
+    Raises:
+      ShapeError: the shapes do not fit the op.
+    """
+
+    def known(index: int) -> Known:
+        return known_elements(elements[index] if index in elements else node.constant(index))
+
+    grouped: list[list[Any]] = [[] for _ in node.opdef.inputs]
+    places = {arg.name: i for i, arg in enumerate(node.opdef.inputs)}
+    for arg, dims in zip(arg_of(node), shapes, strict=True):
+        grouped[places[arg.name]].append(dims)
+    return rule_for(node.opdef).infer(node.attrs, grouped, known)
 
 
 def fed_extent(dims: Dims, feed: int) -> Extent:

@@ -20,18 +20,20 @@ from graphdock.contracts.handles import check_handles, handle_of, resource_name
 from graphdock.contracts.ir import PlanGraph, PlanNode
 from graphdock.contracts.ir_check import check, check_order
 from graphdock.contracts.kernel import KernelDef, inplace, view
+from graphdock.contracts.queue import can_record
 from graphdock.contracts.rewriter import Rewriter
 from graphdock.contracts.runtime.resources import Access, ResourceStore
 from graphdock.device_name import DeviceSpec
 from graphdock.dtypes import string
 from graphdock.errors import ConfigError, NotFoundError
+from graphdock.opdef.scalar_formula import host_scalar
 from graphdock.passes.pipeline import PassReport, run_passes
 from graphdock.passes.rewrite import Tools, prune
 from graphdock.placement.placer import place, warn_of_fallbacks
-from graphdock.planning.capture import can_record
 from graphdock.planning.evaluate import evaluator
 from graphdock.planning.host_ops import build_host_op
 from graphdock.planning.plan_builder import Draft, Setting
+from graphdock.planning.plan_shapes import infer_outputs
 from graphdock.planning.prepare import prepare_kernels
 from graphdock.planning.scalars import KEPT, scalar_function, scalar_values
 from graphdock.planning.spaces import assign_spaces
@@ -214,6 +216,8 @@ def _seal(draft: Draft) -> None:
         device_of=_device_of(setting),
         spaces=setting.spaces,
         functions=_function,
+        formula=_formula,
+        infer=infer_outputs,
         stream=lambda stream: setting.ordinals.stream(stream.name, stream.seed, stream.seed2),
         holds=not blocking and not any(p.may_block for p in draft.prepared.values()),
         debug=setting.debug,
@@ -281,6 +285,12 @@ def _lives(setting: Setting, handle: PlanNode) -> list[DeviceSpec]:
         return []
     near = [d for d in setting.devices if setting.opened[d].memory_space == device.memory_space]
     return sorted(near, key=lambda d: setting.opened[d] is not device)
+
+
+def _formula(node: PlanNode) -> str:
+    formula = host_scalar(node.opdef, node.outputs[0].dtype)
+    assert formula is not None  # the host keeps no other scalars
+    return formula
 
 
 def _function(node: PlanNode) -> Callable[..., Any]:

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from graphdock_executor.in_flight import Flight, Flights
-
+from graphdock.contracts.in_flight import InFlightSteps
 from graphdock.contracts.runtime.resource_lock import Until
 from graphdock.contracts.runtime.resources import ResourceClosed, step_name
 from graphdock.contracts.step import TraceLevel
@@ -33,7 +32,7 @@ class Overlap:
     """
 
     def __init__(self, most: int, graph: Graph, remake: Callable[[Signature, Plan, tuple[Any, ...]], Plan]) -> None:
-        self.flights = Flights(most)
+        self.flights = InFlightSteps(most)
         self._graph = graph
         self._remake = remake
         self._closed = False
@@ -107,8 +106,7 @@ class Overlap:
                 step.token.deadline = until.deadline  # the wait for room was the step's
             if plan.program.overlaps and not plan.graph.outputs and not level:
                 name = partial(step_name, plan.graph)
-                flight = Flight(self.flights, step, name, plan.take_back, plan.program.unfinished)
-                step.departs = flight.depart
+                flight = plan.program.in_flight(self.flights, step, name, plan.take_back)
             results: Sequence[Any] = (
                 plan.run(step, values) if not level else traced(plan, step, values, level, metadata)
             )

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from graphdock.contracts.in_flight import InFlightStep, InFlightSteps
 from graphdock.contracts.runtime.device_error import device_error
 from graphdock.contracts.runtime.resource_lock import Limit, Visit, through
 from graphdock.contracts.step import StepContext
@@ -23,12 +24,12 @@ from graphdock.errors import DeviceLostError, GraphdockError, told
 from graphdock_executor.stream_slot import Lane
 from graphdock_executor.stream_slots import GATE, Lanes
 
-__all__ = ["Flight", "Flights"]
+__all__ = ["QueuedStep"]
 
 _GATES = (GATE,)
 
 
-class Flight:
+class QueuedStep(InFlightStep):
     """One step that may end before its work.
 
     Args:
@@ -58,7 +59,7 @@ class Flight:
 
     def __init__(
         self,
-        flights: Flights,
+        flights: InFlightSteps,
         step: StepContext,
         name: Callable[[], str],
         give_back: Callable[[list[Any]], None],
@@ -164,55 +165,3 @@ class Flight:
             if isinstance(error, DeviceLostError):
                 error.add_note(self._unfinished(error.device))
         return error
-
-
-class Flights:
-    """The flights of one session, in the order in which they took off. From any thread.
-
-    Args:
-      most: steps that may be at work at once.
-
-    Attributes:
-      flying: those that have not landed. ``failed``: those that have, and whose error nobody was told -> that error.
-    """
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self.flying: dict[Flight, None] = {}
-        self.failed: dict[Flight, GraphdockError] = {}
-
-    def land(self, keep: int, limit: Limit | None = None) -> None:
-        """Wait for the oldest, until no more than ``keep`` fly. Raises what :meth:`Gate.wait` raises."""
-        while len(self.flying) > keep:
-            oldest = next(iter(list(self.flying)), None)
-            if oldest is not None:
-                oldest.land(limit)
-
-    def land_passed(self, limit: Limit | None = None) -> None:
-        """Let those land whose work is done, the oldest first."""
-        for flight in list(self.flying):
-            if not flight.passed():
-                return
-            flight.land(limit)
-
-    def check(self) -> None:
-        """Raise the error of the oldest step that failed and nobody was told of; once."""
-        for flight, error in list(self.failed.items()):
-            if flight.raised:
-                self.failed.pop(flight, None)
-                continue
-            try:
-                raise error
-            except GraphdockError:  # told now, and not before: an interrupt loses nothing
-                flight.raised = True
-                self.failed.pop(flight, None)
-                raise
-
-    def check_all(self) -> None:
-        """As :meth:`check`; what the others met is noted on the first error, because nobody will ask again."""
-        errors = [error for flight, error in self.failed.items() if not flight.raised]
-        for other in errors[1:]:
-            errors[0].add_note(f"besides, {told(other)}")
-        self.failed.clear()
-        if errors:
-            raise errors[0]

@@ -10,7 +10,8 @@ from typing import Any
 from graphdock.contracts.device import Device
 from graphdock.contracts.queue import Queue
 from graphdock.dtypes import DType
-from graphdock.planning.host_ops import pull, push
+
+from graphdock_executor.transfers import pull, push
 
 __all__ = ["Carried", "run_elsewhere"]
 

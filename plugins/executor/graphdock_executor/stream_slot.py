@@ -9,10 +9,11 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from graphdock.contracts.queue import Event, Queue, QueuedDevice
-from graphdock.contracts.runtime.access_history import Ticket
 from graphdock.contracts.runtime.device_error import asking
 from graphdock.errors import FailedPreconditionError
 from graphdock.locks import new_lock
+
+from graphdock_executor.fences import Ticket
 
 __all__ = ["Departed", "Lane", "fence", "shared_lane", "unshare"]
 

@@ -21,13 +21,13 @@ from typing import Any
 
 from graphdock.contracts.device import Device
 from graphdock.contracts.queue import Event, Queue, QueuedDevice
-from graphdock.contracts.runtime.access_history import Accesses, Ticket
 from graphdock.contracts.runtime.device_error import asking
 from graphdock.contracts.runtime.resource_lock import Claim, Gate, Visit
 from graphdock.contracts.runtime.resources import Resource
 from graphdock.contracts.step import StepContext
 from graphdock.errors import AbortedError, CancelledError, DeadlineExceededError, DeviceLostError, told
 
+from graphdock_executor.fences import Accesses, Ticket
 from graphdock_executor.kernel_sanitizer import unchecked
 from graphdock_executor.lower.records import Lowered
 from graphdock_executor.storage import Root

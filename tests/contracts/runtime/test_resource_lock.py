@@ -17,8 +17,9 @@ import pytest
 from graphdock.contracts.runtime import resource_lock as gate_module
 from graphdock.contracts.runtime.resource_lock import Claim, Gate, Until, Visit, through
 from graphdock.errors import AbortedError, DeadlineExceededError, FailedPreconditionError
-from tests.runtime.interrupter import Interrupter
-from tests.runtime.own_thread import in_its_own_thread
+
+from tests.planning.interrupter import Interrupter
+from tests.planning.own_thread import in_its_own_thread
 
 
 class Thing:

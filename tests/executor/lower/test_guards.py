@@ -7,8 +7,8 @@ import re
 import graphdock as tf
 import numpy as np
 import pytest
+from graphdock.contracts.runtime.shape_checks import RuleCheck
 from graphdock.errors import InvalidArgumentError, ShapeError
-from graphdock.planning.node_check import RuleCheck
 from graphdock.plugin.host import Host
 from graphdock_testing import fake, queued
 

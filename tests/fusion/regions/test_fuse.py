@@ -206,7 +206,7 @@ def test_a_compiler_that_breaks_the_contract_is_named(lab, answer, message):
     with made.session() as sess, pytest.raises(tf.errors.PluginError) as caught:
         sess.run(gelu(x), {x: X})
     assert "the region compiler lab.interpreter (of lab)" in caught.value.message and message in caught.value.message
-    assert caught.value.op is not None and "test_regions.py" in str(caught.value.site)
+    assert caught.value.op is not None and "test_fuse.py" in str(caught.value.site)
 
 
 def test_two_compilers_of_one_name_and_a_wrong_item_are_refused(lab):

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from graphdock.contracts.bodies import carried
+from graphdock.contracts.executor import SCALAR
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
-from graphdock.planning.spaces import SCALAR
 from graphdock.shape import concrete
 
 from graphdock_executor.lower.histories import begin_histories, left_by_branch, push_all, scan_all
@@ -51,7 +51,7 @@ def lower_branch(state: State, node: PlanNode, block: Block, at: int) -> Bodies:
         state.branches -= 1
         for i, (value, target) in enumerate(zip(body.outputs, targets, strict=True)):
             if node.outputs[i].dtype.kind == "V":
-                left[i].append(slot(state, value, state.given.home[node.outputs[i]]))
+                left[i].append(slot(state, value, state.given.placed.home[node.outputs[i]]))
             _hand_over(state, value, node.outputs[i], target, inner, node)
         state.assigned = set(before)
     for i, (value, target) in enumerate(zip(node.outputs, targets, strict=True)):
@@ -66,7 +66,7 @@ def lower_branch(state: State, node: PlanNode, block: Block, at: int) -> Bodies:
 def _branch_target(state: State, node: PlanNode, index: int, at: int, end: int) -> Slot:
     """Where both branches leave an output."""
     value, given = node.outputs[index], state.given
-    space = given.home[value]
+    space = given.placed.home[value]
     if value.dtype.kind == "V":
         name = state.names.new("value")
         return Slot(name, (Root("fresh", space, value.dtype, (), at, end, name.text),), True, False, "left")
@@ -101,7 +101,7 @@ def _write_straight(state: State, body: PlanGraph, direct: Sequence[tuple[Value,
     inside = set(body.nodes) if direct else set()
     for value, root, name in direct:
         node = value.node
-        kernel = state.given.kernels.get(node) if node is not None else None
+        kernel = state.given.placed.kernels.get(node) if node is not None else None
         if node is None or kernel is None or node not in inside or value in state.kept:
             continue
         if "planned" in kernel.modes and value.shape == root.shape:
@@ -110,7 +110,7 @@ def _write_straight(state: State, body: PlanGraph, direct: Sequence[tuple[Value,
 
 def _hand_over(state: State, value: Value, outer: Value, target: Slot, block: Block, node: PlanNode) -> None:
     """Make ``target`` hold a branch's output."""
-    space = state.given.home[outer]
+    space = state.given.placed.home[outer]
     source = slot(state, value, space, node)
     assert isinstance(target.at, Name)
     if target.kind == "scalar" or target.kind == "left" and outer not in state.kept:
@@ -178,7 +178,7 @@ def _enter(state: State, node: PlanNode, index: int, block: Block, at: int, end:
     """Where a loop variable is, and where its next value goes (None: it is set at the end of the iteration)."""
     cond, body = node.bodies
     value, parameter = node.inputs[index], body.inputs[index]
-    space = state.given.home[parameter]
+    space = state.given.placed.home[parameter]
     source = slot(state, value, space, node)
     following: Slot | None = None
     kept = parameter in state.kept or is_kept(state, body.outputs[index])
@@ -221,7 +221,7 @@ def _advance(
     rebinds: list[tuple[Root, tuple[Root, ...]]] = []
     for i, (where, following) in enumerate(zip(params, nexts, strict=True)):
         value = body.outputs[i]
-        space = state.given.home[body.inputs[i]]
+        space = state.given.placed.home[body.inputs[i]]
         source = slot(state, value, space, node)
         assert isinstance(where.at, Name)
         if source.at is where.at:

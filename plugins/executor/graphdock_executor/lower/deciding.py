@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from graphdock.contracts.executor import SCALAR
 from graphdock.contracts.ir import PlanNode, Value
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.errors import InternalError
-from graphdock.planning.spaces import SCALAR
 
 from graphdock_executor.lower.state import State, method, new_root, resolve, slot
 from graphdock_executor.step_program.names import Apply, Name, Suffixed, locals_of
@@ -65,7 +65,7 @@ class _Pass:
         self.copy = method(state, device, "copy")
         self.flags: dict[Value, _Flag | str] = {}
         self.readers: Counter[Value] = Counter()
-        for level in state.given.graph.all_graphs():
+        for level in state.given.placed.graph.all_graphs():
             self.readers.update(level.outputs)
             self.readers.update(v for node in level.nodes for v in node.inputs)
 
@@ -159,14 +159,16 @@ def decide_on(state: State, device: QueuedDevice) -> None:
     found = list(_candidates(state.out.block))
     if not found:
         return
-    reason = "in debug mode" if state.given.debug else device.undecided
+    reason = "in debug mode" if state.given.placed.debug else device.undecided
     work = _Pass(state, device)
     for block, statement, fixed in reversed(found):  # innermost first
         why = reason or (_branch if isinstance(statement, Branch) else _loop)(work, statement, block, fixed)
         if why:
             statement.hold += f": {why}"
             if isinstance(statement, Loop) and (
-                _is_decided_within(statement) or not state.given.debug and _is_worth_recording(work, statement, fixed)
+                _is_decided_within(statement)
+                or not state.given.placed.debug
+                and _is_worth_recording(work, statement, fixed)
             ):
                 _fix_loop(work, statement)
 

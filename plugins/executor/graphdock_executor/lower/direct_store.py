@@ -29,16 +29,16 @@ def straight_values(given: Given) -> dict[Value, Variable]:
     None in a step that holds no claim while it runs, for others see the variable between kernel and assignment; and none in debug
     mode, which fills outputs with what no result contains before a kernel is called.
     """
-    makers = {n for n, kernel in given.kernels.items() if "whole" in kernel.modes and n.guard is None}
-    if not makers or not given.locked or given.debug:
+    makers = {n for n, kernel in given.placed.kernels.items() if "whole" in kernel.modes and n.guard is None}
+    if not makers or not given.locked or given.placed.debug:
         return {}
     used = _uses(given)
-    nodes = given.graph.nodes
+    nodes = given.placed.graph.nodes
     found: dict[Value, Variable] = {}
     for i, node in enumerate(nodes):
         if node in makers:
             for assign in _assignments(nodes[i + 1 :], node):
-                value, variable = assign.inputs[1], given.variable(given.handles[assign.inputs[0]], assign)
+                value, variable = assign.inputs[1], given.resource(given.placed.handles[assign.inputs[0]])
                 if used[value] == 1 and used[variable] == 1 and _fits(given, value, variable):
                     assert isinstance(variable, Variable)
                     found[value] = variable
@@ -56,12 +56,12 @@ def _assignments(behind: Sequence[PlanNode], maker: PlanNode) -> Iterator[PlanNo
 
 def _uses(given: Given) -> Counter[object]:
     """Of every value, and of every resource, how many inputs of nodes it is; a result of the step is used once more."""
-    used: Counter[object] = Counter(given.graph.outputs)
-    for level in given.graph.all_graphs():
+    used: Counter[object] = Counter(given.placed.graph.outputs)
+    for level in given.placed.graph.all_graphs():
         used.update(level.outputs)
         for node in level.nodes:
             used.update(node.inputs)
-            used.update({given.variable(given.handles[v], node) for v in node.inputs if v in given.handles})
+            used.update({given.resource(given.placed.handles[v]) for v in node.inputs if v in given.placed.handles})
     return used
 
 
@@ -71,7 +71,7 @@ def _fits(given: Given, value: Value, variable: object) -> bool:
         and variable.static
         and variable.dims == value.shape
         and variable.dtype is not string
-        and variable.device.memory_space == HOST_MEMORY == given.home[value]
+        and variable.device.memory_space == HOST_MEMORY == given.placed.home[value]
     )
 
 

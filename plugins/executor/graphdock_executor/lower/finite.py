@@ -20,7 +20,7 @@ def check_finite(
     """Raise where a floating result holds NaN or infinity; of a device's memory the host takes a copy."""
     if not value.dtype.is_floating:
         return
-    space, shown = state.given.home[value], Literal(label or value.name)
+    space, shown = state.given.placed.home[value], Literal(label or value.name)
     check_buffer(state, space, value.dtype, where, block, node, shown)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from graphdock.contracts.device import HOST_MEMORY
+from graphdock.contracts.executor import SCALAR
 from graphdock.contracts.guards import Guard
 from graphdock.contracts.ir import PlanNode, arg_of
-from graphdock.planning.node_check import OutputCheck, RuleCheck, ShapeOf, host_shape, predicate_check
-from graphdock.planning.spaces import SCALAR
+from graphdock.contracts.runtime.shape_checks import OutputCheck, RuleCheck, ShapeOf, host_shape, predicate_check
 from graphdock.shape import concrete
 
 from graphdock_executor.lower.records import Slot
@@ -53,21 +53,21 @@ def _rule_check(state: State, node: PlanNode, asked: Sequence[int]) -> tuple[Rul
     reads: list[tuple[int, ShapeOf, bool]] = []
     found: list[Slot] = []
     roots: list[Root] = []
-    for i, (value, wanted) in enumerate(zip(node.inputs, state.given.needs(node), strict=True)):
-        space = wanted or state.given.home.get(resolve(state, value))
+    for i, (value, wanted) in enumerate(zip(node.inputs, state.given.placed.needs(node), strict=True)):
+        space = wanted or state.given.placed.home.get(resolve(state, value))
         elements = i in chosen and node.constant(i) is None and space in (None, HOST_MEMORY)
         if value.dtype.name != "resource" and (elements or concrete(value.shape) is None):
             reads.append((i, _shape_of(state, space), elements))
             found.append(slot(state, value, space))
             roots += found[-1].roots if elements else ()
-    return RuleCheck(node, reads), found, tuple(roots)
+    return RuleCheck(node, reads, state.given.placed.infer), found, tuple(roots)
 
 
 def check_promises(state: State, node: PlanNode, guard: Guard, block: Block) -> None:
     """Right after a node, compare what it made with what was promised for it."""
     for i in guard.promised:
         value = node.outputs[i]
-        space = state.given.home.get(value)
+        space = state.given.placed.home.get(value)
         where = slot(state, value, space)
         if where.kind in _SHAPED:
             _call(state, OutputCheck(node, i, _shape_of(state, space)), [where], node, block)
@@ -94,4 +94,4 @@ def _call(
 
 
 def _shape_of(state: State, space: str | None) -> ShapeOf:
-    return host_shape if space in (None, HOST_MEMORY, SCALAR) else state.given.spaces[space].shape_of
+    return host_shape if space in (None, HOST_MEMORY, SCALAR) else state.given.placed.spaces[space].shape_of

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from graphdock.contracts.bodies import elements, stacked
+from graphdock.contracts.executor import SCALAR
 from graphdock.contracts.ir import PlanNode, Value
-from graphdock.planning.spaces import SCALAR
 
 from graphdock_executor.lower.keeping import own
 from graphdock_executor.lower.records import Slot
@@ -29,14 +29,14 @@ def begin_histories(state: State, node: PlanNode, block: Block, end: int) -> Non
     for history, _ in stacked(node):
         name = state.names.new("history")
         block.add(Let((name,), (Literal([]),), node=node))
-        root = Root("fresh", state.given.home[history], history.dtype, (), end, end, name.text)
+        root = Root("fresh", state.given.placed.home[history], history.dtype, (), end, end, name.text)
         keep(state, history, Slot(name, (root,), True, False, "history"), end)
 
 
 def push_all(state: State, node: PlanNode, block: Block) -> None:
     """End of an iteration: append what it keeps."""
     for history, value in stacked(node):
-        space = state.given.home[history]
+        space = state.given.placed.home[history]
         made = own(state, value, slot(state, value, space, node), space, block, node)
         where = state.slots[history]
         assert isinstance(where.at, Name)
@@ -50,7 +50,7 @@ def scan_all(state: State, node: PlanNode, before: Block, block: Block, at: int)
     """
     pairs = list(elements(node))
     lists = [slot(state, history, None) for history, _ in pairs]
-    if state.given.debug and len(lists) > 1:
+    if state.given.placed.debug and len(lists) > 1:
         before.add(Call(helper("same_lengths"), tuple([x.at for x in lists]), node=node, hold="the host runs it"))
     times = Counter(node.inputs)
     takes: list[Statement] = []
@@ -76,7 +76,7 @@ def scan_all(state: State, node: PlanNode, before: Block, block: Block, at: int)
 
 
 def _element_slot(state: State, element: Value, target: Name, at: int) -> Slot:
-    space = state.given.home[element]
+    space = state.given.placed.home[element]
     if space == SCALAR and element.dtype.kind != "V":
         return Slot(target, (), True, False, "scalar")
     return Slot(target, (Root("fresh", space, element.dtype, (), at, at, target.text),), True, False, "element")
@@ -86,7 +86,7 @@ def _read_last(state: State, history: Value, at: int) -> bool:
     """Whether the loop alone holds the list, and nothing reads it afterwards, not even what a queue was given before."""
     facts = state.given.facts
     value = facts.of(history)
-    if resolve(state, history) is not value or state.given.home[value] in state.crowded:
+    if resolve(state, history) is not value or state.given.placed.home[value] in state.crowded:
         return False
     return state.slots[value].kind == "history" and facts.last.get(value) == at
 

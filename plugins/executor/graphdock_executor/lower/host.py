@@ -27,7 +27,7 @@ def lower_host(state: State, node: PlanNode, block: Block, at: int) -> None:
     writes: list[Resource] = []
     for value, arg in zip(node.inputs, arg_of(node), strict=True):
         if value.dtype.name == "resource":
-            variable = state.given.variable(state.given.handles[value], node)
+            variable = state.given.resource(state.given.placed.handles[value])
             assert isinstance(variable, Variable)
             (state.out.written if arg.mutates else state.out.read).add(variable)
             (writes if arg.mutates else reads).append(variable)
@@ -46,6 +46,6 @@ def lower_host(state: State, node: PlanNode, block: Block, at: int) -> None:
         state.active = None  # what the user's function makes current is not known
     claim = access(state, reads, writes)
     block.add(Call(name, tuple(args), names, claim, node=node, reads=tuple(roots), hold="the host runs it"))
-    if state.given.check_numerics:
+    if state.given.placed.check_numerics:
         for value, where in made:
             check_finite(state, value, where, block, node)

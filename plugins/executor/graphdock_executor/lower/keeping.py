@@ -30,7 +30,7 @@ def kept_values(given: Given) -> set[Value]:
     facts = given.facts
     variables: dict[Value, tuple[PlanNode, int]] = {}
     stack: list[Value] = []
-    for level in given.graph.all_graphs():
+    for level in given.placed.graph.all_graphs():
         for node in level.nodes:
             if node.verb == "loop":
                 stack.extend([kept for _, kept in stacked(node)])
@@ -63,7 +63,7 @@ def _same_elements(given: Given, node: PlanNode, value: Value) -> Value | None:
     """The input whose buffer holds the elements of an output, and no others; None where there is none."""
     if node.verb == "alias":
         return node.inputs[0]
-    kernel = given.kernels.get(node)
+    kernel = given.placed.kernels.get(node)
     if kernel is None or not kernel.views:
         return None
     count = size(value.shape)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from graphdock.contracts.device import HOST_MEMORY, Device
+from graphdock.contracts.executor import SCALAR
 from graphdock.contracts.ir import PlanNode, Value
 from graphdock.contracts.kernel import (
     ArgInfo,
@@ -24,8 +25,6 @@ from graphdock.contracts.opdef import ArgDef
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.contracts.runtime.resources import Resource, Variable
 from graphdock.contracts.streams import streams_of
-from graphdock.opdef.scalar_formula import host_scalar
-from graphdock.planning.spaces import SCALAR
 
 from graphdock_executor.lower.direct_store import wholly
 from graphdock_executor.lower.finite import check_buffer, check_finite
@@ -55,18 +54,18 @@ __all__ = ["lower_kernel"]
 
 def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
     """A node that a kernel computes, or that the host computes as a scalar by the op's formula."""
-    if node.outputs and state.given.home.get(node.outputs[0]) == SCALAR:
+    if node.outputs and state.given.placed.home.get(node.outputs[0]) == SCALAR:
         _scalar(state, node, block)
         return
-    kernel = state.given.kernels[node]
+    kernel = state.given.placed.kernels[node]
     form = form_of(node, kernel, state.forms)
     note_shapes(state, node, form.steered)
-    device = state.given.device_of(node)
+    device = state.given.placed.device_of(node)
     slots, infos, touched, copies = _inputs(state, node, kernel, form, device, block, at)
     modes = grant(state, node, form, slots, at)
     outputs = _outputs(state, node, modes, form.outputs)
-    ctx = BuildContext(node, tuple(infos), outputs, device, device.queue, state.given.threads)
-    prepared = state.given.prepared.get(node)
+    ctx = BuildContext(node, tuple(infos), outputs, device, device.queue, state.given.placed.threads)
+    prepared = state.given.placed.prepared.get(node)
     bound = _built(kernel, ctx, node) if prepared is None else prepared.facts()
     state.out.first_bounds.append(bound)
     name = state.names.new("kernel")
@@ -119,7 +118,7 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
         _add_around(state, launch, copies, [r for r, w in touched if w], block, at)
     else:
         block.add(launch)
-    if state.given.check_numerics:
+    if state.given.placed.check_numerics:
         for value, where in zip(node.outputs, made, strict=True):
             if value in state.given.facts.last:  # a kernel need not write what nobody reads
                 check_finite(state, value, where, block, node)
@@ -172,7 +171,7 @@ def _inputs(
 ) -> tuple[list[Slot], list[ArgInfo], list[tuple[Resource, bool]], dict[Variable, Slot]]:
     """Where the inputs are, what the kernel is told of them, the resources among them, with whether it writes them, and what it
     gets for variables that live elsewhere."""
-    needs = state.given.needs(node)
+    needs = state.given.placed.needs(node)
     slots: list[Slot] = []
     infos: list[ArgInfo] = []
     touched: list[tuple[Resource, bool]] = []
@@ -218,7 +217,7 @@ def _arg_info(state: State, name: str, value: Value, space: str, known: Any, con
 
 
 def _outputs(state: State, node: PlanNode, modes: Sequence[Mode], names: Sequence[str]) -> tuple[OutInfo, ...]:
-    last, home = state.given.facts.last, state.given.home
+    last, home = state.given.facts.last, state.given.placed.home
     infos: list[OutInfo] = []
     for name, value, mode in zip(names, node.outputs, modes, strict=True):
         key = (name, value.dtype.name, value.shape, home[value], mode.kind, mode.input, value in last)
@@ -306,7 +305,7 @@ def _literal(state: State, item: Lit, index: int, literals: list[tuple[Name, int
 
 def _scalar(state: State, node: PlanNode, block: Block) -> None:
     value = node.outputs[0]
-    template: Any = host_scalar(node.opdef, value.dtype)
+    template: Any = state.given.placed.formula(node)
     operands = tuple([slot(state, v, SCALAR).at for v in node.inputs])
     name = state.names.new("scalar")
     block.add(Compute(name, template, operands, node=node))

@@ -77,10 +77,10 @@ def lower(given: Given) -> Lowered:
       InternalError: a kernel could not be built; it names the node.
     """
     state = State(given)
-    graph, out = given.graph, state.out
+    graph, out = given.placed.graph, state.out
     nodes = (n for level in graph.all_graphs() for n in level.nodes if n.verb == "host")
     emptied = (v for n in nodes for v, a in zip(n.inputs, n.opdef.inputs, strict=False) if a.mutates)
-    state.destroyed = {given.handles[v] for v in emptied}
+    state.destroyed = {given.placed.handles[v] for v in emptied}
     state.counted = _loops_that_draw(graph)
     state.kept = kept_values(given)
     state.straight = straight_values(given)
@@ -93,13 +93,13 @@ def lower(given: Given) -> Lowered:
         target = given.facts.of(value)
         if target.shape is not None and target.shape != () and None not in target.shape:
             state.escapes.add(target)
-    state.queues = any(isinstance(d, QueuedDevice) for d in given.spaces.values())
+    state.queues = any(isinstance(d, QueuedDevice) for d in given.placed.spaces.values())
     state.crowded = _crowded(given) if state.queues else set()
     _levels(state, graph, out.block)
     if isinstance(given.capture, QueuedDevice):
         decide_on(state, given.capture)
     _fetches(state)
-    if given.debug:
+    if given.placed.debug:
         _poison(state)
     if out.ahead:
         follow_after(out.fills)
@@ -114,7 +114,7 @@ def lower(given: Given) -> Lowered:
 
 def _crowded(given: Given) -> set[str]:
     """The memory spaces in which several queued devices run kernels of the plan."""
-    devices = {given.device_of(n) for n in given.kernels if n.device is not None}
+    devices = {given.placed.device_of(n) for n in given.placed.kernels if n.device is not None}
     spaces = [d.memory_space for d in devices if isinstance(d, QueuedDevice)]
     return {space for space in spaces if spaces.count(space) > 1}
 
@@ -126,8 +126,10 @@ def _order_queues(state: State) -> None:
     out.waits = waits_for_its_work(state, devices) if state.given.overlaps else ""
     if not devices:
         return
-    nodes = {n.device: n for level in state.given.graph.all_graphs() for n in level.nodes if n.device is not None}
-    placed = {state.given.device_of(n) for n in nodes.values()}
+    nodes = {
+        n.device: n for level in state.given.placed.graph.all_graphs() for n in level.nodes if n.device is not None
+    }
+    placed = {state.given.placed.device_of(n) for n in nodes.values()}
     entered = [d for d in {*devices, *placed, *out.workers.values()} if isinstance(d, QueuedDevice)]
     _keep_apart(state, entered)
 
@@ -144,7 +146,7 @@ def _order_queues(state: State) -> None:
     def current(device: QueuedDevice, before: Statement) -> Activate:
         return Activate(method(state, device, "activate"), node=before.node, device=device)
 
-    read = [r for v in state.given.graph.outputs for r in slot(state, v, HOST_MEMORY).roots if r.kind == "slot"]
+    read = [r for v in state.given.placed.graph.outputs for r in slot(state, v, HOST_MEMORY).roots if r.kind == "slot"]
     order_queues(out.block, fence, wait, current, read, entered[0] if len(entered) == 1 else None)
     out.overlaps = state.given.overlaps and not out.waits
     if out.overlaps:
@@ -188,7 +190,7 @@ def _levels(state: State, graph: PlanGraph, block: Block) -> None:
 
 
 def _level(state: State, graph: PlanGraph, block: Block) -> Bodies:
-    position, after, debug = state.given.facts.position, state.after, state.given.debug
+    position, after, debug = state.given.facts.position, state.after, state.given.placed.debug
     for node in graph.nodes:
         at = position[node]
         if node.guard is not None and node.guard.shape_rule:
@@ -205,7 +207,7 @@ def _level(state: State, graph: PlanGraph, block: Block) -> Bodies:
 def _fetches(state: State) -> None:
     """What the step returns: arrays that the caller owns, NumPy scalars at rank 0."""
     given: set[Root] = set()
-    for value in state.given.graph.outputs:
+    for value in state.given.placed.graph.outputs:
         where = slot(state, value, HOST_MEMORY)
         for root in where.roots:
             root.use(state.given.facts.final)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import prod
 
 from graphdock.contracts.device import HOST_MEMORY, Device
+from graphdock.contracts.executor import SCALAR
 from graphdock.contracts.ir import PlanNode, Value
 from graphdock.contracts.kernel import PLANNED
 from graphdock.contracts.queue import QueuedDevice
-from graphdock.planning.spaces import SCALAR
 from graphdock.shape import concrete
 
 from graphdock_executor.lower.guards import check_predicate

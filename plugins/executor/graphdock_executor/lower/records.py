@@ -10,9 +10,9 @@ from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.kernel import BuildContext, KernelDef, Prepared
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.contracts.runtime.resources import Resource, Variable
+from graphdock.contracts.runtime.shape_checks import RuleCheck
 from graphdock.contracts.streams import StreamName
 from graphdock.dtypes import DType
-from graphdock.planning.node_check import RuleCheck
 
 from graphdock_executor.step_program.names import Name, Operand
 from graphdock_executor.step_program.segments import Boundary

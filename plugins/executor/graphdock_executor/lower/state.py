@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from graphdock.contracts.device import HOST_MEMORY, Device
-from graphdock.contracts.ir import PlanGraph, PlanNode, Value
-from graphdock.contracts.kernel import ArgInfo, KernelDef, Mode, OutInfo, Prepared
+from graphdock.contracts.executor import SCALAR, PlacedGraph
+from graphdock.contracts.ir import PlanNode, Value
+from graphdock.contracts.kernel import ArgInfo, KernelDef, Mode, OutInfo
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.contracts.runtime.resources import Resource, Variable
-from graphdock.planning.spaces import SCALAR
 from graphdock.shape import concrete
 
 from graphdock_executor.liveness import Liveness
@@ -47,33 +47,25 @@ class Given:
     """The facts of a placed plan that lowering starts from; nothing here changes.
 
     Attributes:
-      home: value -> memory space. ``needs``: node -> the space of each input, None where any will do.
-      handles: handle anywhere -> the output of the op that names the resource.
-      spaces: memory space -> a device that copies and allocates there.
-      variable: (handle, node) -> the resource, declared on first use.
+      facts: how long every value is needed.
       locked: the step holds one claim on its resources while it runs; else each access claims for itself.
       capture: the device that may record parts of the step.
-      prepared: what kernels stated that have ``prepare``.
-      overlaps: a step may give up its claim, and end, before its work is done, where nothing in it forbids that.
-      threads: on so many threads a kernel may compute.
     """
 
-    graph: PlanGraph
-    kernels: Mapping[PlanNode, KernelDef]
-    home: Mapping[Value, str]
-    needs: Callable[[PlanNode], Sequence[str | None]]
+    placed: PlacedGraph
     facts: Liveness
-    handles: Mapping[Value, Value]
-    spaces: Mapping[str, Device]
-    device_of: Callable[[PlanNode], Device]
-    variable: Callable[[Value, PlanNode], Resource]
     locked: bool
-    debug: bool
-    check_numerics: bool = False
     capture: Device | None = None
-    prepared: Mapping[PlanNode, Prepared] = field(default_factory=dict)
-    overlaps: bool = False
-    threads: int = 1
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether a step may give up its claim, and end, before its work is done, where nothing in it forbids that."""
+        return self.placed.steps_in_flight > 1
+
+    def resource(self, handle: Value) -> Resource:
+        """The resource of a handle, declared on first use."""
+        found: Resource = self.placed.resource(handle)
+        return found
 
 
 @dataclass
@@ -208,10 +200,10 @@ def staging_space(device: QueuedDevice) -> str:
 def mover(state: State, space: str, node: PlanNode) -> Device:
     """Who copies buffers of a memory space for a node: the node's own device, where that is its space."""
     if node.device is not None:
-        own = state.given.device_of(node)
+        own = state.given.placed.device_of(node)
         if own.memory_space == space:
             return own
-    return state.given.spaces[space]
+    return state.given.placed.spaces[space]
 
 
 def worker(state: State, space: str, node: PlanNode, block: Block) -> Device | None:
@@ -225,7 +217,7 @@ def worker(state: State, space: str, node: PlanNode, block: Block) -> Device | N
 
 def method(state: State, device: Device, called: str) -> Name:
     """The name of a method of a device, or of its queue. Host memory is host memory, whoever works on it."""
-    key = (state.given.spaces[HOST_MEMORY] if device.memory_space == HOST_MEMORY else device, called)
+    key = (state.given.placed.spaces[HOST_MEMORY] if device.memory_space == HOST_MEMORY else device, called)
     name = state.method_names.get(key)
     if name is None:
         name = state.method_names[key] = state.names.new("method")
@@ -282,7 +274,7 @@ def output(
     once: bool = True,
 ) -> Slot:
     """Where an output will be, by the mode granted to it. ``once``: a view of it can be made when an instance is."""
-    space = state.given.home[value]
+    space = state.given.placed.home[value]
     if mode.kind == "view":
         assert kernel is not None
         source = slots[mode.input]

@@ -31,8 +31,8 @@ def touch(state: State, handle: Value, node: PlanNode, block: Block, writes: boo
     Whether it holds one is checked when the step begins, but where it is read: in a branch, which may not run, and in a plan
     that empties the variable.
     """
-    owner = state.given.handles[handle]
-    variable = state.given.variable(owner, node)
+    owner = state.given.placed.handles[handle]
+    variable = state.given.resource(owner)
     (state.out.written if writes else state.out.read).add(variable)
     if not isinstance(variable, Variable):
         return variable
@@ -86,7 +86,7 @@ def access(state: State, reads: Sequence[Resource] = (), writes: Sequence[Resour
     """What claims for one statement, in a step that holds no claim while it runs; None where nothing need be claimed."""
     if state.given.locked or not (reads or writes):
         return None
-    made = Access(state.given.graph, reads, writes)
+    made = Access(state.given.placed.graph, reads, writes)
     if not made:
         return None
     name = state.names.new("access")
@@ -110,7 +110,7 @@ def lower_read(state: State, node: PlanNode, block: Block, at: int) -> None:
     where = variable_slot(state, variable)
     space = variable.device.memory_space
     known = variable.static and concrete(value.shape) is not None
-    writes = given.facts.writes.get(given.handles[node.inputs[0]], ())
+    writes = given.facts.writes.get(given.placed.handles[node.inputs[0]], ())
     until = given.facts.reach.get(value, at)
     if known and given.locked and value not in state.kept and not any(at < w <= until for w in writes):
         state.slots[value] = where
@@ -119,7 +119,7 @@ def lower_read(state: State, node: PlanNode, block: Block, at: int) -> None:
     if known:
         made = output(state, value, PLANNED, [], None, "", at, block)
     else:
-        made = fresh(state, value, given.home[value], at, "value")
+        made = fresh(state, value, given.placed.home[value], at, "value")
         keep(state, value, made, at)
     device = worker(state, space, node, block)
     settle = settled(state, device, claim)
@@ -220,7 +220,7 @@ def lower_assign(state: State, node: PlanNode, block: Block, at: int) -> None:
 def _flag(state: State, node: PlanNode, variable: Variable, block: Block) -> None:
     """The variable holds its new value from here on."""
     block.add(Flag(resource_name(state, variable), node=node))
-    if state.given.check_numerics and variable.dtype.is_floating:
+    if state.given.placed.check_numerics and variable.dtype.is_floating:
         space, target = variable.device.memory_space, variable_slot(state, variable)
         check_buffer(state, space, variable.dtype, target, block, node, Literal(variable.name))
     state.assigned.add(variable)  # until the branch or body that this stands in ends

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from graphdock.contracts.executor import Executor, PlacedGraph
 from graphdock.contracts.ir_check import check
 from graphdock.contracts.stages import run_stages
-from graphdock.planning.capture import capturing_device, feeds_first
 
 from graphdock_executor.canaries import margin_of
+from graphdock_executor.capture import capturing_device, feeds_first
 from graphdock_executor.liveness import Liveness, analyse
 from graphdock_executor.lower import Given, Lowered, lower
 from graphdock_executor.step_program.printer import Source, print_step
@@ -54,24 +54,7 @@ def _liveness(made: Compilation) -> None:
         if placed.debug:
             check(placed.graph)
     facts = analyse(placed.graph, placed.kernels, placed.handles)
-    made.given = Given(
-        placed.graph,
-        placed.kernels,
-        placed.home,
-        placed.needs,
-        facts,
-        placed.handles,
-        placed.spaces,
-        placed.device_of,
-        lambda handle, node: placed.resource(handle),
-        placed.holds,
-        placed.debug,
-        placed.check_numerics,
-        recorder,
-        placed.prepared,
-        placed.steps_in_flight > 1,
-        placed.threads,
-    )
+    made.given = Given(placed, facts, placed.holds, recorder)
 
 
 def _lower(made: Compilation) -> None:

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 from graphdock.contracts.kernel import HalfWritten
+from graphdock.contracts.runtime.numbers import wrap
 from graphdock.contracts.runtime.resources import Variable, unset
 from graphdock.errors import InvalidArgumentError
-from graphdock.planning.host_ops import fetch_any, pull, push, same_lengths, wrap
 
 from graphdock_executor.remote_variables import run_elsewhere
+from graphdock_executor.transfers import pull, push
 
 __all__ = ["HELPERS", "poison", "quiet", "read_only"]
 
@@ -32,6 +33,18 @@ def poison(buffer: Any) -> None:
     """Fill a dead buffer with what no correct result contains."""
     if isinstance(buffer, np.ndarray) and buffer.dtype.kind != "O":
         buffer.reshape(-1).view(np.uint8).fill(0xFF) if buffer.flags.c_contiguous else None
+
+
+def fetch_any(array: Any) -> Any:
+    """A fetched value of unknown rank: a scalar of its own, or a copy."""
+    return array[()] if array.ndim == 0 else array.copy()
+
+
+def same_lengths(*histories: list[Any]) -> None:
+    """Raise unless a loop's histories are of one length (debug mode)."""
+    lengths = [len(h) for h in histories]
+    if min(lengths) != max(lengths):
+        raise InvalidArgumentError("a loop reads histories of different lengths", got=str(lengths))
 
 
 def _finite(array: Any, name: str) -> None:

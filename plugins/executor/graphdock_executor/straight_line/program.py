@@ -11,6 +11,7 @@ from typing import Any
 
 from graphdock.contracts.device import Device
 from graphdock.contracts.executor import PlacedGraph, Program, StageReport
+from graphdock.contracts.in_flight import InFlightStep, InFlightSteps
 from graphdock.contracts.kernel_error import kernel_error
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.contracts.runtime.device_error import device_error
@@ -18,6 +19,7 @@ from graphdock.contracts.runtime.resource_lock import through
 from graphdock.contracts.step import StepContext, TraceLevel
 from graphdock.errors import DeviceLostError, GraphdockError, InvalidArgumentError, ShapeError
 
+from graphdock_executor.in_flight import QueuedStep
 from graphdock_executor.lower import Lowered
 from graphdock_executor.step_program.names import Name
 from graphdock_executor.step_program.printer import Source
@@ -155,6 +157,17 @@ class StraightLineProgram(Program):
                 raise explained from error
             finally:
                 del explained  # a frame that held it would make a cycle of it and its traceback
+
+    def in_flight(
+        self,
+        steps: InFlightSteps,
+        step: StepContext,
+        name: Callable[[], str],
+        give_back: Callable[[list[Any]], None],
+    ) -> InFlightStep:
+        flight = QueuedStep(steps, step, name, give_back, self.unfinished)
+        step.departs = flight.depart
+        return flight
 
     def unfinished(self, device: str) -> str:
         """What a step had given a device that is lost; how far that came is not known."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from graphdock.contracts.runtime.access_history import Accesses, Ticket, Tickets
+from graphdock.contracts.runtime.access_history import Tickets
 from graphdock.errors import DeviceLostError
+from graphdock_executor.fences import Accesses, Ticket
 
 
 class Device:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from graphdock.contracts.ir import PlanNode, arg_of
+from graphdock.contracts.ir import PlanNode
 from graphdock.errors import ShapeError
-from graphdock.opdef.shape_rule import rule_for
-from graphdock.opdef.shape_values import Known, known_elements
-from graphdock.shape import compatible, merge, show
+from graphdock.shape import Dims, compatible, merge, show
 
-__all__ = ["OutputCheck", "RuleCheck", "ShapeOf", "host_shape", "predicate_check"]
+__all__ = ["Infer", "OutputCheck", "RuleCheck", "ShapeOf", "host_shape", "predicate_check"]
 
 #: Shape of a buffer, from the buffer.
 ShapeOf = Callable[[Any], tuple[int, ...]]
+#: Shapes of a node's outputs, from those of its inputs and the elements of some of them (input -> host array), by its shape rule.
+Infer = Callable[[PlanNode, Sequence[Dims], Mapping[int, Any]], Sequence[Dims]]
 
 
 class RuleCheck:
@@ -26,10 +26,12 @@ class RuleCheck:
 
     Args:
       reads: per argument of a call, the input that it is, how to get its shape, and whether its elements count.
+      infer: runs the rule; a placed graph's.
     """
 
-    def __init__(self, node: PlanNode, reads: Sequence[tuple[int, ShapeOf, bool]]) -> None:
+    def __init__(self, node: PlanNode, reads: Sequence[tuple[int, ShapeOf, bool]], infer: Infer) -> None:
         self._node = node
+        self._infer = infer
         self._reads = tuple(reads)
         self._last: Any = None
 
@@ -56,20 +58,12 @@ class RuleCheck:
     def _check(self, buffers: Sequence[Any]) -> None:
         node = self._node
         shapes: list[Any] = [v.shape for v in node.inputs]
-        elements: dict[int, Known] = {}
+        elements: dict[int, Any] = {}
         for (index, shape_of, counts), buffer in zip(self._reads, buffers, strict=True):
             shapes[index] = tuple(shape_of(buffer))
             if counts:
-                elements[index] = known_elements(buffer)
-
-        def known(index: int) -> Known:
-            return elements[index] if index in elements else known_elements(node.constant(index))
-
-        grouped: list[list[Any]] = [[] for _ in node.opdef.inputs]
-        places = {arg.name: i for i, arg in enumerate(node.opdef.inputs)}
-        for arg, dims in zip(arg_of(node), shapes, strict=True):
-            grouped[places[arg.name]].append(dims)
-        inferred = rule_for(node.opdef).infer(node.attrs, grouped, known)
+                elements[index] = buffer
+        inferred = self._infer(node, shapes, elements)
         for value, dims in zip(node.outputs, inferred, strict=True):
             merge(value.shape, dims)
 

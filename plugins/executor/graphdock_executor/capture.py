@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from graphdock.contracts.device import HOST_MEMORY, Device
+from graphdock.contracts.device import Device
 from graphdock.contracts.ir import PlanGraph, PlanNode
 from graphdock.contracts.kernel import KernelDef
-from graphdock.contracts.queue import Queue, QueuedDevice
+from graphdock.contracts.queue import can_record
 from graphdock.contracts.rewriter import Rewriter
 
-__all__ = ["can_record", "capturing_device", "feeds_first"]
+__all__ = ["capturing_device", "feeds_first"]
 
 
 def capturing_device(
@@ -25,13 +25,6 @@ def capturing_device(
                 counts[device] = counts.get(device, 0) + 1
     able = [d for d in counts if can_record(d)]
     return max(able, key=lambda d: counts[d]) if able else None
-
-
-def can_record(device: Device) -> bool:
-    """Whether a device records work to replay it."""
-    if isinstance(device, QueuedDevice):
-        return type(device.queue).capture is not Queue.capture
-    return type(device).capture is not Device.capture and device.memory_space != HOST_MEMORY
 
 
 def feeds_first(graph: PlanGraph) -> None:

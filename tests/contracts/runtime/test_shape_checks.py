@@ -5,8 +5,9 @@ from __future__ import annotations
 import graphdock as tf
 import numpy as np
 import pytest
+from graphdock.contracts.runtime.shape_checks import OutputCheck, RuleCheck, host_shape
 from graphdock.errors import ShapeError
-from graphdock.planning.node_check import OutputCheck, RuleCheck, host_shape
+from graphdock.planning.plan_shapes import infer_outputs
 from graphdock.planning.translate import translate
 
 
@@ -20,11 +21,14 @@ def node(tensor, *feeds):
     return translate([tensor], [], feeds).nodes[-1]
 
 
+def rule_check(node, *reads):
+    """The check of a node over host arrays: of each, the input and whether its elements count."""
+    return RuleCheck(node, [(index, host_shape, counts) for index, counts in reads], infer_outputs)
+
+
 def test_shapes_and_elements_are_taken_from_the_buffers_and_the_rest_from_the_plan():
     x, s = tf.placeholder(tf.float64, [None, 6]), tf.placeholder(tf.int32, [2])
-    check = RuleCheck(
-        node(tf.reshape(x, s), (x, (None, 6)), (s, (2,))), [(0, host_shape, False), (1, host_shape, True)]
-    )
+    check = rule_check(node(tf.reshape(x, s), (x, (None, 6)), (s, (2,))), (0, False), (1, True))
     check(np.zeros((2, 6)), np.int32([3, 4]))
     check(np.zeros((2, 6)), np.int32([3, 4]))
     check(np.zeros((2, 6)), np.int32([-1, 2]))
@@ -35,7 +39,7 @@ def test_shapes_and_elements_are_taken_from_the_buffers_and_the_rest_from_the_pl
 
 def test_elements_are_told_apart_by_their_dtype_alone_never_by_their_address():
     x, s = tf.placeholder(tf.float64, [None]), tf.placeholder(tf.int64, [1])
-    check = RuleCheck(node(tf.reshape(x, s), (x, (None,)), (s, (1,))), [(0, host_shape, False), (1, host_shape, True)])
+    check = rule_check(node(tf.reshape(x, s), (x, (None,)), (s, (1,))), (0, False), (1, True))
     to = np.int64([3])
     check(np.zeros(3), to)
     to[0] = 4
@@ -47,7 +51,7 @@ def test_what_the_plan_says_of_the_output_must_come():
     x = tf.placeholder(tf.float64, [None])
     y = tf.identity(x)
     y.set_shape([4])
-    check = RuleCheck(node(y, (x, (None,))), [(0, host_shape, False)])
+    check = rule_check(node(y, (x, (None,))), (0, False))
     check(np.zeros(4))
     with pytest.raises(ShapeError, match=r"\[4\] and \[3\] do not agree"):
         check(np.zeros(3))
@@ -56,7 +60,7 @@ def test_what_the_plan_says_of_the_output_must_come():
 def test_lists_and_absent_inputs_find_their_arguments():
     a, b, axis = tf.placeholder(tf.float64, [None]), tf.placeholder(tf.float64, [None]), tf.placeholder(tf.int32, [])
     made = node(tf.concat([a, b], axis), (a, (None,)), (b, (None,)), (axis, ()))
-    check = RuleCheck(made, [(0, host_shape, False), (1, host_shape, False), (2, host_shape, True)])
+    check = rule_check(made, (0, False), (1, False), (2, True))
     check(np.zeros(2), np.zeros(3), np.int32(0))
     with pytest.raises(ShapeError, match="axis 1 is out of bounds"):
         check(np.zeros(2), np.zeros(3), np.int32(1))

@@ -1,0 +1,88 @@
+"""In-flight steps: those that ended before their work, and what became of it. A session keeps account of its own."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from graphdock.contracts.runtime.resource_lock import Limit
+from graphdock.errors import GraphdockError, told
+
+__all__ = ["InFlightStep", "InFlightSteps"]
+
+
+class InFlightStep(ABC):
+    """One step that may end before its work; of the program that runs it (:meth:`graphdock.contracts.Program.in_flight`).
+
+    Attributes:
+      raised: its error was raised to the user.
+    """
+
+    raised: bool = False
+
+    @property
+    @abstractmethod
+    def departed(self) -> bool:
+        """Whether the step ended before its work: its context is given back once that is done, not when ``run`` returns."""
+
+    @abstractmethod
+    def passed(self) -> bool:
+        """Whether its work is done, or lost with its device; never waits."""
+
+    @abstractmethod
+    def land(self, limit: Limit | None = None) -> None:
+        """Wait until its work is done, take it off the account, and note its error there. May be called again.
+
+        Raises what waits for locks raise (:mod:`graphdock.contracts.runtime.resource_lock`), never the step's own errors.
+        """
+
+
+class InFlightSteps:
+    """The steps of one session that ended before their work, in the order in which they did. From any thread.
+
+    Args:
+      most: steps that may be at work at once.
+
+    Attributes:
+      flying: those that have not landed. ``failed``: those that have, and whose error nobody was told -> that error.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.flying: dict[InFlightStep, None] = {}
+        self.failed: dict[InFlightStep, GraphdockError] = {}
+
+    def land(self, keep: int, limit: Limit | None = None) -> None:
+        """Wait for the oldest, until no more than ``keep`` fly. Raises what :meth:`Gate.wait` raises."""
+        while len(self.flying) > keep:
+            oldest = next(iter(list(self.flying)), None)
+            if oldest is not None:
+                oldest.land(limit)
+
+    def land_passed(self, limit: Limit | None = None) -> None:
+        """Let those land whose work is done, the oldest first."""
+        for flight in list(self.flying):
+            if not flight.passed():
+                return
+            flight.land(limit)
+
+    def check(self) -> None:
+        """Raise the error of the oldest step that failed and nobody was told of; once."""
+        for flight, error in list(self.failed.items()):
+            if flight.raised:
+                self.failed.pop(flight, None)
+                continue
+            try:
+                raise error
+            except GraphdockError:  # told now, and not before: an interrupt loses nothing
+                flight.raised = True
+                self.failed.pop(flight, None)
+                raise
+
+    def check_all(self) -> None:
+        """As :meth:`check`; what the others met is noted on the first error, because nobody will ask again."""
+        errors = [error for flight, error in self.failed.items() if not flight.raised]
+        for other in errors[1:]:
+            errors[0].add_note(f"besides, {told(other)}")
+        self.failed.clear()
+        if errors:
+            raise errors[0]

@@ -1,0 +1,8 @@
+"""The interpreting compiler of tests/contracts, importable by name."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "contracts"))
