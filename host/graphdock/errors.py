@@ -84,7 +84,7 @@ __all__ = [
     "UnknownError",
     "UnknownOpError",
     "did_you_mean",
-    "told",
+    "format_error",
 ]
 
 
@@ -426,6 +426,6 @@ DATA_LOSS = 15
 UNAUTHENTICATED = 16
 
 
-def told(error: BaseException) -> str:
+def format_error(error: BaseException) -> str:
     """An error's class and words, for what goes into another message."""
     return f"{type(error).__name__}: {error.text if isinstance(error, GraphdockError) else error}"

@@ -109,8 +109,8 @@ def test_an_error_of_somebody_else_has_its_bases_code():
 
 def test_an_error_inside_of_another_message_leaves_its_own_line_out():
     error = tf.errors.ShapeError("no", hint="do")
-    assert errors.told(error) == "ShapeError: no\n  hint: do"
-    assert errors.told(ValueError("no")) == "ValueError: no"
+    assert errors.format_error(error) == "ShapeError: no\n  hint: do"
+    assert errors.format_error(ValueError("no")) == "ValueError: no"
 
 
 def test_pages_go_with_the_wheel():

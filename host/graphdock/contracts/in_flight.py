@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from graphdock.contracts.runtime.resource_lock import Limit
-from graphdock.errors import GraphdockError, told
+from graphdock.errors import GraphdockError, format_error
 
 __all__ = ["InFlightStep", "InFlightSteps"]
 
@@ -82,7 +82,7 @@ class InFlightSteps:
         """As :meth:`check`; what the others met is noted on the first error, because nobody will ask again."""
         errors = [error for flight, error in self.failed.items() if not flight.raised]
         for other in errors[1:]:
-            errors[0].add_note(f"besides, {told(other)}")
+            errors[0].add_note(f"besides, {format_error(other)}")
         self.failed.clear()
         if errors:
             raise errors[0]

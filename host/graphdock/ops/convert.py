@@ -17,7 +17,7 @@ from graphdock.errors import (
     OutOfRangeError,
     ResourceExhaustedError,
     ShapeError,
-    told,
+    format_error,
 )
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.tensor import Tensor
@@ -174,7 +174,7 @@ def _make_array(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], 
         if array.dtype.kind in "SU" and not isinstance(value, np.ndarray):
             array = np.asarray(value, object)  # NumPy's own text loses zeros at the end, and makes text of numbers
     except Exception as error:  # noqa: BLE001 - whatever the value's own __array__ raises
-        raise InvalidArgumentError(f"cannot make a tensor of {_short(value)}: {told(error)}") from error
+        raise InvalidArgumentError(f"cannot make a tensor of {_short(value)}: {format_error(error)}") from error
     check_room(array, dtype or float32)
     if dtype is string and array.size == 0 and not isinstance(value, (np.ndarray, np.generic)):
         array = array.astype(object)

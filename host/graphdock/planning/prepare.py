@@ -14,7 +14,7 @@ from graphdock.contracts.ir import PlanNode, Value, arg_of
 from graphdock.contracts.kernel import UNDECIDED, ArgInfo, OutInfo, PrepareContext, Prepared
 from graphdock.contracts.kernel_error import kernel_error
 from graphdock.contracts.runtime.resources import Variable
-from graphdock.errors import KernelRefused, told
+from graphdock.errors import KernelRefused, format_error
 from graphdock.planning.measure import measurer
 from graphdock.planning.plan_builder import Draft
 from graphdock.plugin.registry import RegisteredKernel
@@ -103,7 +103,7 @@ def _failure(prepared: Prepared) -> str | None:
         error = cancelled
     if error is None:
         return None
-    return error.message if isinstance(error, KernelRefused) else told(error)
+    return error.message if isinstance(error, KernelRefused) else format_error(error)
 
 
 def _context(draft: Draft, asked: _Asked, registered: RegisteredKernel) -> PrepareContext:

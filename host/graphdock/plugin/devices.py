@@ -16,7 +16,7 @@ from graphdock.errors import (
     InvalidArgumentError,
     NotFoundError,
     PluginError,
-    told,
+    format_error,
 )
 
 __all__ = ["VIRTUAL_DEVICES", "DeviceTable"]
@@ -112,7 +112,7 @@ class DeviceTable:
             self._report(plugin, "no device", error)
             raise
         except Exception as error:  # a probe may raise anything; it is recorded and kept
-            text = f"the probe of {kind!r} by plugin {plugin!r} failed: {told(error)}"
+            text = f"the probe of {kind!r} by plugin {plugin!r} failed: {format_error(error)}"
             self._failed[kind] = (text, error)
             self._report(plugin, "probe failed", error)
             raise PluginError(text) from error

@@ -28,7 +28,7 @@ from graphdock.errors import (
     PluginError,
     UnknownBackendError,
     did_you_mean,
-    told,
+    format_error,
 )
 from graphdock.locks import new_lock
 from graphdock.plugin import loader
@@ -367,7 +367,7 @@ class Host:
             state.stop(stage, error.reason, error.hint)
         else:
             hint = f"a fault of {state.found.distribution} {state.found.version}"
-            state.stop(stage, told(error), hint, error)
+            state.stop(stage, format_error(error), hint, error)
 
     def device_type(self, name: str) -> str:
         """The device type that a name or alias (``gpu``) stands for, lower case. Raises NotFoundError."""

@@ -21,7 +21,7 @@ from graphdock.errors import (
     OutOfRangeError,
     ResourceExhaustedError,
     ShapeError,
-    told,
+    format_error,
 )
 from graphdock.graph.graph import Graph
 from graphdock.graph.nest import flatten, flatten_up_to
@@ -238,7 +238,7 @@ def _convert(feed: Feed, value: Any) -> Any:
     except Exception as error:  # noqa: BLE001 - whatever the value's own __array__ raises
         kind = type(value).__name__
         raise InvalidArgumentError(
-            f"the value fed to {tensor.name} is not an array but a {kind}: {told(error)}"
+            f"the value fed to {tensor.name} is not an array but a {kind}: {format_error(error)}"
         ) from error
     check_room(array, dtype)
     if array.dtype is not feed.np or dtype.kind == "S":

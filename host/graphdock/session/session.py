@@ -13,7 +13,7 @@ from graphdock.arguments import of_keywords, of_kind
 from graphdock.contracts.runtime.random_stream import RandomOrdinals
 from graphdock.contracts.runtime.resources import ResourceClosed, ResourceStore
 from graphdock.contracts.step import StepServices
-from graphdock.errors import FailedPreconditionError, GraphdockError, InvalidArgumentError, told
+from graphdock.errors import FailedPreconditionError, GraphdockError, InvalidArgumentError, format_error
 from graphdock.graph import default_session
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.operation import Operation
@@ -131,7 +131,7 @@ class Session(metaclass=SessionType):
         except GraphdockError as late:
             if error is None:
                 raise
-            error.add_note(f"besides, {told(late)}")
+            error.add_note(f"besides, {format_error(late)}")
 
     def as_default(self) -> AsDefault:
         """Make this the default session inside a ``with``, without closing it at the end."""

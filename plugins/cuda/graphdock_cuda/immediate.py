@@ -114,25 +114,25 @@ def dynamic_family(kernels: list[KernelDef]) -> Callable[..., Callable[[Callable
     """The decorator of a family, for functions of one Run."""
 
     def dynamic(*ops: str, **declared: Any) -> Callable[[Callable[[Run], None]], Callable[[Run], None]]:
-        def add(tell: Callable[[Run], None]) -> Callable[[Run], None]:
+        def add(trace: Callable[[Run], None]) -> Callable[[Run], None]:
             def prepare(ctx: PrepareContext) -> Prepared:
-                return Prepared(lambda bind: _compute(bind, tell), capture_safe=False)
+                return Prepared(lambda bind: _compute(bind, trace), capture_safe=False)
 
             kernels.extend(KernelDef(op, DEVICE, prepare=prepare, **{"modes": ("fresh",), **declared}) for op in ops)
-            return tell
+            return trace
 
         return add
 
     return dynamic
 
 
-def _compute(ctx: BindContext, tell: Callable[[Run], None]) -> Callable[..., Any]:
+def _compute(ctx: BindContext, trace: Callable[[Run], None]) -> Callable[..., Any]:
     bindings = Bindings(ctx.device, ctx.queue, ctx.node)  # type: ignore[arg-type]
 
     def compute(*args: Any) -> Any:
         bindings.again()
         run = Run(ctx, bindings, args)
-        tell(run)
+        trace(run)
         return run.made()
 
     bindings.end_with(compute)

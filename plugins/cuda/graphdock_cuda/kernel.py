@@ -1,4 +1,4 @@
-"""Kernels that are told as :class:`graphdock_cuda.work.Work`, as graphdock's KernelDefs.
+"""Kernels that are traced as :class:`graphdock_cuda.work.Work`, as graphdock's KernelDefs.
 
 A family's module has ``KERNELS: list[KernelDef] = []`` and ``kernel = family(KERNELS)``; ``kernel(op, ...)`` decorates a
 function of one Work and takes what KernelDef takes by keyword.
@@ -25,9 +25,9 @@ from graphdock.contracts import (
 from graphdock_cuda.bound import Act, Arrays, Bindings, bind_steps
 from graphdock_cuda.compiled import Image
 from graphdock_cuda.together import Joinable, joined_launches, like
-from graphdock_cuda.work import Tell, Work
+from graphdock_cuda.work import Trace, Work
 
-__all__ = ["DEVICE", "FLOATS", "INTEGERS", "NUMBERS", "PLAIN", "REAL", "family", "told"]
+__all__ = ["DEVICE", "FLOATS", "INTEGERS", "NUMBERS", "PLAIN", "REAL", "family", "kernel_from_trace"]
 
 DEVICE = "cuda"
 #: Groups of dtypes, for ``types``: what memory of a GPU holds, and parts of it.
@@ -40,30 +40,30 @@ NUMBERS = (*REAL, "complex64", "complex128")
 _KEPT = 64
 
 
-def family(kernels: list[KernelDef]) -> Callable[..., Callable[[Tell], Tell]]:
+def family(kernels: list[KernelDef]) -> Callable[..., Callable[[Trace], Trace]]:
     """The decorator of one family: what it decorates is added to ``kernels``."""
 
-    def kernel(*ops: str, **declared: Any) -> Callable[[Tell], Tell]:
-        def add(tell: Tell) -> Tell:
-            kernels.extend(told(op, tell, **declared) for op in ops)
-            return tell
+    def kernel(*ops: str, **declared: Any) -> Callable[[Trace], Trace]:
+        def add(trace: Trace) -> Trace:
+            kernels.extend(kernel_from_trace(op, trace, **declared) for op in ops)
+            return trace
 
         return add
 
     return kernel
 
 
-def told(op: str, tell: Tell, early: bool = False, **declared: Any) -> KernelDef:
-    """The kernel of an op that ``tell`` tells. ``early``: it refuses a node of which something is known in the step alone."""
-    return KernelDef(op, DEVICE, prepare=lambda ctx: _prepare(ctx, tell, early), **declared)
+def kernel_from_trace(op: str, trace: Trace, early: bool = False, **declared: Any) -> KernelDef:
+    """The kernel of an op that ``trace`` describes. ``early``: it refuses a node of which something is known in the step alone."""
+    return KernelDef(op, DEVICE, prepare=lambda ctx: _prepare(ctx, trace, early), **declared)
 
 
 def _dims(shape: Any) -> tuple[int, ...] | None:
     return None if shape is None or None in shape else tuple(shape)
 
 
-def _prepare(ctx: PrepareContext, tell: Tell, early: bool) -> Prepared:
-    """Told now where all is known, and compiled in the background; else in the step."""
+def _prepare(ctx: PrepareContext, trace: Trace, early: bool) -> Prepared:
+    """Traced now where all is known, and compiled in the background; else in the step."""
     values = {i: x.value for i, x in enumerate(ctx.inputs) if x.value is not None}
     waiting = [i for i, x in enumerate(ctx.inputs) if x.memory_space == HOST_MEMORY and i not in values]
     shapes = [_dims(x.shape) for x in ctx.inputs]
@@ -71,17 +71,17 @@ def _prepare(ctx: PrepareContext, tell: Tell, early: bool) -> Prepared:
     if waiting or None in shapes or None in outs:
         if early:
             raise KernelRefused("its shapes are known in the step alone", op=ctx.node.origin, site=ctx.node.site)
-        return Prepared(lambda bind: _Late(bind, tell, ctx.options).call, capture_safe=False)
-    work = _told(ctx, tell, ctx.options, shapes, outs, values)
+        return Prepared(lambda bind: _Late(bind, trace, ctx.options).call, capture_safe=False)
+    work = _traced(ctx, trace, ctx.options, shapes, outs, values)
     images = [ctx.device.images.image(s.source) for s in work.steps if s.source is not None]  # type: ignore[attr-defined]
     scratch = (Scratch(dtypes.uint8, (work.scratch_bytes,)),) if work.scratch_bytes else ()
     ready, joins = _all(images), joined_launches
     return Prepared(lambda bind: _bound(bind, work), scratch=scratch, ready=ready, like=like(work), joins=joins)
 
 
-def _told(
+def _traced(
     ctx: Any,
-    tell: Tell,
+    trace: Trace,
     options: Mapping[str, Any],
     shapes: Sequence[Any],
     outs: Sequence[Any],
@@ -96,7 +96,7 @@ def _told(
         options,
         frozenset([i for i, o in enumerate(ctx.outputs) if not o.used]),
     )
-    tell(work)
+    trace(work)
     return work
 
 
@@ -180,11 +180,11 @@ def _runner(fixed: Sequence[Callable[[], None]]) -> Callable[..., None]:
 
 
 class _Late:
-    """A node whose shapes or host values are known in the step: told once per set of them."""
+    """A node whose shapes or host values are known in the step: traced once per set of them."""
 
-    def __init__(self, ctx: BindContext, tell: Tell, options: Mapping[str, Any]) -> None:
+    def __init__(self, ctx: BindContext, trace: Trace, options: Mapping[str, Any]) -> None:
         self._ctx = ctx
-        self._tell = tell
+        self._trace = trace
         self._options = options
         self._host = [i for i, x in enumerate(ctx.inputs) if x.memory_space == HOST_MEMORY]
         self._random = "random" in ctx.node.opdef.effects
@@ -197,7 +197,7 @@ class _Late:
         key = (tuple([x.shape for x in inputs]), tuple([(v.shape, v.tobytes()) for v in values.values()]))
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = self._told(inputs, values)
+            found = self._known[key] = self._traced(inputs, values)
             if len(self._known) > _KEPT:
                 self._known.pop(next(iter(self._known)))[2].forget()
         work, acts, _ = found
@@ -217,11 +217,11 @@ class _Late:
             act(arrays)
         return _returned(made)
 
-    def _told(self, inputs: Sequence[Any], values: Mapping[int, np.ndarray]) -> tuple[Work, list[Act], Bindings]:
+    def _traced(self, inputs: Sequence[Any], values: Mapping[int, np.ndarray]) -> tuple[Work, list[Act], Bindings]:
         ctx = self._ctx
         known = {i: x.value for i, x in enumerate(ctx.inputs) if x.value is not None} | dict(values)
         outs = [_dims(o.shape) for o in ctx.outputs]
-        work = _told(ctx, self._tell, self._options, [tuple(x.shape) for x in inputs], outs, known)
+        work = _traced(ctx, self._trace, self._options, [tuple(x.shape) for x in inputs], outs, known)
         nowhere = Arrays([None] * len(inputs), [None] * len(ctx.outputs), None, None)
         bindings = Bindings(ctx.device, ctx.queue, ctx.node)  # type: ignore[arg-type]
         bindings.end_with(self)

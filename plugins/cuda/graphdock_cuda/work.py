@@ -330,4 +330,4 @@ class Work:
 
 
 #: For type checkers of kernels: how a kernel is written.
-Tell = Callable[[Work], None]
+Trace = Callable[[Work], None]

@@ -19,7 +19,7 @@ from graphdock.contracts.in_flight import InFlightStep, InFlightSteps
 from graphdock.contracts.runtime.device_error import device_error
 from graphdock.contracts.runtime.resource_lock import Limit, Visit, through
 from graphdock.contracts.step import StepContext
-from graphdock.errors import DeviceLostError, GraphdockError, told
+from graphdock.errors import DeviceLostError, GraphdockError, format_error
 
 from graphdock_executor.stream_slot import Lane
 from graphdock_executor.stream_slots import GATE, Lanes
@@ -161,7 +161,7 @@ class QueuedStep(InFlightStep):
         if error.step is None:
             error.step = self.label
             for other in self._errors[1:]:
-                error.add_note(f"besides, {told(other)}")
+                error.add_note(f"besides, {format_error(other)}")
             if isinstance(error, DeviceLostError):
                 error.add_note(self._unfinished(error.device))
         return error

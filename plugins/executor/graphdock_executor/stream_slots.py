@@ -25,7 +25,7 @@ from graphdock.contracts.runtime.device_error import asking
 from graphdock.contracts.runtime.resource_lock import Claim, Gate, Visit
 from graphdock.contracts.runtime.resources import Resource
 from graphdock.contracts.step import StepContext
-from graphdock.errors import AbortedError, CancelledError, DeadlineExceededError, DeviceLostError, told
+from graphdock.errors import AbortedError, CancelledError, DeadlineExceededError, DeviceLostError, format_error
 
 from graphdock_executor.fences import Accesses, Ticket
 from graphdock_executor.kernel_sanitizer import unchecked
@@ -232,7 +232,7 @@ def _first(error: BaseException, late: Sequence[BaseException]) -> BaseException
     first = next((e for e in late if not stays or not isinstance(e, Exception)), error)
     for other in (error, *late):
         if other is not first:
-            first.add_note(f"besides, {told(other)}")
+            first.add_note(f"besides, {format_error(other)}")
     return first
 
 

@@ -39,7 +39,7 @@ from graphdock.errors import (
     KernelNotFoundError,
     NotFoundError,
     did_you_mean,
-    told,
+    format_error,
 )
 from graphdock.plugin.host import Host, default_host
 from graphdock.plugin.registry import RegisteredKernel
@@ -259,7 +259,7 @@ class Conformance:
             error.site = None  # the kit made the op: there is no line of anybody's
             if case.kernel and isinstance(error, ConfigError) and error.op is not None:  # the pin does not fit a node
                 raise Refused(f"{case.kernel} does not take {case.id}: {error.message}") from error
-            raise ConformanceError(f"{case.id}: {told(error)}") from error
+            raise ConformanceError(f"{case.id}: {format_error(error)}") from error
 
     def _device(self, op: str) -> Device:
         return self.host.open_device(f"/device:{op.removeprefix(_DEVICE)}:0")

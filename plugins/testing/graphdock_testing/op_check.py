@@ -27,7 +27,7 @@ from graphdock.errors import (
     KernelNotFoundError,
     NotFoundError,
     did_you_mean,
-    told,
+    format_error,
 )
 from graphdock.plugin.host import Host, default_host
 from graphdock.plugin.registry import RegisteredKernel
@@ -266,7 +266,7 @@ def _noted(found: dict[str, str], label: str) -> Any:
         found[label] = str(error)
     except GraphdockError as error:
         error.site = None  # opcheck made the op: there is no line of anybody's
-        found[label] = told(error)
+        found[label] = format_error(error)
     except AssertionError as error:  # races
         found[label] = str(error)
     else:

@@ -7,7 +7,7 @@
         grid = (-(-x.size // 1024),)
         work.launch(soft_clip_kernel, grid, {"x": x, "y": y, "n": x.size, "factor": work.attr("factor")}, {"BLOCK": 1024})
 
-    KERNELS.append(told("lab.SoftClip", soft_clip, types={"T": ("float32",)}))
+    KERNELS.append(kernel_from_trace("lab.SoftClip", soft_clip, types={"T": ("float32",)}))
 
 Importing this imports no triton.
 """
@@ -36,7 +36,7 @@ from graphdock.contracts import (
 from graphdock_triton.compiling import Job, all_of, cubin_for, cubin_of
 from graphdock_triton.cubin import DESCRIPTOR, Options, pointer
 
-__all__ = ["Step", "Tell", "Tensor", "Work", "told"]
+__all__ = ["Step", "Trace", "Tensor", "Work", "kernel_from_trace"]
 
 _VECTOR = 16
 _KEPT = 64
@@ -167,20 +167,20 @@ class Work:
 
 
 #: Says with which launches a node is computed.
-Tell = Callable[[Work], None]
+Trace = Callable[[Work], None]
 
 
-def told(op: str, tell: Tell, **declared: Any) -> KernelDef:
+def kernel_from_trace(op: str, trace: Trace, **declared: Any) -> KernelDef:
     """The kernel of an op for the device ``cuda``. ``declared``: what KernelDef takes by keyword, such as ``types``."""
-    return KernelDef(op, "cuda", prepare=lambda ctx: _prepare(ctx, tell), **declared)
+    return KernelDef(op, "cuda", prepare=lambda ctx: _prepare(ctx, trace), **declared)
 
 
-def _prepare(ctx: PrepareContext, tell: Tell) -> Prepared:
+def _prepare(ctx: PrepareContext, trace: Trace) -> Prepared:
     shapes = [*(x.shape for x in ctx.inputs), *(o.shape for o in ctx.outputs)]
     if any(shape is None or None in shape for shape in shapes):
         raise KernelRefused("shapes are not known")
     work = Work(ctx.node, [(x.dtype, x.shape) for x in ctx.inputs], [(o.dtype, o.shape) for o in ctx.outputs])
-    tell(work)
+    trace(work)
     service = ctx.device.service("cuda-launch", 1)
     aligned = [True] * (len(ctx.inputs) + len(ctx.outputs))
     ready = [cubin_of(step.job(aligned), service.architecture) for step in work.steps]

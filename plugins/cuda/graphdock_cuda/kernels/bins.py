@@ -30,7 +30,7 @@ _SHARED_BINS = 8192
 
 
 def _search(upper: bool) -> Callable[[Work], None]:
-    def tell(w: Work) -> None:
+    def trace(w: Work) -> None:
         rows, values = w.input("sorted_inputs"), w.input("values")
         if rows.shape[0] != values.shape[0]:
             raise errors.InvalidArgumentError(f"{values.shape[0]} rows of values for {rows.shape[0]} sorted rows")
@@ -40,7 +40,7 @@ def _search(upper: bool) -> Callable[[Work], None]:
             facts = (i64(rows.shape[0]), i64(rows.shape[1]), i64(values.shape[1]), i32(upper))
             w.launch(made, "search", blocks(out.size, THREADS, 1 << 20), THREADS, rows, values, out, *facts)
 
-    return tell
+    return trace
 
 
 kernel("LowerBound")(_search(False))

@@ -84,7 +84,7 @@ def conv_backprop_filter(w: Work) -> None:
 
 
 def _by_cudnn(w: Work, makes: str, slide: Slide, x: Operand, f: Operand, y: Operand) -> None:
-    """Tell the convolution that makes one of the three operands of the other two. Raises KernelRefused where it is not cuDNN's."""
+    """Trace the convolution that makes one of the three operands of the other two. Raises KernelRefused where it is not cuDNN's."""
     reason = _not_worth_it(w, slide)
     if reason:
         raise w.refuse(reason)

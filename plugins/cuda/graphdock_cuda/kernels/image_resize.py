@@ -11,7 +11,7 @@ from graphdock.contracts import KernelDef, errors
 from graphdock_cuda.compiled import source
 from graphdock_cuda.kernel import family
 from graphdock_cuda.launch import Param, i64, raw
-from graphdock_cuda.work import Operand, Tell, Work, blocks
+from graphdock_cuda.work import Operand, Trace, Work, blocks
 
 __all__ = ["KERNELS"]
 
@@ -49,8 +49,8 @@ def _launch(w: Work, method: str, entry: str, x: Operand, out: Operand, images: 
         w.launch(made, entry, blocks(out.size), 256, x, out, i64(out.size), images)
 
 
-def _resize(method: str) -> Tell:
-    def tell(w: Work) -> None:
+def _resize(method: str) -> Trace:
+    def trace(w: Work) -> None:
         x, wanted = w.input(0), _size(w)
         batch, height, width, channels = x.shape
         if not (height and width):
@@ -60,11 +60,11 @@ def _resize(method: str) -> Tell:
         y = w.output((batch, *wanted, channels))
         _launch(w, method, "resize", x, y, _images(w, (height, width), wanted, channels))
 
-    return tell
+    return trace
 
 
-def _back(method: str, size_of: Callable[[Work], tuple[int, int]]) -> Tell:
-    def tell(w: Work) -> None:
+def _back(method: str, size_of: Callable[[Work], tuple[int, int]]) -> Trace:
+    def trace(w: Work) -> None:
         g, size = w.input(0), size_of(w)
         batch, height, width, channels = g.shape
         dx = w.output((batch, *size, channels))
@@ -73,7 +73,7 @@ def _back(method: str, size_of: Callable[[Work], tuple[int, int]]) -> Tell:
             return
         _launch(w, method, "resize_back", g, dx, _images(w, size, (height, width), channels))
 
-    return tell
+    return trace
 
 
 def _as_second(w: Work) -> tuple[int, int]:

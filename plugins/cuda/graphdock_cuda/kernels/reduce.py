@@ -166,12 +166,12 @@ def _kept(shape: Sequence[int], axes: Sequence[int], keep: bool) -> tuple[int, .
 
 
 def _reduction(name: str) -> Callable[[Work], None]:
-    def tell(w: Work) -> None:
+    def trace(w: Work) -> None:
         x = w.input("x")
         axes = axes_of(w.host("axis"), x.rank)
         reduce_axes(w, reducer(name, x.dtype), x, axes, w.output(_kept(x.shape, axes, w.attr("keep_dims"))))
 
-    return tell
+    return trace
 
 
 for _op in ("Sum", "Mean", "Max", "Min", "All", "Any"):

@@ -48,7 +48,7 @@ def multinomial(w: Work) -> None:
 
 
 def _of_each(name: str) -> Callable[[Work], None]:
-    def tell(w: Work) -> None:
+    def trace(w: Work) -> None:
         parameters = w.input("alpha" if name == "gamma" else "lam")
         out = w.output((*sizes(w.host("shape")), *parameters.shape))
         if out.size:
@@ -56,7 +56,7 @@ def _of_each(name: str) -> Callable[[Work], None]:
             facts = (i64(out.size), i64(math.prod(parameters.shape)))
             w.launch(made, f"random_{name}", blocks(out.size), 256, *stream_of(w), parameters, out, *facts)
 
-    return tell
+    return trace
 
 
 kernel("RandomGamma")(_of_each("gamma"))

@@ -56,7 +56,7 @@ def _apply(w: Work, how: tuple[str, str] | None, updates: Operand, rows: Rows, o
 def _rows(how: tuple[str, str] | None) -> Callable[[Work], None]:
     """Updates of rows of a variable."""
 
-    def tell(w: Work) -> None:
+    def trace(w: Work) -> None:
         var, indices, updates = w.inputs
         if not var.rank:
             raise errors.InvalidArgumentError("the variable is a scalar and has no rows")
@@ -69,7 +69,7 @@ def _rows(how: tuple[str, str] | None) -> Callable[[Work], None]:
         rows = sorted_rows(w, indices, dims, 1, bad_index(indices.shape, dims))
         _apply(w, how, updates, rows, var, math.prod(var.shape[1:]))
 
-    return tell
+    return trace
 
 
 def _slices(w: Work, how: tuple[str, str] | None, into: Operand, indices: Operand, updates: Operand) -> None:
@@ -96,13 +96,13 @@ def _nd(how: tuple[str, str] | None) -> Callable[[Work], None]:
 
 
 def _tensor(how: tuple[str, str] | None) -> Callable[[Work], None]:
-    def tell(w: Work) -> None:
+    def trace(w: Work) -> None:
         tensor, indices, updates = w.inputs
         out = w.output(tensor.shape)
         w.copy(out, tensor)
         _slices(w, how, out, indices, updates)
 
-    return tell
+    return trace
 
 
 for _name, _how in _COMBINE.items():

@@ -37,7 +37,7 @@ def _blank(name: str, dtype: DType, unsorted: bool) -> Any:
 
 
 def _unsorted(name: str) -> Callable[[Work], None]:
-    def tell(w: Work) -> None:
+    def trace(w: Work) -> None:
         data, ids = w.input("data"), w.input("segment_ids")
         if data.shape[: ids.rank] != ids.shape:
             raise errors.InvalidArgumentError(
@@ -52,7 +52,7 @@ def _unsorted(name: str) -> Callable[[Work], None]:
         flat = data.reshaped(ids.size, math.prod(data.shape[ids.rank :]))
         reduce_runs(w, reducer(name, data.dtype), flat, rows, out, flat.shape[1])
 
-    return tell
+    return trace
 
 
 def _beyond(word: ErrorWord, count: int) -> ErrorWord:
@@ -105,7 +105,7 @@ def _no_error(r: Run) -> Operand:
 
 
 def _sorted(name: str) -> Callable[[Run], None]:
-    def tell(r: Run) -> None:
+    def trace(r: Run) -> None:
         data, ids = r.input("data"), r.input("segment_ids")
         if ids.rank != 1 or not data.rank or ids.shape[0] != data.shape[0]:
             raise errors.InvalidArgumentError(
@@ -119,7 +119,7 @@ def _sorted(name: str) -> Callable[[Run], None]:
         flat = data.reshaped(ids.size, math.prod(data.shape[1:]))
         reduce_runs(r, reducer(name, data.dtype), flat, rows, out, flat.shape[1])
 
-    return tell
+    return trace
 
 
 for _name, _how in {"Sum": "sum", "Mean": "mean", "Prod": "product", "Max": "max", "Min": "min"}.items():
@@ -127,7 +127,7 @@ for _name, _how in {"Sum": "sum", "Mean": "mean", "Prod": "product", "Max": "max
 
 
 def _sparse(name: str) -> Callable[[Run], None]:
-    def tell(r: Run) -> None:
+    def trace(r: Run) -> None:
         data, indices, ids = r.input("data"), r.input("indices"), r.input("segment_ids")
         if indices.shape != ids.shape:
             raise errors.InvalidArgumentError(f"{indices.size} indices for {ids.size} segment_ids")
@@ -150,7 +150,7 @@ def _sparse(name: str) -> Callable[[Run], None]:
         width = math.prod(data.shape[1:])
         reduce_runs(r, reducer(name, data.dtype), data.reshaped(size, width), rows, out, width)
 
-    return tell
+    return trace
 
 
 for _name, _how in {"Sum": "sum", "Mean": "mean", "SqrtN": "root"}.items():

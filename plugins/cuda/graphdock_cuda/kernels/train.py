@@ -78,7 +78,7 @@ def _source(rule: str, held: int, dtype: str, rates: tuple[str, ...]) -> Source:
     return source("tables.cuh", "updates.cuh", code=code, name=rule, ELEMENT=CTYPES[dtype])
 
 
-def _told(w: Work, name: str) -> tuple[Source, list[Operand], Operand, list[Operand]]:
+def _operands_of(w: Work, name: str) -> tuple[Source, list[Operand], Operand, list[Operand]]:
     """The source, variable and slots, gradient, and rates. Raises DTypeError."""
     rule, held_names, rate_names = _RULES[name]
     if rule == "momentum" and w.attr("use_nesterov"):
@@ -104,7 +104,7 @@ def _misfit(
 
 
 def _dense(w: Work, name: str) -> None:
-    code, held, grad, rates = _told(w, name)
+    code, held, grad, rates = _operands_of(w, name)
     for tensor in held:
         if tensor.shape != grad.shape:
             raise _misfit(w, errors.ShapeError, "shape", _grad(w), str(list(tensor.shape)), str(list(grad.shape)))
@@ -116,7 +116,7 @@ def _dense(w: Work, name: str) -> None:
 
 
 def _sparse(w: Work, name: str) -> None:
-    code, held, grad, rates = _told(w, name)
+    code, held, grad, rates = _operands_of(w, name)
     indices = w.input("indices")
     if not indices.size:
         return

@@ -14,7 +14,7 @@ import numpy as np
 from graphdock.contracts import BindContext, KernelDef, PrepareContext, Prepared, ViewRule, errors
 from graphdock.contracts import shape as shapes
 
-from graphdock_cuda.kernel import DEVICE, PLAIN, told
+from graphdock_cuda.kernel import DEVICE, PLAIN, kernel_from_trace
 from graphdock_cuda.memory import Array
 from graphdock_cuda.moving import as_bits, move, strides_of
 from graphdock_cuda.work import Work
@@ -74,14 +74,14 @@ def _made(op: str, source: str, out: str, always: bool, views: Views) -> KernelD
         whole = virtual(shape)
         return [part_of(whole, v) for v in guarded(f"{op} can't be done", views, whole, attrs, *values)]
 
-    def tell(w: Work) -> None:
+    def trace(w: Work) -> None:
         x = w.input(source)
         hosts = [w.host(i) for i, other in enumerate(w.inputs) if other is not x]
         for i, part in enumerate(parts(w.node.attrs, x.shape, hosts)):
             y = as_bits(w.output(part.shape, i))
             move(w, y, as_bits(x).at(part.start), part.shape, strides_of(part.shape), part.strides)
 
-    copying = told(op, tell)
+    copying = kernel_from_trace(op, trace)
 
     def prepare(ctx: PrepareContext) -> Prepared:
         assert copying.prepare is not None

@@ -1,4 +1,4 @@
-"""Products and convolutions with what follows them: which products and launches are told, and that all of them compute the same."""
+"""Products and convolutions with what follows them: which products and launches are traced, and that all compute the same."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
 WINDOW: dict[str, Any] = {"strides": (1, 1, 1, 1), "padding": "SAME", "dilations": (1, 1, 1, 1), "data_format": "NHWC"}
 
 
-def _told(kit: Any, shapes: Any, unused: tuple[int, ...], tell: Any = fused.fused_matmul, **attrs: Any) -> list[str]:
-    """What a kernel tells: epilogues of products, entries of launches, copies."""
+def _traced(kit: Any, shapes: Any, unused: tuple[int, ...], trace: Any = fused.fused_matmul, **attrs: Any) -> list[str]:
+    """Of a trace: epilogues of products, entries of launches, copies."""
 
     attrs = {"activation": "none"} | attrs
-    return _told_of(tell, "a b bias", "y before", kit, shapes, unused, **attrs)
+    return _traced_of(trace, "a b bias", "y before", kit, shapes, unused, **attrs)
 
 
-def _told_of(
-    tell: Callable[[Work], None],
+def _traced_of(
+    trace: Callable[[Work], None],
     given: str,
     made: str,
     kit: Any,
@@ -56,7 +56,7 @@ def _told_of(
     outputs = [(name, tf.float32, None) for name in made.split()]
     device = kit.host.open_device("/device:cuda:0")
     w = Work(Node(), device, inputs, outputs, {}, {}, unused)  # type: ignore[arg-type]
-    tell(w)
+    trace(w)
     written = {x.index for s in w.steps for x in s.args if getattr(x, "kind", "") == "output"}
     assert written == set(range(len(outputs))) - set(unused) or not w.steps
     return [s.what.gemm.epilogue if s.kind == "gemm" else s.entry.partition("_")[0] or s.kind for s in w.steps]
@@ -73,30 +73,30 @@ def _told_of(
         ("gelu_tanh", ["gelu_bias"], ["gelu_aux_bias"]),
     ],
 )
-def test_what_is_told(kit: Any, activation: str, one: list[str], both: list[str]) -> None:
+def test_what_is_traced(kit: Any, activation: str, one: list[str], both: list[str]) -> None:
     shapes = ((5, 7), (7, 16), (16,))
-    assert _told(kit, shapes, (1,), activation=activation) == one
-    assert _told(kit, shapes, (), activation=activation) == both
-    assert _told(kit, shapes, (0,), activation=activation) == ["bias"]
+    assert _traced(kit, shapes, (1,), activation=activation) == one
+    assert _traced(kit, shapes, (), activation=activation) == both
+    assert _traced(kit, shapes, (0,), activation=activation) == ["bias"]
 
 
 def test_rows_that_no_second_result_fits(kit: Any) -> None:
     """The library writes it with a leading dim of eights."""
-    assert _told(kit, ((5, 7), (7, 12), (12,)), (), activation="gelu_tanh") == ["bias", "flat"]
-    assert _told(kit, ((5, 7), (7, 12), (12,)), (1,), activation="gelu_tanh") == ["gelu_bias"]
-    assert _told(kit, ((5, 0), (0, 16), (16,)), (), activation="gelu_tanh") == ["matmul", "flat"]
-    assert _told(kit, ((0, 5), (5, 16), (16,)), (1,), activation="relu") == []
+    assert _traced(kit, ((5, 7), (7, 12), (12,)), (), activation="gelu_tanh") == ["bias", "flat"]
+    assert _traced(kit, ((5, 7), (7, 12), (12,)), (1,), activation="gelu_tanh") == ["gelu_bias"]
+    assert _traced(kit, ((5, 0), (0, 16), (16,)), (), activation="gelu_tanh") == ["matmul", "flat"]
+    assert _traced(kit, ((0, 5), (5, 16), (16,)), (1,), activation="relu") == []
 
 
 def test_an_epilogue_that_the_library_has_not(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The product stays the library's."""
     monkeypatch.delitem(EPILOGUES, "gelu")
     shapes = ((5, 9), (9, 24), (24,))
-    assert _told(kit, shapes, (1,), activation="gelu_tanh") == ["bias", "flat"]
-    assert _told(kit, shapes, (), activation="gelu_tanh") == ["bias", "flat"]
+    assert _traced(kit, shapes, (1,), activation="gelu_tanh") == ["bias", "flat"]
+    assert _traced(kit, shapes, (), activation="gelu_tanh") == ["bias", "flat"]
     monkeypatch.delitem(EPILOGUES, "bias")
     monkeypatch.delitem(EPILOGUES, "relu")
-    assert _told(kit, ((5, 9), (9, 23), (23,)), (1,), activation="relu") == ["matmul"]
+    assert _traced(kit, ((5, 9), (9, 23), (23,)), (1,), activation="relu") == ["matmul"]
 
 
 @pytest.mark.parametrize("library", [True, False])
@@ -127,11 +127,11 @@ def test_gradients_end_in_epilogues(kit: Any, monkeypatch: pytest.MonkeyPatch) -
     def sums(*unused: int, rows: int = 6, **attrs: Any) -> list[str]:
         shapes = ((rows, 7), (rows, 16))
         attrs = {"transpose_a": True, "summed": "b"} | attrs
-        return _told_of(fused.matmul_with_sums, "a b", "y sums", kit, shapes, unused, **attrs)
+        return _traced_of(fused.matmul_with_sums, "a b", "y sums", kit, shapes, unused, **attrs)
 
     def slope(columns: int) -> list[str]:
         shapes = ((5, 7), (columns, 7), (5, columns))
-        return _told_of(fused.matmul_gelu_grad, "a b x", "y", kit, shapes, transpose_b=True)
+        return _traced_of(fused.matmul_gelu_grad, "a b x", "y", kit, shapes, transpose_b=True)
 
     assert (sums(), sums(summed="a"), slope(16)) == (["sums_b"], ["sums_a"], ["dgelu"])
     assert (sums(1), sums(0), slope(12)) == (["none"], ["by"], ["none", "flat"])
@@ -167,14 +167,14 @@ def test_what_is_told_of_a_convolution(kit: Any, activation: str) -> None:
     """One launch, and a second where what is activated is wanted too; a window of one element is a product."""
     shapes = ((2, 5, 4, 3), (3, 2, 3, 8), (8,))
     after = "copy" if activation == "none" else "flat"
-    assert _told(kit, shapes, (1,), fused.fused_conv2d, activation=activation) == ["conv"]
-    assert _told(kit, shapes, (), fused.fused_conv2d, activation=activation) == ["conv", after]
-    assert _told(kit, shapes, (0,), fused.fused_conv2d, activation=activation) == ["conv"]
+    assert _traced(kit, shapes, (1,), fused.fused_conv2d, activation=activation) == ["conv"]
+    assert _traced(kit, shapes, (), fused.fused_conv2d, activation=activation) == ["conv", after]
+    assert _traced(kit, shapes, (0,), fused.fused_conv2d, activation=activation) == ["conv"]
     point = ((2, 5, 4, 3), (1, 1, 3, 8), (8,))
     epilogue = {"none": ["bias"], "relu": ["relu_bias"], "gelu_tanh": ["gelu_bias"]}.get(activation, ["bias", "flat"])
-    assert _told(kit, point, (1,), fused.fused_conv2d, activation=activation) == epilogue
+    assert _traced(kit, point, (1,), fused.fused_conv2d, activation=activation) == epilogue
     turned = ((2, 3, 5, 4), (1, 1, 3, 8), (8,))
-    assert _told(kit, turned, (1,), fused.fused_conv2d, activation=activation, data_format="NCHW") == ["conv"]
+    assert _traced(kit, turned, (1,), fused.fused_conv2d, activation=activation, data_format="NCHW") == ["conv"]
 
 
 @pytest.mark.parametrize(("activation", "channels"), [("relu6", 3), ("sigmoid", 300)])

@@ -161,7 +161,7 @@ def test_lengths_of_chunks() -> None:
     assert kernels.chunks_of(4, 0, 4, 1 << 25) == [(0, 0)] and kernels.chunks_of(0, 70, 4, 1) == [(0, 70)]
 
 
-def _told(kit: Any, monkeypatch: pytest.MonkeyPatch, turned: bool, unused: tuple[int, ...]) -> tuple[list[str], int]:
+def _traced(kit: Any, monkeypatch: pytest.MonkeyPatch, turned: bool, unused: tuple[int, ...]) -> tuple[list[str], int]:
     class Node:
         op, origin, site, attrs = f"{OP}Grad", None, None, {"transpose_w": turned}  # noqa: RUF012
 
@@ -184,13 +184,13 @@ def _told(kit: Any, monkeypatch: pytest.MonkeyPatch, turned: bool, unused: tuple
 
 def test_what_is_told_of_a_chunk(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sums come with the weights' product; nothing that is not read is made; chunks share their scratch."""
-    moved = _told(kit, monkeypatch, False, ())[0]
+    moved = _traced(kit, monkeypatch, False, ())[0]
     assert [t for t in moved if not t.startswith("move")] == ["bias", "slope", "none", "sums_b"] and len(moved) == 6
-    assert _told(kit, monkeypatch, True, ())[0] == ["bias", "slope", "none", "sums_a"]
-    assert _told(kit, monkeypatch, True, (0,))[0] == ["bias", "slope", "sums_a"]
-    assert _told(kit, monkeypatch, True, (0, 2))[0] == ["bias", "slope", "none"]
-    assert _told(kit, monkeypatch, True, (1, 2))[0] == ["bias", "slope", "none"]
-    assert _told(kit, monkeypatch, True, (1,))[1] < 2 * 4 * 64 * 8 + 4096  # logits of a chunk, and what the sums take
+    assert _traced(kit, monkeypatch, True, ())[0] == ["bias", "slope", "none", "sums_a"]
+    assert _traced(kit, monkeypatch, True, (0,))[0] == ["bias", "slope", "sums_a"]
+    assert _traced(kit, monkeypatch, True, (0, 2))[0] == ["bias", "slope", "none"]
+    assert _traced(kit, monkeypatch, True, (1, 2))[0] == ["bias", "slope", "none"]
+    assert _traced(kit, monkeypatch, True, (1,))[1] < 2 * 4 * 64 * 8 + 4096  # logits of a chunk, and what the sums take
 
 
 def test_training_in_recordings(host: Host, cuda: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,20 +12,20 @@ from graphdock.contracts import dtypes, errors
 from graphdock_triton.compiling import check_room
 from graphdock_triton.cubin import Cubin, compile_cubin
 from graphdock_triton.testing.interpreter import HostTensor, require
-from graphdock_triton.work import Tell, Tensor, Work
+from graphdock_triton.work import Tensor, Trace, Work
 
 __all__ = ["compiled", "interpret"]
 
 
-def _work(tell: Tell, inputs: Sequence[Any], outputs: Sequence[Any], attrs: Mapping[str, Any]) -> Work:
+def _work(trace: Trace, inputs: Sequence[Any], outputs: Sequence[Any], attrs: Mapping[str, Any]) -> Work:
     facts = [[(dtypes.as_dtype(np.dtype(dtype).name), shape) for dtype, shape in side] for side in (inputs, outputs)]
     work = Work(SimpleNamespace(attrs=attrs), *facts)
-    tell(work)
+    trace(work)
     return work
 
 
 def interpret(
-    tell: Tell, inputs: Sequence[np.ndarray], outputs: Sequence[tuple[Any, Sequence[int]]], **attrs: Any
+    trace: Trace, inputs: Sequence[np.ndarray], outputs: Sequence[tuple[Any, Sequence[int]]], **attrs: Any
 ) -> list[np.ndarray]:
     """What a kernel computes, in Triton's interpreter. What no program writes is 77.
 
@@ -35,7 +35,7 @@ def interpret(
     Raises FailedPreconditionError where this process does not interpret (``TRITON_INTERPRET=1`` before triton is imported).
     """
     require()
-    work = _work(tell, [(a.dtype, a.shape) for a in inputs], outputs, attrs)
+    work = _work(trace, [(a.dtype, a.shape) for a in inputs], outputs, attrs)
     made = [np.full(tuple(shape), 77).astype(dtype) for dtype, shape in outputs]
     arrays = [*(np.ascontiguousarray(a) for a in inputs), *made]
     for step in work.steps:
@@ -45,7 +45,7 @@ def interpret(
 
 
 def compiled(
-    tell: Tell,
+    trace: Trace,
     inputs: Sequence[tuple[Any, Sequence[int]]],
     outputs: Sequence[tuple[Any, Sequence[int]]],
     architecture: str,
@@ -56,7 +56,7 @@ def compiled(
     Raises KernelRefused where one does not compile, or makes more descriptors than it was said to; InternalError where there is
     none.
     """
-    work = _work(tell, inputs, outputs, attrs)
+    work = _work(trace, inputs, outputs, attrs)
     if not work.steps:
         raise errors.InternalError("nothing is launched for these shapes")
     jobs = [step.job([True] * (len(inputs) + len(outputs))) for step in work.steps]

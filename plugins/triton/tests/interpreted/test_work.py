@@ -15,7 +15,7 @@ from graphdock_triton import compiling
 from graphdock_triton.modules import load_function
 from graphdock_triton.testing.authors import interpret
 from graphdock_triton.testing.compiler import InterpretingCompiler
-from graphdock_triton.work import Work, told
+from graphdock_triton.work import Work, kernel_from_trace
 
 SOURCE = """import triton
 import triton.language as tl
@@ -61,12 +61,16 @@ def doubled(work):
 
 @pytest.fixture
 def lab(process_host):
-    yield from lab_of(process_host, told("Relu", doubled, name="tripled", types={"T": ("float32",)}, priority=1000))
+    yield from lab_of(
+        process_host, kernel_from_trace("Relu", doubled, name="tripled", types={"T": ("float32",)}, priority=1000)
+    )
 
 
 @pytest.fixture
 def turning(process_host):
-    yield from lab_of(process_host, told("MatrixInverse", turned, name="turned", types={"T": ("float32",)}))
+    yield from lab_of(
+        process_host, kernel_from_trace("MatrixInverse", turned, name="turned", types={"T": ("float32",)})
+    )
 
 
 def lab_of(process_host, kernel):
