@@ -8,6 +8,8 @@ EXAMPLES := $(patsubst %/_gen/,%,$(wildcard examples/plugins/*/src/*/_gen/))
 JOBS ?= 2
 # hundreds of tests start a Python of their own, which would compile all that it imports anew if the shell forbade to keep it
 export PYTHONDONTWRITEBYTECODE :=
+# packages with a manifest, which ends in what their code registers
+ROOMS := $(patsubst %/graphdock-plugin.toml,%,$(wildcard opgen/*/graphdock-plugin.toml plugins/*/*/graphdock-plugin.toml))
 # distributions of their own, which the tests need and the demo does not
 PLUGINS := plugins/cuda plugins/triton
 # tests that run hardly a step in pytest's own process, so that its debug mode says nothing about them
@@ -55,10 +57,7 @@ format: env ## Rewrite the sources in the house style
 
 generate: env ## Run the op generator over the specs, renew manifests and the README's table
 	$(BIN)/python -m graphdock_opgen generate $(GENERATED) $(EXAMPLES)
-	$(BIN)/python -m graphdock_opgen manifest plugins/std/graphdock_std
-	$(BIN)/python -m graphdock_opgen manifest plugins/cpu/graphdock_cpu
-	$(BIN)/python -m graphdock_opgen manifest plugins/cuda/graphdock_cuda
-	$(BIN)/python -m graphdock_opgen manifest plugins/triton/graphdock_triton
+	for room in $(ROOMS); do $(BIN)/python -m graphdock_opgen manifest $$room || exit 1; done
 	$(BIN)/python scripts/readme.py
 
 wheelhouse: env ## Wheels for the tests that install packages without an index

@@ -73,6 +73,12 @@ def device_manifest(name: str, extra: str = "") -> str:
     return MANIFEST.format(name=name) + f'\n[[devices]]\ntype = "{name}"\naliases = ["{name}_alias"]\n' + extra
 
 
+def shipped() -> set[str]:
+    """Names of the plugins that graphdock's wheel ships, without those that must be allowed by name."""
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    return set(project["entry-points"]["graphdock"])
+
+
 class Site:
     """A folder on ``sys.path`` in which distributions are installed and removed."""
 

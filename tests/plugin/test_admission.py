@@ -17,7 +17,8 @@ OPTIONAL = found("queued", OWN, opt_in=True)
 
 
 def decided(admission, *installed):
-    return {s.found: (s.stage, s.cause) for s in admission.states(installed or (CPU, EXTRA, OTHER), [OPTIONAL])}
+    states = admission.states([*(installed or (CPU, EXTRA, OTHER)), OPTIONAL])
+    return {s.found: (s.stage, s.cause) for s in states}
 
 
 def stages(admission, *installed):
@@ -67,7 +68,7 @@ def test_a_reason_says_where_it_was_written():
 @pytest.mark.parametrize("which", ["allow", "block"])
 def test_an_unknown_name_is_an_error(which):
     with pytest.raises(ConfigError) as caught:
-        Admission(**{which: ("cpuu",)}, origins={"cpuu": "graphdock.toml:4"}).states([CPU, EXTRA], [OPTIONAL])
+        Admission(**{which: ("cpuu",)}, origins={"cpuu": "graphdock.toml:4"}).states([CPU, EXTRA, OPTIONAL])
     assert caught.value.message == "graphdock.toml:4: no plugin or distribution named 'cpuu' is installed"
     assert caught.value.expected == "one of cpu, extra, graphdock, graphdock-extra"
     assert caught.value.hint == "did you mean 'cpu'?"
@@ -87,11 +88,11 @@ def test_of_two_plugins_of_one_name_neither_loads_or_graphdocks_own():
 
 def test_without_autoload_only_graphdocks_own_and_the_allowed_load_unnamed():
     def unnamed(admission):
-        states = admission.states([CPU, EXTRA, OTHER], [OPTIONAL])
+        states = admission.states([CPU, EXTRA, OTHER, OPTIONAL])
         return [s.name for s in states if admission.may_autoload(s)]
 
     assert unnamed(Admission()) == ["cpu", "extra", "other"]
     assert unnamed(Admission(autoload=False)) == ["cpu"]
     assert unnamed(Admission(allow=("extra",), autoload=False)) == ["cpu", "extra"]
-    (state,) = Admission().states([EXTRA], [])
+    (state,) = Admission().states([EXTRA])
     assert not Admission().may_autoload(dataclasses.replace(state, busy=True))

@@ -12,7 +12,7 @@ from pathlib import Path
 import graphdock as tf
 import pytest
 from graphdock.errors import ConfigError, PluginError
-from graphdock.plugin.discovery import SHIPPED_BLOCKED, discover, manifest_path, shipped_blocked
+from graphdock.plugin.discovery import discover, manifest_path
 from graphdock.plugin.host import Host
 from graphdock_testing import queued
 
@@ -121,8 +121,20 @@ def test_its_seed_is_an_option():
         tf.Session(config=tf.SessionConfig(backends=("queued", "cpu"), options={"queued": {"sed": 1}}), host=host)
 
 
-def test_its_manifest_lies_beside_its_module():
-    found = shipped_blocked(discover())
-    assert {f.plugin: f.module for f in found} == SHIPPED_BLOCKED
-    assert [manifest_path(f.package).is_file() for f in found] == [True] * len(found)
-    assert shipped_blocked([]) == []
+def test_its_manifest_lies_beside_its_module_in_a_package_of_several_plugins():
+    opt_in = [f for f in discover() if f.opt_in]
+    assert [(f.plugin, f.module, f.package) for f in opt_in] == [
+        ("queued", "graphdock_testing.queued", "graphdock_testing")
+    ]
+    assert manifest_path(opt_in[0].module).parent.name == "queued"
+    assert manifest_path("graphdock_testing.plugin") == manifest_path("graphdock_testing")
+
+
+def test_anyone_may_ship_a_plugin_blocked(site):
+    site.plugin("trial")
+    (points,) = site.folder.glob("*trial*/entry_points.txt")
+    points.write_text(points.read_text().replace("[graphdock]", "[graphdock.opt_in]"))
+    assert "trial" not in {e.plugin for e in Host().ledger}
+    with pytest.raises(PluginError, match="graphdock-trial ships it blocked"):
+        Host().backend("trial")
+    assert Host(allow=["trial"]).backend("trial").distribution == "graphdock-trial"

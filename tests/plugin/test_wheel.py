@@ -116,8 +116,8 @@ def environment(tmp_path_factory, wheels):
 
 
 @pytest.mark.exhaustive
-def test_a_third_party_wheel_from_installation_to_removal(environment, wheels):
-    assert set(environment.plugins()) == {"cpu", "std"}
+def test_a_third_party_wheel_from_installation_to_removal(environment, wheels, builder):
+    assert set(environment.plugins()) == builder.shipped()
 
     environment.install(wheels["toy 0.1.0"])
     row = environment.plugins()["toy"]
@@ -153,7 +153,7 @@ def test_a_third_party_wheel_from_installation_to_removal(environment, wheels):
     assert environment.run("-m", "graphdock", "doctor", "--strict", "--require", "toy").returncode == 0
 
     environment.uninstall("graphdock-toy")
-    assert set(environment.plugins()) == {"cpu", "std"}
+    assert set(environment.plugins()) == builder.shipped()
     done = environment.run("-c", CHOSEN)
     assert done.returncode == 1
     assert "no installed plugin provides the backend 'toy'" in done.stderr
@@ -175,6 +175,7 @@ def test_the_wheels_hold_what_is_read_without_importing(environment, wheels):
         "graphdock/ops/_gen/opdefs.py",
         "graphdock_std/graphdock-plugin.toml",
         "graphdock_cpu/graphdock-plugin.toml",
+        "graphdock_testing/queued/graphdock-plugin.toml",
     ):
         assert name in names
     assert not [n for n in names if "__pycache__" in n or n.startswith("tests/")]

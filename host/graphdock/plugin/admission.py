@@ -1,4 +1,4 @@
-"""Which installed plugins may load: allow and block lists, what graphdock ships blocked, and two plugins of one name."""
+"""Which installed plugins may load: allow and block lists, opt-in plugins, and two plugins of one name."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from graphdock.plugin.state import PluginState
 
 __all__ = ["Admission"]
 
-#: Why a plugin that graphdock ships blocked does not load, and what to do.
-_SHIPPED_BLOCKED = "graphdock ships it blocked"
+#: Why an opt-in plugin does not load, and what to do.
+_SHIPPED_BLOCKED = "{distribution} ships it blocked"
 _ALLOW = 'to allow it: allow = ["{name}"] under [plugins], or GRAPHDOCK_PLUGINS={name}'
 
 
@@ -45,19 +45,17 @@ class Admission:
         """Whether a plugin that nobody named may load now, for its ops and what else it brings."""
         return state.usable and not state.busy and (self.autoload or state.found.is_own or self.allows(state.found))
 
-    def states(self, found: Sequence[Found], optional: Sequence[Found]) -> list[PluginState]:
+    def states(self, found: Sequence[Found]) -> list[PluginState]:
         """A state for each installed plugin, stopped where it may not load.
-
-        Args:
-          found: the installed plugins. ``optional``: those of graphdock's own that load only where they are allowed.
 
         Raises:
           ConfigError: a name in ``allow`` or ``block`` that no installed plugin or distribution has.
         """
-        offered = {f.plugin for f in optional}
-        self._check_names({f.plugin for f in found} | {f.distribution for f in found}, offered)
+        offered = {f.plugin for f in found if f.opt_in}
+        plain = [f for f in found if not f.opt_in]
+        self._check_names({f.plugin for f in plain} | {f.distribution for f in plain}, offered)
         limited = self.allow is not None and (not self.allow or not offered.issuperset(self.allow))
-        states = [PluginState(f) for f in (*found, *optional)]
+        states = [PluginState(f) for f in found]
         for state in states:
             blocked = _first(self.block, state.found)
             if blocked is not None:
@@ -65,7 +63,8 @@ class Admission:
                 state.stop("blocked", why, "take it out of that list")
             elif state.found.opt_in:
                 if state.name not in (self.allow or ()):
-                    state.stop("blocked", _SHIPPED_BLOCKED, _ALLOW.format(name=state.name))
+                    why = _SHIPPED_BLOCKED.format(distribution=state.found.distribution)
+                    state.stop("blocked", why, _ALLOW.format(name=state.name))
             elif limited and not state.found.is_own and not self.allows(state.found):
                 where = self.origins.get("allow", "allow")
                 state.stop("blocked", f"{where} does not name it", "add it to that list")

@@ -1,4 +1,4 @@
-"""Finding installed plugins: entry points of the group ``graphdock`` and their manifests; imports nothing."""
+"""Finding installed plugins, the entry points of two groups, and their manifests; imports nothing."""
 
 from __future__ import annotations
 
@@ -16,36 +16,35 @@ from graphdock.plugin.manifest import FILE_NAME
 
 __all__ = [
     "GROUP",
+    "OPT_IN",
     "OWN",
-    "SHIPPED_BLOCKED",
     "Found",
     "discover",
     "duplicates",
     "how_to_install",
     "manifest_path",
     "normalized",
-    "shipped_blocked",
 ]
 
 GROUP = "graphdock"
+#: Plugins of this group load only where a list of allowed plugins names them: for trials, not for programs.
+OPT_IN = "graphdock.opt_in"
 #: How alike a name and a known one must be to be taken for the same.
 _MISSPELT = 0.75
 #: The distribution whose plugins win over others of the same name.
 OWN = "graphdock"
-#: Plugins of graphdock that load only where a list of allowed plugins names them -> their modules.
-SHIPPED_BLOCKED = {"queued": "graphdock_testing.queued"}
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One entry point of the group.
+    """One entry point.
 
     Attributes:
       plugin: the entry point's name: also the backend's and the plugin's.
       module: its value, a dotted module name.
-      package: the undotted top of it; where the manifest lies.
+      package: the undotted top of it.
       location: folder of ``sys.path`` that holds the distribution; empty for one that :meth:`Host.register` was given.
-      opt_in: it is one of :data:`SHIPPED_BLOCKED`, and its manifest lies beside its module.
+      opt_in: it is one of the group :data:`OPT_IN`.
     """
 
     plugin: str
@@ -57,7 +56,7 @@ class Found:
 
     @property
     def package(self) -> str:
-        return self.module.rpartition(".")[0] if self.opt_in else self.module.partition(".")[0]
+        return self.module.partition(".")[0]
 
     @property
     def in_memory(self) -> bool:
@@ -89,7 +88,7 @@ def normalized(name: str) -> str:
 
 
 def discover() -> list[Found]:
-    """Every installed plugin: graphdock's own first, then by name and distribution.
+    """Every installed plugin: graphdock's own first, then by name and distribution; at the end those that must be allowed by name.
 
     A distribution that is found twice on ``sys.path`` counts once: the first, which is also the one an import finds.
     """
@@ -103,34 +102,28 @@ def discover() -> list[Found]:
             continue  # as a line that is no entry point: it stops nobody else
         if about is None:
             continue
-        name = normalized(about["Name"] or next(iter(points.values())).partition(".")[0])
+        name = normalized(about["Name"] or points[0][1].partition(".")[0])
         if name in seen:
             continue
         seen.add(name)
         location = os.path.realpath(str(dist.locate_file("")))
-        found += [Found(plugin, module, name, about["Version"] or "0", location) for plugin, module in points.items()]
-    return sorted(found, key=lambda f: (not f.is_own, f.plugin != "std", f.plugin, f.distribution))
-
-
-def shipped_blocked(found: Iterable[Found]) -> list[Found]:
-    """graphdock's plugins that must be allowed by name; none where graphdock itself is not among the ``found``."""
+        version = about["Version"] or "0"
+        found += [Found(plugin, module, name, version, location, opt_in) for plugin, module, opt_in in points]
     own = next((f for f in found if f.is_own), None)
-    if own is None:
-        return []
-    return [Found(name, module, OWN, own.version, own.location, True) for name, module in SHIPPED_BLOCKED.items()]
+    if own is not None and not any(f.opt_in and f.is_own for f in found):  # an installation older than this source
+        found.append(Found("queued", "graphdock_testing.queued", OWN, own.version, own.location, True))
+    return sorted(found, key=lambda f: (f.opt_in, not f.is_own, f.plugin != "std", f.plugin, f.distribution))
 
 
-def _entry_points(text: str) -> dict[str, str]:
-    """Name -> module of the group's entry points; a line that is none is passed over, so that it stops nobody else."""
-    if f"[{GROUP}]" not in text:
-        return {}
-    points, inside = {}, False
+def _entry_points(text: str) -> list[tuple[str, str, bool]]:
+    """Name, module and whether it is opt-in of each entry point; what is none is passed over, so that it stops nobody else."""
+    points, group = [], ""
     for line in map(str.strip, text.splitlines()):
         if line.startswith("["):
-            inside = line == f"[{GROUP}]"
-        elif inside and "=" in line and not line.startswith(("#", ";")):
+            group = line.strip("[]")
+        elif group in (GROUP, OPT_IN) and "=" in line and not line.startswith(("#", ";")):
             name, _, value = line.partition("=")
-            points[name.strip()] = value.partition(":")[0].partition("[")[0].strip()
+            points.append((name.strip(), value.partition(":")[0].partition("[")[0].strip(), group == OPT_IN))
     return points
 
 
@@ -151,19 +144,21 @@ def duplicates(found: Iterable[Found]) -> dict[Found, list[Found]]:
     return losers
 
 
-def manifest_path(package: str) -> Path | None:
-    """Where the manifest of a package should lie; None when Python can't find such a package.
+def manifest_path(module: str) -> Path | None:
+    """Where the manifest of an entry point's module should lie; None when Python can't find its package.
 
-    ``find_spec`` of an undotted name runs no code of the package, and works for wheels and editable installs alike. Of a dotted one
-    it imports what is above: only graphdock's own plugins have such a name.
+    It lies in the top-level package or, of a package that holds several plugins, in the nearest folder on the way to the module.
+    ``find_spec`` of an undotted name runs no code of the package, and works for wheels and editable installs alike.
     """
+    package, *inner = module.split(".")
     try:
-        spec = importlib.util.find_spec(package) if package.replace(".", "").isidentifier() else None
+        spec = importlib.util.find_spec(package) if package.isidentifier() else None
     except ValueError:  # a module in sys.modules without a spec, such as __main__
         spec = None
     if spec is None:
         return None
-    folders = list(spec.submodule_search_locations or ())
+    folders = [Path(f) for f in spec.submodule_search_locations or ()]
     if not folders:
         return Path(spec.origin or package).parent / package / FILE_NAME
-    return next((p for p in (Path(f) / FILE_NAME for f in folders) if p.is_file()), Path(folders[0]) / FILE_NAME)
+    ways = [f.joinpath(*inner[:depth], FILE_NAME) for depth in range(len(inner), -1, -1) for f in folders]
+    return next((p for p in ways if p.is_file()), folders[0] / FILE_NAME)

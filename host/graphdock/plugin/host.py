@@ -34,7 +34,7 @@ from graphdock.locks import new_lock
 from graphdock.plugin import loader
 from graphdock.plugin.admission import Admission
 from graphdock.plugin.devices import DeviceTable
-from graphdock.plugin.discovery import Found, discover, how_to_install, shipped_blocked
+from graphdock.plugin.discovery import Found, discover, how_to_install
 from graphdock.plugin.hooks import HOOKS
 from graphdock.plugin.ledger import LedgerEntry
 from graphdock.plugin.manifest import Manifest
@@ -76,8 +76,8 @@ class Host:
     """Plugins, registries, devices and named containers of one process (or of one test).
 
     Args:
-      allow: names of plugins or distributions that may load besides graphdock's own; None allows all. Plugins that graphdock ships
-        blocked load only if they are among them; a list of nothing else blocks no other plugin.
+      allow: names of plugins or distributions that may load besides graphdock's own; None allows all. Opt-in plugins load only if
+        they are among them; a list of nothing else blocks no other plugin.
       block: names of plugins or distributions that never load; graphdock's own may be among them.
       autoload: whether a plugin that no session names may load for its ops. Without it only graphdock's own, the
         allowed and the named ones do.
@@ -134,8 +134,7 @@ class Host:
         with self._lock:
             if self._states is not None:
                 return self._states
-            found = discover()
-            self._states = self._admission.states(found, shipped_blocked(found))
+            self._states = self._admission.states(discover())
             return self._states
 
     @property
@@ -147,7 +146,7 @@ class Host:
         """The installed plugins with their manifests read and checked; imports nothing.
 
         Args:
-          every: also those that graphdock ships blocked and nothing allows.
+          every: also opt-in plugins that nothing allows.
         """
         with self._lock:
             states = [s for s in self._plugins() if every or not s.hidden]

@@ -49,7 +49,7 @@ def triage(state: PluginState) -> bool:
         return state.usable
     state.triaged = True
     found = state.found
-    path = manifest_path(found.package)
+    path = manifest_path(found.module)
     if path is None:
         state.stop(
             "missing module",

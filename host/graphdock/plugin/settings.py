@@ -40,7 +40,7 @@ ENVIRONMENT: dict[str, str] = {
     "GRAPHDOCK_FALLBACK": "forbid, warn or allow",
     "GRAPHDOCK_EXECUTOR": "auto or the name of an executor",
     "GRAPHDOCK_STEPS_IN_FLIGHT": "steps that a session may have at work at once on devices with queues",
-    "GRAPHDOCK_PLUGINS": "plugins that may load besides graphdock's own, comma-separated; `queued` alone blocks none",
+    "GRAPHDOCK_PLUGINS": "plugins that may load besides graphdock's own, comma-separated; opt-in plugins alone block none",
     "GRAPHDOCK_BLOCK": "plugins that never load, comma-separated",
     "GRAPHDOCK_AUTOLOAD": "0: plugins load only when they are named",
     "GRAPHDOCK_CACHE_DIR": "folder for what backends compile",

@@ -54,7 +54,7 @@ class PluginState:
 
     @property
     def hidden(self) -> bool:
-        """Whether it is shipped blocked, and nothing allows it."""
+        """Whether it is opt-in, and nothing allows it."""
         return self.found.opt_in and self.stage == "blocked"
 
     @property
