@@ -56,6 +56,16 @@ def _load(name: str):
     return module
 
 
+@pytest.fixture(scope="session")
+def tensorflow_files():
+    """A writer of TensorFlow's checkpoints, made from their description alone."""
+    path = Path(__file__).parent / "tensorflow" / "checkpoints" / "tensorflow_files.py"
+    spec = importlib.util.spec_from_file_location("tensorflow_files", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 @pytest.fixture(autouse=True)
 def _default_graph_of_its_own():
     """An empty default graph for each test: what it builds, names or seeds there is nothing to those that its worker runs next.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import zlib
 from pathlib import Path
@@ -28,13 +27,9 @@ OVERLAPS = {
 }
 
 
-@pytest.fixture(scope="module")
-def files():
-    path = Path(__file__).parents[1] / "checkpoint" / "tensorflow_files.py"
-    spec = importlib.util.spec_from_file_location("tensorflow_files_of_lies", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture
+def files(tensorflow_files):
+    return tensorflow_files
 
 
 @pytest.fixture

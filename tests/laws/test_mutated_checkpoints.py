@@ -5,10 +5,8 @@ Those of graphdock's own format are mutated in ``tests/storage/checkpoint/test_r
 
 from __future__ import annotations
 
-import importlib.util
 import random
 import tracemalloc
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,13 +26,9 @@ TENSORS = {
 }
 
 
-@pytest.fixture(scope="module")
-def files():
-    path = Path(__file__).parents[1] / "checkpoint" / "tensorflow_files.py"
-    spec = importlib.util.spec_from_file_location("tensorflow_files_of_laws", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture
+def files(tensorflow_files):
+    return tensorflow_files
 
 
 def values(prefix):

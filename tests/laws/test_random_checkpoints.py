@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import random
-from pathlib import Path
 from types import SimpleNamespace
 
 import lies
@@ -19,13 +17,9 @@ FORMS = ("own", "v1", "v2")
 
 
 @pytest.fixture
-def files(monkeypatch):
-    path = Path(__file__).parents[1] / "checkpoint" / "tensorflow_files.py"
-    spec = importlib.util.spec_from_file_location("tensorflow_files_of_random_checkpoints", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    monkeypatch.setattr(module, "crc32c", crc32c)  # which is fast; the writer's own sums bit by bit
-    return module
+def files(tensorflow_files, monkeypatch):
+    monkeypatch.setattr(tensorflow_files, "crc32c", crc32c)  # which is fast; the writer's own sums bit by bit
+    return tensorflow_files
 
 
 def written(folder, files, form, seed):

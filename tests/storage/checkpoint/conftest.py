@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
 import ml_dtypes
 import numpy as np
 import pytest
@@ -42,31 +39,4 @@ def items():
     found.append(make_item("scalar", np.array(3.5, np.float64)))
     found.append(make_item("cut", np.arange(6, dtype=np.int64).reshape(3, 2), (5, 2), "0,3:-"))
     found.append(make_item("cut", np.arange(6, 10, dtype=np.int64).reshape(2, 2), (5, 2), "3,2:-"))
-    return found
-
-
-@pytest.fixture(scope="session")
-def tensorflow_files():
-    """The module ``tensorflow_files.py`` beside this one."""
-    spec = importlib.util.spec_from_file_location("tensorflow_files", Path(__file__).with_name("tensorflow_files.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture
-def tensors():
-    """Arrays of every dtype of TensorFlow's checkpoints, and two in slices."""
-    rng = np.random.default_rng(3)
-    found = {}
-    for i, kind in enumerate(NUMBERS):
-        dtype = np.dtype(getattr(ml_dtypes, kind, kind))
-        found[f"layer/{kind}"] = (rng.standard_normal((i % 3 + 1, 5)) * 40).astype(np.int8).astype(dtype)
-    found["text"] = np.array([[b"ab", b""], [b"\0\xff", b"c" * 300]], object)
-    found["nothing"] = np.zeros((0, 3), np.float32)
-    found["scalar"] = np.array(3.5, np.float64)
-    found["ü"] = np.arange(5000, dtype=np.float32)
-    whole = np.arange(1000, dtype=np.int64).reshape(500, 2)
-    found["rows"] = ((500, 2), [([(0, 70), (0, 2)], whole[:70]), ([(70, 430), (0, 2)], whole[70:])])
-    found["columns"] = ((500, 2), [([None, (0, 1)], whole[:, :1].copy()), ([None, (1, 1)], whole[:, 1:].copy())])
     return found
