@@ -19,7 +19,7 @@ def nodes(graph):
 
 
 def attrs(node):
-    return {a.key: a.value for a in node.attr}
+    return dict(node.attr)
 
 
 def test_devices_scopes_inputs_and_attributes():

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import graphdock as tf
 import pytest
-from graphdock_storage.events.graph_messages import GraphDef
+from graphdock.messages import GraphDef
 
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 

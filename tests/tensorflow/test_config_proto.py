@@ -89,21 +89,25 @@ def test_every_field_has_a_meaning_or_a_reason(caplog):
     """Each field set in turn is translated, or one line says why it means nothing."""
 
     def leaves(message, path=()):
-        for name, default in message.FIELDS.items():
-            if isinstance(default, type) and issubclass(default, config_proto.Message):
-                yield from leaves(default, (*path, name))
+        for field in message.DESCRIPTOR.fields:
+            part = getattr(message, field.name)
+            if hasattr(part, "ListFields"):
+                yield from leaves(part, (*path, field.name))
             else:
-                yield (*path, name), default
+                yield (*path, field.name), part
 
     other = {bool: True, int: 1, float: 0.5, str: "x"}
-    for (*outer, name), default in leaves(tf.ConfigProto):
+    for (*outer, name), default in leaves(tf.ConfigProto()):
         proto = message = tf.ConfigProto()
         for step in outer:
             message = getattr(message, step)
-        if default is dict:
-            message.device_count["cpu"] = 1
-        elif default is list:
-            getattr(message, name).append("x")
+        part = getattr(message, name)
+        if name == "device_count":
+            part["cpu"] = 1
+        elif hasattr(part, "add"):
+            part.add()
+        elif hasattr(part, "append"):
+            part.append("x")
         else:
             setattr(message, name, other[type(default)])
         caplog.clear()

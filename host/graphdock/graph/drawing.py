@@ -10,10 +10,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from graphdock_storage.events.graph_messages import AttrValue, GraphDef
-from graphdock_storage.events.messages import TensorProto
-from graphdock_storage.events.tensors import shape_proto, tensor_proto
-from graphdock_tensorflow.checkpoints.names import number_of
 
 from graphdock.dtypes import DType, as_dtype
 from graphdock.graph.attr_values import attr_type
@@ -21,6 +17,8 @@ from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import Graph
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
+from graphdock.messages import make
+from graphdock.messages.tensors import number_of, shape_proto, tensor_proto
 
 __all__ = ["draw"]
 
@@ -30,12 +28,12 @@ _LARGEST = 1024
 _PRODUCER = 134
 
 
-def draw(graph: Graph) -> GraphDef:
+def draw(graph: Graph) -> Any:
     """The graph, bodies included, with devices, attributes and the shapes of outputs.
 
     A graph that another thread extends meanwhile is drawn as far as it was.
     """
-    made = GraphDef(versions={"producer": _PRODUCER})
+    made = make("GraphDef", versions={"producer": _PRODUCER})
     waiting: list[tuple[Graph, dict[Tensor, Tensor]]] = [(graph, {})]
     names: dict[Operation, str] = {}
     while waiting:
@@ -50,7 +48,7 @@ def draw(graph: Graph) -> GraphDef:
             node.input.extend([_input(t, names) for t in read])
             node.input.extend([f"^{_name(c, names)}" for c in op.control_inputs])
             for key, value in _attrs(op):
-                node.attr.add(key=key, value=value)
+                node.attr[key].CopyFrom(value)
     return made
 
 
@@ -80,26 +78,26 @@ def _input(tensor: Tensor, names: dict[Operation, str]) -> str:
     return f"{name}:{tensor.value_index}" if tensor.value_index else name
 
 
-def _attrs(op: Operation) -> Iterator[tuple[str, AttrValue]]:
+def _attrs(op: Operation) -> Iterator[tuple[str, Any]]:
     for key in sorted(op.node_attrs):
         kind = attr_type(op.op_def, key)
         if kind is not None and kind != "func":
             yield key, _attr(kind, op.node_attrs[key])
     if op._colocation:
-        yield "_class", AttrValue(list={"s": op.colocation_groups()})
+        yield "_class", make("AttrValue", list={"s": op.colocation_groups()})
     if op.outputs:
-        yield "_output_shapes", AttrValue(list={"shape": [shape_proto(t._dims) for t in op.outputs]})
+        yield "_output_shapes", make("AttrValue", list={"shape": [shape_proto(t._dims) for t in op.outputs]})
 
 
 #: Kind of an attribute -> the field that it has in an AttrValue.
 _FIELDS = {"int": "i", "float": "f", "bool": "b", "string": "s", "type": "type", "shape": "shape", "tensor": "tensor"}
 
 
-def _attr(kind: str, value: Any) -> AttrValue:
+def _attr(kind: str, value: Any) -> Any:
     if kind.startswith("list("):
         one = kind[5:-1]
-        return AttrValue(list={_FIELDS[one]: [_one(one, v) for v in value]})
-    return AttrValue(**{_FIELDS[kind]: _one(kind, value)})
+        return make("AttrValue", list={_FIELDS[one]: [_one(one, v) for v in value]})
+    return make("AttrValue", **{_FIELDS[kind]: _one(kind, value)})
 
 
 def _one(kind: str, value: Any) -> Any:
@@ -114,8 +112,8 @@ def _one(kind: str, value: Any) -> Any:
     return value
 
 
-def _constant(value: np.ndarray[Any, Any], dtype: DType) -> TensorProto:
+def _constant(value: np.ndarray[Any, Any], dtype: DType) -> Any:
     size = sum(map(len, value.ravel())) if dtype.kind == "S" else value.nbytes
     if size <= _LARGEST:
         return tensor_proto(value, dtype)
-    return TensorProto(dtype=number_of(dtype), tensor_shape=shape_proto(value.shape))
+    return make("TensorProto", dtype=number_of(dtype), tensor_shape=shape_proto(value.shape))

@@ -228,7 +228,7 @@ class Graph(ScopedGraph):
           add_shapes: give each node the attribute ``_output_shapes``.
 
         Raises:
-          UnavailableError: the library protobuf is not installed (``graphdock[tensorflow-files]``); :meth:`to_json` needs none.
+          UnavailableError: the library protobuf is not installed; :meth:`to_json` needs none.
         """
         from graphdock.graph.graph_def import as_graph_def
 

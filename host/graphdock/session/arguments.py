@@ -6,8 +6,6 @@ import reprlib
 from dataclasses import fields
 from typing import Any
 
-from graphdock_tensorflow.config_proto import ConfigProto
-
 from graphdock.errors import ArgumentTypeError, InvalidArgumentError, UnimplementedError, did_you_mean
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.site import capture, describe
@@ -21,7 +19,7 @@ REFUSED = ("inter_op_threads",)
 #: Names of all settings.
 SETTINGS = tuple(f.name for f in fields(SessionConfig))
 #: Type of what is often passed in the place of the target -> the argument that was meant.
-_MEANT: dict[type, str] = {SessionConfig: "config", ConfigProto: "config", Graph: "graph"}
+_MEANT: dict[type, str] = {SessionConfig: "config", Translatable: "config", Graph: "graph"}
 
 
 class SessionType(type):
@@ -44,7 +42,7 @@ class SessionType(type):
         if unknown:
             raise _no_argument(cls.__name__, next(iter(unknown)))
         if not isinstance(target, str):
-            meant = _MEANT.get(type(target))
+            meant = next((name for kind, name in _MEANT.items() if isinstance(target, kind)), None)
             raise ArgumentTypeError(
                 f"{cls.__name__}: target is of the wrong type",
                 expected="a string such as 'ray://head:6379', or ''",

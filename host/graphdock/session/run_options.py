@@ -85,7 +85,8 @@ class RunMetadata:
         """The step's times and memory as the bytes of TensorFlow's RunMetadata, which TensorBoard's graph page shows."""
         from graphdock.session.traced_nodes import run_metadata_proto
 
-        return run_metadata_proto(self.step_stats, self.plan).SerializeToString()
+        data: bytes = run_metadata_proto(self.step_stats, self.plan).SerializeToString()
+        return data
 
     def ran(self, start: float, end: float) -> None:
         """A session notes when the step began and ended, in the clock of its events, which reads ``end`` now."""

@@ -5,24 +5,22 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from graphdock_storage.events.graph_messages import NodeExecStats, RunMetadata
-from graphdock_storage.events.tensors import shape_proto
-from graphdock_tensorflow.checkpoints.names import number_of
-
 from graphdock.contracts.ir import PlanNode
+from graphdock.messages import make
+from graphdock.messages.tensors import number_of, shape_proto
 from graphdock.session.step_stats import StepStats
 from graphdock.shape import concrete
 
 __all__ = ["run_metadata_proto"]
 
 
-def run_metadata_proto(stats: StepStats, plan: Any) -> RunMetadata:
+def run_metadata_proto(stats: StepStats, plan: Any) -> Any:
     """The message of a step's stats. A node's memory is that of its outputs, as far as the plan knows their shapes.
 
     A node that ran in less than a microsecond counts as one, as in TensorFlow: TensorBoard leaves out what took no time.
     """
     nodes = {} if plan is None else {node.name: node for level in plan.graph.all_graphs() for node in level.nodes}
-    made = RunMetadata()
+    made = make("RunMetadata")
     made.SetInParent()
     for device in stats.dev_stats:
         told = made.step_stats.dev_stats.add(device=device.device)
@@ -40,7 +38,7 @@ def run_metadata_proto(stats: StepStats, plan: Any) -> RunMetadata:
     return made
 
 
-def _add_memory(stats: NodeExecStats, node: PlanNode, device: str) -> None:
+def _add_memory(stats: Any, node: PlanNode, device: str) -> None:
     total = 0
     for slot, value in enumerate(node.outputs):
         dims = None if value.shape is None else concrete(value.shape)

@@ -7,149 +7,23 @@ once, with the reason and what to write instead.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from enum import IntEnum
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import Any
 
+from graphdock import messages
 from graphdock.locks import new_lock
 from graphdock.passes.pipeline import PASSES
 from graphdock.session.config import SessionConfig
-
-from graphdock_tensorflow.message import Message
 
 __all__ = ["ConfigProto", "GPUOptions", "GraphOptions", "OptimizerOptions", "translated"]
 
 _log = logging.getLogger("graphdock")
 
 
-class _Level(IntEnum):
-    L1 = 0
-    L0 = -1
-
-
-class _Jit(IntEnum):
-    DEFAULT = 0
-    OFF = -1
-    ON_1 = 1
-    ON_2 = 2
-
-
-class GPUOptions(Message):
-    """``ConfigProto.gpu_options``. Memory is planned and taken as needed; ``SessionConfig(memory_limit=)`` bounds it."""
-
-    FIELDS: ClassVar[Mapping[str, Any]] = {
-        "per_process_gpu_memory_fraction": 0.0,
-        "allow_growth": False,
-        "allocator_type": "",
-        "deferred_deletion_bytes": 0,
-        "visible_device_list": "",
-        "polling_active_delay_usecs": 0,
-        "polling_inactive_delay_msecs": 0,
-        "force_gpu_compatible": False,
-    }
-
-
-class OptimizerOptions(Message):
-    """``ConfigProto.graph_options.optimizer_options``: which passes run; at the level ``L0`` none."""
-
-    Level = _Level
-    GlobalJitLevel = _Jit
-    L0, L1 = _Level.L0, _Level.L1
-    DEFAULT, OFF, ON_1, ON_2 = _Jit.DEFAULT, _Jit.OFF, _Jit.ON_1, _Jit.ON_2
-
-    FIELDS: ClassVar[Mapping[str, Any]] = {
-        "do_common_subexpression_elimination": False,
-        "do_constant_folding": False,
-        "max_folded_constant_in_bytes": 0,
-        "do_function_inlining": False,
-        "opt_level": 0,
-        "global_jit_level": 0,
-        "cpu_global_jit": False,
-    }
-
-
-class RewriterConfig(Message):
-    """``ConfigProto.graph_options.rewrite_options``: TensorFlow's own graph rewriter, which is not here."""
-
-    OFF, ON, DEFAULT, AGGRESSIVE, NO_MEM_OPT = 2, 1, 0, 3, 1
-
-    FIELDS: ClassVar[Mapping[str, Any]] = {
-        **dict.fromkeys(
-            (
-                "layout_optimizer",
-                "constant_folding",
-                "shape_optimization",
-                "remapping",
-                "arithmetic_optimization",
-                "dependency_optimization",
-                "loop_optimization",
-                "function_optimization",
-                "debug_stripper",
-                "scoped_allocator_optimization",
-                "pin_to_host_optimization",
-                "implementation_selector",
-                "auto_mixed_precision",
-                "meta_optimizer_iterations",
-                "min_graph_nodes",
-                "memory_optimization",
-                "meta_optimizer_timeout_ms",
-            ),
-            0,
-        ),
-        "disable_model_pruning": False,
-        "disable_meta_optimizer": False,
-        "memory_optimizer_target_node_name_scope": "",
-        "fail_on_optimizer_errors": False,
-        "optimizers": list,
-    }
-
-
-class GraphOptions(Message):
-    """``ConfigProto.graph_options``."""
-
-    FIELDS: ClassVar[Mapping[str, Any]] = {
-        "enable_recv_scheduling": False,
-        "optimizer_options": OptimizerOptions,
-        "build_cost_model": 0,
-        "build_cost_model_after": 0,
-        "infer_shapes": False,
-        "place_pruned_graph": False,
-        "enable_bfloat16_sendrecv": False,
-        "timeline_step": 0,
-        "rewrite_options": RewriterConfig,
-    }
-
-
-class ConfigProto(Message):
-    """TensorFlow 1's configuration of a session, accepted wherever a :class:`SessionConfig` is.
-
-    Raises:
-      ValueError, AttributeError: no such field. TypeError: a value of another type.
-      ConfigError: where the session is made, a value that the SessionConfig refuses.
-    """
-
-    FIELDS: ClassVar[Mapping[str, Any]] = {
-        "device_count": dict,
-        "intra_op_parallelism_threads": 0,
-        "inter_op_parallelism_threads": 0,
-        "use_per_session_threads": False,
-        "session_inter_op_thread_pool": list,
-        "placement_period": 0,
-        "device_filters": list,
-        "gpu_options": GPUOptions,
-        "allow_soft_placement": False,
-        "log_device_placement": False,
-        "graph_options": GraphOptions,
-        "operation_timeout_in_ms": 0,
-        "isolate_session_state": False,
-        "share_cluster_devices_in_session": False,
-    }
-
-    def to_session_config(self) -> SessionConfig:
-        """What it says in graphdock's words; logs a line for each field that means nothing here, once per process."""
-        return translated(self)
-
-
+GPUOptions = messages.GPUOptions
+GraphOptions = messages.GraphOptions
+OptimizerOptions = messages.OptimizerOptions
+ConfigProto = messages.ConfigProto
 _MEMORY = "memory is planned and taken as needed; SessionConfig(memory_limit={'cuda': '8GiB'}) bounds it"
 _PASSES = "SessionConfig(passes={...}) switches graphdock's passes; `graphdock explain` shows what each did"
 #: Field, or the beginning of its dotted name -> why it means nothing here. The longest that fits holds.
@@ -174,10 +48,16 @@ _told: set[str] = set()
 _lock = new_lock()
 
 
-def translated(proto: ConfigProto) -> SessionConfig:
-    """See :meth:`ConfigProto.to_session_config`. Only what is set counts, so the environment and the file supply the rest."""
+def translated(proto: Any) -> SessionConfig:
+    """What a ConfigProto says in graphdock's words; logs a line for each field that means nothing here, once per process.
+
+    Only what is set counts, so the environment and the file supply the rest.
+
+    Raises:
+      ConfigError: a value that the SessionConfig refuses.
+    """
     given: dict[str, Any] = {}
-    for name, value in proto.set_fields():
+    for name, value in _set_fields(proto):
         if name == "device_count":
             given["device_count"] = {kind.lower(): count for kind, count in value.items()}
         elif name == "allow_soft_placement":
@@ -195,6 +75,19 @@ def translated(proto: ConfigProto) -> SessionConfig:
         elif name != "gpu_options.allow_growth":  # what it asks for is so anyway: memory is taken as needed
             _tell(name, value)
     return SessionConfig(**given)
+
+
+#: Makes a ConfigProto a configuration (:class:`graphdock.session.config.Translatable`).
+ConfigProto.to_session_config = translated
+
+
+def _set_fields(message: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Dotted name and value of each field that is set, those of messages inside as well."""
+    for field, value in message.ListFields():
+        if hasattr(value, "ListFields"):
+            yield from _set_fields(value, f"{prefix}{field.name}.")
+        else:
+            yield prefix + field.name, value
 
 
 def _tell(name: str, value: Any) -> None:

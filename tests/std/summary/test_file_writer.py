@@ -17,7 +17,7 @@ from graphdock.errors import (
     InvalidArgumentError,
     UnimplementedError,
 )
-from graphdock_storage.events.graph_messages import GraphDef, RunMetadata
+from graphdock.messages import GraphDef, RunMetadata
 
 
 def events(folder):

@@ -18,7 +18,7 @@ def test_events_come_one_after_another_while_the_file_grows(tmp_path):
     with path.open("ab") as file:
         file.write(framed(tf.Event(step=2).SerializeToString()) + framed(b"\xff"))
     assert next(found).step == 2
-    with pytest.raises(DataLossError, match="no event"):
+    with pytest.raises(DataLossError, match="no Event"):
         next(found)
     with pytest.raises(NotFoundError):
         next(tf.train.summary_iterator(str(tmp_path / "none")))

@@ -8,9 +8,9 @@ import re
 
 import pytest
 from graphdock.errors import FailedPreconditionError, NotFoundError, PermissionDeniedError, ResourceExhaustedError
+from graphdock.messages import Event
 from graphdock_storage.events import file as module
 from graphdock_storage.events.file import EventFile
-from graphdock_storage.events.messages import Event
 from graphdock_storage.events.records import framed, read_records
 
 

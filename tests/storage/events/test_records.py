@@ -8,8 +8,8 @@ import tracemalloc
 
 import pytest
 from graphdock.errors import DataLossError, NotFoundError
+from graphdock.messages import Event
 from graphdock_storage.checkpoint.crc32c import crc32c, masked
-from graphdock_storage.events.messages import Event
 from graphdock_storage.events.records import framed, read_records
 
 #: A record with the five bytes ``hello``, as TensorFlow's TFRecordWriter writes it.

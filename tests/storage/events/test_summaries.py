@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 from graphdock.errors import DataLossError
-from graphdock_storage.events.messages import Event, Summary
+from graphdock.messages import Event, Summary
 from graphdock_storage.events.summaries import EVENT_KEYS, check, event_bytes, scalar_encoder, tags_of
 
 

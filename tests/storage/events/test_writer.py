@@ -12,9 +12,9 @@ import threading
 
 import pytest
 from graphdock.errors import NotFoundError, ResourceExhaustedError
+from graphdock.messages import Event
 from graphdock_storage.events import file as file_module
 from graphdock_storage.events import writer as module
-from graphdock_storage.events.messages import Event
 from graphdock_storage.events.records import read_records
 from graphdock_storage.events.writer import EventWriter
 

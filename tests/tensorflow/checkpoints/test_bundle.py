@@ -128,7 +128,7 @@ def test_without_the_library_it_says_what_to_install(tmp_path, tensorflow_files,
     from graphdock import messages
 
     tensorflow_files.write_v2(str(tmp_path / "m"), {"a": np.ones(2)})
-    monkeypatch.setattr(messages, "_classes", messages._classes.__wrapped__)  # the classes of others stay
+    monkeypatch.setattr(messages, "_made", messages._made.__wrapped__)  # the classes of others stay
     monkeypatch.setitem(sys.modules, "google.protobuf", None)
-    with pytest.raises(UnavailableError, match="tensorflow-files"):
+    with pytest.raises(UnavailableError, match="pip install protobuf"):
         open_checkpoint(str(tmp_path / "m"))

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from graphdock import messages
 from graphdock.contracts import Bound, BuildContext, KernelDef, errors
+from graphdock.messages.tensors import tensor_proto
 from graphdock_storage.events.audio import wav
 from graphdock_storage.events.histogram import histogram
 from graphdock_storage.events.images import pixels, png
-from graphdock_storage.events.messages import Summary, SummaryMetadata
 from graphdock_storage.events.summaries import scalar_encoder, tags_of
-from graphdock_storage.events.tensors import tensor_proto
 
 from graphdock_cpu.kernels.text import decoded, refused
 
@@ -73,7 +73,7 @@ def _histogram(ctx: BuildContext) -> Bound:
 
 def _bytes(tag: bytes, **fields: Any) -> bytes:
     """A Summary with one value."""
-    return Summary(value=[{"tag": decoded(tag), **fields}]).SerializeToString()
+    return messages.Summary(value=[{"tag": decoded(tag), **fields}]).SerializeToString()
 
 
 def _tags(tag: bytes, kind: bytes, most: int, count: int) -> list[bytes]:
@@ -125,9 +125,9 @@ def _tensor(ctx: BuildContext) -> Bound:
 
     def compute(tag: Any, tensor: Any, metadata: Any) -> bytes:
         try:
-            told = SummaryMetadata.FromString(metadata.item())
+            told = messages.from_bytes("SummaryMetadata", metadata.item(), "serialized_summary_metadata")
         except errors.DataLossError as error:
-            raise refused(ctx.node, f"serialized_summary_metadata: {error.message}") from error
+            raise refused(ctx.node, error.message) from error
         return _bytes(tag.item(), tensor=tensor_proto(tensor, dtype), metadata=told)
 
     return _gives(ctx, compute)

@@ -10,10 +10,10 @@ import weakref
 from typing import Any
 
 import graphdock as _tf
+from graphdock import messages
 from graphdock import ops as _ops
 from graphdock.errors import AlreadyExistsError, ArgumentTypeError, InvalidArgumentError, UnimplementedError
 from graphdock.locks import new_lock
-from graphdock_storage.events.messages import Event, SessionLog, Summary, TaggedRunMetadata
 from graphdock_storage.events.summaries import EVENT_KEYS, check
 from graphdock_storage.events.writer import EventWriter
 
@@ -73,7 +73,7 @@ class FileWriter:
         """The folder."""
         return self._logdir
 
-    def add_summary(self, summary: bytes | Summary, global_step: Any = None) -> None:
+    def add_summary(self, summary: Any, global_step: Any = None) -> None:
         """Write a summary.
 
         Args:
@@ -84,11 +84,11 @@ class FileWriter:
           DataLossError: the bytes are no summary. ArgumentTypeError: it is neither of the two.
           GraphdockError: of the class that fits: events before it could not be written. This one is not added then.
         """
-        if isinstance(summary, Summary):
-            data = summary.SerializeToString()
-        elif isinstance(summary, bytes):
+        if isinstance(summary, bytes):
             data = summary
             check(data)
+        elif isinstance(summary, messages.Summary):
+            data = summary.SerializeToString()
         else:
             raise ArgumentTypeError(
                 "add_summary takes a summary",
@@ -101,7 +101,7 @@ class FileWriter:
 
     def _without_known_metadata(self, data: bytes) -> bytes:
         """A summary with the metadata of the tags only that no summary before had: TensorBoard wants it once."""
-        summary = Summary.FromString(data)
+        summary = messages.from_bytes("Summary", data, "what a summary op gave")
         with self._lock:
             for value in summary.value:
                 if value.HasField("metadata"):
@@ -123,7 +123,7 @@ class FileWriter:
             raise InvalidArgumentError("add_graph: graph and graph_def are one argument", got="both")
         given = graph_def if graph is None else graph
         if isinstance(given, _tf.Graph):
-            data = _ops.draw(given).SerializeToString()
+            data = _ops.draw(given).SerializeToString(deterministic=True)
         else:
             data = _serialized(given, "add_graph", "a tf.Graph, such as session.graph")
         self._add("graph_def", data, global_step)
@@ -148,18 +148,18 @@ class FileWriter:
                     f"add_run_metadata: the tag {tag!r} was used before", hint="put the step into it"
                 )
             self._tagged.add(tag)
-        tagged = TaggedRunMetadata(tag=tag, run_metadata=data)
+        tagged = messages.TaggedRunMetadata(tag=tag, run_metadata=data)
         self._add("tagged_run_metadata", tagged.SerializeToString(), global_step)
 
-    def add_session_log(self, session_log: SessionLog, global_step: Any = None) -> None:
+    def add_session_log(self, session_log: Any, global_step: Any = None) -> None:
         """Write that a session began, ended or saved a checkpoint. Raises ArgumentTypeError: it is no ``tf.SessionLog``."""
-        if not isinstance(session_log, SessionLog):
+        if not isinstance(session_log, messages.SessionLog):
             raise ArgumentTypeError("add_session_log takes a tf.SessionLog", got=repr(session_log)[:80])
         self._add("session_log", session_log.SerializeToString(), global_step)
 
-    def add_event(self, event: Event) -> None:
+    def add_event(self, event: Any) -> None:
         """Write an event as it is. Raises ArgumentTypeError: it is no ``tf.Event``."""
-        if not isinstance(event, Event):
+        if not isinstance(event, messages.Event):
             raise ArgumentTypeError("add_event takes a tf.Event", got=repr(event)[:80])
         self._add("", event.SerializeToString(), None)
 

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import graphdock as _tf
-from graphdock import dtypes
+from graphdock import dtypes, messages
 from graphdock import ops as _ops
 from graphdock.errors import DTypeError, InvalidArgumentError
 from graphdock.typing import TensorLike
-from graphdock_storage.events.messages import SummaryMetadata
 
 from graphdock_std.summary.tags import clean_tag, collect, summary_scope
 
@@ -118,7 +117,7 @@ def tensor_summary(
     tensor: TensorLike,
     summary_description: str | None = None,
     collections: Sequence[Any] | None = None,
-    summary_metadata: SummaryMetadata | None = None,
+    summary_metadata: Any = None,
     family: str | None = None,
     display_name: str | None = None,
 ) -> _ops.Tensor:
@@ -128,7 +127,7 @@ def tensor_summary(
       summary_description, display_name: texts for people, which go into the metadata.
       summary_metadata: names the plugin of TensorBoard that shows it.
     """
-    metadata = SummaryMetadata()
+    metadata = messages.SummaryMetadata()
     if summary_metadata is not None:
         metadata.CopyFrom(summary_metadata)
     if summary_description is not None:
@@ -164,7 +163,7 @@ def text(name: str, tensor: TensorLike, collections: Sequence[Any] | None = None
             got=converted.dtype.name,
             hint="tf.as_string makes strings of numbers",
         )
-    metadata = SummaryMetadata(plugin_data={"plugin_name": "text"})
+    metadata = messages.SummaryMetadata(plugin_data={"plugin_name": "text"})
     return tensor_summary(name, converted, collections=collections, summary_metadata=metadata)
 
 

@@ -6,28 +6,24 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from graphdock.errors import DataLossError, InvalidArgumentError
-from graphdock_storage.events.messages import Event, SummaryDescription
+from graphdock import messages
+from graphdock.errors import InvalidArgumentError
 from graphdock_storage.events.records import read_records
 
 __all__ = ["get_summary_description", "summary_iterator"]
 
 
-def summary_iterator(path: str) -> Iterator[Event]:
+def summary_iterator(path: str) -> Iterator[Any]:
     """The events of an event file, one after another; the file may still grow.
 
     Raises:
       DataLossError: at the first record that is damaged, or cut off. NotFoundError: there is no file.
     """
     for data in read_records(path):
-        try:
-            event = Event.FromString(data)
-        except DataLossError as error:
-            raise DataLossError(f"a record of {str(path)!r} holds no event: {error.message}") from None
-        yield event
+        yield messages.from_bytes("Event", data, f"a record of {str(path)!r}")
 
 
-def get_summary_description(node_def: Any) -> SummaryDescription:
+def get_summary_description(node_def: Any) -> Any:
     """The SummaryDescription that a node of the op TensorSummary has as JSON in its attribute ``description``.
 
     Raises:
@@ -41,8 +37,8 @@ def get_summary_description(node_def: Any) -> SummaryDescription:
     text = getattr(attr, "s", attr)
     try:
         fields = json.loads(text) if text else {}
-        return SummaryDescription(type_hint=fields.get("typeHint", fields.get("type_hint")))
-    except (ValueError, AttributeError) as error:
+        return messages.SummaryDescription(type_hint=fields.get("typeHint", fields.get("type_hint")))
+    except (ValueError, TypeError, AttributeError) as error:
         raise InvalidArgumentError(
             f"the description of {node_def.name} is no SummaryDescription", got=repr(text)[:80]
         ) from error

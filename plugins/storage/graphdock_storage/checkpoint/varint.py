@@ -28,9 +28,13 @@ def read_varint(data: bytes | bytearray | memoryview, at: int) -> tuple[int, int
 
 
 def varint(number: int) -> bytes:
-    """The bytes of a number that is not negative."""
+    """The bytes of a number; of a negative one, those of its 64 bits."""
+    if 0 <= number < 128:
+        return bytes((number,))
+    number &= 0xFFFFFFFFFFFFFFFF
     out = bytearray()
     while number > 127:
         out.append(number & 127 | 128)
         number >>= 7
-    return bytes([*out, number])
+    out.append(number)
+    return bytes(out)

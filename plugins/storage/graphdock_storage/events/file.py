@@ -7,10 +7,10 @@ import os
 import socket
 import time
 
+from graphdock import messages
 from graphdock.errors import NotFoundError
 
 from graphdock_storage.checkpoint.files import explained
-from graphdock_storage.events.messages import Event
 from graphdock_storage.events.records import framed
 
 __all__ = ["VERSION", "EventFile"]
@@ -54,7 +54,7 @@ class EventFile:
         self._size = 0
         self._torn = False
         try:
-            self.append(framed(Event(wall_time=now, file_version=VERSION).SerializeToString()))
+            self.append(framed(messages.Event(wall_time=now, file_version=VERSION).SerializeToString()))
         except BaseException:  # Ctrl-C too leaves no empty file; it goes on
             self.close()
             with contextlib.suppress(OSError):

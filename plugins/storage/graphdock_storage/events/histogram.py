@@ -8,8 +8,7 @@ import sys
 from typing import Any
 
 import numpy as np
-
-from graphdock_storage.events.messages import HistogramProto
+from graphdock.messages import make
 
 __all__ = ["bucket_limits", "histogram"]
 
@@ -30,7 +29,7 @@ def bucket_limits() -> Any:
     return limits
 
 
-def histogram(values: Any) -> HistogramProto:
+def histogram(values: Any) -> Any:
     """The histogram of an array of finite numbers. Runs of empty buckets are one bucket.
 
     Sums are taken in float64, element after element, so that they are TensorFlow's to the last bit.
@@ -39,12 +38,14 @@ def histogram(values: Any) -> HistogramProto:
     limits = bucket_limits()
     if not flat.size:
         largest = sys.float_info.max
-        return HistogramProto(min=largest, max=-largest, bucket_limit=[largest], bucket=[0.0])
+        return make("HistogramProto", min=largest, max=-largest, bucket_limit=[largest], bucket=[0.0])
     places = np.searchsorted(limits, flat, side="right")
     counts = np.bincount(np.minimum(places, len(limits) - 1), minlength=len(limits))
     with np.errstate(over="ignore"):
         squares = flat * flat
-    made = HistogramProto(min=flat.min(), max=flat.max(), num=flat.size, sum=_sum(flat), sum_squares=_sum(squares))
+    made = make(
+        "HistogramProto", min=flat.min(), max=flat.max(), num=flat.size, sum=_sum(flat), sum_squares=_sum(squares)
+    )
     kept = _kept(counts)
     made.bucket_limit.extend(limits[kept].tolist())
     made.bucket.extend(counts[kept].astype(np.float64).tolist())

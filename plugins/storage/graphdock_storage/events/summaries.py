@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from graphdock.errors import DataLossError
+from graphdock.messages import from_bytes
 
-from graphdock_storage.events.messages import Summary
-from graphdock_storage.events.wire import varint
+from graphdock_storage.checkpoint.varint import varint
 
 __all__ = ["EVENT_KEYS", "check", "event_bytes", "scalar_encoder", "tags_of"]
 
@@ -75,4 +75,4 @@ def tags_of(data: bytes) -> list[bytes]:
 
 def _tags_of_any(data: bytes) -> list[bytes]:
     """As :func:`tags_of`, of values that are long, or not in the usual order."""
-    return [value.tag.encode() for value in Summary.FromString(data).value]
+    return [value.tag.encode() for value in from_bytes("Summary", data, "what a summary op gave").value]

@@ -7,30 +7,11 @@ from typing import Any
 
 from graphdock.dtypes import DType, as_dtype
 from graphdock.errors import DataLossError, GraphdockError
+from graphdock.messages.tensors import DTYPES
 from graphdock_storage.checkpoint.slices import Slice, check_parts, check_shape
 
-__all__ = ["dims_of", "dtype_of", "key_of_slice", "number_of", "slice_of", "slices_of"]
+__all__ = ["dims_of", "dtype_of", "key_of_slice", "slice_of", "slices_of"]
 
-#: TensorFlow's DataType -> the dtype; others have no values that can be read.
-_DTYPES = {
-    1: "float32",
-    2: "float64",
-    3: "int32",
-    4: "uint8",
-    5: "int16",
-    6: "int8",
-    7: "string",
-    8: "complex64",
-    9: "int64",
-    10: "bool",
-    14: "bfloat16",
-    17: "uint16",
-    18: "complex128",
-    19: "float16",
-    22: "uint32",
-    23: "uint64",
-}
-_NUMBERS = {name: number for number, name in _DTYPES.items()} | {"resource": 20, "variant": 21}
 #: Bytes of a name that would end it, or stand for no character -> what stands for them.
 _ESCAPED = {0: b"\x00\xff", 255: b"\xff\x00"}
 #: What is added to the number of a dtype for a reference to it.
@@ -39,13 +20,8 @@ _REFERENCE = 100
 
 def dtype_of(number: int) -> DType | None:
     """The dtype of TensorFlow's number; None for one that graphdock does not have."""
-    name = _DTYPES.get(number - _REFERENCE if number > _REFERENCE else number)
-    return None if name is None else as_dtype(name)
-
-
-def number_of(dtype: DType) -> int:
-    """TensorFlow's number of a dtype."""
-    return _NUMBERS[dtype.name]
+    name = DTYPES.get(number - _REFERENCE if number > _REFERENCE else number)
+    return None if name in (None, "resource", "variant") else as_dtype(name)
 
 
 def dims_of(shape: Any, what: str) -> tuple[int, ...]:

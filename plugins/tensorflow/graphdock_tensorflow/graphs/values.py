@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 from graphdock.dtypes import DType, as_dtype
 from graphdock.errors import DataLossError, GraphdockError, InvalidArgumentError
-from graphdock.messages import DATA_TYPES, make
+from graphdock.messages import make
+from graphdock.messages.tensors import DTYPES, number_of, shape_proto
+from graphdock.messages.tensors import tensor_proto as of_bytes
 
 __all__ = [
     "array_of",
@@ -20,21 +22,10 @@ __all__ = [
     "dims_of",
     "dtype_name",
     "from_attr",
-    "number_of",
     "repeated",
-    "shape_proto",
     "tensor_proto",
 ]
 
-_NAMES = {
-    1: "float32",
-    2: "float64",
-    19: "float16",
-    20: "resource",
-    21: "variant",
-    **{number: label[3:].lower() for label, number in DATA_TYPES.items() if 2 < number < 19 or number > 21},
-}
-_NUMBERS = {name: number for number, name in _NAMES.items()}
 #: Dtype -> the field of its elements where they are no raw bytes, and what NumPy takes them for.
 _FIELDS = {
     "float32": ("float_val", np.float32),
@@ -64,16 +55,11 @@ def dtype_name(number: int, where: str) -> str:
     Raises:
       InvalidArgumentError: graphdock has no such dtype.
     """
-    name = _NAMES.get(number - 100 if number > 100 else number)
-    if name is None or name.startswith("q"):
-        label = next((n for n, v in DATA_TYPES.items() if v == number), str(number))
-        raise InvalidArgumentError(f"{where}: graphdock has no dtype {label}")
+    name = DTYPES.get(number - 100 if number > 100 else number)
+    if name is None:
+        known = make("TensorProto").DESCRIPTOR.fields_by_name["dtype"].enum_type.values_by_number.get(number)
+        raise InvalidArgumentError(f"{where}: graphdock has no dtype {number if known is None else known.name}")
     return name
-
-
-def number_of(dtype: str) -> int:
-    """TensorFlow's number of a dtype."""
-    return _NUMBERS[dtype]
 
 
 def dims_of(shape: Any, where: str) -> list[int | None] | None:
@@ -88,17 +74,6 @@ def dims_of(shape: Any, where: str) -> list[int | None] | None:
     if len(dims) > _DEEPEST_SHAPE or any(d < -1 for d in dims) or math.prod(max(d, 1) for d in dims) > 1 << 62:
         raise DataLossError(f"{where}: there is no such shape", got=str(dims[:20]))
     return [None if d < 0 else d for d in dims]
-
-
-def shape_proto(dims: Any) -> Any:
-    """The TensorShapeProto of dims."""
-    made = make("TensorShapeProto")
-    if dims is None:
-        made.unknown_rank = True
-        return made
-    for dim in dims:
-        made.dim.add(size=-1 if dim is None else dim)
-    return made
 
 
 def array_of(tensor: Any, where: str) -> np.ndarray[Any, Any]:
@@ -185,18 +160,16 @@ def _shaped(values: np.ndarray[Any, Any], shape: list[int], where: str) -> np.nd
 
 
 def tensor_proto(array: np.ndarray[Any, Any], made: Any = None) -> Any:
-    """The TensorProto of an array, with all its elements; in ``made`` where that is given, which is empty."""
+    """The TensorProto of an array, a single element as a number; in ``made`` where it is given, which is empty."""
     array = np.asarray(array)
     dtype = as_dtype(array.dtype)
     made = make("TensorProto") if made is None else made
-    made.dtype = number_of(dtype.name)
+    field = _FIELDS[dtype.name][0] if dtype.kind != "S" else ""
+    if array.size != 1 or field not in ("float_val", "double_val", "int_val", "int64_val", "bool_val"):
+        return of_bytes(array, dtype, made)
+    made.dtype = number_of(dtype)
     made.tensor_shape.CopyFrom(shape_proto(array.shape))
-    if dtype.kind == "S":
-        made.string_val.extend([v if isinstance(v, bytes) else str(v).encode() for v in array.ravel()])
-    elif array.size == 1 and _FIELDS[dtype.name][0] in ("float_val", "double_val", "int_val", "int64_val", "bool_val"):
-        getattr(made, _FIELDS[dtype.name][0]).append(array.ravel()[0].item())
-    else:
-        made.tensor_content = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+    getattr(made, field).append(array.ravel()[0].item())
     return made
 
 

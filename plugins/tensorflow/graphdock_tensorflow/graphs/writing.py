@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 from graphdock.messages import make
+from graphdock.messages.tensors import number_of, shape_proto
 from graphdock.plugin.registry import OpRegistry
 
 from graphdock_tensorflow.graphs.nodes import op_of, output_counts, port
 from graphdock_tensorflow.graphs.table import ATTRS, HISTORIES, OUTPUTS, OWN_WHILE, WRITE_AS
-from graphdock_tensorflow.graphs.values import attr_of, number_of, shape_proto
+from graphdock_tensorflow.graphs.values import attr_of
 
 __all__ = ["PRODUCER", "write_graph"]
 

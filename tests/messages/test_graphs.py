@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from graphdock_storage.events.graph_messages import AttrValue, GraphDef, RunMetadata
+from graphdock.messages import AttrValue, GraphDef, RunMetadata
 
 
 def test_a_graph():
-    node = {"name": "n", "op": "O", "input": ["a", "^b"], "device": "d", "attr": [{"key": "s", "value": {"s": b"x"}}]}
+    node = {"name": "n", "op": "O", "input": ["a", "^b"], "device": "d", "attr": {"s": {"s": b"x"}}}
     made = GraphDef(node=[node], versions={"producer": 3, "min_consumer": 2})
     data = b'\n\x1a\n\x01n\x12\x01O\x1a\x01a\x1a\x02^b"\x01d*\x08\n\x01s\x12\x03\x12\x01x"\x04\x08\x03\x10\x02'
     assert made.SerializeToString() == data and GraphDef.FromString(data) == made
