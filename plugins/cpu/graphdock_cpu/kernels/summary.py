@@ -112,6 +112,8 @@ def _audio(ctx: BuildContext) -> Bound:
         for name, samples in zip(_tags(tag.item(), b"audio", most, min(most, len(tensor))), tensor, strict=False):
             samples = samples.reshape(len(samples), -1) if samples.ndim == 1 else samples
             frames, channels = samples.shape
+            if not channels:
+                raise refused(ctx.node, "a sound without channels is no sound")
             file = wav(samples, round(rate))
             sizes = {"sample_rate": rate, "num_channels": channels, "length_frames": frames}
             parts.append(_bytes(name, audio={**sizes, "encoded_audio_string": file, "content_type": "audio/wav"}))

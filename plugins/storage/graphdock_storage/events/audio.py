@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import struct
+import io
+import wave
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,8 @@ def wav(samples: Any, sample_rate: int) -> bytes:
     # halves go away from zero, as those of C's roundf
     rounded = np.trunc(scaled + np.copysign(np.float32(0.5), scaled))
     data: bytes = np.clip(np.nan_to_num(rounded), -(1 << 15), (1 << 15) - 1).astype("<i2").tobytes()
-    per_frame = 2 * channels
-    form = struct.pack("<HHIIHH", 1, channels, sample_rate, sample_rate * per_frame, per_frame, 16)
-    body = b"WAVEfmt " + struct.pack("<I", len(form)) + form + b"data" + struct.pack("<I", len(data)) + data
-    return b"RIFF" + struct.pack("<I", len(body)) + body
+    file = io.BytesIO()
+    with wave.open(file, "wb") as out:
+        out.setparams((channels, 2, sample_rate, frames, "NONE", ""))
+        out.writeframesraw(data)
+    return file.getvalue()

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from graphdock.errors import DataLossError
 
-from graphdock_storage.checkpoint.crc32c import crc32c, crc32c_each, masked
+from graphdock_storage.checkpoint.crc32c import crc32c, masked
 from graphdock_storage.checkpoint.files import explained
 
 __all__ = ["framed", "read_records"]
@@ -26,8 +26,8 @@ _CHUNK = 1 << 20
 def framed(*texts: bytes) -> bytes:
     """Records that hold these bytes, one behind the other."""
     parts: list[bytes] = []
-    for data, checksum in zip(texts, crc32c_each(texts), strict=True):
-        parts += (_head(len(data)), data, _CHECKSUM.pack(masked(checksum)))
+    for data in texts:
+        parts += (_head(len(data)), data, _CHECKSUM.pack(_masked_of(data)))
     return b"".join(parts)
 
 
