@@ -108,6 +108,15 @@ def suspects():
     return _load("suspects")
 
 
+@pytest.fixture(scope="session")
+def environments():
+    """The module ``tests/packages/environments.py``, where ``make wheelhouse`` has run."""
+    module = _load("environments")
+    if not list(module.WHEELHOUSE.glob("numpy-*.whl")):
+        pytest.skip("run `make wheelhouse` first")
+    return module
+
+
 @pytest.fixture
 def site(builder, tmp_path, monkeypatch):
     """An empty site, no configuration file, no GRAPHDOCK_* variable but DEBUG, and a working directory of its own."""

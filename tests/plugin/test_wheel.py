@@ -4,19 +4,13 @@
 """
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-WHEELHOUSE = ROOT / ".wheelhouse"
 TOY = ROOT / "tests" / "packages" / "graphdock-toy"
-
-pytestmark = pytest.mark.skipif(not list(WHEELHOUSE.glob("numpy-*.whl")), reason="run `make wheelhouse` first")
 
 CHOSEN = """\
 import json
@@ -46,71 +40,25 @@ print(json.dumps({
 """
 
 
-def _environ(**extra):
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("GRAPHDOCK_", "PIP_", "PYTHON"))}
-    return {**kept, "PIP_CONFIG_FILE": os.devnull, "PIP_DISABLE_PIP_VERSION_CHECK": "1", **extra}
-
-
-def _pip(*arguments):
-    command = [sys.executable, "-m", "pip", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, env=_environ(), check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def _wheel(project, out):
-    before = set(out.glob("*.whl"))
-    _pip("wheel", "--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--wheel-dir", out, project)
-    (made,) = set(out.glob("*.whl")) - before
-    return made
-
-
-class Environment:
-    """A virtual environment without pip of its own; commands run in a folder of their own."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.python = folder / "venv" / "bin" / "python"
-        self.work = folder / "work"
-        self.work.mkdir()
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")], check=True)
-
-    def install(self, *wheels):
-        _pip("--python", self.python, "install", "--quiet", "--no-index", "--find-links", WHEELHOUSE, *wheels)
-
-    def uninstall(self, name):
-        _pip("--python", self.python, "uninstall", "--quiet", "--yes", name)
-
-    def run(self, *arguments, **variables):
-        return subprocess.run(
-            [str(self.python), *arguments],
-            capture_output=True,
-            text=True,
-            cwd=self.work,
-            env=_environ(**variables),
-            check=False,
-        )
-
-    def plugins(self, **variables):
-        done = self.run("-m", "graphdock", "plugins", "--json", **variables)
-        assert done.returncode == 0, done.stderr
-        return {row["plugin"]: row for row in json.loads(done.stdout)}
-
-
 @pytest.fixture(scope="module")
-def wheels(tmp_path_factory):
+def wheels(tmp_path_factory, environments):
     """graphdock's wheel and two versions of the toy's."""
     out = tmp_path_factory.mktemp("wheels")
     source = tmp_path_factory.mktemp("source") / "toy"
     shutil.copytree(TOY, source, ignore=shutil.ignore_patterns("__pycache__"))
     text = (source / "pyproject.toml").read_text()
     (source / "pyproject.toml").write_text(text.replace('version = "0.1.0"', 'version = "0.2.0"'))
-    return {"graphdock": _wheel(ROOT, out), "toy 0.1.0": _wheel(TOY, out), "toy 0.2.0": _wheel(source, out)}
+    return {
+        "graphdock": environments.wheel(ROOT, out),
+        "toy 0.1.0": environments.wheel(TOY, out),
+        "toy 0.2.0": environments.wheel(source, out),
+    }
 
 
 @pytest.fixture(scope="module")
-def environment(tmp_path_factory, wheels):
+def environment(tmp_path_factory, environments, wheels):
     """A clean environment with graphdock in it."""
-    place = Environment(tmp_path_factory.mktemp("environment"))
+    place = environments.Environment(tmp_path_factory.mktemp("environment"))
     place.install(wheels["graphdock"])
     return place
 
