@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -67,12 +67,6 @@ def render_library(library: Library, report: Callable[[OpSpecError], None]) -> d
         package=library.package,
         imports=_imports(decompositions),
         functions=decompositions,
-    )
-    out["cases.py"] = render(
-        "library/cases.py.j2",
-        package=library.package,
-        groups=_groups(library),
-        cases=pretty({op.type: case(op) for op in library.ops}),
     )
     for file in library.files:
         out[f"{file.module}.py"] = render_wrappers(library, file)
@@ -314,38 +308,3 @@ def render_gradients(library: Library, functions: list[Function]) -> str:
 
 def _imports(functions: list[Function]) -> list[str]:
     return import_lines(line for f in functions for line in f.imports)
-
-
-# cases
-
-
-def case(op: Op) -> dict[str, Any]:
-    """The conformance case of an op, as documented in ``_gen/cases.py``."""
-    tests = op.spec.tests
-    check = tests.gradcheck
-    options = (
-        {}
-        if check is None
-        else {k: v for k, v in (("eps", check.eps), ("rtol", check.rtol), ("atol", check.atol)) if v is not None}
-    )
-    return {
-        "samples": tuple(_sample(op, s) for s in tests.samples),
-        "errors": tuple({**_sample(op, s), "match": s["match"]} for s in tests.error_samples),
-        "types": {name: _group(op.allow[name]) or _group(op.dtypes_of(name)) for name in op.spec.types},
-        "args": {a.name: a.dtype for a in op.spec.inputs},
-        "tolerances": {d: {"rtol": float(t.rtol), "atol": float(t.atol)} for d, t in tests.tolerances.items()},
-        "gradcheck": op.gradcheck,
-        "gradcheck_options": options,
-        "deterministic": op.spec.traits.deterministic,
-        "reference": op.home.full(op.spec.reference) if op.spec.reference else None,
-    }
-
-
-def _sample(op: Op, sample: Mapping[str, Any]) -> dict[str, Any]:
-    names = [a.name for a in op.spec.inputs]
-    return {
-        "inputs": {n: sample[n] for n in names if n in sample},
-        "attrs": dict(sample.get("attrs") or {}),
-        "types": dict(sample.get("types") or {}),
-        "note": sample.get("note", ""),
-    }

@@ -13,6 +13,7 @@ from graphdock import errors
 from graphdock.opdef.resolve import resolve
 from graphdock_opgen.library import load_library
 from graphdock_opgen.pages import render_pages
+from graphdock_testing.specs import spec_cases
 
 ROOT = Path(__file__).parents[2]
 SOURCES = [
@@ -58,7 +59,7 @@ def test_every_op_is_complete(opdef):
 
 @pytest.mark.parametrize("package", ["graphdock.ops", "graphdock_std"])
 def test_every_op_with_a_kernel_has_samples_and_a_page(package):
-    cases = importlib.import_module(f"{package}._gen.cases").CASES
+    cases = spec_cases(package, HOST.ops.get)
     pages = "\n".join(render_pages(load_library(Path(importlib.import_module(package).__file__).parent)).values())
     top = package.partition(".")[0]
     for opdef in OPS:

@@ -8,6 +8,7 @@ import itertools
 import sys
 import types
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,23 +57,6 @@ def no_check(ctx: Any) -> list[Any]:
     return [ctx.shape("x")]
 
 
-SAMPLE = {"attrs": {}, "types": {}, "note": ""}
-CASES = {
-    "planted.Double": {
-        "samples": ({"inputs": {"x": {"shape": (3, 4)}}, **SAMPLE}, {"inputs": {"x": {"shape": (5,)}}, **SAMPLE}),
-        "errors": ({"inputs": {"x": {"shape": (13,)}}, **SAMPLE, "match": "unlucky"},),
-        "types": {"T": ("float32", "float64")},
-        "args": {"x": "T"},
-        "tolerances": {},
-        "gradcheck": ("x",),
-        "gradcheck_options": {},
-        "deterministic": "bitwise",
-        "properties": (),
-        "reference": f"{LIBRARY}:oracle",
-    }
-}
-
-
 def right(ctx: BuildContext) -> Callable[..., Any]:
     return lambda x, *out: np.add(x, x, *out)
 
@@ -84,7 +68,7 @@ def planted() -> Iterator[Callable[..., Conformance]]:
 
     def make(build: Any = right, fields: dict[str, Any] | None = None, **facts: str) -> Conformance:
         module = types.ModuleType(LIBRARY)
-        vars(module).update({n: v for n, v in globals().items() if callable(v)}, CASES=CASES)
+        vars(module).update({n: v for n, v in globals().items() if callable(v)}, __path__=[str(Path(__file__).parent)])
         sys.modules[LIBRARY] = module
         spec: dict[str, Any] = {
             "gradient": f"{LIBRARY}:double_gradient",
@@ -101,7 +85,7 @@ def planted() -> Iterator[Callable[..., Conformance]]:
             gradient_kinds={"x": "fn"},
             **spec,
         )
-        host.ops.add_library({opdef.name: lambda: opdef}, {}, LIBRARY, cases=LIBRARY)
+        host.ops.add_library({opdef.name: lambda: opdef}, {}, LIBRARY, specs=LIBRARY)
         name = f"planted_{next(_numbers)}"
         kernel = KernelDef("planted.Double", "cpu", build, name=name, label="fault", **fields or {})
         host.kernels.add(kernel, LIBRARY, LIBRARY)

@@ -29,8 +29,9 @@ from graphdock.contracts import (
 from graphdock.opdef.resolve import resolve
 from graphdock.plugin.host import default_host
 from graphdock_cpu.kernels import array, indexing, views
-from graphdock_std._gen.cases import CASES
+from graphdock_testing.specs import spec_cases
 
+CASES = spec_cases("graphdock_std", default_host().ops.get)
 KERNELS: dict[str, KernelDef] = {k.op: k for k in (*array.KERNELS, *views.KERNELS, *indexing.KERNELS)}
 DTYPES = ("bool", "int8", "int32", "int64", "uint8", "float16", "bfloat16", "float32", "float64", "complex64", "string")
 STRIDED = [op for op, k in KERNELS.items() if k.layout == "strided"]

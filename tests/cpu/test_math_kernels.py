@@ -39,9 +39,10 @@ from graphdock_cpu.kernels import math as math_kernels
 from graphdock_cpu.kernels import matmul as matmul_kernels
 from graphdock_cpu.kernels import reduce as reduce_kernels
 from graphdock_cpu.plugin import register_kernels
-from graphdock_std._gen.cases import CASES
 from graphdock_std._gen.opdefs import OPS
+from graphdock_testing.specs import spec_cases
 
+CASES = spec_cases("graphdock_std", default_host().ops.get)
 KERNELS: dict[str, KernelDef] = {
     k.op: k for k in (*math_kernels.KERNELS, *reduce_kernels.KERNELS, *matmul_kernels.KERNELS)
 }

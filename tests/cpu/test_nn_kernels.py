@@ -24,9 +24,10 @@ from graphdock.contracts import (
 from graphdock.opdef.resolve import resolve
 from graphdock_cpu.device import CpuFactory
 from graphdock_cpu.kernels import nn
-from graphdock_std._gen.cases import CASES
 from graphdock_std._gen.opdefs import OPS
+from graphdock_testing.specs import spec_cases
 
+CASES = spec_cases("graphdock_std", lambda op: OPS[op]())
 KERNELS = {k.op: k for k in nn.KERNELS}
 DEVICE = CpuFactory().open(CpuFactory().probe()[0], {})
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 import zlib
 
@@ -13,11 +12,12 @@ from graphdock.errors import GraphdockError
 from graphdock.passes.pipeline import PASSES
 from graphdock.plugin.host import default_host
 from graphdock_testing.samples import bindings, make_arrays, random_array
+from graphdock_testing.specs import spec_cases
 
 CASES = {
     name: case
-    for module in ("graphdock.ops._gen.cases", "graphdock_std._gen.cases")
-    for name, case in importlib.import_module(module).CASES.items()
+    for package in ("graphdock.ops", "graphdock_std")
+    for name, case in spec_cases(package, default_host().ops.get).items()
     if case["samples"] and "resource" not in case["args"].values()
 }
 #: Debug mode looks at buffers, which conformance does with every rank unknown; here outcomes are compared.

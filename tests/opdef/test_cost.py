@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 
 import graphdock as tf
@@ -14,6 +13,7 @@ from graphdock.dtypes import ALL, bool_, float32, int32, resource, string
 from graphdock.opdef.cost import UNKNOWN, Cost, cost_of
 from graphdock_testing.programs import build
 from graphdock_testing.samples import bindings, make_arrays
+from graphdock_testing.specs import spec_cases
 
 HOST = tf.default_host()
 
@@ -75,7 +75,7 @@ def test_every_cost_of_a_spec_is_known_once_the_shapes_are(name):
     """Over the op's own samples. A kernel writes its result at least, unless the spec says that it moves nothing."""
     op = known(name)
     package = "graphdock.ops" if op.package == "graphdock" else op.package
-    case = importlib.import_module(f"{package}._gen.cases").CASES.get(name)
+    case = spec_cases(package, known).get(name)
     if case is None or not case["samples"]:
         loops = any(a.dtype == "variant" for a in (*op.inputs, *op.outputs))  # made by loops, whose tests run them
         assert loops or any(a.mutates for a in op.inputs) or "io" in op.effects

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 from graphdock.cli import cli
 from graphdock.plugin.host import Host
+from graphdock_opgen.generate import drift, plan
 
 OPS = ("cube", "wave", "pairs", "total", "tick", "halve")
 
@@ -208,7 +209,9 @@ def test_an_op_whose_sample_nobody_can_tell_gets_one_to_fill(package, name):
     filled = entry.partition("  # TODO")[0] + entry.partition("of this op\n")[2].replace("  # ", "  ")
     spec.write_text(text.replace(entry, filled))
     child("-m", "graphdock_opgen", "generate", str(source), cwd=package)
-    assert f'"geo.{name.capitalize()}"' in (source / "_gen" / "cases.py").read_text()
+    found = plan(source)
+    assert found.errors == () and drift(found) == []
+    assert [op.spec.tests.samples for op in found.library.ops if op.name == name.capitalize()][0]
 
 
 def test_an_op_whose_sample_is_told_needs_none(package):

@@ -97,7 +97,7 @@ def test_opdefs_import_needs_only_the_contract(make) -> None:
     package = make()
     write(plan(package))
     code = (
-        "import sys; sys.path.insert(0, '.'); from graphdock_clipnorm._gen import opdefs, endpoints, cases;"
+        "import sys; sys.path.insert(0, '.'); from graphdock_clipnorm._gen import opdefs, endpoints;"
         "d = opdefs.OPS['clipnorm.ClipNorm']();"
         "print(d, d.gradient, dict(d.gradient_kinds), d.source, d.package);"
         "print(sorted(m for m in ('numpy', 'yaml', 'jinja2', 'pydantic', 'graphdock.graph.graph') if m in sys.modules))"

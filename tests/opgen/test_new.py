@@ -66,6 +66,7 @@ def test_a_new_package_builds_installs_and_passes_its_tests(tmp_path: Path, flag
     assert ("graphdock_my_chip/_gen/opdefs.py" in names) == ("--ops" in flags)
     assert ("graphdock_my_chip/specs/my_chip.yaml" in names) == ("--ops" in flags)
     assert ("graphdock_my_chip/_gen/public.pyi" in names) == ("--ops" in flags)
+    assert any(n.startswith("graphdock_my_chip/specs/") for n in names) == ("--ops" in flags), "conformance reads them"
     assert "graphdock_my_chip/py.typed" in names
     done = run("-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", cwd=root, site=site)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from graphdock import errors
 from graphdock.shape import compatible
-from graphdock_std._gen.cases import CASES
+from graphdock_testing.specs import spec_cases
 
+CASES = spec_cases("graphdock_std", tf.default_host().ops.get)
 OPS = sorted(n for n in CASES if "reference.array" in (CASES[n]["reference"] or ""))
 
 

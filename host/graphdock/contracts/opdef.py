@@ -7,11 +7,12 @@ names (shape rule, gradient, decomposition) are ``"module:name"`` strings, resol
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
 from graphdock.contracts.verbs import VERBS, Verb
+from graphdock.errors import InvalidArgumentError
 
 __all__ = [
     "ACCESSES",
@@ -287,8 +288,20 @@ class OpLibrary:
     Attributes:
       module: dotted name of the generated module. It holds ``OPS`` (op type -> function that builds its OpDef) and
         ``OPERATORS`` (operator method -> ``"module:function"`` of the wrapper), and is imported at first use.
-      cases: dotted name of the generated conformance cases, or None.
+      specs: dotted name of the package whose folder ``specs`` has the YAML that the module was made from, which ships with it:
+        conformance reads the samples there, when it runs. None for a library that has no specs.
+
+    Raises:
+      InvalidArgumentError: ``cases`` is given, which older packages had.
     """
 
     module: str
-    cases: str | None = None
+    specs: str | None = None
+    cases: InitVar[str | None] = None
+
+    def __post_init__(self, cases: str | None) -> None:
+        if cases is not None:
+            raise InvalidArgumentError(
+                f"OpLibrary({self.module!r}, cases={cases!r}): nothing is generated of samples any more",
+                hint=f"specs={self.module.partition('.')[0]!r}: the package whose folder specs/ has the YAML",
+            )

@@ -68,7 +68,7 @@ def _add_device(host: Host, by: Found, factory: DeviceFactory) -> int:
 def _add_library(host: Host, by: Found, library: OpLibrary) -> int:
     loaded = load_library(library.module)
     assert loaded is not None
-    host.ops.add_library(*loaded, by.package, library.cases)
+    host.ops.add_library(*loaded, by.package, library.specs)
     return len(loaded[0])
 
 

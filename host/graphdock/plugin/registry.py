@@ -98,7 +98,7 @@ class OpRegistry:
         self._defs: dict[str, OpDef] = {}
         self._builders: dict[str, tuple[Callable[[], OpDef], str]] = {}
         self._operators: dict[str, tuple[str, str]] = {}
-        self._cases: tuple[tuple[str, str], ...] = ()
+        self._specs: tuple[tuple[str, str], ...] = ()
         self._resolved: dict[str, Callable[..., Any]] = {}
         self._search = search
         self._notes = notes
@@ -166,19 +166,19 @@ class OpRegistry:
         """Build an op's OpDef anew when it is next asked for: its builder says something else now."""
         self._defs.pop(name, None)
 
-    def case_modules(self) -> tuple[str, ...]:
-        """The modules of conformance cases of every allowed plugin's library, the host's own first; loads them all."""
+    def spec_packages(self) -> tuple[str, ...]:
+        """The packages that hold the specs of every allowed plugin's library, the host's own first; loads them all."""
         self.names()
-        return tuple(module for module, _ in self._cases)
+        return tuple(specs for specs, _ in self._specs)
 
     def add_library(
         self,
         ops: Mapping[str, Callable[[], OpDef]],
         operators: Mapping[str, str],
         package: str,
-        cases: str | None = None,
+        specs: str | None = None,
     ) -> None:
-        """Declare the ops of a generated library; ``cases`` names the module of its conformance cases.
+        """Declare the ops of a generated library; ``specs`` names the package whose folder ``specs`` has its YAML.
 
         Raises:
           AlreadyExistsError: one of them is declared by another package; names both.
@@ -192,8 +192,8 @@ class OpRegistry:
                 )
         self._builders = {**self._builders, **{name: (build, package) for name, build in ops.items()}}
         self._operators = {**{method: (target, package) for method, target in operators.items()}, **self._operators}
-        if cases is not None and (cases, package) not in self._cases:
-            self._cases = (*self._cases, (cases, package))
+        if specs is not None and (specs, package) not in self._specs:
+            self._specs = (*self._specs, (specs, package))
 
     def _load_core(self) -> None:
         """The host's own structural ops; there without any plugin."""
@@ -206,7 +206,7 @@ class OpRegistry:
             try:
                 library = load_library("graphdock.ops._gen.opdefs", missing_ok="graphdock.ops._gen")
                 if library is not None:
-                    self.add_library(*library, CORE, "graphdock.ops._gen.cases")
+                    self.add_library(*library, CORE, "graphdock.ops")
             finally:
                 self._loading = False
             self._core = True
@@ -230,7 +230,7 @@ class OpRegistry:
         for method in [m for m, (_, owner) in self._operators.items() if owner == package]:
             self._resolved.pop(method, None)
         self._operators = {method: item for method, item in self._operators.items() if item[1] != package}
-        self._cases = tuple(item for item in self._cases if item[1] != package)
+        self._specs = tuple(item for item in self._specs if item[1] != package)
 
 
 def load_library(

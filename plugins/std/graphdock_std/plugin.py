@@ -9,7 +9,7 @@ from graphdock.contracts import OpLibrary, Pattern, hookimpl
 
 @hookimpl
 def register_ops() -> Iterable[OpLibrary]:
-    return [OpLibrary("graphdock_std.library", cases="graphdock_std._gen.cases")]
+    return [OpLibrary("graphdock_std.library", specs="graphdock_std")]
 
 
 @hookimpl

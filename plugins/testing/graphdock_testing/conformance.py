@@ -1,6 +1,6 @@
 """Conformance of a backend with the op specs: every op, dtype, sample and kernel, in every mode a plan may run a kernel in.
 
-The cases come from the op libraries' generated data, so that the author of a backend writes none:
+The cases come from the op libraries' specs, so that the author of a backend writes none:
 
     kit = Conformance("mychip")
     for case in kit.cases():
@@ -24,7 +24,6 @@ that the backend brings have ``device`` cases: memory, copies, queues and record
 
 from __future__ import annotations
 
-import importlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -50,6 +49,7 @@ from graphdock_testing.device_check import check_device, checks_of
 from graphdock_testing.driver.races import RaceError
 from graphdock_testing.gradient_case import check_gradient, wide_types
 from graphdock_testing.samples import bindings
+from graphdock_testing.specs import spec_cases
 from graphdock_testing.value_check import check_error, check_value
 from graphdock_testing.watching import Watching
 
@@ -101,8 +101,8 @@ class Conformance:
         order = dict.fromkeys([backend, *owners])
         self._bench = Bench(self.host, backend, tuple(order), tuple(dict.fromkeys([*order, "cpu"])), self._pins, oracle)
         self._all: dict[str, Mapping[str, Any]] = {}
-        for module in self.host.ops.case_modules():
-            self._all.update(importlib.import_module(module).CASES)
+        for package in self.host.ops.spec_packages():
+            self._all.update(spec_cases(package, self.host.ops.get))
         state = next((s for s in self.host.plugins() if s.name == backend), None)
         manifest = state.manifest if state is not None else None
         self._xfails = manifest.xfails if manifest is not None else ()

@@ -5,7 +5,7 @@ from graphdock.contracts import OpLibrary, hookimpl
 
 @hookimpl
 def register_ops():
-    return [OpLibrary("graphdock_frames._gen.opdefs", cases="graphdock_frames._gen.cases")]
+    return [OpLibrary("graphdock_frames._gen.opdefs", specs="graphdock_frames")]
 
 
 @hookimpl

@@ -5,7 +5,7 @@ from graphdock.contracts import OpLibrary, hookimpl
 
 @hookimpl
 def register_ops():
-    return [OpLibrary("graphdock_so3._gen.opdefs", cases="graphdock_so3._gen.cases")]
+    return [OpLibrary("graphdock_so3._gen.opdefs", specs="graphdock_so3")]
 
 
 @hookimpl

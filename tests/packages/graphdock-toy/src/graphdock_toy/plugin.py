@@ -12,7 +12,7 @@ def register_devices():
 
 @hookimpl
 def register_ops():
-    return [OpLibrary("graphdock_toy._gen.opdefs", cases="graphdock_toy._gen.cases")]
+    return [OpLibrary("graphdock_toy._gen.opdefs", specs="graphdock_toy")]
 
 
 @hookimpl
