@@ -16,9 +16,9 @@ def request(shape, dtype=dtypes.float32):
     return ResourceRequest("variable", "w", "", attrs, NullDevice(DeviceInfo("null")))
 
 
-def test_a_kind_is_data_and_claims_unless_it_says_otherwise():
+def test_a_kind_is_data_and_is_locked_by_steps_unless_it_says_otherwise():
     kind = ResourceKind("mine", lambda request: [])
-    assert (kind.lock, kind.close) == ("claim", None)
+    assert (kind.lock, kind.close) == ("step", None)
     assert kind.lock in LOCKS
     with pytest.raises(dataclasses.FrozenInstanceError):
         kind.lock = "own"
@@ -27,11 +27,11 @@ def test_a_kind_is_data_and_claims_unless_it_says_otherwise():
 def test_an_unknown_lock_policy_is_refused():
     with pytest.raises(InvalidArgumentError, match="'mine' has an unknown lock policy") as caught:
         ResourceKind("mine", lambda request: [], lock="mutex")
-    assert (caught.value.expected, caught.value.got) == ("claim or own", "mutex")
+    assert (caught.value.expected, caught.value.got) == ("step or own", "mutex")
 
 
 def test_a_variable_is_a_buffer_of_its_device_once_its_shape_is_known():
-    assert VARIABLE.lock == "claim"
+    assert VARIABLE.lock == "step"
     assert VARIABLE.create(request((2, 3))).shape == (2, 3)
     assert VARIABLE.create(request((2, None))) is None
     assert VARIABLE.create(request(None)) is None

@@ -81,7 +81,7 @@ class Maker:
             made = self.random.choice([self.step] * 4 + [self.branch, self.loop])()
             self.last = made.op
             self.values.append(made)
-        if self.random.random() < 0.2:  # a step that calls Python holds no claim while it runs
+        if self.random.random() < 0.2:  # a step that calls Python holds no locks while it runs
             self.values.append(tf.py_func(lambda: np.float32(1), [], tf.float32))
         return self.values[1:]
 

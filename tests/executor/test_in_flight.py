@@ -8,7 +8,7 @@ from graphdock.contracts.step import StepContext, StepServices
 from graphdock.errors import DeviceLostError, GraphdockError, InternalError
 from graphdock.plugin.host import Host
 from graphdock_executor.in_flight import QueuedStep as Flight
-from graphdock_executor.stream_slots import GATE, Lanes
+from graphdock_executor.stream_slots import SLOTS_LOCK, Lanes
 from graphdock_testing import queued
 
 
@@ -59,7 +59,7 @@ def test_a_context_is_idle_once_its_work_is_done(pad):
     assert flight.departed and not flight.landed and not pad.idle and pad.device.pending
     flight.land()
     assert flight.departed and flight.landed and pad.idle == [flight.step] and not pad.device.pending
-    assert not pad.flights.flying and flight.step.departs is None and not GATE.claims
+    assert not pad.flights.flying and flight.step.departs is None and not SLOTS_LOCK.requests
     flight.land()
     assert len(pad.idle) == 1
 
@@ -144,7 +144,7 @@ def test_an_interrupt_while_it_lands_loses_neither_the_context_nor_the_error(pad
             raise LookupError("of somebody else")
         except LookupError:
             flight.land()
-    assert not pad.idle and not GATE.claims and lane.flight is flight
+    assert not pad.idle and not SLOTS_LOCK.requests and lane.flight is flight
     monkeypatch.setattr(lane.queue, "synchronize", synchronize)
     flight.land()
     assert pad.idle == [flight.step]

@@ -10,7 +10,7 @@ import weakref
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.contracts.runtime import resource_lock as gate
+from graphdock.contracts.runtime import resource_lock
 from graphdock.planning import plan
 from graphdock.plugin.host import Host
 from graphdock_executor import stream_slots as lanes
@@ -157,13 +157,13 @@ def test_an_interrupt_at_any_bytecode_leaves_the_lanes_free():
         sess.run(step)
         points = 0
         while True:
-            tracer = Interrupter(points, [gate, plan, program])
+            tracer = Interrupter(points, [resource_lock, plan, program])
             try:
                 with tracer:
                     sess.run(step)
             except KeyboardInterrupt:
                 pass
-            assert not lanes.GATE.claims and not lanes.GATE.waiting, f"leaked at bytecode {points}"
+            assert not lanes.SLOTS_LOCK.requests and not lanes.SLOTS_LOCK.waiting, f"leaked at bytecode {points}"
             if not tracer.raised:
                 break
             points += 1
@@ -180,8 +180,8 @@ def test_a_step_that_waits_for_its_lane_meets_its_deadline_and_says_who_runs():
         y = tf.square(x, name="y")
         sess.run(y, {x: [1, 2]})
         (lane,) = device._turns
-        other = gate.Visit(gate.Claim("another step", writes=[lane]))
-        lanes.GATE.claims[other] = threading.get_ident() + 1
+        other = resource_lock.LockRequest(resource_lock.LockSet("another step", writes=[lane]))
+        lanes.SLOTS_LOCK.requests[other] = threading.get_ident() + 1
         try:
             with pytest.raises(
                 tf.errors.DeadlineExceededError,
@@ -189,7 +189,7 @@ def test_a_step_that_waits_for_its_lane_meets_its_deadline_and_says_who_runs():
             ):
                 sess.run(y, {x: [1, 2]}, options=tf.RunOptions(timeout_in_ms=5))
         finally:
-            lanes.GATE.claims.pop(other)
+            lanes.SLOTS_LOCK.requests.pop(other)
         np.testing.assert_array_equal(sess.run(y, {x: [1, 2]}), [1, 4])
 
 

@@ -456,8 +456,8 @@ def test_every_plan_enters_the_gates_of_its_containers_in_one_order():
         for chosen in (variables, variables[::-1], variables[::2] + variables[1::2]):
             total = tf.add_n([tf.assign_add(v, 1.0) if i % 2 else v.read_value() for i, v in enumerate(chosen)])
             plan = sess.plan(total)
-            orders.append([gate.number for gate in plan.gates])
-            assert len(plan.claim.writes) == len(plan.claim.reads) == 6
+            orders.append([lock.number for lock in plan.locks])
+            assert len(plan.lock_set.writes) == len(plan.lock_set.reads) == 6
             assert sess.run(total) > 0
     assert orders[0] == orders[1] == orders[2] == sorted(orders[0])
     assert len(orders[0]) == 4

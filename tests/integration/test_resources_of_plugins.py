@@ -1,4 +1,4 @@
-"""A resource kind from a package: handles, loops, branches, containers, resets, claims, and what is refused."""
+"""A resource kind from a package: handles, loops, branches, containers, resets, locks, and what is refused."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_two_sessions_share_a_table_in_a_named_container(toy_ops, backends):
                 thread.join(60)
         finally:
             sys.setswitchinterval(before)
-        assert a.run(read_a) == b.run(read_b) == 800, "counted under a claim: nothing is lost"
+        assert a.run(read_a) == b.run(read_b) == 800, "counted under a lock: nothing is lost"
         assert launches()["counters made"] == 1
         tf.Session.reset(containers=["counted together"])
         assert launches()["counters closed"] == 1
@@ -180,10 +180,10 @@ def test_one_step_may_touch_variables_and_tables(session, toy_ops):
     assert [session.run(add) for _ in range(2)] == [103, 109]
     seen = tf.RunMetadata()
     session.run(add, run_metadata=seen)
-    assert {str(r) for r in seen.plan.claim.writes} == {"variable 'Variable'", "toy.Counters 'Counters'"}
+    assert {str(r) for r in seen.plan.lock_set.writes} == {"variable 'Variable'", "toy.Counters 'Counters'"}
 
 
-def test_a_step_that_calls_python_claims_each_access_alone(session, toy_ops):
+def test_a_step_that_calls_python_locks_each_access_alone(session, toy_ops):
     table = toy_ops.counters()
     count = toy_ops.count(table, i64(0), i64(1))
     nested = tf.py_func(lambda: session.run(count), [], tf.int64)
@@ -276,7 +276,7 @@ class Lab:
         return box, graph.create_op("lab.Use", [box, tf.constant([1.0])], op_def=self.use).outputs[0]
 
 
-def test_a_kind_that_synchronises_itself_is_not_claimed():
+def test_a_kind_that_synchronises_itself_is_not_locked():
     """Two steps are inside of it at once."""
     lab, both = Lab(lock="own"), threading.Barrier(2, timeout=60)
     with tf.Graph().as_default():
@@ -293,7 +293,7 @@ def test_a_kind_that_synchronises_itself_is_not_claimed():
     assert len(lab.made) == 1
 
 
-def test_a_kind_that_claims_keeps_users_apart():
+def test_a_kind_that_steps_lock_keeps_users_apart():
     lab, inside, most = Lab(), [0], [0]
     with tf.Graph().as_default():
         _, y = lab.ops()

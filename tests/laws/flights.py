@@ -111,7 +111,7 @@ def controlled():
 
 
 def with_python():
-    """Some steps call Python: they claim variables for single statements, and wait on the host for what is in flight."""
+    """Some steps call Python: they lock variables for single statements, and wait on the host for what is in flight."""
     x = tf.placeholder(tf.float32, [4])
     v = tf.Variable(np.zeros(4, np.float32))
     update = v.assign_add(tf.square(x)).op

@@ -200,7 +200,7 @@ class _Run:
         return resource
 
     def touching(self, node: PlanNode, function: Callable[..., Any]) -> Any:
-        """``function(resources)`` of the node's handles, under a claim where the step holds none."""
+        """``function(resources)`` of the node's handles, under locks where the step holds none."""
         touched = [(self.resource(v), a) for v, a in zip(node.inputs, arg_of(node), strict=True) if a.access]
         resources = [r for r, _ in touched]
         if self.placed.holds or not touched:

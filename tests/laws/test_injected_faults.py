@@ -185,7 +185,7 @@ class Bench:
 
 
 def elsewhere(function):
-    """The result of a function on another thread, which a lock or a claim that is held for good would stop."""
+    """The result of a function on another thread, which a lock that is held for good would stop."""
     found = []
 
     def work():
@@ -213,7 +213,7 @@ def all_text(error):
 
 
 def lanes_are_free(bench):
-    held = {lane for holder in lanes.GATE.claims for lane in holder.claim.writes}
+    held = {lane for holder in lanes.SLOTS_LOCK.requests for lane in holder.lock_set.writes}
     assert held.isdisjoint(bench.device._turns)
 
 

@@ -30,7 +30,7 @@ from flights import (
     same,
 )
 from graphdock.contracts.runtime import access_history as tickets
-from graphdock.contracts.runtime import resource_lock as gate
+from graphdock.contracts.runtime import resource_lock
 from graphdock.planning import plan
 from graphdock.session import overlap
 from graphdock_executor import in_flight as flight
@@ -301,8 +301,8 @@ class Flown:
 
 
 def nothing_is_held(runway, sess):
-    assert not lanes.GATE.claims and not lanes.GATE.waiting
-    assert not sess._store.gate.claims and not sess._store.gate.waiting
+    assert not lanes.SLOTS_LOCK.requests and not lanes.SLOTS_LOCK.waiting
+    assert not sess._store.resource_lock.requests and not sess._store.resource_lock.waiting
     flights = sess._overlap.flights
     assert not flights.flying and not flights.failed
     assert all(turn.flight is None for turn in runway.device._turns)
@@ -392,7 +392,7 @@ def test_a_lost_device_fails_every_step_in_flight_and_names_its_work(number):
     with contextlib.suppress(tf.errors.DeviceLostError):
         sess.close()
     sess.close()
-    assert not lanes.GATE.claims and not sess._overlap.flights.flying
+    assert not lanes.SLOTS_LOCK.requests and not sess._overlap.flights.flying
 
 
 # -- interrupts
@@ -426,7 +426,7 @@ def test_an_interrupt_at_a_call_of_the_driver_loses_nothing(monkeypatch):
 
 
 #: The way of a step into its flight and back.
-WATCHED = (gate, plan, program_module, lanes, lane, flight, tickets, overlap)
+WATCHED = (resource_lock, plan, program_module, lanes, lane, flight, tickets, overlap)
 
 
 @pytest.mark.parametrize("stride", [41, pytest.param(1, marks=pytest.mark.exhaustive)])
@@ -454,7 +454,7 @@ def test_an_interrupt_at_any_bytecode_loses_nothing(stride):
             tracer = Interrupter(points, WATCHED)
             with contextlib.suppress(KeyboardInterrupt), tracer:
                 sess.run(update)
-            assert not lanes.GATE.claims and not lanes.GATE.waiting, f"leaked at bytecode {points}"
+            assert not lanes.SLOTS_LOCK.requests and not lanes.SLOTS_LOCK.waiting, f"leaked at bytecode {points}"
             sess.synchronize()
             assert not sess._overlap.flights.flying and not sess._overlap.flights.failed
             for kept in list(sess._plans._order):

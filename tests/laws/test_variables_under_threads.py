@@ -43,7 +43,7 @@ def test_an_update_of_a_variable_of_unknown_shape_is_never_lost():
                 other = threading.Thread(target=sess.run, args=(resize,), daemon=True)
                 other.start()
                 others.append(other)
-                other.join(0.05)  # while the update holds its claim, the other one waits for it
+                other.join(0.05)  # while the update holds its lock, the other one waits for it
 
         others = []
         sys.setprofile(hook)

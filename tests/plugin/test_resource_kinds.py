@@ -25,7 +25,7 @@ def test_a_kind_is_found_through_the_package_that_names_it(toy, site):
     site.plugin("breaking", "raise RuntimeError('nobody asked for this one')\n")
     host = Host()
     kind = host.resource_kind("toy.Counters", "graphdock_toy")
-    assert (kind.name, kind.lock) == ("toy.Counters", "claim")
+    assert (kind.name, kind.lock) == ("toy.Counters", "step")
     assert host.resource_kind("toy.Counters") is kind
     assert [e.stage for e in host.ledger if e.plugin == "breaking"] == ["found"]
 

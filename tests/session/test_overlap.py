@@ -161,7 +161,7 @@ def test_close_raises_all_that_nobody_was_told_and_closes_all_the_same(lab):
     error = error_of(sess.close)
     assert any("besides" in note and "the step of bad" in note for note in error.__notes__)
     sess.close()
-    assert not lab.device.pending and not lanes_module.GATE.claims
+    assert not lab.device.pending and not lanes_module.SLOTS_LOCK.requests
     with pytest.raises(tf.errors.FailedPreconditionError, match="closed"):
         sess.synchronize()
 
@@ -207,15 +207,15 @@ def test_a_deadline_while_a_lane_is_taken_leaves_all_in_flight(lab):
     with lab.session(2) as sess:
         sess.run(lab.update, lab.one)
         sess.run(lab.update, lab.one)
-        other = lanes_module.Visit(lanes_module.Claim("another step", writes=lab.device._turns))
-        lanes_module.GATE.claims[other] = threading.get_ident() + 1
+        other = lanes_module.LockRequest(lanes_module.LockSet("another step", writes=lab.device._turns))
+        lanes_module.SLOTS_LOCK.requests[other] = threading.get_ident() + 1
         try:
             with pytest.raises(tf.errors.DeadlineExceededError, match="another step"):
                 sess.run(lab.update, lab.one, options=tf.RunOptions(timeout_in_ms=5))
         finally:
-            lanes_module.GATE.claims.pop(other)
+            lanes_module.SLOTS_LOCK.requests.pop(other)
         assert sess.run(lab.v).tolist() == [2.0] * 3
-        assert not lanes_module.GATE.claims
+        assert not lanes_module.SLOTS_LOCK.requests
 
 
 def test_a_limit_holds_for_steps_in_flight_too(lab):
@@ -244,7 +244,7 @@ def test_a_session_that_is_closed_by_another_thread_leaves_nothing(lab):
     sess.close()
     for thread in threads:
         thread.join(60)
-    assert len(stopped) == 3 and not flying(sess) and not lanes_module.GATE.claims
+    assert len(stopped) == 3 and not flying(sess) and not lanes_module.SLOTS_LOCK.requests
 
 
 def test_a_closed_session_and_its_memory_go(lab):

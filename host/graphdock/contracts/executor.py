@@ -52,7 +52,7 @@ class PlacedGraph:
         what a branch leaves, it is the space of what that holds, however deep; what lies elsewhere is moved element by element.
       needs: node -> per input the space it wants it in; None where any will do, and for handles.
       handles: handle anywhere -> the output of the op that names the resource.
-      resource: that output -> the resource itself. ``access(reads, writes)``: what runs a function under a claim on resources, as
+      resource: that output -> the resource itself. ``access(reads, writes)``: what runs a function under locks on resources, as
         ``access(reads, writes)(step.token, function, *args)``; for the statements of a plan that ``holds`` nothing.
       device_of: node -> its open device. ``spaces``: memory space -> a device that copies and allocates there.
       functions: node of the verb ``host``, or with a :data:`SCALAR` output -> what computes its outputs from its inputs (of a
@@ -64,10 +64,10 @@ class PlacedGraph:
       stream: name of a stream of random numbers -> a new one. A kernel gets those of :func:`streams_of` its node behind its inputs.
         Executors ``begin`` each with the ordinal that the step's services give for its name, and say ``at`` which iterations of
         its loops it stands.
-      holds: a step holds its claim on all resources while it runs. Where False it may wait for another step: the session claims
-        nothing, and the program claims what it touches statement by statement.
+      holds: a step holds its locks on all resources while it runs. Where False it may wait for another step: the session locks
+        nothing, and the program locks what it touches statement by statement.
       debug, check_numerics: as configured. ``timed``: steps have deadlines, which the program looks at between nodes.
-      steps_in_flight: as configured; with more than 1 a step may give up its claims, and end, before its work is done.
+      steps_in_flight: as configured; with more than 1 a step may release its locks, and end, before its work is done.
       threads: on so many threads a kernel may compute.
     """
 
@@ -97,11 +97,11 @@ class Program(ABC):
     """A compiled plan. Immutable; any number of steps run it at once, each in a context of its own.
 
     Attributes:
-      holds: the session claims all resources of the plan for the whole step. False where the graph says so, or where a kernel
-        turned out to wait for other steps when it was built: the program then claims for itself.
-      takes_turns: steps wait for something before they claim any resource (``turn``).
-      overlaps: a step gives up its claims (``step.let_go``) when all that it does is queued; where it has ``step.departs`` it calls
-        that, and ends without waiting for the work.
+      holds: the session locks all resources of the plan for the whole step. False where the graph says so, or where a kernel
+        turned out to wait for other steps when it was built: the program then locks for itself.
+      takes_turns: steps wait for something before they lock any resource (``turn``).
+      overlaps: a step releases its locks (``step.release_locks``) when all that it does is queued; where it has ``step.departs`` it
+        calls that, and ends without waiting for the work.
       checked: variables that must hold a value when a step begins, each with a node that reads it; the session sees to it, so that
         nothing has run when one does not. The program checks all others itself.
       memory: memory space -> bytes that it keeps in one context (``step.state``).
@@ -136,7 +136,7 @@ class Program(ABC):
         """
 
     def turn(self, step: StepContext, function: Callable[..., Any], *args: Any) -> Any:
-        """``function(*args)`` while the step holds what it needs before its claims, such as a queue that steps take turns on.
+        """``function(*args)`` while the step holds what it needs before its locks, such as a queue that steps take turns on.
 
         Asked for where ``takes_turns``. So a step that waits for a resource never keeps what another one needs to free it.
 
@@ -146,7 +146,7 @@ class Program(ABC):
         raise NotImplementedError
 
     def follow(self, step: StepContext, touched: Sequence[tuple[Any, bool]]) -> None:
-        """Let the step that is about to run come after what is in flight on its resources. It holds its claims.
+        """Let the step that is about to run come after what is in flight on its resources. It holds its locks.
 
         Called where steps of other programs overlap. Optional; default: the host waits.
 

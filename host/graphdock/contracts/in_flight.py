@@ -52,7 +52,7 @@ class InFlightSteps:
         self.failed: dict[InFlightStep, GraphdockError] = {}
 
     def land(self, keep: int, limit: Limit | None = None) -> None:
-        """Wait for the oldest, until no more than ``keep`` fly. Raises what :meth:`Gate.wait` raises."""
+        """Wait for the oldest, until no more than ``keep`` fly. Raises what :meth:`ResourceLock.wait` raises."""
         while len(self.flying) > keep:
             oldest = next(iter(list(self.flying)), None)
             if oldest is not None:

@@ -268,7 +268,7 @@ class Bound:
       scratch: buffers planned for the call.
       retains: inputs that are kept beyond the step and must therefore be buffers of their own.
       capture_safe: only queues work on buffers whose address never changes.
-      may_block: may wait for another step; the step of such a plan claims no resources while it runs.
+      may_block: may wait for another step; the step of such a plan locks no resources while it runs.
       within: a context in which a step of such a plan runs, on its thread: how many threads a library uses, say. It is entered
         once, however many kernels name it, and by several threads at once where they run steps.
     """

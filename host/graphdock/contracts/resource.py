@@ -17,7 +17,7 @@ from graphdock.errors import InvalidArgumentError
 __all__ = ["LOCKS", "VARIABLE", "ResourceKind", "ResourceRequest"]
 
 #: Lock policies of a kind.
-LOCKS = ("claim", "own")
+LOCKS = ("step", "own")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class ResourceKind:
       name: what ``OpDef.resource`` says; bare for the host's and std's own, ``ns.Name`` for others.
       create: makes the resource, once per container and name, when the first step that needs it is about to run: never to explain
         a plan, and again after a reset. What it raises fails that step.
-      lock: ``claim``: a step claims it for its whole length, so that two never touch it at once unless both only read;
+      lock: ``step``: a step locks it for its whole length, so that two never touch it at once unless both only read;
         ``own``: it synchronises itself, as a queue does, and steps use it at any time.
       close: gives back what ``create`` took; called once, with the resource and its request, when its container is reset or
         closed. No step holds it then; one of lock policy ``own`` may still be in use, and wakes whoever waits in it.
@@ -55,7 +55,7 @@ class ResourceKind:
 
     name: str
     create: Callable[[ResourceRequest], Any]
-    lock: str = "claim"
+    lock: str = "step"
     close: Callable[[Any, ResourceRequest], None] | None = None
 
     def __post_init__(self) -> None:

@@ -227,8 +227,8 @@ class StepContext:
         if rendezvous is not None:
             rendezvous.abort(error)
 
-    def let_go(self) -> None:
-        """The claim of the step ends here: later steps find by themselves what they come after. For a program that ``overlaps``."""
+    def release_locks(self) -> None:
+        """Release the step's locks: later steps find by themselves what they come after. For a program that ``overlaps``."""
         return
 
     def reset(self) -> None:

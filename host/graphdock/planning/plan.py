@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from graphdock.contracts.executor import PlacedGraph
 from graphdock.contracts.ir import arg_of
-from graphdock.contracts.runtime.resource_lock import Claim, Gate, through
+from graphdock.contracts.runtime.resource_lock import LockSet, ResourceLock, with_locks
 from graphdock.contracts.runtime.resources import Access, Resource, ResourceClosed, unset
 from graphdock.contracts.step import StepContext, StepServices
 from graphdock.planning.plan_builder import Draft
@@ -29,26 +29,26 @@ class Step(StepContext):
     """A context of one plan.
 
     Attributes:
-      claim: what its steps hold, at these ``gates``. ``memory``: called when the context is gone, so that its memory no longer
+      lock_set: what its steps hold, of these ``locks``. ``memory``: called when the context is gone, so that its memory no longer
         counts.
       epochs: of the plan's stores when its resources were last checked; ``epoch``: the first of them by itself, or -1 where each
         step must look (``follows``) for what is in flight there.
     """
 
-    __slots__ = ("claim", "epoch", "epochs", "follows", "gates", "memory")
+    __slots__ = ("epoch", "epochs", "follows", "lock_set", "locks", "memory")
 
-    def __init__(self, services: StepServices, claim: Claim, gates: Sequence[Gate]) -> None:
+    def __init__(self, services: StepServices, lock_set: LockSet, locks: Sequence[ResourceLock]) -> None:
         super().__init__(services)
-        self.claim = claim
-        self.gates = gates
+        self.lock_set = lock_set
+        self.locks = locks
         self.follows = False
         self.epoch = -1
         self.epochs: list[int] = []
         self.memory: Callable[[], Any] | None = None
 
-    def let_go(self) -> None:
-        for gate in self.gates:
-            gate.leave(self)
+    def release_locks(self) -> None:
+        for lock in self.locks:
+            lock.release(self)
 
 
 class Plan:
@@ -59,12 +59,12 @@ class Plan:
       program: what runs it; made by the executor named ``executor``.
       translated: nodes before pruning and passes. ``reports``: what the passes did. ``stages``: what planning took.
       loops: what became of loops that could have been written out.
-      resources: all that its steps touch; ``touched``: with whether they do more than read it. ``claim``: what they hold while
+      resources: all that its steps touch; ``touched``: with whether they do more than read it. ``lock_set``: what they hold while
         they run.
-      stores: the containers of its resources, of which there is rarely more than one. ``gates``: where its steps claim.
+      stores: the containers of its resources, of which there is rarely more than one. ``locks``: of those containers.
       latest, previous: when the plan was used last, and the time before (None: never); :meth:`used` counts.
       idle: contexts that no step runs in; :meth:`lease` takes from them. At most ``most_idle`` are kept.
-      run: ``run(step, feeds)`` runs one step and returns its results, under a claim on the plan's resources unless the step may
+      run: ``run(step, feeds)`` runs one step and returns its results, under its locks on the plan's resources unless the step may
         wait for others. It raises the kernel's error with the node and the user's line; and, before anything has run,
         ResourceClosed when a resource was reset since the plan was made, UninitializedError when a variable was not assigned.
     """
@@ -95,9 +95,9 @@ class Plan:
         self._services = draft.setting.services
         self.touched = tuple(sorted(touched, key=lambda item: item[0].number))
         self.resources: tuple[Resource, ...] = tuple([r for r, _ in self.touched])
-        self.claim: Claim = access.claim or Claim("a step that claims nothing")
-        self.gates = access.gates
-        self.stores = tuple(sorted({r.store for r in self.resources}, key=lambda s: s.gate.number))
+        self.lock_set: LockSet = access.lock_set or LockSet("a step that locks nothing")
+        self.locks = access.locks
+        self.stores = tuple(sorted({r.store for r in self.resources}, key=lambda s: s.resource_lock.number))
         for store in self.stores:
             store.add_user(self)
 
@@ -124,7 +124,7 @@ class Plan:
         try:
             return self.idle.pop()
         except IndexError:
-            step = Step(self._services, self.claim, self.gates)
+            step = Step(self._services, self.lock_set, self.locks)
             self._pool.take(self, step)
             self._live.add(step)
             return step
@@ -201,31 +201,31 @@ def _run_free(plan: Plan, step: Step, feeds: Sequence[Any]) -> Any:
     return plan.program.run(step, feeds)
 
 
-def _run_gated(plan: Plan, step: Step, feeds: Sequence[Any]) -> Any:
+def _run_locked(plan: Plan, step: Step, feeds: Sequence[Any]) -> Any:
     """A step that touches resources of one container and holds them, the way that
     :mod:`graphdock.contracts.runtime.resource_lock` explains."""
-    gate = plan.gates[0]
-    claims = gate.claims
+    lock = plan.locks[0]
+    requests = lock.requests
     try:
         try:
-            claims[step] = get_ident()
-            if len(claims) > 1:
-                gate.wait(step, step.token)
+            requests[step] = get_ident()
+            if len(requests) > 1:
+                lock.wait(step, step.token)
             if plan.stores[0].epoch != step.epoch:
                 plan.check(step)
             return plan.program.run(step, feeds)
         finally:
-            claims.pop(step, None)
-            if gate.waiting:
-                gate.wake(step)
+            requests.pop(step, None)
+            if lock.waiting:
+                lock.wake(step)
     finally:
-        if step in claims:
-            gate.leave(step)
+        if step in requests:
+            lock.release(step)
 
 
-def _run_through(plan: Plan, step: Step, feeds: Sequence[Any]) -> Any:
-    """A step that touches resources of several containers, holds none of them, or need claim none."""
-    return through(plan.gates, step, step.token, _run_checked, plan, step, feeds)
+def _run_with_locks(plan: Plan, step: Step, feeds: Sequence[Any]) -> Any:
+    """A step that touches resources of several containers, holds none of them, or need lock none."""
+    return with_locks(plan.locks, step, step.token, _run_checked, plan, step, feeds)
 
 
 def _run_checked(plan: Plan, step: Step, feeds: Sequence[Any]) -> Any:
@@ -241,21 +241,21 @@ class _FreePlan(Plan):
         self.run = self.program.run
 
 
-class _GatedPlan(Plan):
-    run = _run_gated
+class _LockedPlan(Plan):
+    run = _run_locked
 
 
-class _ManyGatesPlan(Plan):
-    run = _run_through
+class _ManyLocksPlan(Plan):
+    run = _run_with_locks
 
 
 class _TurnPlan(Plan):
-    """Of steps that wait for their turn before they claim anything."""
+    """Of steps that wait for their turn before they lock anything."""
 
     _WAYS: ClassVar[Mapping[type[Plan], Callable[[Plan, Step, Sequence[Any]], Any]]] = {
         _FreePlan: _run_free,
-        _GatedPlan: _run_gated,
-        _ManyGatesPlan: _run_through,
+        _LockedPlan: _run_locked,
+        _ManyLocksPlan: _run_with_locks,
     }
 
     def __init__(
@@ -283,7 +283,7 @@ def make_plan(draft: Draft, pool: InstancePool) -> Plan:
     if draft.program.overlaps and not draft.dry:
         for store in stores:
             store.let_overlap()
-    kind = _FreePlan if not stores else _GatedPlan if len(access.gates) == len(stores) == 1 else _ManyGatesPlan
+    kind = _FreePlan if not stores else _LockedPlan if len(access.locks) == len(stores) == 1 else _ManyLocksPlan
     if draft.program.takes_turns:
         return _TurnPlan(draft, pool, access, touched, kind)
     return kind(draft, pool, access, touched)

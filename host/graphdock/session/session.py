@@ -47,7 +47,7 @@ class Session(metaclass=SessionType):
             sess.run(train_op, {x: batch})
 
     The graph may grow between steps; variables in the container ``""`` are this session's own. Steps may be run from many
-    threads at once; each claims the variables it touches.
+    threads at once; each locks the variables it touches.
 
     Args:
       target: ``""`` for this process; a target such as ``ray://head:6379`` is opened by the plugin that owns the scheme.

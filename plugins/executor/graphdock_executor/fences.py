@@ -83,7 +83,7 @@ class Accesses:
             self._left.setdefault(key, []).append(tickets)
 
     def follow(self) -> None:
-        """What the step is about to do comes after what is in flight. Its claim on the resources holds.
+        """What the step is about to do comes after what is in flight. Its locks on the resources hold.
 
         Raises what :meth:`Lane.follow` and :meth:`Tickets.wait_host` raise.
         """
@@ -98,7 +98,7 @@ class Accesses:
                 lane.follow(needed)
 
     def leave(self, made: Mapping[Lane, Ticket]) -> None:
-        """All that the step does is queued, before these tickets. Its claim still holds."""
+        """All that the step does is queued, before these tickets. It still holds its locks."""
         for (writing, reading), touched in self._left.items():
             writes, reads = tuple([made[lane] for lane in writing]), {lane: made[lane] for lane in reading}
             for tickets in touched:

@@ -17,16 +17,16 @@ from typing import Any
 
 from graphdock.contracts.in_flight import InFlightStep, InFlightSteps
 from graphdock.contracts.runtime.device_error import device_error
-from graphdock.contracts.runtime.resource_lock import Limit, Visit, through
+from graphdock.contracts.runtime.resource_lock import Limit, LockRequest, with_locks
 from graphdock.contracts.step import StepContext
 from graphdock.errors import DeviceLostError, GraphdockError, format_error
 
 from graphdock_executor.stream_slot import Lane
-from graphdock_executor.stream_slots import GATE, Lanes
+from graphdock_executor.stream_slots import SLOTS_LOCK, Lanes
 
 __all__ = ["QueuedStep"]
 
-_GATES = (GATE,)
+_LOCKS = (SLOTS_LOCK,)
 
 
 class QueuedStep(InFlightStep):
@@ -104,10 +104,10 @@ class QueuedStep(InFlightStep):
             return True
 
     def land(self, limit: Limit | None = None) -> None:
-        """Wait until its work is done. What :meth:`Gate.wait` raises passes through; its own errors don't."""
+        """Wait until its work is done. What :meth:`ResourceLock.wait` raises passes through; its own errors don't."""
         if self in self._flights.flying:
             assert self.lanes is not None
-            through(_GATES, Visit(self.lanes.holder.claim), limit, self._land)
+            with_locks(_LOCKS, LockRequest(self.lanes.holder.lock_set), limit, self._land)
 
     def _land(self) -> None:
         assert self.lanes is not None

@@ -1,7 +1,7 @@
 """Lanes: the queues of a device that steps take turns on, and what one instance of a step has of them.
 
-A queued device has a few lanes. An instance is bound to one lane of each queued device that its step uses; a step claims its
-lanes at one gate (:mod:`graphdock.contracts.runtime.resource_lock`) before it claims any variable, and gives them back after its
+A queued device has a few lanes. An instance is bound to one lane of each queued device that its step uses; a step locks its
+lanes (:mod:`graphdock.contracts.runtime.resource_lock`) before it locks any variable, and gives them back after its
 fence. So a lane runs one step at a time, and a step that waits for a variable never keeps one that could free it from a lane. The
 instance of a step that may block has lanes of its own.
 
@@ -22,7 +22,7 @@ from typing import Any
 from graphdock.contracts.device import Device
 from graphdock.contracts.queue import Event, Queue, QueuedDevice
 from graphdock.contracts.runtime.device_error import asking
-from graphdock.contracts.runtime.resource_lock import Claim, Gate, Visit
+from graphdock.contracts.runtime.resource_lock import LockRequest, LockSet, ResourceLock
 from graphdock.contracts.runtime.resources import Resource
 from graphdock.contracts.step import StepContext
 from graphdock.errors import AbortedError, CancelledError, DeadlineExceededError, DeviceLostError, format_error
@@ -33,12 +33,12 @@ from graphdock_executor.lower.records import Lowered
 from graphdock_executor.storage import Root
 from graphdock_executor.stream_slot import Lane, fence, shared_lane, unshare
 
-__all__ = ["GATE", "Lanes", "Recording", "devices_of", "lend", "worker_of"]
+__all__ = ["SLOTS_LOCK", "Lanes", "Recording", "devices_of", "lend", "worker_of"]
 
 #: Errors of a step that no other error of it comes before.
 _TOLD_AS_IT_IS = (AbortedError, CancelledError, DeadlineExceededError, DeviceLostError)
-#: Where every step claims its lanes.
-GATE = Gate()
+#: The lock of all lanes; each step locks its own.
+SLOTS_LOCK = ResourceLock()
 
 
 def worker_of(device: Device, lanes: Mapping[Device, Lane]) -> Any:
@@ -59,8 +59,8 @@ class Lanes:
       wanted: how many lanes of a device there should be.
 
     Attributes:
-      holder: claims the lanes at :data:`GATE`; a step that runs on them holds them from before its other claims until its fence.
-        One that ends before that leaves them its flight.
+      holder: of the lanes, under :data:`SLOTS_LOCK`; a step that runs on them holds them from before its other locks until its
+        fence. One that ends before that leaves them its flight.
       tickets: what the last step left, where steps overlap: one per lane.
     """
 
@@ -76,7 +76,7 @@ class Lanes:
         self.of: dict[Device, Lane] = {d: Lane(d) if own else shared_lane(d, wanted) for d in devices}
         self._taken = sorted(self.of.values(), key=lambda lane: lane.number)
         self._own = own
-        self.holder = Visit(Claim(label, writes=self._taken))
+        self.holder = LockRequest(LockSet(label, writes=self._taken))
         self._accesses = Accesses(touches, self.of)
         self._ends: dict[Lane, Event] | None = {l: l.queue.event() for l in self._taken} if overlaps else None
         self._step: StepContext | None = None
@@ -105,7 +105,7 @@ class Lanes:
             self._step = None
 
     def follow(self) -> None:
-        """What the step is about to do to its resources comes after what was queued to them. It holds its claim on them."""
+        """What the step is about to do to its resources comes after what was queued to them. It has locked them."""
         self._accesses.follow()
 
     def follow_later(self) -> None:
@@ -119,7 +119,7 @@ class Lanes:
             self._accesses.follow()
 
     def queued(self) -> None:
-        """All that the step does is queued: its resources get tickets, and its claim on them ends. A second call does nothing."""
+        """All that the step does is queued: its resources get tickets, and its locks on them end. A second call does nothing."""
         assert self._ends is not None and self._step is not None
         if self._queued:
             return
@@ -127,7 +127,7 @@ class Lanes:
         self.tickets = tuple(made.values())
         self._accesses.leave(made)
         self._queued = True
-        self._step.let_go()
+        self._step.release_locks()
 
     def run(self, arguments: Mapping[Device, bytes], call: Callable[..., Any], feeds: Sequence[Any]) -> Any:
         """``call(*feeds)`` while the lanes' queues are current on this thread, with these step arguments.

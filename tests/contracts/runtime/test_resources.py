@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from graphdock import dtypes
 from graphdock.contracts import VARIABLE, DeviceInfo, ResourceKind, hookimpl
-from graphdock.contracts.runtime.resource_lock import Claim, Until, Visit
+from graphdock.contracts.runtime.resource_lock import LockRequest, LockSet, Until
 from graphdock.contracts.runtime.resources import ResourceClosed, ResourceStore
 from graphdock.plugin.host import Host
 from graphdock_testing import fake
@@ -193,15 +193,15 @@ def test_a_reset_waits_for_who_holds_anything_and_may_give_up(device):
     store = ResourceStore("box")
     variable = store.declare(VARIABLE, "w", FLOATS, device)
     variable.open()
-    holder, there = Visit(Claim("a long step", [variable])), threading.Event()
-    thread = threading.Thread(target=lambda: (store.gate.enter(holder), there.set()), name="worker")
+    holder, there = LockRequest(LockSet("a long step", [variable])), threading.Event()
+    thread = threading.Thread(target=lambda: (store.resource_lock.acquire(holder), there.set()), name="worker")
     thread.start()
     thread.join()
     with pytest.raises(tf.errors.DeadlineExceededError) as caught:
         store.clear(Until(0.01))
     assert "the reset of container 'box' waited" in str(caught.value) and "variable 'w'" in str(caught.value)
     assert variable.buffer is not None
-    store.gate.leave(holder)
+    store.resource_lock.release(holder)
     store.clear(Until(10))
     assert variable.buffer is None
 
@@ -352,7 +352,7 @@ def test_steps_and_resets_of_many_threads_end_with_a_value_or_an_error(host):
     if failures:
         raise failures[0]
     store = host.containers["busy"]
-    assert not store.gate.claims and not store.gate.waiting
+    assert not store.resource_lock.requests and not store.resource_lock.waiting
 
 
 def test_explaining_a_step_settles_nothing_for_other_sessions(host):
@@ -367,7 +367,7 @@ def test_explaining_a_step_settles_nothing_for_other_sessions(host):
 
 
 def test_a_step_that_calls_python_is_told_when_its_variable_was_reset_under_it(host):
-    """Such a step claims each access alone: between two of them anything may happen."""
+    """Such a step locks each access alone: between two of them anything may happen."""
     graph, w = variable("under it", np.zeros(2, np.float32))
     armed = []
     with graph.as_default():
@@ -417,7 +417,7 @@ def test_closing_the_host_closes_its_containers():
 
 
 def test_a_plan_that_was_leased_before_a_reset_is_made_again(host):
-    """Between the lease and the claim of one step another thread resets: the step sees it under its claim."""
+    """Between the lease and the locks of one step another thread resets: the step sees it under its locks."""
     graph, w = variable("between", np.zeros(2, np.float32))
     with tf.Session(graph=graph, host=host) as sess:
         sess.run(w.initializer)

@@ -1,4 +1,4 @@
-"""What lowering finds out for steps in flight: what they touch, where they give up their claims, and why some do not."""
+"""What lowering finds out for steps in flight: what they touch, where they release their locks, and why some do not."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_kernel_elsewhere_reaches_a_variable_through_the_queue_that_owns_it(ho
     assert list(touched(Block([Statement(device=two, touches=(root,))]), {root: u}).values()) == [{None: True}]
 
 
-def test_a_step_that_fetches_gives_up_its_claim_before_its_last_fence(host):
+def test_a_step_that_fetches_releases_its_locks_before_its_last_fence(host):
     v = tf.Variable(np.ones(3, np.float32), name="v")
     program, _ = lowered(host, [v.assign_add([1.0, 1.0, 1.0]), v * 2.0])
     lines = program.source.splitlines()

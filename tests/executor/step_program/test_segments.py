@@ -69,7 +69,7 @@ def test_a_run_of_the_devices_work_is_one_segment() -> None:
         (Launch(Name("kernel", "k"), (Name("value", "v0"),), device=CHIP), "a buffer of it is made in the step"),
         (
             Launch(Name("kernel", "k"), (), access=Name("access", "u0"), device=CHIP),
-            "it claims a variable for itself",
+            "it locks a variable for itself",
         ),
         (Call(Name("maker", "z0"), (), (Name("escape", "e0"),)), "the host runs it"),
     ],

@@ -1,10 +1,10 @@
 """Tickets: which work on queues may still read or write what outlives the step that queued it.
 
-Where steps overlap on a device, a step gives up its claim on a variable once all its work is queued. The variable keeps the ticket
+Where steps overlap on a device, a step releases its lock on a variable once all its work is queued. The variable keeps the ticket
 of the last write, and of the last read of each lane. A later access comes after them: a read after the write, a write after all. On
 another lane its queue waits for them, on the host the host does, and on their own lane nothing need be done.
 
-Threads: tickets are looked at and changed under a claim on their resource. Steps that read at once touch different ones.
+Threads: tickets are looked at and changed under the lock of their resource. Steps that read at once touch different ones.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ _IDLE = frozenset({"constant", "handle", "none"})
 def straight_values(given: Given) -> dict[Value, Variable]:
     """Value -> the variable in whose memory its kernel writes it.
 
-    None in a step that holds no claim while it runs, for others see the variable between kernel and assignment; and none in debug
+    None in a step that holds no locks while it runs, for others see the variable between kernel and assignment; and none in debug
     mode, which fills outputs with what no result contains before a kernel is called.
     """
     makers = {n for n, kernel in given.placed.kernels.items() if "whole" in kernel.modes and n.guard is None}

@@ -44,8 +44,8 @@ def lower_host(state: State, node: PlanNode, block: Block, at: int) -> None:
     names = tuple([where.at for _, where in made if isinstance(where.at, Name)])
     if "blocks" in node.opdef.effects:
         state.active = None  # what the user's function makes current is not known
-    claim = access(state, reads, writes)
-    block.add(Call(name, tuple(args), names, claim, node=node, reads=tuple(roots), hold="the host runs it"))
+    lock_set = access(state, reads, writes)
+    block.add(Call(name, tuple(args), names, lock_set, node=node, reads=tuple(roots), hold="the host runs it"))
     if state.given.placed.check_numerics:
         for value, where in made:
             check_finite(state, value, where, block, node)

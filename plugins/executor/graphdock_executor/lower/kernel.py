@@ -104,12 +104,12 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
     for stream in streams if state.counters else ():
         block.add(Call(Suffixed(stream, ".at"), tuple(state.counters), node=node, hold="the host counts iterations"))
     activate(state, device, block, node)
-    claim = access(state, [r for r, w in touched if not w], [r for r, w in touched if w]) if touched else None
-    launch = Launch(name, tuple(args), tuple(returned), claim, node=node, device=device)
+    lock_set = access(state, [r for r, w in touched if not w], [r for r, w in touched if w]) if touched else None
+    launch = Launch(name, tuple(args), tuple(returned), lock_set, node=node, device=device)
     straight = [state.straight[v] for v in node.outputs if v in state.straight]
     if straight:
         launch.kernel, launch.args = wholly(state, name, straight, launch.args)
-    launch.settle = settled(state, device, claim)
+    launch.settle = settled(state, device, lock_set)
     if state.queues:
         launch.reads, launch.writes, launch.touches = _storages(slots, infos, form.args, made, scratch)
     if state.given.capture is not None:

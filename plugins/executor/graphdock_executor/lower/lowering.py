@@ -22,7 +22,7 @@ from graphdock_executor.lower.host import lower_host
 from graphdock_executor.lower.keeping import kept_values
 from graphdock_executor.lower.kernel import lower_kernel
 from graphdock_executor.lower.move import lower_move
-from graphdock_executor.lower.overlap import follow_after, let_go, touched, waits_for_its_work
+from graphdock_executor.lower.overlap import follow_after, release_early, touched, waits_for_its_work
 from graphdock_executor.lower.records import Lowered, Slot
 from graphdock_executor.lower.state import Given, State, keep, method, resolve, slot
 from graphdock_executor.lower.variables import lower_assign, lower_read
@@ -150,7 +150,7 @@ def _order_queues(state: State) -> None:
     order_queues(out.block, fence, wait, current, read, entered[0] if len(entered) == 1 else None)
     out.overlaps = state.given.overlaps and not out.waits
     if out.overlaps:
-        let_go(out.block)
+        release_early(out.block)
 
 
 def _keep_apart(state: State, devices: Sequence[QueuedDevice]) -> None:

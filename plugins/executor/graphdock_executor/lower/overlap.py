@@ -15,14 +15,14 @@ from graphdock_executor.step_program.names import Name, helper
 from graphdock_executor.step_program.statements import Block, Call, Copy, Fence, Fill, walk
 from graphdock_executor.storage import Root
 
-__all__ = ["AHEAD_BYTES", "copy_ahead", "follow_after", "goes_ahead", "let_go", "touched", "waits_for_its_work"]
+__all__ = ["AHEAD_BYTES", "copy_ahead", "follow_after", "goes_ahead", "release_early", "touched", "waits_for_its_work"]
 
 #: Feeds from so many bytes on are copied ahead of what the step waits for; a smaller one is quicker as a part of a recording.
 AHEAD_BYTES = 1 << 16
 
 
 def waits_for_its_work(state: State, devices: Collection[Device]) -> str:
-    """Why a step can't give up its claim before its work is done; empty where it can."""
+    """Why a step can't release its locks before its work is done; empty where it can."""
     if not state.given.locked:
         return "it may wait for other steps, or calls Python"
     if not devices:
@@ -31,8 +31,8 @@ def waits_for_its_work(state: State, devices: Collection[Device]) -> str:
     return f"it uses {min(map(str, others))}" if others else ""
 
 
-def let_go(block: Block) -> None:
-    """Let the step give up its claim before the fences at its end, where only what is fetched is waited for."""
+def release_early(block: Block) -> None:
+    """Let the step release its locks before the fences at its end, where only what is fetched is waited for."""
     end = len(block.statements)
     while end and isinstance(block.statements[end - 1], Fence) and block.statements[end - 1].node is None:
         end -= 1

@@ -86,7 +86,7 @@ class Lowered:
       shapes: node whose shapes or steering elements only the step knows -> the check of them, and what it is called with; run when
         the node's kernel fails, to tell what the user did wrong.
       touches: resource -> the devices whose queues touch it (None: the host), and whether they write it; of a step with queues.
-      overlaps: the step may give up its claim, and end, before its work is done. ``waits``: why not, where that was asked for.
+      overlaps: the step may release its locks, and end, before its work is done. ``waits``: why not, where that was asked for.
       ahead: large feeds are copied before the step follows what is in flight.
       segments: recorded parts of the step; ``boundaries``: why each recording ends where it does.
     """

@@ -1,7 +1,7 @@
-"""A kernel that takes the handle of a variable in another memory space: copies around its launch, under one claim.
+"""A kernel that takes the handle of a variable in another memory space: copies around its launch, under one lock set.
 
-The kernel gets a copy of the variable in its own space, and what it wrote there goes back. While the step holds its claim, copies
-of known shape are statements of their own, in planned buffers; else one call does everything, under the claim of that statement.
+The kernel gets a copy of the variable in its own space, and what it wrote there goes back. While the step holds its locks, copies
+of known shape are statements of their own, in planned buffers; else one call does everything, under the locks of that statement.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class Given:
 
     Attributes:
       facts: how long every value is needed.
-      locked: the step holds one claim on its resources while it runs; else each access claims for itself.
+      locked: the step holds its locks on all its resources while it runs; else each access locks for itself.
       capture: the device that may record parts of the step.
     """
 
@@ -59,7 +59,7 @@ class Given:
 
     @property
     def overlaps(self) -> bool:
-        """Whether a step may give up its claim, and end, before its work is done, where nothing in it forbids that."""
+        """Whether a step may release its locks, and end, before its work is done, where nothing in it forbids that."""
         return self.placed.steps_in_flight > 1
 
     def resource(self, handle: Value) -> Resource:

@@ -50,8 +50,8 @@ def touch(state: State, handle: Value, node: PlanNode, block: Block, writes: boo
 def variable_slot(state: State, variable: Resource) -> Slot:
     """What a kernel gets for a handle: a variable's buffer, or the resource itself.
 
-    A variable of unknown shape changes its buffer. A step that holds no claim while it runs names whichever it has when it is
-    looked up, under the claim of the statement.
+    A variable of unknown shape changes its buffer. A step that holds no locks while it runs names whichever it has when it is
+    looked up, under the locks of the statement.
     """
     if isinstance(variable, Variable) and not variable.static:
         which = ".buffer" if state.given.locked else ".current"
@@ -75,15 +75,15 @@ def _root(state: State, resource: Resource) -> Root:
     return root
 
 
-def settled(state: State, device: Device | None, claim: Name | None) -> Name | None:
-    """What waits for a queue before a claim for one statement ends; None where the statement's work is done at once."""
-    if claim is None or not isinstance(device, QueuedDevice):
+def settled(state: State, device: Device | None, lock_set: Name | None) -> Name | None:
+    """What waits for a queue before the locks of one statement are released; None where the statement's work is done at once."""
+    if lock_set is None or not isinstance(device, QueuedDevice):
         return None
     return method(state, device, "synchronize")
 
 
 def access(state: State, reads: Sequence[Resource] = (), writes: Sequence[Resource] = ()) -> Name | None:
-    """What claims for one statement, in a step that holds no claim while it runs; None where nothing need be claimed."""
+    """What locks for one statement, in a step that holds no locks while it runs; None where nothing need be locked."""
     if state.given.locked or not (reads or writes):
         return None
     made = Access(state.given.placed.graph, reads, writes)
@@ -115,14 +115,14 @@ def lower_read(state: State, node: PlanNode, block: Block, at: int) -> None:
     if known and given.locked and value not in state.kept and not any(at < w <= until for w in writes):
         state.slots[value] = where
         return
-    claim = access(state, [variable])
+    lock_set = access(state, [variable])
     if known:
         made = output(state, value, PLANNED, [], None, "", at, block)
     else:
         made = fresh(state, value, given.placed.home[value], at, "value")
         keep(state, value, made, at)
     device = worker(state, space, node, block)
-    settle = settled(state, device, claim)
+    settle = settled(state, device, lock_set)
     if not known:
         resource = resource_name(state, variable)
         assert isinstance(made.at, Name)
@@ -131,7 +131,7 @@ def lower_read(state: State, node: PlanNode, block: Block, at: int) -> None:
                 Suffixed(resource, ".snapshot"),
                 _by(state, variable, node),
                 (made.at,),
-                claim,
+                lock_set,
                 node=node,
                 device=device,
                 reads=where.roots,
@@ -147,7 +147,7 @@ def lower_read(state: State, node: PlanNode, block: Block, at: int) -> None:
             copy,
             where.at,
             made.at,
-            claim,
+            lock_set,
             node=node,
             device=device,
             reads=where.roots,
@@ -171,7 +171,7 @@ def lower_assign(state: State, node: PlanNode, block: Block, at: int) -> None:
     variable = touch(state, node.inputs[0], node, block, True)
     assert isinstance(variable, Variable)
     resource = resource_name(state, variable)
-    claim = access(state, writes=[variable])
+    lock_set = access(state, writes=[variable])
     space = variable.device.memory_space
     value = node.inputs[1]
     if value in state.straight:
@@ -180,7 +180,7 @@ def lower_assign(state: State, node: PlanNode, block: Block, at: int) -> None:
     source = slot(state, value, space, node)
     target = variable_slot(state, variable)
     device = worker(state, space, node, block)
-    settle = settled(state, device, claim)
+    settle = settled(state, device, lock_set)
     if variable.static and value.shape == variable.dims:
         copy = method(state, mover(state, space, node), "copy")
         block.add(
@@ -188,7 +188,7 @@ def lower_assign(state: State, node: PlanNode, block: Block, at: int) -> None:
                 copy,
                 source.at,
                 target.at,
-                claim,
+                lock_set,
                 node=node,
                 device=device,
                 reads=source.roots,
@@ -204,7 +204,7 @@ def lower_assign(state: State, node: PlanNode, block: Block, at: int) -> None:
                 assign,
                 args,
                 (),
-                claim,
+                lock_set,
                 node=node,
                 device=device,
                 reads=source.roots,

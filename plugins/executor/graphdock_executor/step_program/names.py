@@ -46,7 +46,7 @@ MEANINGS: Mapping[str, Meaning] = {
     "literal": Meaning("q", "an object that a kernel asked for"),
     "stream": Meaning("r", "a random op's stream"),
     "replay": Meaning("p", "a recorded part of the step"),
-    "access": Meaning("u", "what claims a resource for one statement"),
+    "access": Meaning("u", "what locks a resource for one statement"),
     "scalar": Meaning("s", "a small number that the host keeps itself", local=True),
     "copy": Meaning("t", "a copy of unknown shape", local=True),
     "value": Meaning("v", "a buffer or view that a kernel made in this step", local=True),

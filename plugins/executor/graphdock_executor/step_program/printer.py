@@ -242,7 +242,7 @@ def _args(operands: Sequence[Operand]) -> str:
     return ", ".join([o.text for o in operands])
 
 
-def _claimed(s: Any, function: Operand, args: Sequence[Operand]) -> str:
+def _locked(s: Any, function: Operand, args: Sequence[Operand]) -> str:
     if s.access is None:
         return f"{function.text}({_args(args)})"
     settled = "" if s.settle is None else f"settled, {s.settle.text}, "
@@ -251,16 +251,16 @@ def _claimed(s: Any, function: Operand, args: Sequence[Operand]) -> str:
 
 def _launch(s: Any) -> str:
     returned = f"{_args(s.returns)} = " if s.returns else ""
-    return returned + _claimed(s, s.kernel, s.args)
+    return returned + _locked(s, s.kernel, s.args)
 
 
 def _call(s: Any) -> str:
     returned = f"{_args(s.returns)} = " if s.returns else ""
-    return returned + _claimed(s, s.function, s.args)
+    return returned + _locked(s, s.function, s.args)
 
 
 def _copy(s: Any) -> str:
-    return _claimed(s, s.method, (s.source, s.target))
+    return _locked(s, s.method, (s.source, s.target))
 
 
 def _decide(s: Any) -> str:

@@ -113,7 +113,7 @@ def why_not(statement: Statement, device: Device) -> str | None:
     if isinstance(statement, Decide):
         return None
     if statement.access is not None:
-        return "it claims a variable for itself"
+        return "it locks a variable for itself"
     if any(is_local(o) for o in _operands(statement)):
         return "a buffer of it is made in the step"
     return None

@@ -57,7 +57,7 @@ class Statement:
         names stand for it; none for a new buffer.
       renames: pairs of storages: from here on the second stands for the first too.
       fences: the host waits, within the statement, for all that the device's queue was given.
-      settle: waits for the device's queue, before a claim for this statement alone ends.
+      settle: waits for the device's queue, before the locks of this statement alone are released.
       hold: why a device can't record it with what stands around it; empty where it can, and where none is asked to.
     """
 
@@ -75,7 +75,7 @@ class Statement:
 
 @dataclass(slots=True, eq=False)
 class Launch(Statement):
-    """``returns = kernel(args)``. ``access``: what claims for this call alone, in a step that holds no claim while it runs."""
+    """``returns = kernel(args)``. ``access``: what locks for this call alone, in a step that holds no locks while it runs."""
 
     kernel: Operand
     args: tuple[Operand, ...]

@@ -26,7 +26,7 @@ class Compilation:
 
     Attributes:
       recorder: the device that may record parts of a step. (In ``given.capture`` too, once there is one.)
-      holds: steps hold their claims while they run.
+      holds: steps hold their locks while they run.
       memory: memory space -> bytes of planned buffers; ``roots``: memory space -> the buffers. ``blocks``: memory space -> bytes to
         take for them, in debug mode with margins around each.
       source: the text of the step, and the statement of each line.

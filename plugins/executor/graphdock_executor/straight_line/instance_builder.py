@@ -50,7 +50,7 @@ class Maker:
 
     Args:
       blocks: memory space -> bytes that hold its planned buffers; ``roots``: memory space -> the buffers.
-      code: the generated source, compiled. ``holds``: steps hold their claims.
+      code: the generated source, compiled. ``holds``: steps hold their locks.
     """
 
     def __init__(

@@ -15,7 +15,7 @@ from graphdock.contracts.in_flight import InFlightStep, InFlightSteps
 from graphdock.contracts.kernel_error import kernel_error
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.contracts.runtime.device_error import device_error
-from graphdock.contracts.runtime.resource_lock import through
+from graphdock.contracts.runtime.resource_lock import with_locks
 from graphdock.contracts.step import StepContext, TraceLevel
 from graphdock.errors import DeviceLostError, GraphdockError, InvalidArgumentError, ShapeError
 
@@ -29,12 +29,12 @@ from graphdock_executor.storage import Root
 from graphdock_executor.straight_line.instance import Instance
 from graphdock_executor.straight_line.instance_builder import Maker
 from graphdock_executor.straight_line.tracer import Tracer
-from graphdock_executor.stream_slots import GATE, Lanes
+from graphdock_executor.stream_slots import SLOTS_LOCK, Lanes
 
 __all__ = ["StraightLineProgram"]
 
 _numbers = itertools.count(1)
-_LANES = (GATE,)
+_LOCKS = (SLOTS_LOCK,)
 #: Nodes whose work a message lists; the others are counted.
 _SHOWN = 5
 
@@ -82,7 +82,7 @@ class StraightLineProgram(Program):
         instance = step.state
         if instance is None:
             instance = step.state = self._maker.make(step)
-        return through(_LANES, instance.lanes.holder, step.token, instance.lanes.take, step, function, *args)
+        return with_locks(_LOCKS, instance.lanes.holder, step.token, instance.lanes.take, step, function, *args)
 
     def follow(self, step: StepContext, touched: Sequence[tuple[Any, bool]]) -> None:
         if self.takes_turns:

@@ -1,4 +1,4 @@
-"""What a step, or one statement of it, does to resources: the claim, and the gates where it is made."""
+"""What a step, or one statement of it, does to resources: its lock set, and the locks that it is of."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from graphdock.contracts.ir import PlanGraph, Value
-from graphdock.contracts.runtime.resource_lock import Claim, Limit, Visit, through
+from graphdock.contracts.runtime.resource_lock import Limit, LockRequest, LockSet, with_locks
 from graphdock.contracts.runtime.resources.resource import Resource
 from graphdock.contracts.runtime.resources.variable import Current
 from graphdock.errors import AbortedError
@@ -18,45 +18,45 @@ SHOWN = 3
 
 
 class Access:
-    """A claim on resources of any number of containers. Immutable; may be used from many threads at once.
+    """A lock set of resources of any number of containers. Immutable; may be used from many threads at once.
 
-    Resources whose kind synchronises itself are left out. Called, it runs a function under its claim, once the host knows that no
-    work is in flight on what it claims: that is how a step which may block, and therefore holds nothing while it runs, reads or
+    Resources whose kind synchronises itself are left out. Called, it runs a function under its locks, once the host knows that no
+    work is in flight on what they guard: that is how a step which may block, and therefore holds nothing while it runs, reads or
     updates one resource.
 
     Args:
       graph: of the step, for its name in messages.
 
     Attributes:
-      claim: None when nothing need be claimed.
-      gates: of the containers concerned, in canonical order.
+      lock_set: None when nothing need be locked.
+      locks: of the containers concerned, in canonical order.
     """
 
-    __slots__ = ("_resources", "_written", "claim", "gates")
+    __slots__ = ("_resources", "_written", "lock_set", "locks")
 
     def __init__(self, graph: PlanGraph, reads: Iterable[Resource] = (), writes: Iterable[Resource] = ()) -> None:
-        written = [r for r in writes if r.claimed]
-        read = [r for r in reads if r.claimed]
+        written = [r for r in writes if r.locked_by_steps]
+        read = [r for r in reads if r.locked_by_steps]
         self._written = frozenset(written)
         self._resources = tuple(dict.fromkeys([*written, *read]))
-        self.claim = Claim(lambda: step_name(graph), read, written) if self._resources else None
-        self.gates = tuple(sorted({r.store.gate for r in self._resources}, key=lambda g: g.number))
+        self.lock_set = LockSet(lambda: step_name(graph), read, written) if self._resources else None
+        self.locks = tuple(sorted({r.store.resource_lock for r in self._resources}, key=lambda g: g.number))
 
     def __bool__(self) -> bool:
-        """Whether there is anything to claim."""
-        return self.claim is not None
+        """Whether there is anything to lock."""
+        return self.lock_set is not None
 
     def __call__(self, limit: Limit | None, function: Callable[..., Any], *args: Any) -> Any:
-        """``function(*args)`` under the claim, for which it waits within the limit.
+        """``function(*args)`` under its locks, for which it waits within the limit.
 
-        A Current among the arguments becomes its variable's buffer, under the claim.
+        A Current among the arguments becomes its variable's buffer, under the locks.
 
         Raises:
-          AbortedError: a resource was reset since the step began. And what the function and :meth:`Gate.wait` raise.
+          AbortedError: a resource was reset since the step began. And what the function and :meth:`ResourceLock.wait` raise.
         """
-        if self.claim is None:
+        if self.lock_set is None:
             return self._within(function, args)
-        return through(self.gates, Visit(self.claim), limit, self._within, function, args)
+        return with_locks(self.locks, LockRequest(self.lock_set), limit, self._within, function, args)
 
     def _within(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         for resource in self._resources:

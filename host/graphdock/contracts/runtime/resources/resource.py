@@ -57,9 +57,9 @@ class Resource:
         return self.request.device
 
     @property
-    def claimed(self) -> bool:
-        """Whether steps claim it; else it synchronises itself."""
-        return self.kind.lock == "claim"
+    def locked_by_steps(self) -> bool:
+        """Whether steps lock it; else it synchronises itself."""
+        return self.kind.lock == "step"
 
     def open(self) -> Any:
         """What kernels get for a handle on it; made at the first call. From any thread.
@@ -86,14 +86,14 @@ class Resource:
             ) from error
 
     def settle(self, writes: bool) -> None:
-        """The host waits until it may read it by itself, or write it too. The caller claims it.
+        """The host waits until it may read it by itself, or write it too. The caller has locked it.
 
         Raises DeviceLostError where the work that it waits for was lost with its device.
         """
         self.tickets.wait_host(writes)
 
     def close(self) -> None:
-        """Give back what ``open`` made, once no work uses it. The caller claims everything in the container."""
+        """Give back what ``open`` made, once no work uses it. The caller has locked everything in the container."""
         with contextlib.suppress(DeviceLostError):  # nothing runs there any more
             self.settle(True)
         with self.store.lock:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from graphdock.contracts.device import Device
 from graphdock.contracts.resource import VARIABLE, ResourceKind, ResourceRequest
-from graphdock.contracts.runtime.resource_lock import Claim, Gate, Limit, Visit, through
+from graphdock.contracts.runtime.resource_lock import Limit, LockRequest, LockSet, ResourceLock, with_locks
 from graphdock.contracts.runtime.resources.resource import Resource
 from graphdock.contracts.runtime.resources.variable import Variable
 from graphdock.errors import AlreadyExistsError, FailedPreconditionError
@@ -31,19 +31,19 @@ class User(Protocol):
 class ResourceStore:
     """The resources of one container. A session has one of its own; named containers' live in the Host.
 
-    May be used from any thread. Steps claim what they touch at the ``gate``.
+    May be used from any thread. Steps lock what they touch by the ``resource_lock``.
 
     Attributes:
       container: its name; ``""`` for a session's own.
-      gate: where steps claim.
+      resource_lock: of its resources.
       epoch: changes whenever a resource may have lost its value or been closed, so that plans check again.
-      lock: guards the table and the making of resources; taken after a claim, never before one.
-      overlapping: steps may give up their claims here before their work is done; once it is set, it stays.
+      lock: guards the table and the making of resources; taken after the resource lock, never before it.
+      overlapping: steps may release their locks here before their work is done; once it is set, it stays.
     """
 
     def __init__(self, container: str = "") -> None:
         self.container = container
-        self.gate = Gate()
+        self.resource_lock = ResourceLock()
         self.epoch = next(_epochs)
         self.lock = new_lock()
         self.overlapping = False
@@ -109,7 +109,7 @@ class ResourceStore:
         self.epoch = next(_epochs)
 
     def let_overlap(self) -> None:
-        """From now on every step looks, under its claim, for work that is in flight on what it claims."""
+        """From now on every step looks, under its locks, for work that is in flight on what they guard."""
         if not self.overlapping:
             self.overlapping = True
             self.value_lost()
@@ -121,8 +121,8 @@ class ResourceStore:
           DeadlineExceededError: a step held one of them beyond the limit. FailedPreconditionError: it is
           a step of this thread.
         """
-        claim = Claim(f"the reset of {self.where}", everything=True)
-        through((self.gate,), Visit(claim), limit, self._clear)
+        lock_set = LockSet(f"the reset of {self.where}", everything=True)
+        with_locks((self.resource_lock,), LockRequest(lock_set), limit, self._clear)
 
     def close(self, limit: Limit | None = None) -> None:
         """As :meth:`clear`, for good: nothing may be declared here any more."""

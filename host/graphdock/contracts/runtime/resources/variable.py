@@ -19,7 +19,7 @@ __all__ = ["Current", "Variable", "unset"]
 
 
 class Current:
-    """Whichever buffer a variable has: among the arguments of an :class:`Access`, which looks it up under its claim."""
+    """Whichever buffer a variable has: among the arguments of an :class:`Access`, which looks it up under its locks."""
 
     __slots__ = ("variable",)
 
@@ -30,7 +30,7 @@ class Current:
 class Variable(Resource):
     """One variable: declared by the first plan that touches it, holding a value once assigned.
 
-    Its methods are called by steps that hold a claim on it.
+    Its methods are called by steps that have locked it.
 
     Attributes:
       dims: static shape; while it is fully known ``buffer`` keeps its address for life.

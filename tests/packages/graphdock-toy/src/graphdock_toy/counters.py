@@ -28,4 +28,4 @@ def _close(table, request):
     table.values = None
 
 
-COUNTERS = ResourceKind("toy.Counters", _create, lock="claim", close=_close)
+COUNTERS = ResourceKind("toy.Counters", _create, lock="step", close=_close)

@@ -1,4 +1,4 @@
-"""What steps claim, and that nothing keeps them from giving it back."""
+"""What steps lock, and that nothing keeps them from releasing it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.contracts import Bound, KernelDef, OpDef, opdef
-from graphdock.contracts.runtime import resource_lock as gate_module
-from graphdock.contracts.runtime.resource_lock import Claim, Visit
+from graphdock.contracts.runtime import resource_lock as lock_module
+from graphdock.contracts.runtime.resource_lock import LockRequest, LockSet
 from graphdock.contracts.runtime.resources import Access
 from graphdock.planning import plan as plan_module
 from graphdock.plugin.host import Host
@@ -47,7 +47,7 @@ def plan_of(sess, fetch, feeds=None):
 
 
 def idle(plan):
-    return all(not g.claims and not g.waiting for g in plan.gates)
+    return all(not g.requests and not g.waiting for g in plan.locks)
 
 
 class Within:
@@ -78,7 +78,7 @@ class Within:
         return made.outputs[0]
 
 
-# -- what is claimed
+# -- what is locked
 
 
 def test_a_step_claims_what_it_reads_and_what_it_writes():
@@ -88,22 +88,22 @@ def test_a_step_claims_what_it_reads_and_what_it_writes():
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
         plan = plan_of(sess, both)
-        assert {v.name for v in plan.claim.writes} == {"a"}
-        assert {v.name for v in plan.claim.reads} == {"b", "c"}
-        assert str(plan.claim) == f"the step of {both.name}"
-        assert len(plan.gates) == 1 and idle(plan)
+        assert {v.name for v in plan.lock_set.writes} == {"a"}
+        assert {v.name for v in plan.lock_set.reads} == {"b", "c"}
+        assert str(plan.lock_set) == f"the step of {both.name}"
+        assert len(plan.locks) == 1 and idle(plan)
 
 
-def test_a_step_without_variables_goes_through_no_gate():
+def test_a_step_without_variables_takes_no_lock():
     with tf.Session() as sess:
         plan = plan_of(sess, tf.constant(1.0) + 1.0)
-        assert plan.gates == () and plan.resources == ()
+        assert plan.locks == () and plan.resources == ()
 
 
 def test_a_step_that_calls_python_claims_nothing_while_it_calls():
     v = tf.Variable([1.0])
     held = []
-    called = tf.py_func(lambda a: (held.append(list(plan_of_v.gates[0].claims)), a)[1], [v.read_value()], tf.float32)
+    called = tf.py_func(lambda a: (held.append(list(plan_of_v.locks[0].requests)), a)[1], [v.read_value()], tf.float32)
     with tf.control_dependencies([called]):
         step = v.assign_add([1.0])
     with tf.Session() as sess:
@@ -111,14 +111,14 @@ def test_a_step_that_calls_python_claims_nothing_while_it_calls():
         plan_of_v = plan_of(sess, v)
         assert sess.run(step).tolist() == [2.0]
         assert held == [[]]
-        assert plan_of(sess, step).gates == () and idle(plan_of_v)
+        assert plan_of(sess, step).locks == () and idle(plan_of_v)
 
 
 def test_the_name_of_a_step_is_short():
     variables = [tf.Variable([1.0], name=f"v{i}") for i in range(9)]
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
-        label = str(plan_of(sess, [v.value() for v in variables]).claim)
+        label = str(plan_of(sess, [v.value() for v in variables]).lock_set)
     assert label.endswith("and 6 more") and len(label) < 200
 
 
@@ -166,8 +166,8 @@ def test_sessions_whose_steps_cross_containers_in_any_order_never_deadlock(host)
     for name, v in variables.items():
         assert (sess.run(v) == sum(d[name] for d in done)).all()
     plan = plan_of(sess, list(variables.values()))
-    assert len(plan.gates) == 3 and idle(plan)
-    numbers = [g.number for g in plan.gates]
+    assert len(plan.locks) == 3 and idle(plan)
+    numbers = [g.number for g in plan.locks]
     assert numbers == sorted(numbers)
 
 
@@ -257,13 +257,13 @@ def test_closing_a_session_ends_the_wait_of_its_steps(host):
     with tf.Session(host=host) as sess:
         waiting = tf.Session(host=host)
         sess.run(v.initializer)
-        gate = plan_of(waiting, update).gates[0]
+        lock = plan_of(waiting, update).locks[0]
         within.call = lambda: (inside.set(), go.wait(60))
         threads = [threading.Thread(target=f, daemon=True) for f in (lambda: sess.run(holding), wait)]
         threads[0].start()
         assert inside.wait(60)
         threads[1].start()
-        while not gate.waiting:
+        while not lock.waiting:
             assert threads[1].is_alive()
         waiting.close()
         threads[1].join(60)
@@ -294,21 +294,21 @@ def test_closing_from_within_a_step_is_refused_and_from_python_functions_ends_th
 
 
 def of_a_step(code):
-    """Whether code is a step's own, or its claim's."""
+    """Whether code is a step's own, or its locks'."""
     return code.co_qualname.startswith("Access.") or code.co_filename.startswith("<graphdock step")
 
 
-@pytest.mark.parametrize("kind", ["one gate", "two gates", "calls python", "contended"])
+@pytest.mark.parametrize("kind", ["one lock", "two locks", "calls python", "contended"])
 @in_its_own_thread
 def test_an_interrupt_at_any_bytecode_of_a_step_leaks_no_claim(kind, monkeypatch):
     if sys.gettrace() is not None:
         pytest.skip("a tracer is at work")
-    monkeypatch.setattr(gate_module, "PATIENCE", 0.001)
+    monkeypatch.setattr(lock_module, "PATIENCE", 0.001)
     v = tf.Variable(np.zeros(3))
     with tf.container("interrupted"):
         w = tf.Variable(np.zeros(3))
     step = v.assign_add(np.ones(3), read_value=False)
-    if kind == "two gates":
+    if kind == "two locks":
         step = tf.group(step, w.assign_add(np.ones(3), read_value=False))
     if kind == "calls python":
         with tf.control_dependencies([tf.py_func(lambda a: a, [v.read_value()], tf.float64)]):
@@ -317,16 +317,16 @@ def test_an_interrupt_at_any_bytecode_of_a_step_leaks_no_claim(kind, monkeypatch
     with tf.Session(host=host) as sess:
         sess.run(tf.global_variables_initializer())
         plan = plan_of(sess, step)
-        gates = {s.gate for s in plan.stores}
-        other = Visit(Claim("other", everything=True))
+        locks = {s.resource_lock for s in plan.stores}
+        other = LockRequest(LockSet("other", everything=True))
         points = 0
         while True:
-            tracer, caught = Interrupter(points, [gate_module, plan_module, program_module], of_a_step), False
+            tracer, caught = Interrupter(points, [lock_module, plan_module, program_module], of_a_step), False
             context = plan.lease()
             if context.used:
                 context.reset()
             if kind == "contended":
-                plan.gates[0].claims[other] = threading.get_ident() + 1
+                plan.locks[0].requests[other] = threading.get_ident() + 1
                 context.limit(0.003)
             try:
                 with tracer:
@@ -336,10 +336,10 @@ def test_an_interrupt_at_any_bytecode_of_a_step_leaks_no_claim(kind, monkeypatch
             except tf.errors.DeadlineExceededError:
                 assert kind == "contended"
             plan.give_back(context)
-            plan.gates and plan.gates[0].claims.pop(other, None)
+            plan.locks and plan.locks[0].requests.pop(other, None)
             assert caught == tracer.raised
-            for gate in gates:
-                assert not gate.claims and not gate.waiting, f"leaked at bytecode {points}"
+            for lock in locks:
+                assert not lock.requests and not lock.waiting, f"leaked at bytecode {points}"
             if not tracer.raised:
                 break
             points += 1
@@ -353,7 +353,7 @@ def test_two_thousand_interrupts_of_steps_leak_nothing_and_lose_no_other_threads
     mine = v.assign_add(np.ones(8), read_value=False)
     theirs = tf.group(v.assign_add(np.ones(8), read_value=False), count.assign_add(np.int64(1), read_value=False))
     caught, inside, done, stop = [0], [0], [0], threading.Event()
-    files = (gate_module.__file__, plan_module.__file__)
+    files = (lock_module.__file__, plan_module.__file__)
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
         plan = plan_of(sess, mine)
@@ -414,7 +414,7 @@ def handler_of(code, offset):
 
 @pytest.mark.parametrize(
     "function",
-    [plan_module._GatedPlan.run, Access.__call__, gate_module.Gate.wait, gate_module.through],
+    [plan_module._LockedPlan.run, Access.__call__, lock_module.ResourceLock.wait, lock_module.with_locks],
     ids=lambda f: f.__qualname__,
 )
 def test_an_interrupt_at_a_jump_back_reaches_the_finally_around_the_loop(function):
