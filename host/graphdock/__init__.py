@@ -2,9 +2,9 @@
 
     import graphdock as tf
 
-This module is a lazy table: a name is imported when it is first used. Names of the host stand in ``graphdock.names``; names of the
-standard op library (``tf.matmul``, ``tf.nn.relu``, ``tf.train.AdagradOptimizer``) are looked up in its endpoint table.
-``dir(tf)`` lists all of them, ``help(tf.matmul)`` describes one.
+This module is a lazy table: a name is imported when it is first used. The host's own stand in ``graphdock.names`` and come first;
+others (``tf.matmul``, ``tf.nn.relu``, ``tf.train.AdagradOptimizer``) are looked up in the tables of installed plugins, as
+:mod:`graphdock.plugin.endpoints` says. ``dir(tf)`` lists all of them, ``help(tf.matmul)`` describes one.
 """
 
 from __future__ import annotations
@@ -13,13 +13,18 @@ import importlib
 import importlib.machinery
 import sys
 import types
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphdock.names import ENDPOINTS as _HOST
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from graphdock.plugin.endpoints import Endpoints
+
 __version__ = "0.1.0"
 
-_MODULES = ["contracts", "dtypes", "errors", "ops", "testing", "typing"]
+_MODULES = ["contracts", "dtypes", "errors", "ops", "typing"]
 _DTYPES = (
     "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 complex128 "
     "half double string resource variant"
@@ -42,7 +47,7 @@ sys.modules[__name__].__class__ = _Facade
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        value: Any = importlib.import_module("graphdock_testing" if name == "testing" else f"graphdock.{name}")
+        value: Any = importlib.import_module(f"graphdock.{name}")
     elif name in _HOST:
         value = _target(_HOST[name])
     elif name in _DTYPES:
@@ -61,46 +66,69 @@ def _target(target: str) -> Any:
     return getattr(importlib.import_module(module), attribute)
 
 
-def _endpoints(package: str) -> dict[str, str]:
-    """An op library's public names: dotted name -> ``"module:attribute"``."""
-    table: dict[str, str] = importlib.import_module(f"{package}.endpoints").ENDPOINTS
+def _of_ops() -> dict[str, str]:
+    """Names of the host's ops. Read late, for opgen imports this package before there are any."""
+    table: dict[str, str] = importlib.import_module("graphdock.ops._gen.endpoints").ENDPOINTS
     return table
 
 
-def _endpoint(prefix: str, name: str) -> Any:
-    """A name of an op library: a function, or a namespace such as ``nn``."""
-    full = prefix + name
-    own = _endpoints("graphdock.ops._gen")
-    table = own if full in own else own | _endpoints("graphdock_std")
-    target = table.get(full)
-    if target is not None:
-        return _target(target)
-    inner = full + "."
-    if any(key.startswith(inner) for key in table):
-        return _namespace(full, table)
-    from graphdock_tensorflow.catalogue import hint as said_of
+def _is_hosts(name: str) -> bool:
+    """Whether a name below ``tf`` is the host's own, so that no plugin's is found."""
+    return name in _HOST or name in _MODULES or name in _DTYPES or name in _of_ops()
 
+
+def _published() -> Endpoints:
+    """What plugins publish."""
+    found: Endpoints = importlib.import_module("graphdock.plugin.host").default_host().endpoints
+    return found
+
+
+def _endpoint(prefix: str, name: str) -> Any:
+    """A name of an op of the host, or of a plugin: a function, or a namespace such as ``nn``."""
+    full = prefix + name
+    target = _of_ops().get(full) or _published().target(full)
+    if target:
+        return _target(target)
+    if target == "" or _holds(_of_ops(), full):
+        return _namespace(full)
+    raise _missing(prefix, name)
+
+
+def _holds(names: Iterable[str], space: str) -> bool:
+    return any(name.startswith(space + ".") for name in names)
+
+
+def _missing(prefix: str, name: str) -> AttributeError:
     from graphdock.errors import did_you_mean
 
-    known = [k[len(prefix) :].partition(".")[0] for k in table if k.startswith(prefix)]
-    if not prefix:
-        known += [*_HOST, *_MODULES, *_DTYPES]
-    said, near = said_of(full), did_you_mean(name, sorted(set(known)))
-    hint = (
+    published = _published()
+    said, near = published.hint(prefix + name), did_you_mean(name, _below(prefix))
+    first = (
         near or said if prefix.startswith("contrib.") else said or near
     )  # that all of contrib is not here helps least
+    notes, cause = published.notes()
     where = "module 'graphdock" + ("." + prefix.rstrip(".") if prefix else "") + "'"
-    raise AttributeError(f"{where} has no attribute {name!r}" + (f"; {hint}" if hint else ""))
+    error = AttributeError("; ".join([f"{where} has no attribute {name!r}", *filter(None, (first, notes))]))
+    error.__cause__ = cause
+    return error
 
 
-def _namespace(full: str, table: dict[str, str]) -> types.ModuleType:
+def _below(prefix: str) -> list[str]:
+    """The names right below a namespace, ``nn.`` or ``""``, in the order of the alphabet."""
+    found = (k[len(prefix) :].partition(".")[0] for k in {*_of_ops(), *_published().names()} if k.startswith(prefix))
+    return sorted({*found, *(() if prefix else (*_HOST, *_MODULES, *_DTYPES))})
+
+
+def _namespace(full: str) -> types.ModuleType:
     found = sys.modules.get(f"graphdock.{full}")
     if found is not None:
         return found
-    module = types.ModuleType(f"graphdock.{full}", f"The standard library's names under ``{full}``.")
+    module = types.ModuleType(f"graphdock.{full}", f"Names below ``tf.{full}``: the host's, and those of plugins.")
     module.__path__ = []  # modules below it may be imported
 
     def lookup(name: str) -> Any:
+        if name == "__all__":  # for help()
+            return _below(full + ".")
         if name.startswith("__"):
             raise AttributeError(f"module 'graphdock.{full}' has no attribute {name!r}")
         value = _endpoint(full + ".", name)
@@ -108,9 +136,7 @@ def _namespace(full: str, table: dict[str, str]) -> types.ModuleType:
         return value
 
     module.__getattr__ = lookup  # type: ignore[method-assign]
-    names = sorted({k[len(full) + 1 :].partition(".")[0] for k in table if k.startswith(full + ".")})
-    module.__dict__["__dir__"] = lambda: names
-    module.__dict__["__all__"] = names  # for help()
+    module.__dict__["__dir__"] = lambda: _below(full + ".")
     return sys.modules.setdefault(f"graphdock.{full}", module)
 
 
@@ -124,27 +150,18 @@ class _Namespaces:
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
-        return _namespace(spec.name.partition(".")[2], _names())
+        return _namespace(spec.name.partition(".")[2])
 
     def exec_module(self, module: types.ModuleType) -> None:
         """Its names are looked up when they are used."""
 
 
 def _is_namespace(full: str) -> bool:
-    return any(name.startswith(full + ".") for name in _names())
-
-
-def _names() -> dict[str, str]:
-    """All public names of op libraries; without the standard library, the host's own."""
-    table = _endpoints("graphdock.ops._gen")
-    try:
-        return table | _endpoints("graphdock_std")
-    except ModuleNotFoundError:
-        return table
+    return _holds(_of_ops(), full) or _published().target(full) == ""
 
 
 sys.meta_path.append(_Namespaces())  # type: ignore[arg-type]  # importlib.abc is dear to import
 
 
 def __dir__() -> list[str]:
-    return sorted({*_HOST, *_MODULES, *_DTYPES, *(k.partition(".")[0] for k in _names()), "__version__"})
+    return sorted([*_below(""), "__version__"])

@@ -3,7 +3,6 @@ from graphdock import contracts as contracts
 from graphdock import dtypes as dtypes
 from graphdock import errors as errors
 from graphdock import ops as ops
-from graphdock import testing as testing
 from graphdock import typing as typing
 from graphdock._facade import app as app
 from graphdock._facade import bitwise as bitwise
@@ -35,6 +34,7 @@ from graphdock._facade import sparse as sparse
 from graphdock._facade import spectral as spectral
 from graphdock._facade import strings as strings
 from graphdock._facade import summary as summary
+from graphdock._facade import testing as testing
 from graphdock._facade import train as train
 from graphdock._facade import version as version
 from graphdock.control_flow.cond import case as case

@@ -6,11 +6,14 @@ type from the one place that declares it: the wrapper's stub, or the annotations
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import graphdock
+from graphdock.plugin.discovery import discover, manifest_path
+from graphdock.plugin.manifest import load
 
 from graphdock_opgen.functions import BELOW_TF, HOST_OPS
 from graphdock_opgen.library import Library
@@ -35,7 +38,7 @@ def stubs(library: Library) -> dict[Path, str]:
     spec = importlib.util.find_spec(library.package)
     if spec is None or spec.origin is None or Path(spec.origin).parent.resolve() != library.directory:
         return {}  # a copy, whose names are not those of tf
-    return _facade({**own, **_host(library)})
+    return _facade({**_of_other_plugins(library.package), **own, **_host(library)})
 
 
 def _own(library: Library) -> dict[str, str]:
@@ -45,6 +48,17 @@ def _own(library: Library) -> dict[str, str]:
 
 def _endpoints(package: str, ops: Iterable[Op]) -> dict[str, str]:
     return {e.name: f"{package}._gen.{op.module}:{op.function}" for op in ops for e in op.spec.api.endpoints}
+
+
+def _of_other_plugins(package: str) -> dict[str, str]:
+    """The names below ``tf`` that graphdock's plugins publish, but those of ``package``."""
+    found: dict[str, str] = {}
+    for plugin in discover():
+        path = manifest_path(plugin.module) if plugin.is_own and plugin.package != package else None
+        endpoints = None if path is None else load(path).endpoints
+        if endpoints is not None:
+            found = {**importlib.import_module(endpoints).ENDPOINTS, **found}
+    return found
 
 
 def _host(library: Library) -> dict[str, str]:

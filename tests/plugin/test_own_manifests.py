@@ -1,4 +1,4 @@
-"""The manifests of cpu and std hold what their code registers (``graphdock opgen manifest`` writes it)."""
+"""Manifests of graphdock's own plugins hold what their code registers (``graphdock opgen manifest`` writes it)."""
 
 from pathlib import Path
 
@@ -9,6 +9,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = [
     ROOT / "plugins" / "cpu" / "graphdock_cpu",
     ROOT / "plugins" / "std" / "graphdock_std",
+    ROOT / "plugins" / "tensorflow" / "graphdock_tensorflow",
     ROOT / "tests" / "packages" / "graphdock-toy" / "src" / "graphdock_toy",
 ]
 

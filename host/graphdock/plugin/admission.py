@@ -43,7 +43,11 @@ class Admission:
 
     def may_autoload(self, state: PluginState) -> bool:
         """Whether a plugin that nobody named may load now, for its ops and what else it brings."""
-        return state.usable and not state.busy and (self.autoload or state.found.is_own or self.allows(state.found))
+        return not state.busy and self.may_publish(state)
+
+    def may_publish(self, state: PluginState) -> bool:
+        """Whether a plugin that nobody named may be asked for names below ``tf``."""
+        return state.usable and (self.autoload or state.found.is_own or self.allows(state.found))
 
     def states(self, found: Sequence[Found]) -> list[PluginState]:
         """A state for each installed plugin, stopped where it may not load.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import importlib
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from graphdock.errors import ManifestError
+from graphdock.errors import ManifestError, PluginError
 from graphdock.plugin import lint as parts
 from graphdock.plugin import manifest
+from graphdock.plugin.endpoints import read_table
 from graphdock.plugin.state import PluginState
 
 if TYPE_CHECKING:
@@ -33,12 +35,41 @@ def check_parts(host: Host, state: PluginState) -> None:
         *parts.misplaced(mine, devices),
         *parts.misnamed(mine, lambda op: host.ops.get(op) if op in host.ops else None),
         *parts.ties(mine),
+        *(() if state.found.is_own else _unpublished(host, state)),
     ]
     if found:
         shown = "; ".join(found[:3]) + (f"; and {len(found) - 3} more" if len(found) > 3 else "")
         state.stop("inconsistent", shown, f"a fault of {state.found.distribution} {state.found.version}")
     elif state.stage == "registered":
         state.cause = "; ".join(parts.absent(mine, known, devices)) or None
+
+
+def _unpublished(host: Host, state: PluginState) -> Iterator[str]:
+    """Names below ``tf`` that a plugin publishes and nobody can use."""
+    try:
+        table = read_table(state)
+    except PluginError as error:
+        yield error.text
+        return
+    facade = importlib.import_module("graphdock")
+    for name, target in table.items():
+        try:
+            if not _is_there(target):
+                yield f"tf.{name}: there is no {target}"
+            elif facade._is_hosts(name):
+                yield f"tf.{name} is the host's own"
+            elif host.endpoints.target(name) != target:
+                yield f"tf.{name} is published by a plugin of graphdock's, which comes first"
+        except PluginError as error:
+            yield f"tf.{name}: {error.message}" if error.__cause__ else error.message
+
+
+def _is_there(target: str) -> bool:
+    module, _, attribute = target.partition(":")
+    try:
+        return hasattr(importlib.import_module(module), attribute)
+    except Exception as error:  # whatever the plugin's module raises
+        raise PluginError(f"{module} can't be imported: {type(error).__name__}: {error}") from error
 
 
 def check_drift(host: Host, state: PluginState) -> None:

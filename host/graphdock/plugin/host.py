@@ -35,6 +35,7 @@ from graphdock.plugin import loader
 from graphdock.plugin.admission import Admission
 from graphdock.plugin.devices import DeviceTable
 from graphdock.plugin.discovery import Found, discover, how_to_install
+from graphdock.plugin.endpoints import Endpoints
 from graphdock.plugin.hooks import HOOKS
 from graphdock.plugin.ledger import LedgerEntry
 from graphdock.plugin.manifest import Manifest
@@ -104,6 +105,7 @@ class Host:
         self._states: list[PluginState] | None = None
         self._all_searched = False
         self._own_loaded = False
+        self._endpoints: Endpoints | None = None
         self._backends: dict[str, Backend] = {}
         self.ops = OpRegistry(self._search, self._notes, self._lock)
         self.kernels: KernelRegistry = KernelRegistry(lambda op: op in self.ops)
@@ -239,7 +241,17 @@ class Host:
         assert manifest is not None
         return {key: value for key, value in options.items() if manifest.options[key].per == "device"}
 
-    # -- ops
+    # -- names below tf, and ops
+
+    @property
+    def endpoints(self) -> Endpoints:
+        """The names below ``tf`` that the installed plugins publish. Reads manifests; no lock is held while a table is imported."""
+        if self._endpoints is None:
+            states = self._plugins()
+            for state in states:
+                loader.triage(state)
+            self._endpoints = Endpoints(states, self._admission.may_publish)
+        return self._endpoints
 
     def _search(self, op: str | None, found: Callable[[], bool]) -> bool:
         """Load plugins that may declare ops, one by one, until ``found`` holds; first those that list ``op``."""

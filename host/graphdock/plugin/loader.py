@@ -21,6 +21,7 @@ import pluggy
 
 from graphdock.contracts import API_VERSION, api_accepts
 from graphdock.errors import GraphdockError, ManifestError, PluginError, did_you_mean
+from graphdock.locks import new_lock
 from graphdock.plugin import hookspecs, manifest
 from graphdock.plugin.consistency import check_drift
 from graphdock.plugin.discovery import Found, manifest_path
@@ -37,6 +38,10 @@ __all__ = ["load_ops", "load_own", "load_rest", "triage"]
 OWN = ("graphdock_executor.straight_line",)
 
 
+#: Held while a manifest is read, when nothing is imported.
+_triage_lock = new_lock()
+
+
 def trace(text: str) -> None:
     """One line on stderr when ``GRAPHDOCK_TRACE_PLUGINS=1``."""
     if os.environ.get("GRAPHDOCK_TRACE_PLUGINS") == "1":
@@ -44,10 +49,18 @@ def trace(text: str) -> None:
 
 
 def triage(state: PluginState) -> bool:
-    """Read the manifest and see whether the plugin could load; imports nothing of it. Whether it may go on."""
-    if state.triaged or not state.usable:
+    """Read the manifest and see whether the plugin could load; imports nothing of it. Whether it may go on.
+
+    Threads: any, with the host's lock or without.
+    """
+    with _triage_lock:
+        if not state.triaged and state.usable:
+            _triage(state)
+            state.triaged = True
         return state.usable
-    state.triaged = True
+
+
+def _triage(state: PluginState) -> None:
     found = state.found
     path = manifest_path(found.module)
     if path is None:
@@ -56,14 +69,14 @@ def triage(state: PluginState) -> bool:
             f"the package {found.package!r} of its entry point can't be found",
             f"reinstall it: pip install --force-reinstall {found.distribution}",
         )
-        return False
+        return
     if not path.is_file():
         state.stop(
             "no manifest",
             f"{path.parent.name}/{manifest.FILE_NAME} is not installed",
             "a wheel built by setuptools leaves *.toml out unless told (package-data); hatchling keeps it",
         )
-        return False
+        return
     try:
         state.manifest = manifest.load(path)
         if state.manifest.name != found.plugin:
@@ -73,7 +86,7 @@ def triage(state: PluginState) -> bool:
             )
     except ManifestError as error:
         state.stop("bad manifest", error.text, f"a fault of {found.distribution} {found.version}", error)
-        return False
+        return
     if not api_accepts(state.manifest.api):
         version = f"{API_VERSION[0]}.{API_VERSION[1]}"
         state.stop(
@@ -81,7 +94,7 @@ def triage(state: PluginState) -> bool:
             f"it needs contracts {state.manifest.api}, this is {version}",
             f"install another version of {found.distribution}",
         )
-        return False
+        return
     missing = [name for name in state.manifest.imports if not _findable(name)]
     if missing:
         state.stop(
@@ -89,8 +102,7 @@ def triage(state: PluginState) -> bool:
             "missing " + ", ".join(missing),
             state.manifest.install or "pip install " + " ".join(missing),
         )
-        return False
-    return True
+        return
 
 
 def _findable(module: str) -> bool:

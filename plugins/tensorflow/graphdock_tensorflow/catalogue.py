@@ -2,7 +2,7 @@
 
 ``names.tsv`` has a line per name: the name below ``tf``, and ``here`` or the group that says why not. ``groups.toml`` has the
 groups, and the names that TensorFlow dropped before 1.0 with those of today. Names are facts; keras, estimator, lite, tpu, raw_ops
-and contrib are no part of the core; what there is of contrib says the op library.
+and contrib are no part of the core; what there is of contrib say the plugins that publish it.
 
 Threads: read-only after the first use.
 """
@@ -10,13 +10,14 @@ Threads: read-only after the first use.
 from __future__ import annotations
 
 import functools
-import importlib
 import tomllib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
+
+import graphdock
 
 __all__ = ["Entry", "Status", "catalogue", "counts", "entry", "hint", "renamed"]
 
@@ -93,16 +94,14 @@ def entry(name: str) -> Entry | None:
 
 
 def _of_contrib(name: str) -> Entry:
-    """What is known of a name of contrib, which is no part of the core: it is here where an op library has it."""
-    try:
-        here: Mapping[str, str] = importlib.import_module("graphdock_std.endpoints").ENDPOINTS
-    except ModuleNotFoundError:  # a host without the standard library
-        here = {}
-    if name in here or any(n.startswith(name + ".") for n in here):
+    """What is known of a name of contrib, which is no part of the core: it is here where a plugin publishes it."""
+    parts = name.split(".")
+    here = _depth(parts)
+    if here == len(parts):
         return Entry(name, "here")
     about = _groups()["contrib"]
-    package = ".".join(name.split(".")[:2])
-    if any(n.startswith(package + ".") for n in here):
+    package = ".".join(parts[:2])
+    if here >= 2:
         return Entry(
             name,
             "refused",
@@ -111,6 +110,16 @@ def _of_contrib(name: str) -> Entry:
             f"dir(tf.{package}) lists what there is",
         )
     return Entry(name, "refused", "contrib", about["why"], about.get("instead"))
+
+
+def _depth(parts: Sequence[str]) -> int:
+    """How many parts of a dotted name there are below ``tf``, asking for none that is not: that would ask for a hint."""
+    space: Any = graphdock
+    for depth, part in enumerate(parts):
+        space = getattr(space, parts[depth - 1]) if depth else space
+        if part not in dir(space):
+            return depth
+    return len(parts)
 
 
 def hint(name: str) -> str | None:

@@ -1,0 +1,1 @@
+"""Wave forms for graphdock."""
