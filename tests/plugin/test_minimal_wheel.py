@@ -90,6 +90,12 @@ def test_the_wheel_has_no_other_room(environment):
     assert {Path(p).name for p in listed.stdout.split() if ".dist-info" not in p} == set(KEPT)
 
 
+def test_a_command_of_a_room_that_is_left_out_says_what_to_install(environment):
+    done = environment.run("-m", "graphdock", "new", "plugin", "lab")
+    assert done.returncode == 2
+    assert "it is brought by the plugin 'opgen', which this installation leaves out: pip install" in done.stderr
+
+
 @pytest.mark.xfail(reason="the host still imports the rooms fusion, storage and customop")
 def test_the_seeds_program_trains(environment):
     done = environment.run("-c", PROGRAM)

@@ -31,13 +31,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "ops": ("graphdock.cli.ops", "List ops, or describe one."),
     "kernels": ("graphdock.cli.kernels", "List the kernels of an op."),
     "explain": ("graphdock.cli.explain", "Say where each node of a program runs, and why."),
-    "profile": ("graphdock_profiler.command", "Run a program's step and say where its time goes."),
     "import": ("graphdock.cli.import_graph", "Read a graph of TensorFlow, and say what graphdock lacks of it."),
     "compat": ("graphdock_tensorflow.compat", "Say which of TensorFlow 1's names a script uses that are not here."),
     "error": ("graphdock.cli.error", "Say what causes an error, and what cures it."),
     "config": ("graphdock.cli.config", "Print every setting and where it comes from."),
-    "new": ("graphdock_opgen.new", "Start a plugin package or an op."),
-    "opgen": ("graphdock_opgen.cli", "Generate, check and compare what comes from op specs."),
     "demo": ("graphdock_tf1.demo", "Train two small networks on handwritten digits."),
 }
 
@@ -96,7 +93,9 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in self.table and not name.startswith("-") and name not in self._of_plugins():
-            hint = did_you_mean(name, self.list_commands(ctx))
+            from graphdock.plugin.left_out import who_brings
+
+            hint = who_brings("commands", name) or did_you_mean(name, self.list_commands(ctx))
             raise click.UsageError(f"no command {name!r}" + (f"; {hint}" if hint else ""), ctx)
         return super().resolve_command(ctx, args)
 

@@ -109,9 +109,6 @@ def discover() -> list[Found]:
         location = os.path.realpath(str(dist.locate_file("")))
         version = about["Version"] or "0"
         found += [Found(plugin, module, name, version, location, opt_in) for plugin, module, opt_in in points]
-    own = next((f for f in found if f.is_own), None)
-    if own is not None and not any(f.opt_in and f.is_own for f in found):  # an installation older than this source
-        found.append(Found("queued", "graphdock_testing.queued", OWN, own.version, own.location, True))
     return sorted(found, key=lambda f: (f.opt_in, not f.is_own, f.plugin != "std", f.plugin, f.distribution))
 
 

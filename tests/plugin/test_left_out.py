@@ -1,0 +1,28 @@
+"""What an installation without some of graphdock's plugins says of the names that they would bring."""
+
+import tomllib
+
+from click.testing import CliRunner
+from graphdock.cli import cli
+from graphdock.plugin import discovery
+from graphdock.plugin.host import Host
+from graphdock.plugin.left_out import TABLE, who_brings
+
+
+def test_the_table_is_what_the_manifests_say():
+    own = [s for s in Host().plugins() if s.found.is_own and s.manifest is not None]
+    commands = {s.name: [c.name for c in s.manifest.commands] for s in own if s.manifest.commands}
+    assert tomllib.loads(TABLE.read_text())["commands"] == commands
+
+
+def test_a_command_of_a_plugin_that_is_left_out_says_what_to_install(monkeypatch):
+    installed = discovery.discover()
+    monkeypatch.setattr("graphdock.plugin.host.discover", lambda: [f for f in installed if f.plugin != "opgen"])
+    done = CliRunner().invoke(cli, ["new", "plugin", "lab"])
+    assert done.exit_code == 2
+    assert "no command 'new'; it is brought by the plugin 'opgen', which this installation leaves out" in done.stderr
+    assert "pip install" in done.stderr
+
+
+def test_nobody_brings_a_name_that_is_misspelt():
+    assert who_brings("commands", "opgn") is None
