@@ -72,7 +72,7 @@ def test_the_straight_line_executor_is_found_as_any_other():
 def test_a_plugin_can_not_take_the_name_of_the_hosts_own(site):
     site.plugin("one", OTHER.replace("{name}", "straight_line"))
     host = Host()
-    with pytest.raises(PluginError, match="'one' brings the executor 'straight_line', which plugin 'graphdock' has"):
+    with pytest.raises(PluginError, match="'one' brings the executor 'straight_line', which plugin 'executor' has"):
         host.backend("one")
 
 
@@ -138,4 +138,46 @@ def test_by_default_the_host_waits_for_what_is_in_flight_on_the_resources_of_a_s
     a, b = Resource(), Resource()
     Plain().follow(None, [(a, False), (b, True)])
     assert asked == [(a, False), (b, True)]
-    assert not Plain().overlaps and "cuda:0" in Plain().unfinished("cuda:0")
+    assert not Plain().overlaps
+
+
+HOOKED = """\
+schema = 1
+
+[plugin]
+name    = "{name}"
+summary = "states its hooks"
+api     = ">=0.2,<0.3"
+hooks   = {hooks}
+"""
+
+
+def test_a_plugin_whose_manifest_states_other_hooks_is_not_imported_for_an_executor(site):
+    site.plugin("bystander", "raise RuntimeError('imported')", manifest=HOOKED.format(name="bystander", hooks="[]"))
+    other = HOOKED.format(name="engines", hooks='["register_executors", "register_session_factories"]')
+    site.plugin("engines", OTHER.replace("{name}", "eager"), manifest=other)
+    host = Host()
+    assert host.executor("eager").name == "eager"
+    stages = {e.plugin: e.stage for e in host.ledger}
+    assert stages["bystander"] == "found"
+    assert stages["engines"] == "registered"
+
+
+def test_hooks_that_the_manifest_does_not_state_are_drift(site):
+    site.plugin(
+        "engines",
+        OTHER.replace("{name}", "eager"),
+        manifest=HOOKED.format(name="engines", hooks='["register_executors"]'),
+    )
+    host = Host()
+    host.executor("eager")
+    (entry,) = [e for e in host.ledger if e.plugin == "engines"]
+    assert entry.stage == "manifest drift"
+    assert "hook register_session_factories is only in the code" in entry.cause
+
+
+def test_graphdocks_own_manifests_state_their_hooks():
+    host = Host()
+    for state in host.plugins():
+        if state.found.is_own:
+            assert state.manifest.hooks is not None, state.name

@@ -10,6 +10,7 @@ from graphdock.errors import ManifestError, PluginError
 from graphdock.plugin import lint as parts
 from graphdock.plugin import manifest
 from graphdock.plugin.endpoints import read_table
+from graphdock.plugin.hooks import HOOKS
 from graphdock.plugin.state import PluginState
 
 if TYPE_CHECKING:
@@ -91,6 +92,10 @@ def _differences(host: Host, state: PluginState, stated: manifest.Manifest) -> I
     declared, real = {d.type for d in stated.devices}, set(state.added.devices)
     for name in sorted(declared ^ real):
         yield f"device {name} is only in the {'manifest' if name in declared else 'code'}"
+    if stated.hooks is not None and state.hooks is not None:
+        implemented = {name for name in HOOKS if getattr(state.hooks.hook, name).get_hookimpls()}
+        for name in sorted(implemented ^ set(stated.hooks)):
+            yield f"hook {name} is only in the {'code' if name in implemented else 'manifest'}"
     if stated.generated is None:
         return
 

@@ -96,7 +96,8 @@ def _add_pattern(host: Host, by: Found, pattern: Pattern) -> int:
 
 
 def _add_executor(host: Host, by: Found, executor: Executor) -> int:
-    host.load_own()
+    if not by.is_own:
+        host.load_for("register_executors", own=True)  # whose names come first
     host.executors.add(executor.name, executor, by.plugin)
     return 1
 

@@ -104,7 +104,6 @@ class Host:
         )
         self._states: list[PluginState] | None = None
         self._all_searched = False
-        self._own_loaded = False
         self._endpoints: Endpoints | None = None
         self._backends: dict[str, Backend] = {}
         self.ops = OpRegistry(self._search, self._notes, self._lock)
@@ -258,7 +257,7 @@ class Host:
         if self._all_searched:
             return found()
         with self._lock:
-            states = self._candidates()
+            states = self._candidates("register_ops")
             if op is not None:
                 for state in states:
                     if "register_ops" not in state.done and self._lists(state, op):
@@ -295,29 +294,32 @@ class Host:
         found = self.resource_kinds.get(name)
         if found is None:
             with self._lock:
-                for state in self._candidates():
+                for state in self._candidates("register_resource_kinds"):
                     if state.found.package == package:
                         loader.load_rest(self, state)
-            found = self._named(self.resource_kinds, name, f"no resource kind named {name!r}", ())
+            found = self._named(
+                self.resource_kinds, name, "register_resource_kinds", f"no resource kind named {name!r}", ()
+            )
         return found
 
     def executor(self, name: str) -> Executor:
-        """The executor of that name: the host's own, or from a plugin.
+        """The executor of that name.
 
         Raises:
           NotFoundError: no allowed plugin brings it. PluginError: the plugin of that name failed to load.
         """
-        self.load_own()
-        return self._named(self.executors, name, f"no executor named {name!r}", ("auto",))
+        return self._named(self.executors, name, "register_executors", f"no executor named {name!r}", ("auto",))
 
-    def load_own(self) -> None:
-        """Register the host's own executors; they come before those of any plugin."""
-        if self._own_loaded:
-            return
+    def load_for(self, hook: str, own: bool = False) -> None:
+        """Load the plugins that may load unasked and implement a hook, graphdock's first.
+
+        Args:
+          own: graphdock's alone.
+        """
         with self._lock:
-            if not self._own_loaded:
-                self._own_loaded = True
-                loader.load_own(self)
+            for state in self._candidates(hook):
+                if state.found.is_own or not own:
+                    loader.load_rest(self, state)
 
     def session_factory(self, target: str) -> SessionFactory:
         """The factory for a target such as ``ray://head:6379``, chosen by its scheme.
@@ -326,19 +328,25 @@ class Host:
           NotFoundError: no allowed plugin brings the scheme. PluginError: the plugin of that name failed to load.
         """
         scheme = target.partition("://")[0]
-        return self._named(self.session_factories, scheme, f"no session factory for the target {target!r}", ())
+        return self._named(
+            self.session_factories,
+            scheme,
+            "register_session_factories",
+            f"no session factory for the target {target!r}",
+            (),
+        )
 
-    def _named(self, registry: NamedRegistry[T], name: str, missing: str, builtin: tuple[str, ...]) -> T:
-        """Look up; then load the plugin of that name; then every allowed plugin."""
+    def _named(self, registry: NamedRegistry[T], name: str, hook: str, missing: str, builtin: tuple[str, ...]) -> T:
+        """Look up; then load the plugin of that name; then graphdock's plugins with that hook; then every allowed one."""
         with self._lock:
             found = registry.get(name)
             if found is None and any(s.name == name for s in self._plugins()):
                 self.backend(name)
                 found = registry.get(name)
-            if found is None:
-                for state in self._candidates():
-                    loader.load_rest(self, state)
-                found = registry.get(name)
+            for own in (True, False):
+                if found is None:
+                    self.load_for(hook, own)
+                    found = registry.get(name)
             if found is None:
                 known = sorted({*builtin, *registry.names()})
                 hints = [h for h in (did_you_mean(name, known), self._notes()) if h]
@@ -347,9 +355,10 @@ class Host:
                 )
             return found
 
-    def _candidates(self) -> list[PluginState]:
-        """Plugins that may load although nobody named them."""
-        return [s for s in self._plugins() if self._admission.may_autoload(s)]
+    def _candidates(self, hook: str) -> list[PluginState]:
+        """Plugins that may load although nobody named them, and may implement a hook."""
+        allowed = [s for s in self._plugins() if self._admission.may_autoload(s)]
+        return [s for s in allowed if loader.triage(s) and s.may_have(hook)]
 
     # -- devices
 

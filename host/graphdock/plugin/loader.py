@@ -24,7 +24,7 @@ from graphdock.errors import GraphdockError, ManifestError, PluginError, did_you
 from graphdock.locks import new_lock
 from graphdock.plugin import hookspecs, manifest
 from graphdock.plugin.consistency import check_drift
-from graphdock.plugin.discovery import Found, manifest_path
+from graphdock.plugin.discovery import manifest_path
 from graphdock.plugin.hooks import HOOKS
 from graphdock.plugin.ledger import Added
 from graphdock.plugin.state import PluginState
@@ -32,10 +32,7 @@ from graphdock.plugin.state import PluginState
 if TYPE_CHECKING:
     from graphdock.plugin.host import Host
 
-__all__ = ["load_ops", "load_own", "load_rest", "triage"]
-
-#: Modules of graphdock that implement hooks as a plugin's does.
-OWN = ("graphdock_executor.straight_line",)
+__all__ = ["load_ops", "load_rest", "triage"]
 
 
 #: Held while a manifest is read, when nothing is imported.
@@ -115,16 +112,6 @@ def _findable(module: str) -> bool:
 def load_ops(host: Host, state: PluginState) -> bool:
     """Import the plugin and run ``register_ops``; a plugin that declares ops runs its other hooks too."""
     return _run(host, state, ("register_ops",)) and (not state.added.ops or load_rest(host, state))
-
-
-def load_own(host: Host) -> None:
-    """Register what graphdock's own modules bring by the hooks of plugins, under graphdock's name."""
-    for name in OWN:
-        module = importlib.import_module(name)
-        state = PluginState(Found("graphdock", name, "graphdock", "0", ""), triaged=True, module=module)
-        state.hooks = _hooks_of(state)
-        for hook in HOOKS:
-            _run_hook(host, state, hook)
 
 
 def load_rest(host: Host, state: PluginState) -> bool:

@@ -154,6 +154,7 @@ class Manifest:
       install: what to type when one is not.
       endpoints: the module whose ``ENDPOINTS`` has the plugin's names below ``tf``; see :mod:`graphdock.plugin.endpoints`.
       name_hint: ``"module:function"``, which says of a name below ``tf`` that nobody publishes what to write instead, or None.
+      hooks: those that the plugin implements, so that it is not imported for the sake of another; None where it does not say.
       commands: of the command line; none for most plugins.
       generated: text of the lower part, or None when there is none.
     """
@@ -172,6 +173,7 @@ class Manifest:
     xfails: tuple[XFail, ...] = ()
     lacks: tuple[Lack, ...] = ()
     commands: tuple[CommandDecl, ...] = ()
+    hooks: tuple[str, ...] | None = None
     generated: str | None = None
     _offset: int = 0
 
@@ -317,6 +319,7 @@ def loads(text: str, path: Path) -> Manifest:
             "install": str,
             "endpoints": str,
             "name_hint": str,
+            "hooks": list,
         },
         ("name", "summary", "api"),
     )
@@ -333,6 +336,7 @@ def loads(text: str, path: Path) -> Manifest:
         module, colon, function = plugin.get(key, expected).partition(":")
         if not _is_module(module) or (colon == ":" and function.isidentifier()) != (":" in expected):
             raise reader.fail(("plugin", key), f"{plugin[key]!r} is no {key}", expected=expected)
+    hooks = reader.strings(plugin["hooks"], ("plugin", "hooks"), str.isidentifier) if "hooks" in plugin else None
     devices = []
     for i, row in enumerate(root.get("devices", [])):
         row = reader.table(row, ("devices", i), {"type": str, "aliases": list}, ("type",))
@@ -376,6 +380,7 @@ def loads(text: str, path: Path) -> Manifest:
         tuple(xfails),
         tuple(lacks),
         _commands(reader, root.get("command", []), plugin["name"]),
+        hooks,
         lower if marker else None,
         upper.count("\n"),
     )

@@ -52,6 +52,10 @@ class PluginState:
         """Whether it may still load: not blocked, and no fault that keeps it from registering."""
         return self.stage not in FAULTS - {"inconsistent", "manifest drift", "probe failed"} and self.stage != "blocked"
 
+    def may_have(self, hook: str) -> bool:
+        """Whether it may implement a hook, as far as its manifest says; one that is not read yet does not say."""
+        return self.manifest is None or self.manifest.hooks is None or hook in self.manifest.hooks
+
     @property
     def hidden(self) -> bool:
         """Whether it is opt-in, and nothing allows it."""
@@ -59,9 +63,13 @@ class PluginState:
 
     @property
     def may_be_backend(self) -> bool:
-        """Whether its manifest promises a device or a kernel, or says nothing of kernels; others are no backends."""
+        """Whether its manifest promises a device, a kernel or a region compiler, or does not say; others are no backends."""
         m = self.manifest
-        return m is None or m.generated is None or bool(m.devices or self.kernel_table)
+        if m is None or m.devices:
+            return True
+        if m.hooks is not None:
+            return not {"register_kernels", "register_region_compilers"}.isdisjoint(m.hooks)
+        return m.generated is None or bool(self.kernel_table)
 
     @property
     def kernel_table(self) -> tuple[KernelDecl, ...]:
