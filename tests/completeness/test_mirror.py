@@ -84,6 +84,7 @@ ELSEWHERE = {
     "plugin/toml_text.py": "tests/config/test_toml_text.py",
     "fusion/regions/placing.py": "a part of lowering: tests/fusion/regions/test_lowering.py and test_spaces.py",
     "fusion/regions/typed.py": "a part of lowering: tests/fusion/regions/test_forms.py, every dtype of every sample",
+    "executor/plugin.py": "tests/plugin/test_executors.py",
     "executor/transfers.py": "tests/executor/lower/test_remote_variables.py and tests/devices",
     "executor/remote_variables.py": "tests/executor/lower/test_remote_variables.py: steps that hold nothing call it",
     "executor/capture.py": "tests/executor/step_program/test_segments.py",
