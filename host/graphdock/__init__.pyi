@@ -23,8 +23,10 @@ from graphdock._facade import losses as losses
 from graphdock._facade import manip as manip
 from graphdock._facade import math as math
 from graphdock._facade import metrics as metrics
+from graphdock._facade import native as native
 from graphdock._facade import nest as nest
 from graphdock._facade import nn as nn
+from graphdock._facade import profiler as profiler
 from graphdock._facade import quantization as quantization
 from graphdock._facade import random as random
 from graphdock._facade import saved_model as saved_model
@@ -160,7 +162,7 @@ from graphdock.variables.updates import assign_add as assign_add
 from graphdock.variables.updates import assign_sub as assign_sub
 from graphdock.variables.variable import Variable as Variable
 from graphdock_customop.define import custom_op as custom_op
-from graphdock_customop.library import load_op_library as load_op_library
+from graphdock_opgen.load_op_library import load_op_library as load_op_library
 from graphdock_std._gen.arithmetic_ops import cross as cross
 from graphdock_std._gen.arithmetic_ops import truncatediv as truncatediv
 from graphdock_std._gen.arithmetic_ops import truncatemod as truncatemod
@@ -845,6 +847,7 @@ __all__ = [
     "multinomial",
     "multiply",
     "name_scope",
+    "native",
     "negative",
     "nest",
     "newaxis",
@@ -867,6 +870,7 @@ __all__ = [
     "polygamma",
     "pow",
     "print",
+    "profiler",
     "py_func",
     "qr",
     "quantization",

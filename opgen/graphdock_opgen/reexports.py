@@ -32,7 +32,12 @@ def stubs(library: Library) -> dict[Path, str]:
     """Path -> text, of every stub that depends on a library's public names."""
     own = _own(library)
     if library.package == HOST_OPS:
-        return {library.directory / "__init__.pyi": _stub("names.py and specs/core.yaml", own)}
+        below = {
+            name.removeprefix("ops."): target
+            for name, target in _of_other_plugins("").items()
+            if name.startswith("ops.")
+        }
+        return {library.directory / "__init__.pyi": _stub("names.py and specs/core.yaml", {**below, **own})}
     if library.package not in BELOW_TF:
         return {library.directory / "_gen" / "public.pyi": _stub("specs/*.yaml and names.py", own)}
     spec = importlib.util.find_spec(library.package)
@@ -55,9 +60,10 @@ def _of_other_plugins(package: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for plugin in discover():
         path = manifest_path(plugin.module) if plugin.is_own and plugin.package != package else None
-        endpoints = None if path is None else load(path).endpoints
-        if endpoints is not None:
-            found = {**importlib.import_module(endpoints).ENDPOINTS, **found}
+        endpoints = None if path is None or not path.is_file() else load(path).endpoints
+        if isinstance(endpoints, str):
+            endpoints = importlib.import_module(endpoints).ENDPOINTS
+        found = {**(endpoints or {}), **found}
     return found
 
 
@@ -75,6 +81,8 @@ def _facade(names: Mapping[str, str]) -> dict[Path, str]:
     spaces: dict[str, dict[str, str]] = {"": {}}
     for name, target in names.items():
         space, _, last = name.rpartition(".")
+        if space.partition(".")[0] in graphdock._MODULES:
+            continue  # the stub of that module has it
         spaces.setdefault(space, {})[last] = target
         while space:  # each namespace is a name of the one around it
             outer, _, last = space.rpartition(".")

@@ -13,7 +13,7 @@ from graphdock import ops
 from graphdock.errors import AlreadyExistsError, GradientError, OpSpecError
 from graphdock.graph.graph import Graph
 from graphdock.plugin.host import Host, default_host
-from graphdock_customop.library import load_op_library
+from graphdock_opgen.load_op_library import load_op_library
 
 SPEC = """\
 graphdock_opdef: 1

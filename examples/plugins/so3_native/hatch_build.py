@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from graphdock.errors import GraphdockError
-from graphdock_native import compile_library, platform_tag
+from graphdock.native import compile_library, platform_tag
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 

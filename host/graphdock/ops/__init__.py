@@ -18,12 +18,18 @@ def _generated() -> dict[str, str]:
     return table
 
 
+def _published(name: str) -> str | None:
+    """What a plugin publishes below ``tf.ops``."""
+    found: str | None = importlib.import_module("graphdock.plugin.host").default_host().endpoints.target(f"ops.{name}")
+    return found
+
+
 def __getattr__(name: str) -> Any:
     if name == "__all__":
         return __dir__()
     target = _FUNCTIONS.get(name) or _OTHERS.get(name)
     if target is None and not name.startswith("__"):
-        target = _generated().get(name)
+        target = _generated().get(name) or _published(name)
     if target is None:
         raise AttributeError(f"module 'graphdock.ops' has no attribute {name!r}")
     module, _, attribute = target.partition(":")

@@ -43,8 +43,6 @@ ENDPOINTS: dict[str, str] = {
     "NotDifferentiable": "graphdock.gradients.registry:NotDifferentiable",
     "NoGradient": "graphdock.gradients.registry:NoGradient",
     "GradientNotFilled": "graphdock.errors:GradientNotFilled",
-    "CustomOp": "graphdock_customop.python_op:CustomOp",
-    "custom_op": "graphdock_customop.define:custom_op",
     "stored_variables": "graphdock.variables.stored:stored_variables",
     "set_initial_value": "graphdock.variables.stored:set_initial_value",
     "scan_loop": "graphdock.control_flow.scan_loop:scan_loop",

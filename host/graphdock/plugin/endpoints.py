@@ -1,8 +1,8 @@
 """Names below ``tf`` that plugins publish: whose table has which, and which one counts.
 
-A manifest's ``endpoints`` names a module of the plugin; its dict ``ENDPOINTS`` has rows such as ``"nn.relu": "module:attribute"``,
-strings only. The façade asks after the host's own names. Of graphdock's own plugins the first in the order of discovery has a name;
-their tables are read together, at the first name that is not the host's. Those of others are read together too, at the first name
+A manifest's ``endpoints`` has rows such as ``"nn.relu" = "module:attribute"``, or names a module of the plugin whose dict
+``ENDPOINTS`` has them, strings only. The façade asks after the host's own names. Of graphdock's own plugins the first in the order
+of discovery has a name; their tables are read one by one until one has it. Those of others are read together, at the first name
 that no plugin of graphdock's has. What two of these publish is nobody's: to look it up is an error. Namespaces (``tf.nn``) merge.
 
 What is blocked, at fault or not allowed to load by itself publishes nothing; no module of it is imported.
@@ -13,41 +13,46 @@ Threads: any. No lock is held while a plugin's module is imported; two threads m
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from graphdock.errors import ManifestError, PluginError
 from graphdock.plugin import manifest
-from graphdock.plugin.discovery import manifest_path
+from graphdock.plugin.discovery import Found, manifest_path
 from graphdock.plugin.state import PluginState
 
 __all__ = ["Endpoints", "read_table"]
 
 
 def read_table(state: PluginState) -> Mapping[str, str]:
-    """The names that a plugin publishes; none where its manifest names no module. Imports that module.
+    """The names that a plugin publishes; none where its manifest has no ``endpoints``. Imports the module that it names.
 
     Raises:
       PluginError: the module can't be imported, or holds no such table; ``__cause__`` is what it raised.
     """
-    module = None if state.manifest is None else state.manifest.endpoints
-    if module is None:
+    table: Any = None if state.manifest is None else state.manifest.endpoints
+    if table is None:
         return {}
     whose = f"plugin {state.name!r} ({state.found.distribution} {state.found.version})"
-    try:
-        table = importlib.import_module(module).ENDPOINTS
-    except Exception as error:  # whatever the plugin's module raises
-        raise PluginError(f"{whose}: {module}.ENDPOINTS can't be read: {type(error).__name__}: {error}") from error
-    if not isinstance(table, dict):
-        raise PluginError(f"{whose}: {module}.ENDPOINTS is no table", expected="a dict of strings", got=repr(table))
+    if isinstance(table, str):
+        module, where = table, f"{whose}: {table}.ENDPOINTS"
+        try:
+            table = importlib.import_module(module).ENDPOINTS
+        except Exception as error:  # whatever the plugin's module raises
+            raise PluginError(f"{where} can't be read: {type(error).__name__}: {error}") from error
+        if not isinstance(table, dict):
+            raise PluginError(f"{where} is no table", expected="a dict of strings", got=repr(table))
+    else:
+        where = f"{whose}: endpoints of its manifest"
     for name, target in table.items():
         if not (isinstance(name, str) and isinstance(target, str) and _is_endpoint(name, target)):
             raise PluginError(
-                f"{whose}: {module}.ENDPOINTS has a wrong row",
+                f"{where} has a wrong row",
                 expected='"dotted.name": "module:attribute"',
                 got=f"{name!r}: {target!r}",
             )
-    return table
+    rows: Mapping[str, str] = table
+    return rows
 
 
 def _is_endpoint(name: str, target: str) -> bool:
@@ -67,34 +72,6 @@ def _has_names(state: PluginState) -> bool:
         return True
 
 
-@dataclass(frozen=True)
-class _Tables:
-    """Some plugins' tables.
-
-    Attributes:
-      names: name -> who publishes it, and what: ``""`` for a namespace, of which each plugin has one row.
-      faults: of tables that could not be read.
-    """
-
-    names: Mapping[str, Sequence[tuple[PluginState, str]]]
-    faults: Sequence[PluginError]
-
-    @classmethod
-    def read(cls, states: Iterable[PluginState]) -> _Tables:
-        names: dict[str, list[tuple[PluginState, str]]] = {}
-        faults = []
-        for state in states:
-            try:
-                table = read_table(state)
-            except PluginError as error:  # told of with the next name that nobody has
-                faults.append(error)
-                continue
-            spaces = {name[:i] for name in table for i, letter in enumerate(name) if letter == "."}
-            for name, target in (*table.items(), *((space, "") for space in spaces - table.keys())):
-                names.setdefault(name, []).append((state, target))
-        return cls(names, faults)
-
-
 class Endpoints:
     """The published names of one host.
 
@@ -106,13 +83,20 @@ class Endpoints:
     def __init__(self, states: Sequence[PluginState], may_publish: Callable[[PluginState], bool]) -> None:
         self._publishing = [s for s in states if may_publish(s)]
         self._barred = [s for s in states if not may_publish(s)]
-        self._read: dict[bool, _Tables] = {}
+        self._read: dict[Found, Mapping[str, str]] = {}
+        self._faults: dict[Found, PluginError] = {}
 
-    def _tables(self, own: bool) -> _Tables:
-        """Those of graphdock's own plugins, or of all others. A module that asks for names while it is imported here asks again."""
-        if own not in self._read:
-            self._read[own] = _Tables.read(s for s in self._publishing if s.found.is_own == own)
-        return self._read[own]
+    def _table(self, state: PluginState) -> Mapping[str, str]:
+        """A plugin's names, ``""`` for each namespace among them. A module that asks for names while it is imported asks again."""
+        table = self._read.get(state.found)
+        if table is None:
+            try:
+                rows = read_table(state)
+            except PluginError as error:  # told of with the next name that nobody has
+                rows, self._faults[state.found] = {}, error
+            spaces = {name[:i] for name in rows for i, letter in enumerate(name) if letter == "."}
+            table = self._read[state.found] = {**dict.fromkeys(spaces, ""), **rows}
+        return table
 
     def target(self, name: str) -> str | None:
         """``"module:attribute"`` of a name, ``""`` for a namespace, None where nobody publishes it.
@@ -120,22 +104,35 @@ class Endpoints:
         Raises:
           PluginError: two plugins of others publish it.
         """
-        rows = self._tables(own=True).names.get(name)
-        if rows is None:
-            rows = self._tables(own=False).names.get(name, ())
-            if len(rows) > 1 and any(target for _, target in rows):
-                each = [f"{s.name!r} ({s.found.distribution} {s.found.version})" for s, _ in rows]
-                raise PluginError(
-                    f"tf.{name} is published by several plugins: {', '.join(each)}",
-                    hint=f'`block = ["{rows[-1][0].name}"]` under [plugins] leaves the others',
-                )
+        others = []
+        for state in self._publishing:
+            if state.found.is_own:
+                target = self._table(state).get(name)
+                if target is not None:
+                    return target
+            else:
+                others.append(state)
+        rows = [(s, target) for s in others if (target := self._table(s).get(name)) is not None]
+        if len(rows) > 1 and any(target for _, target in rows):
+            each = [f"{s.name!r} ({s.found.distribution} {s.found.version})" for s, _ in rows]
+            raise PluginError(
+                f"tf.{name} is published by several plugins: {', '.join(each)}",
+                hint=f'`block = ["{rows[-1][0].name}"]` under [plugins] leaves the others',
+            )
         return rows[0][1] if rows else None
 
     def names(self) -> set[str]:
         """Every name that can be looked up, namespaces among them."""
-        own, others = (self._tables(own).names for own in (True, False))
-        clear = {name for name, rows in others.items() if len(rows) == 1 or not any(target for _, target in rows)}
-        return own.keys() | clear
+        own: set[str] = set()
+        others: dict[str, list[str]] = {}
+        for state in self._publishing:
+            table = self._table(state)
+            if state.found.is_own:
+                own |= table.keys()
+            else:
+                for name, target in table.items():
+                    others.setdefault(name, []).append(target)
+        return own | {name for name, targets in others.items() if len(targets) == 1 or not any(targets)}
 
     def hint(self, name: str) -> str | None:
         """What a plugin knows of a name that nobody publishes: the first that says something, by its manifest's ``name_hint``."""
@@ -150,7 +147,8 @@ class Endpoints:
 
     def notes(self) -> tuple[str, PluginError | None]:
         """Why nobody may publish a name: tables that can't be read, of which the first is returned, and plugins that may not."""
-        faults = [*self._tables(own=True).faults, *self._tables(own=False).faults]
+        self.names()
+        faults = [self._faults[s.found] for s in self._publishing if s.found in self._faults]
         lines = [fault.message for fault in faults]
         for state in self._barred:
             if not state.hidden and _has_names(state):

@@ -152,7 +152,7 @@ class Manifest:
       api: range of contract versions, such as ``">=0.2,<0.3"``.
       imports: top-level modules that must be findable.
       install: what to type when one is not.
-      endpoints: the module whose ``ENDPOINTS`` has the plugin's names below ``tf``; see :mod:`graphdock.plugin.endpoints`.
+      endpoints: the plugin's names below ``tf``, or the module whose ``ENDPOINTS`` has them; see :mod:`graphdock.plugin.endpoints`.
       name_hint: ``"module:function"``, which says of a name below ``tf`` that nobody publishes what to write instead, or None.
       hooks: those that the plugin implements, so that it is not imported for the sake of another; None where it does not say.
       commands: of the command line; none for most plugins.
@@ -166,7 +166,7 @@ class Manifest:
     label: str
     imports: tuple[str, ...] = ()
     install: str | None = None
-    endpoints: str | None = None
+    endpoints: str | Mapping[str, str] | None = None
     name_hint: str | None = None
     devices: tuple[DeviceDecl, ...] = ()
     options: Mapping[str, OptionDecl] = field(default_factory=dict)
@@ -317,7 +317,7 @@ def loads(text: str, path: Path) -> Manifest:
             "api": str,
             "imports": list,
             "install": str,
-            "endpoints": str,
+            "endpoints": object,
             "name_hint": str,
             "hooks": list,
         },
@@ -333,7 +333,9 @@ def loads(text: str, path: Path) -> Manifest:
         raise reader.fail(("plugin", "api"), error.message, expected=error.expected, hint=error.hint) from None
     imports = reader.strings(plugin.get("imports", []), ("plugin", "imports"), str.isidentifier)
     for key, expected in (("endpoints", "package.module"), ("name_hint", "package.module:function")):
-        module, colon, function = plugin.get(key, expected).partition(":")
+        if isinstance(plugin.get(key), dict):
+            continue  # names themselves, checked when they are read
+        module, colon, function = str(plugin.get(key, expected)).partition(":")
         if not _is_module(module) or (colon == ":" and function.isidentifier()) != (":" in expected):
             raise reader.fail(("plugin", key), f"{plugin[key]!r} is no {key}", expected=expected)
     hooks = reader.strings(plugin["hooks"], ("plugin", "hooks"), str.isidentifier) if "hooks" in plugin else None

@@ -5,8 +5,8 @@ import threading
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock_testing.driver import races
-from graphdock_testing.driver.instrument import watch_kernels
+from graphdock.testing.driver import races
+from graphdock.testing.driver.instrument import watch_kernels
 
 BOTH = {"tandem": 2}
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 from graphdock.contracts import KernelDef
-from graphdock_native import Launch, NativeLibrary
+from graphdock.native import Launch, NativeLibrary
 
 from graphdock_so3.coefficients import couplings, table
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from typing import Any
 
+import graphdock
 from graphdock.errors import InvalidArgumentError, NotFoundError
-from graphdock.graph.graph import get_default_graph
 
 __all__ = ["load_op_library"]
 
@@ -35,4 +34,6 @@ def load_op_library(path: str | os.PathLike[str]) -> Any:
         raise NotFoundError(f"no op library at {text!r}")
     if not os.path.isfile(text):
         raise InvalidArgumentError(f"{text!r} is not a file", expected="an op spec (.yaml)")
-    return importlib.import_module("graphdock_opgen.memory").load(text, get_default_graph().host)
+    from graphdock_opgen.memory import load
+
+    return load(text, graphdock.get_default_graph().host)
