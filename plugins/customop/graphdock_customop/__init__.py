@@ -1,4 +1,4 @@
-"""Custom ops: ops of Python functions, op libraries that are loaded at run time, arrays of other libraries."""
+"""Custom ops: ops of Python functions, with their kernels, shape rules and gradients."""
 
 import os as _os
 
