@@ -1,4 +1,4 @@
-"""Text for people from a spec: docstrings of wrappers, signatures, types of stubs."""
+"""Text for people from a spec: docstrings and annotated signatures of wrappers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import textwrap
 from graphdock import dtypes
 
 from graphdock_opgen.escape import Landed, code
-from graphdock_opgen.model import DTYPE_CLASSES, ArgSpec
+from graphdock_opgen.model import DTYPE_CLASSES, ArgSpec, AttrSpec
 from graphdock_opgen.op import Op, Param
 from graphdock_opgen.pretty import literal
 
@@ -60,6 +60,10 @@ def shape_words(shape: str | None) -> str:
     return f"of shape {text}"
 
 
+#: Width of a docstring's text, and of what stands indented in it.
+_TEXT, _INDENTED = 116, 114
+
+
 def _arg_line(op: Op, arg: ArgSpec, python: str, seen: dict[str, str]) -> str:
     words = dtype_words(op, arg.dtype)
     if arg.dtype in op.spec.types:
@@ -79,48 +83,57 @@ def _arg_line(op: Op, arg: ArgSpec, python: str, seen: dict[str, str]) -> str:
     return _item(python, f"{text}. {arg.doc}".rstrip())
 
 
-def _item(name: str, text: str) -> str:
+def _item(name: str, text: str, indent: str = "  ") -> str:
     return "\n".join(
-        textwrap.wrap(f"{name}: {text}", 106, initial_indent="  ", subsequent_indent="    ", break_long_words=False)
+        textwrap.wrap(
+            f"{name}: {text}", _TEXT, initial_indent=indent, subsequent_indent=f"{indent}  ", break_long_words=False
+        )
     )
 
 
 def docstring(op: Op) -> str:
-    """The docstring of a wrapper: plain text, to be escaped and indented."""
+    """The docstring of a wrapper: plain text, to be escaped and indented.
+
+    It says what the annotations do not: what an argument is for, shapes, dtypes and bounds; not ``name``, which every wrapper has.
+    """
     spec = op.spec
     parts = [spec.summary.strip()]
     if spec.math:
-        lines = [w for line in spec.math.strip().splitlines() for w in textwrap.wrap(line, 106, break_long_words=False)]
+        lines = [
+            w for line in spec.math.strip().splitlines() for w in textwrap.wrap(line, _INDENTED, break_long_words=False)
+        ]
         parts.append(textwrap.indent("\n".join(lines), "  "))
     if spec.doc:
-        parts.append("\n".join(textwrap.fill(p, 108, break_long_words=False) for p in spec.doc.strip().split("\n\n")))
+        parts.append("\n".join(textwrap.fill(p, _TEXT, break_long_words=False) for p in spec.doc.strip().split("\n\n")))
     seen: dict[str, str] = {}
-    lines = [_param_line(op, p, seen) for p in op.params]
-    lines.append(_item("name", f'name of the operation (default "{spec.name}").'))
-    parts.append("Args:\n" + "\n".join(lines))
+    lines = [line for p in op.params if (line := _param_line(op, p, seen))]
+    parts += ["Args:\n" + "\n".join(lines)] if lines else []
     parts.append("Returns:\n" + _returns(op, seen))
-    raises = _raises(op)
-    if raises:
-        parts.append("Raises:\n" + "\n".join(raises))
-    if spec.deprecated:
-        parts.append(f"Deprecated: {spec.deprecated}")
-    return "\n\n".join(parts) + "\n"
+    raises = [
+        _item("ShapeError", re.sub(r"\{(\w+)\}", r"\1", f"{w.error}.").replace("..", ".")) for w in spec.dims.where
+    ]
+    parts += ["Raises:\n" + "\n".join(raises)] if raises else []
+    parts += [f"Deprecated: {spec.deprecated}"] if spec.deprecated else []
+    return "\n\n".join(parts)
 
 
 def _param_line(op: Op, param: Param, seen: dict[str, str]) -> str:
+    """What is to say of a parameter beside its type and default; empty where that says all."""
     arg = op.input(param.of)
     if arg is not None:
         return _arg_line(op, arg, param.name, seen)
-    default = "" if param.default is None else f" Default {param.default}."
     if param.kind == "type":
-        words = "dtype" if not op.allow[param.of] else f"dtype: {dtype_words(op, param.of)}"
-        return _item(param.name, f"{words}. {op.spec.types[param.of].doc}".rstrip() + default)
-    attr = op.attr(param.of)
-    assert attr is not None
-    bounds = f", at least {attr.min}" if attr.min is not None else ""
-    bounds += f", at most {attr.max}" if attr.max is not None else ""
-    choices = f", one of {', '.join(map(repr, attr.one_of))}" if attr.one_of else ""
-    return _item(param.name, f"{attr.type}{bounds}{choices}. {attr.doc}".rstrip() + default)
+        words = "" if not op.allow[param.of] else f"{dtype_words(op, param.of)}. "
+        text = f"{words}{op.spec.types[param.of].doc}"
+    else:
+        attr = op.attr(param.of)
+        assert attr is not None
+        bounds = [f"at least {attr.min}"] if attr.min is not None else []
+        bounds += [f"at most {attr.max}"] if attr.max is not None else []
+        shown = attr.one_of and listed(attr) is None
+        bounds += [f"one of {', '.join(map(repr, attr.one_of))}"] if shown else []
+        text = f"{attr.doc} {', '.join(bounds).capitalize()}{'.' if bounds else ''}"
+    return _item(param.name, text.strip()) if text.strip() else ""
 
 
 def _returns(op: Op, seen: dict[str, str]) -> str:
@@ -135,21 +148,11 @@ def _returns(op: Op, seen: dict[str, str]) -> str:
         noun = f"List, each a {one}" if many else one.capitalize() if shape == "scalar" else f"Tensor {shape}"
         return f"{noun}, {dtype}. {arg.doc}".rstrip()
 
-    if len(outputs) == 1:
-        return "\n".join(
-            textwrap.wrap(words(outputs[0]), 106, initial_indent="  ", subsequent_indent="    ", break_long_words=False)
-        )
-    head = f"  A namedtuple ({', '.join(o.name for o in outputs)}):"
-    return "\n".join([head, *(textwrap.indent(_item(o.name, words(o)), "  ") for o in outputs)])
-
-
-def _raises(op: Op) -> list[str]:
-    lines = [
-        _item("ShapeError", re.sub(r"\{(\w+)\}", r"\1", f"{w.error}.").replace("..", ".")) for w in op.spec.dims.where
-    ]
-    if any(op.allow.get(a.dtype) for a in op.spec.inputs):
-        lines.append(_item("DTypeError", "a dtype that the op does not take, or dtypes that differ."))
-    return lines
+    if len(outputs) > 1:
+        return "\n".join(_item(o.name, words(o)) for o in outputs)
+    return "\n".join(
+        textwrap.wrap(words(outputs[0]), _TEXT, initial_indent="  ", subsequent_indent="    ", break_long_words=False)
+    )
 
 
 def gradient_words(op: Op) -> Landed:
@@ -174,9 +177,16 @@ def signature(op: Op) -> list[str]:
 
 
 def typed_signature(op: Op) -> list[str]:
-    """The same with types, for stubs."""
+    """The same with types."""
     parts = [f"{p.name}: {_type_of(op, p)}" + ("" if p.default is None else f" = {p.default}") for p in op.params]
     return [*parts, "name: str | None = None"]
+
+
+def listed(attr: AttrSpec) -> str | None:
+    """An enumeration's values as a Literal; None for other attributes."""
+    kind = attr.type.removeprefix("list(").removesuffix(")")
+    known = attr.one_of and kind in ("int", "string", "bool")
+    return f"Literal[{', '.join(map(literal, attr.one_of))}]" if known else None
 
 
 def _type_of(op: Op, param: Param) -> str:
@@ -192,8 +202,7 @@ def _type_of(op: Op, param: Param) -> str:
         assert attr is not None
         many = attr.type.startswith("list(")
         kind = attr.type.removeprefix("list(").removesuffix(")")
-        listed = attr.one_of and kind in ("int", "string", "bool")
-        found = f"Literal[{', '.join(map(literal, attr.one_of))}]" if listed else _ATTR_TYPES[kind]
+        found = listed(attr) or _ATTR_TYPES[kind]
     found = f"Sequence[{found}]" if many else found
     return f"{found} | None" if param.default == "None" and found != "ShapeLike" else found
 

@@ -137,10 +137,12 @@ def unparse(node: ast.expr) -> str:
 
 
 def parameters(parts: list[str], lead: int, tail: int) -> str:
-    """Parameters of a ``def``, between its parentheses; one per line where they do not fit."""
+    """Parameters of a ``def``, between its parentheses: on its line, on a line of their own, or one per line."""
     line = ", ".join(parts)
     if lead + len(line) + tail <= WIDTH:
         return line
+    if 4 + len(line) <= WIDTH:
+        return f"\n    {line}\n"
     return "\n" + "".join(f"    {p},\n" for p in parts)
 
 
@@ -176,6 +178,9 @@ def expression(node: ast.expr, indent: int, lead: int = 0) -> str:
         return expression(child, indent + 4, lead).replace("\n", "\n    ")
 
     if isinstance(node, ast.Call):
+        flat = [unparse(a) for a in node.args] + [f"{k.arg}={unparse(k.value)}" for k in node.keywords]
+        if flat and indent + 4 + len(", ".join(flat)) <= WIDTH:
+            return f"{unparse(node.func)}(\n    {', '.join(flat)}\n)"
         parts = [inner(a) for a in node.args]
         parts += [f"{k.arg}={inner(k.value, len(k.arg or '') + 1)}" for k in node.keywords]
         return f"{unparse(node.func)}(\n{block(parts)})"

@@ -1,7 +1,7 @@
 """Stubs that say where public names come from: of a package's lazy ``__init__``, of ``graphdock.ops`` and of ``graphdock`` itself.
 
 A stub holds ``from module import attribute as name``, and ``__all__``, without which a renamed import is private. So a name has its
-type from the one place that declares it: the wrapper's stub, or the annotations of what is written by hand.
+type from the one place that declares it: the annotations of the wrapper, or of what is written by hand.
 """
 
 from __future__ import annotations

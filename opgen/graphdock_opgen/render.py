@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -70,7 +71,6 @@ def render_library(library: Library, report: Callable[[OpSpecError], None]) -> d
     )
     for file in library.files:
         out[f"{file.module}.py"] = render_wrappers(library, file)
-        out[f"{file.module}.pyi"] = render_stub(file)
     return {f"_gen/{name}": text for name, text in sorted(out.items())}
 
 
@@ -241,55 +241,57 @@ def endpoints(library: Library) -> dict[str, str]:
 
 def render_wrappers(library: Library, file: SpecFile) -> str:
     """``_gen/<file>_ops.py``."""
-    ops = [
-        {
-            "function": op.function,
-            "signature": parameters(docs.signature(op), len(op.function) + 5, 2),
-            "doc": docs.docstring(op).rstrip("\n"),
-            "body": statement(f"return {_call(op)}"),
-        }
-        for op in file.ops
-    ]
-    functions = [op.function for op in file.ops]
-    import_ops = "from graphdock.ops import apply as _ops" if library.is_core else "from graphdock import ops as _ops"
-    return render(
-        "library/wrappers.py.j2",
-        source=file.name,
-        count=len(functions),
-        import_ops=import_ops,
-        all=_all(functions),
-        ops=ops,
-    )
-
-
-def _all(functions: list[str]) -> str:
-    text = pretty(sorted(functions), 0, 10)
-    return (
-        "[" + text.removeprefix("(").removesuffix(")").rstrip(",") + "]" if "\n" not in text else "[" + text[1:-1] + "]"
-    )
-
-
-def _call(op: Op) -> str:
-    arguments = [literal(op.type), *(f"{p.of}={p.name}" for p in op.params), "name=name"]
-    picked = f".{op.spec.api.returns}" if op.spec.api.returns and len(op.spec.outputs) > 1 else ""
-    return f"_ops.apply_op({', '.join(arguments)}){picked}"
-
-
-def render_stub(file: SpecFile) -> str:
-    """``_gen/<file>_ops.pyi``."""
     ops = []
     for op in file.ops:
         returns, tuple_, fields = docs.typed_returns(op)
         ops.append(
             {
                 "function": op.function,
-                "typed_signature": parameters(docs.typed_signature(op), len(op.function) + 5, len(returns) + 10),
+                "signature": parameters(docs.typed_signature(op), len(op.function) + 5, len(returns) + 6),
                 "returns": returns,
                 "tuple": tuple_,
                 "fields": fields,
+                "doc": docs.docstring(op),
+                "body": statement(f"return {_call(op)}"),
             }
         )
-    return render("library/wrappers.pyi.j2", source=file.name, all=_all([op.function for op in file.ops]), ops=ops)
+    import_ops = "from graphdock.ops import apply as _ops" if library.is_core else "from graphdock import ops as _ops"
+    return render(
+        "library/wrappers.py.j2",
+        source=file.name,
+        count=len(ops),
+        import_ops=import_ops,
+        imports=_type_imports(ops),
+        ops=ops,
+    )
+
+
+#: Module -> names of it that annotations of wrappers may have, in the order of imports.
+_TYPES = {
+    "collections.abc": ("Callable", "Sequence"),
+    "typing": ("Any", "Literal", "NamedTuple"),
+    "": (),
+    "graphdock": ("Operation", "Tensor"),
+    "graphdock.typing": ("DTypeLike", "ShapeLike", "TensorLike"),
+}
+
+
+def _type_imports(ops: list[dict[str, Any]]) -> list[str]:
+    """The imports that a module's annotations need; checkers alone run them."""
+    text = " ".join([o["signature"] + " " + o["returns"] for o in ops] + [t for o in ops for _, t in o["fields"]])
+    used = {*re.findall(r"\w+", text), *("NamedTuple" for o in ops if o["tuple"])}
+    lines = []
+    for module, names in _TYPES.items():
+        wanted = ", ".join(n for n in names if n in used)
+        if wanted or not module:
+            lines.append(f"from {module} import {wanted}" if module else "")
+    return lines[1:] if not lines[0] else lines
+
+
+def _call(op: Op) -> str:
+    arguments = [literal(op.type), *(f"{p.of}={p.name}" for p in op.params), "name=name"]
+    picked = f".{op.spec.api.returns}" if op.spec.api.returns and len(op.spec.outputs) > 1 else ""
+    return f"_ops.apply_op({', '.join(arguments)}){picked}"
 
 
 # gradients

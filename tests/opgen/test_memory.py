@@ -59,7 +59,9 @@ def test_a_hand_written_gradient_is_assigned(tmp_path: Path) -> None:
 def test_tracebacks_show_generated_lines(tmp_path: Path) -> None:
     library = load(tmp_path, "mem3")
     file = library.add_twice.__code__.co_filename
-    assert "def add_twice(x, y, name=None):\n" in linecache.getlines(file)
+    assert "def add_twice(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:\n" in linecache.getlines(
+        file
+    )
 
 
 def test_faults_and_clashes(tmp_path: Path) -> None:

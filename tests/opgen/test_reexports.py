@@ -58,7 +58,7 @@ def test_a_package_lists_its_public_names(make):
 
 
 def test_enumerations_are_literals_and_absent_values_none(make):
-    text = public(plan(make("graphdock_lab", lab=SPEC)).files, "lab_ops.pyi")
+    text = public(plan(make("graphdock_lab", lab=SPEC)).files, "lab_ops.py")
     (function,) = [n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef)]
     assert {a.arg: ast.unparse(a.annotation) for a in function.args.args if a.annotation} == {
         "x": "TensorLike",

@@ -14,7 +14,6 @@ import sys
 from pathlib import Path
 
 import graphdock as tf
-import graphdock_std
 import pytest
 from click.testing import CliRunner
 from graphdock.cli import cli
@@ -59,7 +58,7 @@ def checked(tmp_path_factory):
     files.append(folder / "uses_a_package.py")
     files[-1].write_text(USES_A_PACKAGE)
     (folder / "mypy.ini").write_text("[mypy]\nstrict = true\nfollow_imports = silent\n")
-    sources = [GRAPHDOCK.parent, Path(graphdock_std.__file__).parents[1], folder / "graphdock-my-lab" / "src"]
+    sources = [GRAPHDOCK.parent, *sorted((ROOT / "plugins").iterdir()), folder / "graphdock-my-lab" / "src"]
     environment = {**os.environ, "MYPYPATH": os.pathsep.join(map(str, sources)), "NO_COLOR": "1"}
     command = [sys.executable, "-m", "mypy", "--config-file", str(folder / "mypy.ini"), *map(str, files)]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)

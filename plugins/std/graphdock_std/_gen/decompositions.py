@@ -216,10 +216,7 @@ def clip_by_value(*, x, low, high, T, **_unused):
 def mat_mul_sum(*, a, b, N, transpose_a, transpose_b, T, **_unused):
     """Builds MatMulSum from other ops."""
     y = _tf.matmul(
-        _tf.concat(a, -2 if transpose_a else -1),
-        _tf.concat(b, -1 if transpose_b else -2),
-        transpose_a,
-        transpose_b,
+        _tf.concat(a, -2 if transpose_a else -1), _tf.concat(b, -1 if transpose_b else -2), transpose_a, transpose_b
     )
     return [y]
 

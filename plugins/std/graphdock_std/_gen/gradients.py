@@ -210,10 +210,10 @@ def one_hot(op, grad_y):
         None,
         None,
         _tf.reduce_sum(
-            grad_y * _tf.one_hot(indices, depth, _ops.ones_like(on_value), _ops.zeros_like(on_value), axis=axis),
+            grad_y * _tf.one_hot(indices, depth, _ops.ones_like(on_value), _ops.zeros_like(on_value), axis=axis)
         ),
         _tf.reduce_sum(
-            grad_y * _tf.one_hot(indices, depth, _ops.zeros_like(on_value), _ops.ones_like(on_value), axis=axis),
+            grad_y * _tf.one_hot(indices, depth, _ops.zeros_like(on_value), _ops.ones_like(on_value), axis=axis)
         ),
     ]
 
@@ -380,10 +380,7 @@ def attention_grad(op, grad_query_backprop, grad_key_backprop, grad_value_backpr
     bias = op.arg("bias")
     _fn = _import_module("graphdock_std.attention")
     grads_attention_grad_gradient = _fn.attention_grad_gradient(
-        op,
-        grad_query_backprop,
-        grad_key_backprop,
-        grad_value_backprop,
+        op, grad_query_backprop, grad_key_backprop, grad_value_backprop
     )
     return [
         grads_attention_grad_gradient[0],
@@ -417,10 +414,7 @@ def dropped_attention_grad(op, grad_query_backprop, grad_key_backprop, grad_valu
     bias = op.arg("bias")
     _fn = _import_module("graphdock_std.dropped_attention")
     grads_dropped_attention_grad_gradient = _fn.dropped_attention_grad_gradient(
-        op,
-        grad_query_backprop,
-        grad_key_backprop,
-        grad_value_backprop,
+        op, grad_query_backprop, grad_key_backprop, grad_value_backprop
     )
     return [
         grads_dropped_attention_grad_gradient[0],
@@ -491,9 +485,7 @@ def sparse_softmax_cross_entropy_with_gradient(op, grad_loss, grad_gradient):
     """features, slope: fn; labels: none."""
     _fn = _import_module("graphdock_std.loss_with_gradient")
     grads_sparse_cross_entropy_with_gradient_gradient = _fn.sparse_cross_entropy_with_gradient_gradient(
-        op,
-        grad_loss,
-        grad_gradient,
+        op, grad_loss, grad_gradient
     )
     return [
         grads_sparse_cross_entropy_with_gradient_gradient[0],
@@ -524,11 +516,7 @@ def crop_and_resize_grad_image(op, grad_output):
     method = op.get_attr("method")
     return [
         _image_boxes_ops.crop_and_resize(
-            grad_output,
-            boxes,
-            box_ind,
-            _tf.slice(_ops.shape(grads_), [1], [2]),
-            method=method,
+            grad_output, boxes, box_ind, _tf.slice(_ops.shape(grads_), [1], [2]), method=method
         ),
         _image_boxes_ops.crop_and_resize_grad_boxes(grads_, grad_output, boxes, box_ind),
         None,
@@ -600,7 +588,7 @@ def adjust_contrastv2(op, grad_output):
     return [
         _image_color_ops.adjust_contrastv2(grad_output, contrast_factor),
         _tf.reduce_sum(
-            _ops.cast(grad_output * (images - _tf.reduce_mean(images, axis=[-3, -2], keepdims=True)), "float32"),
+            _ops.cast(grad_output * (images - _tf.reduce_mean(images, axis=[-3, -2], keepdims=True)), "float32")
         ),
     ]
 
@@ -612,10 +600,7 @@ def resize_bilinear(op, grad_resized_images):
     half_pixel_centers = op.get_attr("half_pixel_centers")
     return [
         _image_resize_ops.resize_bilinear_grad(
-            grad_resized_images,
-            images,
-            align_corners=align_corners,
-            half_pixel_centers=half_pixel_centers,
+            grad_resized_images, images, align_corners=align_corners, half_pixel_centers=half_pixel_centers
         ),
         None,
     ]
@@ -676,10 +661,7 @@ def resize_bicubic(op, grad_resized_images):
     half_pixel_centers = op.get_attr("half_pixel_centers")
     return [
         _image_resize_ops.resize_bicubic_grad(
-            grad_resized_images,
-            images,
-            align_corners=align_corners,
-            half_pixel_centers=half_pixel_centers,
+            grad_resized_images, images, align_corners=align_corners, half_pixel_centers=half_pixel_centers
         ),
         None,
     ]
@@ -714,9 +696,7 @@ def resize_area_grad(op, grad_output):
     align_corners = op.get_attr("align_corners")
     return [
         _image_resize_ops.resize_area(
-            grad_output,
-            _tf.slice(_ops.shape(grads_), [1], [2]),
-            align_corners=align_corners,
+            grad_output, _tf.slice(_ops.shape(grads_), [1], [2]), align_corners=align_corners
         ),
         None,
     ]
@@ -860,10 +840,7 @@ def linear_sparse_softmax_cross_entropy_grad(op, grad_x_backprop, grad_w_backpro
     bias = op.arg("bias")
     _fn = _import_module("graphdock_std.linear_cross_entropy")
     grads_linear_cross_entropy_grad_gradient = _fn.linear_cross_entropy_grad_gradient(
-        op,
-        grad_x_backprop,
-        grad_w_backprop,
-        grad_bias_backprop,
+        op, grad_x_backprop, grad_w_backprop, grad_bias_backprop
     )
     return [
         grads_linear_cross_entropy_grad_gradient[0],
@@ -1320,12 +1297,7 @@ def fused_batch_norm(op, grad_y, grad_batch_mean, grad_batch_variance, grad_rese
     """x, scale, offset, mean, variance: fn."""
     _fn = _import_module("graphdock_std.normalization_gradients")
     grads_fused_batch_norm = _fn.fused_batch_norm(
-        op,
-        grad_y,
-        grad_batch_mean,
-        grad_batch_variance,
-        grad_reserve_space_1,
-        grad_reserve_space_2,
+        op, grad_y, grad_batch_mean, grad_batch_variance, grad_reserve_space_1, grad_reserve_space_2
     )
     return [
         grads_fused_batch_norm[0],
@@ -1340,10 +1312,7 @@ def fused_batch_norm_grad(op, grad_x_backprop, grad_scale_backprop, grad_offset_
     """y_backprop, x, scale, reserve_space_1, reserve_space_2: fn."""
     _fn = _import_module("graphdock_std.normalization_gradients")
     grads_fused_batch_norm_grad = _fn.fused_batch_norm_grad(
-        op,
-        grad_x_backprop,
-        grad_scale_backprop,
-        grad_offset_backprop,
+        op, grad_x_backprop, grad_scale_backprop, grad_offset_backprop
     )
     return [
         grads_fused_batch_norm_grad[0],
@@ -1453,12 +1422,7 @@ def fake_quant_with_min_max_args(op, grad_outputs):
     narrow_range = op.get_attr("narrow_range")
     return [
         _tf.fake_quant_with_min_max_args_gradient(
-            grad_outputs,
-            inputs,
-            min=min,
-            max=max,
-            num_bits=num_bits,
-            narrow_range=narrow_range,
+            grad_outputs, inputs, min=min, max=max, num_bits=num_bits, narrow_range=narrow_range
         ),
     ]
 
@@ -1472,12 +1436,7 @@ def fake_quant_with_min_max_args_gradient(op, grad_backprops):
     narrow_range = op.get_attr("narrow_range")
     return [
         _tf.fake_quant_with_min_max_args_gradient(
-            grad_backprops,
-            inputs,
-            min=min,
-            max=max,
-            num_bits=num_bits,
-            narrow_range=narrow_range,
+            grad_backprops, inputs, min=min, max=max, num_bits=num_bits, narrow_range=narrow_range
         ),
         None,
     ]
@@ -1840,11 +1799,7 @@ def sparse_fill_empty_rows(
     """values, default_value: fn; indices: none; dense_shape: none."""
     _fn = _import_module("graphdock_std.sparse_gradients")
     grads_fill_empty_rows = _fn.fill_empty_rows(
-        op,
-        grad_output_indices,
-        grad_output_values,
-        grad_empty_row_indicator,
-        grad_reverse_index_map,
+        op, grad_output_indices, grad_output_values, grad_empty_row_indicator, grad_reverse_index_map
     )
     return [None, grads_fill_empty_rows[0], None, grads_fill_empty_rows[1]]
 
