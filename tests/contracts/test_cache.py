@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from graphdock.contracts import cache_dir, keep, kept, replace_file
+from graphdock.contracts import cache_dir, read_cache, replace_file, write_cache
 
 
 def test_the_variable_names_the_folder() -> None:
@@ -27,9 +27,9 @@ def test_an_empty_folder_name_is_none() -> None:
 
 def test_what_is_kept_comes_back_whole_and_whoever_may_read_the_folder_reads_it(tmp_path: Path) -> None:
     path = tmp_path / "some" / "kernel.bin"
-    assert kept(path) is None
-    assert keep(path, b"first") and keep(path, b"second")
-    assert kept(path) == b"second"
+    assert read_cache(path) is None
+    assert write_cache(path, b"first") and write_cache(path, b"second")
+    assert read_cache(path) == b"second"
     plain = tmp_path / "plain"
     plain.write_bytes(b"")
     assert path.stat().st_mode == plain.stat().st_mode
@@ -41,14 +41,14 @@ def test_what_is_kept_comes_back_whole_and_whoever_may_read_the_folder_reads_it(
 )
 def test_a_damaged_file_is_nothing(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
     path = tmp_path / "kernel.bin"
-    keep(path, b"sixteen bytes or more")
+    write_cache(path, b"sixteen bytes or more")
     path.write_bytes(damage(path.read_bytes()))
-    assert kept(path) is None
+    assert read_cache(path) is None
 
 
 def test_where_nothing_can_be_written_nothing_is_kept(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    assert not keep(tmp_path / "file" / "kernel.bin", b"data")
+    assert not write_cache(tmp_path / "file" / "kernel.bin", b"data")
 
 
 def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -195,7 +195,7 @@ def test_capture_and_extent_are_optional(device):
 
 
 def test_what_a_class_says_of_its_devices(device):
-    assert (device.lanes, device.alignment, PromptDevice.argument_bytes) == (2, 256, 64)
+    assert (device.stream_slots, device.alignment, PromptDevice.argument_bytes) == (2, 256, 64)
     assert Device.alignment == 64
 
 

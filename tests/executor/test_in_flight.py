@@ -1,51 +1,53 @@
-"""A flight: when its context is idle again, and that its error is kept until it is told, once."""
+"""A step in submitted: when its context is idle again, and that its error is kept until it is raised, once."""
 
 from __future__ import annotations
 
 import pytest
-from graphdock.contracts.in_flight import InFlightSteps as Flights
+from graphdock.contracts.in_flight import InFlightSteps
 from graphdock.contracts.step import StepContext, StepServices
 from graphdock.errors import DeviceLostError, GraphdockError, InternalError
 from graphdock.plugin.host import Host
-from graphdock_executor.in_flight import QueuedStep as Flight
-from graphdock_executor.stream_slots import SLOTS_LOCK, Lanes
+from graphdock_executor.in_flight import QueuedStep
+from graphdock_executor.stream_slots import SLOTS_LOCK, StreamSlots
 from graphdock_testing import queued
 
 
-class Pad:
-    """Where flights take off: a device, and lanes of an instance for each flight."""
+class Bench:
+    """Where steps are submitted: a device, and stream slots of an instance for each step."""
 
     def __init__(self):
         self.host = Host()
-        self.device = queued.install(self.host, seed=0, laziness=1.0, lanes=4)
-        self.flights = Flights(2)
+        self.device = queued.install(self.host, seed=0, laziness=1.0, stream_slots=4)
+        self.in_flight = InFlightSteps(2)
         self.idle = []
 
-    def lanes(self, own=False):
-        return Lanes([self.device], own, lambda: "a step", {}, True, 4)
+    def stream_slots(self, own=False):
+        return StreamSlots([self.device], own, lambda: "a step", {}, True, 4)
 
     def take_back(self, held):
         self.idle.append(held.pop())
 
-    def start(self, name, lanes, work=None):
+    def start(self, name, stream_slots, work=None):
         step = StepContext(StepServices("test", lambda: None))
-        flight = Flight(self.flights, step, lambda: f"the step of {name}", self.take_back, lambda d: f"{name} on {d}")
-        step.departs = flight.depart
+        submitted = QueuedStep(
+            self.in_flight, step, lambda: f"the step of {name}", self.take_back, lambda d: f"{name} on {d}"
+        )
+        step.on_submit = submitted.submit
 
         def call():
-            for lane in lanes:
-                lane.queue.launch(name, work or (lambda: None))
+            for stream_slot in stream_slots:
+                stream_slot.queue.launch(name, work or (lambda: None))
 
-        lanes.take(step, lambda: lanes.run({}, call, ()))
-        return flight
+        stream_slots.take(step, lambda: stream_slots.run({}, call, ()))
+        return submitted
 
-    def fly(self, name, work=None):
-        return self.start(name, self.lanes(), work)
+    def step(self, name, work=None):
+        return self.start(name, self.stream_slots(), work)
 
 
 @pytest.fixture
-def pad():
-    made = Pad()
+def bench():
+    made = Bench()
     yield made
     made.host.close()
 
@@ -54,82 +56,82 @@ def fails():
     raise ValueError("the tile was lost")
 
 
-def test_a_context_is_idle_once_its_work_is_done(pad):
-    flight = pad.fly("a")
-    assert flight.departed and not flight.landed and not pad.idle and pad.device.pending
-    flight.land()
-    assert flight.departed and flight.landed and pad.idle == [flight.step] and not pad.device.pending
-    assert not pad.flights.flying and flight.step.departs is None and not SLOTS_LOCK.requests
-    flight.land()
-    assert len(pad.idle) == 1
+def test_a_context_is_idle_once_its_work_is_done(bench):
+    submitted = bench.step("a")
+    assert submitted.submitted and not submitted.completed and not bench.idle and bench.device.pending
+    submitted.complete()
+    assert submitted.submitted and submitted.completed and bench.idle == [submitted.step] and not bench.device.pending
+    assert not bench.in_flight.pending and submitted.step.on_submit is None and not SLOTS_LOCK.requests
+    submitted.complete()
+    assert len(bench.idle) == 1
 
 
-def test_the_next_step_on_a_lane_fences_the_one_before(pad):
-    lanes = pad.lanes()
-    first = pad.start("first", lanes, fails)
-    second = pad.start("second", lanes)
-    assert first.landed and not second.landed and list(pad.flights.flying) == [second]
-    second.land()
+def test_the_next_step_on_a_stream_slot_waits_for_the_one_before(bench):
+    stream_slots = bench.stream_slots()
+    first = bench.start("first", stream_slots, fails)
+    second = bench.start("second", stream_slots)
+    assert first.completed and not second.completed and list(bench.in_flight.pending) == [second]
+    second.complete()
     with pytest.raises(InternalError, match="tile was lost") as caught:
-        pad.flights.check()
+        bench.in_flight.check()
     assert caught.value.step == first.label and "the step of first, which had returned" in str(caught.value)
 
 
-def test_an_error_is_told_once_and_in_order(pad):
-    flights = [pad.fly(name, work) for name, work in (("a", fails), ("b", None), ("c", fails))]
-    pad.flights.check()  # nobody knows yet
-    pad.flights.land(0)
-    assert len(pad.idle) == 3
-    for flight in (flights[0], flights[2]):
+def test_an_error_is_raised_once_and_in_order(bench):
+    steps = [bench.step(name, work) for name, work in (("a", fails), ("b", None), ("c", fails))]
+    bench.in_flight.check()  # nobody knows yet
+    bench.in_flight.complete(0)
+    assert len(bench.idle) == 3
+    for submitted in (steps[0], steps[2]):
         with pytest.raises(GraphdockError) as caught:
-            pad.flights.check()
-        assert caught.value.step == flight.label and not hasattr(caught.value, "__notes__")
-    pad.flights.check()
-    pad.flights.check_all()
+            bench.in_flight.check()
+        assert caught.value.step == submitted.label and not hasattr(caught.value, "__notes__")
+    bench.in_flight.check()
+    bench.in_flight.check_all()
 
 
-def test_the_last_call_tells_all_errors_at_once(pad):
-    first, second = pad.fly("a", fails), pad.fly("b", fails)
-    pad.flights.land(0)
+def test_the_last_call_tells_all_errors_at_once(bench):
+    first, second = bench.step("a", fails), bench.step("b", fails)
+    bench.in_flight.complete(0)
     with pytest.raises(InternalError) as caught:
-        pad.flights.check_all()
+        bench.in_flight.check_all()
     assert caught.value.step == first.label
     assert any("besides" in note and second.label in note for note in caught.value.__notes__)
-    pad.flights.check_all()
+    bench.in_flight.check_all()
 
 
-def test_room_is_made_by_the_oldest(pad):
-    a, b, c = (pad.fly(name) for name in "abc")
-    pad.flights.land(1)
-    assert a.landed and b.landed and not c.landed and list(pad.flights.flying) == [c]
+def test_room_is_made_by_the_oldest(bench):
+    a, b, c = (bench.step(name) for name in "abc")
+    bench.in_flight.complete(1)
+    assert a.completed and b.completed and not c.completed and list(bench.in_flight.pending) == [c]
 
 
-def test_what_has_passed_lands_without_a_wait(pad):
-    a, b = pad.fly("a"), pad.fly("b")
-    waits = pad.device.waits
-    while not a.lanes.tickets[0].passed():
-        pad.device.driver.scheduler.drain(next(iter(a.lanes)).queue.line)
-    pad.flights.land_passed()
-    assert a.landed and waits <= pad.device.waits <= waits + 2 and b.departed
+def test_what_has_passed_is_completed_without_a_wait(bench):
+    a, b = bench.step("a"), bench.step("b")
+    waits = bench.device.waits
+    while not a.stream_slots.fences[0].passed():
+        bench.device.driver.scheduler.drain(next(iter(a.stream_slots)).queue.line)
+    bench.in_flight.complete_passed()
+    assert a.completed and waits <= bench.device.waits <= waits + 2 and b.submitted
 
 
-def test_a_lost_device_names_what_each_step_gave_it(pad):
-    flights = [pad.fly(name) for name in "ab"]
-    pad.device.lose()
-    assert all(flight.passed() for flight in flights)
-    pad.flights.land_passed()
+def test_a_lost_device_names_what_each_step_gave_it(bench):
+    steps = [bench.step(name) for name in "ab"]
+    bench.device.lose()
+    assert all(submitted.passed() for submitted in steps)
+    bench.in_flight.complete_passed()
     for name in "ab":
         with pytest.raises(DeviceLostError) as caught:
-            pad.flights.check()
+            bench.in_flight.check()
         assert f"the step of {name}" in caught.value.step and caught.value.__notes__[-1] == f"{name} on queued:0"
-    assert len(pad.idle) == 2
+    assert len(bench.idle) == 2
 
 
 @pytest.mark.parametrize("when", ["before the fence", "after the fence"])
-def test_an_interrupt_while_it_lands_loses_neither_the_context_nor_the_error(pad, when, monkeypatch):
-    flight = pad.fly("a", fails)
-    (lane,) = flight.lanes
-    synchronize = lane.queue.synchronize
+def test_an_interrupt_while_it_is_completed_loses_neither_the_context_nor_the_error(bench, when, monkeypatch):
+    submitted = bench.step("a", fails)
+    (stream_slot,) = submitted.stream_slots
+    synchronize = stream_slot.queue.synchronize
 
     def interrupted():
         try:
@@ -138,56 +140,58 @@ def test_an_interrupt_while_it_lands_loses_neither_the_context_nor_the_error(pad
         finally:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(lane.queue, "synchronize", interrupted)
+    monkeypatch.setattr(stream_slot.queue, "synchronize", interrupted)
     with pytest.raises(KeyboardInterrupt):
         try:
             raise LookupError("of somebody else")
         except LookupError:
-            flight.land()
-    assert not pad.idle and not SLOTS_LOCK.requests and lane.flight is flight
-    monkeypatch.setattr(lane.queue, "synchronize", synchronize)
-    flight.land()
-    assert pad.idle == [flight.step]
+            submitted.complete()
+    assert not bench.idle and not SLOTS_LOCK.requests and stream_slot.in_flight is submitted
+    monkeypatch.setattr(stream_slot.queue, "synchronize", synchronize)
+    submitted.complete()
+    assert bench.idle == [submitted.step]
     with pytest.raises(InternalError, match="tile was lost"):
-        pad.flights.check()
-    pad.flights.check_all()
+        bench.in_flight.check()
+    bench.in_flight.check_all()
 
 
-def test_a_step_that_fails_does_not_depart(pad):
+def test_a_step_that_fails_is_not_submitted(bench):
     step = StepContext(StepServices("test", lambda: None))
-    flight = Flight(pad.flights, step, lambda: "the step of a", pad.take_back, str)
-    step.departs = flight.depart
-    lanes = pad.lanes()
+    submitted = QueuedStep(bench.in_flight, step, lambda: "the step of a", bench.take_back, str)
+    step.on_submit = submitted.submit
+    stream_slots = bench.stream_slots()
 
     def call():
-        next(iter(lanes)).queue.launch("late", fails)
+        next(iter(stream_slots)).queue.launch("late", fails)
         raise RuntimeError("refused")
 
     with pytest.raises(InternalError, match="tile was lost") as caught:
-        lanes.take(step, lambda: lanes.run({}, call, ()))
+        stream_slots.take(step, lambda: stream_slots.run({}, call, ()))
     assert any("refused" in note for note in caught.value.__notes__)
-    assert not flight.departed and not pad.flights.flying and not pad.device.pending
+    assert not submitted.submitted and not bench.in_flight.pending and not bench.device.pending
 
 
-def test_an_interrupt_as_it_departs_leaves_its_work_fenced_and_its_context_to_the_caller(pad):
-    class Interrupted(Flights):
+def test_an_interrupt_as_it_is_submitted_leaves_its_work_fenced_and_its_context_to_the_caller(bench):
+    class Interrupted(InFlightSteps):
         pass
 
     step = StepContext(StepServices("test", lambda: None))
-    flight = Flight(Interrupted(2), step, lambda: "the step of a", pad.take_back, str)
+    submitted = QueuedStep(Interrupted(2), step, lambda: "the step of a", bench.take_back, str)
 
-    def depart(lanes):
-        flight.lanes, flight._left = lanes, set(lanes)
-        for lane in lanes:
-            lane.flight = flight
+    def submit(stream_slots):
+        submitted.stream_slots, submitted._left = stream_slots, set(stream_slots)
+        for stream_slot in stream_slots:
+            stream_slot.in_flight = submitted
         raise KeyboardInterrupt
 
-    step.departs = depart
-    lanes = pad.lanes()
+    step.on_submit = submit
+    stream_slots = bench.stream_slots()
     with pytest.raises(KeyboardInterrupt):
-        lanes.take(step, lambda: lanes.run({}, lambda: next(iter(lanes)).queue.launch("a", lambda: None), ()))
-    assert not flight.departed and not pad.device.pending
-    after = pad.start("b", lanes)
-    assert not pad.idle, "the caller gives that context back"
-    after.land()
-    assert pad.idle == [after.step]
+        stream_slots.take(
+            step, lambda: stream_slots.run({}, lambda: next(iter(stream_slots)).queue.launch("a", lambda: None), ())
+        )
+    assert not submitted.submitted and not bench.device.pending
+    after = bench.start("b", stream_slots)
+    assert not bench.idle, "the caller gives that context back"
+    after.complete()
+    assert bench.idle == [after.step]

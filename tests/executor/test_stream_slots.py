@@ -1,4 +1,4 @@
-"""Steps on devices with queues: lanes are shared in turn, segments are recorded, and nothing races."""
+"""Steps on devices with queues: stream slots are shared in turn, segments are recorded, and nothing races."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from graphdock.contracts.runtime import resource_lock
 from graphdock.planning import plan
 from graphdock.plugin.host import Host
-from graphdock_executor import stream_slots as lanes
+from graphdock_executor import stream_slots
 from graphdock_executor.straight_line import program
 from graphdock_testing import queued
 from graphdock_testing.driver import races
@@ -163,7 +163,9 @@ def test_an_interrupt_at_any_bytecode_leaves_the_lanes_free():
                     sess.run(step)
             except KeyboardInterrupt:
                 pass
-            assert not lanes.SLOTS_LOCK.requests and not lanes.SLOTS_LOCK.waiting, f"leaked at bytecode {points}"
+            assert not stream_slots.SLOTS_LOCK.requests and not stream_slots.SLOTS_LOCK.waiting, (
+                f"leaked at bytecode {points}"
+            )
             if not tracer.raised:
                 break
             points += 1
@@ -174,22 +176,22 @@ def test_an_interrupt_at_any_bytecode_leaves_the_lanes_free():
 
 def test_a_step_that_waits_for_its_lane_meets_its_deadline_and_says_who_runs():
     host = Host()
-    device = queued.install(host, lanes=1)
+    device = queued.install(host, stream_slots=1)
     with tf.Graph(host=host).as_default(), session(host) as sess:
         x = tf.placeholder(tf.float32, [2], name="x")
         y = tf.square(x, name="y")
         sess.run(y, {x: [1, 2]})
-        (lane,) = device._turns
-        other = resource_lock.LockRequest(resource_lock.LockSet("another step", writes=[lane]))
-        lanes.SLOTS_LOCK.requests[other] = threading.get_ident() + 1
+        (stream_slot,) = device._slots
+        other = resource_lock.LockRequest(resource_lock.LockSet("another step", writes=[stream_slot]))
+        stream_slots.SLOTS_LOCK.requests[other] = threading.get_ident() + 1
         try:
             with pytest.raises(
                 tf.errors.DeadlineExceededError,
-                match=r"(?s)the step of y:?0? waited.*lane \d+ of queued:0.*another step",
+                match=r"(?s)the step of y:?0? waited.*stream slot \d+ of queued:0.*another step",
             ):
                 sess.run(y, {x: [1, 2]}, options=tf.RunOptions(timeout_in_ms=5))
         finally:
-            lanes.SLOTS_LOCK.requests.pop(other)
+            stream_slots.SLOTS_LOCK.requests.pop(other)
         np.testing.assert_array_equal(sess.run(y, {x: [1, 2]}), [1, 4])
 
 

@@ -114,7 +114,7 @@ def test_in_a_loop_and_in_a_branch_too(lab, how):
 
 
 def test_the_session_is_the_one_that_queued_it(lab):
-    """Two sessions take turns on one lane; the healthy one never sees the other's error, whoever waits first."""
+    """Two sessions take turns on one stream slot; the healthy one never sees the other's error, whoever waits first."""
     x = tf.placeholder(tf.float32, [3])
     bad, made = tf.nn.softsign(tf.exp(x), name="bad"), line()
     good = tf.exp(x, name="good")

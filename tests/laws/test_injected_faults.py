@@ -15,7 +15,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.plugin.host import Host
-from graphdock_executor import stream_slots as lanes
+from graphdock_executor import stream_slots
 from graphdock_testing import queued
 
 ONE, TWO = "/device:queued:0", "/device:queued:1"
@@ -213,8 +213,8 @@ def all_text(error):
 
 
 def lanes_are_free(bench):
-    held = {lane for holder in lanes.SLOTS_LOCK.requests for lane in holder.lock_set.writes}
-    assert held.isdisjoint(bench.device._turns)
+    held = {slot for holder in stream_slots.SLOTS_LOCK.requests for slot in holder.lock_set.writes}
+    assert held.isdisjoint(bench.device._slots)
 
 
 def inject(bench, at, number, how, wanted):

@@ -192,7 +192,7 @@ def test_random_loops(seed, shared):
 
 
 def test_a_step_that_calls_python_between_work_of_a_device(shared):
-    """It has lanes of its own, locks variables for single statements, and settles before each of those locks is released."""
+    """It has stream slots of its own, locks variables for single statements, and settles before each of those locks is released."""
     host, device = installed(3, shared)
     with tf.Graph(host=host).as_default() as graph:
         x = tf.placeholder(tf.float32, [4])

@@ -1,7 +1,7 @@
 """Steps in flight give what steps give that wait for each other, whatever goes wrong.
 
 Under the race checker: several steps of one session, of many threads and of several sessions over one container. Each wait for
-a ticket is needed. A fault at any call, a lost device and an interrupt at any point fail what they met and nothing else: every
+a fence is needed. A fault at any call, a lost device and an interrupt at any point fail what they met and nothing else: every
 error is raised once, and names its step; nothing stays held.
 """
 
@@ -17,10 +17,18 @@ import threading
 import graphdock as tf
 import numpy as np
 import pytest
-from flights import (
+from graphdock.contracts.runtime import resource_lock
+from graphdock.planning import plan
+from graphdock.session import overlap
+from graphdock_executor import fences, in_flight, stream_slot, stream_slots
+from graphdock_executor.lower import overlap as lower_overlap
+from graphdock_executor.straight_line import program as program_module
+from graphdock_testing.driver import races
+from graphdock_testing.driver.queue import DriverQueue
+from in_flight_programs import (
     ONE,
     PROGRAMS,
-    Runway,
+    Rig,
     chained,
     controlled,
     dropped_out,
@@ -29,17 +37,6 @@ from flights import (
     regression,
     same,
 )
-from graphdock.contracts.runtime import access_history as tickets
-from graphdock.contracts.runtime import resource_lock
-from graphdock.planning import plan
-from graphdock.session import overlap
-from graphdock_executor import in_flight as flight
-from graphdock_executor import stream_slot as lane
-from graphdock_executor import stream_slots as lanes
-from graphdock_executor.lower import overlap as lower_overlap
-from graphdock_executor.straight_line import program as program_module
-from graphdock_testing.driver import races
-from graphdock_testing.driver.queue import DriverQueue
 
 from tests.planning.interrupter import Interrupter
 from tests.planning.own_thread import in_its_own_thread
@@ -83,11 +80,11 @@ MANY = [
     ],
 )
 def test_results_are_those_of_one_step_at_a_time(program, seeds, ways, ahead):
-    want, _ = Runway(program).run()
+    want, _ = Rig(program).run()
     for seed in seeds:
         for number, (most, shared, fields) in enumerate(ways):
             ahead((number + seed) % 3 > 0)
-            got, found = Runway(program, seed, shared).run(most, **fields)
+            got, found = Rig(program, seed, shared).run(most, **fields)
             assert not found, (most, found[0])
             same(got, want)
 
@@ -95,13 +92,13 @@ def test_results_are_those_of_one_step_at_a_time(program, seeds, ways, ahead):
 @pytest.mark.plain  # debug mode waits for each kernel
 def test_steps_are_in_flight_at_all():
     """The law above holds nothing back: these steps return while their work, and that of others, is still to come."""
-    runway = Runway(regression, laziness=1.0)
-    with runway.session(3) as sess:
+    rig = Rig(regression, laziness=1.0)
+    with rig.session(3) as sess:
         most = 0
-        for fetches, feed in runway.calls[:5]:
+        for fetches, feed in rig.calls[:5]:
             sess.run(fetches, feed)
-            most = max(most, len(sess._overlap.flights.flying))
-        assert most == 3 and runway.device.pending > 20
+            most = max(most, len(sess._overlap.in_flight.pending))
+        assert most == 3 and rig.device.pending > 20
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -122,10 +119,10 @@ def test_threads_that_share_variables(seed, most):
                 [v, w],
             ]
 
-    runway = Runway(program, seed)
-    both, difference, called, start, state = runway.calls
+    rig = Rig(program, seed)
+    both, difference, called, start, state = rig.calls
     one, wrong = {"x:0": np.ones(3, np.float32)}, []
-    with races.check(runway.device), runway.session(most) as sess:
+    with races.check(rig.device), rig.session(most) as sess:
         sess.run(start)
 
         def work(number):
@@ -145,7 +142,7 @@ def test_threads_that_share_variables(seed, most):
         for thread in threads:
             thread.join()
         assert not wrong, wrong[0]
-        assert len(sess._overlap.flights.flying) <= most
+        assert len(sess._overlap.in_flight.pending) <= most
         sess.run(called, one)
         same(sess.run(state), [np.full(3, 121, np.float32), np.full(3, 120, np.float32)])
 
@@ -167,10 +164,10 @@ def test_sessions_over_one_container(seed, others):
         return [tf.global_variables_initializer(), *steps, [v, w]]
 
     def run(mine, theirs):
-        runway = Runway(program, seed)
-        start, *steps, state = runway.calls
+        rig = Rig(program, seed)
+        start, *steps, state = rig.calls
         rng = np.random.default_rng(1)
-        with races.check(runway.device), runway.session(mine) as first, runway.session(theirs) as second:
+        with races.check(rig.device), rig.session(mine) as first, rig.session(theirs) as second:
             second.run(start)
             for step in (*steps, state):  # before the container has seen a step that may be in flight
                 second.run(step, {} if step is state else {"x:0": np.ones(4, np.float32)})
@@ -191,13 +188,13 @@ def test_a_reset_waits_for_what_is_in_flight():
         changed = tf.assign_add(u, tf.exp(u)).op
         return [[v.initializer, u.initializer], tf.group(v.assign_add(tf.exp(v)), changed), v]
 
-    runway = Runway(program, laziness=1.0)
-    start, update, value = runway.calls
-    with races.check(runway.device), runway.session(2) as sess:
+    rig = Rig(program, laziness=1.0)
+    start, update, value = rig.calls
+    with races.check(rig.device), rig.session(2) as sess:
         sess.run(start)
         sess.run(update)
-        assert runway.device.pending
-        tf.Session.reset(containers=["shared"], host=runway.host)
+        assert rig.device.pending
+        tf.Session.reset(containers=["shared"], host=rig.host)
         with pytest.raises(tf.errors.UninitializedError):
             sess.run(update)
         sess.run(start)
@@ -212,14 +209,16 @@ SOME = ((dropped_out, 3), (chained, 3), (read_by_many, 2), (controlled, 2))
 
 
 class Dropper:
-    """Leaves out the wait for a ticket that has the number ``drop``; ``seen`` are all, in order."""
+    """Leaves out the wait for a fence that has the number ``drop``; ``seen`` are all, in order."""
 
     def __init__(self, monkeypatch):
         self.drop, self.seen = None, []
-        on_queue, on_host = lane.Lane._wait, tickets.Ticket.wait_host
-        monkeypatch.setattr(lane.Lane, "_wait", lambda own, ticket: self._take("queue", lambda: on_queue(own, ticket)))
+        on_queue, on_host = stream_slot.StreamSlot._wait, fences.StreamFence.wait_host
         monkeypatch.setattr(
-            tickets.Ticket, "wait_host", lambda own: None if own.over else self._take("host", lambda: on_host(own))
+            stream_slot.StreamSlot, "_wait", lambda own, fence: self._take("queue", lambda: on_queue(own, fence))
+        )
+        monkeypatch.setattr(
+            fences.StreamFence, "wait_host", lambda own: None if own.over else self._take("host", lambda: on_host(own))
         )
 
     def _take(self, what, wait):
@@ -237,8 +236,8 @@ class Dropper:
         for m in (2, 3)
     ],
 )
-def test_each_wait_for_a_ticket_that_is_removed_is_missed(program, most, monkeypatch):
-    """One ticket stands for all that a step does on a lane, so steps that the host waits for in their middle may wait for too much.
+def test_each_wait_for_a_fence_that_is_removed_is_missed(program, most, monkeypatch):
+    """One fence stands for all that a step does on a stream slot: one that the host waits for in its middle may wait for too much.
 
     These programs have no such step, or none whose wait is not needed.
     """
@@ -250,14 +249,14 @@ def test_each_wait_for_a_ticket_that_is_removed_is_missed(program, most, monkeyp
 
     # a kernel that waits for its inputs on its own account promises nothing to the step
     monkeypatch.setattr(DriverQueue, "settle", settle)
-    want, _ = Runway(program).run()
+    want, _ = Rig(program).run()
     dropper = Dropper(monkeypatch)
-    assert not Runway(program, laziness=1.0).run(most)[1]
+    assert not Rig(program, laziness=1.0).run(most)[1]
     waits, unseen = len(dropper.seen), []
     for number in range(waits):
         dropper.drop, dropper.seen = number, []
         try:
-            got, found = Runway(program, laziness=1.0).run(most)
+            got, found = Rig(program, laziness=1.0).run(most)
         except Exception:  # noqa: BLE001, S112 - poison met a kernel that minds
             continue
         if not found and all(np.array_equal(a, b) for a, b in zip(got, want, strict=True)):
@@ -268,16 +267,16 @@ def test_each_wait_for_a_ticket_that_is_removed_is_missed(program, most, monkeyp
 # -- what goes wrong
 
 
-class Flown:
+class Calls:
     """The calls of a program after the first, the initializers', and the errors that they raise."""
 
-    def __init__(self, runway, sess):
-        self.runway, self.sess = runway, sess
+    def __init__(self, rig, sess):
+        self.rig, self.sess = rig, sess
         self.errors, self.met = [], None
 
     def run(self):
-        faults = self.runway.device.faults
-        for number, (fetches, feed) in enumerate(self.runway.calls[1:]):
+        faults = self.rig.device.faults
+        for number, (fetches, feed) in enumerate(self.rig.calls[1:]):
             for _ in range(10):
                 before = len(self.errors)
                 try:
@@ -296,53 +295,53 @@ class Flown:
                 self.errors.append((None, error))
 
     def name(self, number):
-        fetches = self.runway.calls[1:][number][0]
+        fetches = self.rig.calls[1:][number][0]
         return (fetches[0] if isinstance(fetches, list) else fetches).name.split(":")[0]
 
 
-def nothing_is_held(runway, sess):
-    assert not lanes.SLOTS_LOCK.requests and not lanes.SLOTS_LOCK.waiting
+def nothing_is_held(rig, sess):
+    assert not stream_slots.SLOTS_LOCK.requests and not stream_slots.SLOTS_LOCK.waiting
     assert not sess._store.resource_lock.requests and not sess._store.resource_lock.waiting
-    flights = sess._overlap.flights
-    assert not flights.flying and not flights.failed
-    assert all(turn.flight is None for turn in runway.device._turns)
+    in_flight_steps = sess._overlap.in_flight
+    assert not in_flight_steps.pending and not in_flight_steps.failed
+    assert all(slot.in_flight is None for slot in rig.device._slots)
     for kept in list(sess._plans._order):
         assert len(set(kept.idle)) == len(kept.idle) and set(kept._live) == set(kept.idle), (
             "a context is lost, or idle twice"
         )
-        assert all(step.departs is None for step in kept.idle)
+        assert all(step.on_submit is None for step in kept.idle)
 
 
-def inject(runway, most, number, how, want):
+def inject(rig, most, number, how, want):
     """Whether call ``number`` after the initializers' came; the step that made it is the one that fails."""
-    faults = runway.device.faults
-    with runway.session(most) as sess:
-        sess.run(*runway.calls[0])
+    faults = rig.device.faults
+    with rig.session(most) as sess:
+        sess.run(*rig.calls[0])
         sess.synchronize()
         faults.reset()
         faults.at(number, how)
-        flown = Flown(runway, sess)
-        flown.run()
+        calls = Calls(rig, sess)
+        calls.run()
         happened = list(faults.happened)
         faults.reset()
         if not happened:
-            assert not flown.errors
+            assert not calls.errors
             return False
         what = f"{how} at {number}, {happened[0].kind}"
-        assert len(flown.errors) == 1, f"{what}: {flown.errors}"
-        told, error = flown.errors[0]
+        assert len(calls.errors) == 1, f"{what}: {calls.errors}"
+        raised, error = calls.errors[0]
         if error.step is None:
-            assert told == flown.met, f"{what}: raised by call {told}, met by call {flown.met}"
+            assert raised == calls.met, f"{what}: raised by call {raised}, met by call {calls.met}"
         else:
-            assert f"the step of {flown.name(flown.met)}" in error.step and error.step in str(error), f"{what}: {error}"
+            assert f"the step of {calls.name(calls.met)}" in error.step and error.step in str(error), f"{what}: {error}"
         if happened[0].kind == "launch":
             assert error.op is not None and error.site is not None, f"{what}: no node is named in {error}"
-        del error, flown
-        nothing_is_held(runway, sess)
-        runway.results(sess)
+        del error, calls
+        nothing_is_held(rig, sess)
+        rig.results(sess)
         sess.synchronize()
-        nothing_is_held(runway, sess)
-    same(runway.run(most)[0], want)  # a session of its own, whose random ops begin anew
+        nothing_is_held(rig, sess)
+    same(rig.run(most)[0], want)  # a session of its own, whose random ops begin anew
     return True
 
 
@@ -357,29 +356,29 @@ def inject(runway, most, number, how, want):
     ],
 )  # fmt: skip
 def test_a_fault_at_any_call_fails_its_step_and_is_raised_once(program, most, stride):
-    runway = Runway(program)
-    want, _ = runway.run(most)
+    rig = Rig(program)
+    want, _ = rig.run(most)
     gc.collect()
-    level = runway.device.in_use
+    level = rig.device.in_use
     for how in ("refuse", "fail"):
         number = 1 + (how == "fail")
-        while inject(runway, most, number, how, want):
+        while inject(rig, most, number, how, want):
             number += stride
         assert number > 3 * stride
     gc.collect()
-    assert runway.device.in_use <= level
+    assert rig.device.in_use <= level
 
 
 @pytest.mark.plain
 @pytest.mark.parametrize("number", [9, 17, 35])
 def test_a_lost_device_fails_every_step_in_flight_and_names_its_work(number):
-    runway = Runway(chained, laziness=1.0)
-    sess = runway.session(3)
-    sess.run(*runway.calls[0])
+    rig = Rig(chained, laziness=1.0)
+    sess = rig.session(3)
+    sess.run(*rig.calls[0])
     sess.synchronize()
-    runway.device.faults.at(runway.device.faults.calls + number, "lose")
+    rig.device.faults.at(rig.device.faults.calls + number, "lose")
     errors = []
-    for fetches, feed in [call for call in runway.calls[1:] if not isinstance(call[0], list)]:
+    for fetches, feed in [call for call in rig.calls[1:] if not isinstance(call[0], list)]:
         try:
             sess.run(fetches, feed)
         except tf.errors.DeviceLostError as error:
@@ -392,20 +391,20 @@ def test_a_lost_device_fails_every_step_in_flight_and_names_its_work(number):
     with contextlib.suppress(tf.errors.DeviceLostError):
         sess.close()
     sess.close()
-    assert not lanes.SLOTS_LOCK.requests and not sess._overlap.flights.flying
+    assert not stream_slots.SLOTS_LOCK.requests and not sess._overlap.in_flight.pending
 
 
 # -- interrupts
 
 
 def test_an_interrupt_at_a_call_of_the_driver_loses_nothing(monkeypatch):
-    runway = Runway(chained)
-    want, _ = runway.run()
-    call = type(runway.device.faults).call
-    with runway.session(3) as sess:
-        runway.device.faults.reset()
-        runway.results(sess)
-        calls = runway.device.faults.calls
+    rig = Rig(chained)
+    want, _ = rig.run()
+    call = type(rig.device.faults).call
+    with rig.session(3) as sess:
+        rig.device.faults.reset()
+        rig.results(sess)
+        calls = rig.device.faults.calls
     for number in range(1, calls, 9):
 
         def pressed(faults, kind, what, number=number):
@@ -414,25 +413,25 @@ def test_an_interrupt_at_a_call_of_the_driver_loses_nothing(monkeypatch):
                 signal.raise_signal(signal.SIGINT)
             return how
 
-        with runway.session(3) as sess:
-            runway.device.faults.reset()
+        with rig.session(3) as sess:
+            rig.device.faults.reset()
             with monkeypatch.context() as patched:
-                patched.setattr(type(runway.device.faults), "call", pressed)
+                patched.setattr(type(rig.device.faults), "call", pressed)
                 with contextlib.suppress(KeyboardInterrupt):
-                    runway.results(sess)
+                    rig.results(sess)
             sess.synchronize()
-            nothing_is_held(runway, sess)
-            same(runway.results(sess), want)
+            nothing_is_held(rig, sess)
+            same(rig.results(sess), want)
 
 
-#: The way of a step into its flight and back.
-WATCHED = (resource_lock, plan, program_module, lanes, lane, flight, tickets, overlap)
+#: The way of a step that is submitted, and back.
+WATCHED = (resource_lock, plan, program_module, stream_slots, stream_slot, in_flight, fences, overlap)
 
 
 @pytest.mark.parametrize("stride", [41, pytest.param(1, marks=pytest.mark.exhaustive)])
 @in_its_own_thread
 def test_an_interrupt_at_any_bytecode_loses_nothing(stride):
-    """The step that it meets is done or not; what is in flight lands, and no context is lost to two."""
+    """The step that it meets is done or not; what is in flight is completed, and no context is lost to two."""
     if sys.gettrace() is not None:
         pytest.skip("a tracer is at work")
 
@@ -440,9 +439,9 @@ def test_an_interrupt_at_any_bytecode_loses_nothing(stride):
         v = tf.Variable(np.zeros(2, np.float32))
         return [v.initializer, v.assign_add([1.0, 1.0], read_value=False), v]
 
-    runway = Runway(program, laziness=1.0)
-    start, update, value = runway.calls
-    with races.check(runway.device), runway.session(2) as sess:
+    rig = Rig(program, laziness=1.0)
+    start, update, value = rig.calls
+    with races.check(rig.device), rig.session(2) as sess:
         points = done = 0
         sess.run(start)
         for _ in range(4):
@@ -454,9 +453,11 @@ def test_an_interrupt_at_any_bytecode_loses_nothing(stride):
             tracer = Interrupter(points, WATCHED)
             with contextlib.suppress(KeyboardInterrupt), tracer:
                 sess.run(update)
-            assert not lanes.SLOTS_LOCK.requests and not lanes.SLOTS_LOCK.waiting, f"leaked at bytecode {points}"
+            assert not stream_slots.SLOTS_LOCK.requests and not stream_slots.SLOTS_LOCK.waiting, (
+                f"leaked at bytecode {points}"
+            )
             sess.synchronize()
-            assert not sess._overlap.flights.flying and not sess._overlap.flights.failed
+            assert not sess._overlap.in_flight.pending and not sess._overlap.in_flight.failed
             for kept in list(sess._plans._order):
                 assert len(set(kept.idle)) == len(kept.idle), f"a context is idle twice, at bytecode {points}"
             count = sess.run(value)
@@ -466,5 +467,5 @@ def test_an_interrupt_at_any_bytecode_loses_nothing(stride):
                 break
             points += stride
         assert points > 500 and done > 1
-        nothing_is_held(runway, sess)
+        nothing_is_held(rig, sess)
         same([sess.run(value)], [np.full(2, 3, np.float32)])

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from graphdock.plugin.host import Host
 from graphdock_executor.lower import lowering
-from graphdock_executor.step_program.statements import Fence, Wait, blocks_of
+from graphdock_executor.step_program.statements import Synchronize, Wait, blocks_of
 from graphdock_testing import queued
 from graphdock_testing.driver import races
 from graphdock_testing.driver.queue import DriverQueue
@@ -53,7 +53,7 @@ class Dropper:
                 inner = stack.pop()
                 for statement in list(inner.statements):
                     stack.extend(blocks_of(statement))
-                    if isinstance(statement, (Fence, Wait)):
+                    if isinstance(statement, (Synchronize, Wait)):
                         if len(self.seen) == self.drop:
                             inner.statements.remove(statement)
                         self.seen.append(statement)

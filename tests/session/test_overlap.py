@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from graphdock.contracts import KernelDef
 from graphdock.plugin.host import Host
-from graphdock_executor import stream_slots as lanes_module
+from graphdock_executor import stream_slots
 from graphdock_testing import queued
 from graphdock_testing.driver import races
 
@@ -57,8 +57,8 @@ def lab():
     made.host.close()
 
 
-def flying(sess):
-    return list(sess._overlap.flights.flying)
+def pending(sess):
+    return list(sess._overlap.in_flight.pending)
 
 
 @pytest.mark.plain  # debug mode waits for each kernel
@@ -66,9 +66,9 @@ def test_operations_return_once_their_work_is_queued_and_at_most_so_many(lab):
     with lab.session(3) as sess:
         for number in range(1, 7):
             sess.run(lab.update, lab.one)
-            assert lab.device.pending and len(flying(sess)) == min(number, 3)
+            assert lab.device.pending and len(pending(sess)) == min(number, 3)
         sess.synchronize()
-        assert not lab.device.pending and not flying(sess)
+        assert not lab.device.pending and not pending(sess)
         assert sess.run(lab.v).tolist() == [6.0] * 3
 
 
@@ -101,7 +101,7 @@ def test_the_contexts_of_a_plan_are_as_many_as_steps_in_flight(lab):
         for _ in range(12):
             sess.run(lab.update, lab.one, run_metadata=seen)
         assert len(seen.plan._live) <= 3 and seen.cached
-        assert len(lab.device._turns) == 3, "a lane for each, though the device wants two"
+        assert len(lab.device._slots) == 3, "a stream slot for each, though the device wants two"
 
 
 def test_a_short_memory_is_waited_for(lab):
@@ -135,7 +135,7 @@ def test_an_error_is_raised_by_the_next_run_that_learns_of_it_and_only_once(lab)
     with lab.session(2) as sess:
         sess.run(lab.bad, lab.one)
         sess.run(lab.update, lab.one)
-        error_of(sess.run, lab.update, lab.one)  # the oldest has landed; this step was not begun
+        error_of(sess.run, lab.update, lab.one)  # the oldest is complete; this step was not begun
         sess.run(lab.update, lab.one)
         sess.synchronize()
         assert sess.run(lab.v).tolist() == [2.0] * 3
@@ -161,7 +161,7 @@ def test_close_raises_all_that_nobody_was_told_and_closes_all_the_same(lab):
     error = error_of(sess.close)
     assert any("besides" in note and "the step of bad" in note for note in error.__notes__)
     sess.close()
-    assert not lab.device.pending and not lanes_module.SLOTS_LOCK.requests
+    assert not lab.device.pending and not stream_slots.SLOTS_LOCK.requests
     with pytest.raises(tf.errors.FailedPreconditionError, match="closed"):
         sess.synchronize()
 
@@ -178,7 +178,7 @@ def test_a_with_block_raises_it_and_does_not_hide_another_error(lab):
 
 @pytest.mark.plain
 def test_each_session_gets_its_own_errors_whoever_waits(lab):
-    """They take turns on two lanes, so that one fences what the other left."""
+    """They take turns on two stream slots, so that one waits for what the other left."""
     with lab.session(2) as sick, lab.session(2) as well, lab.session(1) as alone:
         for _ in range(4):
             sick.run(lab.bad, lab.one)
@@ -197,7 +197,7 @@ def test_what_is_wrong_with_a_call_is_raised_by_that_call(lab):
             w = tf.Variable(np.zeros(3, np.float32), name="w")
         with pytest.raises(tf.errors.UninitializedError):
             sess.run(w.assign_add(lab.x, read_value=False), lab.one)
-        assert not flying(sess)
+        assert not pending(sess)
 
 
 # -- limits
@@ -207,15 +207,15 @@ def test_a_deadline_while_a_lane_is_taken_leaves_all_in_flight(lab):
     with lab.session(2) as sess:
         sess.run(lab.update, lab.one)
         sess.run(lab.update, lab.one)
-        other = lanes_module.LockRequest(lanes_module.LockSet("another step", writes=lab.device._turns))
-        lanes_module.SLOTS_LOCK.requests[other] = threading.get_ident() + 1
+        other = stream_slots.LockRequest(stream_slots.LockSet("another step", writes=lab.device._slots))
+        stream_slots.SLOTS_LOCK.requests[other] = threading.get_ident() + 1
         try:
             with pytest.raises(tf.errors.DeadlineExceededError, match="another step"):
                 sess.run(lab.update, lab.one, options=tf.RunOptions(timeout_in_ms=5))
         finally:
-            lanes_module.SLOTS_LOCK.requests.pop(other)
+            stream_slots.SLOTS_LOCK.requests.pop(other)
         assert sess.run(lab.v).tolist() == [2.0] * 3
-        assert not lanes_module.SLOTS_LOCK.requests
+        assert not stream_slots.SLOTS_LOCK.requests
 
 
 def test_a_limit_holds_for_steps_in_flight_too(lab):
@@ -239,12 +239,12 @@ def test_a_session_that_is_closed_by_another_thread_leaves_nothing(lab):
     threads = [threading.Thread(target=work) for _ in range(3)]
     for thread in threads:
         thread.start()
-    while not flying(sess):
+    while not pending(sess):
         pass
     sess.close()
     for thread in threads:
         thread.join(60)
-    assert len(stopped) == 3 and not flying(sess) and not lanes_module.SLOTS_LOCK.requests
+    assert len(stopped) == 3 and not pending(sess) and not stream_slots.SLOTS_LOCK.requests
 
 
 def test_a_closed_session_and_its_memory_go(lab):
@@ -279,7 +279,7 @@ def test_a_traced_step_ends_with_its_work(lab):
         seen = tf.RunMetadata()
         options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
         sess.run(lab.update, lab.one, options=options, run_metadata=seen)
-        assert not flying(sess) and not lab.device.pending
+        assert not pending(sess) and not lab.device.pending
         assert any(event.name == "update" for event in seen.events)
 
 
@@ -299,5 +299,5 @@ def test_without_a_device_with_queues_it_changes_nothing():
             sess.run(v.initializer)
             for _ in range(3):
                 sess.run(update)
-            assert sess.run(v).tolist() == [4.0] and not flying(sess)
+            assert sess.run(v).tolist() == [4.0] and not pending(sess)
             sess.synchronize()

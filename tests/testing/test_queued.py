@@ -113,8 +113,8 @@ def test_a_host_has_a_driver_of_its_own_and_installing_twice_changes_nothing():
 
 def test_options_reach_the_devices():
     host = Host()
-    device = queued.install(host, lanes=3, memory=1 << 20, laziness=0.5)
-    assert (device.lanes, device.info.memory_bytes, device.driver.scheduler.laziness) == (3, 1 << 20, 0.5)
+    device = queued.install(host, stream_slots=3, memory=1 << 20, laziness=0.5)
+    assert (device.stream_slots, device.info.memory_bytes, device.driver.scheduler.laziness) == (3, 1 << 20, 0.5)
     second = host.open_device("/device:queued:1")
     assert second.driver is device.driver
     assert second.memory_space == "queued:1"

@@ -7,11 +7,12 @@ gradient functions) also import the public :mod:`graphdock` and :mod:`graphdock.
 from __future__ import annotations
 
 import importlib
+from typing import NoReturn
 
 import pluggy
 
 from graphdock import dtypes, errors
-from graphdock.contracts.cache import cache_dir, keep, kept, replace_file
+from graphdock.contracts.cache import cache_dir, read_cache, replace_file, write_cache
 from graphdock.contracts.command import CommandTools
 from graphdock.contracts.cut import Cutter, cut_region
 from graphdock.contracts.device import HOST_MEMORY, Buffer, Device, DeviceFactory, DeviceInfo, Storage
@@ -30,13 +31,13 @@ from graphdock.contracts.kernel import (
     BuildContext,
     Candidate,
     Decision,
-    HalfWritten,
     In,
     KernelDef,
     Lit,
     Mode,
     Out,
     OutInfo,
+    PartialWriteError,
     PrepareContext,
     Prepared,
     Scratch,
@@ -61,6 +62,7 @@ from graphdock.contracts.region_program import (
     RegionProgram,
     Term,
 )
+from graphdock.contracts.renamed import NAMES as _RENAMED
 from graphdock.contracts.rendezvous import Rendezvous, RendezvousKey
 from graphdock.contracts.resource import VARIABLE, ResourceKind, ResourceRequest
 from graphdock.contracts.rewriter import Rewriter
@@ -107,7 +109,6 @@ __all__ = [
     "Guard",
     "HOST_MEMORY",
     "In",
-    "HalfWritten",
     "KernelDef",
     "KernelRefused",
     "Lit",
@@ -121,6 +122,7 @@ __all__ = [
     "Out",
     "OutInfo",
     "PLANNED",
+    "PartialWriteError",
     "PRIMITIVES",
     "PlacedGraph",
     "PlanGraph",
@@ -171,13 +173,19 @@ __all__ = [
     "errors",
     "hookimpl",
     "inplace",
-    "keep",
-    "kept",
     "kernel_error",
     "print_graph",
     "print_node",
+    "read_cache",
     "replace_file",
     "shape",
     "streams_of",
     "view",
+    "write_cache",
 ]
+
+
+def __getattr__(name: str) -> NoReturn:
+    if name in _RENAMED:  # not an AttributeError, of which an import would say that there is no such name
+        raise ImportError(f"graphdock.contracts.{name} is called {_RENAMED[name]} now")
+    raise AttributeError(f"module 'graphdock.contracts' has no attribute {name!r}")

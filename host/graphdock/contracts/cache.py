@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["cache_dir", "keep", "kept", "replace_file"]
+__all__ = ["cache_dir", "read_cache", "replace_file", "write_cache"]
 
 _DIGEST = 32
 
@@ -19,8 +19,8 @@ def cache_dir(variables: Mapping[str, str] = os.environ) -> Path:
     return Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "graphdock"
 
 
-def kept(path: Path) -> bytes | None:
-    """What :func:`keep` wrote; None where there is nothing, or where it is damaged: it is then made again."""
+def read_cache(path: Path) -> bytes | None:
+    """What :func:`write_cache` wrote; None where there is nothing, or where it is damaged: it is then made again."""
     try:
         data = path.read_bytes()
     except OSError:
@@ -28,7 +28,7 @@ def kept(path: Path) -> bytes | None:
     return data[_DIGEST:] if hashlib.sha256(data[_DIGEST:]).digest() == data[:_DIGEST] else None
 
 
-def keep(path: Path, data: bytes) -> bool:
+def write_cache(path: Path, data: bytes) -> bool:
     """Write a file of the cache, and its folders; from any thread and process, the last one stands.
 
     Returns False where the folder can't be written: nothing is then kept, which costs time alone.

@@ -100,8 +100,8 @@ class Program(ABC):
       holds: the session locks all resources of the plan for the whole step. False where the graph says so, or where a kernel
         turned out to wait for other steps when it was built: the program then locks for itself.
       takes_turns: steps wait for something before they lock any resource (``turn``).
-      overlaps: a step releases its locks (``step.release_locks``) when all that it does is queued; where it has ``step.departs`` it
-        calls that, and ends without waiting for the work.
+      overlaps: a step releases its locks (``step.release_locks``) when all that it does is queued; where it has ``step.on_submit``
+        it calls that, and ends without waiting for the work.
       checked: variables that must hold a value when a step begins, each with a node that reads it; the session sees to it, so that
         nothing has run when one does not. The program checks all others itself.
       memory: memory space -> bytes that it keeps in one context (``step.state``).

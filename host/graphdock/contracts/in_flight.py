@@ -21,7 +21,7 @@ class InFlightStep(ABC):
 
     @property
     @abstractmethod
-    def departed(self) -> bool:
+    def submitted(self) -> bool:
         """Whether the step ended before its work: its context is given back once that is done, not when ``run`` returns."""
 
     @abstractmethod
@@ -29,7 +29,7 @@ class InFlightStep(ABC):
         """Whether its work is done, or lost with its device; never waits."""
 
     @abstractmethod
-    def land(self, limit: Limit | None = None) -> None:
+    def complete(self, limit: Limit | None = None) -> None:
         """Wait until its work is done, take it off the account, and note its error there. May be called again.
 
         Raises what waits for locks raise (:mod:`graphdock.contracts.runtime.resource_lock`), never the step's own errors.
@@ -43,44 +43,44 @@ class InFlightSteps:
       most: steps that may be at work at once.
 
     Attributes:
-      flying: those that have not landed. ``failed``: those that have, and whose error nobody was told -> that error.
+      pending: those whose work is not known to be done. ``failed``: complete ones whose error was not raised yet -> that error.
     """
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self.flying: dict[InFlightStep, None] = {}
+        self.pending: dict[InFlightStep, None] = {}
         self.failed: dict[InFlightStep, GraphdockError] = {}
 
-    def land(self, keep: int, limit: Limit | None = None) -> None:
-        """Wait for the oldest, until no more than ``keep`` fly. Raises what :meth:`ResourceLock.wait` raises."""
-        while len(self.flying) > keep:
-            oldest = next(iter(list(self.flying)), None)
+    def complete(self, keep: int, limit: Limit | None = None) -> None:
+        """Wait for the oldest, until no more than ``keep`` are pending. Raises what :meth:`ResourceLock.wait` raises."""
+        while len(self.pending) > keep:
+            oldest = next(iter(list(self.pending)), None)
             if oldest is not None:
-                oldest.land(limit)
+                oldest.complete(limit)
 
-    def land_passed(self, limit: Limit | None = None) -> None:
-        """Let those land whose work is done, the oldest first."""
-        for flight in list(self.flying):
-            if not flight.passed():
+    def complete_passed(self, limit: Limit | None = None) -> None:
+        """Let those complete whose work is done, the oldest first."""
+        for step in list(self.pending):
+            if not step.passed():
                 return
-            flight.land(limit)
+            step.complete(limit)
 
     def check(self) -> None:
         """Raise the error of the oldest step that failed and nobody was told of; once."""
-        for flight, error in list(self.failed.items()):
-            if flight.raised:
-                self.failed.pop(flight, None)
+        for step, error in list(self.failed.items()):
+            if step.raised:
+                self.failed.pop(step, None)
                 continue
             try:
                 raise error
             except GraphdockError:  # told now, and not before: an interrupt loses nothing
-                flight.raised = True
-                self.failed.pop(flight, None)
+                step.raised = True
+                self.failed.pop(step, None)
                 raise
 
     def check_all(self) -> None:
         """As :meth:`check`; what the others met is noted on the first error, because nobody will ask again."""
-        errors = [error for flight, error in self.failed.items() if not flight.raised]
+        errors = [error for step, error in self.failed.items() if not step.raised]
         for other in errors[1:]:
             errors[0].add_note(f"besides, {format_error(other)}")
         self.failed.clear()

@@ -47,7 +47,7 @@ __all__ = [
     "Candidate",
     "Decision",
     "FRESH",
-    "HalfWritten",
+    "PartialWriteError",
     "In",
     "KEYWORDS",
     "KernelDef",
@@ -323,8 +323,8 @@ class Prepared:
 Prepare: TypeAlias = Callable[[PrepareContext], Prepared]
 
 
-class HalfWritten(Exception):
-    """Raised by a kernel of mode ``whole`` that could not end what it had begun to write, ``from`` the error that kept it.
+class PartialWriteError(Exception):
+    """Raised by a kernel of mode ``all_or_nothing`` that could not end what it had begun to write, ``from`` the error that kept it.
 
     The step raises that error; the variables whose memory the kernel was handed have no value then.
     """
@@ -354,9 +354,9 @@ class KernelDef:
       check: ``PlanNode -> None`` when it can, else the reason why not.
       inplace: output name -> names of inputs whose buffer it may take over.
       views: output name -> ViewRule.
-      modes: kinds of mode it accepts besides ``fresh``; ``("fresh",)`` for one that can't write into given memory. ``"whole"``: of
-        each output by itself it takes ``planned``, and it writes none before nothing is left that may be refused; so it may be
-        handed variables' own memory. What keeps it from ending once it has begun to write it raises as :class:`HalfWritten`.
+      modes: kinds of mode it accepts besides ``fresh``; ``("fresh",)`` for one that can't write into given memory.
+        ``"all_or_nothing"``: of each output it takes ``planned``, and writes none before nothing is left that may be refused; so it
+        may be handed variables' memory. What keeps it from ending what it has begun to write it raises as PartialWriteError.
       deterministic: it gives the same bits on every run; others are not chosen in a session that is ``deterministic``.
       probe: raises when something that it needs is not here, such as its library. ``graphdock doctor`` and ``graphdock plugins
         --probe`` call it; a session never does.

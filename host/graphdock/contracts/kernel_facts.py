@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from graphdock.contracts.renamed import renamed_word
 from graphdock.dtypes import ALL
 from graphdock.errors import InvalidArgumentError, did_you_mean
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["check_against", "check_by_itself", "unknown_names"]
 
 LAYOUTS = ("contiguous", "strided")
-MODES = ("planned", "fresh", "whole", "view", "inplace")
+MODES = ("planned", "fresh", "all_or_nothing", "view", "inplace")
 
 
 def check_by_itself(kernel: KernelDef) -> None:
@@ -54,7 +55,9 @@ def _several(values: Any) -> bool:
 def _each_of(kernel: KernelDef, field: str, values: Iterable[Any], known: Iterable[str]) -> None:
     for value in values:
         if value not in known:
-            raise _wrong(kernel, field, "of " + ", ".join(known), value, did_you_mean(str(value), known))
+            raise _wrong(
+                kernel, field, "of " + ", ".join(known), value, renamed_word(value) or did_you_mean(str(value), known)
+            )
 
 
 def _wrong(kernel: KernelDef, field: str, expected: str, got: Any, hint: str | None = None) -> InvalidArgumentError:

@@ -50,6 +50,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from graphdock.contracts.device import HOST_MEMORY, Buffer, Device, DeviceInfo, Storage
+from graphdock.contracts.renamed import RenamedAttribute
 from graphdock.dtypes import DType
 from graphdock.errors import InvalidArgumentError
 from graphdock.locks import new_lock
@@ -222,8 +223,8 @@ class QueuedDevice(Device):
     work on a private queue, one call at a time, and fence it before they return. They don't wait for other queues.
 
     Attributes:
-      lanes: how many queues steps take turns on, and so how many may be in flight; more are made where a session asks for more
-        steps in flight. Buffers and staging are each instance's own.
+      stream_slots: how many queues steps take turns on, and so how many may be in flight; more are made where a session asks for
+        more steps in flight. Buffers and staging are each instance's own.
       alignment: see Device.
       argument_bytes: size of every queue's ``arguments``.
       undecided: why recordings can't hold ``Queue.branch`` and ``Queue.loop``, in words; empty where they can.
@@ -232,12 +233,18 @@ class QueuedDevice(Device):
       forked: this process was forked from the one that opened the device.
     """
 
-    lanes: int = 2
+    stream_slots: int = 2
+    lanes = RenamedAttribute("stream_slots")
     forked: bool = False
     undecided: str = "recordings of it hold no conditions"
     fetch_bytes: int = 0
     alignment: int = 256
     argument_bytes: int = 1 << 16
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "lanes" in vars(cls):
+            raise vars(QueuedDevice)["lanes"].error(cls)
 
     def __init__(self, info: DeviceInfo) -> None:
         super().__init__(info)
@@ -246,7 +253,7 @@ class QueuedDevice(Device):
         self._outside_queue: Queue | None = None
         self._outside_slot: NDArray[Any] | None = None
         #: the runtime's own: the queues that steps take turns on
-        self._turns: list[Any] = []
+        self._slots: list[Any] = []
 
     @abstractmethod
     def new_queue(self) -> Queue:

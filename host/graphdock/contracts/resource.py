@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphdock.contracts.device import Buffer, Device
+from graphdock.contracts.renamed import renamed_word
 from graphdock.errors import InvalidArgumentError
 
 __all__ = ["LOCKS", "VARIABLE", "ResourceKind", "ResourceRequest"]
@@ -64,6 +65,7 @@ class ResourceKind:
                 f"the resource kind {self.name!r} has an unknown lock policy",
                 expected=" or ".join(LOCKS),
                 got=self.lock,
+                hint=renamed_word(self.lock),
             )
 
 

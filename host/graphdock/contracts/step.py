@@ -130,8 +130,8 @@ class StepContext:
       interrupt: what a program that can't check the token sets with ``state``: called with the error when the step is cancelled,
         on the thread that cancels it; and with None when the context is reset.
       used: something of this step must be reset before the next.
-      departs: what takes over the work of a step that may end before it: a program that ``overlaps`` calls it, with what that work
-        is on, when all is queued. None where the step ends with its work.
+      on_submit: what takes over the work of a step that may end before it: a program that ``overlaps`` calls it, with what that
+        work is on, when all is queued. None where the step ends with its work.
     """
 
     __slots__ = (
@@ -140,7 +140,7 @@ class StepContext:
         "_id",
         "_lock",
         "_rendezvous",
-        "departs",
+        "on_submit",
         "interrupt",
         "services",
         "state",
@@ -154,7 +154,7 @@ class StepContext:
         self.state: Any = None
         self.interrupt: Callable[[BaseException | None], None] | None = None
         self.used = False
-        self.departs: Callable[[Any], None] | None = None
+        self.on_submit: Callable[[Any], None] | None = None
         self._id = 0
         self._rendezvous: Rendezvous | None = None
         self._events: list[TraceEvent] | None = None

@@ -24,7 +24,7 @@ class Overlap:
     """Runs steps, and keeps account of those that returned before their work was done. From any thread.
 
     A step of operations alone, in a plan whose program ``overlaps``, returns once its work is queued. Its context is idle again
-    when its flight has landed. Before a step begins those land whose work is done, and the oldest ones until there is room for it.
+    when its work is done. Before a step begins those are completed whose work is done, and the oldest ones until there is room.
 
     Args:
       most: steps that may be at work at once.
@@ -32,7 +32,7 @@ class Overlap:
     """
 
     def __init__(self, most: int, graph: Graph, remake: Callable[[Signature, Plan, tuple[Any, ...]], Plan]) -> None:
-        self.flights = InFlightSteps(most)
+        self.in_flight = InFlightSteps(most)
         self._graph = graph
         self._remake = remake
         self._closed = False
@@ -54,7 +54,7 @@ class Overlap:
         """
         until = None if limit is None else Until(limit)
         try:
-            self._make_room(self.flights.most - 1, until)
+            self._make_room(self.in_flight.most - 1, until)
             while True:
                 if metadata is not None:
                     metadata.plan, metadata.cached = plan, cached
@@ -77,15 +77,15 @@ class Overlap:
     def close(self) -> None:
         """As :meth:`synchronize`, for good: the errors of all are raised as one."""
         self._closed = True
-        self.flights.land(0)
-        for error in list(self.flights.failed.values()):
+        self.in_flight.complete(0)
+        for error in list(self.in_flight.failed.values()):
             name_operation(error, self._graph)
-        self.flights.check_all()
+        self.in_flight.check_all()
 
     def _make_room(self, keep: int, until: Until | None) -> None:
-        self.flights.land_passed(until)
-        self.flights.land(keep, until)
-        self.flights.check()
+        self.in_flight.complete_passed(until)
+        self.in_flight.complete(keep, until)
+        self.in_flight.check()
 
     def _run(
         self,
@@ -96,7 +96,7 @@ class Overlap:
         level: TraceLevel | None,
         metadata: RunMetadata | None,
     ) -> Sequence[Any]:
-        step, flight = self._lease(plan, until), None
+        step, queued = self._lease(plan, until), None
         try:
             if step.used:
                 step.reset()
@@ -106,17 +106,17 @@ class Overlap:
                 step.token.deadline = until.deadline  # the wait for room was the step's
             if plan.program.overlaps and not plan.graph.outputs and not level:
                 name = partial(step_name, plan.graph)
-                flight = plan.program.in_flight(self.flights, step, name, plan.take_back)
+                queued = plan.program.in_flight(self.in_flight, step, name, plan.take_back)
             results: Sequence[Any] = (
                 plan.run(step, values) if not level else traced(plan, step, values, level, metadata)
             )
         finally:
-            if flight is None or not flight.departed:
-                step.departs = None
+            if queued is None or not queued.submitted:
+                step.on_submit = None
                 if metadata is not None:
                     metadata.events = step.reported()
                 plan.give_back(step)
-        self.flights.land(0 if self._closed else self.flights.most)
+        self.in_flight.complete(0 if self._closed else self.in_flight.most)
         return results
 
     def _lease(self, plan: Plan, until: Until | None) -> Step:
@@ -125,7 +125,7 @@ class Overlap:
             try:
                 return plan.lease()
             except ResourceExhaustedError:
-                flying = len(self.flights.flying)
-                if not flying:
+                pending = len(self.in_flight.pending)
+                if not pending:
                     raise
-                self.flights.land(flying - 1, until)
+                self.in_flight.complete(pending - 1, until)

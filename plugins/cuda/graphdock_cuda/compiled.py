@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from graphdock.contracts import cache_dir, errors, keep, kept
+from graphdock.contracts import cache_dir, errors, read_cache, write_cache
 
 from graphdock_cuda.driver.api import Compiler, Toolkit
 from graphdock_cuda.driver.errors import CompileError
@@ -104,7 +104,7 @@ class _Compiled:
 
     def _made(self, name: str, text: str, architecture: str, key: str) -> bytes:
         path = cache_dir() / "cuda" / architecture / f"{name[:40]}-{key[:32]}.bin"
-        found = kept(path) if self._keep else None
+        found = read_cache(path) if self._keep else None
         if found is not None:
             return found
         try:
@@ -112,7 +112,7 @@ class _Compiled:
         except CompileError as error:
             raise _refused(name, text, architecture, error, path.with_suffix(".cu")) from error
         if self._keep:
-            keep(path, made)
+            write_cache(path, made)
         return made
 
 

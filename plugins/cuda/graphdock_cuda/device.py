@@ -45,7 +45,7 @@ class CudaDevice(QueuedDevice):
         self.index = info.index
         self.name = f"cuda:{info.index}"
         self.options = options
-        self.lanes = int(options.get("lanes", 2))
+        self.stream_slots = int(options.get("lanes", 2))
         self.workspace = int(options.get("workspace", 1 << 25))
         self.fetch_bytes = FETCH_BYTES
         self.pinned = pinned

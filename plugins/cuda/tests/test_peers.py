@@ -67,9 +67,9 @@ def _results(host: Host, program: Programs, where: tuple[str, str], **config: An
 @pytest.mark.plain
 @pytest.mark.parametrize("program", [there_and_back, ping_pong, updated_from_afar])
 @pytest.mark.parametrize("peers", [True, False])
-@pytest.mark.parametrize("flights", [1, 3])
-def test_values_pass_between_gpus(program: Programs, peers: bool, flights: int) -> None:
-    tools, host = toolkit(gpus=2, peers=peers, seed=flights), Host()
+@pytest.mark.parametrize("most", [1, 3])
+def test_values_pass_between_gpus(program: Programs, peers: bool, most: int) -> None:
+    tools, host = toolkit(gpus=2, peers=peers, seed=most), Host()
     driver: Any = tools.driver
     install(host, tools)
     where = ("/device:cuda:0", "/device:cuda:1")
@@ -77,7 +77,7 @@ def test_values_pass_between_gpus(program: Programs, peers: bool, flights: int) 
         "backends": ("cuda", "cpu"),
         "fallback": "forbid",
         "device_count": {"cuda": 2},
-        "steps_in_flight": flights,
+        "steps_in_flight": most,
     }
     got, explained = _results(host, program, where, **config)
     driver.verify()

@@ -8,30 +8,30 @@ from typing import TYPE_CHECKING, Any
 
 from graphdock.contracts.device import Device
 from graphdock.contracts.queue import Event
-from graphdock.contracts.runtime.access_history import Tickets
+from graphdock.contracts.runtime.access_history import AccessHistory
 from graphdock.contracts.runtime.device_error import asking
 from graphdock.contracts.runtime.resources import Resource
 
 if TYPE_CHECKING:
-    from graphdock_executor.stream_slot import Lane
+    from graphdock_executor.stream_slot import StreamSlot
 
-__all__ = ["Accesses", "Ticket"]
+__all__ = ["Accesses", "StreamFence"]
 
 _stamps = itertools.count(1)
 
 
-class Ticket:
-    """The point of a lane's queue behind all that one step gave it. Immutable.
+class StreamFence:
+    """The point of a stream slot's queue behind all that one step gave it. Immutable.
 
     Attributes:
-      number: among the tickets of its lane, from 1. ``stamp``: among all.
-      known: another lane -> number of its last ticket that this one comes after.
+      number: among the fences of its stream slot, from 1. ``stamp``: among all.
+      known: another stream slot -> number of its last fence that this one comes after.
     """
 
-    __slots__ = ("event", "known", "lane", "number", "stamp")
+    __slots__ = ("event", "known", "stream_slot", "number", "stamp")
 
-    def __init__(self, lane: Lane, event: Event, number: int, known: Mapping[Lane, int]) -> None:
-        self.lane = lane
+    def __init__(self, stream_slot: StreamSlot, event: Event, number: int, known: Mapping[StreamSlot, int]) -> None:
+        self.stream_slot = stream_slot
         self.event = event
         self.number = number
         self.known = known
@@ -40,66 +40,68 @@ class Ticket:
     @property
     def over(self) -> bool:
         """Whether the host knows already that the work is done."""
-        return self.number <= self.lane.done
+        return self.number <= self.stream_slot.done
 
     def passed(self) -> bool:
         """Whether the work is done. Raises DeviceLostError on a lost device."""
         if self.over:
             return True
-        with asking(self.lane.device, "passed"):
-            if not self.lane.device.passed(self.event):
+        with asking(self.stream_slot.device, "passed"):
+            if not self.stream_slot.device.passed(self.event):
                 return False
-        self.lane.learn(self.number, self.known)
+        self.stream_slot.learn(self.number, self.known)
         return True
 
     def wait_host(self) -> None:
         """Wait until the work is done. Raises DeviceLostError on a lost device."""
         if not self.over:
-            with asking(self.lane.device, "wait_host"):
-                self.lane.device.wait_host(self.event)
-            self.lane.learn(self.number, self.known)
+            with asking(self.stream_slot.device, "wait_host"):
+                self.stream_slot.device.wait_host(self.event)
+            self.stream_slot.learn(self.number, self.known)
 
 
 class Accesses:
-    """What the steps of one instance do to resources, and on which lanes. Immutable.
+    """What the steps of one instance do to resources, and on which stream slots. Immutable.
 
     Args:
       touches: resource -> the devices whose queues touch it (None: the host does, at once), and whether they write it.
-      lanes: device -> the instance's lane of it.
+      stream_slots: device -> the instance's stream slot of it.
     """
 
-    def __init__(self, touches: Mapping[Resource, Mapping[Device | None, bool]], lanes: Mapping[Device, Lane]) -> None:
-        self._of_host: list[tuple[Tickets, bool]] = []
-        self._of_lane: dict[Lane, list[tuple[Tickets, bool]]] = {}
-        #: lanes that write, and that only read -> the resources of which that is so
-        self._left: dict[tuple[tuple[Lane, ...], tuple[Lane, ...]], list[Tickets]] = {}
+    def __init__(
+        self, touches: Mapping[Resource, Mapping[Device | None, bool]], stream_slots: Mapping[Device, StreamSlot]
+    ) -> None:
+        self._of_host: list[tuple[AccessHistory, bool]] = []
+        self._of_slot: dict[StreamSlot, list[tuple[AccessHistory, bool]]] = {}
+        #: stream slots that write, and that only read -> the resources of which that is so
+        self._touched: dict[tuple[tuple[StreamSlot, ...], tuple[StreamSlot, ...]], list[AccessHistory]] = {}
         for resource, devices in touches.items():
-            tickets = resource.tickets
+            history = resource.access_history
             for device, writes in devices.items():
-                of = self._of_host if device is None else self._of_lane.setdefault(lanes[device], [])
-                of.append((tickets, writes))
-            queues = [(lanes[d], writes) for d, writes in devices.items() if d is not None]
-            key = tuple([lane for lane, writes in queues if writes]), tuple([l for l, writes in queues if not writes])
-            self._left.setdefault(key, []).append(tickets)
+                of = self._of_host if device is None else self._of_slot.setdefault(stream_slots[device], [])
+                of.append((history, writes))
+            queues = [(stream_slots[d], writes) for d, writes in devices.items() if d is not None]
+            key = tuple([s for s, writes in queues if writes]), tuple([s for s, writes in queues if not writes])
+            self._touched.setdefault(key, []).append(history)
 
     def follow(self) -> None:
         """What the step is about to do comes after what is in flight. Its locks on the resources hold.
 
-        Raises what :meth:`Lane.follow` and :meth:`Tickets.wait_host` raise.
+        Raises what :meth:`StreamSlot.follow` and :meth:`AccessHistory.wait_host` raise.
         """
-        for tickets, writes in self._of_host:
-            tickets.wait_host(writes)
-        for lane, touched in self._of_lane.items():
+        for history, writes in self._of_host:
+            history.wait_host(writes)
+        for stream_slot, touched in self._of_slot.items():
             needed: set[Any] = set()
-            for tickets, writes in touched:
-                if tickets.writes or tickets.reads:
-                    needed.update(tickets.before(writes))
+            for history, writes in touched:
+                if history.writes or history.reads:
+                    needed.update(history.before(writes))
             if needed:
-                lane.follow(needed)
+                stream_slot.follow(needed)
 
-    def leave(self, made: Mapping[Lane, Ticket]) -> None:
-        """All that the step does is queued, before these tickets. It still holds its locks."""
-        for (writing, reading), touched in self._left.items():
-            writes, reads = tuple([made[lane] for lane in writing]), {lane: made[lane] for lane in reading}
-            for tickets in touched:
-                tickets.add(writes, reads)
+    def record(self, made: Mapping[StreamSlot, StreamFence]) -> None:
+        """All that the step does is queued, before these fences. It still holds its locks."""
+        for (writing, reading), touched in self._touched.items():
+            writes, reads = tuple([made[slot] for slot in writing]), {slot: made[slot] for slot in reading}
+            for history in touched:
+                history.add(writes, reads)

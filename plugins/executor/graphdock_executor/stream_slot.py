@@ -1,4 +1,4 @@
-"""Lane: a queue of a device that steps take turns on, one at a time."""
+"""Stream slot: a queue of a device that steps take turns on, one at a time."""
 
 from __future__ import annotations
 
@@ -13,115 +13,117 @@ from graphdock.contracts.runtime.device_error import asking
 from graphdock.errors import FailedPreconditionError
 from graphdock.locks import new_lock
 
-from graphdock_executor.fences import Ticket
+from graphdock_executor.fences import StreamFence
 
-__all__ = ["Departed", "Lane", "fence", "shared_lane", "unshare"]
+__all__ = ["SubmittedStep", "StreamSlot", "shared_stream_slot", "synchronize", "unshare"]
 
 _numbers = itertools.count()
 _lock = new_lock()
 
 
-class Departed(Protocol):
+class SubmittedStep(Protocol):
     """A step that ended before its fence."""
 
-    def fence(self, lane: Lane) -> None:
-        """Wait for its work on a lane, which the caller holds; its errors are kept for its session. Raises interrupts, and in
-        a forked child FailedPreconditionError."""
+    def synchronize(self, stream_slot: StreamSlot) -> None:
+        """Wait for its work on a stream slot, which the caller holds; its errors are kept for its session.
+
+        Raises interrupts, and in a forked child FailedPreconditionError.
+        """
 
 
-class Lane:
+class StreamSlot:
     """A queue, for one step at a time. Its holder calls its methods, but ``learn``.
 
     Attributes:
-      count: tickets so far. ``done``: the last of them that the host knows to have passed.
-      seen: another lane -> number of its last ticket that this queue's work comes after.
-      flight: the step that ended before its fence here, if there is one.
+      count: fences so far. ``done``: the last of them that the host knows to have passed.
+      seen: another stream slot -> number of its last fence that this queue's work comes after.
+      in_flight: the step that ended before its fence here, if there is one.
     """
 
-    __slots__ = ("__weakref__", "count", "device", "done", "flight", "instances", "number", "queue", "seen")
+    __slots__ = ("__weakref__", "count", "device", "done", "in_flight", "instances", "number", "queue", "seen")
 
     def __init__(self, device: QueuedDevice) -> None:
         if device.forked:
             raise _left_behind(device)
-        _lanes.add(self)
+        _stream_slots.add(self)
         self.device = device
         self.queue: Queue = device.new_queue()
         self.number = next(_numbers)
         self.instances = 0
         self.count = self.done = 0
-        self.seen: dict[Lane, int] = {}
-        self.flight: Departed | None = None
+        self.seen: dict[StreamSlot, int] = {}
+        self.in_flight: SubmittedStep | None = None
 
-    def ticket(self, event: Event) -> Ticket:
-        """The ticket of all that was queued so far, whose ``event`` is recorded now."""
+    def record(self, event: Event) -> StreamFence:
+        """The fence of all that was queued so far, whose ``event`` is recorded now."""
         with asking(self.device, "record"):
             self.queue.record(event)
         self.count += 1
-        return Ticket(self, event, self.count, dict(self.seen))
+        return StreamFence(self, event, self.count, dict(self.seen))
 
-    def follow(self, tickets: Iterable[Ticket]) -> None:
-        """What is queued from now on comes after these tickets, of any lanes."""
-        # a later ticket may come after an earlier one, never the other way round
-        for ticket in sorted(tickets, key=lambda ticket: -ticket.stamp):
-            other = ticket.lane
-            if other is self or self.seen.get(other, 0) >= ticket.number or ticket.passed():
+    def follow(self, fences: Iterable[StreamFence]) -> None:
+        """What is queued from now on comes after these fences, of any stream slots."""
+        # a later fence may come after an earlier one, never the other way round
+        for fence in sorted(fences, key=lambda fence: -fence.stamp):
+            other = fence.stream_slot
+            if other is self or self.seen.get(other, 0) >= fence.number or fence.passed():
                 continue
-            self._wait(ticket)
-            for known, number in (*ticket.known.items(), (other, ticket.number)):
+            self._wait(fence)
+            for known, number in (*fence.known.items(), (other, fence.number)):
                 self.seen[known] = max(self.seen.get(known, 0), number)
 
-    def _wait(self, ticket: Ticket) -> None:
-        with asking(self.device, f"wait for {ticket.lane}"):
-            self.queue.wait(ticket.event)
+    def _wait(self, fence: StreamFence) -> None:
+        with asking(self.device, f"wait for {fence.stream_slot}"):
+            self.queue.wait(fence.event)
 
-    def learn(self, number: int, known: Mapping[Lane, int]) -> None:
-        """The host knows that a ticket has passed, and so what it comes after. From any thread."""
-        for lane, count in ((self, number), *known.items()):
-            lane.done = max(lane.done, count)
+    def learn(self, number: int, known: Mapping[StreamSlot, int]) -> None:
+        """The host knows that a fence has passed, and so what it comes after. From any thread."""
+        for stream_slot, count in ((self, number), *known.items()):
+            stream_slot.done = max(stream_slot.done, count)
 
-    def fence(self) -> None:
-        """Wait for the queue; see :func:`fence`."""
+    def synchronize(self) -> None:
+        """Wait for the queue; see :func:`synchronize`."""
         try:
-            fence(self.queue)
+            synchronize(self.queue)
         except Exception:  # what has failed is done too
             self.learn(self.count, self.seen)
             raise
         self.learn(self.count, self.seen)
 
     def __str__(self) -> str:
-        return f"lane {self.number} of {self.device.info.device_type}:{self.device.info.index}"
+        return f"stream slot {self.number} of {self.device.info.device_type}:{self.device.info.index}"
 
 
-def shared_lane(device: QueuedDevice, wanted: int) -> Lane:
-    """The lane of the device that no step is in flight on, and that fewest instances are bound to.
+def shared_stream_slot(device: QueuedDevice, wanted: int) -> StreamSlot:
+    """The stream slot of the device that no step is in flight on, and that fewest instances are bound to.
 
     Another one is made while there are fewer than the device wants, or than are ``wanted``.
     """
     with _lock:
-        lanes: list[Lane] = device._turns
-        idle = min(lanes, key=lambda lane: (lane.flight is not None, lane.instances), default=None)
-        if idle is None or (idle.instances and len(lanes) < max(device.lanes, wanted)):
-            idle = Lane(device)
-            lanes.append(idle)
+        stream_slots: list[StreamSlot] = device._slots
+        idle = min(stream_slots, key=lambda slot: (slot.in_flight is not None, slot.instances), default=None)
+        if idle is None or (idle.instances and len(stream_slots) < max(device.stream_slots, wanted)):
+            idle = StreamSlot(device)
+            stream_slots.append(idle)
         idle.instances += 1
         return idle
 
 
-def unshare(lanes: Iterable[Lane]) -> None:
-    """An instance that shared these lanes is gone."""
+def unshare(stream_slots: Iterable[StreamSlot]) -> None:
+    """An instance that shared these stream slots is gone."""
     with _lock:
-        for lane in lanes:
-            lane.instances -= 1
+        for stream_slot in stream_slots:
+            stream_slot.instances -= 1
 
 
-class _Parent:
-    """Flight of lanes in a forked child: whatever other threads of its parent had begun."""
+class _StepOfParent:
+    """The step in flight on stream slots of a forked child: whatever other threads of its parent had begun."""
 
-    def fence(self, lane: Lane) -> None:
-        raise _left_behind(lane.device)
+    def synchronize(self, stream_slot: StreamSlot) -> None:
+        raise _left_behind(stream_slot.device)
 
 
-_lanes: weakref.WeakSet[Lane] = weakref.WeakSet()
+_stream_slots: weakref.WeakSet[StreamSlot] = weakref.WeakSet()
 
 
 def _left_behind(device: QueuedDevice) -> FailedPreconditionError:
@@ -132,15 +134,15 @@ def _left_behind(device: QueuedDevice) -> FailedPreconditionError:
 
 
 def _in_child() -> None:
-    for lane in list(_lanes):
-        lane.flight = _Parent()
+    for stream_slot in list(_stream_slots):
+        stream_slot.in_flight = _StepOfParent()
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_in_child)
 
 
-def fence(queue: Queue) -> None:
+def synchronize(queue: Queue) -> None:
     """Wait for a queue; an error of its work is one of graphdock's, and blames no statement that merely waited."""
     with asking(queue.device, "run what was queued"):
         queue.synchronize()

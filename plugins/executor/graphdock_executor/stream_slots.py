@@ -1,12 +1,12 @@
-"""Lanes: the queues of a device that steps take turns on, and what one instance of a step has of them.
+"""Stream slots: the queues of a device that steps take turns on, and what one instance of a step has of them.
 
-A queued device has a few lanes. An instance is bound to one lane of each queued device that its step uses; a step locks its
-lanes (:mod:`graphdock.contracts.runtime.resource_lock`) before it locks any variable, and gives them back after its
-fence. So a lane runs one step at a time, and a step that waits for a variable never keeps one that could free it from a lane. The
-instance of a step that may block has lanes of its own.
+A queued device has a few stream slots. An instance is bound to one of each queued device that its step uses; a step locks its
+stream slots (:mod:`graphdock.contracts.runtime.resource_lock`) before it locks any variable, and gives them back after its fence.
+So a stream slot runs one step at a time, and a step that waits for a variable never keeps one from a step that could free it. The
+instance of a step that may block has stream slots of its own.
 
-Where steps overlap (``steps_in_flight``), a step may end before its fence: its lanes remember it as their *flight*
-(:mod:`graphdock_executor.in_flight`), and whoever takes one of them next fences it first. So a fence never meets errors
+Where steps overlap (``steps_in_flight``), a step may end before its fence: its stream slots remember it
+(:mod:`graphdock_executor.in_flight`), and whoever takes one of them next waits for it first. So a fence never meets errors
 of two steps.
 """
 
@@ -27,41 +27,41 @@ from graphdock.contracts.runtime.resources import Resource
 from graphdock.contracts.step import StepContext
 from graphdock.errors import AbortedError, CancelledError, DeadlineExceededError, DeviceLostError, format_error
 
-from graphdock_executor.fences import Accesses, Ticket
+from graphdock_executor.fences import Accesses, StreamFence
 from graphdock_executor.kernel_sanitizer import unchecked
 from graphdock_executor.lower.records import Lowered
 from graphdock_executor.storage import Root
-from graphdock_executor.stream_slot import Lane, fence, shared_lane, unshare
+from graphdock_executor.stream_slot import StreamSlot, shared_stream_slot, synchronize, unshare
 
-__all__ = ["SLOTS_LOCK", "Lanes", "Recording", "devices_of", "lend", "worker_of"]
+__all__ = ["SLOTS_LOCK", "StreamSlots", "Recording", "devices_of", "lend", "worker_of"]
 
 #: Errors of a step that no other error of it comes before.
-_TOLD_AS_IT_IS = (AbortedError, CancelledError, DeadlineExceededError, DeviceLostError)
-#: The lock of all lanes; each step locks its own.
+_RAISED_AS_IT_IS = (AbortedError, CancelledError, DeadlineExceededError, DeviceLostError)
+#: The lock of all stream slots; each step locks its own.
 SLOTS_LOCK = ResourceLock()
 
 
-def worker_of(device: Device, lanes: Mapping[Device, Lane]) -> Any:
+def worker_of(device: Device, stream_slots: Mapping[Device, StreamSlot]) -> Any:
     """What copies and allocates for a device in a step: its queue, or a synchronous device itself."""
-    lane = lanes.get(device)
-    return device if lane is None else lane.queue
+    stream_slot = stream_slots.get(device)
+    return device if stream_slot is None else stream_slot.queue
 
 
-class Lanes:
-    """The lanes of one instance.
+class StreamSlots:
+    """The stream slots of one instance.
 
     Args:
       devices: the queued devices of the step.
-      own: lanes that nobody else uses, for a step that may block.
+      own: stream slots that nobody else uses, for a step that may block.
       label: names the step in messages.
       touches: resource -> the devices whose queues touch it in the step (None: the host), and whether they write it.
-      overlaps: other steps may follow before this one's fence: it leaves tickets.
-      wanted: how many lanes of a device there should be.
+      overlaps: other steps may follow before this one's fence: it leaves fences.
+      wanted: how many stream slots of a device there should be.
 
     Attributes:
-      holder: of the lanes, under :data:`SLOTS_LOCK`; a step that runs on them holds them from before its other locks until its
-        fence. One that ends before that leaves them its flight.
-      tickets: what the last step left, where steps overlap: one per lane.
+      holder: of the stream slots, under :data:`SLOTS_LOCK`; a step that runs on them holds them from before its other locks until
+        its fence. One that ends before that stays in flight there.
+      fences: what the last step left, where steps overlap: one per stream slot.
     """
 
     def __init__(
@@ -73,15 +73,19 @@ class Lanes:
         overlaps: bool = False,
         wanted: int = 1,
     ) -> None:
-        self.of: dict[Device, Lane] = {d: Lane(d) if own else shared_lane(d, wanted) for d in devices}
-        self._taken = sorted(self.of.values(), key=lambda lane: lane.number)
+        self.of: dict[Device, StreamSlot] = {
+            d: StreamSlot(d) if own else shared_stream_slot(d, wanted) for d in devices
+        }
+        self._taken = sorted(self.of.values(), key=lambda slot: slot.number)
         self._own = own
         self.holder = LockRequest(LockSet(label, writes=self._taken))
         self._accesses = Accesses(touches, self.of)
-        self._ends: dict[Lane, Event] | None = {l: l.queue.event() for l in self._taken} if overlaps else None
+        self._ends: dict[StreamSlot, Event] | None = (
+            {slot: slot.queue.event() for slot in self._taken} if overlaps else None
+        )
         self._step: StepContext | None = None
         self._queued = self._open = self._follows = False
-        self.tickets: tuple[Ticket, ...] = ()
+        self.fences: tuple[StreamFence, ...] = ()
 
     def close(self) -> None:
         """The instance is gone."""
@@ -89,15 +93,15 @@ class Lanes:
         self._own = True
         unshare(shared)
 
-    def __iter__(self) -> Iterator[Lane]:
-        """The lanes, in canonical order."""
+    def __iter__(self) -> Iterator[StreamSlot]:
+        """The stream slots, in canonical order."""
         return iter(self._taken)
 
     def take(self, step: StepContext, function: Callable[..., Any], *args: Any) -> Any:
-        """``function(*args)``, which runs this step. The caller holds the lanes; what was in flight on them has landed."""
-        for lane in self._taken:
-            if lane.flight is not None:
-                lane.flight.fence(lane)
+        """``function(*args)``, which runs this step. The caller holds the stream slots. Waits for what is in flight on them."""
+        for stream_slot in self._taken:
+            if stream_slot.in_flight is not None:
+                stream_slot.in_flight.synchronize(stream_slot)
         self._step, self._queued, self._follows = step, False, False
         try:
             return function(*args)
@@ -119,18 +123,18 @@ class Lanes:
             self._accesses.follow()
 
     def queued(self) -> None:
-        """All that the step does is queued: its resources get tickets, and its locks on them end. A second call does nothing."""
+        """All that the step does is queued: its resources get fences, and its locks on them end. A second call does nothing."""
         assert self._ends is not None and self._step is not None
         if self._queued:
             return
-        made = {lane: lane.ticket(event) for lane, event in self._ends.items()}
-        self.tickets = tuple(made.values())
-        self._accesses.leave(made)
+        made = {stream_slot: stream_slot.record(event) for stream_slot, event in self._ends.items()}
+        self.fences = tuple(made.values())
+        self._accesses.record(made)
         self._queued = True
         self._step.release_locks()
 
     def run(self, arguments: Mapping[Device, bytes], call: Callable[..., Any], feeds: Sequence[Any]) -> Any:
-        """``call(*feeds)`` while the lanes' queues are current on this thread, with these step arguments.
+        """``call(*feeds)`` while the stream slots' queues are current on this thread, with these step arguments.
 
         At the end they are fenced, also after an error; unless the step may end before its work, and nothing went wrong.
         """
@@ -141,7 +145,7 @@ class Lanes:
             if self._open:  # an interrupt came where nothing else catches it
                 error = sys.exception()
                 assert error is not None
-                _first(error, self._fence())
+                _first(error, self._synchronize())
 
     def _until_fence(self, arguments: Mapping[Device, bytes], call: Callable[..., Any], feeds: Sequence[Any]) -> Any:
         self._open = True
@@ -151,35 +155,35 @@ class Lanes:
             results = call(*feeds)
             if self._ends is not None and self._step is not None:
                 self.queued()
-                if self._step.departs is not None:
-                    self._step.departs(self)
+                if self._step.on_submit is not None:
+                    self._step.on_submit(self)
                     self._open = False
                     return results
         except BaseException as error:
-            first = _first(error, self._fence())
+            first = _first(error, self._synchronize())
             if first is error:
                 raise
             raise first from first.__cause__
-        errors = self._fence()
+        errors = self._synchronize()
         if errors:
             raise _first(errors[0], errors[1:])
         return results
 
-    def _set_arguments(self, lane: Lane, data: bytes) -> None:
-        with asking(lane.device, "set_arguments"):
-            previous = lane.device.activate(lane.queue)
+    def _set_arguments(self, stream_slot: StreamSlot, data: bytes) -> None:
+        with asking(stream_slot.device, "set_arguments"):
+            previous = stream_slot.device.activate(stream_slot.queue)
             try:
-                lane.queue.set_arguments(data)
+                stream_slot.queue.set_arguments(data)
             finally:
-                lane.device.restore(previous)
+                stream_slot.device.restore(previous)
 
-    def _fence(self) -> list[BaseException]:
-        """Wait for every lane, whatever happens meanwhile; an interrupt comes first among the errors."""
+    def _synchronize(self) -> list[BaseException]:
+        """Wait for every stream slot, whatever happens meanwhile; an interrupt comes first among the errors."""
         errors: list[BaseException] = []
-        for lane in self._taken:
+        for stream_slot in self._taken:
             try:
-                lane.fence()
-                lane.flight = None  # of this step, where an interrupt came while it departed
+                stream_slot.synchronize()
+                stream_slot.in_flight = None  # of this step, where an interrupt came while it was submitted
             except BaseException as error:  # noqa: BLE001 - the first one is raised, the others stand beside it
                 errors.append(error)
         self._open = not all(isinstance(error, Exception) for error in errors)
@@ -188,15 +192,15 @@ class Lanes:
     @contextmanager
     def entered(self) -> Iterator[None]:
         """Each device and its queue are current on this thread; nothing is fenced. For making an instance."""
-        previous: list[tuple[Lane, Any]] = []
+        previous: list[tuple[StreamSlot, Any]] = []
         try:
-            for lane in self._taken:
-                with asking(lane.device, "activate"):
-                    previous.append((lane, lane.device.activate(lane.queue)))
+            for stream_slot in self._taken:
+                with asking(stream_slot.device, "activate"):
+                    previous.append((stream_slot, stream_slot.device.activate(stream_slot.queue)))
             yield
         finally:
-            for lane, found in reversed(previous):
-                lane.device.restore(found)
+            for stream_slot, found in reversed(previous):
+                stream_slot.device.restore(found)
 
     def bind(self, namespace: dict[str, Any], lowered: Lowered) -> None:
         """Give the names of a step that stand for devices and queues their values."""
@@ -228,7 +232,7 @@ def _first(error: BaseException, late: Sequence[BaseException]) -> BaseException
     What a fence raises comes from work that was queued before the step stopped, so that it comes first: what stopped the step may
     only have stumbled over what that work left. What stops a step on purpose, or a lost device, is told as it is.
     """
-    stays = not isinstance(error, Exception) or isinstance(error, _TOLD_AS_IT_IS)
+    stays = not isinstance(error, Exception) or isinstance(error, _RAISED_AS_IT_IS)
     first = next((e for e in late if not stays or not isinstance(e, Exception)), error)
     for other in (error, *late):
         if other is not first:
@@ -239,7 +243,7 @@ def _first(error: BaseException, late: Sequence[BaseException]) -> BaseException
 def _method(worker: Any, called: str) -> Callable[..., Any]:
     """What a step calls: of a queue, whose fences name its device, or of a synchronous device."""
     if isinstance(worker, Queue) and called == "synchronize":
-        return functools.partial(fence, worker)
+        return functools.partial(synchronize, worker)
     if isinstance(worker, Queue) and called == "activate":
         return functools.partial(worker.device.activate, worker)
     made: Callable[..., Any] = getattr(worker, called)

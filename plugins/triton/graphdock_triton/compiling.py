@@ -15,7 +15,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Protocol
 
-from graphdock.contracts import KernelRefused, cache_dir, keep, kept
+from graphdock.contracts import KernelRefused, cache_dir, read_cache, write_cache
 
 from graphdock_triton.cubin import DESCRIPTOR, Cubin, Options, compile_cubin
 
@@ -238,7 +238,7 @@ _FIELDS = "entry threads shared scratch scratch_align registers spills".split()
 
 def _read(path: Path) -> Cubin | None:
     """What was kept; None where there is nothing whole, which is then made again."""
-    data = kept(path)
+    data = read_cache(path)
     if data is None:
         return None
     head, _, image = data.partition(b"\n")
@@ -248,4 +248,4 @@ def _read(path: Path) -> Cubin | None:
 
 def _write(path: Path, cubin: Cubin) -> None:
     head = " ".join(str(getattr(cubin, name)) for name in _FIELDS).encode()
-    keep(path, head + b"\n" + cubin.image)
+    write_cache(path, head + b"\n" + cubin.image)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from graphdock.contracts import cache_dir, keep, kept
+from graphdock.contracts import cache_dir, read_cache, write_cache
 
 from graphdock_triton.compiling import Job, cubin_of, version
 from graphdock_triton.occupancy import cost, limits_of
@@ -137,7 +137,7 @@ def _cost(candidate: Candidate, limits: Any, architecture: str, multiprocessors:
 
 def _read(path: Path) -> tuple[tuple[int, ...], str] | None:
     """What was chosen, and how; None where nothing whole is kept."""
-    data = kept(path)
+    data = read_cache(path)
     if data is None:
         return None
     try:
@@ -148,4 +148,4 @@ def _read(path: Path) -> tuple[tuple[int, ...], str] | None:
 
 
 def _write(path: Path, config: tuple[int, ...], by: str) -> None:
-    keep(path, json.dumps({"config": config, "by": by}).encode())
+    write_cache(path, json.dumps({"config": config, "by": by}).encode())

@@ -131,9 +131,9 @@ def test_a_damaged_choice_is_made_again(tmp_path, damage):
 
 @pytest.mark.parametrize("text", ["[]", "{}", '{"config": ["a"], "by": "measured"}', "nonsense"])
 def test_a_choice_of_another_form_is_none(tmp_path, text):
-    from graphdock.contracts import keep
+    from graphdock.contracts import write_cache
 
-    keep(SUBJECT.path("sm_90a"), text.encode())
+    write_cache(SUBJECT.path("sm_90a"), text.encode())
     assert Bench().choose("kept") is None
 
 

@@ -65,5 +65,5 @@ def test_lists_are_told_apart_by_attributes() -> None:
 
 
 def test_a_kernel_of_mode_whole_is_told_from_one_that_plans() -> None:
-    form = form_of(node(PAIR, 3, 2), kernel(PAIR, modes=("fresh", "whole")), {})
-    assert form.whole and not form.plans
+    form = form_of(node(PAIR, 3, 2), kernel(PAIR, modes=("fresh", "all_or_nothing")), {})
+    assert form.all_or_nothing and not form.plans

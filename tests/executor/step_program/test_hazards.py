@@ -16,12 +16,12 @@ from graphdock_executor.step_program.statements import (
     Block,
     Branch,
     Call,
-    Fence,
     Launch,
     Let,
     Loop,
     Push,
     Statement,
+    Synchronize,
     Take,
     Wait,
 )
@@ -54,7 +54,7 @@ class Waits(Wait):
 
 
 def fence(device: QueuedDevice, before: Statement) -> Statement:
-    return Fence(NAME, device=device)
+    return Synchronize(NAME, device=device)
 
 
 def wait(device: QueuedDevice, other: QueuedDevice, before: Statement) -> Statement:
@@ -83,7 +83,7 @@ def shown(s: Statement) -> str:
         return f"{s.device!r} waits for {s.on!r}".replace("<Chip chip:", "").replace(">", "")
     if isinstance(s, Activate):
         return f"activate {s.device.info.index}"
-    if isinstance(s, Fence):
+    if isinstance(s, Synchronize):
         return f"fence {s.device.info.index}"
     return "host" if s.device is None else f"work {s.device.info.index}"
 
@@ -230,7 +230,7 @@ def test_random_programs_against_brute_force(seed: int) -> None:
     assert not _unordered(flat)
     if not looped:
         for i, statement in enumerate(flat):
-            if isinstance(statement, (Fence, Wait)):
+            if isinstance(statement, (Synchronize, Wait)):
                 assert _unordered([*flat[:i], *flat[i + 1 :]]), f"{shown(statement)} orders nothing"
 
 
@@ -261,7 +261,7 @@ def _unordered(flat: list[Statement]) -> list[tuple[int, int]]:
         if isinstance(s, Activate):
             before.append(set())
             continue
-        if isinstance(s, Fence):
+        if isinstance(s, Synchronize):
             host |= queue_last.get(s.device, set())
             before.append(set())
             continue

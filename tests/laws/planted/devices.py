@@ -134,13 +134,13 @@ class RecordsNothing(DriverQueue):
     def record(self, event=None):
         event = self.event() if event is None else event
         if self.recording is None:
-            event.point = self.line.ticket()
+            event.point = self.line.point()
             event.point = getattr(self, "before", event.point)
             return event
         return super().record(event)
 
     def copy(self, src, dst):
-        self.before = self.line.ticket()
+        self.before = self.line.point()
         super().copy(src, dst)
 
 
@@ -347,7 +347,7 @@ def _queued(device=DriverDevice, queue=DriverQueue):
 
     class Factory(QueuedFactory):
         def open(self, info, options):
-            return Kind(info, self.driver, None, self._lanes, self._memory)
+            return Kind(info, self.driver, None, self._stream_slots, self._memory)
 
     return lambda: make_host(suspects.kernel("queued", right), factory=Factory(seed=1, laziness=1.0))
 

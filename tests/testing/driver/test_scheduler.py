@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from graphdock.errors import DeviceLostError, InternalError
-from graphdock_testing.driver.scheduler import Health, Line, Scheduler, Ticket, Work
+from graphdock_testing.driver.scheduler import Health, Line, QueuePoint, Scheduler, Work
 
 
 def lines(count=2):
@@ -63,20 +63,20 @@ def test_laziness_says_whether_other_lines_run():
 def test_a_wait_holds_its_line_until_the_ticket_is_reached(laziness):
     scheduler, trace, (q, r) = Scheduler(2, laziness), [], lines()
     scheduler.add(q, Work("a", lambda: trace.append("a")))
-    ticket = q.ticket()
+    point = q.point()
     scheduler.add(q, Work("later", lambda: trace.append("later")))
-    scheduler.add(r, Work("wait", after=ticket))
+    scheduler.add(r, Work("wait", after=point))
     scheduler.add(r, Work("b", lambda: trace.append("b")))
     scheduler.drain(r)
     assert trace.index("a") < trace.index("b")
-    assert ticket.reached
+    assert point.reached
 
 
 def test_chains_of_waits_are_followed():
     scheduler, trace, made = Scheduler(0, 1.0), [], lines(50)
     for line, before in zip(made, [None, *made], strict=False):
         if before is not None:
-            scheduler.add(line, Work("wait", after=before.ticket()))
+            scheduler.add(line, Work("wait", after=before.point()))
         scheduler.add(line, Work("w", lambda line=line: trace.append(line.name)))
     scheduler.drain(made[-1])
     assert trace == [line.name for line in made]
@@ -84,7 +84,7 @@ def test_chains_of_waits_are_followed():
 
 def test_reach_stops_at_the_ticket():
     scheduler, (q, _), trace = filled(0, 1.0)
-    scheduler.reach(Ticket(q, 5))
+    scheduler.reach(QueuePoint(q, 5))
     assert len(trace) == 5
 
 
@@ -131,25 +131,25 @@ def test_a_lost_device_drops_its_work_and_no_other_s():
 def test_who_waits_for_a_lost_device_gets_its_error_and_goes_on():
     scheduler, ran, (q, r) = Scheduler(0, 1.0), [], lines()
     scheduler.add(q, Work("bad", loses="gone"))
-    ticket = q.ticket()
-    scheduler.add(r, Work("wait", after=ticket))
+    point = q.point()
+    scheduler.add(r, Work("wait", after=point))
     scheduler.add(r, Work("w", lambda: ran.append(1)))
     scheduler.drain(r)
     assert isinstance(r.error, DeviceLostError) and r.error.device == "chip:0"
     assert ran == [1]
-    assert not ticket.reached
+    assert not point.reached
 
 
 def test_a_point_that_never_comes_is_an_error():
     scheduler, (q, r) = Scheduler(0, 1.0), lines()
-    scheduler.add(q, Work("wait", after=Ticket(r, 3)))
+    scheduler.add(q, Work("wait", after=QueuePoint(r, 3)))
     with pytest.raises(InternalError, match="q0 waits for a point of q1 that never comes"):
         scheduler.drain(q)
 
 
 def test_a_circle_is_an_error():
     scheduler, (q, r) = Scheduler(0, 1.0), lines()
-    scheduler.add(q, Work("wait", after=Ticket(r, 1)))
-    scheduler.add(r, Work("wait", after=Ticket(q, 1)))
+    scheduler.add(q, Work("wait", after=QueuePoint(r, 1)))
+    scheduler.add(r, Work("wait", after=QueuePoint(q, 1)))
     with pytest.raises(InternalError, match="in a circle"):
         scheduler.drain(q)

@@ -65,7 +65,7 @@ def test_two_engines_share_a_memory_and_an_event_orders_them():
     assert " d4(d3(" in plan.source, plan.source  # queue 0 waits for an event that queue 1 records
 
 
-def test_steps_of_two_threads_take_turns_on_two_lanes():
+def test_steps_of_two_threads_take_turns_on_two_stream_slots():
     graph, x, y, fed, want = two_engines()
     with session(graph) as s:
         found = []

@@ -1,10 +1,10 @@
-"""Tickets: which work on queues may still read or write what outlives the step that queued it.
+"""Access history: which work on queues may still read or write what outlives the step that queued it.
 
-Where steps overlap on a device, a step releases its lock on a variable once all its work is queued. The variable keeps the ticket
-of the last write, and of the last read of each lane. A later access comes after them: a read after the write, a write after all. On
-another lane its queue waits for them, on the host the host does, and on their own lane nothing need be done.
+Where steps overlap on a device, a step releases its lock on a variable once all its work is queued. The variable keeps the fence
+of the last write, and of the last read of each stream slot. A later access comes after them: a read after the write, a write after
+all. On another stream slot its queue waits for them, on the host the host does, and on their own nothing need be done.
 
-Threads: tickets are looked at and changed under the lock of their resource. Steps that read at once touch different ones.
+Threads: fences are looked at and changed under the lock of their resource. Steps that read at once touch different ones.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Protocol
 
-__all__ = ["Fence", "Tickets"]
+__all__ = ["Fence", "AccessHistory"]
 
 
 class Fence(Protocol):
@@ -26,12 +26,12 @@ class Fence(Protocol):
         """Wait until the work is done. Raises DeviceLostError on a lost device."""
 
 
-class Tickets:
-    """The tickets of one resource.
+class AccessHistory:
+    """The fences of the accesses of one resource.
 
     Attributes:
-      writes: of the last step that wrote it, one per lane that did.
-      reads: lane -> the ticket of the last step that has read it there since.
+      writes: of the last step that wrote it, one per stream slot that did.
+      reads: stream slot -> the fence of the last step that has read it there since.
     """
 
     __slots__ = ("reads", "writes")
@@ -52,7 +52,7 @@ class Tickets:
         """A step is queued, which came after what was here.
 
         Args:
-          writes: of its lanes that write. reads: of those that only read.
+          writes: of its stream slots that write. reads: of those that only read.
         """
         if writes:
             self.writes = writes
@@ -62,5 +62,5 @@ class Tickets:
 
     def wait_host(self, writes: bool) -> None:
         """The host waits for what an access comes after. Raises DeviceLostError on a lost device."""
-        for ticket in self.before(writes):
-            ticket.wait_host()
+        for fence in self.before(writes):
+            fence.wait_host()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from graphdock.contracts import PLANNED, Bound, BuildContext, HalfWritten, KernelDef, dtypes, errors, shape
+from graphdock.contracts import PLANNED, Bound, BuildContext, KernelDef, PartialWriteError, dtypes, errors, shape
 from graphdock_storage import checkpoint
 from graphdock_storage.checkpoint.slices import parse_shape_and_slice
 
@@ -69,7 +69,7 @@ def _fill(source: checkpoint.Checkpoint, wanted: list[tuple[str, checkpoint.Slic
     try:
         source.read_into(wanted)
     except checkpoint.HalfRead as error:
-        raise HalfWritten from error.__cause__
+        raise PartialWriteError from error.__cause__
 
 
 class _Wanted:
@@ -172,7 +172,7 @@ def _sharded_filename(ctx: BuildContext) -> Callable[..., Any] | Bound:
 
 KERNELS = [
     KernelDef("SaveV2", "host", _save),
-    KernelDef("RestoreV2", "host", _restore, modes=("fresh", "whole")),
+    KernelDef("RestoreV2", "host", _restore, modes=("fresh", "all_or_nothing")),
     KernelDef("MergeV2Checkpoints", "host", _merge),
     KernelDef("ShardedFilename", "cpu", _sharded_filename),
 ]

@@ -50,8 +50,8 @@ class MemoryCalls(State):
             self.lifetime(owner, "free", block)
             arena = device.memory
             self.scheduler.add(owner.line, Work(f"free of {block}", lambda: self._clear(block)))
-            ticket = owner.line.ticket()
-            arena.give(block, owner, lambda: ticket.reached)
+            point = owner.line.point()
+            arena.give(block, owner, lambda: point.reached)
 
     def _clear(self, block: Block) -> None:
         device = self.device_of(block)

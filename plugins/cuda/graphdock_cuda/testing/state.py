@@ -13,7 +13,7 @@ from typing import Any
 from graphdock_testing.driver.capture import Mark, Recording, Step
 from graphdock_testing.driver.interrupts import HeldBack
 from graphdock_testing.driver.races import Detector, Note, Range
-from graphdock_testing.driver.scheduler import Health, Line, Scheduler, Ticket, Work
+from graphdock_testing.driver.scheduler import Health, Line, QueuePoint, Scheduler, Work
 
 from graphdock_cuda.driver.api import Properties
 from graphdock_cuda.driver.errors import STICKY, CudaError
@@ -76,7 +76,7 @@ class Stream:
 class Record:
     """One record of an event: a point of a line, and the time when it was reached."""
 
-    ticket: Ticket
+    point: QueuePoint
     time: float | None = None
 
 

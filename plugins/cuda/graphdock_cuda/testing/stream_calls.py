@@ -67,9 +67,9 @@ class StreamCalls(State):
                     return
                 record: list[Record] = []
                 self.scheduler.add(on.line, Work("record", lambda: _stamp(record[0], on)))
-                record.append(Record(on.line.ticket()))
+                record.append(Record(on.line.point()))
                 found.record = record[0]
-                self.detector.record(on.name, record[0].ticket)
+                self.detector.record(on.name, record[0].point)
 
     def event_query(self, event: int) -> bool:
         with self.lock:
@@ -81,9 +81,9 @@ class StreamCalls(State):
                 record = found.record
                 if not isinstance(record, Record):
                     return True
-                if record.ticket.reached:
-                    self.detector.reached(record.ticket)
-                return record.ticket.reached
+                if record.point.reached:
+                    self.detector.reached(record.point)
+                return record.point.reached
 
     def event_synchronize(self, event: int) -> None:
         with self.lock:
@@ -91,9 +91,9 @@ class StreamCalls(State):
             with self.call("event_synchronize", device=found.device):
                 record = found.record
                 if isinstance(record, Record):
-                    self.scheduler.reach(record.ticket)
+                    self.scheduler.reach(record.point)
                     found.device.check("event_synchronize")
-                    self.detector.reached(record.ticket)
+                    self.detector.reached(record.point)
 
     def _event_to_wait_for(self, event: int, call: str) -> Event:
         """The event; not while this thread records, and not one that was recorded within a recording."""
@@ -136,8 +136,8 @@ class StreamCalls(State):
                         on.capture, CudaError("stream_wait", 905, "the capture waits for an event from outside of it")
                     )
                 elif record is not None:
-                    self.detector.wait(on.name, record.ticket)
-                    self.scheduler.add(on.line, Work(f"wait on {on.name}", after=record.ticket))
+                    self.detector.wait(on.name, record.point)
+                    self.scheduler.add(on.line, Work(f"wait on {on.name}", after=record.point))
 
     def _join(self, stream: Stream, mark: Mark) -> None:
         """A stream waits for an event of a recording, and is recorded from now on."""

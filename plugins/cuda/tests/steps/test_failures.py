@@ -16,7 +16,7 @@ from graphdock_cuda.testing.install import install
 #: Out of memory, invalid value, not supported: a call is refused, and the context lives.
 REFUSALS = (2, 1, 801)
 STEPS = 3
-#: What a GPU's queues keep for themselves: step arguments of the private one and of two lanes.
+#: What a GPU's queues keep for themselves: step arguments of the private one and of two stream slots.
 KEPT = 3 * (1 << 16)
 
 

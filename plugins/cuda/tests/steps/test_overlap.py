@@ -16,9 +16,9 @@ from graphdock_cuda.testing.install import install
 LARGE, SMALL = 256, 16
 
 
-def _train(rows: int, flights: int) -> tuple[list[Any], float, Any, Any]:
+def _train(rows: int, most: int) -> tuple[list[Any], float, Any, Any]:
     """The driver's calls of two more steps in a row, the last loss, the plan as it is explained, and the driver."""
-    tools, host = toolkit(seed=flights), Host()
+    tools, host = toolkit(seed=most), Host()
     driver: Any = tools.driver
     install(host, tools)
     rng = np.random.default_rng(0)
@@ -27,11 +27,11 @@ def _train(rows: int, flights: int) -> tuple[list[Any], float, Any, Any]:
         w = tf.Variable(np.full((128, 4), 0.1, np.float32))
         loss = tf.reduce_mean(tf.square(tf.matmul(x, w) - 1.0))
         train = tf.train.GradientDescentOptimizer(0.01).minimize(loss)
-        config = tf.SessionConfig(backends=("cuda", "cpu"), fallback="forbid", steps_in_flight=flights)
+        config = tf.SessionConfig(backends=("cuda", "cpu"), fallback="forbid", steps_in_flight=most)
         with tf.Session(config=config, host=host) as session:
             session.run(w.initializer)
             feeds = [rng.standard_normal((rows, 128)).astype(np.float32) for _ in range(8)]
-            for feed in feeds[:6]:  # as it is, recorded, replayed, on each of two lanes
+            for feed in feeds[:6]:  # as it is, recorded, replayed, on each of two stream slots
                 session.run(train, {x: feed})
             session.synchronize()
             driver.log.reset()

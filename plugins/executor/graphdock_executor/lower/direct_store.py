@@ -1,7 +1,7 @@
 """Values that a kernel writes straight into the variables that they are assigned to, so that nobody copies them there.
 
-A kernel of mode ``whole`` writes nothing before all that may be refused has been accepted. So a variable may lend it its memory
-where the assignment comes right after the kernel, and nothing else in the plan knows the variable or the value.
+A kernel of mode ``all_or_nothing`` writes nothing before all that may be refused has been accepted. So a variable may lend it its
+memory where the assignment comes right after the kernel, and nothing else in the plan knows the variable or the value.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def straight_values(given: Given) -> dict[Value, Variable]:
     None in a step that holds no locks while it runs, for others see the variable between kernel and assignment; and none in debug
     mode, which fills outputs with what no result contains before a kernel is called.
     """
-    makers = {n for n, kernel in given.placed.kernels.items() if "whole" in kernel.modes and n.guard is None}
+    makers = {n for n, kernel in given.placed.kernels.items() if "all_or_nothing" in kernel.modes and n.guard is None}
     if not makers or not given.locked or given.placed.debug:
         return {}
     used = _uses(given)

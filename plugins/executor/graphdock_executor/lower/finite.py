@@ -36,5 +36,5 @@ def check_buffer(
     hold = "the host looks at its result"
     looked = Call(helper("finite"), (at, shown), node=node, reads=where.roots, hold=hold)
     if isinstance(device, QueuedDevice):
-        looked.device, looked.fences = device, True
+        looked.device, looked.synchronizes = device, True
     block.add(looked)

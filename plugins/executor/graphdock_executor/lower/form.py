@@ -20,7 +20,7 @@ class Form:
       args: of each input. ``outputs``: the name of the argument behind each output.
       steered: elements of an input in host memory steer the kernel.
       random: it draws.
-      plans: the kernel writes into given memory. ``whole``: it does so once nothing can be refused any more.
+      plans: the kernel writes into given memory. ``all_or_nothing``: it does so once nothing can be refused any more.
       views: of each output, the input that it may be a view of, and when; empty where one of them may not.
       inplace: of each output, the inputs whose buffer it may take over.
     """
@@ -30,7 +30,7 @@ class Form:
     steered: bool
     random: bool
     plans: bool
-    whole: bool
+    all_or_nothing: bool
     views: tuple[tuple[int, ViewRule], ...]
     inplace: tuple[tuple[int, ...], ...]
 
@@ -62,7 +62,7 @@ def _made(node: PlanNode, kernel: KernelDef) -> Form:
         any(a.memory == "host" for a in opdef.inputs),
         "random" in opdef.effects,
         "planned" in kernel.modes,
-        "whole" in kernel.modes,
+        "all_or_nothing" in kernel.modes,
         () if None in views else tuple([(names.index(rule.input), rule) for rule in views if rule is not None]),
         tuple([tuple(map(names.index, kernel.inplace.get(name, ()))) for name in outputs]),
     )

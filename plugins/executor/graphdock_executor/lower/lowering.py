@@ -29,7 +29,7 @@ from graphdock_executor.lower.variables import lower_assign, lower_read
 from graphdock_executor.step_program.hazards import involved, order_queues
 from graphdock_executor.step_program.names import Apply, Literal, Name, Operand, Suffixed, helper
 from graphdock_executor.step_program.segments import find_segments
-from graphdock_executor.step_program.statements import Activate, Block, Call, Fence, Statement, Wait
+from graphdock_executor.step_program.statements import Activate, Block, Call, Statement, Synchronize, Wait
 from graphdock_executor.storage import Root
 
 __all__ = ["HANDLERS", "lower"]
@@ -133,9 +133,9 @@ def _order_queues(state: State) -> None:
     entered = [d for d in {*devices, *placed, *out.workers.values()} if isinstance(d, QueuedDevice)]
     _keep_apart(state, entered)
 
-    def fence(device: QueuedDevice, before: Statement) -> Fence:
+    def fence(device: QueuedDevice, before: Statement) -> Synchronize:
         hold = "the host waits for the device"
-        return Fence(method(state, device, "synchronize"), node=before.node, device=device, hold=hold)
+        return Synchronize(method(state, device, "synchronize"), node=before.node, device=device, hold=hold)
 
     def wait(device: QueuedDevice, other: QueuedDevice, before: Statement) -> Wait:
         event = state.names.new("event")

@@ -20,7 +20,7 @@ def grant(state: State, node: PlanNode, form: Form, slots: Sequence[Slot], at: i
     outputs = node.outputs
     if form.views and all(not rule.needs_contiguous or slots[i].contiguous for i, rule in form.views):
         return [view(i) for i, _ in form.views]
-    if form.whole:
+    if form.all_or_nothing:
         return [PLANNED if v in state.straight else FRESH for v in outputs]
     if not form.plans or any([concrete(v.shape) is None for v in outputs]):
         return [FRESH] * len(outputs)

@@ -140,7 +140,7 @@ def _of_unknown_shape(state: State, node: PlanNode, where: Slot, block: Block, a
     moved = Call(helper(function), args, (made.at,), node=node, reads=where.roots, hold="its shape is unknown")
     worker = state.out.workers[device]
     if isinstance(worker, QueuedDevice):
-        moved.device, moved.fences = worker, True
+        moved.device, moved.synchronizes = worker, True
         if function == "push":
             moved.reads, moved.writes, moved.touches = (), made.roots, where.roots
     block.add(moved)

@@ -12,7 +12,7 @@ from graphdock.contracts.runtime.resources import Resource, Variable
 from graphdock_executor.lower.records import Slot
 from graphdock_executor.lower.state import State, method
 from graphdock_executor.step_program.names import Name, helper
-from graphdock_executor.step_program.statements import Block, Call, Copy, Fence, Fill, walk
+from graphdock_executor.step_program.statements import Block, Call, Copy, Fill, Synchronize, walk
 from graphdock_executor.storage import Root
 
 __all__ = ["AHEAD_BYTES", "copy_ahead", "follow_after", "goes_ahead", "release_early", "touched", "waits_for_its_work"]
@@ -34,7 +34,7 @@ def waits_for_its_work(state: State, devices: Collection[Device]) -> str:
 def release_early(block: Block) -> None:
     """Let the step release its locks before the fences at its end, where only what is fetched is waited for."""
     end = len(block.statements)
-    while end and isinstance(block.statements[end - 1], Fence) and block.statements[end - 1].node is None:
+    while end and isinstance(block.statements[end - 1], Synchronize) and block.statements[end - 1].node is None:
         end -= 1
     if end < len(block.statements):
         hold = "other steps may follow from here on"

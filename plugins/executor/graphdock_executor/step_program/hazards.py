@@ -1,7 +1,7 @@
 """Hazards: where the host must wait for a queue, and a queue for another, because both touch one storage and one of them writes.
 
 Work of one queue runs in order; nothing else is ordered. Before a statement that touches what other queues were given to read or
-write, this pass inserts what orders them: a Fence where the host touches it, a Wait where another queue does. It follows the
+write, this pass inserts what orders them: a Synchronize where the host touches it, a Wait where another queue does. It follows the
 statements in the order in which the host runs them; a loop's body is followed twice, so that the end of an iteration is seen from
 the beginning of the next.
 
@@ -140,7 +140,7 @@ class _Orderer:
             self.pending.roots.setdefault(root, _Touched()).read(device, self.number)
         for root in statement.writes:
             self.pending.roots.setdefault(root, _Touched()).write(device, self.number)
-        if statement.fences or statement.settle is not None:
+        if statement.synchronizes or statement.settle is not None:
             self._learn(self.pending.fenced, device)
         return found
 

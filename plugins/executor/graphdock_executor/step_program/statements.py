@@ -23,7 +23,7 @@ __all__ = [
     "Compute",
     "Copy",
     "Decide",
-    "Fence",
+    "Synchronize",
     "Fill",
     "Flag",
     "Launch",
@@ -56,7 +56,7 @@ class Statement:
       rebinds: storage that is let go, because its name stands for other storage from here on -> that storage, as far as other
         names stand for it; none for a new buffer.
       renames: pairs of storages: from here on the second stands for the first too.
-      fences: the host waits, within the statement, for all that the device's queue was given.
+      synchronizes: the host waits, within the statement, for all that the device's queue was given.
       settle: waits for the device's queue, before the locks of this statement alone are released.
       hold: why a device can't record it with what stands around it; empty where it can, and where none is asked to.
     """
@@ -67,7 +67,7 @@ class Statement:
     writes: tuple[Root, ...] = field(default=(), kw_only=True)
     touches: tuple[Root, ...] = field(default=(), kw_only=True)
     rebinds: tuple[tuple[Root, tuple[Root, ...]], ...] = field(default=(), kw_only=True)
-    fences: bool = field(default=False, kw_only=True)
+    synchronizes: bool = field(default=False, kw_only=True)
     renames: tuple[tuple[Root, Root], ...] = field(default=(), kw_only=True)
     settle: Name | None = field(default=None, kw_only=True)
     hold: str = field(default="", kw_only=True)
@@ -188,7 +188,7 @@ class Fill(Statement):
 
 
 @dataclass(slots=True, eq=False)
-class Fence(Statement):
+class Synchronize(Statement):
     """The host waits for all that ``device``'s queue was given; raises the error of that work."""
 
     method: Name

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from graphdock.contracts.kernel import HalfWritten
+from graphdock.contracts.kernel import PartialWriteError
 from graphdock.contracts.runtime.numbers import wrap
 from graphdock.contracts.runtime.resources import Variable, unset
 from graphdock.errors import InvalidArgumentError
@@ -67,7 +67,7 @@ def _wholly(kernel: Callable[..., Any], variables: Sequence[Variable], *args: An
     """Call a kernel that writes into variables' own memory. Those that it leaves half written have no value any more."""
     try:
         return kernel(*args)
-    except HalfWritten as torn:
+    except PartialWriteError as torn:
         for variable in variables:
             variable.destroy()
         error = torn.__cause__ or torn

@@ -17,9 +17,9 @@ from graphdock.contracts.runtime.random_stream import RandomStream
 from graphdock.contracts.step import StepContext
 
 from graphdock_executor.straight_line.helpers import quiet, read_only
-from graphdock_executor.stream_slots import Lanes
+from graphdock_executor.stream_slots import StreamSlots
 
-__all__ = ["Instance", "LaneInstance", "interrupter"]
+__all__ = ["Instance", "QueuedInstance", "interrupter"]
 
 
 class Instance:
@@ -76,14 +76,14 @@ class Instance:
                 stream.begin(ordinal)
 
 
-class LaneInstance(Instance):
-    """An instance of a step that gives work to queues: it ends when the work has, and holds its lanes meanwhile.
+class QueuedInstance(Instance):
+    """An instance of a step that gives work to queues: it ends when the work has, and holds its stream slots meanwhile.
 
     Args:
       arguments: queued device -> the streams whose ordinals are its step arguments.
     """
 
-    __slots__ = ("_arguments", "lanes")
+    __slots__ = ("_arguments", "stream_slots")
 
     def __init__(
         self,
@@ -92,20 +92,20 @@ class LaneInstance(Instance):
         streams: Mapping[str, Sequence[RandomStream]],
         quietly: bool,
         debug: bool,
-        lanes: Lanes,
+        stream_slots: StreamSlots,
         arguments: Mapping[Device, Sequence[RandomStream]],
         within: Sequence[AbstractContextManager[Any]] = (),
     ) -> None:
-        super().__init__(namespace, called, streams, quietly, debug, lanes.close, within)
-        self.lanes = lanes
+        super().__init__(namespace, called, streams, quietly, debug, stream_slots.close, within)
+        self.stream_slots = stream_slots
         self._arguments = arguments
-        self.call = functools.partial(_until_fence, lanes, arguments, self.call)
+        self.call = functools.partial(_until_fence, stream_slots, arguments, self.call)
 
 
 def _until_fence(
-    lanes: Lanes, arguments: Mapping[Device, Sequence[RandomStream]], call: Callable[..., Any], *feeds: Any
+    stream_slots: StreamSlots, arguments: Mapping[Device, Sequence[RandomStream]], call: Callable[..., Any], *feeds: Any
 ) -> Any:
-    return lanes.run({device: _packed(streams) for device, streams in arguments.items()}, call, feeds)
+    return stream_slots.run({device: _packed(streams) for device, streams in arguments.items()}, call, feeds)
 
 
 def _packed(streams: Sequence[RandomStream]) -> bytes:

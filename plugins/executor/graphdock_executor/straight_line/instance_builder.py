@@ -30,9 +30,9 @@ from graphdock_executor.lower import Build, Lowered, Setup
 from graphdock_executor.returned import FirstCall, ReturnCheck, once_per_shape
 from graphdock_executor.storage import Root
 from graphdock_executor.straight_line.helpers import HELPERS, poison
-from graphdock_executor.straight_line.instance import Instance, LaneInstance, interrupter
+from graphdock_executor.straight_line.instance import Instance, QueuedInstance, interrupter
 from graphdock_executor.straight_line.joining import join_kernels
-from graphdock_executor.stream_slots import Lanes, Recording, devices_of, lend, worker_of
+from graphdock_executor.stream_slots import Recording, StreamSlots, devices_of, lend, worker_of
 
 __all__ = ["Maker"]
 
@@ -85,32 +85,32 @@ class Maker:
         """
         label = functools.partial(step_name, self._placed.graph)
         lowered, wanted = self._lowered, self._placed.steps_in_flight
-        lanes = Lanes(self.queued, not self._holds, label, lowered.touches, lowered.overlaps, wanted)
+        stream_slots = StreamSlots(self.queued, not self._holds, label, lowered.touches, lowered.overlaps, wanted)
         try:
-            with lanes.entered():
-                return self._on(lanes, step)
+            with stream_slots.entered():
+                return self._on(stream_slots, step)
         except BaseException:
-            lanes.close()
+            stream_slots.close()
             raise
 
-    def _on(self, lanes: Lanes, step: StepContext) -> Instance:
+    def _on(self, stream_slots: StreamSlots, step: StepContext) -> Instance:
         lowered, debug = self._lowered, self._placed.debug
-        bounds = self._shared(lanes)
+        bounds = self._shared(stream_slots)
         assert self._constants is not None
         ns: dict[str, Any] = dict(self._constants)
         ns.update(HELPERS)
         ns.update({name.text: item for name, item in lowered.objects.items()})
         ns["check"], ns["token"] = step.token.check, step.token
         canaries = Canaries()
-        self._buffers(ns, lanes, canaries)
+        self._buffers(ns, stream_slots, canaries)
         for name, resource in lowered.variables.items():
             ns[name.text] = resource.open()
         for name, variable in lowered.states.items():
             variable.open()
             ns[name.text] = variable
-        lanes.bind(ns, lowered)
+        stream_slots.bind(ns, lowered)
         for name, root in lowered.makers.items():
-            ns[name.text] = self._new(root, lanes, canaries)
+            ns[name.text] = self._new(root, stream_slots, canaries)
         for name, (root, owner) in lowered.lent.items():
             ns[name.text] = functools.partial(lend, owner, root)
         if debug:
@@ -118,9 +118,9 @@ class Maker:
                 touched.settle(
                     False
                 )  # the kernels of views are called below, and what they show is read before and after
-        streams = self._streams(ns, lanes)
+        streams = self._streams(ns, stream_slots)
         called: dict[str, Any] = {}
-        unchecked_yet = self._kernels(ns, called, bounds, lanes, step.token, canaries)
+        unchecked_yet = self._kernels(ns, called, bounds, stream_slots, step.token, canaries)
         if not debug:
             join_kernels(ns, lowered.segments, lowered.joinable)
         ns["__name__"] = "graphdock.step"
@@ -131,19 +131,21 @@ class Maker:
             ns["step"] = once_per_shape(ns["step"], varying)
         for segment in lowered.segments:
             assert segment.device is not None
-            replay = _recording(ns[f"{segment.replay.text}_body"], segment.device, lanes)
+            replay = _recording(ns[f"{segment.replay.text}_body"], segment.device, stream_slots)
             called[segment.replay.text] = ns[segment.replay.text] = replay
         step.interrupt = interrupter(ns, called)
-        if lanes.of:
-            return LaneInstance(ns, called, streams.of_op, self._holds, debug, lanes, streams.arguments, self._within)
+        if stream_slots.of:
+            return QueuedInstance(
+                ns, called, streams.of_op, self._holds, debug, stream_slots, streams.arguments, self._within
+            )
         return Instance(ns, called, streams.of_op, self._holds, debug, within=self._within)
 
-    def _shared(self, lanes: Lanes) -> list[Bound | None]:
+    def _shared(self, stream_slots: StreamSlots) -> list[Bound | None]:
         """The kernels, built for this instance; the constants, put where their readers are, for all of them."""
         with self._lock:
             bounds, self._bounds = self._bounds, None
-            if bounds is None or lanes.of:
-                bounds = [_built(build, lanes) for build in self._lowered.builds]
+            if bounds is None or stream_slots.of:
+                bounds = [_built(build, stream_slots) for build in self._lowered.builds]
             if self._constants is None:
                 constants = self._lowered.constants.items()
                 self._constants = {name.text: self._constant(*item) for name, item in constants}
@@ -159,12 +161,12 @@ class Maker:
             device.from_host(array, buffer)
         return buffer
 
-    def _buffers(self, ns: dict[str, Any], lanes: Lanes, canaries: Canaries) -> None:
+    def _buffers(self, ns: dict[str, Any], stream_slots: StreamSlots, canaries: Canaries) -> None:
         """One block of each memory space, cut into the planned buffers."""
         for space, roots in self._roots.items():
             nbytes = self._blocks[space]
             if space in self._lowered.slots:
-                lanes.bind_slots(ns, self._lowered.slots[space], nbytes, roots)
+                stream_slots.bind_slots(ns, self._lowered.slots[space], nbytes, roots)
                 continue
             device = self._placed.spaces[space]
             largest = max(roots, key=lambda root: root.nbytes)
@@ -184,7 +186,7 @@ class Maker:
                     if space == HOST_MEMORY:
                         poison(ns[root.name])
 
-    def _new(self, root: Root, lanes: Lanes, canaries: Canaries) -> Any:
+    def _new(self, root: Root, stream_slots: StreamSlots, canaries: Canaries) -> Any:
         """What makes a buffer for one step."""
         bounded = self._placed.debug and root.nbytes > 0
         if root.device == HOST_MEMORY:
@@ -198,17 +200,17 @@ class Maker:
         if root.node is not None and root.node.device is not None:
             own = self._placed.device_of(root.node)
             device = own if own.memory_space == root.device else device
-        worker = worker_of(device, lanes.of)
+        worker = worker_of(device, stream_slots.of)
         if bounded and keeps(device):
             return canaries.maker(device, worker.allocate, root)
         return functools.partial(worker.empty, root.dtype, root.shape)
 
-    def _streams(self, ns: dict[str, Any], lanes: Lanes) -> _Streams:
+    def _streams(self, ns: dict[str, Any], stream_slots: StreamSlots) -> _Streams:
         found = _Streams({}, {})
         for name, (identity, device) in self._lowered.streams.items():
             stream = ns[name.text] = self._placed.stream(identity)
             found.of_op.setdefault(identity.name, []).append(stream)
-            if device in lanes.of:
+            if device in stream_slots.of:
                 stream.slot = 8 * len(found.arguments.setdefault(device, []))
                 found.arguments[device].append(stream)
         return found
@@ -218,7 +220,7 @@ class Maker:
         ns: dict[str, Any],
         called: dict[str, Any],
         bounds: Sequence[Bound | None],
-        lanes: Lanes,
+        stream_slots: StreamSlots,
         token: CancellationToken,
         canaries: Canaries,
     ) -> list[FirstCall]:
@@ -230,8 +232,8 @@ class Maker:
                 ns[build.name.text] = self._placed.functions(build.node)
                 continue
             if build.prepared is not None:
-                bound = self._bound(build, build.prepared, ns, lanes)
-            name, context = build.name.text, _context(build, lanes)
+                bound = self._bound(build, build.prepared, ns, stream_slots)
+            name, context = build.name.text, _context(build, stream_slots)
             check = ReturnCheck(context)
             ns[name] = bound.compute
             if self._placed.debug:
@@ -249,9 +251,9 @@ class Maker:
                 _set_up(setup, build.node, ns)
         return firsts
 
-    def _bound(self, build: Build, prepared: Prepared, ns: Mapping[str, Any], lanes: Lanes) -> Bound:
+    def _bound(self, build: Build, prepared: Prepared, ns: Mapping[str, Any], stream_slots: StreamSlots) -> Bound:
         """A prepared kernel, bound to the buffers of this instance."""
-        ctx = _context(build, lanes)
+        ctx = _context(build, stream_slots)
         buffers = tuple([None if name is None else name.value(ns) for name in build.static])
         debug = self._placed.debug
         told = BindContext(ctx.node, ctx.inputs, ctx.outputs, ctx.device, ctx.queue, ctx.threads, buffers, debug)
@@ -265,20 +267,20 @@ class Maker:
             raise explained from error
 
 
-def _context(build: Build, lanes: Lanes) -> BuildContext:
-    """What a kernel is told, with the queue of this instance's lane."""
+def _context(build: Build, stream_slots: StreamSlots) -> BuildContext:
+    """What a kernel is told, with the queue of this instance's stream slot."""
     assert build.ctx is not None
-    lane = lanes.of.get(build.ctx.device)
-    return build.ctx if lane is None else replace(build.ctx, queue=lane.queue)
+    stream_slot = stream_slots.of.get(build.ctx.device)
+    return build.ctx if stream_slot is None else replace(build.ctx, queue=stream_slot.queue)
 
 
-def _built(build: Build, lanes: Lanes) -> Bound | None:
-    """The kernel, bound to the queue of its device's lane."""
+def _built(build: Build, stream_slots: StreamSlots) -> Bound | None:
+    """The kernel, bound to the queue of its device's stream slot."""
     if build.kernel is None:
         return None
     if build.prepared is not None:
         return build.prepared.facts()
-    return build_kernel(build.kernel, _context(build, lanes))
+    return build_kernel(build.kernel, _context(build, stream_slots))
 
 
 def _set_up(setup: Setup, node: PlanNode, ns: dict[str, Any]) -> None:
@@ -296,10 +298,10 @@ def _set_up(setup: Setup, node: PlanNode, ns: dict[str, Any]) -> None:
         ns.update(zip([n.text for n in setup.names], made, strict=True))
 
 
-def _recording(body: Any, device: Device, lanes: Lanes) -> Any:
+def _recording(body: Any, device: Device, stream_slots: StreamSlots) -> Any:
     """What runs a recorded part of the step."""
-    if device in lanes.of:
-        return Recording(body, lanes.of[device].queue.capture)
+    if device in stream_slots.of:
+        return Recording(body, stream_slots.of[device].queue.capture)
     device.activate()
     with unchecked():
         return device.capture(body) or body

@@ -24,12 +24,12 @@ from graphdock_executor.lower import Lowered
 from graphdock_executor.step_program.names import Name
 from graphdock_executor.step_program.printer import Source
 from graphdock_executor.step_program.segments import described
-from graphdock_executor.step_program.statements import Activate, Copy, Fence, Launch, Statement
+from graphdock_executor.step_program.statements import Activate, Copy, Launch, Statement, Synchronize
 from graphdock_executor.storage import Root
 from graphdock_executor.straight_line.instance import Instance
 from graphdock_executor.straight_line.instance_builder import Maker
 from graphdock_executor.straight_line.tracer import Tracer
-from graphdock_executor.stream_slots import SLOTS_LOCK, Lanes
+from graphdock_executor.stream_slots import SLOTS_LOCK, StreamSlots
 
 __all__ = ["StraightLineProgram"]
 
@@ -62,7 +62,7 @@ class StraightLineProgram(Program):
         self.memory = memory
         self.holds = holds
         self.stages = stages
-        self.notes = [*described(lowered.segments, lowered.boundaries), *_of_flight(placed, lowered)]
+        self.notes = [*described(lowered.segments, lowered.boundaries), *_in_flight_notes(placed, lowered)]
         self.checked = tuple(lowered.checked.items())
         self.filename = f"<graphdock step {next(_numbers)}>"
         self._statements = source.statements
@@ -78,16 +78,18 @@ class StraightLineProgram(Program):
         self._tracer: Tracer | None = None
 
     def turn(self, step: StepContext, function: Callable[..., Any], *args: Any) -> Any:
-        """Wait for the instance's lanes, and hold them meanwhile."""
+        """Wait for the instance's stream slots, and hold them meanwhile."""
         instance = step.state
         if instance is None:
             instance = step.state = self._maker.make(step)
-        return with_locks(_LOCKS, instance.lanes.holder, step.token, instance.lanes.take, step, function, *args)
+        return with_locks(
+            _LOCKS, instance.stream_slots.holder, step.token, instance.stream_slots.take, step, function, *args
+        )
 
     def follow(self, step: StepContext, touched: Sequence[tuple[Any, bool]]) -> None:
         if self.takes_turns:
-            lanes: Lanes = step.state.lanes
-            (lanes.follow_later if self._ahead else lanes.follow)()
+            stream_slots: StreamSlots = step.state.stream_slots
+            (stream_slots.follow_later if self._ahead else stream_slots.follow)()
         else:
             super().follow(step, touched)
 
@@ -111,7 +113,7 @@ class StraightLineProgram(Program):
             instance = step.state = self._maker.make(step)
         if self._tracer is None:
             self._tracer = Tracer(self.filename, self._statements, self._maker.builds)
-        return self._tracer.tracing(step, level, instance.namespace, getattr(instance, "lanes", None))
+        return self._tracer.tracing(step, level, instance.namespace, getattr(instance, "stream_slots", None))
 
     def free(self, step: StepContext) -> None:
         instance, step.state, step.interrupt = step.state, None, None
@@ -142,7 +144,7 @@ class StraightLineProgram(Program):
         if isinstance(error, DeviceLostError):
             error.add_note(self.unfinished(error.device))
             return
-        if statement is None or statement.node is None or isinstance(statement, Fence):
+        if statement is None or statement.node is None or isinstance(statement, Synchronize):
             return
         asked = self._asked(statement)
         if asked is None:
@@ -165,9 +167,9 @@ class StraightLineProgram(Program):
         name: Callable[[], str],
         give_back: Callable[[list[Any]], None],
     ) -> InFlightStep:
-        flight = QueuedStep(steps, step, name, give_back, self.unfinished)
-        step.departs = flight.depart
-        return flight
+        queued = QueuedStep(steps, step, name, give_back, self.unfinished)
+        step.on_submit = queued.submit
+        return queued
 
     def unfinished(self, device: str) -> str:
         """What a step had given a device that is lost; how far that came is not known."""
@@ -204,7 +206,7 @@ class StraightLineProgram(Program):
         return None
 
 
-def _of_flight(placed: PlacedGraph, lowered: Lowered) -> list[str]:
+def _in_flight_notes(placed: PlacedGraph, lowered: Lowered) -> list[str]:
     """Lines for ``explain``, where steps may be in flight: whether this one may, and why not."""
     if placed.steps_in_flight == 1:
         return []

@@ -20,8 +20,8 @@ from graphdock.shape import concrete
 
 from graphdock_executor.lower import Build
 from graphdock_executor.step_program.names import Name, Operand
-from graphdock_executor.step_program.statements import Call, Copy, Decide, Fence, Launch, Segment, Statement, Wait
-from graphdock_executor.stream_slots import Lanes
+from graphdock_executor.step_program.statements import Call, Copy, Decide, Launch, Segment, Statement, Synchronize, Wait
+from graphdock_executor.stream_slots import StreamSlots
 
 __all__ = ["Tracer"]
 
@@ -50,7 +50,7 @@ class Tracer:
 
     @contextmanager
     def tracing(
-        self, step: StepContext, level: TraceLevel, namespace: dict[str, Any], lanes: Lanes | None
+        self, step: StepContext, level: TraceLevel, namespace: dict[str, Any], stream_slots: StreamSlots | None
     ) -> Iterator[None]:
         """A block in which the functions of ``namespace`` report to ``step.events``."""
         noted: list[_Noted] = []
@@ -62,7 +62,7 @@ class Tracer:
             if waits and isinstance(statements[0], Segment):
                 traced[name.text] = namespace[f"{name.text}_body"]
                 continue
-            settle = _settles(statements, lanes) if waits else {}
+            settle = _settles(statements, stream_slots) if waits else {}
             traced[name.text] = self._timed(function, statements, self._nbytes(name), settle, step, noted)
         try:
             namespace.update(traced)
@@ -119,7 +119,7 @@ def _callees(statement: Statement) -> tuple[Operand, ...]:
     """What a statement calls and a trace shows."""
     if isinstance(statement, Launch):
         return (statement.kernel,)
-    if isinstance(statement, (Copy, Decide, Fence)):
+    if isinstance(statement, (Copy, Decide, Synchronize)):
         return (statement.method,)
     if isinstance(statement, Call):
         return (statement.function,)
@@ -130,12 +130,14 @@ def _callees(statement: Statement) -> tuple[Operand, ...]:
     return ()
 
 
-def _settles(statements: Sequence[Statement], lanes: Lanes | None) -> dict[Device | None, Callable[[], None]]:
+def _settles(
+    statements: Sequence[Statement], stream_slots: StreamSlots | None
+) -> dict[Device | None, Callable[[], None]]:
     """Of the queued devices that get work by these statements, what waits for it."""
-    if lanes is None or not isinstance(statements[0], (Launch, Copy)):
+    if stream_slots is None or not isinstance(statements[0], (Launch, Copy)):
         return {}
     devices = {s.device for s in statements if isinstance(s.device, QueuedDevice)}
-    return {d: lanes.of[d].queue.synchronize for d in devices if d in lanes.of}
+    return {d: stream_slots.of[d].queue.synchronize for d in devices if d in stream_slots.of}
 
 
 def _planned(ctx: BuildContext) -> int | None:
@@ -152,7 +154,7 @@ def _planned(ctx: BuildContext) -> int | None:
 
 def _measured(statement: Statement, args: Sequence[Any], result: Any) -> int:
     """Bytes of the host arrays that a call touched; of a copy, those of one side, which are as many as the other's."""
-    if isinstance(statement, (Decide, Fence, Wait, Segment)):
+    if isinstance(statement, (Decide, Synchronize, Wait, Segment)):
         return 0
     if isinstance(statement, Copy):
         planned = [root.nbytes for root in (*statement.writes, *statement.reads) if root.shape]
@@ -167,7 +169,7 @@ _KINDS: Mapping[type[Statement], str] = {
     Copy: "copy",
     Decide: "wait",
     Call: "host",
-    Fence: "wait",
+    Synchronize: "wait",
     Wait: "wait",
     Segment: "recording",
 }

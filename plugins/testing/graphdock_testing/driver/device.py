@@ -19,7 +19,7 @@ from graphdock_testing.driver.interrupts import HeldBack
 from graphdock_testing.driver.memory import Array, Block, Buffer, Drops, Memory, Storage
 from graphdock_testing.driver.queue import DriverEvent, DriverQueue
 from graphdock_testing.driver.races import Detector
-from graphdock_testing.driver.scheduler import Health, Scheduler, Ticket
+from graphdock_testing.driver.scheduler import Health, QueuePoint, Scheduler
 from graphdock_testing.driver.staging import Pinned, Slots, Staging
 
 __all__ = ["Driver", "DriverDevice"]
@@ -165,7 +165,7 @@ class DriverDevice(QueuedDevice):
         info: DeviceInfo,
         driver: Driver,
         memory_space: str | None = None,
-        lanes: int = 2,
+        stream_slots: int = 2,
         memory: int = 0,
         peers: bool = False,
         fetch_bytes: int = 0,
@@ -175,7 +175,7 @@ class DriverDevice(QueuedDevice):
         self.name = f"{info.device_type}:{info.index}"
         self.memory_space = memory_space or self.name
         self.memory = driver.memory(self.memory_space, memory)
-        self.lanes = lanes
+        self.stream_slots = stream_slots
         self.peers = peers
         self.fetch_bytes = fetch_bytes
         self.health = Health(self.name)
@@ -297,8 +297,8 @@ class DriverDevice(QueuedDevice):
             for observer in self.driver.observers:
                 observer.reached(point)
 
-    def _point(self, event: Event, call: str) -> Ticket:
-        """The ticket that an event means now."""
+    def _point(self, event: Event, call: str) -> QueuePoint:
+        """The point that an event means now."""
         self.driver.refuse_in_capture(call)
         self.health.check()
         if not isinstance(event, DriverEvent) or event.queue.device is not self:

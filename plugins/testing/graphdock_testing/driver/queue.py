@@ -16,7 +16,7 @@ from graphdock_testing.driver.faults import Kind
 from graphdock_testing.driver.interrupts import HeldBack
 from graphdock_testing.driver.memory import Array, Block, Buffer, Idle, Storage
 from graphdock_testing.driver.races import Note, Range
-from graphdock_testing.driver.scheduler import Line, Ticket, Work
+from graphdock_testing.driver.scheduler import Line, QueuePoint, Work
 from graphdock_testing.driver.work import Blame, blaming, check_alike, failing, first_then
 
 if TYPE_CHECKING:
@@ -26,13 +26,13 @@ __all__ = ["DriverEvent", "DriverQueue"]
 
 
 class DriverEvent:
-    """An event. ``point`` is its latest record: None, a ticket, or a mark of a recording."""
+    """An event. ``point`` is its latest record: None, a point, or a mark of a recording."""
 
     __slots__ = ("point", "queue")
 
     def __init__(self, queue: DriverQueue) -> None:
         self.queue = queue
-        self.point: Ticket | Mark | None = None
+        self.point: QueuePoint | Mark | None = None
 
     def __repr__(self) -> str:
         return f"<event of {self.queue.name}>"
@@ -267,7 +267,7 @@ class DriverQueue(Queue):
             if self.recording is not None:
                 event.point = self.recording.record(self.name)
                 return event
-            event.point = self.line.ticket()
+            event.point = self.line.point()
             for observer in self.driver.observers:
                 observer.record(self.name, event.point)
             return event
@@ -383,4 +383,4 @@ class DriverQueue(Queue):
             self.device.replays += 1
 
 
-_ONE_HOLDER = "a queue belongs to whoever holds its lane, one thread at a time"
+_ONE_HOLDER = "a queue belongs to whoever holds its stream slot, one thread at a time"

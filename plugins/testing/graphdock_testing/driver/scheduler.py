@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from graphdock.errors import DeviceLostError, InternalError
 
-__all__ = ["Health", "Line", "Scheduler", "Ticket", "Work"]
+__all__ = ["Health", "Line", "Scheduler", "QueuePoint", "Work"]
 
 
 class Health:
@@ -42,13 +42,13 @@ class Work:
     Attributes:
       what: for messages.
       run: what it does; None for nothing.
-      after: it runs once this ticket is reached.
+      after: it runs once this point is reached.
       loses: when it runs, the device is lost, for this reason.
     """
 
     what: str
     run: Callable[[], None] | None = None
-    after: Ticket | None = None
+    after: QueuePoint | None = None
     loses: str | None = None
 
 
@@ -68,12 +68,12 @@ class Line:
         """How much work will run; none on a lost device."""
         return len(self.work) if self.health.reason is None else 0
 
-    def ticket(self) -> Ticket:
+    def point(self) -> QueuePoint:
         """The point after all that is queued so far."""
-        return Ticket(self, self.queued)
+        return QueuePoint(self, self.queued)
 
 
-class Ticket:
+class QueuePoint:
     """A point of a line."""
 
     __slots__ = ("__weakref__", "line", "position")
@@ -129,10 +129,10 @@ class Scheduler:
         while line.work:
             self._towards(line)
 
-    def reach(self, ticket: Ticket) -> None:
-        """Run until the ticket is reached, or its device is lost."""
-        while not ticket.reached and ticket.line.work:
-            self._towards(ticket.line)
+    def reach(self, point: QueuePoint) -> None:
+        """Run until the point is reached, or its device is lost."""
+        while not point.reached and point.line.work:
+            self._towards(point.line)
 
     def _towards(self, line: Line) -> None:
         """Run one piece of work, so that the line comes nearer to its end."""

@@ -55,7 +55,7 @@ class QueuedFactory(DeviceFactory):
 
     Args:
       seed, laziness: of the interleaving, see ``driver.scheduler``.
-      lanes: of each device.
+      stream_slots: of each device.
       shared: all devices have one memory space; else each has its own. ``peers``: each copies from the others' memory.
       fetch_bytes: of each device, see QueuedDevice.
       memory: bytes of a memory space; 0 for as many as there are.
@@ -69,7 +69,7 @@ class QueuedFactory(DeviceFactory):
         *,
         seed: int = 0,
         laziness: float | None = None,
-        lanes: int = 2,
+        stream_slots: int = 2,
         shared: bool = False,
         memory: int = 0,
         peers: bool = False,
@@ -77,7 +77,7 @@ class QueuedFactory(DeviceFactory):
     ) -> None:
         self.driver = Driver(seed, laziness)
         self._laziness, self._opened = laziness, False
-        self._lanes, self._shared, self._memory = lanes, shared, memory
+        self._stream_slots, self._shared, self._memory = stream_slots, shared, memory
         self._peers, self._fetch_bytes = peers, fetch_bytes
 
     def probe(self) -> list[DeviceInfo]:
@@ -89,7 +89,7 @@ class QueuedFactory(DeviceFactory):
             self.driver = Driver(options["seed"], self._laziness)
         self._opened = True
         space = DEVICE if self._shared else None
-        return DriverDevice(info, self.driver, space, self._lanes, self._memory, self._peers, self._fetch_bytes)
+        return DriverDevice(info, self.driver, space, self._stream_slots, self._memory, self._peers, self._fetch_bytes)
 
 
 # -- which of cpu's kernels

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphdock.contracts.device import Device
 from graphdock.contracts.resource import ResourceKind, ResourceRequest
-from graphdock.contracts.runtime.access_history import Tickets
+from graphdock.contracts.runtime.access_history import AccessHistory
 from graphdock.errors import DeviceLostError, FailedPreconditionError, GraphdockError, InternalError
 
 if TYPE_CHECKING:
@@ -31,10 +31,10 @@ class Resource:
       closed: its container was reset or closed. A plan that holds it is of no use any more.
       made: ``open`` has made it.
       static: what ``open`` returns stays the same for the resource's life.
-      tickets: of the steps that may still be at work on it though they hold it no more.
+      access_history: of the steps that may still be at work on it though they hold it no more.
     """
 
-    __slots__ = ("__weakref__", "_object", "closed", "kind", "made", "number", "request", "store", "tickets")
+    __slots__ = ("__weakref__", "_object", "access_history", "closed", "kind", "made", "number", "request", "store")
 
     static: bool = True
 
@@ -46,7 +46,7 @@ class Resource:
         self.closed = False
         self.made = False
         self._object: Any = None
-        self.tickets = Tickets()
+        self.access_history = AccessHistory()
 
     @property
     def name(self) -> str:
@@ -90,7 +90,7 @@ class Resource:
 
         Raises DeviceLostError where the work that it waits for was lost with its device.
         """
-        self.tickets.wait_host(writes)
+        self.access_history.wait_host(writes)
 
     def close(self) -> None:
         """Give back what ``open`` made, once no work uses it. The caller has locked everything in the container."""

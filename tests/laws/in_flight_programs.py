@@ -61,7 +61,7 @@ def chained():
 
 
 def read_by_many():
-    """Several lanes read what the next step writes."""
+    """Several stream slots read what the next step writes."""
     v, sums = tf.Variable(np.ones(4, np.float32)), [tf.Variable(np.zeros(4, np.float32)) for _ in range(3)]
     reads = [s.assign_add(tf.exp(v) * (k + 1.0)).op for k, s in enumerate(sums)]
     write = v.assign(tf.reverse(v, [0]) * 0.5 + 0.25).op
@@ -151,13 +151,13 @@ def lack(host, ops):
                 host.kernels.add(registered.kernel, registered.plugin, registered.package)
 
 
-class Runway:
+class Rig:
     """A program on devices of its own."""
 
-    def __init__(self, program, seed=0, shared=False, lanes=2, **options):
+    def __init__(self, program, seed=0, shared=False, stream_slots=2, **options):
         self.host = Host()
         self.device = queued.install(
-            self.host, seed=seed, shared=shared is True, peers=shared == "peers", lanes=lanes, **options
+            self.host, seed=seed, shared=shared is True, peers=shared == "peers", stream_slots=stream_slots, **options
         )
         lack(self.host, LACKING.get(program, ()))
         self.graph = tf.Graph(host=self.host)
