@@ -146,7 +146,6 @@ def test_every_command_of_the_table_has_a_line_of_help():
         "compat",
         "error",
         "config",
-        "demo",
     ]
     assert all(text.endswith(".") for _, text in COMMANDS.values())
 

@@ -35,7 +35,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "compat": ("graphdock_tensorflow.compat", "Say which of TensorFlow 1's names a script uses that are not here."),
     "error": ("graphdock.cli.error", "Say what causes an error, and what cures it."),
     "config": ("graphdock.cli.config", "Print every setting and where it comes from."),
-    "demo": ("graphdock_tf1.demo", "Train two small networks on handwritten digits."),
 }
 
 

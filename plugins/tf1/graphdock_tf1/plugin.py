@@ -1,0 +1,1 @@
+"""Entry point of the ``tf1`` plugin: names below ``tf``, and nothing to register."""
