@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 from graphdock import dtypes
+from graphdock.contracts.builder import Builder
 from graphdock.contracts.contents import contents_of
-from graphdock.contracts.ir import Builder, PlanGraph, Value
+from graphdock.contracts.ir import PlanGraph, Value
 from graphdock.contracts.ir_check import check
 from graphdock.contracts.opdef import OpDef
 from graphdock.errors import PlanError

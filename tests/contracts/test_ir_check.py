@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from graphdock import dtypes
-from graphdock.contracts.ir import Builder, PlanGraph, PlanNode
+from graphdock.contracts.builder import Builder
+from graphdock.contracts.ir import PlanGraph, PlanNode
 from graphdock.contracts.ir_check import check
 from graphdock.contracts.opdef import OpDef
 from graphdock.errors import PlanError

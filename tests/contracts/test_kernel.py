@@ -27,7 +27,7 @@ from graphdock.contracts import (
     dtypes,
     hookimpl,
 )
-from graphdock.contracts.ir import Builder
+from graphdock.contracts.builder import Builder
 from graphdock.contracts.opdef import ArgDef
 from graphdock.errors import (
     ConfigError,

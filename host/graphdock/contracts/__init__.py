@@ -12,13 +12,14 @@ from typing import NoReturn
 import pluggy
 
 from graphdock import dtypes, errors
+from graphdock.contracts.builder import Builder
 from graphdock.contracts.cache import cache_dir, read_cache, replace_file, write_cache
 from graphdock.contracts.command import CommandTools
 from graphdock.contracts.cut import Cutter, cut_region
 from graphdock.contracts.device import HOST_MEMORY, Buffer, Device, DeviceFactory, DeviceInfo, Storage
 from graphdock.contracts.executor import SCALAR, Executor, PlacedGraph, Program, SessionFactory, StageReport
 from graphdock.contracts.guards import Conditions, Guard
-from graphdock.contracts.ir import Builder, PlanGraph, PlanNode, Region, Value
+from graphdock.contracts.ir import PlanGraph, PlanNode, Region, Value
 from graphdock.contracts.ir_check import check
 from graphdock.contracts.ir_print import print_graph, print_node
 from graphdock.contracts.kernel import (

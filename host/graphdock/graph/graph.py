@@ -12,11 +12,13 @@ from graphdock.contracts.opdef import OpDef
 from graphdock.dtypes import DType, as_dtype
 from graphdock.errors import FailedPreconditionError, InvalidArgumentError, ShapeError
 from graphdock.graph import site as _site
+from graphdock.graph.binding import complete
 from graphdock.graph.naming import NameTable, check_name
 from graphdock.graph.operation import Operation
 from graphdock.graph.scopes import ScopedGraph, Scopes
 from graphdock.graph.tensor import Tensor
 from graphdock.locks import new_lock
+from graphdock.opdef.resolve import resolve
 from graphdock.opdef.shape_rule import rule_for
 from graphdock.opdef.shape_values import Known, KnownIntegers, Origin
 from graphdock.shape import Dims, merge
@@ -89,8 +91,6 @@ class Graph(ScopedGraph):
         Raises:
           UnknownOpError: no such op. InvalidArgumentError: wrong number, dtypes or shapes of inputs, or wrong attributes.
         """
-        from graphdock.ops.apply import complete
-
         if op_def is None:
             op_def = self.host.ops.get(op_type)
         tensors = list(inputs)
@@ -230,9 +230,7 @@ class Graph(ScopedGraph):
         Raises:
           UnavailableError: the library protobuf is not installed; :meth:`to_json` needs none.
         """
-        from graphdock.graph.graph_def import as_graph_def
-
-        made = as_graph_def(self, add_shapes)
+        made = resolve("graphdock.graph.graph_def:as_graph_def")(self, add_shapes)
         if from_version is not None:
             old = {op.name for op in self._ops[:from_version]}
             kept = [node for node in made.node if node.name not in old]
@@ -246,9 +244,8 @@ class Graph(ScopedGraph):
         Raises:
           InvalidArgumentError: an operation holds a Python function (``py_func``).
         """
-        from graphdock.graph.graph_def import to_json
-
-        return to_json(self)
+        text: str = resolve("graphdock.graph.graph_def:to_json")(self)
+        return text
 
     @contextlib.contextmanager
     def all_or_nothing(self) -> Iterator[None]:

@@ -19,6 +19,7 @@ from graphdock.errors import (
     did_you_mean,
 )
 from graphdock.graph.attr_values import attr_type, decode, expect
+from graphdock.graph.binding import complete
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.import_order import check_keys, in_order
@@ -208,8 +209,6 @@ class _Reader:
         return found
 
     def _add(self, node: dict[str, Any], where: str) -> Visit[None]:
-        from graphdock.ops.apply import complete
-
         op_def = self._op_def(node["op"])
         node = self._upgraded(node, op_def, where)
         names = [n for n in node.get("inputs", []) if not n.startswith("^")]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphdock.dtypes import DType
 from graphdock.errors import ShapeError
+from graphdock.opdef.resolve import resolve
 from graphdock.shape import Dims, as_dims
 from graphdock.tensor_shape import TensorShape
 from graphdock.typing import Operators
@@ -111,25 +112,24 @@ class Tensor(Operators):
         return f'Tensor("{self.name}"{shape}, dtype={self.dtype.name})'
 
 
+def _operator(function: str) -> Any:
+    """A function of the layer that dispatches Python operators; it stands above the graph, and is found when one is used."""
+    return resolve(f"graphdock.ops.operators:{function}")
+
+
 def _install(method: str, reflected: str | None) -> None:
     if reflected is None:
 
         def forward(self: Tensor, *args: Any) -> Any:
-            from graphdock.ops.operators import apply_operator
-
-            return apply_operator(method, self, *args)
+            return _operator("apply_operator")(method, self, *args)
 
     else:
 
         def forward(self: Tensor, *args: Any) -> Any:
-            from graphdock.ops.operators import apply_binary
-
-            return apply_binary(method, self, *args)
+            return _operator("apply_binary")(method, self, *args)
 
         def backward(self: Tensor, other: Any) -> Any:
-            from graphdock.ops.operators import apply_reflected
-
-            return apply_reflected(method, other, self)
+            return _operator("apply_reflected")(method, other, self)
 
         backward.__name__ = reflected
         setattr(Tensor, reflected, backward)

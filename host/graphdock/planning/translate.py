@@ -10,10 +10,11 @@ from typing import Any
 from graphdock_fusion.unroll import CannotUnroll, Unrolled, Unrolling
 
 from graphdock.contracts.bodies import carried, first_given, scanned
+from graphdock.contracts.builder import Builder
 from graphdock.contracts.contents import Contents, may_hold
 from graphdock.contracts.effects import effects_of, lay_order
 from graphdock.contracts.handles import handle_of
-from graphdock.contracts.ir import Builder, PlanGraph, PlanNode, Value
+from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.errors import InvalidArgumentError, ShapeError
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.operation import Operation

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from graphdock.contracts.bodies import carried, scanned
-from graphdock.contracts.ir import Builder, PlanNode, Value
+from graphdock.contracts.builder import Builder
+from graphdock.contracts.ir import PlanNode, Value
 from graphdock.contracts.opdef import OpDef
 from graphdock.errors import NotFoundError
 from graphdock.graph.operation import Operation

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from graphdock.contracts import ArgDef, AttrDef, KernelDef, OpDef, ViewRule
-from graphdock.contracts.ir import Builder, PlanNode
+from graphdock.contracts.builder import Builder
+from graphdock.contracts.ir import PlanNode
 from graphdock.dtypes import float32
 from graphdock_executor.lower.form import form_of
 
