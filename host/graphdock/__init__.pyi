@@ -329,6 +329,10 @@ from graphdock_std.assertions import assert_positive as assert_positive
 from graphdock_std.assertions import is_non_decreasing as is_non_decreasing
 from graphdock_std.assertions import is_numeric_tensor as is_numeric_tensor
 from graphdock_std.assertions import is_strictly_increasing as is_strictly_increasing
+from graphdock_std.clipping import clip_by_average_norm as clip_by_average_norm
+from graphdock_std.clipping import clip_by_global_norm as clip_by_global_norm
+from graphdock_std.clipping import clip_by_norm as clip_by_norm
+from graphdock_std.clipping import global_norm as global_norm
 from graphdock_std.complex import abs as abs
 from graphdock_std.complex import angle as angle
 from graphdock_std.complex import complex as complex
@@ -368,7 +372,6 @@ from graphdock_std.initializers import TruncatedNormal as truncated_normal_initi
 from graphdock_std.initializers import UniformUnitScaling as uniform_unit_scaling_initializer
 from graphdock_std.initializers import VarianceScaling as variance_scaling_initializer
 from graphdock_std.initializers import Zeros as zeros_initializer
-from graphdock_std.layers.lookup import no_regularizer as no_regularizer
 from graphdock_std.linalg import matmul as batch_matmul
 from graphdock_std.linalg import matmul as matmul
 from graphdock_std.linalg import norm as norm
@@ -392,20 +395,6 @@ from graphdock_std.math import to_float as to_float
 from graphdock_std.math import to_int32 as to_int32
 from graphdock_std.math import to_int64 as to_int64
 from graphdock_std.math import truediv as truediv
-from graphdock_std.platform.compat import VERSION as VERSION
-from graphdock_std.platform.compat import dimension_at_index as dimension_at_index
-from graphdock_std.platform.compat import dimension_value as dimension_value
-from graphdock_std.platform.compat import no_effect as disable_control_flow_v2
-from graphdock_std.platform.compat import no_effect as disable_eager_execution
-from graphdock_std.platform.compat import no_effect as disable_resource_variables
-from graphdock_std.platform.compat import no_effect as disable_tensor_equality
-from graphdock_std.platform.compat import no_effect as disable_v2_behavior
-from graphdock_std.platform.compat import no_effect as disable_v2_tensorshape
-from graphdock_std.platform.compat import no_effect as enable_resource_variables
-from graphdock_std.platform.compat import off as control_flow_v2_enabled
-from graphdock_std.platform.compat import off as executing_eagerly
-from graphdock_std.platform.compat import on as resource_variables_enabled
-from graphdock_std.platform.log import get_logger as get_logger
 from graphdock_std.printing import print_ as print
 from graphdock_std.quantization import dequantize as dequantize
 from graphdock_std.quantization import quantize as quantize
@@ -522,17 +511,28 @@ from graphdock_std.text import string_split as string_split
 from graphdock_std.text import string_to_hash_bucket as string_to_hash_bucket
 from graphdock_std.text import string_to_number as string_to_number
 from graphdock_std.text import substr as substr
-from graphdock_std.train.clipping import clip_by_average_norm as clip_by_average_norm
-from graphdock_std.train.clipping import clip_by_global_norm as clip_by_global_norm
-from graphdock_std.train.clipping import clip_by_norm as clip_by_norm
-from graphdock_std.train.clipping import global_norm as global_norm
-from graphdock_std.train.supervision.scaffold import tables_initializer as initialize_all_tables
-from graphdock_std.train.supervision.scaffold import tables_initializer as tables_initializer
 from graphdock_std.uninitialized import report_uninitialized_variables as report_uninitialized_variables
 from graphdock_tensorflow.config_proto import ConfigProto as ConfigProto
 from graphdock_tensorflow.config_proto import GPUOptions as GPUOptions
 from graphdock_tensorflow.config_proto import GraphOptions as GraphOptions
 from graphdock_tensorflow.config_proto import OptimizerOptions as OptimizerOptions
+from graphdock_tf1.layers.lookup import no_regularizer as no_regularizer
+from graphdock_tf1.platform.compat import VERSION as VERSION
+from graphdock_tf1.platform.compat import dimension_at_index as dimension_at_index
+from graphdock_tf1.platform.compat import dimension_value as dimension_value
+from graphdock_tf1.platform.compat import no_effect as disable_control_flow_v2
+from graphdock_tf1.platform.compat import no_effect as disable_eager_execution
+from graphdock_tf1.platform.compat import no_effect as disable_resource_variables
+from graphdock_tf1.platform.compat import no_effect as disable_tensor_equality
+from graphdock_tf1.platform.compat import no_effect as disable_v2_behavior
+from graphdock_tf1.platform.compat import no_effect as disable_v2_tensorshape
+from graphdock_tf1.platform.compat import no_effect as enable_resource_variables
+from graphdock_tf1.platform.compat import off as control_flow_v2_enabled
+from graphdock_tf1.platform.compat import off as executing_eagerly
+from graphdock_tf1.platform.compat import on as resource_variables_enabled
+from graphdock_tf1.platform.log import get_logger as get_logger
+from graphdock_tf1.train.supervision.scaffold import tables_initializer as initialize_all_tables
+from graphdock_tf1.train.supervision.scaffold import tables_initializer as tables_initializer
 
 __all__ = [
     "AUTO_REUSE",

@@ -23,7 +23,7 @@ SOURCES = [
 ]
 HOST = tf.default_host()
 MUTATING = {"AssignAddVariableOp", "AssignSubVariableOp"}
-#: Ops that are about files, which a sample has none of: tests/std/train/test_saver_ops.py runs them.
+#: Ops that are about files, which a sample has none of: tests/tf1/train/test_saver_ops.py runs them.
 ON_FILES = {"SaveV2", "RestoreV2", "MergeV2Checkpoints"}
 #: Ops of histories, which nobody can feed: tests/control_flow/test_scan_loop.py runs them.
 OF_HISTORIES = {"HistoryStack", "HistoryUnstack"}

@@ -6,8 +6,8 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.plugin.host import Host
-from graphdock_std.train import saver_ops
 from graphdock_testing import fake, queued
+from graphdock_tf1.train import saver_ops
 
 
 @pytest.fixture(scope="module")

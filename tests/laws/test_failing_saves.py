@@ -16,8 +16,8 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.errors import GraphdockError
-from graphdock_std.train import checkpoint_files
 from graphdock_storage.checkpoint import files, writing
+from graphdock_tf1.train import checkpoint_files
 
 #: What changes files. ``close`` may report what an earlier write could not bring to a disk that is far away.
 CALLS = ("open", "pwrite", "fsync", "replace", "unlink", "mkdir", "rmdir", "close")

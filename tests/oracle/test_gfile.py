@@ -8,7 +8,7 @@ import graphdock as tf
 import pytest
 
 from tests.oracle.peer_programs import peer, run
-from tests.std.platform import gfile_programs
+from tests.tf1.platform import gfile_programs
 
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 

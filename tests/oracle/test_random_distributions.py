@@ -8,8 +8,8 @@ import graphdock as tf
 import pytest
 
 from tests.oracle.peer_programs import peer
-from tests.std.distributions import random_distributions as programs
-from tests.std.distributions.test_random_distributions import differs
+from tests.tf1.distributions import random_distributions as programs
+from tests.tf1.distributions.test_random_distributions import differs
 
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 

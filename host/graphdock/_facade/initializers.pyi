@@ -15,7 +15,7 @@ from graphdock_std.initializers import TruncatedNormal as truncated_normal
 from graphdock_std.initializers import UniformUnitScaling as uniform_unit_scaling
 from graphdock_std.initializers import VarianceScaling as variance_scaling
 from graphdock_std.initializers import Zeros as zeros
-from graphdock_std.train.supervision.scaffold import tables_initializer as tables_initializer
+from graphdock_tf1.train.supervision.scaffold import tables_initializer as tables_initializer
 
 __all__ = [
     "constant",

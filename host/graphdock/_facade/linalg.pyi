@@ -16,6 +16,7 @@ from graphdock_std.array import diag_part as tensor_diag_part
 from graphdock_std.array import eye as eye
 from graphdock_std.array import matrix_transpose as matrix_transpose
 from graphdock_std.array import matrix_transpose as transpose
+from graphdock_std.clipping import global_norm as global_norm
 from graphdock_std.diagonals import matrix_diag as diag
 from graphdock_std.diagonals import matrix_diag_part as diag_part
 from graphdock_std.diagonals import matrix_set_diag as set_diag
@@ -42,7 +43,6 @@ from graphdock_std.linalg_solve import tridiagonal_matmul as tridiagonal_matmul
 from graphdock_std.linalg_solve import tridiagonal_solve as tridiagonal_solve
 from graphdock_std.nn import l2_normalize as l2_normalize
 from graphdock_std.tensordot import tensordot as tensordot
-from graphdock_std.train.clipping import global_norm as global_norm
 
 __all__ = [
     "adjoint",

@@ -4,17 +4,17 @@ from graphdock.messages import SessionLog as SessionLog
 from graphdock.messages import Summary as Summary
 from graphdock.messages import SummaryDescription as SummaryDescription
 from graphdock.messages import TaggedRunMetadata as TaggedRunMetadata
-from graphdock_std.summary.file_writer import FileWriter as FileWriter
-from graphdock_std.summary.ops import audio as audio
-from graphdock_std.summary.ops import histogram as histogram
-from graphdock_std.summary.ops import image as image
-from graphdock_std.summary.ops import merge as merge
-from graphdock_std.summary.ops import merge_all as merge_all
-from graphdock_std.summary.ops import scalar as scalar
-from graphdock_std.summary.ops import tensor_summary as tensor_summary
-from graphdock_std.summary.ops import text as text
-from graphdock_std.summary.reading import get_summary_description as get_summary_description
-from graphdock_std.summary.writer_cache import FileWriterCache as FileWriterCache
+from graphdock_tf1.summary.file_writer import FileWriter as FileWriter
+from graphdock_tf1.summary.ops import audio as audio
+from graphdock_tf1.summary.ops import histogram as histogram
+from graphdock_tf1.summary.ops import image as image
+from graphdock_tf1.summary.ops import merge as merge
+from graphdock_tf1.summary.ops import merge_all as merge_all
+from graphdock_tf1.summary.ops import scalar as scalar
+from graphdock_tf1.summary.ops import tensor_summary as tensor_summary
+from graphdock_tf1.summary.ops import text as text
+from graphdock_tf1.summary.reading import get_summary_description as get_summary_description
+from graphdock_tf1.summary.writer_cache import FileWriterCache as FileWriterCache
 
 __all__ = [
     "Event",

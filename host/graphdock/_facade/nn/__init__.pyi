@@ -80,12 +80,6 @@ from graphdock_std.pooling import max_pool3d as max_pool3d
 from graphdock_std.pooling import max_pool_v2 as max_pool_v2
 from graphdock_std.pooling import max_pool_with_argmax as max_pool_with_argmax
 from graphdock_std.pooling import pool as pool
-from graphdock_std.rnn.bidirectional import bidirectional_dynamic_rnn as bidirectional_dynamic_rnn
-from graphdock_std.rnn.bidirectional import static_bidirectional_rnn as static_bidirectional_rnn
-from graphdock_std.rnn.dynamic import dynamic_rnn as dynamic_rnn
-from graphdock_std.rnn.raw import raw_rnn as raw_rnn
-from graphdock_std.rnn.static import static_rnn as static_rnn
-from graphdock_std.rnn.static import static_state_saving_rnn as static_state_saving_rnn
 from graphdock_std.selection import in_top_k as in_top_k
 from graphdock_std.selection import top_k as top_k
 from graphdock_std.space import depth_to_space as depth_to_space
@@ -98,6 +92,12 @@ from graphdock_std.transposed_convolution import conv1d_transpose as conv1d_tran
 from graphdock_std.transposed_convolution import conv2d_transpose as conv2d_transpose
 from graphdock_std.transposed_convolution import conv3d_transpose as conv3d_transpose
 from graphdock_std.transposed_convolution import conv_transpose as conv_transpose
+from graphdock_tf1.rnn.bidirectional import bidirectional_dynamic_rnn as bidirectional_dynamic_rnn
+from graphdock_tf1.rnn.bidirectional import static_bidirectional_rnn as static_bidirectional_rnn
+from graphdock_tf1.rnn.dynamic import dynamic_rnn as dynamic_rnn
+from graphdock_tf1.rnn.raw import raw_rnn as raw_rnn
+from graphdock_tf1.rnn.static import static_rnn as static_rnn
+from graphdock_tf1.rnn.static import static_state_saving_rnn as static_state_saving_rnn
 
 __all__ = [
     "all_candidate_sampler",

@@ -24,7 +24,7 @@ FUNCTIONS = {
     "linalg.eigh": "graphdock_std.linalg_solve:self_adjoint_eig",
     "linalg.eigvalsh": "graphdock_std.linalg_solve:self_adjoint_eigvals",
     "linalg.expm": "graphdock_std.linalg_solve:expm",
-    "linalg.global_norm": "graphdock_std.train.clipping:global_norm",
+    "linalg.global_norm": "graphdock_std.clipping:global_norm",
     "linalg.logdet": "graphdock_std.linalg_solve:logdet",
     "linalg.lstsq": "graphdock_std.linalg_solve:matrix_solve_ls",
     "linalg.lu_matrix_inverse": "graphdock_std.linalg_solve:lu_matrix_inverse",

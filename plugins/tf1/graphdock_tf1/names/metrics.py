@@ -1,0 +1,40 @@
+"""Names of metrics."""
+
+from __future__ import annotations
+
+#: Public names that mean nothing in a formula: what keeps variables.
+ENDPOINTS = {
+    "metrics.accuracy": "graphdock_tf1.metrics.means:accuracy",
+    "metrics.mean": "graphdock_tf1.metrics.means:mean",
+    "metrics.mean_absolute_error": "graphdock_tf1.metrics.means:mean_absolute_error",
+    "metrics.mean_cosine_distance": "graphdock_tf1.metrics.means:mean_cosine_distance",
+    "metrics.mean_iou": "graphdock_tf1.metrics.means:mean_iou",
+    "metrics.mean_per_class_accuracy": "graphdock_tf1.metrics.means:mean_per_class_accuracy",
+    "metrics.mean_relative_error": "graphdock_tf1.metrics.means:mean_relative_error",
+    "metrics.mean_squared_error": "graphdock_tf1.metrics.means:mean_squared_error",
+    "metrics.mean_tensor": "graphdock_tf1.metrics.means:mean_tensor",
+    "metrics.percentage_below": "graphdock_tf1.metrics.means:percentage_below",
+    "metrics.root_mean_squared_error": "graphdock_tf1.metrics.means:root_mean_squared_error",
+    "metrics.false_negatives": "graphdock_tf1.metrics.counts:false_negatives",
+    "metrics.false_positives": "graphdock_tf1.metrics.counts:false_positives",
+    "metrics.precision": "graphdock_tf1.metrics.counts:precision",
+    "metrics.recall": "graphdock_tf1.metrics.counts:recall",
+    "metrics.true_negatives": "graphdock_tf1.metrics.counts:true_negatives",
+    "metrics.true_positives": "graphdock_tf1.metrics.counts:true_positives",
+    "metrics.auc": "graphdock_tf1.metrics.thresholds:auc",
+    "metrics.false_negatives_at_thresholds": "graphdock_tf1.metrics.thresholds:false_negatives_at_thresholds",
+    "metrics.false_positives_at_thresholds": "graphdock_tf1.metrics.thresholds:false_positives_at_thresholds",
+    "metrics.precision_at_thresholds": "graphdock_tf1.metrics.thresholds:precision_at_thresholds",
+    "metrics.recall_at_thresholds": "graphdock_tf1.metrics.thresholds:recall_at_thresholds",
+    "metrics.sensitivity_at_specificity": "graphdock_tf1.metrics.thresholds:sensitivity_at_specificity",
+    "metrics.specificity_at_sensitivity": "graphdock_tf1.metrics.thresholds:specificity_at_sensitivity",
+    "metrics.true_negatives_at_thresholds": "graphdock_tf1.metrics.thresholds:true_negatives_at_thresholds",
+    "metrics.true_positives_at_thresholds": "graphdock_tf1.metrics.thresholds:true_positives_at_thresholds",
+    "metrics.average_precision_at_k": "graphdock_tf1.metrics.top_k:average_precision_at_k",
+    "metrics.precision_at_k": "graphdock_tf1.metrics.top_k:precision_at_k",
+    "metrics.precision_at_top_k": "graphdock_tf1.metrics.top_k:precision_at_top_k",
+    "metrics.recall_at_k": "graphdock_tf1.metrics.top_k:recall_at_k",
+    "metrics.recall_at_top_k": "graphdock_tf1.metrics.top_k:recall_at_top_k",
+    "metrics.sparse_average_precision_at_k": "graphdock_tf1.metrics.top_k:sparse_average_precision_at_k",
+    "metrics.sparse_precision_at_k": "graphdock_tf1.metrics.top_k:sparse_precision_at_k",
+}

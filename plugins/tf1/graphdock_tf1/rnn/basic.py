@@ -1,0 +1,121 @@
+"""BasicRNNCell and GRUCell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import graphdock as _tf
+from graphdock.typing import DTypeLike
+
+from graphdock_tf1.layers.lookup import activation_of, initializer_of
+from graphdock_tf1.rnn.cell import LayerRNNCell, depth_of
+
+__all__ = ["BasicRNNCell", "GRUCell", "affine"]
+
+
+def affine(parts: list[Any], kernel: Any, bias: Any) -> Any:
+    """The parts, side by side, times a matrix, plus a bias."""
+    return _tf.nn.bias_add(_tf.matmul(_tf.concat(parts, 1), kernel), bias)
+
+
+class BasicRNNCell(LayerRNNCell):
+    """``output = next_state = activation([inputs, state] @ kernel + bias)``.
+
+    Args:
+      num_units: size of the output and the state.
+      activation: function of a tensor, or its name; default: tanh.
+      reuse: True: its variables must exist; ``tf.AUTO_REUSE``: they are made where they do not.
+      name: of its variable scope; default: ``basic_rnn_cell``.
+      dtype: of its variables; default: that of the inputs.
+    """
+
+    def __init__(
+        self,
+        num_units: int,
+        activation: Callable[[Any], Any] | str | None = None,
+        reuse: Any = None,
+        name: str | None = None,
+        dtype: DTypeLike | None = None,
+        **keywords: Any,
+    ) -> None:
+        super().__init__(_reuse=reuse, name=name, dtype=dtype, **keywords)
+        self._num_units = num_units
+        self._activation: Any = activation_of(activation) or _tf.tanh
+        self._kernel: Any = None
+        self._bias: Any = None
+
+    @property
+    def state_size(self) -> int:
+        return self._num_units
+
+    @property
+    def output_size(self) -> int:
+        return self._num_units
+
+    def build(self, inputs_shape: Any) -> None:
+        self._kernel = self.add_weight("kernel", [depth_of(inputs_shape) + self._num_units, self._num_units])
+        self._bias = self.add_weight(
+            "bias", [self._num_units], initializer=_tf.zeros_initializer(dtype=self.dtype or _tf.float32)
+        )
+        self.built = True
+
+    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+        output = self._activation(affine([inputs, state], self._kernel, self._bias))
+        return output, output
+
+
+class GRUCell(LayerRNNCell):
+    """A gated recurrent unit (Cho et al. 2014, https://arxiv.org/abs/1406.1078), with the reset gate before the product.
+
+    Args:
+      num_units: size of the output and the state.
+      activation: of the candidate; default: tanh.
+      reuse, name, dtype: as of BasicRNNCell; the default name is ``gru_cell``.
+      kernel_initializer, bias_initializer: of both kernels and biases; by default the biases of the gates begin with ones.
+    """
+
+    def __init__(
+        self,
+        num_units: int,
+        activation: Callable[[Any], Any] | str | None = None,
+        reuse: Any = None,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = None,
+        name: str | None = None,
+        dtype: DTypeLike | None = None,
+        **keywords: Any,
+    ) -> None:
+        super().__init__(_reuse=reuse, name=name, dtype=dtype, **keywords)
+        self._num_units = num_units
+        self._activation: Any = activation_of(activation) or _tf.tanh
+        self._kernel_initializer = initializer_of(kernel_initializer)
+        self._bias_initializer = initializer_of(bias_initializer)
+        self._gates: Any = None
+        self._candidate: Any = None
+
+    @property
+    def state_size(self) -> int:
+        return self._num_units
+
+    @property
+    def output_size(self) -> int:
+        return self._num_units
+
+    def build(self, inputs_shape: Any) -> None:
+        units, dtype = self._num_units, self.dtype or _tf.float32
+        depth = depth_of(inputs_shape) + units
+
+        def pair(name: str, size: int, bias: Any) -> tuple[Any, Any]:
+            kernel = self.add_weight(f"{name}/kernel", [depth, size], initializer=self._kernel_initializer)
+            return kernel, self.add_weight(f"{name}/bias", [size], initializer=self._bias_initializer or bias)
+
+        self._gates = pair("gates", 2 * units, _tf.constant_initializer(1.0, dtype=dtype))
+        self._candidate = pair("candidate", units, _tf.zeros_initializer(dtype=dtype))
+        self.built = True
+
+    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+        reset, update = _tf.split(_tf.sigmoid(affine([inputs, state], *self._gates)), 2, 1)
+        candidate = self._activation(affine([inputs, reset * state], *self._candidate))
+        output = update * state + (1 - update) * candidate
+        return output, output

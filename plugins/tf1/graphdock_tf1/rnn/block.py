@@ -1,0 +1,74 @@
+"""GRUBlockCell and LSTMBlockCell: names of TensorFlow's fused cells, for cells of the same variables and values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphdock.errors import InvalidArgumentError
+from graphdock.typing import DTypeLike
+
+from graphdock_tf1.rnn.basic import GRUCell
+from graphdock_tf1.rnn.lstm import LSTMCell
+
+__all__ = ["GRUBlockCell", "GRUBlockCellV2", "LSTMBlockCell"]
+
+
+class GRUBlockCell(GRUCell):
+    """A GRUCell under another name.
+
+    Args:
+      num_units, or ``cell_size``: size of the output and the state.
+      reuse, name, dtype: as of GRUCell.
+    """
+
+    def __init__(
+        self,
+        num_units: int | None = None,
+        cell_size: int | None = None,
+        reuse: Any = None,
+        name: str = "gru_cell",
+        dtype: DTypeLike | None = None,
+        **keywords: Any,
+    ) -> None:
+        size = cell_size if num_units is None else num_units
+        if size is None or (num_units is not None and cell_size is not None):
+            raise InvalidArgumentError(
+                "GRUBlockCell takes one of num_units and cell_size", got=f"{num_units}, {cell_size}"
+            )
+        super().__init__(size, reuse=reuse, name=name, dtype=dtype, **keywords)
+
+
+GRUBlockCellV2 = GRUBlockCell
+
+
+class LSTMBlockCell(LSTMCell):
+    """An LSTMCell without projection under another name.
+
+    Args:
+      num_units: size of the output and of each state.
+      forget_bias, cell_clip: as of LSTMCell; ``use_peephole``: its ``use_peepholes``.
+      dtype, reuse, name: as of LSTMCell.
+    """
+
+    def __init__(
+        self,
+        num_units: int,
+        forget_bias: float = 1.0,
+        cell_clip: float | None = None,
+        use_peephole: bool = False,
+        dtype: DTypeLike | None = None,
+        reuse: Any = None,
+        name: str = "lstm_cell",
+        **keywords: Any,
+    ) -> None:
+        clip = None if cell_clip is None or cell_clip < 0 else cell_clip
+        super().__init__(
+            num_units,
+            use_peephole,
+            clip,
+            forget_bias=forget_bias,
+            reuse=reuse,
+            name=name,
+            dtype=dtype,
+            **keywords,
+        )

@@ -1,0 +1,138 @@
+"""static_rnn: a cell over a list of steps, one after the other in the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import graphdock as _tf
+from graphdock.errors import InvalidArgumentError, ShapeError
+from graphdock.typing import DTypeLike, TensorLike
+from graphdock_std.structures import leaves, packed, same_structure
+
+from graphdock_tf1.rnn.cell import check_cell
+from graphdock_tf1.rnn.step_array import joined, parted
+from graphdock_tf1.rnn.steps import batch_of, copied_through, dims_outside, initial, lengths_of, one_step
+
+__all__ = ["static_rnn", "static_state_saving_rnn"]
+
+
+def static_rnn(
+    cell: Any,
+    inputs: Sequence[Any],
+    initial_state: Any = None,
+    dtype: DTypeLike | None = None,
+    sequence_length: TensorLike | None = None,
+    scope: Any = None,
+) -> tuple[list[Any], Any]:
+    """Run a cell over a list of inputs.
+
+    The graph holds every step; the gradients by a weight of all of them are one product.
+
+    Args:
+      cell: an RNNCell.
+      inputs: a tensor ``[batch, n]`` for each step, or a structure of such.
+      initial_state: of the structure of the cell's state; default: its zero state.
+      dtype: of the zero state.
+      sequence_length: integer vector ``[batch]``: past its end a row's outputs are zeros, and its state stays as it is.
+      scope: variable scope; default: ``rnn``.
+
+    Returns:
+      ``(outputs, state)``: a list of the outputs of all steps, and the state after the last one.
+
+    Raises:
+      TypeError: ``cell`` is no cell, ``inputs`` is no list. InvalidArgumentError: no inputs, or neither a state nor a dtype.
+      ShapeError: inputs of an unknown depth; lengths that are no vector.
+    """
+    check_cell("cell", cell)
+    if not isinstance(inputs, list | tuple):
+        raise TypeError("inputs must be a sequence")
+    if not inputs:
+        raise InvalidArgumentError("inputs must not be empty")
+    with _tf.variable_scope(scope or "rnn") as entered:
+        steps = [packed(x, [_tf.convert_to_tensor(t) for t in leaves(x)]) for x in inputs]
+        first = list(leaves(steps[0]))
+        _check_depth([t for x in steps for t in leaves(x)])
+        batch_size = batch_of(first, 0)
+        state = initial(cell, initial_state, batch_size, dtype)
+        lengths = None if sequence_length is None else lengths_of(sequence_length)
+        outputs = []
+        for time, x in enumerate(steps):
+            if time > 0:
+                entered.reuse_variables()
+            if lengths is None:
+                output, state = one_step(cell, x, state)
+            else:
+                output, state = _unless_over(cell, x, state, lengths <= _tf.constant(time, lengths.dtype), batch_size)
+            outputs.append(output)
+    return outputs, state
+
+
+def _unless_over(cell: Any, x: Any, state: Any, finished: Any, batch_size: Any) -> tuple[Any, Any]:
+    """A step that is run where a sequence goes on; behind all of them it gives zeros, and the state as it is."""
+    before, arrays = parted(state)
+    like: list[Any] = []
+
+    def run() -> list[Any]:
+        output, following = one_step(cell, x, joined(state, before, [a.entered() for a in arrays]))
+        like.extend([output, following])
+        kept, (after, longer) = list(leaves(output)), parted(following)
+        kept = copied_through(finished, [_tf.zeros_like(t) for t in kept], kept)
+        return [*kept, *[a.left("static_rnn") for a in longer], *copied_through(finished, before, after)]
+
+    def nothing() -> list[Any]:
+        kept = [_tf.zeros(dims_outside(t, batch_size), t.dtype) for t in leaves(like[0])]
+        return [*kept, *[_tf.zeros_like(a.like) for a in arrays], *before]
+
+    made = list(_tf.cond(_tf.logical_not(_tf.reduce_all(finished)), run, nothing, strict=True))
+    count = len(list(leaves(like[0])))
+    kept, added, after = made[:count], made[count : count + len(arrays)], made[count + len(arrays) :]
+    longer = [a.plus(t) for a, t in zip(arrays, added, strict=True)]
+    return packed(like[0], kept), joined(like[1], after, longer)
+
+
+def _check_depth(flat: list[Any]) -> None:
+    for tensor in flat:
+        dims = tensor.shape.rank and tensor.shape.as_list()
+        if dims and len(dims) > 1 and None in dims[1:]:
+            raise ShapeError(
+                "static_rnn must know the depth of its inputs",
+                expected="numbers after the batch",
+                got=f"{tensor.name} of shape {tensor.shape}",
+                hint="call set_shape on them",
+            )
+
+
+def static_state_saving_rnn(
+    cell: Any,
+    inputs: Sequence[Any],
+    state_saver: Any,
+    state_name: Any,
+    sequence_length: TensorLike | None = None,
+    scope: Any = None,
+) -> tuple[list[Any], Any]:
+    """As :func:`static_rnn`, from a state that is kept between steps of the session.
+
+    Args:
+      state_saver: has ``state(name)``, the state to begin with, and ``save_state(name, state)``, an operation that keeps one.
+      state_name: a name, or a structure of names like the cell's state. The other arguments are those of :func:`static_rnn`.
+
+    Returns:
+      As :func:`static_rnn`; the last output and the state wait for the saving.
+
+    Raises:
+      InvalidArgumentError: the names nest differently than the cell's state.
+    """
+    sizes = cell.state_size
+    if not same_structure(sizes, state_name):
+        raise InvalidArgumentError(
+            "state_name must be nested like cell.state_size", expected=str(sizes), got=str(state_name)
+        )
+    names = list(leaves(state_name))
+    start = packed(sizes, [state_saver.state(name) for name in names])
+    outputs, state = static_rnn(cell, inputs, initial_state=start, sequence_length=sequence_length, scope=scope)
+    saving = [state_saver.save_state(name, part) for name, part in zip(names, leaves(state), strict=True)]
+    with _tf.control_dependencies(saving):
+        outputs[-1] = packed(outputs[-1], [_tf.identity(t) for t in leaves(outputs[-1])])
+        state = packed(state, [_tf.identity(t) for t in leaves(state)])
+    return outputs, state
