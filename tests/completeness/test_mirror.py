@@ -100,7 +100,7 @@ ELSEWHERE = {
     "planning/host_ops.py": "tests/host/test_step_semantics.py",
     "executor/liveness.py": "tests/laws/test_storage_rules.py",
     "executor/lower/bodies.py": LOWERING,
-    "executor/lower/finite.py": "tests/laws/test_check_numerics.py",
+    "executor/lower/check_numerics.py": "tests/laws/test_check_numerics.py",
     "executor/lower/host.py": LOWERING,
     "executor/lower/kernel.py": LOWERING,
     "executor/lower/modes.py": LOWERING,

@@ -212,7 +212,7 @@ def all_text(error):
     return "\n".join(parts)
 
 
-def lanes_are_free(bench):
+def stream_slots_are_free(bench):
     held = {slot for holder in stream_slots.SLOTS_LOCK.requests for slot in holder.lock_set.writes}
     assert held.isdisjoint(bench.device._slots)
 
@@ -243,7 +243,7 @@ def inject(bench, at, number, how, wanted):
         error = None
 
         def later():
-            lanes_are_free(bench)
+            stream_slots_are_free(bench)
             sess.run(bench.start)
             return [bench.step(sess) for _ in range(STEPS)]
 
@@ -301,7 +301,7 @@ def test_a_lost_device_fails_all_that_is_in_flight_and_all_later_steps(program):
                     elsewhere(lambda b=bench, s=sess: b.step(s))
                 assert caught.value.op is None  # nobody knows the culprit
                 assert "queued:" in str(caught.value)
-            elsewhere(lambda b=bench: lanes_are_free(b))
+            elsewhere(lambda b=bench: stream_slots_are_free(b))
 
 
 @pytest.mark.parametrize("program", [counted, trained, two_devices, called], ids=lambda p: p.__name__)
@@ -330,7 +330,7 @@ def test_an_interrupt_at_a_call_leaves_nothing_held(program, monkeypatch):
                     bench.step(sess)
 
             def later(sess=sess):
-                lanes_are_free(bench)
+                stream_slots_are_free(bench)
                 sess.run(bench.start)
                 return [bench.step(sess) for _ in range(STEPS)]
 

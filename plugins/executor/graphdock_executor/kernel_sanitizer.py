@@ -23,9 +23,9 @@ from graphdock.errors import InternalError
 from graphdock.shape import concrete
 
 from graphdock_executor.canaries import POISON, Canaries, Canary
-from graphdock_executor.returned import ReturnCheck
+from graphdock_executor.return_check import ReturnCheck
 
-__all__ = ["honest", "unchecked"]
+__all__ = ["sanitize", "unchecked"]
 
 _thread = threading.local()
 
@@ -40,17 +40,17 @@ def unchecked() -> Iterator[None]:
         _thread.paused = False
 
 
-def honest(bound: Bound, ctx: BuildContext, canaries: Canaries) -> Callable[..., Any]:
+def sanitize(bound: Bound, ctx: BuildContext, canaries: Canaries) -> Callable[..., Any]:
     """``bound.compute``, checked before and after each call.
 
     The checked function raises InternalError when the kernel changes an input that is not its to write, writes beside what it is
     given, returns another number of buffers than it has outputs to return, one of another dtype or shape, or one that is not new.
     It reads and poisons buffers, so it waits for an asynchronous device.
     """
-    return _Honest(bound, ctx, canaries).call
+    return _Sanitizer(bound, ctx, canaries).call
 
 
-class _Honest:
+class _Sanitizer:
     def __init__(self, bound: Bound, ctx: BuildContext, canaries: Canaries) -> None:
         self._compute = bound.compute
         self._device = ctx.device

@@ -13,11 +13,11 @@ from graphdock.dtypes import DType
 
 from graphdock_executor.transfers import pull, push
 
-__all__ = ["Carried", "run_elsewhere"]
+__all__ = ["RemoteVariable", "run_on_copies"]
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class RemoteVariable:
     """A variable among the arguments of a kernel elsewhere: where it stands there, and whether the kernel writes it."""
 
     positions: tuple[int, ...]
@@ -25,7 +25,9 @@ class Carried:
     writes: bool
 
 
-def run_elsewhere(kernel: Callable[..., Any], carried: Sequence[Carried], worker: Device | Queue, *rest: Any) -> Any:
+def run_on_copies(
+    kernel: Callable[..., Any], carried: Sequence[RemoteVariable], worker: Device | Queue, *rest: Any
+) -> Any:
     """Call a kernel on copies of variables, and copy what it wrote back; all of it is done on return.
 
     Args:

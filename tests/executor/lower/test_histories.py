@@ -62,7 +62,7 @@ def test_what_a_branch_leaves_is_not_copied_and_the_other_leaves_nothing():
     text = explained(tf.gradients(y, x), {p: True, x: np.ones(1000)})
     then, other = re.search(r"if .*:\n((?: {8}.*\n)+)    else:\n((?: {8}.*\n)+)", text).groups()
     left = re.findall(r"(v\d+) = b\d+\n", then)
-    assert left and "keep(" not in then
+    assert left and "own_copy(" not in then
     assert all(f"{name} = None" in other for name in left)
 
 

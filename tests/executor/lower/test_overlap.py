@@ -27,7 +27,7 @@ def lowered(host, fetches, most=2, **feeds):
     config = tf.SessionConfig(backends=("queued", "cpu"), steps_in_flight=most, device_count={"queued": 2})
     with tf.Session(config=config, host=host) as sess:
         plan = sess.plan(fetches)
-        return plan.program, plan.program._maker._lowered
+        return plan.program, plan.program._builder._lowered
 
 
 def touches(made):

@@ -106,10 +106,10 @@ def test_each_line_of_the_text_knows_the_node_it_came_from(count: int, nested: i
 
 
 def test_operands_print_and_have_values_where_they_are_known() -> None:
-    space = {"keep": lambda x: x * 2, "b0": 21}
+    space = {"own_copy": lambda x: x * 2, "b0": 21}
     name = Name("buffer", "b0")
-    made = Apply(helper("keep"), name)
-    assert (made.text, made.value(space)) == ("keep(b0)", 42)
+    made = Apply(helper("own_copy"), name)
+    assert (made.text, made.value(space)) == ("own_copy(b0)", 42)
     assert (Literal(None).text, Literal(-3).value(space)) == ("None", -3)
     assert Suffixed(name, ".copy()").text == "b0.copy()"
     with pytest.raises(TypeError, match="b0.item"):

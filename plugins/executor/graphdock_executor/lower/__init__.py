@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from graphdock_executor.lower.lowering import lower
 from graphdock_executor.lower.records import Build, Lowered, Setup, Slot
-from graphdock_executor.lower.state import Given
+from graphdock_executor.lower.state import LoweringInput
 
-__all__ = ["Build", "Given", "Lowered", "Setup", "Slot", "lower"]
+__all__ = ["Build", "LoweringInput", "Lowered", "Setup", "Slot", "lower"]

@@ -15,9 +15,9 @@ from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.shape import concrete
 
 from graphdock_executor.lower.histories import begin_histories, left_by_branch, push_all, scan_all
-from graphdock_executor.lower.keeping import is_kept, own
+from graphdock_executor.lower.owned_buffers import is_retained, owned
 from graphdock_executor.lower.records import Slot
-from graphdock_executor.lower.state import State, keep, method, mover, new_root, slot, worker
+from graphdock_executor.lower.state import State, extend_lifetime, method, mover, new_root, slot, worker
 from graphdock_executor.step_program.names import Literal, Name, Operand
 from graphdock_executor.step_program.statements import Block, Branch, Compute, Copy, Leave, Let, Loop, Pair
 from graphdock_executor.storage import Root
@@ -59,7 +59,7 @@ def lower_branch(state: State, node: PlanNode, block: Block, at: int) -> Bodies:
             target = _left_in_place(state, value, target, left[i], blocks) or left_by_branch(
                 state, node, i, target, left[i]
             )
-        keep(state, value, target, end)
+        extend_lifetime(state, value, target, end)
     state.after[end] = (block, len(block.statements))
 
 
@@ -72,7 +72,7 @@ def _branch_target(state: State, node: PlanNode, index: int, at: int, end: int) 
         return Slot(name, (Root("fresh", space, value.dtype, (), at, end, name.text),), True, False, "left")
     if space == SCALAR:
         return Slot(state.names.new("scalar"), (), True, False, "scalar")
-    kept = value in state.kept or any(is_kept(state, b.outputs[index]) for b in node.bodies)
+    kept = value in state.retained or any(is_retained(state, b.outputs[index]) for b in node.bodies)
     alike = concrete(value.shape) is not None and all(b.outputs[index].shape == value.shape for b in node.bodies)
     if alike and not kept:
         root, buffer = new_root(state, "planned", space, value, at)
@@ -89,7 +89,7 @@ def _left_in_place(
     It is read where it is, under no name of its own, in a step that may be recorded; None where it is not always there.
     """
     given = [s for s in left if s.kind != "empty"]
-    if state.given.capture is None or value in state.kept or len(given) != 1 or not given[0].static:
+    if state.given.capture is None or value in state.retained or len(given) != 1 or not given[0].static:
         return None
     for block in blocks:
         block.statements = [s for s in block.statements if not isinstance(s, Let) or s.targets != (target.at,)]
@@ -102,7 +102,7 @@ def _write_straight(state: State, body: PlanGraph, direct: Sequence[tuple[Value,
     for value, root, name in direct:
         node = value.node
         kernel = state.given.placed.kernels.get(node) if node is not None else None
-        if node is None or kernel is None or node not in inside or value in state.kept:
+        if node is None or kernel is None or node not in inside or value in state.retained:
             continue
         if "planned" in kernel.modes and value.shape == root.shape:
             state.direct[value] = (root, name)
@@ -113,7 +113,7 @@ def _hand_over(state: State, value: Value, outer: Value, target: Slot, block: Bl
     space = state.given.placed.home[outer]
     source = slot(state, value, space, node)
     assert isinstance(target.at, Name)
-    if target.kind == "scalar" or target.kind == "left" and outer not in state.kept:
+    if target.kind == "scalar" or target.kind == "left" and outer not in state.retained:
         block.add(Let((target.at,), (source.at,), node=node))
     elif source.at is target.at:
         return
@@ -122,7 +122,7 @@ def _hand_over(state: State, value: Value, outer: Value, target: Slot, block: Bl
         device = worker(state, space, node, block)
         block.add(Copy(copy, source.at, target.at, node=node, device=device, reads=source.roots, writes=target.roots))
     else:
-        made = own(state, value, source, space, block, node)
+        made = owned(state, value, source, space, block, node)
         block.add(Let((target.at,), (made.at,), node=node, reads=made.reads, rebinds=((target.roots[0], made.roots),)))
 
 
@@ -170,7 +170,7 @@ def lower_loop(state: State, node: PlanNode, block: Block, at: int) -> Bodies:
     del state.counters[len(state.counters) - len(counters) :]
     state.assigned = before
     for value, where in zip(node.outputs, params, strict=False):
-        keep(state, value, where, end)
+        extend_lifetime(state, value, where, end)
     state.after[end] = (block, len(block.statements))
 
 
@@ -181,7 +181,7 @@ def _enter(state: State, node: PlanNode, index: int, block: Block, at: int, end:
     space = state.given.placed.home[parameter]
     source = slot(state, value, space, node)
     following: Slot | None = None
-    kept = parameter in state.kept or is_kept(state, body.outputs[index])
+    kept = parameter in state.retained or is_retained(state, body.outputs[index])
     alike = concrete(parameter.shape) is not None and body.outputs[index].shape == parameter.shape == value.shape
     if space == SCALAR:
         name = state.names.new("loop")
@@ -204,7 +204,7 @@ def _enter(state: State, node: PlanNode, index: int, block: Block, at: int, end:
         name = state.names.new("loop")
         root = Root("fresh", space, value.dtype, (), at, end, name.text)
         where = Slot(name, (root,), True, False, "own")
-        made = own(state, value, source, space, block, node)
+        made = owned(state, value, source, space, block, node)
         block.add(Let((name,), (made.at,), node=node, reads=made.reads, rebinds=((root, made.roots),)))
     for graph in (cond, body):
         state.slots[graph.inputs[index]] = where
@@ -249,7 +249,7 @@ def _advance(
             if where.kind == "scalar":
                 right.append(source.at)
                 continue
-            made = own(state, value, source, space, block, node)
+            made = owned(state, value, source, space, block, node)
             right.append(made.at)
             reads += made.reads
             rebinds.append((where.roots[0], made.roots))

@@ -14,16 +14,16 @@ from graphdock.contracts.ir import PlanNode, Value
 from graphdock.contracts.runtime.resources import Variable
 from graphdock.dtypes import string
 
-from graphdock_executor.lower.state import Given, State
+from graphdock_executor.lower.state import LoweringInput, State
 from graphdock_executor.step_program.names import Name, Operand, helper
 
-__all__ = ["straight_values", "wholly"]
+__all__ = ["direct_stores", "store_directly"]
 
 #: Verbs of nodes that run nothing.
 _IDLE = frozenset({"constant", "handle", "none"})
 
 
-def straight_values(given: Given) -> dict[Value, Variable]:
+def direct_stores(given: LoweringInput) -> dict[Value, Variable]:
     """Value -> the variable in whose memory its kernel writes it.
 
     None in a step that holds no locks while it runs, for others see the variable between kernel and assignment; and none in debug
@@ -54,7 +54,7 @@ def _assignments(behind: Sequence[PlanNode], maker: PlanNode) -> Iterator[PlanNo
             return
 
 
-def _uses(given: Given) -> Counter[object]:
+def _uses(given: LoweringInput) -> Counter[object]:
     """Of every value, and of every resource, how many inputs of nodes it is; a result of the step is used once more."""
     used: Counter[object] = Counter(given.placed.graph.outputs)
     for level in given.placed.graph.all_graphs():
@@ -65,7 +65,7 @@ def _uses(given: Given) -> Counter[object]:
     return used
 
 
-def _fits(given: Given, value: Value, variable: object) -> bool:
+def _fits(given: LoweringInput, value: Value, variable: object) -> bool:
     return (
         isinstance(variable, Variable)
         and variable.static
@@ -75,10 +75,10 @@ def _fits(given: Given, value: Value, variable: object) -> bool:
     )
 
 
-def wholly(
+def store_directly(
     state: State, kernel: Name, variables: Sequence[Variable], args: Sequence[Operand]
 ) -> tuple[Operand, tuple[Operand, ...]]:
     """A function and arguments that stand for the launch of a kernel on variables' memory."""
     name = state.names.new("object")
     state.out.objects[name] = tuple(variables)
-    return helper("wholly"), (kernel, name, *args)
+    return helper("all_or_nothing"), (kernel, name, *args)

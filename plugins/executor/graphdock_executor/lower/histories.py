@@ -14,9 +14,9 @@ from graphdock.contracts.bodies import elements, stacked
 from graphdock.contracts.executor import SCALAR
 from graphdock.contracts.ir import PlanNode, Value
 
-from graphdock_executor.lower.keeping import own
+from graphdock_executor.lower.owned_buffers import owned
 from graphdock_executor.lower.records import Slot
-from graphdock_executor.lower.state import State, keep, resolve, slot
+from graphdock_executor.lower.state import State, extend_lifetime, resolve, slot
 from graphdock_executor.step_program.names import Apply, Literal, Name, helper
 from graphdock_executor.step_program.statements import Block, Call, Compute, Leave, Let, Push, Statement, Take
 from graphdock_executor.storage import Root
@@ -30,14 +30,14 @@ def begin_histories(state: State, node: PlanNode, block: Block, end: int) -> Non
         name = state.names.new("history")
         block.add(Let((name,), (Literal([]),), node=node))
         root = Root("fresh", state.given.placed.home[history], history.dtype, (), end, end, name.text)
-        keep(state, history, Slot(name, (root,), True, False, "history"), end)
+        extend_lifetime(state, history, Slot(name, (root,), True, False, "history"), end)
 
 
 def push_all(state: State, node: PlanNode, block: Block) -> None:
     """End of an iteration: append what it keeps."""
     for history, value in stacked(node):
         space = state.given.placed.home[history]
-        made = own(state, value, slot(state, value, space, node), space, block, node)
+        made = owned(state, value, slot(state, value, space, node), space, block, node)
         where = state.slots[history]
         assert isinstance(where.at, Name)
         block.add(Push(where.at, made.at, node=node, reads=made.reads, renames=made.known_as(where.roots[0])))
@@ -93,7 +93,7 @@ def _read_last(state: State, history: Value, at: int) -> bool:
 
 def left_by_branch(state: State, node: PlanNode, index: int, target: Slot, left: Sequence[Slot]) -> Slot:
     """Where a variant that a branch leaves is, from where it was in each branch: the storage is that of both, nothing is copied."""
-    kept = node.outputs[index] in state.kept
+    kept = node.outputs[index] in state.retained
     roots = target.roots if kept else tuple(dict.fromkeys([r for s in left for r in s.roots]))
     contiguous = kept or all(s.contiguous for s in left)
     kind = "own" if kept else "left"

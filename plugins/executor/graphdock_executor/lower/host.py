@@ -6,9 +6,9 @@ from graphdock.contracts.device import HOST_MEMORY
 from graphdock.contracts.ir import PlanNode, arg_of
 from graphdock.contracts.runtime.resources import Resource, Variable
 
-from graphdock_executor.lower.finite import check_finite
+from graphdock_executor.lower.check_numerics import check_finite
 from graphdock_executor.lower.records import Build
-from graphdock_executor.lower.state import State, fresh, keep, slot
+from graphdock_executor.lower.state import State, extend_lifetime, fresh, slot
 from graphdock_executor.lower.variables import access, resource_name
 from graphdock_executor.step_program.names import Name, Operand
 from graphdock_executor.step_program.statements import Block, Call
@@ -40,7 +40,7 @@ def lower_host(state: State, node: PlanNode, block: Block, at: int) -> None:
     for value in node.outputs:
         where = fresh(state, value, HOST_MEMORY, at, "value")
         made.append((value, where))
-        keep(state, value, where, at)
+        extend_lifetime(state, value, where, at)
     names = tuple([where.at for _, where in made if isinstance(where.at, Name)])
     if "blocks" in node.opdef.effects:
         state.active = None  # what the user's function makes current is not known

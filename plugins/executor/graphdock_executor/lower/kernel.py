@@ -26,20 +26,20 @@ from graphdock.contracts.queue import QueuedDevice
 from graphdock.contracts.runtime.resources import Resource, Variable
 from graphdock.contracts.streams import streams_of
 
-from graphdock_executor.lower.direct_store import wholly
-from graphdock_executor.lower.finite import check_buffer, check_finite
+from graphdock_executor.lower.check_numerics import check_buffer, check_finite
+from graphdock_executor.lower.direct_store import store_directly
 from graphdock_executor.lower.form import Form, form_of
 from graphdock_executor.lower.guards import note_shapes
 from graphdock_executor.lower.modes import grant
 from graphdock_executor.lower.records import Build, Setup, Slot
-from graphdock_executor.lower.remote_variables import bring, is_copy, is_elsewhere, one_call, take_back
+from graphdock_executor.lower.remote_variables import copy_back, copy_in, is_copy, is_remote, one_call
 from graphdock_executor.lower.state import (
     State,
     activate,
     constant,
     contiguous_copy,
     copied,
-    keep,
+    extend_lifetime,
     output,
     resolve,
     slot,
@@ -81,8 +81,8 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
     viewed = {m.input for m in modes if m.kind == "view"} if form.views else ()
     once = bool(viewed) and not node.opdef.is_stateful and _needs_nothing_else(bound, infos, viewed)
     made = [
-        variable_slot(state, state.straight[v])
-        if v in state.straight
+        variable_slot(state, state.direct_stores[v])
+        if v in state.direct_stores
         else output(state, v, mode, slots, kernel, n, at, block, once)
         for v, mode, n in zip(node.outputs, modes, form.outputs, strict=True)
     ]
@@ -106,9 +106,9 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
     activate(state, device, block, node)
     lock_set = access(state, [r for r, w in touched if not w], [r for r, w in touched if w]) if touched else None
     launch = Launch(name, tuple(args), tuple(returned), lock_set, node=node, device=device)
-    straight = [state.straight[v] for v in node.outputs if v in state.straight]
+    straight = [state.direct_stores[v] for v in node.outputs if v in state.direct_stores]
     if straight:
-        launch.kernel, launch.args = wholly(state, name, straight, launch.args)
+        launch.kernel, launch.args = store_directly(state, name, straight, launch.args)
     launch.settle = settled(state, device, lock_set)
     if state.queues:
         launch.reads, launch.writes, launch.touches = _storages(slots, infos, form.args, made, scratch)
@@ -142,7 +142,7 @@ def _add_around(
     block.add(launch)
     for variable, copy in copies.items():
         if variable in written and is_copy(copy):
-            take_back(state, variable, copy, device, node, block, at)
+            copy_back(state, variable, copy, device, node, block, at)
 
 
 def _needs_nothing_else(bound: Bound, infos: Sequence[ArgInfo], viewed: Collection[int]) -> bool:
@@ -180,9 +180,9 @@ def _inputs(
         if value.dtype.name == "resource":
             writes = arg.access != "reads"
             resource = touch(state, value, node, block, writes)
-            if isinstance(resource, Variable) and is_elsewhere(resource, device):
+            if isinstance(resource, Variable) and is_remote(resource, device):
                 if resource not in copies:
-                    copies[resource] = bring(state, resource, device, node, block, at)
+                    copies[resource] = copy_in(state, resource, device, node, block, at)
                 slots.append(copies[resource])
             else:
                 slots.append(variable_slot(state, resource))
@@ -311,4 +311,4 @@ def _scalar(state: State, node: PlanNode, block: Block) -> None:
     block.add(Compute(name, template, operands, node=node))
     if value.dtype.name != "bool":
         block.add(Wrap(name, value.dtype.size * 8, node=node))
-    keep(state, value, Slot(name, (), True, False, "scalar"), 0)
+    extend_lifetime(state, value, Slot(name, (), True, False, "scalar"), 0)

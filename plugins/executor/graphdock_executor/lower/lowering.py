@@ -15,16 +15,16 @@ from graphdock.contracts.ir import PlanGraph, PlanNode
 from graphdock.contracts.queue import QueuedDevice
 
 from graphdock_executor.lower.bodies import Bodies, lower_branch, lower_loop
-from graphdock_executor.lower.deciding import decide_on
-from graphdock_executor.lower.direct_store import straight_values
+from graphdock_executor.lower.device_control_flow import record_control_flow
+from graphdock_executor.lower.direct_store import direct_stores
 from graphdock_executor.lower.guards import check_promises, check_rule
 from graphdock_executor.lower.host import lower_host
-from graphdock_executor.lower.keeping import kept_values
 from graphdock_executor.lower.kernel import lower_kernel
 from graphdock_executor.lower.move import lower_move
 from graphdock_executor.lower.overlap import follow_after, release_early, touched, waits_for_its_work
+from graphdock_executor.lower.owned_buffers import retained_values
 from graphdock_executor.lower.records import Lowered, Slot
-from graphdock_executor.lower.state import Given, State, keep, method, resolve, slot
+from graphdock_executor.lower.state import LoweringInput, State, extend_lifetime, method, resolve, slot
 from graphdock_executor.lower.variables import lower_assign, lower_read
 from graphdock_executor.step_program.hazards import involved, order_queues
 from graphdock_executor.step_program.names import Apply, Literal, Name, Operand, Suffixed, helper
@@ -70,7 +70,7 @@ HANDLERS: Mapping[str, Callable[[State, PlanNode, Block, int], Bodies | None]] =
 }
 
 
-def lower(given: Given) -> Lowered:
+def lower(given: LoweringInput) -> Lowered:
     """The step of one plan.
 
     Raises:
@@ -82,13 +82,13 @@ def lower(given: Given) -> Lowered:
     emptied = (v for n in nodes for v, a in zip(n.inputs, n.opdef.inputs, strict=False) if a.mutates)
     state.destroyed = {given.placed.handles[v] for v in emptied}
     state.counted = _loops_that_draw(graph)
-    state.kept = kept_values(given)
-    state.straight = straight_values(given)
+    state.retained = retained_values(given)
+    state.direct_stores = direct_stores(given)
     for value in graph.inputs:
         feed = state.names.new("feed")
         out.feeds.append(feed)
         root = Root("feed", HOST_MEMORY, value.dtype, (), 0, 0, feed.text)
-        keep(state, value, Slot(feed, (root,), True, False, "feed"), 0)
+        extend_lifetime(state, value, Slot(feed, (root,), True, False, "feed"), 0)
     for value in graph.outputs:
         target = given.facts.of(value)
         if target.shape is not None and target.shape != () and None not in target.shape:
@@ -97,7 +97,7 @@ def lower(given: Given) -> Lowered:
     state.crowded = _crowded(given) if state.queues else set()
     _levels(state, graph, out.block)
     if isinstance(given.capture, QueuedDevice):
-        decide_on(state, given.capture)
+        record_control_flow(state, given.capture)
     _fetches(state)
     if given.placed.debug:
         _poison(state)
@@ -112,7 +112,7 @@ def lower(given: Given) -> Lowered:
     return out
 
 
-def _crowded(given: Given) -> set[str]:
+def _crowded(given: LoweringInput) -> set[str]:
     """The memory spaces in which several queued devices run kernels of the plan."""
     devices = {given.placed.device_of(n) for n in given.placed.kernels if n.device is not None}
     spaces = [d.memory_space for d in devices if isinstance(d, QueuedDevice)]

@@ -21,7 +21,7 @@ def grant(state: State, node: PlanNode, form: Form, slots: Sequence[Slot], at: i
     if form.views and all(not rule.needs_contiguous or slots[i].contiguous for i, rule in form.views):
         return [view(i) for i, _ in form.views]
     if form.all_or_nothing:
-        return [PLANNED if v in state.straight else FRESH for v in outputs]
+        return [PLANNED if v in state.direct_stores else FRESH for v in outputs]
     if not form.plans or any([concrete(v.shape) is None for v in outputs]):
         return [FRESH] * len(outputs)
     result: list[Mode] = []
@@ -42,7 +42,7 @@ def _can_take_over(state: State, source: Value, value: Value, slots: Sequence[Sl
     slot = slots[index]
     if slot.kind != "planned" or len(slot.roots) != 1 or value in state.escapes or value in state.direct:
         return False
-    if value in state.kept:
+    if value in state.retained:
         return False
     root = slot.roots[0]
     return (

@@ -19,8 +19,8 @@ from graphdock_executor.lower.state import (
     activate,
     contiguous_copy,
     copy_directly,
+    extend_lifetime,
     fresh,
-    keep,
     method,
     mover,
     new_root,
@@ -52,7 +52,7 @@ def lower_move(state: State, node: PlanNode, block: Block, at: int) -> None:
     elif source == SCALAR:
         root, buffer = new_root(state, "planned", target, result, at)
         block.add(Put(buffer, where.at, node=node, writes=(root,)))
-        keep(state, result, Slot(buffer, (root,), True, True, "planned"), at)
+        extend_lifetime(state, result, Slot(buffer, (root,), True, True, "planned"), at)
     else:
         if not where.contiguous:
             where = contiguous_copy(state, value, where, source, block, at, node)
@@ -92,7 +92,7 @@ def _through_staging(state: State, node: PlanNode, where: Slot, device: QueuedDe
     root, name = new_slot(state, device, value, None if to_device else at)
     if goes_ahead(state, node, where, root):
         target, buffer = new_root(state, "planned", node.attrs["target"], result, 0)
-        keep(state, result, Slot(buffer, (target,), True, True, "planned"), at)
+        extend_lifetime(state, result, Slot(buffer, (target,), True, True, "planned"), at)
         copy_ahead(state, node, where, device, (root, name), (target, buffer))
     elif to_device:
         touches, hold = (*where.roots, root), "the host fills staging memory"
@@ -104,7 +104,7 @@ def _through_staging(state: State, node: PlanNode, where: Slot, device: QueuedDe
     else:
         copy = method(state, device, "to_host")
         block.add(Copy(copy, where.at, name, node=node, device=device, reads=where.roots, writes=(root,)))
-        keep(state, result, Slot(name, (root,), True, True, "slot"), at)
+        extend_lifetime(state, result, Slot(name, (root,), True, True, "slot"), at)
 
 
 def _is_callers(state: State, value: Value, device: QueuedDevice) -> bool:
@@ -125,7 +125,7 @@ def _lent(state: State, node: PlanNode, where: Slot, device: QueuedDevice, block
     block.add(Call(maker, (), (name,), node=node, hold=hold))
     copy = method(state, device, "to_host")
     block.add(Copy(copy, where.at, name, node=node, device=device, reads=where.roots, writes=(root,), hold=hold))
-    keep(state, result, Slot(name, (root,), True, False, "escape"), at)
+    extend_lifetime(state, result, Slot(name, (root,), True, False, "escape"), at)
 
 
 def _of_unknown_shape(state: State, node: PlanNode, where: Slot, block: Block, at: int) -> None:
@@ -144,4 +144,4 @@ def _of_unknown_shape(state: State, node: PlanNode, where: Slot, block: Block, a
         if function == "push":
             moved.reads, moved.writes, moved.touches = (), made.roots, where.roots
     block.add(moved)
-    keep(state, result, made, at)
+    extend_lifetime(state, result, made, at)

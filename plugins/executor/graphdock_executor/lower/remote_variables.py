@@ -17,16 +17,16 @@ from graphdock.dtypes import string
 from graphdock_executor.lower.records import Slot
 from graphdock_executor.lower.state import State, activate, copy_directly, method, new_root, new_slot
 from graphdock_executor.lower.variables import variable_slot
-from graphdock_executor.remote_variables import Carried
+from graphdock_executor.remote_variables import RemoteVariable
 from graphdock_executor.step_program.names import Name, Operand, helper
 from graphdock_executor.step_program.statements import Block, Copy, Fill
 
-__all__ = ["bring", "is_copy", "is_elsewhere", "one_call", "take_back"]
+__all__ = ["copy_in", "is_copy", "is_remote", "one_call", "copy_back"]
 
 _HOLD = "it moves a variable between the host and the device"
 
 
-def is_elsewhere(resource: Resource, device: Device) -> bool:
+def is_remote(resource: Resource, device: Device) -> bool:
     """Whether a kernel of the device gets a copy of a variable. Strings are in host memory, whatever the device."""
     return (
         isinstance(resource, Variable)
@@ -35,7 +35,7 @@ def is_elsewhere(resource: Resource, device: Device) -> bool:
     )
 
 
-def bring(state: State, variable: Variable, device: Device, node: PlanNode, block: Block, at: int) -> Slot:
+def copy_in(state: State, variable: Variable, device: Device, node: PlanNode, block: Block, at: int) -> Slot:
     """Add what copies a variable to a device; the place of the copy. Where it must be one call, the variable itself."""
     where = variable_slot(state, variable)
     if not (state.given.locked and variable.static):
@@ -57,14 +57,14 @@ def bring(state: State, variable: Variable, device: Device, node: PlanNode, bloc
 
 
 def is_copy(where: Slot) -> bool:
-    """Whether :func:`bring` made a copy; else it is the variable's own place."""
+    """Whether :func:`copy_in` made a copy; else it is the variable's own place."""
     return where.roots[0].kind != "variable"
 
 
-def take_back(
+def copy_back(
     state: State, variable: Variable, copy: Slot, device: Device, node: PlanNode, block: Block, at: int
 ) -> None:
-    """Add what copies a copy that :func:`bring` made back into its variable."""
+    """Add what copies a copy that :func:`copy_in` made back into its variable."""
     value = Value(variable.name, variable.dtype, variable.dims, node, 0)
     target = variable_slot(state, variable)
     if _reaches(variable.device, device):
@@ -127,18 +127,18 @@ def one_call(
     """A function and arguments which stand for the launch of a kernel, and copy the variables before and after.
 
     Args:
-      variables: those of which :func:`bring` made no copy, each with its operand among ``args``, and whether it is written.
+      variables: those of which :func:`copy_in` made no copy, each with its operand among ``args``, and whether it is written.
     """
     carried = []
     workers: list[Operand] = [_worker(state, device)]
     for variable, operand, writes in variables:
         positions = tuple([i for i, a in enumerate(args) if a is operand])
-        carried.append(Carried(positions, variable.dtype, writes))
+        carried.append(RemoteVariable(positions, variable.dtype, writes))
         workers.append(_worker(state, variable.device))
     name = state.names.new("object")
     state.out.objects[name] = tuple(carried)
     state.active = None
-    return helper("elsewhere"), (kernel, name, *workers, *args)
+    return helper("run_on_copies"), (kernel, name, *workers, *args)
 
 
 def _worker(state: State, device: Device) -> Name:

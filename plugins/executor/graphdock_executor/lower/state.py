@@ -22,7 +22,7 @@ from graphdock_executor.step_program.statements import Activate, Block, Call, Co
 from graphdock_executor.storage import Root
 
 __all__ = [
-    "Given",
+    "LoweringInput",
     "State",
     "activate",
     "fresh",
@@ -31,7 +31,7 @@ __all__ = [
     "copied",
     "contiguous_copy",
     "is_constant",
-    "keep",
+    "extend_lifetime",
     "method",
     "mover",
     "new_slot",
@@ -43,7 +43,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Given:
+class LoweringInput:
     """The facts of a placed plan that lowering starts from; nothing here changes.
 
     Attributes:
@@ -75,31 +75,31 @@ class State:
     Attributes:
       slots: value -> where it is. ``alias``: value -> the value that it is another name of.
       escapes: values handed to the caller. ``direct``: body output -> the root, and its name, that its producer writes.
-      straight: value -> the variable that it is assigned to, into whose memory its kernel writes it.
+      direct_stores: value -> the variable that it is assigned to, into whose memory its kernel writes it.
       after: in debug mode, position of a node -> the block and index behind its last statement; of one with bodies those of its own
         statement, which its bodies' positions follow, and for the position after its bodies those behind it.
       assigned: variables assigned before, on every way to here. ``destroyed``: handles of variables that the plan may empty.
       crowded: memory spaces in which several queued devices work.
-      kept: values that histories hold, and what hands its buffer on to them.
+      retained: values that histories hold, and what hands its buffer on to them.
       branches: how many branches stand around the node that is being lowered.
       counted: loops in which something is drawn. ``counters``: names of the iteration numbers of those around here.
       pairs: loop -> the buffers of its variables, as far as these are pairs.
       active: the synchronous device that is current on the step's thread, as far as is known here.
     """
 
-    given: Given
+    given: LoweringInput
     out: Lowered = field(default_factory=Lowered)
     names: Names = field(default_factory=Names)
     slots: dict[Value, Slot] = field(default_factory=dict)
     alias: dict[Value, Value] = field(default_factory=dict)
     escapes: set[Value] = field(default_factory=set)
     direct: dict[Value, tuple[Root, Name]] = field(default_factory=dict)
-    straight: dict[Value, Variable] = field(default_factory=dict)
+    direct_stores: dict[Value, Variable] = field(default_factory=dict)
     after: dict[int, tuple[Block, int]] = field(default_factory=dict)
     assigned: set[Variable] = field(default_factory=set)
     destroyed: set[Value] = field(default_factory=set)
     crowded: set[str] = field(default_factory=set)
-    kept: set[Value] = field(default_factory=set)
+    retained: set[Value] = field(default_factory=set)
     branches: int = 0
     counted: set[PlanNode] = field(default_factory=set)
     counters: list[Name] = field(default_factory=list)
@@ -155,7 +155,7 @@ def constant(state: State, value: Value, space: str, node: PlanNode | None = Non
     return Slot(name, (), True, True, "constant")
 
 
-def keep(state: State, value: Value, where: Slot, at: int) -> None:
+def extend_lifetime(state: State, value: Value, where: Slot, at: int) -> None:
     """Remember where ``value`` is, and keep its storage live until its last reader."""
     state.slots[value] = where
     until = state.given.facts.last.get(value, at)
@@ -239,7 +239,7 @@ def copy_directly(
 def copied(state: State, space: str, value: Value, source: Operand, node: PlanNode) -> Apply:
     """A new buffer with the elements of ``source``, whatever its shape."""
     if space == HOST_MEMORY:
-        return Apply(helper("keep"), source)
+        return Apply(helper("own_copy"), source)
     name = state.names.new("object")
     state.out.copiers[name] = (mover(state, space, node), value.dtype)
     return Apply(name, source)
@@ -288,10 +288,10 @@ def output(
     elif value in state.direct:
         root, target = state.direct[value]
         made = Slot(target, (root,), True, False, "loop")
-    elif value in state.kept or value in state.escapes and state.given.facts.depth_of(value) == 0:
+    elif value in state.retained or value in state.escapes and state.given.facts.depth_of(value) == 0:
         escape = state.names.new("escape")
         shape = tuple(value.shape or ())
-        kind = "fresh" if value in state.kept else "escape"
+        kind = "fresh" if value in state.retained else "escape"
         root = Root(kind, space, value.dtype, shape, at, state.given.facts.final, escape.text, value.node)  # type: ignore[arg-type]
         maker = state.names.new("maker")
         state.out.makers[maker] = root
@@ -300,7 +300,7 @@ def output(
     else:
         root, buffer = new_root(state, "planned", space, value, at)
         made = Slot(buffer, (root,), True, True, "planned")
-    keep(state, value, made, at)
+    extend_lifetime(state, value, made, at)
     return made
 
 

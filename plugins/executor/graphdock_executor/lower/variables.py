@@ -15,9 +15,9 @@ from graphdock.contracts.runtime.resources import Access, Resource, Variable
 from graphdock.dtypes import uint8
 from graphdock.shape import concrete
 
-from graphdock_executor.lower.finite import check_buffer
+from graphdock_executor.lower.check_numerics import check_buffer
 from graphdock_executor.lower.records import Slot
-from graphdock_executor.lower.state import State, fresh, keep, method, mover, output, slot, worker
+from graphdock_executor.lower.state import State, extend_lifetime, fresh, method, mover, output, slot, worker
 from graphdock_executor.step_program.names import Literal, Name, Operand, Suffixed
 from graphdock_executor.step_program.statements import Block, Call, Copy, Flag, Require
 from graphdock_executor.storage import Root
@@ -112,7 +112,7 @@ def lower_read(state: State, node: PlanNode, block: Block, at: int) -> None:
     known = variable.static and concrete(value.shape) is not None
     writes = given.facts.writes.get(given.placed.handles[node.inputs[0]], ())
     until = given.facts.reach.get(value, at)
-    if known and given.locked and value not in state.kept and not any(at < w <= until for w in writes):
+    if known and given.locked and value not in state.retained and not any(at < w <= until for w in writes):
         state.slots[value] = where
         return
     lock_set = access(state, [variable])
@@ -120,7 +120,7 @@ def lower_read(state: State, node: PlanNode, block: Block, at: int) -> None:
         made = output(state, value, PLANNED, [], None, "", at, block)
     else:
         made = fresh(state, value, given.placed.home[value], at, "value")
-        keep(state, value, made, at)
+        extend_lifetime(state, value, made, at)
     device = worker(state, space, node, block)
     settle = settled(state, device, lock_set)
     if not known:
@@ -174,7 +174,7 @@ def lower_assign(state: State, node: PlanNode, block: Block, at: int) -> None:
     lock_set = access(state, writes=[variable])
     space = variable.device.memory_space
     value = node.inputs[1]
-    if value in state.straight:
+    if value in state.direct_stores:
         _flag(state, node, variable, block)
         return
     source = slot(state, value, space, node)

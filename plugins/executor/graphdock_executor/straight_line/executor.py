@@ -12,7 +12,7 @@ from graphdock.contracts.stages import run_stages
 from graphdock_executor.canaries import margin_of
 from graphdock_executor.capture import capturing_device, feeds_first
 from graphdock_executor.liveness import Liveness, analyse
-from graphdock_executor.lower import Given, Lowered, lower
+from graphdock_executor.lower import Lowered, LoweringInput, lower
 from graphdock_executor.step_program.printer import Source, print_step
 from graphdock_executor.storage import Root, pack
 from graphdock_executor.straight_line.program import StraightLineProgram
@@ -34,7 +34,7 @@ class Compilation:
 
     placed: PlacedGraph
     facts: Liveness | None = None
-    given: Given | None = None
+    given: LoweringInput | None = None
     lowered: Lowered = field(default_factory=Lowered)
     holds: bool = True
     memory: dict[str, int] = field(default_factory=dict)
@@ -54,7 +54,7 @@ def _liveness(made: Compilation) -> None:
         if placed.debug:
             check(placed.graph)
     facts = analyse(placed.graph, placed.kernels, placed.handles)
-    made.given = Given(placed, facts, placed.holds, recorder)
+    made.given = LoweringInput(placed, facts, placed.holds, recorder)
 
 
 def _lower(made: Compilation) -> None:

@@ -11,7 +11,7 @@ from graphdock.contracts.runtime.numbers import wrap
 from graphdock.contracts.runtime.resources import Variable, unset
 from graphdock.errors import InvalidArgumentError
 
-from graphdock_executor.remote_variables import run_elsewhere
+from graphdock_executor.remote_variables import run_on_copies
 from graphdock_executor.transfers import pull, push
 
 __all__ = ["HELPERS", "poison", "quiet", "read_only"]
@@ -63,7 +63,7 @@ def _settled(settle: Callable[[], None], function: Callable[..., Any], *args: An
     return result
 
 
-def _wholly(kernel: Callable[..., Any], variables: Sequence[Variable], *args: Any) -> Any:
+def _all_or_nothing(kernel: Callable[..., Any], variables: Sequence[Variable], *args: Any) -> Any:
     """Call a kernel that writes into variables' own memory. Those that it leaves half written have no value any more."""
     try:
         return kernel(*args)
@@ -74,18 +74,18 @@ def _wholly(kernel: Callable[..., Any], variables: Sequence[Variable], *args: An
     raise error
 
 
-def _keep(array: Any) -> Any:
+def _own_copy(array: Any) -> Any:
     """A contiguous copy of its own."""
     return np.array(array, order="C", copy=True)
 
 
 #: Name in the source -> function.
 HELPERS: Mapping[str, Callable[..., Any]] = {
-    "elsewhere": run_elsewhere,
+    "run_on_copies": run_on_copies,
     "fetch_any": fetch_any,
     "fill": np.copyto,
     "finite": _finite,
-    "keep": _keep,
+    "own_copy": _own_copy,
     "len": len,
     "poison": poison,
     "pull": pull,
@@ -93,6 +93,6 @@ HELPERS: Mapping[str, Callable[..., Any]] = {
     "same_lengths": same_lengths,
     "settled": _settled,
     "unset": _raise_unset,
-    "wholly": _wholly,
+    "all_or_nothing": _all_or_nothing,
     "wrap": wrap,
 }

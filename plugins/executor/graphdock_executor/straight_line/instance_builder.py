@@ -25,16 +25,16 @@ from graphdock.shape import concrete
 
 from graphdock_executor.canaries import Canaries, keeps
 from graphdock_executor.exhausted import explain_exhausted
-from graphdock_executor.kernel_sanitizer import honest, unchecked
+from graphdock_executor.kernel_sanitizer import sanitize, unchecked
 from graphdock_executor.lower import Build, Lowered, Setup
-from graphdock_executor.returned import FirstCall, ReturnCheck, once_per_shape
+from graphdock_executor.return_check import FirstCallCheck, ReturnCheck, once_per_shape
 from graphdock_executor.storage import Root
 from graphdock_executor.straight_line.helpers import HELPERS, poison
 from graphdock_executor.straight_line.instance import Instance, QueuedInstance, interrupter
 from graphdock_executor.straight_line.joining import join_kernels
 from graphdock_executor.stream_slots import Recording, StreamSlots, devices_of, lend, worker_of
 
-__all__ = ["Maker"]
+__all__ = ["InstanceBuilder"]
 
 
 @dataclass
@@ -45,7 +45,7 @@ class _Streams:
     arguments: dict[Device, list[RandomStream]]
 
 
-class Maker:
+class InstanceBuilder:
     """Makes the instances of one program. ``make`` may be called from many threads.
 
     Args:
@@ -223,9 +223,9 @@ class Maker:
         stream_slots: StreamSlots,
         token: CancellationToken,
         canaries: Canaries,
-    ) -> list[FirstCall]:
+    ) -> list[FirstCallCheck]:
         """What statements call, and the views that are made once; returns what is checked at its first call."""
-        firsts: list[FirstCall] = []
+        firsts: list[FirstCallCheck] = []
         setups = {setup.kernel: setup for setup in self._lowered.setups}
         for build, bound in zip(self._lowered.builds, bounds, strict=True):
             if bound is None:
@@ -237,9 +237,9 @@ class Maker:
             check = ReturnCheck(context)
             ns[name] = bound.compute
             if self._placed.debug:
-                ns[name] = honest(bound, context, canaries)
+                ns[name] = sanitize(bound, context, canaries)
             elif check.outputs:
-                firsts.append(FirstCall(bound.compute, check, name, ns, called, token))
+                firsts.append(FirstCallCheck(bound.compute, check, name, ns, called, token))
                 ns[name] = firsts[-1]
             for literal, index in build.literals:
                 assert bound.args is not None

@@ -27,7 +27,7 @@ from graphdock_executor.step_program.segments import described
 from graphdock_executor.step_program.statements import Activate, Copy, Launch, Statement, Synchronize
 from graphdock_executor.storage import Root
 from graphdock_executor.straight_line.instance import Instance
-from graphdock_executor.straight_line.instance_builder import Maker
+from graphdock_executor.straight_line.instance_builder import InstanceBuilder
 from graphdock_executor.straight_line.tracer import Tracer
 from graphdock_executor.stream_slots import SLOTS_LOCK, StreamSlots
 
@@ -71,8 +71,8 @@ class StraightLineProgram(Program):
         self._debug = placed.debug
         linecache.cache[self.filename] = (len(text), None, text.splitlines(True), self.filename)
         weakref.finalize(self, linecache.cache.pop, self.filename, None)
-        self._maker = Maker(placed, lowered, blocks, roots, compile(text, self.filename, "exec"), holds)
-        self.takes_turns = bool(self._maker.queued)
+        self._builder = InstanceBuilder(placed, lowered, blocks, roots, compile(text, self.filename, "exec"), holds)
+        self.takes_turns = bool(self._builder.queued)
         self.overlaps = lowered.overlaps
         self._ahead = lowered.ahead
         self._tracer: Tracer | None = None
@@ -81,7 +81,7 @@ class StraightLineProgram(Program):
         """Wait for the instance's stream slots, and hold them meanwhile."""
         instance = step.state
         if instance is None:
-            instance = step.state = self._maker.make(step)
+            instance = step.state = self._builder.make(step)
         return with_locks(
             _LOCKS, instance.stream_slots.holder, step.token, instance.stream_slots.take, step, function, *args
         )
@@ -96,7 +96,7 @@ class StraightLineProgram(Program):
     def run(self, step: StepContext, feeds: Sequence[Any]) -> Any:
         instance: Instance | None = step.state
         if instance is None:
-            instance = step.state = self._maker.make(step)
+            instance = step.state = self._builder.make(step)
         try:
             if instance.streams:
                 instance.begin(step)
@@ -110,9 +110,9 @@ class StraightLineProgram(Program):
         """A block in which the context's steps report each call to ``step.events``."""
         instance: Instance | None = step.state
         if instance is None:
-            instance = step.state = self._maker.make(step)
+            instance = step.state = self._builder.make(step)
         if self._tracer is None:
-            self._tracer = Tracer(self.filename, self._statements, self._maker.builds)
+            self._tracer = Tracer(self.filename, self._statements, self._builder.builds)
         return self._tracer.tracing(step, level, instance.namespace, getattr(instance, "stream_slots", None))
 
     def free(self, step: StepContext) -> None:

@@ -13,7 +13,7 @@ from graphdock.contracts.step import CancellationToken
 from graphdock.errors import InternalError
 from graphdock.shape import compatible, concrete, show
 
-__all__ = ["FirstCall", "ReturnCheck", "once_per_shape"]
+__all__ = ["FirstCallCheck", "ReturnCheck", "once_per_shape"]
 
 #: Sets of feed shapes that an instance remembers as checked; beyond, they are forgotten and checked again.
 _REMEMBERED = 1024
@@ -104,7 +104,7 @@ def _number(result: Any) -> str:
     return f"a {type(result).__name__} of {len(result)}" if isinstance(result, (tuple, list)) else type(result).__name__
 
 
-class FirstCall:
+class FirstCallCheck:
     """Stands for a kernel in an instance's namespace until it has been called, and checks what that call returns.
 
     Then the kernel stands there itself, so that later calls cost what they did.
@@ -145,7 +145,7 @@ class FirstCall:
             raise self._token.error
 
 
-def once_per_shape(call: Callable[..., Any], kernels: Sequence[FirstCall]) -> Callable[..., Any]:
+def once_per_shape(call: Callable[..., Any], kernels: Sequence[FirstCallCheck]) -> Callable[..., Any]:
     """``call`` of a step whose feeds have many shapes: the first step of each set of shapes checks what kernels return."""
     seen: set[tuple[tuple[int, ...], ...]] = set()
 

@@ -44,7 +44,7 @@ def run(x, fetches, *feeds, **config):
     for got, want in zip(*found, strict=True):
         for g, w in zip(got, want, strict=True) if isinstance(got, list) else [(got, want)]:
             np.testing.assert_allclose(g, w, rtol=1e-6)
-    return lowered.program._maker._lowered, told
+    return lowered.program._builder._lowered, told
 
 
 def decided(lowered):

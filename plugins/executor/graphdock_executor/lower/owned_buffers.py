@@ -13,19 +13,19 @@ from graphdock.contracts.ir import PlanNode, Value
 from graphdock.shape import size
 
 from graphdock_executor.lower.records import Slot
-from graphdock_executor.lower.state import Given, State, copied, resolve, worker
+from graphdock_executor.lower.state import LoweringInput, State, copied, resolve, worker
 from graphdock_executor.step_program.names import Operand
 from graphdock_executor.step_program.statements import Block, Call
 from graphdock_executor.storage import Root
 
-__all__ = ["Owned", "is_kept", "kept_values", "own"]
+__all__ = ["OwnedBuffer", "is_retained", "retained_values", "owned"]
 
 #: Kinds of slots whose buffer nothing writes again as long as anybody holds it.
 _OWNED = frozenset({"constant", "element", "empty", "escape", "fresh", "history", "own", "scalar"})
 _MADE = frozenset({"escape", "fresh"})
 
 
-def kept_values(given: Given) -> set[Value]:
+def retained_values(given: LoweringInput) -> set[Value]:
     """Every value that a history may hold, or that hands its buffer on to one that a history holds."""
     facts = given.facts
     variables: dict[Value, tuple[PlanNode, int]] = {}
@@ -59,7 +59,7 @@ def kept_values(given: Given) -> set[Value]:
     return found
 
 
-def _same_elements(given: Given, node: PlanNode, value: Value) -> Value | None:
+def _same_elements(given: LoweringInput, node: PlanNode, value: Value) -> Value | None:
     """The input whose buffer holds the elements of an output, and no others; None where there is none."""
     if node.verb == "alias":
         return node.inputs[0]
@@ -71,12 +71,12 @@ def _same_elements(given: Given, node: PlanNode, value: Value) -> Value | None:
     return alike[0] if count is not None and alike else None
 
 
-def is_kept(state: State, value: Value) -> bool:
+def is_retained(state: State, value: Value) -> bool:
     """Whether the value, or what it is another name of, is kept."""
-    return resolve(state, value) in state.kept
+    return resolve(state, value) in state.retained
 
 
-def _is_owned(state: State, value: Value, where: Slot) -> bool:
+def _may_be_held(state: State, value: Value, where: Slot) -> bool:
     """Whether nothing writes again the buffer that the value lies in, so that a history may hold it."""
     if where.kind != "view":
         return where.kind in _OWNED
@@ -87,7 +87,7 @@ def _is_owned(state: State, value: Value, where: Slot) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Owned:
+class OwnedBuffer:
     """A buffer of a value that nothing writes again.
 
     Attributes:
@@ -104,16 +104,16 @@ class Owned:
         return tuple([(mine, root) for mine in self.roots])
 
 
-def own(state: State, value: Value, where: Slot, space: str, block: Block, node: PlanNode) -> Owned:
+def owned(state: State, value: Value, where: Slot, space: str, block: Block, node: PlanNode) -> OwnedBuffer:
     """The value's own buffer where that is owned, else a copy."""
-    if _is_owned(state, value, where):
-        return Owned(where.at, where.roots)
+    if _may_be_held(state, value, where):
+        return OwnedBuffer(where.at, where.roots)
     source = resolve(state, value)
     made = copied(state, space, source, where.at, node)
     device = worker(state, space, node, block)
     if device is None:
-        return Owned(made, (), where.roots)
+        return OwnedBuffer(made, (), where.roots)
     name = state.names.new("copy")
     root = Root("fresh", space, source.dtype, (), name=name.text)
     block.add(Call(made.function, made.args, (name,), node=node, device=device, reads=where.roots, writes=(root,)))
-    return Owned(name, (root,))
+    return OwnedBuffer(name, (root,))

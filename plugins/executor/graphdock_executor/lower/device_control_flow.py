@@ -37,11 +37,11 @@ from graphdock_executor.step_program.statements import (
 )
 from graphdock_executor.storage import Root
 
-__all__ = ["decide_on"]
+__all__ = ["record_control_flow"]
 
 
 @dataclass(slots=True)
-class _Flag:
+class _Predicate:
     """A predicate that the device has made.
 
     Attributes:
@@ -63,19 +63,19 @@ class _Pass:
         self.state = state
         self.device = device
         self.copy = method(state, device, "copy")
-        self.flags: dict[Value, _Flag | str] = {}
+        self.flags: dict[Value, _Predicate | str] = {}
         self.readers: Counter[Value] = Counter()
         for level in state.given.placed.graph.all_graphs():
             self.readers.update(level.outputs)
             self.readers.update(v for node in level.nodes for v in node.inputs)
 
-    def flag(self, value: Value) -> _Flag | str:
+    def flag(self, value: Value) -> _Predicate | str:
         value = resolve(self.state, value)
         if value not in self.flags:
-            self.flags[value] = self._flag(value)
+            self.flags[value] = self._predicate(value)
         return self.flags[value]
 
-    def _flag(self, value: Value) -> _Flag | str:
+    def _predicate(self, value: Value) -> _Predicate | str:
         read = value.node
         if read is None or read.verb != "move" or read.attrs["target"] != SCALAR:
             return "the host makes its predicate"
@@ -84,7 +84,7 @@ class _Pass:
             return "its predicate is not made on the device"
         if sent.inputs[0].shape != ():
             return "its predicate may be no scalar"
-        return _Flag(sent, read, self.readers[value])
+        return _Predicate(sent, read, self.readers[value])
 
     def held(self, statements: Sequence[Statement]) -> str:
         """Why the device can't record what stands in a body; empty where it can."""
@@ -98,7 +98,7 @@ class _Pass:
                 )
         return ""
 
-    def keep(self, flag: _Flag, until: PlanNode) -> tuple[Root, Name]:
+    def retain(self, flag: _Predicate, until: PlanNode) -> tuple[Root, Name]:
         """Have the predicate copied where it is made, into a buffer that stays until ``until`` is done."""
         state = self.state
         facts, value = state.given.facts, flag.sent.inputs[0]
@@ -121,7 +121,7 @@ class _Pass:
                     return block, index
         raise InternalError(f"no {kind.__name__} of {node.name}")
 
-    def decided(self, flag: _Flag) -> None:
+    def decided(self, flag: _Predicate) -> None:
         """One reader less; without any the host gets nothing."""
         flag.readers -= 1
         if flag.readers:
@@ -154,7 +154,7 @@ class _Pass:
 _Fixed = Mapping[Name, Name]
 
 
-def decide_on(state: State, device: QueuedDevice) -> None:
+def record_control_flow(state: State, device: QueuedDevice) -> None:
     """Let ``device`` decide what it can; what the host decides says why in its ``hold``."""
     found = list(_candidates(state.out.block))
     if not found:
@@ -206,7 +206,7 @@ def _branch(work: _Pass, branch: Any, block: Block, fixed: _Fixed) -> str:
         return flag
     reason = work.held([_renamed(s, fixed) for s in (*branch.then.statements, *branch.otherwise.statements)])
     if not reason:
-        made = work.statement("branch", branch, work.keep(flag, branch.node), branch.then, branch.otherwise)
+        made = work.statement("branch", branch, work.retain(flag, branch.node), branch.then, branch.otherwise)
         block.statements[block.statements.index(branch)] = made
         work.decided(flag)
     return reason
@@ -228,7 +228,7 @@ def _loop(work: _Pass, loop: Any, block: Block, fixed: _Fixed) -> str:
     reason = work.held([_renamed(s, fixed) for s in others])
     if reason or flag.readers != 1:
         return reason or "the host needs its predicate"
-    kept = work.keep(flag, node)
+    kept = work.retain(flag, node)
     work.decided(flag)
     _fix_loop(work, loop)
     inner = loop.body.statements

@@ -6,7 +6,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.errors import InternalError
-from graphdock_executor.returned import ReturnCheck
+from graphdock_executor.return_check import ReturnCheck
 
 PLACES = ("cpu", "chip", "queued")
 #: What a kernel does instead of returning one fresh float32 array of x's shape.
@@ -97,7 +97,7 @@ def test_a_kernel_is_checked_where_it_first_runs(suspects):
 def test_a_step_that_is_cancelled_during_the_first_call_stops(suspects):
     """The kernel puts itself in place of its check; an interrupt that came just before must hold all the same."""
     from graphdock.contracts.step import CancellationToken
-    from graphdock_executor.returned import FirstCall
+    from graphdock_executor.return_check import FirstCallCheck
 
     token, namespace, called = CancellationToken(), {}, {}
 
@@ -106,6 +106,6 @@ def test_a_step_that_is_cancelled_during_the_first_call_stops(suspects):
             token.error = RuntimeError("stop")
             namespace["k"] = "the interrupt's own"
 
-    first = FirstCall(lambda: 1, Check(), "k", namespace, called, token)
+    first = FirstCallCheck(lambda: 1, Check(), "k", namespace, called, token)
     with pytest.raises(RuntimeError, match="stop"):
         first()

@@ -32,7 +32,7 @@ def test_a_kept_result_is_written_into_a_new_buffer_and_copied_nowhere():
     _, y = tf.while_loop(lambda i, _: i < 5, lambda i, y: (i + 1, tf.tanh(y * x)), [0, x])
     body = forward(source(tf.gradients(y, x), {x: np.ones(3)}))
     assert body.count(" = z") == 1 and body.count(".append(") == 2, "the result; it is the next value too"
-    assert "keep(" not in body and not re.search(r"\bd\d+\(", body), body
+    assert "own_copy(" not in body and not re.search(r"\bd\d+\(", body), body
 
 
 def test_a_loop_variable_that_is_not_kept_has_its_pair_of_buffers():
@@ -54,7 +54,7 @@ def test_a_view_is_kept_as_it_is_unless_it_would_keep_more(turned):
     _, y = tf.while_loop(lambda i, _: i < 3, body, [0, x])
     text = forward(source(tf.gradients(y, x), {x: np.ones(4)}))
     kept = re.findall(r"append\((.*)\)\n", text)
-    assert any("keep(" in k for k in kept) is (turned == "part"), text
+    assert any("own_copy(" in k for k in kept) is (turned == "part"), text
 
 
 def test_a_kept_read_of_a_variable_that_is_written_is_a_copy():
