@@ -11,8 +11,7 @@ on a device with queues.
 the time to compile, tune, and choose a layout. It takes no device memory, and returns a :class:`Prepared`, which states the same
 facts at once. ``Prepared.ready`` is a future where compiling goes on meanwhile; the futures of all kernels of a plan are awaited
 together. ``Prepared.bind(ctx)`` is called once per instance, where later calls of ``build`` are, and is told each buffer whose
-address never changes. A kernel that can't, after all, raises KernelRefused in ``prepare``, or lets its future fail: another
-kernel is chosen then.
+address never changes. A kernel that can't after all raises KernelRefused in ``prepare``, or lets its future fail.
 
 ``compute`` is called once per step, or once per iteration of a loop, strictly positionally: the inputs, then the planned outputs,
 then the scratch buffers; on the thread that runs the step, never twice at once for one Bound. It may be a bare ufunc: a Python
@@ -208,6 +207,7 @@ class PrepareContext:
       options: the session's options of the kernel's plugin, as its manifest declares them, defaults filled in;
         none where the plugin is not among the session's ``backends``.
       deterministic: the session is; what was measured once, and kept, must not count then.
+      infer: ``infer(shapes, elements)`` gives the outputs' shapes by the op's rule, ``elements`` being host arrays by input.
     """
 
     node: PlanNode
@@ -217,6 +217,7 @@ class PrepareContext:
     measure: Callable[[Sequence[Callable[..., Any]]], int]
     options: Mapping[str, Any] = field(default_factory=dict)
     deterministic: bool = False
+    infer: Callable[[Sequence[Dims], Mapping[int, Any]], Sequence[Dims]] | None = None
 
     def attr(self, name: str) -> Any:
         return self.node.attrs[name]
@@ -418,9 +419,8 @@ def build_kernel(kernel: KernelDef, ctx: BuildContext) -> Bound:
     prepared = kernel.prepare(PrepareContext(ctx.node, ctx.inputs, undecided, ctx.device, lambda candidates: 0))
     if prepared.ready is not None:
         prepared.ready.result()
-    written = sum(o.mode.kind in ("planned", "inplace") for o in ctx.outputs)
-    nowhere = (None,) * (len(ctx.inputs) + written + len(prepared.scratch))
-    told = BindContext(ctx.node, ctx.inputs, ctx.outputs, ctx.device, ctx.queue, ctx.threads, nowhere)
+    places = len(ctx.inputs) + sum(o.mode.kind in ("planned", "inplace") for o in ctx.outputs) + len(prepared.scratch)
+    told = BindContext(ctx.node, ctx.inputs, ctx.outputs, ctx.device, ctx.queue, ctx.threads, (None,) * places)
     return prepared.facts(prepared.bind(told))
 
 

@@ -115,6 +115,10 @@ class ArgDef:
         return self.access == "writes"
 
 
+#: Most elements of a small integer tensor that shape rules read.
+SHAPE_ELEMENTS = 1024
+
+
 @dataclass(frozen=True, slots=True)
 class BodyDef:
     """A body of a branch, loop or call: the func attribute that holds it, and how it is bound to the node's arguments.

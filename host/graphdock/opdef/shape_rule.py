@@ -159,6 +159,16 @@ class ShapeRule:
         self.cacheable = self._fn is None and all(a.arity == "one" for a in opdef.outputs)
         self._cache: dict[Any, list[Dims]] = {}
 
+    @property
+    def bound(self) -> set[str]:
+        """The names that patterns of inputs and attributes bind."""
+        return {a.name for a in self.opdef.attrs} | {"i"}.union(*[p.names for p in self._inputs if p is not None])
+
+    def unbound(self) -> list[tuple[str, str]]:
+        """Output and name of what its pattern names and nothing binds."""
+        bound, pairs = self.bound, zip(self.opdef.outputs, self._outputs, strict=True)
+        return [(arg.name, name) for arg, p in pairs if p is not None for name in sorted(p.names - bound)]
+
     def output_counts(self, attrs: Mapping[str, Any]) -> list[int]:
         """Number of tensors of each output argument.
 

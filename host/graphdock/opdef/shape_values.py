@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from graphdock.contracts.ir import Value
+from graphdock.contracts.opdef import SHAPE_ELEMENTS as LIMIT
 from graphdock.contracts.opdef import OpDef
 from graphdock.dtypes import DType
 from graphdock.errors import InternalError
@@ -19,8 +20,6 @@ from graphdock.shape import Dims, Symbol
 
 __all__ = ["LIMIT", "IntegerContext", "Known", "KnownIntegers", "Origin", "is_known", "known_elements", "plan_integers"]
 
-#: Largest number of elements of a tensor that is tracked.
-LIMIT = 1024
 #: Elements that one memo keeps; a rule that is asked for beyond it runs again.
 BUDGET = 1 << 20
 #: What the memo counts for an entry besides its elements.

@@ -11,8 +11,10 @@ from graphdock.graph.graph import reset_default_graph as reset_default_graph
 from graphdock.graph.operation import Operation as Operation
 from graphdock.graph.site import add_internal_folder as add_internal_folder
 from graphdock.graph.tensor import Tensor as Tensor
+from graphdock.opdef.attrs import normal_attr as normal_attr
 from graphdock.opdef.shape_context import ShapeContext as ShapeContext
 from graphdock.opdef.shape_context import symbolic as symbolic
+from graphdock.opdef.shape_rule import ShapeRule as ShapeRule
 from graphdock.opdef.shape_values import IntegerContext as IntegerContext
 from graphdock.ops._gen.core_ops import add_n as add_n
 from graphdock.ops._gen.core_ops import check_numerics as check_numerics
@@ -29,6 +31,7 @@ from graphdock.ops.core import group as group
 from graphdock.ops.core import ones_like as ones_like
 from graphdock.ops.core import shape as shape
 from graphdock.ops.core import zeros_like as zeros_like
+from graphdock.ops.op_name import type_of as type_of
 from graphdock.ops.register_kernel import RegisterKernel as RegisterKernel
 from graphdock.ops.scopes import colocate_with as colocate_with
 from graphdock.ops.scopes import control_dependencies as control_dependencies
@@ -51,6 +54,7 @@ __all__ = [
     "RegisterGradient",
     "RegisterKernel",
     "ShapeContext",
+    "ShapeRule",
     "Tensor",
     "add_internal_folder",
     "add_n",
@@ -71,6 +75,7 @@ __all__ = [
     "init_scope",
     "name_scope",
     "no_op",
+    "normal_attr",
     "ones_like",
     "register_tensor_conversion_function",
     "reset_default_graph",
@@ -80,5 +85,6 @@ __all__ = [
     "stop_gradient",
     "stored_variables",
     "symbolic",
+    "type_of",
     "zeros_like",
 ]

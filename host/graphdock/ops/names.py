@@ -21,6 +21,8 @@ FUNCTIONS: dict[str, str] = {
 #: What else op packages build on; none of it means anything in a formula.
 ENDPOINTS: dict[str, str] = {
     "apply_op": "graphdock.ops.apply:apply_op",
+    "type_of": "graphdock.ops.op_name:type_of",
+    "normal_attr": "graphdock.opdef.attrs:normal_attr",
     "constant_of": "graphdock.ops.convert:constant_of",
     "register_tensor_conversion_function": "graphdock.ops.convert:register_tensor_conversion_function",
     "group": "graphdock.ops.core:group",
@@ -36,6 +38,7 @@ ENDPOINTS: dict[str, str] = {
     "device": "graphdock.ops.scopes:device",
     "colocate_with": "graphdock.ops.scopes:colocate_with",
     "init_scope": "graphdock.ops.scopes:init_scope",
+    "ShapeRule": "graphdock.opdef.shape_rule:ShapeRule",
     "ShapeContext": "graphdock.opdef.shape_context:ShapeContext",
     "IntegerContext": "graphdock.opdef.shape_values:IntegerContext",
     "symbolic": "graphdock.opdef.shape_context:symbolic",

@@ -6,6 +6,7 @@ A kernel that refuses is out for its node, with the reason in the node's Decisio
 from __future__ import annotations
 
 import concurrent.futures
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -15,8 +16,10 @@ from graphdock.contracts.kernel import UNDECIDED, ArgInfo, OutInfo, PrepareConte
 from graphdock.contracts.kernel_error import kernel_error
 from graphdock.contracts.runtime.resources import Variable
 from graphdock.errors import KernelRefused, format_error
+from graphdock.opdef.shape_rule import rule_for
 from graphdock.planning.measure import measurer
 from graphdock.planning.plan_builder import Draft
+from graphdock.planning.plan_shapes import infer_outputs
 from graphdock.plugin.registry import RegisteredKernel
 
 __all__ = ["prepare_kernels"]
@@ -129,14 +132,15 @@ def _context(draft: Draft, asked: _Asked, registered: RegisteredKernel) -> Prepa
         known = source.attrs["value"] if source is not None and source.verb == "constant" else None
         contiguous = kernel.layout == "contiguous" or known is not None
         inputs.append(ArgInfo(arg.name, value.dtype, value.shape, space(arg, value.dtype.name), known, contiguous))
-    args = node.opdef.outputs
+    counts = rule_for(node.opdef).output_counts(node.attrs)
+    args = [arg for arg, count in zip(node.opdef.outputs, counts, strict=True) for _ in range(count)]
     outputs = []
-    for i, value in enumerate(node.outputs):
-        arg = args[i if len(args) == len(node.outputs) else 0]
+    for i, (arg, value) in enumerate(zip(args, node.outputs, strict=True)):
         where = space(arg, value.dtype.name)
         outputs.append(OutInfo(arg.name, value.dtype, value.shape, where, UNDECIDED, asked.used[i]))
     infos: list[ArgInfo | OutInfo] = [*[i for i in inputs if i.dtype.name != "resource"], *outputs]
     allowed = not draft.dry and not setting.deterministic and len(infos) == len(inputs) + len(outputs)
     measure = measurer(node, device, infos, allowed)
     options = setting.options.get(registered.plugin, {})
-    return PrepareContext(node, tuple(inputs), tuple(outputs), device, measure, options, setting.deterministic)
+    told = (node, tuple(inputs), tuple(outputs), device, measure, options, setting.deterministic)
+    return PrepareContext(*told, functools.partial(infer_outputs, node))

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from graphdock.arguments import of_kind
 from graphdock.errors import AlreadyExistsError, InvalidArgumentError
-from graphdock.graph.graph import get_default_graph
 from graphdock.locks import new_lock
-from graphdock.ops.op_name import type_of
+from graphdock.ops import get_default_graph, type_of
 
 from graphdock_customop.python_op import CustomOp, defined_in
 
 if TYPE_CHECKING:
-    from graphdock.graph.operation import Operation
-    from graphdock.graph.tensor import Tensor
+    from graphdock.ops import Operation, Tensor
     from numpy.typing import NDArray
 
 __all__ = ["custom_op"]

@@ -26,17 +26,14 @@ from graphdock.contracts.kernel import KEYWORDS, BuildContext, KernelDef
 from graphdock.contracts.opdef import EFFECTS, ArgDef, OpDef
 from graphdock.dtypes import ALL
 from graphdock.errors import AlreadyExistsError, InvalidArgumentError, did_you_mean
-from graphdock.graph.graph import get_default_graph
-from graphdock.ops.apply import apply_op
-from graphdock.ops.core import zeros_like
-from graphdock.ops.op_name import type_of
+from graphdock.ops import apply_op, get_default_graph, type_of, zeros_like
 
 from graphdock_customop.python_kernel import attribute_values, kernel_of
 from graphdock_customop.python_shape import check_names, check_patterns, shape_function
 from graphdock_customop.signature import Signature, read_signature
 
 if TYPE_CHECKING:
-    from graphdock.plugin.host import Host
+    from graphdock import Host
 
 __all__ = ["CustomOp", "defined_in"]
 

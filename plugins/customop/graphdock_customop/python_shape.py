@@ -8,8 +8,7 @@ from typing import Any
 
 from graphdock.contracts.opdef import OpDef
 from graphdock.errors import InvalidArgumentError, OpSpecError, ShapeError, did_you_mean
-from graphdock.opdef.shape_context import ShapeContext
-from graphdock.opdef.shape_rule import ShapeRule
+from graphdock.ops import ShapeContext, ShapeRule
 from graphdock.shape import Dims, as_dims
 from graphdock.tensor_shape import TensorShape
 
@@ -39,14 +38,12 @@ def check_patterns(opdef: OpDef, fail: Callable[..., Exception]) -> None:
         rule = ShapeRule(opdef)
     except OpSpecError as error:
         raise fail(f"shapes=: {error.message}", hint=error.hint) from None
-    bound = {a.name for a in opdef.attrs} | {"i"}.union(*[p.names for p in rule._inputs if p is not None])
-    for arg, pattern in zip(opdef.outputs, rule._outputs, strict=True):
-        for name in sorted(set() if pattern is None else pattern.names - bound):
-            raise fail(
-                f"shapes=: nothing says what {name} is, of which {arg.name!r} is made",
-                expected="what a pattern of an input names, or an attribute",
-                hint=did_you_mean(name, bound),
-            )
+    for arg, name in rule.unbound():
+        raise fail(
+            f"shapes=: nothing says what {name} is, of which {arg!r} is made",
+            expected="what a pattern of an input names, or an attribute",
+            hint=did_you_mean(name, rule.bound),
+        )
 
 
 def _holds_one(found: Any) -> bool:

@@ -22,8 +22,7 @@ import numpy as np
 from graphdock.contracts.opdef import REQUIRED, ArgDef, AttrDef, OpDef, TypeVarDef
 from graphdock.dtypes import ALL, DType, as_dtype
 from graphdock.errors import DTypeError, GraphdockError, InvalidArgumentError, did_you_mean
-from graphdock.graph.tensor import Tensor
-from graphdock.opdef.attrs import normal_attr
+from graphdock.ops import Tensor, normal_attr
 from graphdock.tensor_shape import TensorShape
 
 __all__ = ["Signature", "read_signature"]

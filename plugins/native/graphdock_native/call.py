@@ -11,7 +11,6 @@ from graphdock.contracts.ir import PlanNode, arg_of
 from graphdock.contracts.kernel import Scratch
 from graphdock.dtypes import DType, as_dtype
 from graphdock.errors import InternalError
-from graphdock.opdef.shape_rule import rule_for
 
 from graphdock_native.abi import DTYPES, STATUSES, VERSION, cffi_interface
 
@@ -82,12 +81,13 @@ class Call:
     """One ``gd_call``. It belongs to one bound kernel, which never runs twice at once.
 
     Args:
-      constants: read-only arrays that every call gets.
+      outputs_of: the output argument of each output. ``constants``: read-only arrays that every call gets.
     """
 
     def __init__(
         self,
         node: PlanNode,
+        outputs_of: Sequence[str],
         inputs: Tensors,
         outputs: Tensors,
         constants: Sequence[np.ndarray[Any, Any]],
@@ -102,7 +102,7 @@ class Call:
         self._attrs = _Attributes(node)
         self._begins = [
             ffi.new("int32_t[]", _begins([a.name for a in node.opdef.inputs], [a.name for a in arg_of(node)])),
-            ffi.new("int32_t[]", _begins([a.name for a in node.opdef.outputs], _output_args(node))),
+            ffi.new("int32_t[]", _begins([a.name for a in node.opdef.outputs], outputs_of)),
         ]
         self.message = ffi.new("char[]", _MESSAGE)
         call = self.struct = ffi.new("gd_call *")
@@ -128,11 +128,6 @@ class Call:
         text: bytes = cffi_interface().string(self.message, _MESSAGE)
         self.message[0] = b"\0"
         return text.decode("utf-8", "replace").strip()
-
-
-def _output_args(node: PlanNode) -> list[str]:
-    counts = rule_for(node.opdef).output_counts(node.attrs)
-    return [arg.name for arg, count in zip(node.opdef.outputs, counts, strict=True) for _ in range(count)]
 
 
 def _begins(arguments: Sequence[str], flat: Sequence[str]) -> list[int]:

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from graphdock.contracts.device import HOST_MEMORY
-from graphdock.contracts.ir import PlanNode, arg_of
+from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.kernel import ArgInfo, BindContext, OutInfo, PrepareContext, Prepared, Scratch
+from graphdock.contracts.opdef import SHAPE_ELEMENTS
 from graphdock.dtypes import as_dtype
 from graphdock.errors import InvalidArgumentError, KernelRefused
-from graphdock.opdef.shape_rule import rule_for
-from graphdock.opdef.shape_values import LIMIT, known_elements
 from graphdock.shape import concrete
 
 from graphdock_native.abi import DTYPES
@@ -62,7 +61,7 @@ def prepare(library: NativeLibrary, symbol: str, launch: Launch, ctx: PrepareCon
     shapes = [concrete(info.shape) for info in ctx.inputs]
     known = None not in shapes and all(concrete(out.shape) is not None for out in ctx.outputs)
     planned = tuple(launch.scratch_of([s for s in shapes if s is not None])) if known else ()
-    make = functools.partial(bind, function, symbol, launch, constants, planned if known else None)
+    make = functools.partial(bind, function, symbol, launch, constants, planned if known else None, ctx)
     blocks = "blocks" in ctx.node.opdef.effects
     return Prepared(make, scratch=planned, capture_safe=False, may_block=blocks)
 
@@ -73,15 +72,18 @@ def bind(
     launch: Launch,
     constants: Sequence[_Array],
     planned: Sequence[Scratch] | None,
+    prepared: PrepareContext,
     ctx: BindContext,
 ) -> Callable[..., Any]:
     """``compute`` of one instance.
 
     Args:
       planned: the scratch buffers that the host plans; None where their shapes are not known before a call.
+      prepared: what ``prepare`` was told.
     """
     call = Call(
         ctx.node,
+        [out.name for out in prepared.outputs],
         Tensors([info.dtype for info in ctx.inputs]),
         Tensors([out.dtype for out in ctx.outputs]),
         constants,
@@ -92,7 +94,7 @@ def bind(
     if planned is not None and not ctx.fresh and all(info.contiguous for info in ctx.inputs):
         compute = _fixed(function, symbol, call, ctx)
     else:
-        compute = _Open(function, symbol, launch, planned is not None, call, ctx)
+        compute = _Open(function, symbol, launch, planned is not None, call, prepared, ctx)
     return keeping_constants(compute, constants, symbol, ctx.node) if ctx.debug and constants else compute
 
 
@@ -132,8 +134,16 @@ class _Open:
     """Shapes, strides or outputs are known only when it is called; those of the last call are kept."""
 
     def __init__(
-        self, function: Any, symbol: str, launch: Launch, scratch_given: bool, call: Call, ctx: BindContext
+        self,
+        function: Any,
+        symbol: str,
+        launch: Launch,
+        scratch_given: bool,
+        call: Call,
+        prepared: PrepareContext,
+        ctx: BindContext,
     ) -> None:
+        self._infer = prepared.infer
         self._function, self._symbol, self._launch = function, symbol, launch
         self._scratch_given, self._call, self._node = scratch_given, call, ctx.node
         self._fresh = ctx.fresh
@@ -178,7 +188,7 @@ class _Open:
 
     def _elements(self, array: _Array) -> bytes | None:
         """What the op's shape rule may read of an input besides its shape."""
-        read = self._fresh and array.dtype.kind in "biu" and array.size <= LIMIT
+        read = self._fresh and array.dtype.kind in "biu" and array.size <= SHAPE_ELEMENTS
         return array.tobytes() if read else None
 
     def _set_shapes(self, inputs: Sequence[_Array]) -> None:
@@ -216,11 +226,9 @@ class _Open:
                 )
             return found
         node = self._node
-        grouped: list[list[Any]] = [[] for _ in node.opdef.inputs]
-        places = {arg.name: i for i, arg in enumerate(node.opdef.inputs)}
-        for arg, value, array in zip(arg_of(node), node.inputs, inputs, strict=True):
-            grouped[places[arg.name]].append(value.shape if value.dtype.name == "resource" else array.shape)
-        inferred = rule_for(node.opdef).infer(node.attrs, grouped, lambda i: known_elements(inputs[i]))
+        pairs = zip(node.inputs, inputs, strict=True)
+        given = [value.shape if value.dtype.name == "resource" else array.shape for value, array in pairs]
+        inferred = [None] * len(node.outputs) if self._infer is None else self._infer(given, dict(enumerate(inputs)))
         shapes = [concrete(dims) for dims in inferred]
         for out, shape in zip(node.outputs, shapes, strict=True):
             if shape is None:
