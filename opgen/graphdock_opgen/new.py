@@ -13,15 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import click
+import graphdock
 from graphdock.cli.files import WritingGroup
 from graphdock.errors import AlreadyExistsError, GraphdockError, InvalidArgumentError, NotFoundError, did_you_mean
 from graphdock.plugin import manifest
+from graphdock.plugin.discovery import discover
 
 __all__ = ["command"]
 
 _PLUGIN = re.compile(r"[a-z][a-z0-9_]*")
-#: Plugins and packages of graphdock's own, and what kernels of no plugin are said to come from.
-_TAKEN = ("cpu", "std", "host", "user", "core", "opgen", "templates")
+#: What no plugin may be named, besides graphdock's own: packages of it, and what kernels of no plugin are said to come from.
+_TAKEN = {"host", "user", "core", "templates"}
 #: Folder of the templates that a package of native kernels has for itself.
 _NATIVE = "scaffold_native"
 #: That of the templates of ops that have a kernel in Triton.
@@ -53,7 +55,7 @@ def plugin(name: str, device: bool, ops: bool, native: bool, summary: str | None
         raise click.UsageError("--native goes with neither --device nor --ops: such a package begins with kernels")
     if not _PLUGIN.fullmatch(name):
         raise click.UsageError(f"{name!r} is no plugin name: a lower-case letter, then letters, digits and underscores")
-    if name in _TAKEN:
+    if name in _TAKEN | {found.plugin for found in discover() if found.is_own}:
         raise AlreadyExistsError(f"graphdock has a {name!r} of its own", hint="name the plugin otherwise")
     package = f"graphdock_{name}"
     dist = name.replace("_", "-")
@@ -232,8 +234,6 @@ def _op_from(source: str, directory: Path) -> None:
 
 def _custom_op(source: str) -> Any:
     """What ``module:function`` names: an op made with tf.custom_op."""
-    from graphdock_customop.python_op import CustomOp
-
     module_name, colon, attribute = source.partition(":")
     if not colon or not attribute.isidentifier() or not all(p.isidentifier() for p in module_name.split(".")):
         raise click.UsageError(f"--from takes MODULE:FUNCTION, not {source!r}")
@@ -247,7 +247,7 @@ def _custom_op(source: str) -> Any:
     made = getattr(module, attribute, None)
     if made is None:
         raise NotFoundError(f"module {module_name} has no {attribute!r}", hint=did_you_mean(attribute, vars(module)))
-    if not isinstance(made, CustomOp):
+    if not isinstance(made, graphdock.ops.CustomOp):
         raise InvalidArgumentError(
             f"{source} is no op", expected="a function under @tf.custom_op", got=type(made).__name__
         )

@@ -73,11 +73,12 @@ def test_explain_names_the_arguments_that_nobody_passes(work):
     assert "program.py:helper is called without arguments, but it needs x" in done.stderr
 
 
-def test_a_new_plugin_cannot_take_a_name_of_graphdocks_own(work):
-    done = run("new", "plugin", "cpu")
+@pytest.mark.parametrize("name", ["cpu", "native", "core"])
+def test_a_new_plugin_cannot_take_a_name_of_graphdocks_own(work, name):
+    done = run("new", "plugin", name)
     assert done.exit_code == 1
-    assert "graphdock has a 'cpu' of its own" in done.stderr
-    assert not (work / "graphdock-cpu").exists()
+    assert f"graphdock has a {name!r} of its own" in done.stderr
+    assert not (work / f"graphdock-{name}").exists()
 
 
 @pytest.mark.parametrize("group", ["new", "opgen"])

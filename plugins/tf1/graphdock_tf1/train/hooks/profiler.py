@@ -8,7 +8,6 @@ import os
 from typing import Any
 
 import graphdock as _tf
-from graphdock_profiler.chrome import chrome_trace
 
 from graphdock_tf1.train.hooks.run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
 from graphdock_tf1.train.hooks.step_read import step_read
@@ -73,7 +72,7 @@ class ProfilerHook(SessionRunHook):
         _log.info("Saving timeline for %d into '%s'.", step, path)
         os.makedirs(self._folder or os.curdir, exist_ok=True)
         with open(path, "w", encoding="utf-8") as file:
-            json.dump(chrome_trace([(metadata.start, metadata.seconds, metadata.events)]), file)
+            json.dump(_tf.profiler.chrome_trace([(metadata.start, metadata.seconds, metadata.events)]), file)
         if step not in self._noted:  # after a recovery steps come again, and a file has one of each
             self._noted.add(step)
             self._writer.add_run_metadata(metadata, f"step_{step}")
