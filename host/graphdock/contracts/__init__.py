@@ -1,4 +1,4 @@
-"""What a plugin imports: everything a device or a kernel needs, and nothing of the host's inside.
+"""The imports of plugins: everything a device or a kernel needs, and nothing of the host's inside.
 
 Kernel and device modules import this package only, executors :mod:`graphdock.contracts.runtime` besides. Op packages (wrappers,
 gradient functions) also import the public :mod:`graphdock` and :mod:`graphdock.ops`.

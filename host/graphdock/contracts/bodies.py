@@ -1,4 +1,4 @@
-"""How the bodies of a branch, loop or call are bound to their node: the only place that knows the layout of its inputs and outputs.
+"""Bindings of the bodies of a branch, loop or call to their node: the only place that knows the layout of its inputs and outputs.
 
 The node's inputs from :func:`first_given` on are given to its bodies, in order. Those of a loop are
 
@@ -46,7 +46,7 @@ def returning(opdef: OpDef, bodies: Sequence[Any]) -> list[Any]:
 
 
 def _scans(node: PlanNode, which: int) -> int:
-    """How many elements of histories body number ``which`` takes."""
+    """Number of elements of histories that body number ``which`` takes."""
     return scanned(node.opdef, node.attrs) if node.opdef.bodies[which].gives else 0
 
 

@@ -1,4 +1,4 @@
-"""Where plugins keep what they compile, and how: a file is whole or not there, and behind a checksum."""
+"""The cache of what plugins compile: a file is whole or not there, and behind a checksum."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def cache_dir(variables: Mapping[str, str] = os.environ) -> Path:
 
 
 def read_cache(path: Path) -> bytes | None:
-    """What :func:`write_cache` wrote; None where there is nothing, or where it is damaged: it is then made again."""
+    """Data that :func:`write_cache` wrote; None where there is nothing, or where it is damaged: it is then made again."""
     try:
         data = path.read_bytes()
     except OSError:

@@ -21,7 +21,7 @@ __all__ = ["CommandTools"]
 
 
 class CommandTools(ABC):
-    """What commands of plugins may ask of graphdock. Called from the command's own thread."""
+    """Services of graphdock for commands of plugins. Called from the command's own thread."""
 
     @abstractmethod
     def explain(self, target: str, **config: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""What the values of dtype variant in a plan hold: whose values a history keeps, and what a taken branch leaves."""
+"""Contents of the values of dtype variant in a plan: whose values a history keeps, and what a taken branch leaves."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Contents:
         self._of: dict[Value, Value] = {}
 
     def of(self, value: Value) -> Value | None:
-        """What a variant holds; None where nothing is known to be in it."""
+        """Contents of a variant; None where nothing is known to be in it."""
         return self._of.get(value)
 
     def bind(self, inner: Value, outer: Value | None) -> None:

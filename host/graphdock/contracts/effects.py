@@ -1,4 +1,4 @@
-"""What nodes do to resources and to the world, and so which of them must keep their order.
+"""Effects of nodes on resources and on the world, and so the order that they must keep.
 
 Two accesses of one resource conflict unless both only read. Two nodes that talk to the world conflict. An access ``uses``
 conflicts with nothing, and neither does drawing random numbers: every draw has an identity of its own. A node with bodies does what
@@ -19,7 +19,7 @@ __all__ = ["Touched", "conflicts", "effects_of", "lay_order", "may_touch", "only
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """What one node touches.
+    """Resources that one node touches.
 
     Attributes:
       resources: the handle that stands for each resource -> whether the node writes it (True) or only reads it.

@@ -29,7 +29,7 @@ SCALAR = "scalar"
 
 @dataclass(frozen=True, slots=True)
 class StageReport:
-    """How long a stage of planning took, in milliseconds."""
+    """Duration of a stage of planning, in milliseconds."""
 
     name: str
     ms: float
@@ -163,7 +163,7 @@ class Program(ABC):
         name: Callable[[], str],
         give_back: Callable[[list[Any]], None],
     ) -> InFlightStep:
-        """What takes over the work of a step of a program that ``overlaps``, should it end before that. Nothing has run yet.
+        """Taker of the work of a step of a program that ``overlaps``, should it end before that. Nothing has run yet.
 
         Args:
           steps: the account of its session. ``name``: of the step, for messages.

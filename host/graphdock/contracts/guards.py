@@ -1,4 +1,4 @@
-"""What a plan takes for granted about shapes, and when it is checked."""
+"""Assumptions of a plan about shapes, and when they are checked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DimRef: TypeAlias = "tuple[int, int] | int"
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What has to hold of the feeds' shapes for a plan's shape rules to accept them.
+    """Conditions on the feeds' shapes for a plan's shape rules to accept them.
 
     Attributes:
       equal: pairs of dims that are the same.
@@ -44,7 +44,7 @@ class Conditions:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What a plan assumed about the shapes of a node and only a step can tell; checked when the node runs.
+    """Assumption of a plan about the shapes of a node that only a step can tell; checked when the node runs.
 
     Attributes:
       shape_rule: the op's shape rule has to accept the actual shapes, before the node runs.

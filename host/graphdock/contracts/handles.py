@@ -1,4 +1,4 @@
-"""Which resource a handle names, anywhere in a plan, and that ops get handles of the kinds they take."""
+"""Resources that handles name, anywhere in a plan; and a check that ops get handles of the kinds they take."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """How an output gets its memory. ``input`` is the index of the input that a view or in-place output shares."""
+    """Source of an output's memory. ``input`` is the index of the input that a view or in-place output shares."""
 
     kind: str
     input: int = -1
@@ -100,7 +100,7 @@ def inplace(input: int) -> Mode:
 
 @dataclass(frozen=True, slots=True)
 class ViewRule:
-    """When an output can be a view of an input.
+    """Rule for when an output can be a view of an input.
 
     Attributes:
       input: name of the input.
@@ -183,7 +183,7 @@ class BuildContext:
 
 @dataclass(frozen=True, slots=True)
 class BindContext(BuildContext):
-    """What ``bind`` is told: all that ``build`` is, and where buffers are.
+    """Facts that ``bind`` is given: all that ``build`` is, and where buffers are.
 
     Attributes:
       buffers: one per input, then per planned or in-place output, then per scratch buffer: the buffer itself where it is the same
@@ -197,7 +197,7 @@ class BindContext(BuildContext):
 
 @dataclass(frozen=True, slots=True)
 class PrepareContext:
-    """What ``prepare`` is told. ``outputs`` have the mode :data:`UNDECIDED`; which of them are ``used`` is known.
+    """Facts that ``prepare`` is given. ``outputs`` have the mode :data:`UNDECIDED`; which of them are ``used`` is known.
 
     Attributes:
       measure: ``measure(candidates) -> index`` of the quickest. Each is called as ``candidate(queue, *inputs, *outputs)`` on lent
@@ -292,7 +292,7 @@ Build: TypeAlias = Callable[[BuildContext], "Bound | Callable[..., Any]"]
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What a plan needs to know of a kernel, before its memory is planned.
+    """Facts of a kernel that a plan needs before its memory is planned.
 
     Attributes:
       bind: ``BindContext -> compute``, once per instance.
@@ -317,7 +317,7 @@ class Prepared:
     within: AbstractContextManager[Any] | None = None
 
     def facts(self, compute: Callable[..., Any] = _unbound) -> Bound:
-        """What it states, as a Bound; of a kernel that is bound already, with its ``compute``."""
+        """Its facts, as a Bound; of a kernel that is bound already, with its ``compute``."""
         return Bound(compute, self.args, self.scratch, self.retains, self.capture_safe, self.may_block, self.within)
 
 
@@ -435,7 +435,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Why a node runs where and how it does: the one record that errors, ``kernels`` and ``explain`` print.
+    """Reason why a node runs where and how it does: the one record that errors, ``kernels`` and ``explain`` print.
 
     Attributes:
       kernel: full name of the winner, ``plugin.name``; ``host`` for ops that the host interprets.

@@ -1,4 +1,4 @@
-"""What a kernel raises, as the user sees it: with the node, the kernel and the user's own line."""
+"""Errors of kernels, as the user sees them: with the node, the kernel and the user's own line."""
 
 from __future__ import annotations
 

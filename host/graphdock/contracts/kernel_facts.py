@@ -70,7 +70,7 @@ def _wrong(kernel: KernelDef, field: str, expected: str, got: Any, hint: str | N
 
 
 def unknown_names(kernel: KernelDef, opdef: OpDef) -> Iterator[str]:
-    """What the kernel names and its op does not have, each with the nearest name that it has."""
+    """Names in the kernel that its op does not have, each with the nearest name that it has."""
     variables = [t.name for t in opdef.types]
     attrs = [a.name for a in opdef.attrs]
     inputs, outputs = [a.name for a in opdef.inputs], [a.name for a in opdef.outputs]

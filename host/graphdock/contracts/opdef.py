@@ -1,4 +1,4 @@
-"""What an op is: its arguments, attributes, types, shape rule and traits, apart from how anything computes it.
+"""Definition of an op: its arguments, attributes, types, shape rule and traits, apart from how anything computes it.
 
 An :class:`OpDef` is written once, in YAML, and generated into Python tables that build each OpDef at first use. Functions it
 names (shape rule, gradient, decomposition) are ``"module:name"`` strings, resolved at first use.
@@ -136,7 +136,7 @@ class BodyDef:
 
 @dataclass(frozen=True, slots=True)
 class RegionForm:
-    """What an op computes inside of a region, where one formula over elements does not say it.
+    """Computation of an op inside of a region, where one formula over elements does not say it.
 
     Attributes:
       let: name -> formula, in order. ``outputs``: output -> formula.

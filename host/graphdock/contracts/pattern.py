@@ -36,7 +36,7 @@ __all__ = ["CONSTANT", "Found", "Operand", "Pattern"]
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """What enters a pattern.
+    """Input of a pattern.
 
     Attributes:
       shape: its rank, and the dims that are known; None is any size.
@@ -60,7 +60,7 @@ CONSTANT = Operand((), constant=True)
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Where a pattern fits.
+    """Match of a pattern.
 
     Of an operand that is drawn ``shapes`` has the dims of the numbers.
 

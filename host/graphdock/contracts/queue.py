@@ -194,7 +194,7 @@ class Queue(ABC):
             self.synchronize()
 
     def _holds(self, flag: Buffer) -> bool:
-        """What a bool of the device is; all work that writes it has run."""
+        """Value of a bool of the device; all work that writes it has run."""
         import numpy as np
 
         found = np.empty((), np.bool_)

@@ -58,10 +58,10 @@ class RegionCompiler(ABC):
 
     @abstractmethod
     def claim(self, candidate: Region) -> Claim | Refusal:
-        """What of the candidate this compiler would take: nodes of ``candidate.graph``. Must not change the candidate."""
+        """The part of the candidate that this compiler would take: nodes of ``candidate.graph``. Must not change the candidate."""
 
     def prepare(self, region: Region, ctx: PrepareContext) -> Prepared:
-        """What a plan needs to know of a claimed region's kernel; ``ctx`` describes the region as if it were one node.
+        """Facts of a claimed region's kernel that a plan needs; ``ctx`` describes the region as if it were one node.
 
         Its inputs and outputs are those of ``region.graph``, in order, named ``in0, in1, ...`` and ``out0, out1, ...``. It runs
         once per plan, and starts the compilation (``Prepared.ready``). Where it raises KernelRefused, or the compilation fails,

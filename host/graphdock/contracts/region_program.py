@@ -1,4 +1,4 @@
-"""What a region computes, in one small language: the terms of one iteration space, for compilers to print.
+"""Computation of a region in one small language: the terms of one iteration space, for compilers to print.
 
 A :class:`RegionProgram` has *axes*, which span the space; *inputs*; *terms*, each of which is one value for every point of the
 space, or for every point of some of its axes; and *outputs*. A term reads earlier terms, so that a program is printed from top to
@@ -211,7 +211,7 @@ class RegionProgram:
         return any(t.op == "draw" for t in self.terms)
 
     def structure(self) -> tuple[Any, ...]:
-        """What of the program does not depend on the extents, nor on names: equal structures are computed by equal code."""
+        """Structure of the program, without extents and names: equal structures are computed by equal code."""
         return (
             len(self.axes),
             tuple((i.source, i.dtype.name, tuple(a for a in i.dims if a is not None)) for i in self.inputs),

@@ -23,7 +23,7 @@ LOCKS = ("step", "own")
 
 @dataclass(frozen=True, slots=True)
 class ResourceRequest:
-    """What a resource is made from.
+    """Request from which a resource is made.
 
     Attributes:
       kind: name of its kind.

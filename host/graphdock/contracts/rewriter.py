@@ -1,4 +1,4 @@
-"""How a plan is changed: passes, placement, transfers and region compilers say what, and it happens at once at the end.
+"""Changes of a plan: passes, placement, transfers and region compilers say what, and it happens at once at the end.
 
     with Rewriter(graph) as change:
         change.insert(made, before=node)
@@ -149,7 +149,7 @@ class Rewriter:
         self._values[value] = other
 
     def value(self, value: Value) -> Value:
-        """What readers of ``value`` will read."""
+        """Value that readers of ``value`` will read."""
         values = self._values
         if value not in values:
             return value
@@ -341,8 +341,10 @@ class _Sweep:
         return list(found)
 
     def _ordered(self, node: PlanNode) -> list[PlanNode]:
-        """What the node is ordered after. Two nodes that only read need no edge, so that no product of edges arises where a write
-        goes that stood between many reads."""
+        """Nodes that the node is ordered after.
+
+        Two that only read need no edge, so that no product of edges arises where a write goes that stood between many reads.
+        """
         reads = only_reads(node.opdef)
         found: dict[PlanNode, None] = {}
         for before in node.order:
@@ -353,7 +355,7 @@ class _Sweep:
         return list(found)
 
     def _waits(self, value: Value) -> list[PlanNode]:
-        """What a reader of ``value`` waited for, because a replaced node that made it did."""
+        """Nodes that a reader of ``value`` waited for, because a replaced node that made it did."""
         found: list[PlanNode] = []
         while value in self.values:
             found += self._waited.get(value, ())

@@ -26,7 +26,7 @@ _ids = itertools.count(1)
 
 
 class TraceLevel(enum.IntEnum):
-    """What a step reports about itself; TensorFlow's names and numbers.
+    """Amount of what a step reports about itself; TensorFlow's names and numbers.
 
     Attributes:
       SOFTWARE_TRACE: each call that the host makes, as it is: what is given to a queue goes on, a recorded part is one call.
@@ -68,7 +68,7 @@ class TraceEvent(NamedTuple):
 
 
 class CancellationToken:
-    """Why a step must stop: its deadline, or an error that somebody gave it. Knows nothing else of the step.
+    """Reason why a step must stop: its deadline, or an error that somebody gave it. Knows nothing else of the step.
 
     Attributes:
       deadline: reading of ``clock`` at which the step must have ended; None for no limit.
@@ -103,7 +103,7 @@ class CancellationToken:
 
 @dataclass(frozen=True, slots=True)
 class StepServices:
-    """What the steps of one session share. Every function may be called from any thread.
+    """Services that the steps of one session share. Every function may be called from any thread.
 
     Attributes:
       session: the session's name in rendezvous keys; no other session has it.
@@ -169,7 +169,7 @@ class StepContext:
 
     @property
     def deadline(self) -> float | None:
-        """When the step must have ended, in the clock's time; None for no limit. Every wait on the host takes it."""
+        """Time by which the step must have ended, in the clock's time; None for no limit. Every wait on the host takes it."""
         return self.token.deadline
 
     @property
@@ -184,7 +184,7 @@ class StepContext:
 
     @property
     def rendezvous(self) -> Rendezvous:
-        """Where the parts of this step exchange tensors. Poisoned when the step is cancelled."""
+        """Exchange of tensors between the parts of this step. Poisoned when the step is cancelled."""
         made = self._rendezvous
         if made is None:
             with self._lock:
@@ -198,7 +198,7 @@ class StepContext:
 
     @property
     def events(self) -> list[TraceEvent]:
-        """What the parts of the step report about themselves; append to it. ``RunMetadata.events`` hands it to the user."""
+        """Reports of the parts of the step about themselves; append to it. ``RunMetadata.events`` hands it to the user."""
         if self._events is None:
             with self._lock:
                 if self._events is None:

@@ -13,7 +13,7 @@ __all__ = ["StreamName", "streams_of"]
 
 @dataclass(frozen=True, slots=True)
 class StreamName:
-    """What tells a stream from others: all nodes that draw from it, in one step and iteration, draw the same numbers.
+    """Identity of a stream: all nodes that draw from it, in one step and iteration, draw the same numbers.
 
     Attributes:
       name: of the user's operation. A session keeps one key for it, and reserves one ordinal of it for each step.

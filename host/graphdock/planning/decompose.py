@@ -164,7 +164,7 @@ class Decomposer:
 
 
 def lacks(graph: PlanGraph | None, type_: str, chooser: Chooser) -> str:
-    """Why the parts that would stand for a node, or for several, can't run on a device type; empty if they can."""
+    """Reason why the parts that would stand for a node, or for several, can't run on a device type; empty if they can."""
     levels = () if graph is None else graph.all_graphs()
     for part in (n for level in levels for n in level.nodes):
         if part.bodies:

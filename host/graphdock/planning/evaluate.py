@@ -21,7 +21,7 @@ Arrays: TypeAlias = "list[np.ndarray[Any, Any]]"
 
 
 def evaluator(setting: Setting) -> Callable[[PlanNode], Arrays | None]:
-    """What computes a node over constants; it returns None where no kernel on host memory can."""
+    """Function that computes a node over constants; it returns None where no kernel on host memory can."""
     place = cache(lambda: _place(setting))
 
     def evaluate(node: PlanNode) -> Arrays | None:
@@ -77,7 +77,7 @@ def evaluator(setting: Setting) -> Callable[[PlanNode], Arrays | None]:
 
 
 def _place(setting: Setting) -> tuple[Chooser, str, Device] | None:
-    """Where constants are computed: on a device of the session, by its choice of kernels; else on one that graphdock itself
+    """Place where constants are computed: on a device of the session, by its choice of kernels; else on one that graphdock itself
     brings, so that what folds does not depend on which backends are listed. None where that is blocked."""
     for name, device in setting.opened.items():
         if name.type is not None and device.memory_space == HOST_MEMORY:

@@ -38,7 +38,7 @@ __all__ = [
 
 
 def build_host_op(node: PlanNode) -> Callable[..., Any]:
-    """What a step calls for a node whose op has the verb ``host``."""
+    """Function that a step calls for a node whose op has the verb ``host``."""
     assert node.opdef.host_fn is not None
     made: Callable[..., Any] = resolve(node.opdef.host_fn)(node)
     return made

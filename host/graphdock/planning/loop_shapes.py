@@ -21,7 +21,7 @@ ROUNDS = 4
 
 
 class LoopShapes:
-    """What one plan has found out about the shapes of its loop variables.
+    """Findings of one plan about the shapes of its loop variables.
 
     Args:
       is_same: whether two dims, or two extents, are known to be the same.

@@ -38,7 +38,7 @@ __all__ = ["Draft", "Setting"]
 
 @dataclass(frozen=True)
 class Setting:
-    """What all plans of a session are made with. Nothing here changes.
+    """Facts that all plans of a session are made with. Nothing here changes.
 
     Attributes:
       compilers: region compilers in the order in which they are asked; none where fusion is off. ``patterns``: likewise.

@@ -52,7 +52,7 @@ def fed_extent(dims: Dims, feed: int) -> Extent:
 
 
 class PlanShapes:
-    """What one translation knows of shapes, and what it assumed.
+    """Shapes that one translation knows, and what it assumed.
 
     Attributes:
       facts: the assumptions of the whole plan. ``loops``: shapes of its loop variables. ``contents``: what its histories hold.
@@ -186,7 +186,7 @@ class PlanShapes:
         return [*(self._common(a.extent, b.extent) for a, b in pairs), *static[count:]]
 
     def _common(self, a: Any, b: Any) -> Extent:
-        """What holds of both extents."""
+        """Facts that hold of both extents."""
         if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
             return tuple([x if self.facts.is_same(x, y) else Symbol(False) for x, y in zip(a, b, strict=True)])
         return a if isinstance(a, Symbol) and self.facts.is_same(a, b) else Symbol(False)

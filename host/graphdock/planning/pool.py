@@ -1,4 +1,4 @@
-"""How much memory the contexts of a session's plans may hold, per memory space."""
+"""Limits on the memory that the contexts of a session's plans may hold, per memory space."""
 
 from __future__ import annotations
 

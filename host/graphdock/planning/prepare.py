@@ -62,7 +62,7 @@ def prepare_kernels(draft: Draft, choose_again: Callable[[Draft], None]) -> None
 
 
 class _Asked(NamedTuple):
-    """What a kernel is prepared for. Where another choice changes who reads the node's outputs, it is prepared anew."""
+    """Context for which a kernel is prepared. Where another choice changes who reads the node's outputs, it is prepared anew."""
 
     node: PlanNode
     kernel: str
@@ -97,7 +97,7 @@ def _prepared(draft: Draft, asked: _Asked, registered: RegisteredKernel) -> Prep
 
 
 def _failure(prepared: Prepared) -> str | None:
-    """Why a compilation failed; None when it did not."""
+    """Reason why a compilation failed; None when it did not."""
     if prepared.ready is None:
         return None
     try:

@@ -111,7 +111,7 @@ class LocalRendezvous(Rendezvous):
 
     @property
     def waiting(self) -> int:
-        """How many continuations have not run."""
+        """Number of continuations that have not run."""
         with self._lock:
             return sum(len(group) for group in self._waiting.values())
 

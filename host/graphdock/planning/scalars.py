@@ -1,4 +1,4 @@
-"""Which small integers and booleans live as Python scalars in the generated source.
+"""Small integers and booleans that live as Python scalars in the generated source.
 
 A loop counter kept as a 0-d array costs three times a Python int. Predicates always are scalars; a loop variable is one when its
 body computes it by ops that have a formula for scalars; and so is whatever those are computed from.
@@ -34,7 +34,7 @@ def _has_host_formula(node: PlanNode) -> bool:
 
 
 def scalar_function(node: PlanNode) -> Callable[..., Any]:
-    """What computes a node's host scalar from those it reads, with the dtype's wrap-around."""
+    """Function that computes a node's host scalar from those it reads, with the dtype's wrap-around."""
     dtype = node.outputs[0].dtype
     template = host_scalar(node.opdef, dtype)
     assert template is not None

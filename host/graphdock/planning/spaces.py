@@ -1,4 +1,4 @@
-"""Which memory space each value lives in, and the transfers between spaces, as nodes of the plan.
+"""Memory spaces of values, and the transfers between spaces, as nodes of the plan.
 
 Besides the spaces of devices there is ``scalar``: Python ints and bools of the generated source. A tensor is moved once per level
 and space; what a loop captures is moved before the loop. A history lies where its elements do and never moves: an element that is
@@ -54,7 +54,7 @@ def assign_spaces(
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """What changes of one level: transfers, and the inputs that read them. ``moved``: (value, space) -> the value there."""
+    """Changes of one level: transfers, and the inputs that read them. ``moved``: (value, space) -> the value there."""
 
     change: Rewriter
     moved: dict[tuple[Value, str], Value] = field(default_factory=dict)
@@ -322,7 +322,7 @@ class Spaces:
             self.returned(body, spaces, readers)
 
     def _before(self, outer: Value, inside: Sequence[Value], maker: str | None) -> tuple[str, DeviceSpec | None] | None:
-        """Where a branch wants a value, and for whom, if it is to be moved there before the branch: the space in which the
+        """Space in which a branch wants a value, and for whom, if it is to be moved there before the branch: the space in which the
         predicate is made, whose device may decide then without the host."""
         wanted = next((self._wanted[inner] for inner in inside if inner in self._wanted), None)
         if (

@@ -62,12 +62,12 @@ def _translate(draft: Draft) -> None:
 
 
 def _passes(draft: Draft) -> None:
-    """What changes nothing, is computed twice or is known already goes."""
+    """Remove what changes nothing, is computed twice or is known already."""
     draft.reports = [*draft.reports, *simplify(draft.graph, draft.setting)]
 
 
 def _patterns(draft: Draft) -> None:
-    """What is written in several ops and has a kernel as one becomes one."""
+    """Make one op of what is written in several and has a kernel as one."""
     patterns = draft.setting.patterns
     if patterns is None:
         return
@@ -85,7 +85,7 @@ def _patterns(draft: Draft) -> None:
 
 
 def _decompose(draft: Draft) -> None:
-    """What has no kernel on the device that it prefers, or none that can be prepared, becomes nodes that have one there."""
+    """Replace what has no kernel on its preferred device, or none that can be prepared, by nodes that have one there."""
     decomposed, tried = draft.setting.decomposer.run(draft.graph, draft.chooser)
     draft.decomposed, draft.tried = [*draft.decomposed, *decomposed], {**draft.tried, **tried}
     if decomposed:
@@ -122,7 +122,7 @@ def _scalars(draft: Draft) -> None:
 
 
 def _regions(draft: Draft) -> None:
-    """What region compilers claim becomes one node each."""
+    """Make one node of each region that a compiler claims."""
     draft.placement.notes = draft.found + fuse(
         draft.graph, draft.placement.kernels, draft.setting.compilers, draft.regions, draft.failed_regions
     )
@@ -195,7 +195,7 @@ def _accepting(kernel: KernelDef, modes: tuple[str, ...]) -> KernelDef:
 
 
 def _seal(draft: Draft) -> None:
-    """What an executor compiles: everything but storage is decided."""
+    """The graph that an executor compiles: everything but storage is decided."""
     setting, graph, spaces = draft.setting, draft.graph, draft.spaces
     assert spaces is not None
     draft.handles = handle_of(graph)

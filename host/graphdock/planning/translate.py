@@ -398,8 +398,11 @@ def _active(body: BodyGraph, known: dict[BodyGraph, list[Operation]]) -> list[Op
 
 
 def _requested(op: Operation) -> Any:
-    """What an op's scopes ask for. A handle that asks for nothing asks for what the op does that it is colocated with, whether
-    that is in the plan or not: a resource lives on one device in all plans."""
+    """Device that an op's scopes ask for.
+
+    A handle that asks for nothing asks for what the op does that it is colocated with, whether that is in the plan or not: a
+    resource lives on one device in all plans.
+    """
     if op._device is not None or not op._colocation:
         return op._device
     seen = {op}

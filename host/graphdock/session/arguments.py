@@ -1,4 +1,4 @@
-"""What a session is made with: its target, and settings that are refused."""
+"""Arguments of a session: its target, and settings that are refused."""
 
 from __future__ import annotations
 

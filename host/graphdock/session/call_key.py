@@ -1,4 +1,4 @@
-"""What a call of ``run`` is found by: a hashable form of its fetches."""
+"""Key of a call of ``run``: a hashable form of its fetches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a session is configured: a frozen record, and where each of its values comes from.
+"""Configuration of a session: a frozen record, and where each of its values comes from.
 
 The strongest first, per field: an argument in code, the command line, the environment (``GRAPHDOCK_BACKENDS=...``), the
 configuration file (``[session]``, with a profile's table over it), the default. A SessionConfig that sets only
@@ -152,7 +152,7 @@ class SessionConfig:
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None) -> SessionConfig:
-        """What GRAPHDOCK_* variables say; other fields stay unset. Raises ConfigError for a wrong or unknown one."""
+        """Settings of GRAPHDOCK_* variables; other fields stay unset. Raises ConfigError for a wrong or unknown one."""
         return cls._of(_from_environment(settings.environment(environ)))
 
     def replace(self, **changes: Any) -> SessionConfig:
@@ -169,7 +169,7 @@ class SessionConfig:
         return {name: Resolved(getattr(config, name), config._given[name]) for name in FIELDS}
 
     def source(self, name: str) -> str:
-        """Where the value of one field came from."""
+        """Source of the value of one field."""
         return effective_config(self)._given[name]
 
     def fallback_for(self, op: str) -> str:

@@ -43,7 +43,7 @@ class Row:
 
 
 class Explanation:
-    """What ``session.explain(fetches)`` returns; prints as a table.
+    """Result of ``session.explain(fetches)``; prints as a table.
 
     Attributes:
       plan: the plan, with its generated ``source``.

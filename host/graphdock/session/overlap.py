@@ -1,4 +1,4 @@
-"""How a session runs its steps where several may be at work at once (``steps_in_flight``)."""
+"""Steps of a session of which several may be at work at once (``steps_in_flight``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call needs the first time: its signature, and a plan for the shapes that it feeds.
+"""Preparation of a call the first time: its signature, and a plan for the shapes that it feeds.
 
 The session calls ``signature_of`` and ``plan_for`` under its lock.
 """
@@ -63,7 +63,7 @@ def signature_of(graph: Graph, fetches: Any, feed_dict: Mapping[Any, Any] | None
 def with_static_shapes(
     graph: Graph, fetches: Any, feed_dict: Mapping[Any, Any] | None
 ) -> tuple[FetchPlan, list[tuple[Tensor, Any]]]:
-    """What a call fetches, and all that it feeds or must feed, with shapes: of what is not fed, the static ones."""
+    """Tensors that a call fetches, and all that it feeds or must feed, with shapes: of what is not fed, the static ones."""
     fetch = FetchPlan(graph, fetches)
     of_kind(feed_dict, (Mapping, NoneType), "feed_dict", "a dict of tensors to values")
     fed = [(Feed(graph, k), v) for k, v in single_tensors(feed_dict or {}).items()]

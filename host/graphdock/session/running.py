@@ -1,4 +1,4 @@
-"""What a session does around a run of a plan: a trace of it, and the operation of an error."""
+"""Work around a run of a plan: a trace of it, and the operation of an error."""
 
 from __future__ import annotations
 

@@ -400,7 +400,7 @@ class Session(metaclass=SessionType):
         return self._planner.plan(fetch.tensors, fetch.operations, dims, self._timeout is not None, dry=True)
 
     def explain(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
-        """What a step would do: per node its device, kernel and why. See :class:`graphdock.session.explain.Explanation`."""
+        """Plan of what a step would do: per node its device, kernel and why. See :class:`graphdock.session.explain.Explanation`."""
         from graphdock.session.explain import Explanation
 
         absent = {kind: error.reason for kind, error in self._planner.absent.items()}

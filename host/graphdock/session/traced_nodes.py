@@ -1,4 +1,4 @@
-"""What a traced step reported, as the message that TensorBoard reads: times and memory node by node."""
+"""Report of a traced step, as the message that TensorBoard reads: times and memory node by node."""
 
 from __future__ import annotations
 

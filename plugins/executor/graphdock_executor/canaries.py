@@ -74,7 +74,7 @@ class Canary:
         self._device.from_host(content, self._whole)
 
     def broken(self) -> str | None:
-        """Where the margins were written, for a message; None where they were not."""
+        """Places where the margins were written, for a message; None where they were not."""
         content = np.empty(self._nbytes + 2 * self._margin, np.uint8)
         self._device.to_host(self._whole, content)
         after = self._margin + self._nbytes
@@ -111,7 +111,7 @@ class Canaries:
             self._planned[id(buffer)] = canary
 
     def maker(self, device: Device, allocate: Callable[[int], Storage], root: Root) -> Callable[[], Buffer]:
-        """What makes a buffer for one step, between margins. ``root`` has a known shape and elements that are bytes."""
+        """Function that makes a buffer for one step, between margins. ``root`` has a known shape and elements that are bytes."""
         margin = margin_of(device)
         nbytes = root.dtype.size * math.prod(root.shape)
 

@@ -1,4 +1,4 @@
-"""Which device may record parts of a step."""
+"""Choice of the device that may record parts of a step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a step's memory is made of, for the error of one that does not fit."""
+"""Parts of a step's memory, for the error of one that does not fit."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class StreamFence:
 
 
 class Accesses:
-    """What the steps of one instance do to resources, and on which stream slots. Immutable.
+    """Accesses of the steps of one instance to resources, and on which stream slots. Immutable.
 
     Args:
       touches: resource -> the devices whose queues touch it (None: the host does, at once), and whether they write it.
@@ -85,7 +85,7 @@ class Accesses:
             self._touched.setdefault(key, []).append(history)
 
     def follow(self) -> None:
-        """What the step is about to do comes after what is in flight. Its locks on the resources hold.
+        """Order what the step is about to do after what is in flight. Its locks on the resources hold.
 
         Raises what :meth:`StreamSlot.follow` and :meth:`AccessHistory.wait_host` raise.
         """

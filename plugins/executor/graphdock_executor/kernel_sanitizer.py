@@ -177,7 +177,7 @@ def _share(a: Any, b: Any, device: Device) -> bool:
 
 
 def _digest(buffer: Any, info: ArgInfo, device: Device) -> Any:
-    """What tells two contents of a buffer apart; None for what the host can't read."""
+    """Digest that tells two contents of a buffer apart; None for what the host can't read."""
     if info.memory_space != HOST_MEMORY:
         if info.memory_space != device.memory_space or info.dtype.size == 0:
             return None

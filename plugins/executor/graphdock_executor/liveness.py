@@ -121,7 +121,7 @@ class _Walk:
                 self.facts.writes.setdefault(self._handles[value], []).append(self._at)
 
     def _close(self) -> None:
-        """What a loop reads of values made outside of it is read until it ends."""
+        """Let what a loop reads of values made outside of it live until it ends."""
         facts = self.facts
         for value, position, loops in self._inside:
             made = self._loops.get(value, ())
@@ -154,7 +154,7 @@ def analyse(graph: PlanGraph, kernels: Mapping[PlanNode, KernelDef], handles: Ma
 
 
 def _reach_into(node: PlanNode, facts: Liveness) -> None:
-    """What a branch leaves as a variant is no copy: the storage behind it is read for as long as the variant is."""
+    """Note that what a branch leaves as a variant is no copy: the storage behind it is read for as long as the variant is."""
     for i, result in enumerate(node.outputs):
         if result.dtype.kind == "V":
             until = facts.reach.get(result, 0)

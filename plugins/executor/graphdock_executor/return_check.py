@@ -1,4 +1,4 @@
-"""What kernels return: held against what their outputs are to be, in debug mode at every call, otherwise once."""
+"""Checks of what kernels return against what their outputs are to be, in debug mode at every call, otherwise once."""
 
 from __future__ import annotations
 

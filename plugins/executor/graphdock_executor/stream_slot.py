@@ -62,7 +62,7 @@ class StreamSlot:
         return StreamFence(self, event, self.count, dict(self.seen))
 
     def follow(self, fences: Iterable[StreamFence]) -> None:
-        """What is queued from now on comes after these fences, of any stream slots."""
+        """Order what is queued from now on after these fences, of any stream slots."""
         # a later fence may come after an earlier one, never the other way round
         for fence in sorted(fences, key=lambda fence: -fence.stamp):
             other = fence.stream_slot

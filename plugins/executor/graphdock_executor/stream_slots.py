@@ -42,7 +42,7 @@ SLOTS_LOCK = ResourceLock()
 
 
 def worker_of(device: Device, stream_slots: Mapping[Device, StreamSlot]) -> Any:
-    """What copies and allocates for a device in a step: its queue, or a synchronous device itself."""
+    """Worker that copies and allocates for a device in a step: its queue, or a synchronous device itself."""
     stream_slot = stream_slots.get(device)
     return device if stream_slot is None else stream_slot.queue
 
@@ -109,7 +109,7 @@ class StreamSlots:
             self._step = None
 
     def follow(self) -> None:
-        """What the step is about to do to its resources comes after what was queued to them. It has locked them."""
+        """Order what the step is about to do to its resources after what was queued to them. It has locked them."""
         self._accesses.follow()
 
     def follow_later(self) -> None:
@@ -227,7 +227,7 @@ class StreamSlots:
 
 
 def _first(error: BaseException, late: Sequence[BaseException]) -> BaseException:
-    """Which of a step's errors is raised; the others are noted on it.
+    """Choose which of a step's errors is raised; the others are noted on it.
 
     What a fence raises comes from work that was queued before the step stopped, so that it comes first: what stopped the step may
     only have stumbled over what that work left. What stops a step on purpose, or a lost device, is told as it is.
@@ -241,7 +241,7 @@ def _first(error: BaseException, late: Sequence[BaseException]) -> BaseException
 
 
 def _method(worker: Any, called: str) -> Callable[..., Any]:
-    """What a step calls: of a queue, whose fences name its device, or of a synchronous device."""
+    """Function that a step calls: of a queue, whose fences name its device, or of a synchronous device."""
     if isinstance(worker, Queue) and called == "synchronize":
         return functools.partial(synchronize, worker)
     if isinstance(worker, Queue) and called == "activate":

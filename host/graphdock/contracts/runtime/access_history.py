@@ -41,7 +41,7 @@ class AccessHistory:
         self.reads: dict[Hashable, Fence] = {}
 
     def before(self, writes: bool) -> Sequence[Fence]:
-        """What an access comes after, as far as the host does not know that it is done; the writes that are done are dropped."""
+        """Fences that an access comes after and that the host does not know to be over; the writes that are over are dropped."""
         if self.writes:
             self.writes = tuple([t for t in self.writes if not t.over])
         if not (writes and self.reads):

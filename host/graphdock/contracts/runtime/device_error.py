@@ -1,4 +1,4 @@
-"""What a device raises, as the user sees it: with the device, and what it was asked for."""
+"""Errors of devices, as the user sees them: with the device, and what it was asked for."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def random_key(seed: int, seed2: int) -> tuple[int, int]:
 
 
 class RandomStream:
-    """Where one random op of one running step stands. A kernel reads ``key`` and :meth:`counter`; the executor moves it.
+    """Position of one random op of one running step. A kernel reads ``key`` and :meth:`counter`; the executor moves it.
 
     Belongs to one instance of a plan, and to the thread that runs it.
 

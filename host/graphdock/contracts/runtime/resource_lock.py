@@ -66,7 +66,7 @@ R = TypeVar("R")
 
 
 class LockSet:
-    """What a step needs, for its whole length. Immutable; one per plan, so that verdicts about pairs are kept.
+    """Resources that a step needs, for its whole length. Immutable; one per plan, so that verdicts about pairs are kept.
 
     Args:
       label: names the step in messages, or a function that does.
@@ -114,14 +114,14 @@ class LockSet:
 
 
 class LockHolder(Protocol):
-    """Who holds the locks of a lock set: an instance of a plan while it runs a step. Hashed and compared by identity."""
+    """Holder of the locks of a lock set: an instance of a plan while it runs a step. Hashed and compared by identity."""
 
     @property
     def lock_set(self) -> LockSet: ...
 
 
 class Limit(Protocol):
-    """How long somebody waits: the token of a step, or :class:`Until`.
+    """Limit of a wait: the token of a step, or :class:`Until`.
 
     Attributes:
       deadline: reading of ``clock`` at which to give up; None for none. ``error``: set by another thread to end the wait.

@@ -64,7 +64,7 @@ def lower_branch(state: State, node: PlanNode, block: Block, at: int) -> Bodies:
 
 
 def _branch_target(state: State, node: PlanNode, index: int, at: int, end: int) -> Slot:
-    """Where both branches leave an output."""
+    """Slot in which both branches leave an output."""
     value, given = node.outputs[index], state.given
     space = given.placed.home[value]
     if value.dtype.kind == "V":
@@ -84,7 +84,7 @@ def _branch_target(state: State, node: PlanNode, index: int, at: int, end: int) 
 def _left_in_place(
     state: State, value: Value, target: Slot, left: Sequence[Slot], blocks: Sequence[Block]
 ) -> Slot | None:
-    """Where a branch leaves something and the other one nothing: whoever reads it knows that the branch was taken.
+    """Slot of an output that one branch leaves and the other one does not: whoever reads it knows that the branch was taken.
 
     It is read where it is, under no name of its own, in a step that may be recorded; None where it is not always there.
     """
@@ -175,7 +175,7 @@ def lower_loop(state: State, node: PlanNode, block: Block, at: int) -> Bodies:
 
 
 def _enter(state: State, node: PlanNode, index: int, block: Block, at: int, end: int) -> tuple[Slot, Slot | None]:
-    """Where a loop variable is, and where its next value goes (None: it is set at the end of the iteration)."""
+    """Slot of a loop variable, and where its next value goes (None: it is set at the end of the iteration)."""
     cond, body = node.bodies
     value, parameter = node.inputs[index], body.inputs[index]
     space = state.given.placed.home[parameter]

@@ -1,4 +1,4 @@
-"""Which branches and loops their device decides itself, within a recording, by a bool that it has made.
+"""Branches and loops that their device decides itself, within a recording, by a bool that it has made.
 
 A branch or a loop is lowered for the host first: the predicate is moved there, and the host runs a block or another. Where all
 that its blocks hold is work that the one device records, over buffers that keep their addresses, this pass puts a Decide in its
@@ -87,7 +87,7 @@ class _Pass:
         return _Predicate(sent, read, self.readers[value])
 
     def held(self, statements: Sequence[Statement]) -> str:
-        """Why the device can't record what stands in a body; empty where it can."""
+        """Reason why the device can't record what stands in a body; empty where it can."""
         for statement in statements:
             reason = why_not(statement, self.device)
             if isinstance(statement, Flag):
@@ -114,7 +114,7 @@ class _Pass:
         return flag.kept
 
     def place(self, node: PlanNode, kind: type[Statement]) -> tuple[Block, int]:
-        """Where the first statement of that kind stands that was made for a node."""
+        """Block and index of the first statement of that kind that was made for a node."""
         for block in _blocks(self.state.out.block):
             for index, statement in enumerate(block.statements):
                 if statement.node is node and type(statement) is kind:

@@ -92,7 +92,7 @@ def _read_last(state: State, history: Value, at: int) -> bool:
 
 
 def left_by_branch(state: State, node: PlanNode, index: int, target: Slot, left: Sequence[Slot]) -> Slot:
-    """Where a variant that a branch leaves is, from where it was in each branch: the storage is that of both, nothing is copied."""
+    """Slot of a variant that a branch leaves, from where it was in each branch: the storage is that of both, nothing is copied."""
     kept = node.outputs[index] in state.retained
     roots = target.roots if kept else tuple(dict.fromkeys([r for s in left for r in s.roots]))
     contiguous = kept or all(s.contiguous for s in left)

@@ -158,7 +158,7 @@ def _storages(
     made: Sequence[Slot],
     scratch: Sequence[tuple[Root, Name]],
 ) -> tuple[tuple[Root, ...], tuple[Root, ...], tuple[Root, ...]]:
-    """What a launch reads and writes, and what the host touches while it makes the launch."""
+    """Storage that a launch reads and writes, and what the host touches while it makes the launch."""
     pairs = list(zip(slots, infos, strict=True))
     reads = tuple([r for s, i in pairs if i.memory_space != HOST_MEMORY for r in s.roots])
     touches = tuple([r for s, i in pairs if i.memory_space == HOST_MEMORY for r in s.roots])
@@ -169,7 +169,7 @@ def _storages(
 def _inputs(
     state: State, node: PlanNode, kernel: KernelDef, form: Form, device: Device, block: Block, at: int
 ) -> tuple[list[Slot], list[ArgInfo], list[tuple[Resource, bool]], dict[Variable, Slot]]:
-    """Where the inputs are, what the kernel is told of them, the resources among them, with whether it writes them, and what it
+    """Slots of the inputs, what the kernel is told of them, the resources among them, with whether it writes them, and what it
     gets for variables that live elsewhere."""
     needs = state.given.placed.needs(node)
     slots: list[Slot] = []
@@ -206,7 +206,7 @@ def _inputs(
 
 
 def _arg_info(state: State, name: str, value: Value, space: str, known: Any, contiguous: bool) -> ArgInfo:
-    """What a kernel is told of an input. Most inputs of a plan are like others: those share one object."""
+    """Facts of an input for a kernel. Most inputs of a plan are like others: those share one object."""
     if known is not None:
         return ArgInfo(name, value.dtype, value.shape, space, known, contiguous)
     key = (name, value.dtype.name, value.shape, space, contiguous)
@@ -254,7 +254,7 @@ def _static(
 
 
 def _hold(state: State, node: PlanNode, bound: Bound, infos: Sequence[ArgInfo], device: Device) -> str:
-    """Why a device can't record the launch: what the host hands over would be frozen."""
+    """Reason why a device can't record the launch: what the host hands over would be frozen."""
     if not bound.capture_safe:
         return "its kernel is not capture_safe"
     if "random" in node.opdef.effects and not isinstance(device, QueuedDevice):

@@ -154,7 +154,7 @@ def _order_queues(state: State) -> None:
 
 
 def _keep_apart(state: State, devices: Sequence[QueuedDevice]) -> None:
-    """Where queues of several devices work in one memory space, no two buffers share bytes: nothing would order their work."""
+    """Keep buffers of a space apart in which queues of several devices work: nothing would order work on shared bytes."""
     spaces = [d.memory_space for d in devices]
     for root in state.out.roots:
         if spaces.count(root.device) > 1:
@@ -205,7 +205,7 @@ def _level(state: State, graph: PlanGraph, block: Block) -> Bodies:
 
 
 def _fetches(state: State) -> None:
-    """What the step returns: arrays that the caller owns, NumPy scalars at rank 0."""
+    """Results of the step: arrays that the caller owns, NumPy scalars at rank 0."""
     given: set[Root] = set()
     for value in state.given.placed.graph.outputs:
         where = slot(state, value, HOST_MEMORY)

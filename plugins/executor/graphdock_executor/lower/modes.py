@@ -1,4 +1,4 @@
-"""Which mode each output of a kernel is granted: a view, a dying input's buffer, a planned buffer, or a fresh one."""
+"""Modes granted to the outputs of a kernel: a view, a dying input's buffer, a planned buffer, or a fresh one."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def _is_callers(state: State, value: Value, device: QueuedDevice) -> bool:
 
 
 def _lent(state: State, node: PlanNode, where: Slot, device: QueuedDevice, block: Block, at: int) -> None:
-    """What is fetched is copied into staging memory that the caller keeps as his array."""
+    """Copy what is fetched into staging memory that the caller keeps as his array."""
     result = node.outputs[0]
     name, maker = state.names.new("escape"), state.names.new("maker")
     shape = tuple(concrete(result.shape) or ())

@@ -1,4 +1,4 @@
-"""What lowering finds out about a step that others may follow before its work is done, or that follows such a step."""
+"""Facts of lowering about a step that others may follow before its work is done, or that follows such a step."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AHEAD_BYTES = 1 << 16
 
 
 def waits_for_its_work(state: State, devices: Collection[Device]) -> str:
-    """Why a step can't release its locks before its work is done; empty where it can."""
+    """Reason why a step can't release its locks before its work is done; empty where it can."""
     if not state.given.locked:
         return "it may wait for other steps, or calls Python"
     if not devices:

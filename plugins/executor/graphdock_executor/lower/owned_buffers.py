@@ -1,4 +1,4 @@
-"""What the iterations of a loop keep in histories, and so must lie in buffers of its own, made anew in every iteration.
+"""Values that the iterations of a loop keep in histories: they lie in buffers of their own, made anew in every iteration.
 
 A kernel that computes such a value writes it into a new buffer at once. Loop variables that are kept, or whose next values are,
 own no pair of buffers: each iteration hands on the buffer that its kernel made.
@@ -100,7 +100,7 @@ class OwnedBuffer:
     reads: tuple[Root, ...] = ()
 
     def known_as(self, root: Root) -> tuple[tuple[Root, Root], ...]:
-        """What a statement that gives it another name has to say about its storage."""
+        """Pairs for a statement that gives it another name."""
         return tuple([(mine, root) for mine in self.roots])
 
 

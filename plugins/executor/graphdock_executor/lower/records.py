@@ -1,4 +1,4 @@
-"""What lowering produces: where values are, what to build for every instance, and the statements of the step."""
+"""Results of lowering: where values are, what to build for every instance, and the statements of the step."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Build", "Lowered", "Setup", "Slot"]
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """Where a value is: an operand of the step program, and the storage behind it.
+    """Place of a value: an operand of the step program, and the storage behind it.
 
     Attributes:
       at: what statements name it by.
@@ -43,7 +43,7 @@ class Slot:
 
 @dataclass(slots=True, eq=False)
 class Build:
-    """What to build for every instance: the name of its compute, the kernel (None: a function of the host), what it is told.
+    """Kernel to build for every instance: the name of its compute, the kernel (None: a function of the host), what it is told.
 
     Attributes:
       literals: name -> index in the Bound's ``args`` of the object that it stands for.
@@ -124,5 +124,5 @@ class Lowered:
 
     @property
     def joinable(self) -> dict[Operand, Prepared]:
-        """What kernels stated that may be one with others like them, by their names."""
+        """Facts of kernels that may be one with others like them, by their names."""
         return {b.name: b.prepared for b in self.builds if b.prepared is not None and b.prepared.like is not None}

@@ -1,4 +1,4 @@
-"""What one lowering knows and has decided: one record, which the handlers of the verbs read and extend."""
+"""State of one lowering: one record, which the handlers of the verbs read and extend."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class LoweringInput:
 
 @dataclass
 class State:
-    """What has been decided so far. Used once, by one thread.
+    """Decisions so far. Used once, by one thread.
 
     Attributes:
       slots: value -> where it is. ``alias``: value -> the value that it is another name of.
@@ -133,7 +133,7 @@ def resolve(state: State, value: Value) -> Value:
 
 
 def slot(state: State, value: Value, space: str | None, node: PlanNode | None = None) -> Slot:
-    """Where a value is, for a reader (``node``) in ``space``."""
+    """Slot of a value, for a reader (``node``) in ``space``."""
     value = resolve(state, value)
     if is_constant(value):
         return constant(state, value, space or HOST_MEMORY, node)
@@ -193,12 +193,12 @@ def new_slot(state: State, device: QueuedDevice, value: Value, at: int | None = 
 
 
 def staging_space(device: QueuedDevice) -> str:
-    """What a device's staging memory is called among the memory spaces of a plan."""
+    """Name of a device's staging memory among the memory spaces of a plan."""
     return f"staging of {device.info.device_type}:{device.info.index}"
 
 
 def mover(state: State, space: str, node: PlanNode) -> Device:
-    """Who copies buffers of a memory space for a node: the node's own device, where that is its space."""
+    """Device that copies buffers of a memory space for a node: the node's own device, where that is its space."""
     if node.device is not None:
         own = state.given.placed.device_of(node)
         if own.memory_space == space:
@@ -273,7 +273,7 @@ def output(
     block: Block,
     once: bool = True,
 ) -> Slot:
-    """Where an output will be, by the mode granted to it. ``once``: a view of it can be made when an instance is."""
+    """Slot of an output, by the mode granted to it. ``once``: a view of it can be made when an instance is."""
     space = state.given.placed.home[value]
     if mode.kind == "view":
         assert kernel is not None

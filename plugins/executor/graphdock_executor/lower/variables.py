@@ -48,7 +48,7 @@ def touch(state: State, handle: Value, node: PlanNode, block: Block, writes: boo
 
 
 def variable_slot(state: State, variable: Resource) -> Slot:
-    """What a kernel gets for a handle: a variable's buffer, or the resource itself.
+    """Slot that a kernel gets for a handle: a variable's buffer, or the resource itself.
 
     A variable of unknown shape changes its buffer. A step that holds no locks while it runs names whichever it has when it is
     looked up, under the locks of the statement.
@@ -76,14 +76,14 @@ def _root(state: State, resource: Resource) -> Root:
 
 
 def settled(state: State, device: Device | None, lock_set: Name | None) -> Name | None:
-    """What waits for a queue before the locks of one statement are released; None where the statement's work is done at once."""
+    """Name of what waits for a queue before a statement's locks are released; None where its work is done at once."""
     if lock_set is None or not isinstance(device, QueuedDevice):
         return None
     return method(state, device, "synchronize")
 
 
 def access(state: State, reads: Sequence[Resource] = (), writes: Sequence[Resource] = ()) -> Name | None:
-    """What locks for one statement, in a step that holds no locks while it runs; None where nothing need be locked."""
+    """Name of what locks for one statement, in a step that holds no locks while it runs; None where nothing need be locked."""
     if state.given.locked or not (reads or writes):
         return None
     made = Access(state.given.placed.graph, reads, writes)

@@ -58,7 +58,7 @@ class _Touched:
         return _Touched(dict(self.writes), dict(self.reads), set(self.by))
 
     def add(self, other: _Touched) -> None:
-        """What ``other`` was touched by touches this one too."""
+        """Add what ``other`` was touched by."""
         self.by |= other.by
         for into, given in ((self.writes, other.writes), (self.reads, other.reads)):
             for device, number in given.items():
@@ -67,7 +67,7 @@ class _Touched:
 
 @dataclass
 class _Pending:
-    """What queues were given and may not have done, and what each queue is known to wait for.
+    """Work that queues were given and may not have done, and what each queue is known to wait for.
 
     Attributes:
       roots: storage -> its last accesses.
@@ -95,7 +95,7 @@ class _Pending:
 
 
 def _both(a: dict[QueuedDevice, int], b: dict[QueuedDevice, int]) -> dict[QueuedDevice, int]:
-    """What is known whichever happened."""
+    """Facts that hold whichever happened."""
     return {d: min(n, b[d]) for d, n in a.items() if d in b}
 
 
@@ -109,7 +109,7 @@ class _Orderer:
         self.pending = _Pending(current=current)
 
     def before(self, statement: Statement) -> list[Statement]:
-        """What must stand before a statement; then the statement's own accesses are noted."""
+        """Statements that must stand before a statement; then the statement's own accesses are noted."""
         self.number += 1
         found: list[Statement] = []
         for source, target in statement.renames:
@@ -163,7 +163,7 @@ class _Orderer:
         return [root for root, touched in self.pending.roots.items() if root.kind == "fresh" and len(touched.by) > 1]
 
     def _rename(self, source: Root, target: Root) -> None:
-        """Who touches the target later touches the source too. No buffer of two names is written again."""
+        """Let who touches the target later touch the source too. No buffer of two names is written again."""
         self.pending.roots.setdefault(target, _Touched()).add(self.pending.roots.get(source, _Touched()))
 
     def _learn(self, known: dict[QueuedDevice, int], other: QueuedDevice) -> None:

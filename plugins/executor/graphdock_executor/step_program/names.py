@@ -15,7 +15,7 @@ __all__ = ["Apply", "Literal", "MEANINGS", "Name", "Names", "Operand", "Suffixed
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What names of one kind stand for.
+    """Meaning of the names of one kind.
 
     Attributes:
       letter: the names' first letter in the source.
@@ -70,7 +70,7 @@ class Name:
         return self.text
 
     def value(self, namespace: Mapping[str, Any]) -> Any:
-        """What it stands for in an instance's namespace."""
+        """Its value in an instance's namespace."""
         return namespace[self.text]
 
 

@@ -101,7 +101,7 @@ def _name(node: PlanNode | None) -> str:
 
 
 def why_not(statement: Statement, device: Device) -> str | None:
-    """Why the device can't record a statement; None when it can."""
+    """Reason why the device can't record a statement; None when it can."""
     if statement.hold:
         return statement.hold
     if isinstance(statement, Activate):

@@ -46,7 +46,7 @@ __all__ = [
 
 @dataclass(slots=True, eq=False)
 class Statement:
-    """What all statements have.
+    """Base of all statements.
 
     Attributes:
       node: the plan's node; None for what belongs to the step as a whole.
@@ -196,7 +196,7 @@ class Synchronize(Statement):
 
 @dataclass(slots=True, eq=False)
 class Wait(Statement):
-    """What ``device``'s queue is given from now on waits for all that another device's queue was given before."""
+    """Let what ``device``'s queue is given from now on wait for all that another device's queue was given before."""
 
     event: Name
     record: Name

@@ -22,7 +22,7 @@ __all__ = ["Compilation", "StraightLine"]
 
 @dataclass
 class Compilation:
-    """What one compilation has decided so far.
+    """Decisions of one compilation so far.
 
     Attributes:
       recorder: the device that may record parts of a step. (In ``given.capture`` too, once there is one.)
@@ -44,7 +44,7 @@ class Compilation:
 
 
 def _liveness(made: Compilation) -> None:
-    """Which device may record, and how long every value is needed."""
+    """Find the device that may record, and how long every value is needed."""
     placed = made.placed
     recorder = None
     if not placed.check_numerics:

@@ -1,4 +1,4 @@
-"""What generated steps call by name besides kernels: small functions of the runtime."""
+"""Helpers that generated steps call by name besides kernels: small functions of the runtime."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def _packed(streams: Sequence[RandomStream]) -> bytes:
 
 
 def interrupter(namespace: dict[str, Any], called: Mapping[str, Any]) -> Callable[[BaseException | None], None]:
-    """What stops a step that runs in ``namespace`` (see :attr:`graphdock.contracts.StepContext.interrupt`).
+    """Function that stops a step that runs in ``namespace`` (see :attr:`graphdock.contracts.StepContext.interrupt`).
 
     Every kernel and copy that the step is still to call raises the error instead; None puts them back. Statements look up their
     kernels by name when they run, so that a step can be stopped without a check in each of them.

@@ -187,7 +187,7 @@ class InstanceBuilder:
                         poison(ns[root.name])
 
     def _new(self, root: Root, stream_slots: StreamSlots, canaries: Canaries) -> Any:
-        """What makes a buffer for one step."""
+        """Function that makes a buffer for one step."""
         bounded = self._placed.debug and root.nbytes > 0
         if root.device == HOST_MEMORY:
             host = self._placed.spaces[HOST_MEMORY]
@@ -224,7 +224,7 @@ class InstanceBuilder:
         token: CancellationToken,
         canaries: Canaries,
     ) -> list[FirstCallCheck]:
-        """What statements call, and the views that are made once; returns what is checked at its first call."""
+        """Make what statements call, and the views that are made once; returns what is checked at its first call."""
         firsts: list[FirstCallCheck] = []
         setups = {setup.kernel: setup for setup in self._lowered.setups}
         for build, bound in zip(self._lowered.builds, bounds, strict=True):
@@ -268,7 +268,7 @@ class InstanceBuilder:
 
 
 def _context(build: Build, stream_slots: StreamSlots) -> BuildContext:
-    """What a kernel is told, with the queue of this instance's stream slot."""
+    """Facts for a kernel, with the queue of this instance's stream slot."""
     assert build.ctx is not None
     stream_slot = stream_slots.of.get(build.ctx.device)
     return build.ctx if stream_slot is None else replace(build.ctx, queue=stream_slot.queue)
@@ -299,7 +299,7 @@ def _set_up(setup: Setup, node: PlanNode, ns: dict[str, Any]) -> None:
 
 
 def _recording(body: Any, device: Device, stream_slots: StreamSlots) -> Any:
-    """What runs a recorded part of the step."""
+    """Function that runs a recorded part of the step."""
     if device in stream_slots.of:
         return Recording(body, stream_slots.of[device].queue.capture)
     device.activate()

@@ -38,7 +38,7 @@ def join_kernels(
 
 
 def _nothing(*_: Any) -> None:
-    """What is called in place of a kernel whose work the last one of its run does."""
+    """Stand in for a kernel whose work the last one of its run does."""
 
 
 class _Run:

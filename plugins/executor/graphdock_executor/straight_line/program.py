@@ -172,14 +172,14 @@ class StraightLineProgram(Program):
         return queued
 
     def unfinished(self, device: str) -> str:
-        """What a step had given a device that is lost; how far that came is not known."""
+        """Work that a step had given a device that is lost; how far that came is not known."""
         given = [s for s in self._statements if s is not None and s.device is not None and _name(s.device) == device]
         names = list(dict.fromkeys([s.node.origin for s in given if s.node is not None]))
         more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         return f"work of this step on {device} that may not be done: {', '.join(names[:_SHOWN])}{more}"
 
     def _refusal(self, error: Exception, statement: Statement) -> ShapeError | None:
-        """What the node's shape rule says about shapes and elements with which its kernel failed, where it refuses them."""
+        """Refusal of the node's shape rule of shapes and elements with which its kernel failed, where it refuses them."""
         if not isinstance(statement, Launch) or (
             isinstance(error, GraphdockError) and type(error) is not InvalidArgumentError
         ):

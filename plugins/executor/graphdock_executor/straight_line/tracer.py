@@ -116,7 +116,7 @@ class Tracer:
 
 
 def _callees(statement: Statement) -> tuple[Operand, ...]:
-    """What a statement calls and a trace shows."""
+    """Operand that a statement calls and a trace shows."""
     if isinstance(statement, Launch):
         return (statement.kernel,)
     if isinstance(statement, (Copy, Decide, Synchronize)):

@@ -1,4 +1,4 @@
-"""What a step, or one statement of it, does to resources: its lock set, and the locks that it is of."""
+"""Accesses of a step, or of one statement of it, to resources: its lock set, and the locks that it is of."""
 
 from __future__ import annotations
 

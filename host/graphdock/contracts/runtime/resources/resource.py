@@ -62,7 +62,7 @@ class Resource:
         return self.kind.lock == "step"
 
     def open(self) -> Any:
-        """What kernels get for a handle on it; made at the first call. From any thread.
+        """Object that kernels get for a handle on it; made at the first call. From any thread.
 
         Raises:
           ResourceClosed: its container was reset or closed. InternalError: its kind failed to make it; ``__cause__`` says why.

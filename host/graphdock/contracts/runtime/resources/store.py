@@ -23,7 +23,7 @@ _epochs = itertools.count(1)
 
 
 class User(Protocol):
-    """Who holds on to resources between steps: a plan."""
+    """Holder of resources between steps: a plan."""
 
     def resources_closed(self) -> None: ...
 
