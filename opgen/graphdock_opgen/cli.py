@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 import click
-from graphdock.cli.files import WritingGroup
+from graphdock.contracts.command_line.files import WritingGroup
 from graphdock.errors import GraphdockError, OpSpecError
 
 from graphdock_opgen.compare import at_revision, compare, of_directory

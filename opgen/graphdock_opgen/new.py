@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 import graphdock
-from graphdock.cli.files import WritingGroup
+from graphdock.contracts.command_line.files import WritingGroup
 from graphdock.errors import AlreadyExistsError, GraphdockError, InvalidArgumentError, NotFoundError, did_you_mean
 from graphdock.plugin import manifest
 from graphdock.plugin.discovery import discover

@@ -5,7 +5,7 @@ import json
 import pytest
 from click.testing import CliRunner
 from graphdock.cli import cli
-from graphdock.cli.output import table
+from graphdock.contracts.command_line.output import table
 
 
 def run(*arguments):

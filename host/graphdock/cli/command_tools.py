@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from graphdock.cli import output
 from graphdock.cli.target import build
 from graphdock.contracts.command import CommandTools
+from graphdock.contracts.command_line import output
 
 __all__ = ["Tools"]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from graphdock.cli.options import file_options
-from graphdock.cli.output import json_option, print_json, table
+from graphdock.contracts.command_line.options import file_options
+from graphdock.contracts.command_line.output import json_option, print_json, table
 from graphdock.errors import ConfigError, PluginError, UnknownBackendError
 from graphdock.plugin import settings
 from graphdock.plugin.host import configured_host

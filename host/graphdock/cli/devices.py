@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from graphdock.cli.isolated import Limits, examine, timeout_option
-from graphdock.cli.output import json_option, print_json, table
+from graphdock.contracts.command_line.output import json_option, print_json, table
 from graphdock.plugin.host import Host, configured_host
 from graphdock.units import in_bytes
 

@@ -10,7 +10,7 @@ import click
 from graphdock.cli import machine
 from graphdock.cli.config import problems
 from graphdock.cli.isolated import Examined, Limits, examine, timeout_option
-from graphdock.cli.output import count, json_option, print_json, table
+from graphdock.contracts.command_line.output import count, json_option, print_json, table
 from graphdock.plugin import settings
 from graphdock.plugin.discovery import how_to_install
 from graphdock.plugin.host import configured_host

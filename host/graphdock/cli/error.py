@@ -10,7 +10,7 @@ import click
 
 import graphdock
 from graphdock import errors
-from graphdock.cli.output import json_option, print_json, table
+from graphdock.contracts.command_line.output import json_option, print_json, table
 from graphdock.errors import GraphdockError, NotFoundError, did_you_mean
 
 __all__ = ["classes", "command", "page"]

@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from graphdock.cli.options import file_options
-from graphdock.cli.output import json_option, print_json
 from graphdock.cli.target import build
+from graphdock.contracts.command_line.options import file_options
+from graphdock.contracts.command_line.output import json_option, print_json
 
 __all__ = ["command"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from graphdock.cli.output import count, json_option, print_json, table
+from graphdock.contracts.command_line.output import count, json_option, print_json, table
 
 __all__ = ["command"]
 

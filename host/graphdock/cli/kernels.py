@@ -13,8 +13,8 @@ from typing import Any
 import click
 
 from graphdock.cli.missing import missing
-from graphdock.cli.output import json_option, print_json, table
 from graphdock.contracts import OpDef
+from graphdock.contracts.command_line.output import json_option, print_json, table
 from graphdock.errors import PluginError
 from graphdock.plugin.host import Host, configured_host
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from graphdock.cli.output import count, json_option, print_json, table
 from graphdock.contracts import REQUIRED, AttrDef, OpDef
+from graphdock.contracts.command_line.output import count, json_option, print_json, table
 from graphdock.plugin.host import configured_host
 
 __all__ = ["command"]

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from graphdock.cli.isolated import Examined, Limits, examine, timeout_option
-from graphdock.cli.output import count, json_option, print_json, table
+from graphdock.contracts.command_line.output import count, json_option, print_json, table
 from graphdock.errors import ManifestError
 from graphdock.plugin.host import configured_host
 from graphdock.plugin.state import PluginState

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from graphdock.cli.options import file_options
-from graphdock.cli.output import json_option, print_json
 from graphdock.cli.target import Step, build
+from graphdock.contracts.command_line.options import file_options
+from graphdock.contracts.command_line.output import json_option, print_json
 from graphdock.errors import InvalidArgumentError
 
 __all__ = ["command"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from graphdock.cli.output import count, json_option, print_json, table
+from graphdock.contracts.command_line.output import count, json_option, print_json, table
 
 from graphdock_tensorflow.catalogue import Entry, catalogue, counts, entry
 from graphdock_tensorflow.script import uses

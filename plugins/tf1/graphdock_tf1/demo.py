@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
-from graphdock.cli.options import file_options
+from graphdock.contracts.command_line.options import file_options
 from graphdock.errors import GraphdockError, UnavailableError
 
 __all__ = ["command"]

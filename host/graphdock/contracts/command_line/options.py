@@ -16,7 +16,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 #: Where a context keeps what was typed: variable -> value.
-_TYPED = "graphdock.cli.options"
+_TYPED = "graphdock.contracts.command_line.options"
 
 
 def _note(variable: str) -> Callable[[click.Context, click.Parameter, str | None], None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from graphdock.cli.output import count, print_json, table
+from graphdock.contracts.command_line.output import count, print_json, table
 
 
 @pytest.mark.parametrize(("number", "text"), [(0, "0 devices"), (1, "1 device"), (2, "2 devices")])
