@@ -121,6 +121,25 @@ def test_help_is_printed_although_the_configuration_is_wrong(chip, monkeypatch, 
     assert done.exit_code == 0 and "explain" in done.stdout and "not known: " in done.stdout
 
 
+def test_a_command_may_run_a_programs_step(chip, tmp_path):
+    (tmp_path / "program.py").write_text(
+        "import graphdock as tf\nx = tf.placeholder(tf.float32, [2], name='x')\ny = x * tf.Variable([1.0, 2.0])\n"
+        "fed = y, {x: [3.0, 4.0]}\n"
+    )
+    chip(
+        command="import click\n\n@click.command()\n@click.argument('what')\n@click.pass_obj\ndef command(tools, what):\n"
+        "    session, step = tools.session(what, backends=['cpu'])\n    with session:\n"
+        "        print(session.run(step.fetches, step.feeds))\n"
+    )
+    assert run("chip", f"{tmp_path / 'program.py'}:fed").stdout == "[3. 8.]\n"
+    failed = run("chip", f"{tmp_path / 'program.py'}:y")
+    assert (
+        failed.exit_code == 1
+        and "placeholder 'x' is needed" in failed.stderr
+        and "(fetches, feed_dict)" in failed.stderr
+    )
+
+
 def test_a_command_may_plan_a_program_and_the_initial_values_of_its_variables(chip, tmp_path):
     (tmp_path / "program.py").write_text(
         "import graphdock as tf\nx = tf.placeholder(tf.float32, [2])\ny = tf.exp(x) * tf.Variable([1.0, 2.0])\n"

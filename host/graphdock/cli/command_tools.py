@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from graphdock.cli.target import build
-from graphdock.contracts.command import CommandTools
+from graphdock.cli.target import build, check_fed
+from graphdock.contracts.command import CommandTools, ProgramStep
 from graphdock.contracts.command_line import output
 
 __all__ = ["Tools"]
@@ -32,6 +32,24 @@ class Tools(CommandTools):
         graph, wanted = self._steps[target]
         with Session(graph=graph, config=effective_config(None, config)) as session:
             return [session.explain(fetches, feeds) for fetches, feeds in wanted]
+
+    def session(self, target: str, **config: Any) -> tuple[Any, ProgramStep]:
+        from graphdock.session.config import effective_config
+        from graphdock.session.session import Session
+        from graphdock.variables.initialization import global_variables_initializer
+
+        effective = effective_config(None, config)
+        program = build(target)
+        with program.graph.as_default():
+            initializer = global_variables_initializer()
+        check_fed(target, program)
+        session = Session(graph=program.graph, config=effective)
+        try:
+            session.run(initializer)
+        except BaseException:
+            session.close()
+            raise
+        return session, program
 
     def table(self, head: Sequence[str], rows: Iterable[Sequence[Any]], right: Iterable[str] = ()) -> str:
         return output.table(head, rows, right)

@@ -13,33 +13,18 @@ import inspect
 import sys
 import traceback
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from graphdock.contracts.command import ProgramStep
 from graphdock.errors import GraphdockError, InvalidArgumentError, NotFoundError, did_you_mean
 from graphdock.graph.graph import Graph
 
-__all__ = ["Step", "build"]
+__all__ = ["build", "check_fed"]
 
 
-@dataclass(frozen=True)
-class Step:
-    """What a target names.
-
-    Attributes:
-      graph: the graph of the program.
-      fetches: what would be fetched from it: a tensor, an operation, a variable, or any nested structure of them.
-      feeds: the ``feed_dict``, where the program gives one.
-    """
-
-    graph: Graph
-    fetches: Any
-    feeds: Mapping[Any, Any] | None = None
-
-
-def build(target: str) -> Step:
+def build(target: str) -> ProgramStep:
     """Load a program, and call the function if the target is one.
 
     The program runs as if it were imported, so that what stands below ``if __name__ == "__main__"`` does not. What it prints
@@ -72,7 +57,29 @@ def build(target: str) -> Step:
     feeds = None
     if isinstance(found, tuple) and len(found) == 2 and _is_feed(found[1]):
         found, feeds = found
-    return Step(_graph_of(found) or graph, found, feeds)
+    return ProgramStep(_graph_of(found) or graph, found, feeds)
+
+
+def check_fed(target: str, program: ProgramStep) -> None:
+    """Refuse a program whose step needs a placeholder that it does not feed; on the command line nothing else can.
+
+    Raises:
+      InvalidArgumentError: it says how a program gives its feeds.
+    """
+    from graphdock.planning.translate import needed_operations
+    from graphdock.session.fetches import Feed, FetchPlan
+
+    fetch = FetchPlan(program.graph, program.fetches)
+    fed = {Feed(program.graph, key).tensor: None for key in program.feeds or ()}
+    roots = [t.op for t in fetch.tensors if t not in fed] + fetch.operations
+    for op in needed_operations(roots, fed):
+        if op.verb == "feed" and op.outputs[0] not in fed:
+            raise InvalidArgumentError(
+                f"placeholder {op.name!r} is needed, and {target} does not feed it",
+                op=op.name,
+                site=op.site,
+                hint="let the name be that of a pair, (fetches, feed_dict), or of a function that returns one",
+            )
 
 
 def _from_file(path: Path) -> ModuleType:

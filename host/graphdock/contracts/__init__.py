@@ -14,7 +14,7 @@ import pluggy
 from graphdock import dtypes, errors
 from graphdock.contracts.builder import Builder
 from graphdock.contracts.cache import cache_dir, read_cache, replace_file, write_cache
-from graphdock.contracts.command import CommandTools
+from graphdock.contracts.command import CommandTools, ProgramStep
 from graphdock.contracts.cut import Cutter, cut_region
 from graphdock.contracts.device import HOST_MEMORY, Buffer, Device, DeviceFactory, DeviceInfo, Storage
 from graphdock.contracts.executor import SCALAR, Executor, PlacedGraph, Program, SessionFactory, StageReport
@@ -131,6 +131,7 @@ __all__ = [
     "PrepareContext",
     "Prepared",
     "Program",
+    "ProgramStep",
     "Queue",
     "QueuedDevice",
     "REDUCTIONS",

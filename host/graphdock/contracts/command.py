@@ -1,7 +1,8 @@
 """Commands of plugins: ``[command]`` of a manifest names a module, whose ``command`` is a Click command.
 
-It is called as ``graphdock NAME``, NAME being the plugin's, with a :class:`CommandTools` as the object of its context. A plugin of
-several commands has a table ``[[command]]`` for each, with a ``name`` where that is not the plugin's::
+The command is called as ``graphdock NAME``, NAME being the plugin's, with a :class:`CommandTools` as the object of its context. A
+plugin of several commands has a table ``[[command]]`` for each, with a ``name`` where that is not the plugin's. Options and output
+that graphdock's own commands share are in :mod:`graphdock.contracts.command_line`::
 
     @click.command()
     @click.argument("target")
@@ -14,10 +15,26 @@ GraphdockErrors that it raises become one message and an exit status, as for gra
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["CommandTools"]
+__all__ = ["CommandTools", "ProgramStep"]
+
+
+@dataclass(frozen=True)
+class ProgramStep:
+    """What a target of the command line names.
+
+    Attributes:
+      graph: the graph of the program.
+      fetches: what would be fetched from it: a tensor, an operation, a variable, or any nested structure of them.
+      feeds: the ``feed_dict``, where the program gives one.
+    """
+
+    graph: Any
+    fetches: Any
+    feeds: Mapping[Any, Any] | None = None
 
 
 class CommandTools(ABC):
@@ -32,6 +49,17 @@ class CommandTools(ABC):
 
         Returns:
           An Explanation per plan, the step's first. Raises what loading the program and planning raise.
+        """
+
+    @abstractmethod
+    def session(self, target: str, **config: Any) -> tuple[Any, ProgramStep]:
+        """A session over a program's graph, its variables at their initial values, and the program's step, which can run in it.
+
+        Args:
+          target, config: as of :meth:`explain`. The caller closes the session.
+
+        Raises:
+          InvalidArgumentError: the step needs a placeholder that the program does not feed. And as :meth:`explain`.
         """
 
     @abstractmethod
