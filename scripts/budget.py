@@ -1,4 +1,4 @@
-"""Counts of the sources against the table ``[tool.graphdock.budget]`` of pyproject.toml; exit 1 where one is above its bar.
+"""Counts of the sources against the bars in ``budget.toml``; exit 1 where one is above its bar.
 
 Lines are those of Python files, generated ones included; the generated ones are counted once more by themselves, as ``ruff format``
 leaves them. A circle of imports counts imports inside functions; those for type checkers alone do not count.
@@ -150,7 +150,7 @@ def modules_of_a_first_session() -> int:
 
 def main() -> int:
     """Print every count with its bar, and what is above."""
-    bars = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["graphdock"]["budget"]
+    bars = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
     found = counts() | {"modules of a first session": modules_of_a_first_session()}
     failed = False
     for name in sorted({*bars, *found}):
