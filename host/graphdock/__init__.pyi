@@ -139,8 +139,6 @@ from graphdock.variables.collections import local_variables as local_variables
 from graphdock.variables.collections import model_variables as model_variables
 from graphdock.variables.collections import moving_average_variables as moving_average_variables
 from graphdock.variables.collections import trainable_variables as trainable_variables
-from graphdock.variables.get_variable import get_local_variable as get_local_variable
-from graphdock.variables.get_variable import get_variable as get_variable
 from graphdock.variables.initialization import global_variables_initializer as global_variables_initializer
 from graphdock.variables.initialization import initialize_all_variables as initialize_all_variables
 from graphdock.variables.initialization import is_variable_initialized as is_variable_initialized
@@ -148,15 +146,6 @@ from graphdock.variables.initialization import local_variables_initializer as in
 from graphdock.variables.initialization import local_variables_initializer as local_variables_initializer
 from graphdock.variables.initialization import variables_initializer as initialize_variables
 from graphdock.variables.initialization import variables_initializer as variables_initializer
-from graphdock.variables.partitioned import PartitionedVariable as PartitionedVariable
-from graphdock.variables.partitioned import fixed_size_partitioner as fixed_size_partitioner
-from graphdock.variables.partitioned import min_max_variable_partitioner as min_max_variable_partitioner
-from graphdock.variables.partitioned import variable_axis_size_partitioner as variable_axis_size_partitioner
-from graphdock.variables.scope import AUTO_REUSE as AUTO_REUSE
-from graphdock.variables.scope import VariableScope as VariableScope
-from graphdock.variables.scope import get_variable_scope as get_variable_scope
-from graphdock.variables.scope import variable_scope as variable_scope
-from graphdock.variables.template import make_template as make_template
 from graphdock.variables.updates import assign as assign
 from graphdock.variables.updates import assign_add as assign_add
 from graphdock.variables.updates import assign_sub as assign_sub
@@ -533,6 +522,17 @@ from graphdock_tf1.platform.compat import on as resource_variables_enabled
 from graphdock_tf1.platform.log import get_logger as get_logger
 from graphdock_tf1.train.supervision.scaffold import tables_initializer as initialize_all_tables
 from graphdock_tf1.train.supervision.scaffold import tables_initializer as tables_initializer
+from graphdock_tf1.variables.get_variable import get_local_variable as get_local_variable
+from graphdock_tf1.variables.get_variable import get_variable as get_variable
+from graphdock_tf1.variables.partitioned import PartitionedVariable as PartitionedVariable
+from graphdock_tf1.variables.partitioned import fixed_size_partitioner as fixed_size_partitioner
+from graphdock_tf1.variables.partitioned import min_max_variable_partitioner as min_max_variable_partitioner
+from graphdock_tf1.variables.partitioned import variable_axis_size_partitioner as variable_axis_size_partitioner
+from graphdock_tf1.variables.scope import AUTO_REUSE as AUTO_REUSE
+from graphdock_tf1.variables.scope import VariableScope as VariableScope
+from graphdock_tf1.variables.scope import get_variable_scope as get_variable_scope
+from graphdock_tf1.variables.scope import variable_scope as variable_scope
+from graphdock_tf1.variables.template import make_template as make_template
 
 __all__ = [
     "AUTO_REUSE",

@@ -8,7 +8,7 @@ import sys
 from types import CodeType
 from typing import TypeAlias
 
-__all__ = ["Site", "add_internal_folder", "capture", "describe", "frames"]
+__all__ = ["Site", "add_internal_folder", "call_site", "capture", "describe", "frames"]
 
 #: (code object, instruction offset) of the user's own frame.
 Site: TypeAlias = tuple[CodeType, int]
@@ -56,6 +56,11 @@ def _line(site: Site) -> int:
     code, offset = site
     lines = (number for start, end, number in code.co_lines() if start <= offset < end and number is not None)
     return next(lines, code.co_firstlineno)
+
+
+def call_site() -> str | None:
+    """``"train.py:14"``: the line of the user's own frame that called."""
+    return describe(capture())
 
 
 def frames(site: Site | None) -> list[tuple[str, int, str, str]]:

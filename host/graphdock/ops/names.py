@@ -46,8 +46,11 @@ ENDPOINTS: dict[str, str] = {
     "NotDifferentiable": "graphdock.gradients.registry:NotDifferentiable",
     "NoGradient": "graphdock.gradients.registry:NoGradient",
     "GradientNotFilled": "graphdock.errors:GradientNotFilled",
-    "stored_variables": "graphdock.variables.stored:stored_variables",
-    "set_initial_value": "graphdock.variables.stored:set_initial_value",
+    "call_site": "graphdock.graph.site:call_site",
+    "make_array": "graphdock.ops.convert:make_array",
+    "outermost_graph": "graphdock.variables.collections:outermost_graph",
+    "variable_of": "graphdock.variables.variable:variable_of",
+    "variable_of_operations": "graphdock.variables.of_operations:variable_of_operations",
     "scan_loop": "graphdock.control_flow.scan_loop:scan_loop",
     "RegisterKernel": "graphdock.ops.register_kernel:RegisterKernel",
 }

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphdock import ops
+
 __all__ = ["AsProto"]
 
 
 class AsProto:
-    """The methods of a Variable that write and read TensorFlow's VariableDefs (:mod:`graphdock.variables.variable_def`)."""
+    """The methods of a Variable that write and read TensorFlow's VariableDefs, as an installed package knows them."""
 
     def to_proto(self, export_scope: str | None = None) -> Any:
         """It as a VariableDef; None where it is not in the scope that is given, which names lose.
 
         Raises:
-          UnavailableError: the library protobuf is not installed.
+          AttributeError: no installed package knows the message.
         """
-        from graphdock.variables.variable_def import to_proto
-
-        return to_proto(self, export_scope)  # type: ignore[arg-type]
+        return ops.variable_to_proto(self, export_scope)
 
     @staticmethod
     def from_proto(variable_def: Any, import_scope: str | None = None) -> Any:
@@ -27,6 +27,4 @@ class AsProto:
         Raises:
           InvalidArgumentError, NotFoundError: what the message names is not in the graph, or is no variable.
         """
-        from graphdock.variables.variable_def import from_proto
-
-        return from_proto(variable_def, import_scope)
+        return ops.variable_from_proto(variable_def, import_scope)

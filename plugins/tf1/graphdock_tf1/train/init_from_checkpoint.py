@@ -10,6 +10,7 @@ from graphdock import ops as _ops
 from graphdock.errors import DTypeError, InvalidArgumentError, NotFoundError, ShapeError, did_you_mean
 
 from graphdock_tf1.train.checkpoint_reader import CheckpointReader, checkpoint_path
+from graphdock_tf1.variables import stored as _stored
 
 __all__ = ["init_from_checkpoint"]
 
@@ -30,7 +31,7 @@ def init_from_checkpoint(ckpt_dir_or_file: str, assignment_map: Mapping[str, Any
     path = checkpoint_path(ckpt_dir_or_file)
     reader = CheckpointReader(path)
     held, kinds = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
-    stored = _ops.stored_variables()
+    stored = _stored.stored_variables()
     for saved, target in sorted(assignment_map.items()):
         variable = stored.get(target) if isinstance(target, str) else target
         if variable is not None:
@@ -82,4 +83,4 @@ def _begin(variable: Any, saved: str, held: Mapping[str, Sequence[int]], kinds: 
                 dtypes=[part.dtype],
                 shapes=[[int(d) for d in part.shape.as_list()] if part.shape.is_fully_defined() else None],
             )
-            _ops.set_initial_value(part, value if isinstance(value, _tf.Tensor) else value[0])
+            _stored.set_initial_value(part, value if isinstance(value, _tf.Tensor) else value[0])

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from graphdock import GraphKeys, Variable
 from graphdock.dtypes import as_dtype
 from graphdock.errors import (
     AlreadyExistsError,
@@ -16,16 +17,12 @@ from graphdock.errors import (
     ShapeError,
     did_you_mean,
 )
-from graphdock.graph.site import capture, describe
-from graphdock.graph.tensor import Tensor
-from graphdock.ops.convert import convert_to_tensor, make_array
-from graphdock.ops.scopes import init_scope
+from graphdock.ops import Tensor, call_site, convert_to_tensor, init_scope, make_array, outermost_graph
 from graphdock.shape import Dims, as_dims, compatible, merge, show
 from graphdock.typing import DTypeLike, ShapeLike
-from graphdock.variables.collections import GraphKeys, outermost_graph
-from graphdock.variables.partitioned import PartitionedVariable, PartitionInfo, partitions_of, parts_of
-from graphdock.variables.scope import AUTO_REUSE, store_of_graph
-from graphdock.variables.variable import Variable
+
+from graphdock_tf1.variables.partitioned import PartitionedVariable, PartitionInfo, partitions_of, parts_of
+from graphdock_tf1.variables.scope import AUTO_REUSE, store_of_graph
 
 __all__ = ["get_local_variable", "get_variable"]
 
@@ -136,7 +133,7 @@ def _get(
         if reuse is True:
             raise NotFoundError(
                 f"the variable scope {store.current.name!r} reuses variables, but there is no {name!r}",
-                site=describe(capture()),
+                site=call_site(),
                 hint=did_you_mean(name, store.variables) or "make it first, or use reuse=tf.AUTO_REUSE",
             )
         if partitioner is None:
@@ -165,7 +162,7 @@ def _value_alone(full: str, shape: Any, dtype: Any, initializer: Any, given: Any
     if shape is not None:
         raise InvalidArgumentError(
             f"get_variable({full!r}): an initial value has a shape, so none may be given",
-            site=describe(capture()),
+            site=call_site(),
             got=f"the shape {show(as_dims(shape))}",
             hint="leave out shape, or use initializer=tf.constant_initializer(value)",
         )
@@ -175,7 +172,7 @@ def _value_alone(full: str, shape: Any, dtype: Any, initializer: Any, given: Any
     if own is not as_dtype(dtype):
         raise DTypeError(
             f"get_variable({full!r}): the initial value has another dtype",
-            site=describe(capture()),
+            site=call_site(),
             expected=as_dtype(dtype).name,
             got=own.name,
             hint="leave out dtype, or use initializer=tf.constant_initializer(value)",
@@ -187,7 +184,7 @@ def _shared(found: Any, full: str, reuse: Any, shape: Any, dtype: Any) -> Any:
     if reuse is not True and reuse is not AUTO_REUSE:
         raise AlreadyExistsError(
             f"a variable named {full!r} exists, made at {site}",
-            site=describe(capture()),
+            site=call_site(),
             hint="enter its variable_scope with reuse=True or reuse=tf.AUTO_REUSE to share it",
         )
     if shape is not None and not compatible(as_dims(shape), found.shape._dims):
@@ -195,7 +192,7 @@ def _shared(found: Any, full: str, reuse: Any, shape: Any, dtype: Any) -> Any:
             f"the variable {full!r} exists with another shape",
             expected=show(found.shape._dims),
             got=show(as_dims(shape)),
-            site=describe(capture()),
+            site=call_site(),
             hint=f"it was made at {site}",
         )
     if dtype is not None and as_dtype(dtype) is not found.dtype:
@@ -203,7 +200,7 @@ def _shared(found: Any, full: str, reuse: Any, shape: Any, dtype: Any) -> Any:
             f"the variable {full!r} exists with another dtype",
             expected=found.dtype.name,
             got=as_dtype(dtype).name,
-            site=describe(capture()),
+            site=call_site(),
             hint=f"it was made at {site}",
         )
     return found
@@ -227,7 +224,7 @@ def _make(
             wanted = as_dtype(store_of_graph().current.dtype) if wanted is None else wanted
             if dims is None or None in dims:
                 raise InvalidArgumentError(
-                    f"get_variable({full!r}) needs a shape that is known", site=describe(capture()), got=show(dims)
+                    f"get_variable({full!r}) needs a shape that is known", site=call_site(), got=show(dims)
                 )
             value = _called(maker, list(dims), wanted, part)
     with init_scope(), _name_scope_cleared():
@@ -257,7 +254,7 @@ def _make_parts(
     if dims is None or None in dims:
         raise InvalidArgumentError(
             f"get_variable({full!r}) with a partitioner needs a shape that is known",
-            site=describe(capture()),
+            site=call_site(),
             got=show(dims),
         )
     sizes = [d for d in dims if d is not None]

@@ -6,10 +6,10 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from graphdock import Variable, trainable_variables
 from graphdock.errors import InvalidArgumentError
-from graphdock.variables.collections import trainable_variables
-from graphdock.variables.scope import VariableScope, variable_scope
-from graphdock.variables.variable import Variable
+
+from graphdock_tf1.variables.scope import VariableScope, variable_scope
 
 __all__ = ["Template", "make_template"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphdock import Variable
 from graphdock.errors import DTypeError, ShapeError
-from graphdock.graph.tensor import Tensor
-from graphdock.ops.scopes import init_scope
+from graphdock.ops import Tensor, init_scope
 from graphdock.shape import compatible, show
-from graphdock.variables.scope import store_of_graph
-from graphdock.variables.variable import Variable
+
+from graphdock_tf1.variables.scope import store_of_graph
 
 __all__ = ["set_initial_value", "stored_variables"]
 

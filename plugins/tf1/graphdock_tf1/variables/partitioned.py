@@ -8,15 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from graphdock import TensorShape, Variable
 from graphdock.dtypes import DType, as_dtype
 from graphdock.errors import InvalidArgumentError
-from graphdock.graph.graph import get_default_graph
-from graphdock.graph.tensor import Tensor
-from graphdock.ops.apply import apply_op
-from graphdock.ops.convert import convert_to_tensor, register_tensor_conversion_function
-from graphdock.tensor_shape import TensorShape
+from graphdock.ops import Tensor, apply_op, convert_to_tensor, get_default_graph, register_tensor_conversion_function
 from graphdock.typing import DTypeLike
-from graphdock.variables.variable import Variable
 
 __all__ = [
     "PartitionInfo",

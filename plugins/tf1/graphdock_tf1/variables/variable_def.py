@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from graphdock import Variable
 from graphdock.errors import InvalidArgumentError
-from graphdock.graph.graph import get_default_graph
-from graphdock.variables.partitioned import SaveSliceInfo
-from graphdock.variables.variable import Variable, _by_handle, variable_of
+from graphdock.ops import get_default_graph, variable_of, variable_of_operations
 
-if TYPE_CHECKING:
-    from graphdock.graph.graph import Graph
+from graphdock_tf1.variables.partitioned import SaveSliceInfo
 
 __all__ = ["from_proto", "to_proto"]
 
@@ -58,36 +55,14 @@ def from_proto(message: Any, import_scope: str | None = None) -> Variable:
     known = variable_of(handle)
     if known is not None:
         return known
-    made: Variable = Variable.__new__(Variable)
-    made._handle = handle
-    made.dtype, made._dims = handle.op.node_attrs["dtype"], handle.op.node_attrs["shape"]
-    made._validate = made._dims is not None
-    made._initializer = graph.as_graph_element(prefix + message.initializer_name, allow_tensor=False)
-    made._initialized = None
-    made._initial_value = (
-        graph.as_graph_element(prefix + message.initial_value_name, allow_operation=False)
-        if message.initial_value_name
-        else made._initializer.inputs[1]
-    )
-    made._snapshot = _snapshot(graph, made, prefix + message.snapshot_name)
-    made.trainable, made.constraint = bool(message.trainable), None
-    made._save_slice_info = None
+    initializer = graph.as_graph_element(prefix + message.initializer_name, allow_tensor=False)
+    value = initializer.inputs[1]
+    if message.initial_value_name:
+        value = graph.as_graph_element(prefix + message.initial_value_name, allow_operation=False)
+    read = prefix + message.snapshot_name
+    made: Variable = variable_of_operations(handle, initializer, value, read, bool(message.trainable))
     if message.HasField("save_slice_info_def"):
         part = message.save_slice_info_def
         fields = [list(map(int, getattr(part, f))) for f in ("full_shape", "var_offset", "var_shape")]
         made._save_slice_info = SaveSliceInfo(prefix + part.full_name, *fields)
-    _by_handle[handle.op] = weakref.ref(made)
-    graph._reads[handle.op] = made._snapshot
     return made
-
-
-def _snapshot(graph: Graph, variable: Variable, name: str) -> Any:
-    """The shared read: the one that is named, or a new one where that is none of this variable."""
-    if name.partition(":")[0] in graph._by_name:
-        found = graph.as_graph_element(name, allow_operation=False)
-        if found.op.verb == "read" and found.op.inputs[0] is variable.handle:
-            if variable._dims is not None:
-                graph._learn(found, variable._dims)
-            return found
-    with graph.control_dependencies(None), graph.name_scope(variable.op.name + "/Read/"):
-        return variable._read(None)

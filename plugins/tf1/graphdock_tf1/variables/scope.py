@@ -9,13 +9,12 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Final
 
+from graphdock import GraphKeys, Variable
 from graphdock.dtypes import as_dtype, float32
 from graphdock.errors import ArgumentTypeError, InvalidArgumentError
 from graphdock.locks import new_lock
-from graphdock.ops.scopes import name_scope
+from graphdock.ops import name_scope, outermost_graph
 from graphdock.typing import DTypeLike
-from graphdock.variables.collections import GraphKeys, outermost_graph
-from graphdock.variables.variable import Variable
 
 __all__ = ["AUTO_REUSE", "Store", "VariableScope", "get_variable_scope", "store_of_graph", "variable_scope"]
 
