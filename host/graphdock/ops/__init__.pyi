@@ -10,6 +10,7 @@ from graphdock.graph.graph import get_default_graph as get_default_graph
 from graphdock.graph.graph import reset_default_graph as reset_default_graph
 from graphdock.graph.operation import Operation as Operation
 from graphdock.graph.site import add_internal_folder as add_internal_folder
+from graphdock.graph.site import call_site as call_site
 from graphdock.graph.tensor import Tensor as Tensor
 from graphdock.opdef.attrs import normal_attr as normal_attr
 from graphdock.opdef.shape_context import ShapeContext as ShapeContext
@@ -25,6 +26,7 @@ from graphdock.ops.apply import apply_op as apply_op
 from graphdock.ops.convert import constant as constant
 from graphdock.ops.convert import constant_of as constant_of
 from graphdock.ops.convert import convert_to_tensor as convert_to_tensor
+from graphdock.ops.convert import make_array as make_array
 from graphdock.ops.convert import register_tensor_conversion_function as register_tensor_conversion_function
 from graphdock.ops.core import cast as cast
 from graphdock.ops.core import group as group
@@ -38,10 +40,15 @@ from graphdock.ops.scopes import control_dependencies as control_dependencies
 from graphdock.ops.scopes import device as device
 from graphdock.ops.scopes import init_scope as init_scope
 from graphdock.ops.scopes import name_scope as name_scope
-from graphdock.variables.stored import set_initial_value as set_initial_value
-from graphdock.variables.stored import stored_variables as stored_variables
+from graphdock.variables.collections import outermost_graph as outermost_graph
+from graphdock.variables.of_operations import variable_of_operations as variable_of_operations
+from graphdock.variables.variable import variable_of as variable_of
 from graphdock_customop.define import custom_op as custom_op
 from graphdock_customop.python_op import CustomOp as CustomOp
+from graphdock_tf1.variables.stored import set_initial_value as set_initial_value
+from graphdock_tf1.variables.stored import stored_variables as stored_variables
+from graphdock_tf1.variables.variable_def import from_proto as variable_from_proto
+from graphdock_tf1.variables.variable_def import to_proto as variable_to_proto
 
 __all__ = [
     "CustomOp",
@@ -59,6 +66,7 @@ __all__ = [
     "add_internal_folder",
     "add_n",
     "apply_op",
+    "call_site",
     "cast",
     "check_numerics",
     "colocate_with",
@@ -73,10 +81,12 @@ __all__ = [
     "group",
     "identity",
     "init_scope",
+    "make_array",
     "name_scope",
     "no_op",
     "normal_attr",
     "ones_like",
+    "outermost_graph",
     "register_tensor_conversion_function",
     "reset_default_graph",
     "scan_loop",
@@ -86,5 +96,9 @@ __all__ = [
     "stored_variables",
     "symbolic",
     "type_of",
+    "variable_from_proto",
+    "variable_of",
+    "variable_of_operations",
+    "variable_to_proto",
     "zeros_like",
 ]
