@@ -109,7 +109,7 @@ def discover() -> list[Found]:
         location = os.path.realpath(str(dist.locate_file("")))
         version = about["Version"] or "0"
         found += [Found(plugin, module, name, version, location, opt_in) for plugin, module, opt_in in points]
-    return sorted(found, key=lambda f: (f.opt_in, not f.is_own, f.plugin != "std", f.plugin, f.distribution))
+    return sorted(found, key=lambda f: (f.opt_in, not f.is_own, f.plugin, f.distribution))
 
 
 def _entry_points(text: str) -> list[tuple[str, str, bool]]:

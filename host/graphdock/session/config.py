@@ -8,6 +8,7 @@ configuration file (``[session]``, with a profile's table over it), the default.
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -23,11 +24,12 @@ from graphdock.session.config_values import CHECKS, FIELDS, plain
 __all__ = ["Resolved", "SessionConfig", "Translatable", "effective_config"]
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
+_DEFAULTS: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("defaults.toml").read_text(encoding="utf-8"))
 
 #: TensorFlow's ConfigProto fields -> what to write instead.
 _REPLACED = {
     "allow_soft_placement": "fallback='allow'",
-    "gpu_options": "memory_limit={'cuda': '8GiB'}",
+    "gpu_options": "memory_limit={'<device type>': '8GiB'}",
     "graph_options": "passes={...} and fusion",
     "intra_op_parallelism_threads": "intra_op_threads",
     "inter_op_parallelism_threads": "inter_op_threads",
@@ -90,7 +92,7 @@ class SessionConfig:
       ConfigError: an unknown field (with did-you-mean), a value of the wrong type or out of bounds.
     """
 
-    backends: Sequence[str] = ("cpu",)
+    backends: Sequence[str] = tuple(_DEFAULTS["backends"])
     fallback: Fallback | Mapping[str, Fallback] = "warn"
     kernels: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
     executor: str = "auto"
