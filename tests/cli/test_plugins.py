@@ -142,8 +142,6 @@ def test_every_command_of_the_table_has_a_line_of_help():
         "ops",
         "kernels",
         "explain",
-        "import",
-        "compat",
         "error",
         "config",
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import zlib
 from pathlib import Path
@@ -14,6 +15,9 @@ from graphdock.errors import DataLossError, GraphdockError
 from graphdock_storage.checkpoint import open_checkpoint
 from graphdock_storage.checkpoint.crc32c import crc32c
 from graphdock_tensorflow.checkpoints.table import MAGIC, Table
+from graphdock_tensorflow.plugin import register_checkpoint_formats
+
+open_checkpoint = functools.partial(open_checkpoint, others=register_checkpoint_formats)
 
 pytest.importorskip("google.protobuf")
 

@@ -5,6 +5,7 @@ Those of graphdock's own format are mutated in ``tests/storage/checkpoint/test_r
 
 from __future__ import annotations
 
+import functools
 import random
 import tracemalloc
 
@@ -12,6 +13,9 @@ import numpy as np
 import pytest
 from graphdock.errors import GraphdockError
 from graphdock_storage.checkpoint import open_checkpoint
+from graphdock_tensorflow.plugin import register_checkpoint_formats
+
+open_checkpoint = functools.partial(open_checkpoint, others=register_checkpoint_formats)
 
 pytest.importorskip("google.protobuf")
 

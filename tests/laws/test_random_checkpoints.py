@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from types import SimpleNamespace
 
@@ -10,6 +11,9 @@ import lying_checkpoints as lying
 import pytest
 from graphdock_storage.checkpoint import open_checkpoint
 from graphdock_storage.checkpoint.crc32c import crc32c
+from graphdock_tensorflow.plugin import register_checkpoint_formats
+
+open_checkpoint = functools.partial(open_checkpoint, others=register_checkpoint_formats)
 
 pytest.importorskip("google.protobuf")
 CASES = [pytest.param(range(150), id="sample"), pytest.param(range(150, 4000), id="rest", marks=pytest.mark.exhaustive)]

@@ -9,7 +9,8 @@ import graphdock.plugin.host as host_module
 import pytest
 from graphdock.contracts import KernelDef, OpDef
 from graphdock.errors import AlreadyExistsError, PluginError, UnknownBackendError, UnknownOpError
-from graphdock.plugin.host import Backend, Host, default_host
+from graphdock.plugin.backend import Backend
+from graphdock.plugin.host import Host, default_host
 
 OPS = """\
 from graphdock.contracts import ArgDef, OpDef

@@ -12,7 +12,10 @@ from graphdock.plugin.left_out import TABLE, who_brings
 def test_the_table_is_what_the_manifests_say():
     own = [s for s in Host().plugins() if s.found.is_own and s.manifest is not None]
     commands = {s.name: [c.name for c in s.manifest.commands] for s in own if s.manifest.commands}
-    assert tomllib.loads(TABLE.read_text())["commands"] == commands
+    table = tomllib.loads(TABLE.read_text())
+    assert table["commands"] == commands
+    assert table["graph"] == {"tensorflow": [f.name for f in Host().graph_formats.all()]}
+    assert table["checkpoint"] == {"tensorflow": [f.name for f in Host().checkpoint_formats.all()]}
 
 
 def test_a_command_of_a_plugin_that_is_left_out_says_what_to_install(monkeypatch):

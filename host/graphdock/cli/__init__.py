@@ -31,8 +31,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "ops": ("graphdock.cli.ops", "List ops, or describe one."),
     "kernels": ("graphdock.cli.kernels", "List the kernels of an op."),
     "explain": ("graphdock.cli.explain", "Say where each node of a program runs, and why."),
-    "import": ("graphdock.cli.import_graph", "Read a graph of TensorFlow, and say what graphdock lacks of it."),
-    "compat": ("graphdock_tensorflow.compat", "Say which of TensorFlow 1's names a script uses that are not here."),
     "error": ("graphdock.cli.error", "Say what causes an error, and what cures it."),
     "config": ("graphdock.cli.config", "Print every setting and where it comes from."),
 }

@@ -18,6 +18,7 @@ from graphdock.contracts.command import CommandTools, ProgramStep
 from graphdock.contracts.cut import Cutter, cut_region
 from graphdock.contracts.device import HOST_MEMORY, Buffer, Device, DeviceFactory, DeviceInfo, Storage
 from graphdock.contracts.executor import SCALAR, Executor, PlacedGraph, Program, SessionFactory, StageReport
+from graphdock.contracts.formats import CheckpointFormat, GraphFormat, GraphRead, ImportReport, Missing
 from graphdock.contracts.guards import Conditions, Guard
 from graphdock.contracts.ir import PlanGraph, PlanNode, Region, Value
 from graphdock.contracts.ir_check import check
@@ -93,6 +94,7 @@ __all__ = [
     "Builder",
     "CancellationToken",
     "Candidate",
+    "CheckpointFormat",
     "Claim",
     "CommandTools",
     "Conditions",
@@ -108,11 +110,15 @@ __all__ = [
     "Executor",
     "FRESH",
     "Guard",
+    "GraphFormat",
+    "GraphRead",
     "HOST_MEMORY",
+    "ImportReport",
     "In",
     "KernelDef",
     "KernelRefused",
     "Lit",
+    "Missing",
     "Mode",
     "CONSTANT",
     "Found",

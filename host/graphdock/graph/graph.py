@@ -220,17 +220,20 @@ class Graph(ScopedGraph):
     def _note_mutation(self) -> None:
         self._mutation += 1
 
-    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
+    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False, form: str = "GraphDef") -> Any:
         """The graph as a ``tf.GraphDef``: TensorFlow's protocol buffer, in TensorFlow's names of ops and attributes.
 
         Args:
           from_version: leave out the operations that were there at this :attr:`version`.
           add_shapes: give each node the attribute ``_output_shapes``.
+          form: another form, which a plugin brings; without ``from_version``.
 
         Raises:
-          UnavailableError: the library protobuf is not installed; :meth:`to_json` needs none.
+          UnavailableError: no installed plugin has that form; :meth:`to_json` needs none.
         """
-        made = resolve("graphdock.graph.graph_def:as_graph_def")(self, add_shapes)
+        if form != "GraphDef" and from_version is not None:
+            raise InvalidArgumentError("as_graph_def: from_version is for a GraphDef", got=f"form={form!r}")
+        made = resolve("graphdock.graph.graph_def:as_graph_def")(self, add_shapes, form)
         if from_version is not None:
             old = {op.name for op in self._ops[:from_version]}
             kept = [node for node in made.node if node.name not in old]

@@ -34,18 +34,17 @@ __all__ = ["FORMAT", "as_data", "as_graph_def", "from_json", "import_graph_def",
 _WIDTH = 120
 
 
-def as_graph_def(graph: Graph, add_shapes: bool = False) -> Any:
-    """The graph as a GraphDef with TensorFlow's fields, in TensorFlow's terms; see :mod:`graphdock_tensorflow.graphs.writing`.
+def as_graph_def(graph: Graph, add_shapes: bool = False, form: str = "GraphDef") -> Any:
+    """The graph in the form of a plugin, by default as a GraphDef with TensorFlow's fields, in TensorFlow's terms.
 
     Args:
       add_shapes: give each node the attribute ``_output_shapes``.
+      form: name of a :class:`graphdock.contracts.GraphFormat`.
 
     Raises:
-      InvalidArgumentError: bodies are deeper than a reader takes. UnavailableError: the library protobuf is not installed.
+      InvalidArgumentError: bodies are deeper than a reader takes. UnavailableError: no installed plugin has such a form.
     """
-    from graphdock_tensorflow.graphs.writing import write_graph
-
-    return write_graph(as_data(graph, exact=True), graph.host.ops, add_shapes)
+    return graph.host.graph_formats.find(form).write(as_data(graph, exact=True), graph.host.ops, add_shapes)
 
 
 def as_data(graph: Graph, exact: bool = False) -> dict[str, Any]:

@@ -89,25 +89,26 @@ def import_graph_def(
     """Add the operations of a GraphDef to the default graph.
 
     Args:
-      graph_def: a ``tf.GraphDef``, TensorFlow's or graphdock's own, or graphdock's JSON text or its plain data.
+      graph_def: graphdock's JSON text or its plain data; or what the graph format of a plugin accepts, such as a ``tf.GraphDef``,
+        TensorFlow's or graphdock's own.
       input_map: name of a tensor (``"x:0"``) or operation (``"x"``, its first output) in the GraphDef -> tensor of the default
         graph to use instead of it.
       return_elements: names of operations (``"y"``) and tensors (``"y:0"``) in the GraphDef.
       name: name scope of the new operations; "" or None for none. Names that are taken get a number.
       op_dict, producer_op_list: taken for TensorFlow's sake.
-      allow_missing: of a ``tf.GraphDef`` with ops that graphdock lacks, import the part that needs none of them.
+      allow_missing: of a graph with ops that graphdock lacks, import the part that needs none of them.
 
     Returns:
       What ``return_elements`` asked for, in its order; None without it.
 
     Raises:
       InvalidArgumentError, DTypeError, ShapeError: the data is wrong, with the node's name. UnknownOpError: no loaded
-      package declares an op; of a ``tf.GraphDef`` all such ops are listed, with their nodes. NotFoundError: a name in
+      package declares an op; of a plugin's form all such ops are listed, with their nodes. NotFoundError: a name in
       ``input_map`` or ``return_elements`` is not there. The graph is
       as it was.
     """
-    if hasattr(graph_def, "SerializeToString"):
-        graph_def = _of_message(graph_def, input_map or {}, allow_missing)
+    if not _is_own(graph_def):
+        graph_def = _read(graph_def, input_map or {}, allow_missing)
     data = parse(graph_def) if isinstance(graph_def, (str, bytes)) else expect(graph_def, dict, "the file")
     check_keys(data, _GRAPH_KEYS, "the file")
     found = expect(data.get("graphdock_graph"), int, "graphdock_graph")
@@ -129,15 +130,21 @@ def import_graph_def(
         return None if return_elements is None else [reader.element(e) for e in return_elements]
 
 
-def _of_message(message: Any, input_map: Mapping[str, Any], allow_missing: bool) -> dict[str, Any]:
-    """The plain data of a GraphDef message; of TensorFlow's own class too."""
-    from graphdock_tensorflow.graphs.reading import read_graph
+def _is_own(value: Any) -> bool:
+    """Whether it is of graphdock's own form: plain data, or the text of a JSON object."""
+    return isinstance(value, dict) or isinstance(value, (str, bytes)) and value.lstrip()[:1] in ("{", b"{")
 
-    from graphdock.messages import from_bytes, make
 
-    if not isinstance(message, type(make("GraphDef"))):
-        message = from_bytes("GraphDef", message.SerializeToString(), "the GraphDef")
-    read = read_graph(message, get_default_graph().host.ops, [expect(k, str, "input_map") for k in input_map])
+def _read(value: Any, input_map: Mapping[str, Any], allow_missing: bool) -> Any:
+    """The plain data of a value that a plugin's format accepts; any other value as it is."""
+    host = get_default_graph().host
+    form = next((f for f in host.graph_formats.all() if f.accepts(value)), None)
+    if form is None:
+        if hasattr(value, "SerializeToString"):
+            kind = type(value).__name__
+            raise host.graph_formats.missing(f"no installed plugin reads a graph from a {kind}", kind)
+        return value
+    read = form.read(value, host.ops, [expect(k, str, "input_map") for k in input_map])
     if read.report.missing and not allow_missing:
         raise UnknownOpError(
             f"import_graph_def: the graph has ops that graphdock lacks:\n{read.report}",

@@ -32,6 +32,7 @@ ENDPOINTS: dict[str, str] = {
     "Operation": "graphdock.graph.operation:Operation",
     "Tensor": "graphdock.graph.tensor:Tensor",
     "add_internal_folder": "graphdock.graph.site:add_internal_folder",
+    "compile_expression": "graphdock.opdef.expression:compile_expression",
     "draw": "graphdock.graph.drawing:draw",
     "control_dependencies": "graphdock.ops.scopes:control_dependencies",
     "name_scope": "graphdock.ops.scopes:name_scope",

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from graphdock.contracts import (
+    CheckpointFormat,
     DeviceFactory,
     Executor,
+    GraphFormat,
     KernelDef,
     OpLibrary,
     Pattern,
@@ -112,4 +114,6 @@ HOOKS: dict[str, Hook] = {
     "register_resource_kinds": _named(ResourceKind, lambda host: host.resource_kinds),
     "register_executors": Hook(Executor, _add_executor, lambda host: host.executors),
     "register_session_factories": _named(SessionFactory, lambda host: host.session_factories, key="scheme"),
+    "register_graph_formats": _named(GraphFormat, lambda host: host.graph_formats),
+    "register_checkpoint_formats": _named(CheckpointFormat, lambda host: host.checkpoint_formats),
 }

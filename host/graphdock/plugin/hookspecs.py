@@ -15,8 +15,10 @@ import pluggy
 
 if TYPE_CHECKING:
     from graphdock.contracts import (
+        CheckpointFormat,
         DeviceFactory,
         Executor,
+        GraphFormat,
         KernelDef,
         OpLibrary,
         Pattern,
@@ -67,3 +69,13 @@ def register_executors(host: Host) -> Iterable[Executor]:  # type: ignore[empty-
 @hookspec
 def register_session_factories(host: Host) -> Iterable[SessionFactory]:  # type: ignore[empty-body]
     """Return what opens sessions elsewhere; ``Session("ray://...")`` chooses one by its ``scheme``."""
+
+
+@hookspec
+def register_graph_formats(host: Host) -> Iterable[GraphFormat]:  # type: ignore[empty-body]
+    """Return forms of graphs that ``tf.import_graph_def``, ``graphdock import`` and ``Graph.as_graph_def`` read and write."""
+
+
+@hookspec
+def register_checkpoint_formats(host: Host) -> Iterable[CheckpointFormat]:  # type: ignore[empty-body]
+    """Return forms of checkpoints that are read besides graphdock's own."""

@@ -6,18 +6,19 @@ The default host is made at first use, never at import; others may be made for t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from graphdock.contracts import (
     HOST_MEMORY,
     VARIABLE,
+    CheckpointFormat,
     Device,
     DeviceFactory,
     DeviceInfo,
     DeviceSpec,
     Executor,
+    GraphFormat,
     ResourceKind,
     SessionFactory,
 )
@@ -33,9 +34,11 @@ from graphdock.errors import (
 from graphdock.locks import new_lock
 from graphdock.plugin import loader
 from graphdock.plugin.admission import Admission
+from graphdock.plugin.backend import Backend
 from graphdock.plugin.devices import DeviceTable
 from graphdock.plugin.discovery import Found, discover, how_to_install
 from graphdock.plugin.endpoints import Endpoints
+from graphdock.plugin.formats import FormatRegistry
 from graphdock.plugin.hooks import HOOKS
 from graphdock.plugin.ledger import LedgerEntry
 from graphdock.plugin.manifest import Manifest
@@ -50,27 +53,9 @@ from graphdock.plugin.registry import (
 from graphdock.plugin.settings import plugin_settings
 from graphdock.plugin.state import PluginState
 
-__all__ = ["Backend", "Host", "configured_host", "default_host"]
+__all__ = ["Host", "configured_host", "default_host"]
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Backend:
-    """A plugin that is loaded and may be named in ``backends``.
-
-    Attributes:
-      name: entry-point name. ``package``: its import package.
-      device_types: those it owns; empty for a plugin that brings kernels for another's device.
-      kernel_devices: device types that it has kernels for.
-    """
-
-    name: str
-    package: str
-    distribution: str
-    version: str
-    device_types: tuple[str, ...] = ()
-    kernel_devices: tuple[str, ...] = ()
 
 
 class Host:
@@ -115,6 +100,8 @@ class Host:
         self.patterns: NamedRegistry[RegisteredPattern] = NamedRegistry("pattern")
         self.executors: NamedRegistry[Executor] = NamedRegistry("executor")
         self.session_factories: NamedRegistry[SessionFactory] = NamedRegistry("session factory")
+        self.graph_formats = FormatRegistry[GraphFormat]("graph", self.load_for, self._notes)
+        self.checkpoint_formats = FormatRegistry[CheckpointFormat]("checkpoint", self.load_for, self._notes)
         self._table = DeviceTable(self._owner, self._device_options, self._report, self._lock)
         #: Named containers, as sessions made them (:class:`graphdock.contracts.runtime.resources.ResourceStore`).
         self.containers: dict[str, Any] = {}

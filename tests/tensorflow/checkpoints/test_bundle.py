@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 
@@ -9,6 +10,9 @@ import numpy as np
 import pytest
 from graphdock.errors import DataLossError, NotFoundError, UnavailableError, UnimplementedError
 from graphdock_storage.checkpoint import Slice, exists, open_checkpoint, remove
+from graphdock_tensorflow.plugin import register_checkpoint_formats
+
+open_checkpoint = functools.partial(open_checkpoint, others=register_checkpoint_formats)
 
 pytest.importorskip("google.protobuf")
 

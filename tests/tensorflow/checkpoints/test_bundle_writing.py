@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 from graphdock.errors import PermissionDeniedError
 from graphdock_storage.checkpoint import Slice, open_checkpoint
 from graphdock_tensorflow.checkpoints.bundle_writing import write_bundle
+from graphdock_tensorflow.plugin import register_checkpoint_formats
+
+open_checkpoint = functools.partial(open_checkpoint, others=register_checkpoint_formats)
 
 pytest.importorskip("google.protobuf")
 

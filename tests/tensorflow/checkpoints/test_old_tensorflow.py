@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 from graphdock.errors import DataLossError, NotFoundError, UnimplementedError
 from graphdock_storage.checkpoint import exists, open_checkpoint
+from graphdock_tensorflow.plugin import register_checkpoint_formats
+
+open_checkpoint = functools.partial(open_checkpoint, others=register_checkpoint_formats)
+exists = functools.partial(exists, others=register_checkpoint_formats)
 
 pytest.importorskip("google.protobuf")
 

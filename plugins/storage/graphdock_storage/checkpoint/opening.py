@@ -2,116 +2,75 @@
 
 from __future__ import annotations
 
-import glob
 import os
-import re
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
+from graphdock.contracts import CheckpointFormat
 from graphdock.errors import DataLossError, NotFoundError, did_you_mean
-from graphdock_tensorflow.checkpoints.table import MAGIC
 
 from graphdock_storage.checkpoint.files import explained
 from graphdock_storage.checkpoint.layout import INDEX, Index, parse_index
-from graphdock_storage.checkpoint.reading import Checkpoint, OpenFiles, SafetensorsCheckpoint
+from graphdock_storage.checkpoint.reading import Checkpoint, SafetensorsCheckpoint
 
-__all__ = ["exists", "open_checkpoint", "read_index"]
+__all__ = ["Others", "exists", "incomplete", "is_file", "open_checkpoint", "read_index"]
 
 #: An index of more bytes is none.
 _LIMIT = 1 << 30
-#: What the name of an old checkpoint of TensorFlow in several files ends with.
-_SEVERAL = re.compile(r"-\?{5}-of-\d{5}\Z")
+#: Gives the formats that other plugins bring (``host.checkpoint_formats.all``).
+Others: TypeAlias = Callable[[], Iterable[CheckpointFormat]]
 #: How often a save may replace a checkpoint while it is being opened.
 _TRIES = 8
 
 
-def exists(prefix: str) -> bool:
-    """Whether a prefix names a checkpoint, of this format or one of TensorFlow's two. What is in it is not looked at."""
-    several = _SEVERAL.search(prefix) is not None and bool(_several(prefix))
-    return several or _is_file(prefix + INDEX) or _is_file(prefix)
+def exists(prefix: str, others: Others = tuple) -> bool:
+    """Whether a prefix names a checkpoint, of this format or one of the others. What is in it is not looked at."""
+    return is_file(prefix + INDEX) or any(each.exists(prefix) for each in others())
 
 
-def _is_file(path: str) -> bool:
+def is_file(path: str) -> bool:
+    """Whether there is such a file; there is none of a name with a zero byte."""
     try:
         return os.path.isfile(path)
-    except ValueError:  # a zero byte
+    except ValueError:
         return False
 
 
-def open_checkpoint(prefix: str) -> Checkpoint:
+def open_checkpoint(prefix: str, others: Others = tuple) -> Checkpoint:
     """Open the checkpoint that a prefix names, whichever format it has.
+
+    Args:
+      others: gives the formats besides this package's own; called when it is none of this package's.
 
     Raises:
       NotFoundError: there is none; names near ones. DataLossError: it is damaged, or no checkpoint.
-      PermissionDeniedError: it may not be read. UnavailableError: it is TensorFlow's, and the library protobuf is not installed.
+      PermissionDeniedError: it may not be read.
     """
     for left in reversed(range(_TRIES)):
         text = _read_index_file(prefix)
-        if text is None:
-            return _open_old(prefix)
-        if text.endswith(MAGIC):
-            return _open_bundle(prefix)
-        index = parse_index(text, prefix + INDEX)
+        index = None if text is None else parse_index(text, prefix + INDEX)
         if index is None:
-            raise _foreign(prefix)
+            return _open_other(prefix, others(), text is None)
         try:
             return SafetensorsCheckpoint(prefix, index)
         except NotFoundError as error:
             if left and _read_index_file(prefix) != text:
                 continue  # it was replaced meanwhile
-            raise _incomplete(prefix, error) from error
+            raise incomplete(prefix, error) from error
     raise AssertionError("the last try returns or raises")
 
 
-def _open_bundle(prefix: str) -> Checkpoint:
-    """TensorFlow's format V2."""
-    from graphdock_tensorflow.checkpoints.bundle import BundleCheckpoint
-    from graphdock_tensorflow.checkpoints.table import Table
-
-    index = OpenFiles([prefix + INDEX])
-    try:
-        return BundleCheckpoint(prefix, Table(index.fd(0), prefix + INDEX))
-    except NotFoundError as error:
-        raise _incomplete(prefix, error) from error
-    except DataLossError as error:
-        raise _named(prefix, error) from error
-    finally:
-        index.close()
+def _open_other(prefix: str, others: Iterable[CheckpointFormat], nothing: bool) -> Checkpoint:
+    """A checkpoint of another format; ``nothing`` says that there is no index of that name at all."""
+    for each in others:
+        if each.exists(prefix):
+            found: Checkpoint = each.open(prefix)
+            return found
+    raise _not_there(prefix) if nothing else _foreign(prefix)
 
 
-def _open_old(prefix: str) -> Checkpoint:
-    """TensorFlow's format V1: a file of that name, or several, whose numbers question marks stand for."""
-    from graphdock_tensorflow.checkpoints.old_tensorflow import OldCheckpoint
-
-    several = _SEVERAL.search(prefix) is not None
-    paths = _several(prefix) if several else [prefix] if _is_file(prefix) else []
-    if not paths:
-        raise _not_there(prefix)
-    if several and len(paths) != int(prefix[-5:]):
-        raise DataLossError(
-            f"the checkpoint {prefix!r} lacks a file", expected=f"{int(prefix[-5:])} files", got=str(len(paths))
-        )
-    try:
-        return OldCheckpoint(prefix, paths)
-    except DataLossError as error:
-        raise _named(prefix, error) from error
-
-
-def _several(prefix: str) -> list[str]:
-    """The files that a name with question marks stands for."""
-    found = _SEVERAL.search(prefix)
-    assert found is not None
-    return sorted(glob.glob(glob.escape(prefix[: found.start()]) + found[0]))
-
-
-def _named(prefix: str, error: DataLossError) -> DataLossError:
-    """The error, with the checkpoint in it."""
-    if prefix in error.message:
-        return error
-    return DataLossError(
-        f"the checkpoint {prefix!r} is damaged: {error.message}", expected=error.expected, got=error.got
-    )
-
-
-def _incomplete(prefix: str, error: NotFoundError) -> DataLossError:
+def incomplete(prefix: str, error: NotFoundError) -> DataLossError:
+    """The error of a checkpoint of which a file is missing."""
     return DataLossError(
         f"the checkpoint {prefix!r} lacks a data file",
         got=error.message,

@@ -9,13 +9,14 @@ from graphdock.errors import DataLossError, InvalidArgumentError, NotFoundError
 from graphdock.messages import from_bytes, from_text, to_text
 from graphdock_storage.checkpoint.files import explained, make_folder, replaced, sync_folder
 
-__all__ = ["SAVED_MODEL", "graph_of", "read_message", "read_saved_model", "write_message"]
+__all__ = ["ENDINGS", "SAVED_MODEL", "graph_of", "read_message", "read_saved_model", "write_message"]
 
 #: The file of a SavedModel in its folder, without its ending.
 SAVED_MODEL = "saved_model"
 #: TensorFlow's files are no larger: a message's length is 31 bits.
 _LIMIT = (1 << 31) - 1
-_ENDINGS = {".pb": "GraphDef", ".pbtxt": "GraphDef", ".meta": "MetaGraphDef"}
+#: Ending of a file -> the message in it.
+ENDINGS = {".pb": "GraphDef", ".pbtxt": "GraphDef", ".meta": "MetaGraphDef"}
 
 
 def read_message(message: str, path: str) -> Any:
@@ -79,7 +80,7 @@ def graph_of(path: str, tags: tuple[str, ...] = ()) -> tuple[str, Any]:
         return "SavedModel", choose(read_saved_model(path), tags, path).graph_def
     if os.path.basename(path).startswith(f"{SAVED_MODEL}.pb"):
         return "SavedModel", choose(read_message("SavedModel", path), tags, path).graph_def
-    kind = _ENDINGS.get(os.path.splitext(path)[1], "")
+    kind = ENDINGS.get(os.path.splitext(path)[1], "")
     if kind == "MetaGraphDef":
         return kind, read_message(kind, path).graph_def
     made = read_message("GraphDef", path)

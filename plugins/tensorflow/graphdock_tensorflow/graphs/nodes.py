@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphdock import ops as _ops
 from graphdock.contracts.opdef import ArgDef, OpDef
 from graphdock.errors import InvalidArgumentError
-from graphdock.opdef.expression import compile_expression
-from graphdock.plugin.registry import OpRegistry
 
 __all__ = ["Level", "Node", "Room", "op_of", "output_counts", "port"]
 
@@ -91,7 +90,7 @@ def _count(opdef: OpDef, arg: ArgDef, attrs: Mapping[str, Any]) -> int:
     for name, value in attrs.items():
         (plain[name],) = value.values()
     try:
-        count = int(compile_expression(arg.count or "1")[0](plain))
+        count = int(_ops.compile_expression(arg.count or "1")[0](plain))
     except (KeyError, TypeError, ValueError):
         count = -1
     if not 0 <= count <= _MOST:
@@ -124,7 +123,7 @@ class Level(dict[str, Node]):
       lost: control flow that can't be imported: what it is, why, and its name. ``dropped``: the nodes that went with it.
     """
 
-    def __init__(self, ops: OpRegistry, room: Room) -> None:
+    def __init__(self, ops: Any, room: Room) -> None:
         super().__init__()
         self.ops = ops
         self.room = room

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from graphdock.contracts import GraphRead, ImportReport, Missing
 from graphdock.errors import InvalidArgumentError, NotFoundError, did_you_mean
-from graphdock.plugin.registry import OpRegistry
 
 from graphdock_tensorflow.graphs.branches import make_branches
 from graphdock_tensorflow.graphs.convert import convert, node_of
@@ -22,25 +21,16 @@ from graphdock_tensorflow.graphs.functions import Library
 from graphdock_tensorflow.graphs.loops import make_loops
 from graphdock_tensorflow.graphs.nodes import Level, Room, op_of, port
 from graphdock_tensorflow.graphs.references import without_references
-from graphdock_tensorflow.graphs.report import ImportReport, Missing
 from graphdock_tensorflow.graphs.sums import make_sums
 from graphdock_tensorflow.graphs.table import LACKING
 
-__all__ = ["Read", "read_graph"]
+__all__ = ["read_graph"]
 
 #: Version of the form of the plain data; :data:`graphdock.graph.import_graph.FORMAT`.
 _FORMAT = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
-    """Plain data, as ``tf.import_graph_def`` takes it, and what is not in it."""
-
-    data: dict[str, Any]
-    report: ImportReport
-
-
-def read_graph(message: Any, ops: OpRegistry, mapped: Collection[str] = (), outputs: Sequence[str] = ()) -> Read:
+def read_graph(message: Any, ops: Any, mapped: Collection[str] = (), outputs: Sequence[str] = ()) -> GraphRead:
     """The plain data of a GraphDef.
 
     Args:
@@ -74,7 +64,7 @@ def read_graph(message: Any, ops: OpRegistry, mapped: Collection[str] = (), outp
     _finish(level)
     report = _leave_out(level, replaced, total)
     data = {"graphdock_graph": _FORMAT, "nodes": [n.data() for n in level.values()]}
-    return Read(data, report)
+    return GraphRead(data, report)
 
 
 def _finish(level: Level) -> None:

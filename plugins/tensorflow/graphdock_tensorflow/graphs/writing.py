@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from graphdock.messages import make
 from graphdock.messages.tensors import number_of, shape_proto
-from graphdock.plugin.registry import OpRegistry
 
 from graphdock_tensorflow.graphs.nodes import op_of, output_counts, port
 from graphdock_tensorflow.graphs.table import ATTRS, HISTORIES, OUTPUTS, OWN_WHILE, WRITE_AS
@@ -25,7 +24,7 @@ PRODUCER = 134
 _SEGMENTS = ("SparseSegmentMean", "SparseSegmentSqrtN", "SparseSegmentSum")
 
 
-def write_graph(data: Mapping[str, Any], ops: OpRegistry, add_shapes: bool = False) -> Any:
+def write_graph(data: Mapping[str, Any], ops: Any, add_shapes: bool = False) -> Any:
     """The GraphDef of plain data, whose nodes have the key ``shapes`` (``as_data(graph, exact=True)``).
 
     Raises:
@@ -39,7 +38,7 @@ def write_graph(data: Mapping[str, Any], ops: OpRegistry, add_shapes: bool = Fal
 
 
 class _Writer:
-    def __init__(self, ops: OpRegistry, library: Any, add_shapes: bool) -> None:
+    def __init__(self, ops: Any, library: Any, add_shapes: bool) -> None:
         self.ops = ops
         self.library = library
         self.add_shapes = add_shapes

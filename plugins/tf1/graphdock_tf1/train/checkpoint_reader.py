@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import graphdock as _tf
 from graphdock import dtypes
 from graphdock.errors import NotFoundError
 from graphdock_storage import checkpoint
@@ -32,7 +33,9 @@ class CheckpointReader:
     """
 
     def __init__(self, filepattern: str) -> None:
-        self._checkpoint = checkpoint.open_checkpoint(os.fsdecode(filepattern))
+        self._checkpoint = checkpoint.open_checkpoint(
+            os.fsdecode(filepattern), _tf.get_default_graph().host.checkpoint_formats.all
+        )
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
         """Name -> shape."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import graphdock as _tf
 from graphdock.errors import FailedPreconditionError, InvalidArgumentError
 from graphdock_storage import checkpoint
 from graphdock_storage.checkpoint.files import explained, replaced, sync_folder
@@ -234,7 +235,7 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
     state: Any = get_checkpoint_state(checkpoint_dir, latest_filename)
     if state is None:
         return None
-    if checkpoint.exists(state.model_checkpoint_path):
+    if checkpoint.exists(state.model_checkpoint_path, _tf.get_default_graph().host.checkpoint_formats.all):
         return str(state.model_checkpoint_path)
     _log.error("the last checkpoint of %s is gone: %s", checkpoint_dir, state.model_checkpoint_path)
     return None

@@ -1,4 +1,4 @@
-"""``graphdock import``: a graph of TensorFlow as graphdock's own file, with a table of what was read and what is missing."""
+"""``graphdock import``: a graph of another form as graphdock's own file, with a table of what was read and what is missing."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import os
 from typing import Any
 
 import click
-
+from graphdock.contracts import GraphFormat
 from graphdock.contracts.command_line.output import count, json_option, print_json, table
+from graphdock_storage.checkpoint.files import make_folder, replaced
+
+from graphdock_tensorflow.graphs.files import graph_of
 
 __all__ = ["command"]
 
 
 @click.command(
-    help="Read a graph of TensorFlow: a GraphDef (.pb, .pbtxt), a meta graph (.meta) or the folder of a SavedModel. Print "
-    "which ops it has, and which of them graphdock lacks; with --to, write what could be read as graphdock's JSON. Exit status 1: "
-    "something is missing."
+    help="Read a graph of TensorFlow: a GraphDef (.pb, .pbtxt), a meta graph (.meta) or the folder of a SavedModel; or one of "
+    "another plugin's format. Print which ops it has, and which of them graphdock lacks; with --to, write what could be read as "
+    "graphdock's JSON. Exit status 1: something is missing."
 )
 @click.argument("path", type=click.Path(exists=True))
 @click.option("--to", "target", type=click.Path(dir_okay=False), help="The JSON file to write.")
@@ -24,20 +27,16 @@ __all__ = ["command"]
 @json_option
 @click.pass_context
 def command(ctx: click.Context, path: str, target: str | None, outputs: str, tags: str, as_json: bool) -> None:
-    from graphdock_tensorflow.graphs.files import graph_of
-    from graphdock_tensorflow.graphs.reading import read_graph
+    import graphdock as tf
 
-    from graphdock.graph.graph import Graph
-    from graphdock.graph.graph_def import import_graph_def, to_json
-
-    kind, message = graph_of(path, tuple(t for t in tags.split(",") if t))
-    graph = Graph()
-    read = read_graph(message, graph.host.ops, outputs=[o for o in outputs.split(",") if o])
+    graph = tf.Graph()
+    form, kind, value = _opened(graph.host, path, [t for t in tags.split(",") if t])
+    read = form.read(value, graph.host.ops, outputs=[o for o in outputs.split(",") if o])
     with graph.as_default():
-        import_graph_def(read.data, name="")
+        tf.import_graph_def(read.data, name="")
     report = read.report
     if target is not None:
-        _write(target, to_json(graph))
+        _write(target, graph.to_json())
     if as_json:
         print_json(
             {
@@ -54,6 +53,16 @@ def command(ctx: click.Context, path: str, target: str | None, outputs: str, tag
     ctx.exit(0 if report.complete else 1)
 
 
+def _opened(host: Any, path: str, tags: list[str]) -> tuple[GraphFormat, str, Any]:
+    """The format of a file, its kind and what is in it; a file that none knows is taken for a GraphDef's."""
+    for form in host.graph_formats.all():
+        found = form.open(path, tags)
+        if found is not None:
+            return form, *found
+    form = host.graph_formats.find("GraphDef")
+    return form, *graph_of(path, tuple(tags))
+
+
 def _show(kind: str, report: Any) -> None:
     rows = [(op, number, "") for op, number in report.ops.items()]
     rows += [(m.op, len(m.nodes), f"missing{f': {m.why}' if m.why else ''}, as {m.nodes[0]}") for m in report.missing]
@@ -66,8 +75,6 @@ def _show(kind: str, report: Any) -> None:
 
 
 def _write(path: str, text: str) -> None:
-    from graphdock_storage.checkpoint.files import make_folder, replaced
-
     make_folder(os.path.dirname(path))
     with replaced(path) as sink:
         sink.write(text.encode(), 0)
