@@ -14,6 +14,10 @@ def test_the_table_is_what_the_manifests_say():
     commands = {s.name: [c.name for c in s.manifest.commands] for s in own if s.manifest.commands}
     table = tomllib.loads(TABLE.read_text())
     assert table["commands"] == commands
+    host_ops = {
+        s.name: sorted({k.op for k in s.kernel_table}) for s in own if s.kernel_table and not s.manifest.devices
+    }
+    assert table["kernels"] == host_ops
     assert table["graph"] == {"tensorflow": [f.name for f in Host().graph_formats.all()]}
     assert table["checkpoint"] == {"tensorflow": [f.name for f in Host().checkpoint_formats.all()]}
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from graphdock.contracts.device import HOST_MEMORY
 from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.kernel import Candidate, Decision
 from graphdock.contracts.kernel_facts import check_against
@@ -127,7 +128,7 @@ class Chooser:
                 hint=f'settle it under [session.kernels]: "{node.op}@{device_type}" = "{first.full_name}"',
             )
         winner = winners[0]
-        rule, lost = self._rule(winner, fitting)
+        rule, lost = self._rule(winner, fitting, node)
         return Choice(winner, self._decision(winner.full_name, rule, _WHY[rule], winner, found, lost))
 
     def fits(self, node: PlanNode, device_type: str) -> bool:
@@ -197,7 +198,15 @@ class Chooser:
 
     def _may_serve(self, registered: RegisteredKernel, node: PlanNode) -> bool:
         own = registered.package == node.opdef.package or registered.plugin in ("user", "host")
-        return own or registered.plugin in self._rank
+        return own or registered.plugin in self._rank or self._serves_hosts(registered, node)
+
+    def _serves_hosts(self, registered: RegisteredKernel, node: PlanNode) -> bool:
+        """Whether it is a kernel on the host, for an op that runs nowhere else, of a plugin without devices.
+
+        ``backends`` orders devices, and has nothing to say of it.
+        """
+        on_host = "host" in node.opdef.traits and registered.kernel.device == HOST_MEMORY
+        return on_host and not self._host.devices.of_plugin(registered.plugin)
 
     def _reason(self, registered: RegisteredKernel, node: PlanNode) -> str | None:
         kernel = registered.kernel
@@ -225,7 +234,9 @@ class Chooser:
     def _order(self, registered: RegisteredKernel) -> tuple[int, int]:
         return self._rank.get(registered.plugin, len(self._rank)), -registered.kernel.priority
 
-    def _rule(self, winner: RegisteredKernel, fitting: Sequence[RegisteredKernel]) -> tuple[str, dict[str, str]]:
+    def _rule(
+        self, winner: RegisteredKernel, fitting: Sequence[RegisteredKernel], node: PlanNode
+    ) -> tuple[str, dict[str, str]]:
         lost: dict[str, str] = {}
         rule = "only"
         for other in fitting:
@@ -238,7 +249,7 @@ class Chooser:
                 lost[other.full_name] = f"priority {other.kernel.priority} is below {winner.kernel.priority}"
                 rule = rule if rule == "backends" else "priority"
         if rule == "only" and winner.plugin not in self._rank:
-            rule = "own package"
+            rule = "host op" if self._serves_hosts(winner, node) else "own package"
         return rule, lost
 
     def _pinned(self, node: PlanNode, device_type: str, pin: str, found: Found) -> Choice:
@@ -295,5 +306,6 @@ _WHY = {
     "backends": "first in backends",
     "priority": "highest priority",
     "own package": "the op's own package brings it",
+    "host op": "the op runs on the host only, and the plugin has no device",
     "pin": "pinned in the session's configuration",
 }

@@ -92,7 +92,7 @@ class Host:
         self._endpoints: Endpoints | None = None
         self._backends: dict[str, Backend] = {}
         self.ops = OpRegistry(self._search, self._notes, self._lock)
-        self.kernels: KernelRegistry = KernelRegistry(lambda op: op in self.ops)
+        self.kernels: KernelRegistry = KernelRegistry(self._kernels_wanted)
         self.devices: DeviceRegistry = DeviceRegistry()
         self.resource_kinds: NamedRegistry[ResourceKind] = NamedRegistry("resource kind")
         self.resource_kinds.add(VARIABLE.name, VARIABLE, "graphdock")
@@ -258,6 +258,13 @@ class Host:
                     loader.load_ops(self, state)
             self._all_searched = not any(s.busy for s in self._plugins())
             return found()
+
+    def _kernels_wanted(self, op: str) -> None:
+        """Load who declares an op; of one that runs on the host only, also plugins without devices that have a kernel for it."""
+        if op in self.ops and "host" in self.ops.get(op).traits:
+            with self._lock:
+                for state in [s for s in self._candidates("register_kernels") if s.may_serve_hosts(op)]:
+                    loader.load_rest(self, state)
 
     def _lists(self, state: PluginState, op: str) -> bool:
         return loader.triage(state) and op in state.op_names

@@ -7,6 +7,7 @@ from types import ModuleType
 
 from pluggy import PluginManager
 
+from graphdock.contracts.device import HOST_MEMORY
 from graphdock.errors import ManifestError
 from graphdock.plugin import manifest
 from graphdock.plugin.discovery import Found
@@ -70,6 +71,12 @@ class PluginState:
         if m.hooks is not None:
             return not {"register_kernels", "register_region_compilers"}.isdisjoint(m.hooks)
         return m.generated is None or bool(self.kernel_table)
+
+    def may_serve_hosts(self, op: str) -> bool:
+        """Whether its kernels are not registered yet, it owns no device, and its manifest has a kernel for an op in host memory."""
+        if "register_kernels" in self.done or self.manifest is None or self.manifest.devices:
+            return False
+        return any(row.op == op and row.device == HOST_MEMORY for row in self.kernel_table)
 
     @property
     def kernel_table(self) -> tuple[KernelDecl, ...]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from graphdock.contracts import PLANNED, Bound, BuildContext, KernelDef, PartialWriteError, dtypes, errors, shape
+
 from graphdock_storage import checkpoint
+from graphdock_storage.checkpoint.opening import Others
 from graphdock_storage.checkpoint.slices import parse_shape_and_slice
 
-__all__ = ["KERNELS"]
+__all__ = ["kernels"]
 
 
 def _text(value: bytes) -> str:
@@ -36,7 +39,7 @@ def _save(ctx: BuildContext) -> Bound:
     return Bound(compute)
 
 
-def _restore(ctx: BuildContext) -> Bound:
+def _restore(others: Others, ctx: BuildContext) -> Bound:
     kinds = [info.dtype for info in ctx.outputs]
     used = [info.used for info in ctx.outputs]
     shapes = ctx.attr("shapes") or [None] * len(kinds)
@@ -46,7 +49,7 @@ def _restore(ctx: BuildContext) -> Bound:
     given = [info.mode is PLANNED for info in ctx.outputs]
 
     def compute(prefix: Any, names: Any, slices: Any, *outs: Any) -> Any:
-        with checkpoint.open_checkpoint(_text(prefix[()])) as source:
+        with checkpoint.open_checkpoint(_text(prefix[()]), others) as source:
             wanted = [
                 _Wanted(_name(n), _name(s), *more) for n, s, *more in zip(names, slices, kinds, shapes, strict=True)
             ]
@@ -170,9 +173,11 @@ def _sharded_filename(ctx: BuildContext) -> Callable[..., Any] | Bound:
     return Bound(fresh if ctx.fresh else planned)
 
 
-KERNELS = [
-    KernelDef("SaveV2", "host", _save),
-    KernelDef("RestoreV2", "host", _restore, modes=("fresh", "all_or_nothing")),
-    KernelDef("MergeV2Checkpoints", "host", _merge),
-    KernelDef("ShardedFilename", "cpu", _sharded_filename),
-]
+def kernels(others: Others) -> list[KernelDef]:
+    """The kernels; those that read take checkpoints of these formats besides graphdock's own."""
+    return [
+        KernelDef("SaveV2", "host", _save),
+        KernelDef("RestoreV2", "host", functools.partial(_restore, others), modes=("fresh", "all_or_nothing")),
+        KernelDef("MergeV2Checkpoints", "host", _merge),
+        KernelDef("ShardedFilename", "host", _sharded_filename),
+    ]

@@ -7,19 +7,27 @@ from typing import Any
 
 import numpy as np
 from graphdock import messages
-from graphdock.contracts import Bound, BuildContext, KernelDef, errors
+from graphdock.contracts import Bound, BuildContext, KernelDef, PlanNode, errors
 from graphdock.messages.tensors import tensor_proto
+
 from graphdock_storage.events.audio import wav
 from graphdock_storage.events.histogram import histogram
 from graphdock_storage.events.images import pixels, png
 from graphdock_storage.events.summaries import scalar_encoder, tags_of
 
-from graphdock_cpu.kernels.text import decoded, refused
-
 __all__ = ["KERNELS"]
 
 #: Encoders that are kept; a program with more tags in one operation makes them from step to step.
 _KEPT = 1000
+
+
+def refused(node: PlanNode, message: str, **facts: Any) -> errors.InvalidArgumentError:
+    """The error of values that an op can't take."""
+    return errors.InvalidArgumentError(message, op=node.origin, site=node.site, **facts)
+
+
+def decoded(text: bytes) -> str:
+    return text.decode("utf-8", "surrogateescape")
 
 
 def _gives(ctx: BuildContext, compute: Callable[..., bytes]) -> Bound:
