@@ -141,7 +141,7 @@ class CheckpointFormat(ABC):
 
     @abstractmethod
     def open(self, prefix: str) -> Any:
-        """The checkpoint that a prefix names: a ``graphdock_storage.checkpoint.Checkpoint``.
+        """The checkpoint that a prefix names, open, as ``docs/write-a-file-format.md`` says what one is.
 
         Called after :meth:`exists` said yes. Raises: DataLossError: it is damaged.
         """

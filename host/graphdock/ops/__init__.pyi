@@ -13,6 +13,7 @@ from graphdock.graph.site import add_internal_folder as add_internal_folder
 from graphdock.graph.site import call_site as call_site
 from graphdock.graph.tensor import Tensor as Tensor
 from graphdock.opdef.attrs import normal_attr as normal_attr
+from graphdock.opdef.expression import compile_expression as compile_expression
 from graphdock.opdef.shape_context import ShapeContext as ShapeContext
 from graphdock.opdef.shape_context import symbolic as symbolic
 from graphdock.opdef.shape_rule import ShapeRule as ShapeRule
@@ -70,6 +71,7 @@ __all__ = [
     "cast",
     "check_numerics",
     "colocate_with",
+    "compile_expression",
     "constant",
     "constant_of",
     "control_dependencies",

@@ -100,8 +100,9 @@ class Host:
         self.patterns: NamedRegistry[RegisteredPattern] = NamedRegistry("pattern")
         self.executors: NamedRegistry[Executor] = NamedRegistry("executor")
         self.session_factories: NamedRegistry[SessionFactory] = NamedRegistry("session factory")
-        self.graph_formats = FormatRegistry[GraphFormat]("graph", self.load_for, self._notes)
-        self.checkpoint_formats = FormatRegistry[CheckpointFormat]("checkpoint", self.load_for, self._notes)
+        self.graph_formats: FormatRegistry[GraphFormat] = FormatRegistry("graph", self.load_for, self._notes)
+        self.checkpoint_formats: FormatRegistry[CheckpointFormat]
+        self.checkpoint_formats = FormatRegistry("checkpoint", self.load_for, self._notes)
         self._table = DeviceTable(self._owner, self._device_options, self._report, self._lock)
         #: Named containers, as sessions made them (:class:`graphdock.contracts.runtime.resources.ResourceStore`).
         self.containers: dict[str, Any] = {}
@@ -260,7 +261,7 @@ class Host:
             return found()
 
     def _kernels_wanted(self, op: str) -> None:
-        """Load who declares an op; of one that runs on the host only, also plugins without devices that have a kernel for it."""
+        """Load who declares an op, and of one that runs on the host only the plugins without devices that have a kernel."""
         if op in self.ops and "host" in self.ops.get(op).traits:
             with self._lock:
                 for state in [s for s in self._candidates("register_kernels") if s.may_serve_hosts(op)]:
@@ -343,10 +344,8 @@ class Host:
                     found = registry.get(name)
             if found is None:
                 known = sorted({*builtin, *registry.names()})
-                hints = [h for h in (did_you_mean(name, known), self._notes()) if h]
-                raise NotFoundError(
-                    missing, expected="one of " + (", ".join(known) or "none"), hint="; ".join(hints) or None
-                )
+                hint = "; ".join(filter(None, (did_you_mean(name, known), self._notes()))) or None
+                raise NotFoundError(missing, expected="one of " + (", ".join(known) or "none"), hint=hint)
             return found
 
     def _candidates(self, hook: str) -> list[PluginState]:

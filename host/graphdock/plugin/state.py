@@ -64,13 +64,13 @@ class PluginState:
 
     @property
     def may_be_backend(self) -> bool:
-        """Whether its manifest promises a device, a kernel or a region compiler, or does not say; others are no backends."""
+        """Whether its manifest promises a device, a kernel on one or a region compiler, or does not say; others are no backends."""
         m = self.manifest
-        if m is None or m.devices:
+        if m is None or m.devices or m.hooks is not None and "register_region_compilers" in m.hooks:
             return True
-        if m.hooks is not None:
-            return not {"register_kernels", "register_region_compilers"}.isdisjoint(m.hooks)
-        return m.generated is None or bool(self.kernel_table)
+        if m.hooks is not None and "register_kernels" not in m.hooks:
+            return False
+        return m.generated is None or any(row.device != HOST_MEMORY for row in self.kernel_table)
 
     def may_serve_hosts(self, op: str) -> bool:
         """Whether its kernels are not registered yet, it owns no device, and its manifest has a kernel for an op in host memory."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from graphdock.contracts import PLANNED, Bound, BuildContext, KernelDef, PartialWriteError, dtypes, errors, shape
+from graphdock.shape import Dims
 
 from graphdock_storage import checkpoint
 from graphdock_storage.checkpoint.opening import Others
@@ -78,7 +80,7 @@ def _fill(source: checkpoint.Checkpoint, wanted: list[tuple[str, checkpoint.Slic
 class _Wanted:
     """One tensor that is asked for."""
 
-    def __init__(self, name: str, spelled: str, dtype: dtypes.DType, dims: shape.Dims) -> None:
+    def __init__(self, name: str, spelled: str, dtype: dtypes.DType, dims: Dims) -> None:
         self.name = name
         self.spelled = spelled
         self.dtype = dtype
@@ -105,7 +107,7 @@ class _Wanted:
         else:
             found = stored.shape
         if reshape and self.dims is not None and None not in self.dims:
-            if np.prod(self.dims, dtype=object) != np.prod(found, dtype=object):
+            if math.prod(d or 0 for d in self.dims) != math.prod(found):
                 return self._differs(source, "number of elements", _shown(self.dims), _shown(found))
         elif not shape.compatible(self.dims, found):
             return self._differs(source, "shape", _shown(self.dims), _shown(found))

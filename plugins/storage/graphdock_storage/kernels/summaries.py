@@ -81,7 +81,8 @@ def _histogram(ctx: BuildContext) -> Bound:
 
 def _bytes(tag: bytes, **fields: Any) -> bytes:
     """A Summary with one value."""
-    return messages.Summary(value=[{"tag": decoded(tag), **fields}]).SerializeToString()
+    made: bytes = messages.Summary(value=[{"tag": decoded(tag), **fields}]).SerializeToString()
+    return made
 
 
 def _tags(tag: bytes, kind: bytes, most: int, count: int) -> list[bytes]:

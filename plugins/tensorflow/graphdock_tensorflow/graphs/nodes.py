@@ -245,7 +245,8 @@ class Level(dict[str, Node]):
                 return None if opdef.attr(arg.dtype) is not None else arg.dtype
             source = _position(opdef.inputs, arg.dtype)
             if source is None or source >= len(node.inputs):
-                return var.default
+                default: str | None = var.default
+                return default
             tensor = node.inputs[source]
         return None
 

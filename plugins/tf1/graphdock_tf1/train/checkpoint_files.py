@@ -6,6 +6,7 @@ import glob
 import os
 from collections.abc import Sequence
 
+import graphdock as _tf
 from graphdock_storage import checkpoint
 from graphdock_storage.checkpoint.files import explained
 from graphdock_storage.checkpoint.layout import INDEX
@@ -30,9 +31,12 @@ def _found(pattern: str) -> str | None:
 
 
 def checkpoint_exists(checkpoint_prefix: str) -> bool:
-    """Whether there is a checkpoint of that name, of this format or of TensorFlow's; ``*`` and ``?`` stand for any characters."""
+    """Whether there is a checkpoint of that name, of any format that there is; ``*`` and ``?`` stand for any characters."""
     prefix = os.fsdecode(checkpoint_prefix)
-    return "\0" not in prefix and _found(prefix) is not None
+    if "\0" in prefix:
+        return False
+    others = _tf.get_default_graph().host.checkpoint_formats.all
+    return _found(prefix) is not None or checkpoint.exists(prefix, others)
 
 
 def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:

@@ -55,3 +55,17 @@ def register_resource_kinds():
     from graphdock_toy.counters import COUNTERS
 
     return [COUNTERS]
+
+
+@hookimpl
+def register_graph_formats():
+    from graphdock_toy.formats import ToyGraphs
+
+    return [ToyGraphs()]
+
+
+@hookimpl
+def register_checkpoint_formats():
+    from graphdock_toy.formats import ToyCheckpoints
+
+    return [ToyCheckpoints()]
