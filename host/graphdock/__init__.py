@@ -102,7 +102,8 @@ def _missing(prefix: str, name: str) -> AttributeError:
     from graphdock.errors import did_you_mean
 
     published = _published()
-    said, near = published.hint(prefix + name), did_you_mean(name, _below(prefix))
+    said = _left_out(prefix + name) or published.hint(prefix + name)
+    near = did_you_mean(name, _below(prefix))
     first = (
         near or said if prefix.startswith("contrib.") else said or near
     )  # that all of contrib is not here helps least
@@ -111,6 +112,13 @@ def _missing(prefix: str, name: str) -> AttributeError:
     error = AttributeError("; ".join([f"{where} has no attribute {name!r}", *filter(None, (first, notes))]))
     error.__cause__ = cause
     return error
+
+
+def _left_out(full: str) -> str | None:
+    """Which plugin of graphdock's would bring a name, where the installation lacks the plugin."""
+    from graphdock.plugin.left_out import who_brings
+
+    return who_brings("names", full.partition(".")[0], _published().states)
 
 
 def _below(prefix: str) -> list[str]:
@@ -145,7 +153,12 @@ class _Namespaces:
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
         package, _, full = fullname.partition(".")
-        if package != "graphdock" or not full or not _is_namespace(full):
+        if package != "graphdock" or not full:
+            return None
+        if not _is_namespace(full):
+            said = _left_out(full)
+            if said is not None:
+                raise ModuleNotFoundError(f"no module named {fullname!r}; {said}", name=fullname)
             return None
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 

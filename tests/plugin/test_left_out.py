@@ -1,10 +1,12 @@
 """What an installation without some of graphdock's plugins says of the names that they would bring."""
 
 import tomllib
+from collections import Counter
 
 from click.testing import CliRunner
 from graphdock.cli import cli
 from graphdock.plugin import discovery
+from graphdock.plugin.endpoints import read_table
 from graphdock.plugin.host import Host
 from graphdock.plugin.left_out import TABLE, who_brings
 
@@ -12,8 +14,12 @@ from graphdock.plugin.left_out import TABLE, who_brings
 def test_the_table_is_what_the_manifests_say():
     own = [s for s in Host().plugins() if s.found.is_own and s.manifest is not None]
     commands = {s.name: [c.name for c in s.manifest.commands] for s in own if s.manifest.commands}
+    names = {s.name: {name.partition(".")[0] for name in read_table(s)} for s in own}
+    count = Counter(name for found in names.values() for name in found)
+    alone = {plugin: sorted(n for n in found if count[n] == 1) for plugin, found in names.items() if plugin != "std"}
     table = tomllib.loads(TABLE.read_text())
     assert table["commands"] == commands
+    assert table["names"] == {plugin: found for plugin, found in alone.items() if found}
     host_ops = {
         s.name: sorted({k.op for k in s.kernel_table}) for s in own if s.kernel_table and not s.manifest.devices
     }
@@ -32,4 +38,13 @@ def test_a_command_of_a_plugin_that_is_left_out_says_what_to_install(monkeypatch
 
 
 def test_nobody_brings_a_name_that_is_misspelt():
-    assert who_brings("commands", "opgn") is None
+    assert who_brings("commands", "opgn", Host().plugins()) is None
+
+
+def test_a_plugin_that_is_here_but_blocked_is_not_to_be_installed(monkeypatch):
+    said = who_brings("names", "profiler", Host(block=["profiler"]).plugins())
+    assert said == "it is brought by the plugin 'profiler', which can't be used: blocked: block names 'profiler'"
+    assert who_brings("names", "profiler", Host().plugins()) is None
+    monkeypatch.setenv("GRAPHDOCK_BLOCK", "opgen")
+    done = CliRunner().invoke(cli, ["new", "plugin", "lab"])
+    assert done.exit_code == 2 and "which can't be used: blocked: GRAPHDOCK_BLOCK" in done.stderr

@@ -96,6 +96,28 @@ def test_a_command_of_a_room_that_is_left_out_says_what_to_install(environment):
     assert "it is brought by the plugin 'opgen', which this installation leaves out: pip install" in done.stderr
 
 
+NAMES = """
+import graphdock as tf
+for name in ("custom_op", "load_op_library", "profiler"):
+    try:
+        getattr(tf, name)
+    except AttributeError as error:
+        print(error)
+try:
+    from graphdock.testing import opcheck
+except ModuleNotFoundError as error:
+    print(error)
+"""
+
+
+def test_a_name_of_a_room_that_is_left_out_says_what_to_install(environment):
+    done = environment.run("-c", NAMES)
+    assert done.returncode == 0, done.stderr
+    said = done.stdout.splitlines()
+    for line, plugin in zip(said, ("customop", "opgen", "profiler", "testing"), strict=True):
+        assert f"it is brought by the plugin {plugin!r}, which this installation leaves out: pip install" in line
+
+
 @pytest.mark.xfail(reason="the host still imports the rooms fusion, storage and customop")
 def test_the_seeds_program_trains(environment):
     done = environment.run("-c", PROGRAM)

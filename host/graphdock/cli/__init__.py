@@ -90,9 +90,12 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in self.table and not name.startswith("-") and name not in self._of_plugins():
+            from graphdock.plugin.host import configured_host
             from graphdock.plugin.left_out import who_brings
 
-            hint = who_brings("commands", name) or did_you_mean(name, self.list_commands(ctx))
+            hint = who_brings("commands", name, configured_host().plugins()) or did_you_mean(
+                name, self.list_commands(ctx)
+            )
             raise click.UsageError(f"no command {name!r}" + (f"; {hint}" if hint else ""), ctx)
         return super().resolve_command(ctx, args)
 

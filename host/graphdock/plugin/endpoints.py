@@ -76,11 +76,12 @@ class Endpoints:
     """The published names of one host.
 
     Args:
-      states: the installed plugins in the order of discovery, their manifests read.
+      states: the installed plugins in the order of discovery, their manifests read. Also an attribute.
       may_publish: whether a plugin may be imported for its names.
     """
 
     def __init__(self, states: Sequence[PluginState], may_publish: Callable[[PluginState], bool]) -> None:
+        self.states = states
         self._publishing = [s for s in states if may_publish(s)]
         self._barred = [s for s in states if not may_publish(s)]
         self._read: dict[Found, Mapping[str, str]] = {}
