@@ -45,7 +45,7 @@ NARROW = {
 #: The gradient is that by symmetric matrices, which differences by single elements leave; ``tests/std/linalg`` checks it.
 SYMMETRIC = {"Cholesky"}
 #: Their gradient is not the derivative, which is zero almost everywhere: it passes straight through.
-#: ``tests/std/test_quantization.py`` checks it.
+#: ``tests/std/quantization/test_functions.py`` checks it.
 STRAIGHT_THROUGH = {
     "FakeQuantWithMinMaxArgs",
     "FakeQuantWithMinMaxArgsGradient",

@@ -40,7 +40,9 @@ def spec(namespace: str, key: str, target: str) -> str:
 
 
 @pytest.mark.parametrize("key", KEYS)
-@pytest.mark.parametrize("target", [*FOREIGN, "graphdock_std.shape_fns:ShapeContext", "graphdock_std.no:f", "labx.a:f"])
+@pytest.mark.parametrize(
+    "target", [*FOREIGN, "graphdock_std.array.shape_fns:ShapeContext", "graphdock_std.no:f", "labx.a:f"]
+)
 def test_a_package_names_its_own_code_only(make, key: str, target: str) -> None:
     before = set(sys.modules)
     (error,) = plan(make("lab", lab=spec("lab", key, target))).errors

@@ -9,9 +9,9 @@ from graphdock_std._gen.image_codecs_ops import decode_png as decode_png
 from graphdock_std._gen.image_codecs_ops import encode_jpeg as encode_jpeg
 from graphdock_std._gen.image_codecs_ops import encode_png as encode_png
 from graphdock_std._gen.image_codecs_ops import is_jpeg as is_jpeg
-from graphdock_std.image_codecs import decode_image as decode_image
-from graphdock_std.text import decode_csv as decode_csv
-from graphdock_std.text import decode_raw as decode_raw
+from graphdock_std.image.codecs import decode_image as decode_image
+from graphdock_std.text.functions import decode_csv as decode_csv
+from graphdock_std.text.functions import decode_raw as decode_raw
 from graphdock_tensorflow.graphs.write_graph import write_graph as write_graph
 
 __all__ = [

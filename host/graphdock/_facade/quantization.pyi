@@ -5,9 +5,9 @@ from graphdock_std._gen.quantization_ops import fake_quant_with_min_max_vars as 
 from graphdock_std._gen.quantization_ops import fake_quant_with_min_max_vars_gradient as fake_quant_with_min_max_vars_gradient
 from graphdock_std._gen.quantization_ops import fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel
 from graphdock_std._gen.quantization_ops import fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient
-from graphdock_std.quantization import dequantize as dequantize
-from graphdock_std.quantization import quantize as quantize
-from graphdock_std.quantization import quantize_and_dequantize as quantize_and_dequantize
+from graphdock_std.quantization.functions import dequantize as dequantize
+from graphdock_std.quantization.functions import quantize as quantize
+from graphdock_std.quantization.functions import quantize_and_dequantize as quantize_and_dequantize
 
 __all__ = [
     "dequantize",

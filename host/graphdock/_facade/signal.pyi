@@ -5,25 +5,25 @@ from graphdock_std._gen.spectral_ops import fft3d as fft3d
 from graphdock_std._gen.spectral_ops import ifft as ifft
 from graphdock_std._gen.spectral_ops import ifft2d as ifft2d
 from graphdock_std._gen.spectral_ops import ifft3d as ifft3d
-from graphdock_std.signal import frame as frame
-from graphdock_std.signal import hamming_window as hamming_window
-from graphdock_std.signal import hann_window as hann_window
-from graphdock_std.signal import inverse_stft as inverse_stft
-from graphdock_std.signal import inverse_stft_window_fn as inverse_stft_window_fn
-from graphdock_std.signal import linear_to_mel_weight_matrix as linear_to_mel_weight_matrix
-from graphdock_std.signal import mfccs_from_log_mel_spectrograms as mfccs_from_log_mel_spectrograms
-from graphdock_std.signal import overlap_and_add as overlap_and_add
-from graphdock_std.signal import stft as stft
-from graphdock_std.spectral import dct as dct
-from graphdock_std.spectral import fftshift as fftshift
-from graphdock_std.spectral import idct as idct
-from graphdock_std.spectral import ifftshift as ifftshift
-from graphdock_std.spectral import irfft as irfft
-from graphdock_std.spectral import irfft2d as irfft2d
-from graphdock_std.spectral import irfft3d as irfft3d
-from graphdock_std.spectral import rfft as rfft
-from graphdock_std.spectral import rfft2d as rfft2d
-from graphdock_std.spectral import rfft3d as rfft3d
+from graphdock_std.signal.functions import frame as frame
+from graphdock_std.signal.functions import hamming_window as hamming_window
+from graphdock_std.signal.functions import hann_window as hann_window
+from graphdock_std.signal.functions import inverse_stft as inverse_stft
+from graphdock_std.signal.functions import inverse_stft_window_fn as inverse_stft_window_fn
+from graphdock_std.signal.functions import linear_to_mel_weight_matrix as linear_to_mel_weight_matrix
+from graphdock_std.signal.functions import mfccs_from_log_mel_spectrograms as mfccs_from_log_mel_spectrograms
+from graphdock_std.signal.functions import overlap_and_add as overlap_and_add
+from graphdock_std.signal.functions import stft as stft
+from graphdock_std.signal.spectral import dct as dct
+from graphdock_std.signal.spectral import fftshift as fftshift
+from graphdock_std.signal.spectral import idct as idct
+from graphdock_std.signal.spectral import ifftshift as ifftshift
+from graphdock_std.signal.spectral import irfft as irfft
+from graphdock_std.signal.spectral import irfft2d as irfft2d
+from graphdock_std.signal.spectral import irfft3d as irfft3d
+from graphdock_std.signal.spectral import rfft as rfft
+from graphdock_std.signal.spectral import rfft2d as rfft2d
+from graphdock_std.signal.spectral import rfft3d as rfft3d
 
 __all__ = [
     "dct",

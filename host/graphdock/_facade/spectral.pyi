@@ -5,14 +5,14 @@ from graphdock_std._gen.spectral_ops import fft3d as fft3d
 from graphdock_std._gen.spectral_ops import ifft as ifft
 from graphdock_std._gen.spectral_ops import ifft2d as ifft2d
 from graphdock_std._gen.spectral_ops import ifft3d as ifft3d
-from graphdock_std.spectral import dct as dct
-from graphdock_std.spectral import idct as idct
-from graphdock_std.spectral import irfft as irfft
-from graphdock_std.spectral import irfft2d as irfft2d
-from graphdock_std.spectral import irfft3d as irfft3d
-from graphdock_std.spectral import rfft as rfft
-from graphdock_std.spectral import rfft2d as rfft2d
-from graphdock_std.spectral import rfft3d as rfft3d
+from graphdock_std.signal.spectral import dct as dct
+from graphdock_std.signal.spectral import idct as idct
+from graphdock_std.signal.spectral import irfft as irfft
+from graphdock_std.signal.spectral import irfft2d as irfft2d
+from graphdock_std.signal.spectral import irfft3d as irfft3d
+from graphdock_std.signal.spectral import rfft as rfft
+from graphdock_std.signal.spectral import rfft2d as rfft2d
+from graphdock_std.signal.spectral import rfft3d as rfft3d
 
 __all__ = [
     "dct",

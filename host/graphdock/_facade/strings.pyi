@@ -8,13 +8,13 @@ from graphdock_std._gen.strings_ops import string_strip as strip
 from graphdock_std._gen.strings_ops import string_to_hash_bucket_fast as to_hash_bucket_fast
 from graphdock_std._gen.strings_ops import string_to_hash_bucket_strong as to_hash_bucket_strong
 from graphdock_std._gen.strings_ops import upper as upper
-from graphdock_std.text import reduce_join as reduce_join
-from graphdock_std.text import string_format as format
-from graphdock_std.text import string_length as length
-from graphdock_std.text import string_split_v2 as split
-from graphdock_std.text import string_to_hash_bucket as to_hash_bucket
-from graphdock_std.text import string_to_number as to_number
-from graphdock_std.text import substr as substr
+from graphdock_std.text.functions import reduce_join as reduce_join
+from graphdock_std.text.functions import string_format as format
+from graphdock_std.text.functions import string_length as length
+from graphdock_std.text.functions import string_split_v2 as split
+from graphdock_std.text.functions import string_to_hash_bucket as to_hash_bucket
+from graphdock_std.text.functions import string_to_number as to_number
+from graphdock_std.text.functions import substr as substr
 
 __all__ = [
     "as_string",

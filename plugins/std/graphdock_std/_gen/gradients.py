@@ -13,12 +13,12 @@ from graphdock_std._gen import image_resize_ops as _image_resize_ops
 from graphdock_std._gen import math_ops as _math_ops
 from graphdock_std._gen import nn_ops as _nn_ops
 from graphdock_std._gen import special_ops as _special_ops
-from graphdock_std.complex import imaginary_part as _imaginary_part
-from graphdock_std.complex import real_part as _real_part
-from graphdock_std.complex import times_i as _times_i
-from graphdock_std.fused import gelu_curve as _gelu_curve
-from graphdock_std.fused import gelu_tanh_curve as _gelu_tanh_curve
 from graphdock_std.grad_support import sum_to as _sum_to
+from graphdock_std.math.complex import imaginary_part as _imaginary_part
+from graphdock_std.math.complex import real_part as _real_part
+from graphdock_std.math.complex import times_i as _times_i
+from graphdock_std.nn.fused import gelu_curve as _gelu_curve
+from graphdock_std.nn.fused import gelu_tanh_curve as _gelu_tanh_curve
 
 
 def truncate_mod(op, grad_z):
@@ -77,7 +77,7 @@ def reshape(op, grad_y):
 
 def transpose(op, grad_y):
     """x: fn; perm: none."""
-    _fn = _import_module("graphdock_std.array_gradients")
+    _fn = _import_module("graphdock_std.array.gradients")
     return [_fn.transpose(op, grad_y), None]
 
 
@@ -95,67 +95,67 @@ def squeeze(op, grad_y):
 
 def concat(op, grad_y):
     """values: fn; axis: none."""
-    _fn = _import_module("graphdock_std.array_gradients")
+    _fn = _import_module("graphdock_std.array.gradients")
     return [*_fn.concat(op, grad_y), None]
 
 
 def split(op, *grads):
     """value: fn; axis: none."""
-    _fn = _import_module("graphdock_std.array_gradients")
+    _fn = _import_module("graphdock_std.array.gradients")
     return [None, _fn.split(op, *grads)]
 
 
 def split_v(op, *grads):
     """value: fn; size_splits: none; axis: none."""
-    _fn = _import_module("graphdock_std.array_gradients")
+    _fn = _import_module("graphdock_std.array.gradients")
     return [_fn.split_v(op, *grads), None, None]
 
 
 def pack(op, grad_y):
     """values: fn."""
-    _fn = _import_module("graphdock_std.array_gradients")
+    _fn = _import_module("graphdock_std.array.gradients")
     return [*_fn.pack(op, grad_y)]
 
 
 def unpack(op, *grads):
     """value: fn."""
-    _fn = _import_module("graphdock_std.array_gradients")
+    _fn = _import_module("graphdock_std.array.gradients")
     return [_fn.unpack(op, *grads)]
 
 
 def slice(op, grad_y):
     """x: fn; begin: none; size: none."""
-    _fn = _import_module("graphdock_std.array_gradients")
+    _fn = _import_module("graphdock_std.array.gradients")
     return [_fn.slice_(op, grad_y), None, None]
 
 
 def strided_slice(op, grad_y):
     """x: fn; begin: none; end: none; strides: none."""
-    _fn = _import_module("graphdock_std.array_gradients")
+    _fn = _import_module("graphdock_std.array.gradients")
     return [_fn.strided_slice(op, grad_y), None, None, None]
 
 
 def strided_slice_grad(op, grad_y):
     """dy: fn; shape: none; begin: none; end: none; strides: none."""
-    _fn = _import_module("graphdock_std.array_gradients")
+    _fn = _import_module("graphdock_std.array.gradients")
     return [None, None, None, None, _fn.strided_slice_grad(op, grad_y)]
 
 
 def gather(op, grad_y):
     """params: fn; indices: none; axis: none."""
-    _fn = _import_module("graphdock_std.array_gradients")
+    _fn = _import_module("graphdock_std.array.gradients")
     return [_fn.gather(op, grad_y), None, None]
 
 
 def unsorted_segment_sum(op, grad_y):
     """data: fn; segment_ids: none; num_segments: none."""
-    _fn = _import_module("graphdock_std.array_gradients")
+    _fn = _import_module("graphdock_std.array.gradients")
     return [_fn.unsorted_segment_sum(op, grad_y), None, None]
 
 
 def gather_nd(op, grad_y):
     """params: fn; indices: none."""
-    _fn = _import_module("graphdock_std.array_gradients")
+    _fn = _import_module("graphdock_std.array.gradients")
     return [_fn.gather_nd(op, grad_y), None]
 
 
@@ -167,19 +167,19 @@ def scatter_nd(op, grad_y):
 
 def tile(op, grad_y):
     """x: fn; multiples: none."""
-    _fn = _import_module("graphdock_std.array_gradients")
+    _fn = _import_module("graphdock_std.array.gradients")
     return [_fn.tile(op, grad_y), None]
 
 
 def pad(op, grad_y):
     """x: fn; constant_values: fn; paddings: none."""
-    _fn = _import_module("graphdock_std.array_gradients")
+    _fn = _import_module("graphdock_std.array.gradients")
     return [_fn.pad_x(op, grad_y), None, _fn.pad_constant(op, grad_y)]
 
 
 def mirror_pad_grad(op, grad_y):
     """dy: fn; paddings: none."""
-    _fn = _import_module("graphdock_std.array_gradients")
+    _fn = _import_module("graphdock_std.array.gradients")
     return [_fn.mirror_pad_grad(op, grad_y), None]
 
 
@@ -190,13 +190,13 @@ def fill(op, grad_y):
 
 def range(op, grad_y):
     """start: formula; limit: none; delta: fn."""
-    _fn = _import_module("graphdock_std.array_gradients")
+    _fn = _import_module("graphdock_std.array.gradients")
     return [_tf.reduce_sum(grad_y), None, _fn.range_delta(op, grad_y)]
 
 
 def lin_space(op, grad_y):
     """start: fn; stop: fn; num: none."""
-    _fn = _import_module("graphdock_std.array_gradients")
+    _fn = _import_module("graphdock_std.array.gradients")
     return [_fn.lin_space_start(op, grad_y), _fn.lin_space_stop(op, grad_y), None]
 
 
@@ -237,7 +237,7 @@ def matrix_diag(op, grad_y):
 
 def matrix_diag_part(op, grad_y):
     """input: fn."""
-    _fn = _import_module("graphdock_std.array_gradients")
+    _fn = _import_module("graphdock_std.array.gradients")
     return [_fn.matrix_diag_part(op, grad_y)]
 
 
@@ -292,80 +292,80 @@ def conj(op, grad_y):
 
 def conv2d(op, grad_output):
     """input: fn; filter: fn."""
-    _fn = _import_module("graphdock_std.conv_gradients")
+    _fn = _import_module("graphdock_std.conv.gradients")
     return [_fn.conv_input(op, grad_output), _fn.conv_filter(op, grad_output)]
 
 
 def conv2d_backprop_input(op, grad_output):
     """filter, out_backprop: fn; input_sizes: none."""
-    _fn = _import_module("graphdock_std.conv_gradients")
+    _fn = _import_module("graphdock_std.conv.gradients")
     grads_conv_backprop_input_grad = _fn.conv_backprop_input_grad(op, grad_output)
     return [None, grads_conv_backprop_input_grad[0], grads_conv_backprop_input_grad[1]]
 
 
 def conv2d_backprop_filter(op, grad_output):
     """input, out_backprop: fn; filter_sizes: none."""
-    _fn = _import_module("graphdock_std.conv_gradients")
+    _fn = _import_module("graphdock_std.conv.gradients")
     grads_conv_backprop_filter_grad = _fn.conv_backprop_filter_grad(op, grad_output)
     return [grads_conv_backprop_filter_grad[0], None, grads_conv_backprop_filter_grad[1]]
 
 
 def conv3d(op, grad_output):
     """input: fn; filter: fn."""
-    _fn = _import_module("graphdock_std.conv_gradients")
+    _fn = _import_module("graphdock_std.conv.gradients")
     return [_fn.conv_input(op, grad_output), _fn.conv_filter(op, grad_output)]
 
 
 def conv3d_backprop_input_v2(op, grad_output):
     """filter, out_backprop: fn; input_sizes: none."""
-    _fn = _import_module("graphdock_std.conv_gradients")
+    _fn = _import_module("graphdock_std.conv.gradients")
     grads_conv_backprop_input_grad = _fn.conv_backprop_input_grad(op, grad_output)
     return [None, grads_conv_backprop_input_grad[0], grads_conv_backprop_input_grad[1]]
 
 
 def conv3d_backprop_filter_v2(op, grad_output):
     """input, out_backprop: fn; filter_sizes: none."""
-    _fn = _import_module("graphdock_std.conv_gradients")
+    _fn = _import_module("graphdock_std.conv.gradients")
     grads_conv_backprop_filter_grad = _fn.conv_backprop_filter_grad(op, grad_output)
     return [grads_conv_backprop_filter_grad[0], None, grads_conv_backprop_filter_grad[1]]
 
 
 def depthwise_conv2d_native(op, grad_output):
     """input: fn; filter: fn."""
-    _fn = _import_module("graphdock_std.conv_gradients")
+    _fn = _import_module("graphdock_std.conv.gradients")
     return [_fn.conv_input(op, grad_output), _fn.conv_filter(op, grad_output)]
 
 
 def depthwise_conv2d_native_backprop_input(op, grad_output):
     """filter, out_backprop: fn; input_sizes: none."""
-    _fn = _import_module("graphdock_std.conv_gradients")
+    _fn = _import_module("graphdock_std.conv.gradients")
     grads_conv_backprop_input_grad = _fn.conv_backprop_input_grad(op, grad_output)
     return [None, grads_conv_backprop_input_grad[0], grads_conv_backprop_input_grad[1]]
 
 
 def depthwise_conv2d_native_backprop_filter(op, grad_output):
     """input, out_backprop: fn; filter_sizes: none."""
-    _fn = _import_module("graphdock_std.conv_gradients")
+    _fn = _import_module("graphdock_std.conv.gradients")
     grads_conv_backprop_filter_grad = _fn.conv_backprop_filter_grad(op, grad_output)
     return [grads_conv_backprop_filter_grad[0], None, grads_conv_backprop_filter_grad[1]]
 
 
 def ctc_loss(op, grad_loss, grad_gradient):
     """inputs: fn; labels_indices, labels_values, sequence_length: none."""
-    _fn = _import_module("graphdock_std.ctc")
+    _fn = _import_module("graphdock_std.nn.ctc")
     return [_fn.ctc_loss_grad(op, grad_loss, grad_gradient), None, None, None]
 
 
 def identity_n(op, *grads):
     """input: fn."""
-    _fn = _import_module("graphdock_std.custom_gradient")
+    _fn = _import_module("graphdock_std.control.custom_gradient")
     return [*_fn.pass_on(op, *grads)]
 
 
 def attention(op, grad_output, grad_log_sum):
     """query, key, value, bias: fn."""
     bias = op.arg("bias")
-    _fn = _import_module("graphdock_std.attention")
+    _fn = _import_module("graphdock_std.attention.functions")
     grads_attention_gradient = _fn.attention_gradient(op, grad_output, grad_log_sum)
     return [
         grads_attention_gradient[0],
@@ -378,7 +378,7 @@ def attention(op, grad_output, grad_log_sum):
 def attention_grad(op, grad_query_backprop, grad_key_backprop, grad_value_backprop):
     """output_backprop, query, key, value, bias: fn; output, log_sum: none."""
     bias = op.arg("bias")
-    _fn = _import_module("graphdock_std.attention")
+    _fn = _import_module("graphdock_std.attention.functions")
     grads_attention_grad_gradient = _fn.attention_grad_gradient(
         op, grad_query_backprop, grad_key_backprop, grad_value_backprop
     )
@@ -396,7 +396,7 @@ def attention_grad(op, grad_query_backprop, grad_key_backprop, grad_value_backpr
 def dropped_attention(op, grad_output, grad_log_sum):
     """query, key, value, factor, bias: fn; stream, rate: none."""
     bias = op.arg("bias")
-    _fn = _import_module("graphdock_std.dropped_attention")
+    _fn = _import_module("graphdock_std.attention.dropped")
     grads_dropped_attention_gradient = _fn.dropped_attention_gradient(op, grad_output, grad_log_sum)
     return [
         grads_dropped_attention_gradient[0],
@@ -412,7 +412,7 @@ def dropped_attention(op, grad_output, grad_log_sum):
 def dropped_attention_grad(op, grad_query_backprop, grad_key_backprop, grad_value_backprop):
     """output_backprop, query, key, value, factor, bias: fn; output, log_sum, stream, rate: none."""
     bias = op.arg("bias")
-    _fn = _import_module("graphdock_std.dropped_attention")
+    _fn = _import_module("graphdock_std.attention.dropped")
     grads_dropped_attention_grad_gradient = _fn.dropped_attention_grad_gradient(
         op, grad_query_backprop, grad_key_backprop, grad_value_backprop
     )
@@ -432,14 +432,14 @@ def dropped_attention_grad(op, grad_query_backprop, grad_key_backprop, grad_valu
 
 def fused_mat_mul(op, grad_y, grad_before):
     """a, b, bias: fn."""
-    _fn = _import_module("graphdock_std.fused")
+    _fn = _import_module("graphdock_std.nn.fused")
     grads_fused_matmul_gradient = _fn.fused_matmul_gradient(op, grad_y, grad_before)
     return [grads_fused_matmul_gradient[0], grads_fused_matmul_gradient[1], grads_fused_matmul_gradient[2]]
 
 
 def mat_mul_with_sums(op, grad_y, grad_sums):
     """a, b: fn."""
-    _fn = _import_module("graphdock_std.fused")
+    _fn = _import_module("graphdock_std.nn.fused")
     grads_matmul_with_sums_gradient = _fn.matmul_with_sums_gradient(op, grad_y, grad_sums)
     return [grads_matmul_with_sums_gradient[0], grads_matmul_with_sums_gradient[1]]
 
@@ -458,21 +458,21 @@ def gelu_tanh_grad(op, grad_dx):
 
 def mat_mul_gelu_grad(op, grad_y):
     """a, b, x: fn."""
-    _fn = _import_module("graphdock_std.fused")
+    _fn = _import_module("graphdock_std.nn.fused")
     grads_matmul_gelu_grad_gradient = _fn.matmul_gelu_grad_gradient(op, grad_y)
     return [grads_matmul_gelu_grad_gradient[0], grads_matmul_gelu_grad_gradient[1], grads_matmul_gelu_grad_gradient[2]]
 
 
 def fused_conv2d(op, grad_y, grad_before):
     """input, filter, bias: fn."""
-    _fn = _import_module("graphdock_std.fused")
+    _fn = _import_module("graphdock_std.nn.fused")
     grads_fused_conv_gradient = _fn.fused_conv_gradient(op, grad_y, grad_before)
     return [grads_fused_conv_gradient[0], grads_fused_conv_gradient[1], grads_fused_conv_gradient[2]]
 
 
 def softmax_cross_entropy_with_gradient(op, grad_loss, grad_gradient):
     """features, labels, slope: fn."""
-    _fn = _import_module("graphdock_std.loss_with_gradient")
+    _fn = _import_module("graphdock_std.nn.loss_with_gradient")
     grads_cross_entropy_with_gradient_gradient = _fn.cross_entropy_with_gradient_gradient(op, grad_loss, grad_gradient)
     return [
         grads_cross_entropy_with_gradient_gradient[0],
@@ -483,7 +483,7 @@ def softmax_cross_entropy_with_gradient(op, grad_loss, grad_gradient):
 
 def sparse_softmax_cross_entropy_with_gradient(op, grad_loss, grad_gradient):
     """features, slope: fn; labels: none."""
-    _fn = _import_module("graphdock_std.loss_with_gradient")
+    _fn = _import_module("graphdock_std.nn.loss_with_gradient")
     grads_sparse_cross_entropy_with_gradient_gradient = _fn.sparse_cross_entropy_with_gradient_gradient(
         op, grad_loss, grad_gradient
     )
@@ -499,7 +499,7 @@ def crop_and_resize(op, grad_crops):
     image = op.inputs[0]
     boxes = op.inputs[1]
     box_ind = op.inputs[2]
-    _fn = _import_module("graphdock_std.box_gradients")
+    _fn = _import_module("graphdock_std.image.box_gradients")
     return [
         _fn.crop_and_resize_image(op, grad_crops),
         _image_boxes_ops.crop_and_resize_grad_boxes(grad_crops, image, boxes, box_ind),
@@ -526,7 +526,7 @@ def crop_and_resize_grad_image(op, grad_output):
 
 def crop_and_resize_grad_boxes(op, grad_output):
     """grads, image, boxes: fn; box_ind: none."""
-    _fn = _import_module("graphdock_std.box_gradients")
+    _fn = _import_module("graphdock_std.image.box_gradients")
     grads_crop_and_resize_grad_boxes = _fn.crop_and_resize_grad_boxes(op, grad_output)
     return [
         grads_crop_and_resize_grad_boxes[0],
@@ -558,26 +558,26 @@ def draw_bounding_boxes_v2(op, grad_output):
 
 def rgb_to_hsv(op, grad_output):
     """images: fn."""
-    _fn = _import_module("graphdock_std.image_gradients")
+    _fn = _import_module("graphdock_std.image.gradients")
     return [_fn.rgb_to_hsv(op, grad_output)]
 
 
 def hsv_to_rgb(op, grad_output):
     """images: fn."""
-    _fn = _import_module("graphdock_std.image_gradients")
+    _fn = _import_module("graphdock_std.image.gradients")
     return [_fn.hsv_to_rgb(op, grad_output)]
 
 
 def adjust_hue(op, grad_output):
     """images, delta: fn."""
-    _fn = _import_module("graphdock_std.image_gradients")
+    _fn = _import_module("graphdock_std.image.gradients")
     grads_adjust_hue = _fn.adjust_hue(op, grad_output)
     return [grads_adjust_hue[0], grads_adjust_hue[1]]
 
 
 def adjust_saturation(op, grad_output):
     """images, scale: fn."""
-    _fn = _import_module("graphdock_std.image_gradients")
+    _fn = _import_module("graphdock_std.image.gradients")
     grads_adjust_saturation = _fn.adjust_saturation(op, grad_output)
     return [grads_adjust_saturation[0], grads_adjust_saturation[1]]
 
@@ -704,14 +704,14 @@ def resize_area_grad(op, grad_output):
 
 def layer_norm(op, grad_y, grad_mean, grad_inverse):
     """x, gamma, beta: fn."""
-    _fn = _import_module("graphdock_std.normalization_gradients")
+    _fn = _import_module("graphdock_std.normalization.gradients")
     grads_layer_norm = _fn.layer_norm(op, grad_y, grad_mean, grad_inverse)
     return [grads_layer_norm[0], grads_layer_norm[1], grads_layer_norm[2]]
 
 
 def layer_norm_grad(op, grad_x_backprop, grad_gamma_backprop, grad_beta_backprop):
     """y_backprop, x, gamma, mean, inverse: fn."""
-    _fn = _import_module("graphdock_std.normalization_gradients")
+    _fn = _import_module("graphdock_std.normalization.gradients")
     grads_layer_norm_grad = _fn.layer_norm_grad(op, grad_x_backprop, grad_gamma_backprop, grad_beta_backprop)
     return [
         grads_layer_norm_grad[0],
@@ -749,32 +749,32 @@ def matrix_solve(op, grad_y):
 
 def matrix_triangular_solve(op, grad_y):
     """matrix, rhs: fn."""
-    _fn = _import_module("graphdock_std.linalg_gradients")
+    _fn = _import_module("graphdock_std.linalg.gradients")
     grads_triangular_solve = _fn.triangular_solve(op, grad_y)
     return [grads_triangular_solve[0], grads_triangular_solve[1]]
 
 
 def cholesky(op, grad_y):
     """input: fn."""
-    _fn = _import_module("graphdock_std.linalg_gradients")
+    _fn = _import_module("graphdock_std.linalg.gradients")
     return [_fn.cholesky(op, grad_y)]
 
 
 def qr(op, grad_q, grad_r):
     """input: fn."""
-    _fn = _import_module("graphdock_std.linalg_gradients")
+    _fn = _import_module("graphdock_std.linalg.gradients")
     return [_fn.qr(op, grad_q, grad_r)]
 
 
 def svd(op, grad_s, grad_u, grad_v):
     """input: fn."""
-    _fn = _import_module("graphdock_std.linalg_gradients")
+    _fn = _import_module("graphdock_std.linalg.gradients")
     return [_fn.svd(op, grad_s, grad_u, grad_v)]
 
 
 def self_adjoint_eig_v2(op, grad_e, grad_v):
     """input: fn."""
-    _fn = _import_module("graphdock_std.linalg_gradients")
+    _fn = _import_module("graphdock_std.linalg.gradients")
     return [_fn.self_adjoint_eig(op, grad_e, grad_v)]
 
 
@@ -787,20 +787,20 @@ def matrix_determinant(op, grad_y):
 
 def log_matrix_determinant(op, grad_sign, grad_log_abs_determinant):
     """input: fn."""
-    _fn = _import_module("graphdock_std.linalg_gradients")
+    _fn = _import_module("graphdock_std.linalg.gradients")
     return [_fn.log_determinant(op, grad_sign, grad_log_abs_determinant)]
 
 
 def matrix_solve_ls(op, grad_y):
     """matrix, rhs, l2_regularizer: fn."""
-    _fn = _import_module("graphdock_std.linalg_gradients")
+    _fn = _import_module("graphdock_std.linalg.gradients")
     grads_solve_ls = _fn.solve_ls(op, grad_y)
     return [grads_solve_ls[0], grads_solve_ls[1], grads_solve_ls[2]]
 
 
 def lu(op, grad_lu, grad_p):
     """input: fn."""
-    _fn = _import_module("graphdock_std.linalg_gradients")
+    _fn = _import_module("graphdock_std.linalg.gradients")
     return [_fn.lu(op, grad_lu, grad_p)]
 
 
@@ -812,20 +812,20 @@ def matrix_set_diag(op, grad_y):
 
 def matrix_square_root(op, grad_y):
     """input: fn."""
-    _fn = _import_module("graphdock_std.linalg_gradients")
+    _fn = _import_module("graphdock_std.linalg.gradients")
     return [_fn.of_block(op, grad_y)]
 
 
 def matrix_logarithm(op, grad_y):
     """input: fn."""
-    _fn = _import_module("graphdock_std.linalg_gradients")
+    _fn = _import_module("graphdock_std.linalg.gradients")
     return [_fn.of_block(op, grad_y)]
 
 
 def linear_sparse_softmax_cross_entropy(op, grad_loss, grad_log_sum):
     """x, w, bias: fn; labels: none."""
     bias = op.arg("bias")
-    _fn = _import_module("graphdock_std.linear_cross_entropy")
+    _fn = _import_module("graphdock_std.nn.linear_cross_entropy")
     grads_linear_cross_entropy_gradient = _fn.linear_cross_entropy_gradient(op, grad_loss, grad_log_sum)
     return [
         grads_linear_cross_entropy_gradient[0],
@@ -838,7 +838,7 @@ def linear_sparse_softmax_cross_entropy(op, grad_loss, grad_log_sum):
 def linear_sparse_softmax_cross_entropy_grad(op, grad_x_backprop, grad_w_backprop, grad_bias_backprop):
     """loss_backprop, x, w, log_sum, bias: fn; labels: none."""
     bias = op.arg("bias")
-    _fn = _import_module("graphdock_std.linear_cross_entropy")
+    _fn = _import_module("graphdock_std.nn.linear_cross_entropy")
     grads_linear_cross_entropy_grad_gradient = _fn.linear_cross_entropy_grad_gradient(
         op, grad_x_backprop, grad_w_backprop, grad_bias_backprop
     )
@@ -886,7 +886,7 @@ def floor_mod(op, grad_z):
 
 def pow(op, grad_z):
     """x, y: fn."""
-    _fn = _import_module("graphdock_std.math_gradients")
+    _fn = _import_module("graphdock_std.math.gradients")
     grads_pow_grad = _fn.pow_grad(op, grad_z)
     return [grads_pow_grad[0], grads_pow_grad[1]]
 
@@ -1140,37 +1140,37 @@ def mat_mul(op, grad_y):
 
 def mat_mul_sum(op, grad_y):
     """a: fn; b: fn."""
-    _fn = _import_module("graphdock_std.math_gradients")
+    _fn = _import_module("graphdock_std.math.gradients")
     return [*_fn.sum_of_products_a(op, grad_y), *_fn.sum_of_products_b(op, grad_y)]
 
 
 def dilation2d(op, grad_output):
     """input: fn; filter: fn."""
-    _fn = _import_module("graphdock_std.morphology")
+    _fn = _import_module("graphdock_std.conv.morphology")
     return [_fn.dilation_input_grad(op, grad_output), _fn.dilation_filter_grad(op, grad_output)]
 
 
 def dilation2d_backprop_input(op, grad_in_backprop):
     """input: none; filter: none; out_backprop: fn."""
-    _fn = _import_module("graphdock_std.morphology")
+    _fn = _import_module("graphdock_std.conv.morphology")
     return [None, None, _fn.dilation_pick_input(op, grad_in_backprop)]
 
 
 def dilation2d_backprop_filter(op, grad_filter_backprop):
     """input: none; filter: none; out_backprop: fn."""
-    _fn = _import_module("graphdock_std.morphology")
+    _fn = _import_module("graphdock_std.conv.morphology")
     return [None, None, _fn.dilation_pick_filter(op, grad_filter_backprop)]
 
 
 def dilation2d_backprop_input_grad(op, grad_output):
     """input: none; filter: none; grad: fn."""
-    _fn = _import_module("graphdock_std.morphology")
+    _fn = _import_module("graphdock_std.conv.morphology")
     return [None, None, _fn.dilation_input_grad(op, grad_output)]
 
 
 def dilation2d_backprop_filter_grad(op, grad_output):
     """input: none; filter: none; grad: fn."""
-    _fn = _import_module("graphdock_std.morphology")
+    _fn = _import_module("graphdock_std.conv.morphology")
     return [None, None, _fn.dilation_filter_grad(op, grad_output)]
 
 
@@ -1188,7 +1188,7 @@ def log_softmax(op, grad_logsoftmax):
 
 def softmax_cross_entropy_with_logits(op, grad_loss, grad_backprop):
     """features: fn; labels: fn."""
-    _fn = _import_module("graphdock_std.nn_gradients")
+    _fn = _import_module("graphdock_std.nn.gradients")
     return [
         _fn.cross_entropy_features(op, grad_loss, grad_backprop),
         _fn.cross_entropy_labels(op, grad_loss, grad_backprop),
@@ -1197,7 +1197,7 @@ def softmax_cross_entropy_with_logits(op, grad_loss, grad_backprop):
 
 def sparse_softmax_cross_entropy_with_logits(op, grad_loss, grad_backprop):
     """features: fn; labels: none."""
-    _fn = _import_module("graphdock_std.nn_gradients")
+    _fn = _import_module("graphdock_std.nn.gradients")
     return [_fn.cross_entropy_features(op, grad_loss, grad_backprop), None]
 
 
@@ -1264,7 +1264,7 @@ def bias_add(op, grad_output):
 
 def bias_add_grad(op, grad_output):
     """out_backprop: fn."""
-    _fn = _import_module("graphdock_std.nn_gradients")
+    _fn = _import_module("graphdock_std.nn.gradients")
     return [_fn.bias_add_grad(op, grad_output)]
 
 
@@ -1276,26 +1276,26 @@ def l2_loss(op, grad_output):
 
 def l2_loss_sum(op, grad_output):
     """t: fn."""
-    _fn = _import_module("graphdock_std.nn_gradients")
+    _fn = _import_module("graphdock_std.nn.gradients")
     return [*_fn.l2_loss_sum(op, grad_output)]
 
 
 def lrn(op, grad_output):
     """input: fn."""
-    _fn = _import_module("graphdock_std.normalization_gradients")
+    _fn = _import_module("graphdock_std.normalization.gradients")
     return [_fn.lrn(op, grad_output)]
 
 
 def lrn_grad(op, grad_output):
     """input_grads, input_image, output_image: fn."""
-    _fn = _import_module("graphdock_std.normalization_gradients")
+    _fn = _import_module("graphdock_std.normalization.gradients")
     grads_lrn_grad = _fn.lrn_grad(op, grad_output)
     return [grads_lrn_grad[0], grads_lrn_grad[1], grads_lrn_grad[2]]
 
 
 def fused_batch_norm(op, grad_y, grad_batch_mean, grad_batch_variance, grad_reserve_space_1, grad_reserve_space_2):
     """x, scale, offset, mean, variance: fn."""
-    _fn = _import_module("graphdock_std.normalization_gradients")
+    _fn = _import_module("graphdock_std.normalization.gradients")
     grads_fused_batch_norm = _fn.fused_batch_norm(
         op, grad_y, grad_batch_mean, grad_batch_variance, grad_reserve_space_1, grad_reserve_space_2
     )
@@ -1310,7 +1310,7 @@ def fused_batch_norm(op, grad_y, grad_batch_mean, grad_batch_variance, grad_rese
 
 def fused_batch_norm_grad(op, grad_x_backprop, grad_scale_backprop, grad_offset_backprop):
     """y_backprop, x, scale, reserve_space_1, reserve_space_2: fn."""
-    _fn = _import_module("graphdock_std.normalization_gradients")
+    _fn = _import_module("graphdock_std.normalization.gradients")
     grads_fused_batch_norm_grad = _fn.fused_batch_norm_grad(
         op, grad_x_backprop, grad_scale_backprop, grad_offset_backprop
     )
@@ -1325,91 +1325,91 @@ def fused_batch_norm_grad(op, grad_x_backprop, grad_scale_backprop, grad_offset_
 
 def dynamic_partition(op, *grads):
     """data: fn; partitions: none."""
-    _fn = _import_module("graphdock_std.array_gradients")
+    _fn = _import_module("graphdock_std.array.gradients")
     return [_fn.dynamic_partition(op, *grads), None]
 
 
 def dynamic_stitch(op, grad_y):
     """data: fn; indices: none."""
-    _fn = _import_module("graphdock_std.array_gradients")
+    _fn = _import_module("graphdock_std.array.gradients")
     return [*[None] * len(op.arg("indices")), *_fn.dynamic_stitch(op, grad_y)]
 
 
 def max_pool(op, grad_output):
     """input: fn."""
-    _fn = _import_module("graphdock_std.conv_gradients")
+    _fn = _import_module("graphdock_std.conv.gradients")
     return [_fn.max_pool(op, grad_output)]
 
 
 def max_pool_grad(op, grad_output):
     """orig_input: none; orig_output: none; grad: fn."""
-    _fn = _import_module("graphdock_std.conv_gradients")
+    _fn = _import_module("graphdock_std.conv.gradients")
     return [None, None, _fn.max_pool_grad(op, grad_output)]
 
 
 def max_pool_grad_grad(op, grad_output):
     """orig_input: none; orig_output: none; grad: fn."""
-    _fn = _import_module("graphdock_std.conv_gradients")
+    _fn = _import_module("graphdock_std.conv.gradients")
     return [None, None, _fn.max_pool_grad_grad(op, grad_output)]
 
 
 def avg_pool(op, grad_output):
     """value: fn."""
-    _fn = _import_module("graphdock_std.conv_gradients")
+    _fn = _import_module("graphdock_std.conv.gradients")
     return [_fn.avg_pool(op, grad_output)]
 
 
 def avg_pool_grad(op, grad_output):
     """grad: fn; orig_input_shape: none."""
-    _fn = _import_module("graphdock_std.conv_gradients")
+    _fn = _import_module("graphdock_std.conv.gradients")
     return [None, _fn.avg_pool_grad(op, grad_output)]
 
 
 def max_pool3d(op, grad_output):
     """input: fn."""
-    _fn = _import_module("graphdock_std.conv_gradients")
+    _fn = _import_module("graphdock_std.conv.gradients")
     return [_fn.max_pool(op, grad_output)]
 
 
 def max_pool3d_grad(op, grad_output):
     """orig_input: none; orig_output: none; grad: fn."""
-    _fn = _import_module("graphdock_std.conv_gradients")
+    _fn = _import_module("graphdock_std.conv.gradients")
     return [None, None, _fn.max_pool_grad(op, grad_output)]
 
 
 def max_pool3d_grad_grad(op, grad_output):
     """orig_input: none; orig_output: none; grad: fn."""
-    _fn = _import_module("graphdock_std.conv_gradients")
+    _fn = _import_module("graphdock_std.conv.gradients")
     return [None, None, _fn.max_pool_grad_grad(op, grad_output)]
 
 
 def avg_pool3d(op, grad_output):
     """input: fn."""
-    _fn = _import_module("graphdock_std.conv_gradients")
+    _fn = _import_module("graphdock_std.conv.gradients")
     return [_fn.avg_pool(op, grad_output)]
 
 
 def avg_pool3d_grad(op, grad_output):
     """grad: fn; orig_input_shape: none."""
-    _fn = _import_module("graphdock_std.conv_gradients")
+    _fn = _import_module("graphdock_std.conv.gradients")
     return [None, _fn.avg_pool_grad(op, grad_output)]
 
 
 def max_pool_with_argmax(op, grad_output, grad_argmax):
     """input: fn."""
-    _fn = _import_module("graphdock_std.conv_gradients")
+    _fn = _import_module("graphdock_std.conv.gradients")
     return [_fn.max_pool_with_argmax(op, grad_output, grad_argmax)]
 
 
 def max_pool_grad_with_argmax(op, grad_output):
     """input: none; grad: fn; argmax: none."""
-    _fn = _import_module("graphdock_std.conv_gradients")
+    _fn = _import_module("graphdock_std.conv.gradients")
     return [None, _fn.max_pool_grad_with_argmax(op, grad_output), None]
 
 
 def max_pool_grad_grad_with_argmax(op, grad_output):
     """input: none; grad: fn; argmax: none."""
-    _fn = _import_module("graphdock_std.conv_gradients")
+    _fn = _import_module("graphdock_std.conv.gradients")
     return [None, _fn.max_pool_grad_grad_with_argmax(op, grad_output), None]
 
 
@@ -1444,14 +1444,14 @@ def fake_quant_with_min_max_args_gradient(op, grad_backprops):
 
 def fake_quant_with_min_max_vars(op, grad_outputs):
     """inputs, min, max: fn."""
-    _fn = _import_module("graphdock_std.quantization_gradients")
+    _fn = _import_module("graphdock_std.quantization.gradients")
     grads_fake_quant_vars = _fn.fake_quant_vars(op, grad_outputs)
     return [grads_fake_quant_vars[0], grads_fake_quant_vars[1], grads_fake_quant_vars[2]]
 
 
 def fake_quant_with_min_max_vars_gradient(op, grad_backprops_wrt_input, grad_backprop_wrt_min, grad_backprop_wrt_max):
     """gradients: fn; inputs: none; min: none; max: none."""
-    _fn = _import_module("graphdock_std.quantization_gradients")
+    _fn = _import_module("graphdock_std.quantization.gradients")
     return [
         _fn.fake_quant_vars_gradient(op, grad_backprops_wrt_input, grad_backprop_wrt_min, grad_backprop_wrt_max),
         None,
@@ -1462,14 +1462,14 @@ def fake_quant_with_min_max_vars_gradient(op, grad_backprops_wrt_input, grad_bac
 
 def fake_quant_with_min_max_vars_per_channel(op, grad_outputs):
     """inputs, min, max: fn."""
-    _fn = _import_module("graphdock_std.quantization_gradients")
+    _fn = _import_module("graphdock_std.quantization.gradients")
     grads_fake_quant_vars = _fn.fake_quant_vars(op, grad_outputs)
     return [grads_fake_quant_vars[0], grads_fake_quant_vars[1], grads_fake_quant_vars[2]]
 
 
 def fake_quant_with_min_max_vars_per_channel_gradient(op, grad_backprops, grad_min_backprop, grad_max_backprop):
     """gradients: fn; inputs: none; min: none; max: none."""
-    _fn = _import_module("graphdock_std.quantization_gradients")
+    _fn = _import_module("graphdock_std.quantization.gradients")
     return [_fn.fake_quant_vars_gradient(op, grad_backprops, grad_min_backprop, grad_max_backprop), None, None, None]
 
 
@@ -1505,14 +1505,14 @@ def ensure_shape(op, grad_output):
 
 def lstm_gates(op, grad_h, grad_new_c):
     """gates, c: fn."""
-    _fn = _import_module("graphdock_std.recurrent")
+    _fn = _import_module("graphdock_std.nn.recurrent")
     grads_lstm_gates_gradient = _fn.lstm_gates_gradient(op, grad_h, grad_new_c)
     return [grads_lstm_gates_gradient[0], grads_lstm_gates_gradient[1]]
 
 
 def lstm_gates_grad(op, grad_gates_backprop, grad_c_backprop):
     """h_backprop, new_c_backprop, gates, c, new_c: fn."""
-    _fn = _import_module("graphdock_std.recurrent")
+    _fn = _import_module("graphdock_std.nn.recurrent")
     grads_lstm_gates_grad_gradient = _fn.lstm_gates_grad_gradient(op, grad_gates_backprop, grad_c_backprop)
     return [
         grads_lstm_gates_grad_gradient[0],
@@ -1525,31 +1525,31 @@ def lstm_gates_grad(op, grad_gates_backprop, grad_c_backprop):
 
 def sum(op, grad_y):
     """x: fn; axis: none."""
-    _fn = _import_module("graphdock_std.math_gradients")
+    _fn = _import_module("graphdock_std.math.gradients")
     return [_fn.sum_grad(op, grad_y), None]
 
 
 def mean(op, grad_y):
     """x: fn; axis: none."""
-    _fn = _import_module("graphdock_std.math_gradients")
+    _fn = _import_module("graphdock_std.math.gradients")
     return [_fn.mean_grad(op, grad_y), None]
 
 
 def prod(op, grad_y):
     """x: fn; axis: none."""
-    _fn = _import_module("graphdock_std.math_gradients")
+    _fn = _import_module("graphdock_std.math.gradients")
     return [_fn.prod_grad(op, grad_y), None]
 
 
 def max(op, grad_y):
     """x: fn; axis: none."""
-    _fn = _import_module("graphdock_std.math_gradients")
+    _fn = _import_module("graphdock_std.math.gradients")
     return [_fn.extremum_grad(op, grad_y), None]
 
 
 def min(op, grad_y):
     """x: fn; axis: none."""
-    _fn = _import_module("graphdock_std.math_gradients")
+    _fn = _import_module("graphdock_std.math.gradients")
     return [_fn.extremum_grad(op, grad_y), None]
 
 
@@ -1563,7 +1563,7 @@ def cumsum(op, grad_y):
 
 def cumprod(op, grad_y):
     """x: fn; axis: none."""
-    _fn = _import_module("graphdock_std.math_gradients")
+    _fn = _import_module("graphdock_std.math.gradients")
     return [_fn.cumprod(op, grad_y), None]
 
 
@@ -1575,14 +1575,14 @@ def sum_to(op, grad_y):
 
 def rms_norm(op, grad_y, grad_inverse):
     """x, gamma: fn."""
-    _fn = _import_module("graphdock_std.rms_norm")
+    _fn = _import_module("graphdock_std.normalization.rms_norm")
     grads_rms_norm_gradient = _fn.rms_norm_gradient(op, grad_y, grad_inverse)
     return [grads_rms_norm_gradient[0], grads_rms_norm_gradient[1]]
 
 
 def rms_norm_grad(op, grad_x_backprop, grad_gamma_backprop):
     """y_backprop, x, gamma, inverse: fn."""
-    _fn = _import_module("graphdock_std.rms_norm")
+    _fn = _import_module("graphdock_std.normalization.rms_norm")
     grads_rms_norm_grad_gradient = _fn.rms_norm_grad_gradient(op, grad_x_backprop, grad_gamma_backprop)
     return [
         grads_rms_norm_grad_gradient[0],
@@ -1594,7 +1594,7 @@ def rms_norm_grad(op, grad_x_backprop, grad_gamma_backprop):
 
 def rotary(op, grad_y):
     """x, cos, sin: fn."""
-    _fn = _import_module("graphdock_std.rotary")
+    _fn = _import_module("graphdock_std.attention.rotary")
     grads_rotary_gradient = _fn.rotary_gradient(op, grad_y)
     return [grads_rotary_gradient[0], grads_rotary_gradient[1], grads_rotary_gradient[2]]
 
@@ -1603,7 +1603,7 @@ def tensor_scatter_update(op, grad_output):
     """tensor: formula; updates: fn; indices: none."""
     indices = op.inputs[1]
     updates = op.inputs[2]
-    _fn = _import_module("graphdock_std.scatter_gradients")
+    _fn = _import_module("graphdock_std.array.scatter_gradients")
     return [
         _tf.tensor_scatter_update(grad_output, indices, _ops.zeros_like(updates)),
         None,
@@ -1625,7 +1625,7 @@ def tensor_scatter_sub(op, grad_output):
 
 def sparse_to_dense(op, grad_dense):
     """sparse_values, default_value: fn; sparse_indices: none; output_shape: none."""
-    _fn = _import_module("graphdock_std.scatter_gradients")
+    _fn = _import_module("graphdock_std.array.scatter_gradients")
     grads_sparse_to_dense_gradient = _fn.sparse_to_dense_gradient(op, grad_dense)
     return [None, None, grads_sparse_to_dense_gradient[0], grads_sparse_to_dense_gradient[1]]
 
@@ -1638,76 +1638,76 @@ def segment_sum(op, grad_y):
 
 def segment_mean(op, grad_y):
     """data: fn; segment_ids: none."""
-    _fn = _import_module("graphdock_std.segment_gradients")
+    _fn = _import_module("graphdock_std.math.segment_gradients")
     return [_fn.segment_mean(op, grad_y), None]
 
 
 def segment_prod(op, grad_y):
     """data: fn; segment_ids: none."""
-    _fn = _import_module("graphdock_std.segment_gradients")
+    _fn = _import_module("graphdock_std.math.segment_gradients")
     return [_fn.segment_prod(op, grad_y), None]
 
 
 def segment_max(op, grad_y):
     """data: fn; segment_ids: none."""
-    _fn = _import_module("graphdock_std.segment_gradients")
+    _fn = _import_module("graphdock_std.math.segment_gradients")
     return [_fn.segment_extreme(op, grad_y), None]
 
 
 def segment_min(op, grad_y):
     """data: fn; segment_ids: none."""
-    _fn = _import_module("graphdock_std.segment_gradients")
+    _fn = _import_module("graphdock_std.math.segment_gradients")
     return [_fn.segment_extreme(op, grad_y), None]
 
 
 def unsorted_segment_prod(op, grad_y):
     """data: fn; segment_ids: none; num_segments: none."""
-    _fn = _import_module("graphdock_std.segment_gradients")
+    _fn = _import_module("graphdock_std.math.segment_gradients")
     return [_fn.unsorted_segment_prod(op, grad_y), None, None]
 
 
 def unsorted_segment_max(op, grad_y):
     """data: fn; segment_ids: none; num_segments: none."""
-    _fn = _import_module("graphdock_std.segment_gradients")
+    _fn = _import_module("graphdock_std.math.segment_gradients")
     return [_fn.unsorted_segment_extreme(op, grad_y), None, None]
 
 
 def unsorted_segment_min(op, grad_y):
     """data: fn; segment_ids: none; num_segments: none."""
-    _fn = _import_module("graphdock_std.segment_gradients")
+    _fn = _import_module("graphdock_std.math.segment_gradients")
     return [_fn.unsorted_segment_extreme(op, grad_y), None, None]
 
 
 def sparse_segment_sum(op, grad_y):
     """data: fn; indices: none; segment_ids: none; num_segments: none."""
     num_segments = op.arg("num_segments")
-    _fn = _import_module("graphdock_std.segment_gradients")
+    _fn = _import_module("graphdock_std.math.segment_gradients")
     return [_fn.sparse_segment(op, grad_y), None, None, *([] if num_segments is None else [None])]
 
 
 def sparse_segment_mean(op, grad_y):
     """data: fn; indices: none; segment_ids: none; num_segments: none."""
     num_segments = op.arg("num_segments")
-    _fn = _import_module("graphdock_std.segment_gradients")
+    _fn = _import_module("graphdock_std.math.segment_gradients")
     return [_fn.sparse_segment(op, grad_y), None, None, *([] if num_segments is None else [None])]
 
 
 def sparse_segment_sqrt_n(op, grad_y):
     """data: fn; indices: none; segment_ids: none; num_segments: none."""
     num_segments = op.arg("num_segments")
-    _fn = _import_module("graphdock_std.segment_gradients")
+    _fn = _import_module("graphdock_std.math.segment_gradients")
     return [_fn.sparse_segment(op, grad_y), None, None, *([] if num_segments is None else [None])]
 
 
 def unique(op, grad_y, grad_idx):
     """x: fn."""
-    _fn = _import_module("graphdock_std.selection_gradients")
+    _fn = _import_module("graphdock_std.array.selection_gradients")
     return [_fn.unique(op, grad_y, grad_idx)]
 
 
 def unique_with_counts(op, grad_y, grad_idx, grad_count):
     """x: fn."""
-    _fn = _import_module("graphdock_std.selection_gradients")
+    _fn = _import_module("graphdock_std.array.selection_gradients")
     return [_fn.unique(op, grad_y, grad_idx, grad_count)]
 
 
@@ -1721,19 +1721,19 @@ def list_diff(op, grad_out, grad_idx):
 
 def top_kv2(op, grad_values, grad_indices):
     """input: fn; k: none."""
-    _fn = _import_module("graphdock_std.selection_gradients")
+    _fn = _import_module("graphdock_std.array.selection_gradients")
     return [_fn.top_k(op, grad_values, grad_indices), None]
 
 
 def nth_element(op, grad_values):
     """input: fn; n: none."""
-    _fn = _import_module("graphdock_std.selection_gradients")
+    _fn = _import_module("graphdock_std.array.selection_gradients")
     return [_fn.nth_element(op, grad_values), None]
 
 
 def bincount(op, grad_bins):
     """weights: fn; arr: none; size: none."""
-    _fn = _import_module("graphdock_std.selection_gradients")
+    _fn = _import_module("graphdock_std.array.selection_gradients")
     return [None, None, _fn.bincount(op, grad_bins)]
 
 
@@ -1767,7 +1767,7 @@ def batch_to_space_nd(op, grad_output):
 
 def extract_image_patches(op, grad_patches):
     """images: fn."""
-    _fn = _import_module("graphdock_std.space")
+    _fn = _import_module("graphdock_std.array.space")
     return [_fn.patches_grad(op, grad_patches)]
 
 
@@ -1782,14 +1782,14 @@ def extract_image_patches_grad(op, grad_output):
 
 def sparse_tensor_dense_mat_mul(op, grad_product):
     """a_values, b: fn; a_indices: none; a_shape: none."""
-    _fn = _import_module("graphdock_std.sparse_gradients")
+    _fn = _import_module("graphdock_std.sparse.gradients")
     grads_dense_matmul = _fn.dense_matmul(op, grad_product)
     return [None, grads_dense_matmul[0], None, grads_dense_matmul[1]]
 
 
 def sparse_reorder(op, grad_output_indices, grad_output_values):
     """input_values: fn; input_indices: none; input_shape: none."""
-    _fn = _import_module("graphdock_std.sparse_gradients")
+    _fn = _import_module("graphdock_std.sparse.gradients")
     return [None, _fn.reorder(op, grad_output_indices, grad_output_values), None]
 
 
@@ -1797,7 +1797,7 @@ def sparse_fill_empty_rows(
     op, grad_output_indices, grad_output_values, grad_empty_row_indicator, grad_reverse_index_map
 ):
     """values, default_value: fn; indices: none; dense_shape: none."""
-    _fn = _import_module("graphdock_std.sparse_gradients")
+    _fn = _import_module("graphdock_std.sparse.gradients")
     grads_fill_empty_rows = _fn.fill_empty_rows(
         op, grad_output_indices, grad_output_values, grad_empty_row_indicator, grad_reverse_index_map
     )
@@ -1825,7 +1825,7 @@ def polygamma(op, grad_z):
 def zeta(op, grad_z):
     """x: fn; q: formula."""
     x, q = op.inputs
-    _fn = _import_module("graphdock_std.functions_gradients")
+    _fn = _import_module("graphdock_std.math.special_gradients")
     return [_fn.zeta_x(op, grad_z), _sum_to(grad_z * (-x * _tf.zeta(x + 1, q)), q, x)]
 
 
@@ -1850,7 +1850,7 @@ def igammac(op, grad_z):
 def igamma_grad_a(op, grad_z):
     """a: fn; x: formula."""
     a, x = op.inputs
-    _fn = _import_module("graphdock_std.functions_gradients")
+    _fn = _import_module("graphdock_std.math.special_gradients")
     return [
         _fn.igamma_grad_a_a(op, grad_z),
         _sum_to(grad_z * (_tf.exp((a - 1) * _tf.log(x) - x - _tf.lgamma(a)) * (_tf.log(x) - _tf.digamma(a))), x, a),
@@ -1862,7 +1862,7 @@ def betainc(op, grad_z):
     a, b, x = op.inputs
     log_beta = _tf.lgamma(a) + _tf.lgamma(b) - _tf.lgamma(a + b)
     log_power = (b - 1) * _tf.log1p(-x) + (a - 1) * _tf.log(x)
-    _fn = _import_module("graphdock_std.functions_gradients")
+    _fn = _import_module("graphdock_std.math.special_gradients")
     return [
         _fn.betainc_a(op, grad_z),
         _fn.betainc_b(op, grad_z),
@@ -1901,71 +1901,71 @@ def erfinv(op, grad_y):
 
 def fft(op, grad_y):
     """input: fn."""
-    _fn = _import_module("graphdock_std.spectral_gradients")
+    _fn = _import_module("graphdock_std.signal.spectral_gradients")
     return [_fn.forward(op, grad_y)]
 
 
 def fft2d(op, grad_y):
     """input: fn."""
-    _fn = _import_module("graphdock_std.spectral_gradients")
+    _fn = _import_module("graphdock_std.signal.spectral_gradients")
     return [_fn.forward(op, grad_y)]
 
 
 def fft3d(op, grad_y):
     """input: fn."""
-    _fn = _import_module("graphdock_std.spectral_gradients")
+    _fn = _import_module("graphdock_std.signal.spectral_gradients")
     return [_fn.forward(op, grad_y)]
 
 
 def ifft(op, grad_y):
     """input: fn."""
-    _fn = _import_module("graphdock_std.spectral_gradients")
+    _fn = _import_module("graphdock_std.signal.spectral_gradients")
     return [_fn.inverse(op, grad_y)]
 
 
 def ifft2d(op, grad_y):
     """input: fn."""
-    _fn = _import_module("graphdock_std.spectral_gradients")
+    _fn = _import_module("graphdock_std.signal.spectral_gradients")
     return [_fn.inverse(op, grad_y)]
 
 
 def ifft3d(op, grad_y):
     """input: fn."""
-    _fn = _import_module("graphdock_std.spectral_gradients")
+    _fn = _import_module("graphdock_std.signal.spectral_gradients")
     return [_fn.inverse(op, grad_y)]
 
 
 def rfft(op, grad_y):
     """input: fn; fft_length: none."""
-    _fn = _import_module("graphdock_std.spectral_gradients")
+    _fn = _import_module("graphdock_std.signal.spectral_gradients")
     return [_fn.forward_real(op, grad_y), None]
 
 
 def rfft2d(op, grad_y):
     """input: fn; fft_length: none."""
-    _fn = _import_module("graphdock_std.spectral_gradients")
+    _fn = _import_module("graphdock_std.signal.spectral_gradients")
     return [_fn.forward_real(op, grad_y), None]
 
 
 def rfft3d(op, grad_y):
     """input: fn; fft_length: none."""
-    _fn = _import_module("graphdock_std.spectral_gradients")
+    _fn = _import_module("graphdock_std.signal.spectral_gradients")
     return [_fn.forward_real(op, grad_y), None]
 
 
 def irfft(op, grad_y):
     """input: fn; fft_length: none."""
-    _fn = _import_module("graphdock_std.spectral_gradients")
+    _fn = _import_module("graphdock_std.signal.spectral_gradients")
     return [_fn.inverse_real(op, grad_y), None]
 
 
 def irfft2d(op, grad_y):
     """input: fn; fft_length: none."""
-    _fn = _import_module("graphdock_std.spectral_gradients")
+    _fn = _import_module("graphdock_std.signal.spectral_gradients")
     return [_fn.inverse_real(op, grad_y), None]
 
 
 def irfft3d(op, grad_y):
     """input: fn; fft_length: none."""
-    _fn = _import_module("graphdock_std.spectral_gradients")
+    _fn = _import_module("graphdock_std.signal.spectral_gradients")
     return [_fn.inverse_real(op, grad_y), None]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 #: Public functions of tensors, which formulas may call.
 FUNCTIONS = {
-    "clip_by_norm": "graphdock_std.clipping:clip_by_norm",
-    "clip_by_global_norm": "graphdock_std.clipping:clip_by_global_norm",
-    "clip_by_average_norm": "graphdock_std.clipping:clip_by_average_norm",
-    "global_norm": "graphdock_std.clipping:global_norm",
+    "clip_by_norm": "graphdock_std.math.clipping:clip_by_norm",
+    "clip_by_global_norm": "graphdock_std.math.clipping:clip_by_global_norm",
+    "clip_by_average_norm": "graphdock_std.math.clipping:clip_by_average_norm",
+    "global_norm": "graphdock_std.math.clipping:global_norm",
 }

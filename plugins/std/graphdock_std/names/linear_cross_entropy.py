@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 HELPERS = {
-    "linear_logits": "graphdock_std.linear_cross_entropy:linear_logits",
-    "linear_slope": "graphdock_std.linear_cross_entropy:linear_slope",
+    "linear_logits": "graphdock_std.nn.linear_cross_entropy:linear_logits",
+    "linear_slope": "graphdock_std.nn.linear_cross_entropy:linear_slope",
 }

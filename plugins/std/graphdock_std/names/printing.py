@@ -4,6 +4,6 @@ from __future__ import annotations
 
 #: Public names that mean nothing in a formula: they return operations, or look at variables.
 ENDPOINTS = {
-    "print": "graphdock_std.printing:print_",
-    "report_uninitialized_variables": "graphdock_std.uninitialized:report_uninitialized_variables",
+    "print": "graphdock_std.io.printing:print_",
+    "report_uninitialized_variables": "graphdock_std.variables.uninitialized:report_uninitialized_variables",
 }

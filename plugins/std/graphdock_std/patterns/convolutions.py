@@ -10,7 +10,7 @@ import graphdock as _tf
 from graphdock import ops as _ops
 from graphdock.contracts import Found, Pattern
 
-from graphdock_std.fused import convolved
+from graphdock_std.nn.fused import convolved
 from graphdock_std.patterns.operands import PARTS, ROW, any_of
 from graphdock_std.patterns.products import FOLLOWS, activation_of
 

@@ -11,7 +11,7 @@ import graphdock as _tf
 from graphdock import ops as _ops
 from graphdock.contracts import Found, Operand, Pattern
 
-from graphdock_std.fused import gelu, gelu_tanh
+from graphdock_std.nn.fused import gelu, gelu_tanh
 from graphdock_std.patterns.operands import PARTS, ROW, any_of
 
 __all__ = ["FOLLOWS", "activation_of", "products", "products_of_gradients"]

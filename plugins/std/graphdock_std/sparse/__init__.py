@@ -1,1 +1,1 @@
-"""Sparse tensors: places, values and a shape. ``tf.sparse`` and the older names beside it."""
+"""Sparse tensors: places, values and a shape; and sets. ``tf.sparse`` and the older names beside it."""

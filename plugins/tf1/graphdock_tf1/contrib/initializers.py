@@ -9,7 +9,7 @@ import graphdock as _tf
 from graphdock import dtypes
 from graphdock.errors import DTypeError, InvalidArgumentError
 from graphdock.typing import DTypeLike
-from graphdock_std.initializers import Initializer, fans
+from graphdock_std.variables.initializers import Initializer, fans
 
 __all__ = ["variance_scaling_initializer", "xavier_initializer"]
 

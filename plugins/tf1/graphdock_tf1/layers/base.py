@@ -16,7 +16,7 @@ from graphdock import dtypes
 from graphdock import ops as _ops
 from graphdock.errors import InvalidArgumentError, UnimplementedError
 from graphdock.typing import DTypeLike, ShapeLike
-from graphdock_std.indexing import is_tensor
+from graphdock_std.array.indexing import is_tensor
 from graphdock_std.structures import leaves, mapped
 
 from graphdock_tf1.layers.dependence import depends

@@ -8,7 +8,7 @@ import graphdock as _tf
 from graphdock import ops as _ops
 from graphdock.errors import InvalidArgumentError
 from graphdock.typing import TensorLike
-from graphdock_std.broadcasting import check_compatible, squeeze_labels
+from graphdock_std.nn.broadcasting import check_compatible, squeeze_labels
 
 from graphdock_tf1.losses.weighted import Reduction, compute_weighted_loss
 

@@ -7,7 +7,7 @@ from typing import Any
 import graphdock as _tf
 from graphdock.errors import InvalidArgumentError
 from graphdock.typing import TensorLike
-from graphdock_std.broadcasting import assert_broadcastable, check_compatible
+from graphdock_std.nn.broadcasting import assert_broadcastable, check_compatible
 
 from graphdock_tf1.losses.collected import add_loss
 from graphdock_tf1.losses.weighted import Reduction, compute_weighted_loss, present, single

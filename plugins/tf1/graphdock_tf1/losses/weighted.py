@@ -9,7 +9,7 @@ from graphdock import dtypes
 from graphdock import ops as _ops
 from graphdock.errors import InvalidArgumentError, did_you_mean
 from graphdock.typing import TensorLike
-from graphdock_std.broadcasting import assert_broadcastable
+from graphdock_std.nn.broadcasting import assert_broadcastable
 
 from graphdock_tf1.losses.collected import add_loss
 

@@ -8,7 +8,7 @@ import graphdock as _tf
 from graphdock import dtypes
 from graphdock import ops as _ops
 from graphdock.typing import TensorLike
-from graphdock_std.broadcasting import broadcast_weights, check_compatible, squeeze_labels
+from graphdock_std.nn.broadcasting import broadcast_weights, check_compatible, squeeze_labels
 
 from graphdock_tf1.metrics.support import Collections, Metric, aligned, collected, flat, metric_variable, ratio, single
 

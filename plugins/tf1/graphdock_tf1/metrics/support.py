@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import graphdock as _tf
 from graphdock import dtypes
 from graphdock import ops as _ops
-from graphdock_std.broadcasting import check_compatible, squeeze_labels, squeeze_weights
+from graphdock_std.nn.broadcasting import check_compatible, squeeze_labels, squeeze_weights
 
 __all__ = ["Collections", "Metric", "aligned", "collected", "flat", "metric_variable", "ratio", "single"]
 

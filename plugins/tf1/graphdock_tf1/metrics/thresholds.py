@@ -11,7 +11,7 @@ from graphdock import dtypes
 from graphdock import ops as _ops
 from graphdock.errors import InvalidArgumentError
 from graphdock.typing import TensorLike
-from graphdock_std.broadcasting import broadcast_weights
+from graphdock_std.nn.broadcasting import broadcast_weights
 
 from graphdock_tf1.metrics.support import Collections, Metric, aligned, collected, metric_variable, single
 

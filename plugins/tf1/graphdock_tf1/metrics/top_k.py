@@ -9,7 +9,7 @@ from graphdock import dtypes
 from graphdock import ops as _ops
 from graphdock.errors import InvalidArgumentError, ShapeError
 from graphdock.typing import TensorLike
-from graphdock_std.broadcasting import assert_broadcastable, broadcast_weights
+from graphdock_std.nn.broadcasting import assert_broadcastable, broadcast_weights
 
 from graphdock_tf1.metrics.support import Collections, Metric, collected, metric_variable
 

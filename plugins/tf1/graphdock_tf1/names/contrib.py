@@ -35,7 +35,7 @@ ENDPOINTS = {
     "contrib.framework.get_variables_to_restore": "graphdock_tf1.contrib.variables:get_variables_to_restore",
     "contrib.framework.global_variable": "graphdock_tf1.contrib.variables:global_variable",
     "contrib.framework.has_arg_scope": "graphdock_tf1.contrib.arg_scope:has_arg_scope",
-    "contrib.framework.is_tensor": "graphdock_std.indexing:is_tensor",
+    "contrib.framework.is_tensor": "graphdock_std.array.indexing:is_tensor",
     "contrib.framework.local_variable": "graphdock_tf1.contrib.variables:local_variable",
     "contrib.framework.model_variable": "graphdock_tf1.contrib.variables:model_variable",
     "contrib.framework.variable": "graphdock_tf1.contrib.variables:variable",

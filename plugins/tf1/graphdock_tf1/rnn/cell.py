@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import graphdock as _tf
 from graphdock.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
 from graphdock.typing import DTypeLike
-from graphdock_std.indexing import is_tensor
+from graphdock_std.array.indexing import is_tensor
 from graphdock_std.structures import leaves, packed
 
 from graphdock_tf1.layers.base import Layer

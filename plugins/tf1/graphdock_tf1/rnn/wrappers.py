@@ -10,7 +10,7 @@ from typing import Any
 import graphdock as _tf
 from graphdock.errors import InvalidArgumentError
 from graphdock.typing import DTypeLike
-from graphdock_std.indexing import is_tensor
+from graphdock_std.array.indexing import is_tensor
 from graphdock_std.structures import leaves, packed, same_structure
 
 from graphdock_tf1.rnn.cell import LSTMStateTuple, RNNCell, check_cell

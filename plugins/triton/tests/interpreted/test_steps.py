@@ -220,7 +220,7 @@ def test_attention_with_a_mask_of_the_batch_is_one_kernel_each_way(lab):
 
 @pytest.mark.parametrize("activation", ["relu", "tanh", "sigmoid", "gelu", "gelu_tanh", None])
 def test_a_dense_layer_is_one_launch(lab, activation):
-    from graphdock_std import fused
+    from graphdock_std.nn import fused
 
     def build(x, w, b):
         y = tf.nn.bias_add(tf.matmul(x, w), b)
@@ -237,7 +237,7 @@ def test_a_dense_layer_is_one_launch(lab, activation):
 @pytest.mark.parametrize(("activation", "data_format"), [("gelu_tanh", "NHWC"), ("relu", "NCHW"), (None, "NHWC")])
 def test_a_convolutional_layer_is_one_launch(lab, activation, data_format):
     """Whatever its window is: patterns are told strides and padding."""
-    from graphdock_std import fused
+    from graphdock_std.nn import fused
 
     def build(x, w, b):
         steps = [1, 2, 1, 1] if data_format == "NHWC" else [1, 1, 1, 2]

@@ -1,0 +1,1 @@
+"""Functions of arrays: shapes, indices, rows of variables, choices and orders; what moves and repeats elements."""

@@ -1,0 +1,1 @@
+"""Attention in other ops, and the embedding of positions by rotation."""

@@ -1,0 +1,1 @@
+"""Assertions, functions over rows, functions with gradients of their own."""

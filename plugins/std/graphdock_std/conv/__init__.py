@@ -1,0 +1,1 @@
+"""Windows that slide over spatial dims: convolutions, pools, morphology."""

@@ -1,0 +1,1 @@
+"""Images: boxes, files, colours, geometry, sizes, measures."""

@@ -1,0 +1,1 @@
+"""Matrices: products, decompositions, solutions, diagonals, sums of products by letters."""

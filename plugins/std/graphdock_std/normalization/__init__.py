@@ -1,0 +1,1 @@
+"""Normalisation: statistics of tensors, of batches, layers and rows."""

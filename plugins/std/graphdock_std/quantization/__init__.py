@@ -1,0 +1,1 @@
+"""Quantised values and ranges that are learnt."""

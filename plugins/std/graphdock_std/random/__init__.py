@@ -1,0 +1,1 @@
+"""Random numbers: draws, seeds, distributions with parameters."""

@@ -1,0 +1,1 @@
+"""Initial values of variables, counters, and which have no value yet."""
