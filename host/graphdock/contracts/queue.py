@@ -251,7 +251,7 @@ class QueuedDevice(Device):
         _open.add(self)
         self._outside_lock = new_lock()
         self._outside_queue: Queue | None = None
-        self._outside_slot: NDArray[Any] | None = None
+        self._outside_staging: NDArray[Any] | None = None
         #: the runtime's own: the queues that steps take turns on
         self._slots: list[Any] = []
 
@@ -336,11 +336,11 @@ class QueuedDevice(Device):
             raise InvalidArgumentError(
                 f"{self!r} can't hold Python objects", got=f"an array of {array.dtype}", hint="keep strings on the cpu"
             )
-        memory = self._outside_slot
+        memory = self._outside_staging
         if memory is None or memory.nbytes < array.nbytes:
             memory = self.staging(max(array.nbytes, 1))
             if memory.nbytes <= _KEPT_BYTES:
-                self._outside_slot = memory
+                self._outside_staging = memory
         return memory[: array.nbytes].view(array.dtype).reshape(array.shape)
 
     def empty(self, dtype: DType, shape: Sequence[int]) -> Buffer:

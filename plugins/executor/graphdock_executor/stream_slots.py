@@ -217,7 +217,7 @@ class StreamSlots:
         if self._ends is not None:
             namespace["queued"] = self.queued
 
-    def bind_slots(self, namespace: dict[str, Any], device: QueuedDevice, nbytes: int, roots: Sequence[Root]) -> None:
+    def bind_staging(self, namespace: dict[str, Any], device: QueuedDevice, nbytes: int, roots: Sequence[Root]) -> None:
         """Cut a step's staging memory from one block."""
         with asking(device, f"staging of {nbytes} bytes"):
             block = device.staging(max(nbytes, 1))
@@ -255,7 +255,7 @@ def devices_of(lowered: Lowered) -> list[QueuedDevice]:
     found: dict[Device, None] = {}
     for device, _ in (*lowered.methods.values(), *lowered.copiers.values()):
         found.setdefault(device)
-    for device in (*lowered.workers.values(), *lowered.slots.values(), *lowered.events.values()):
+    for device in (*lowered.workers.values(), *lowered.staging.values(), *lowered.events.values()):
         found.setdefault(device)
     for build in lowered.builds:
         if build.ctx is not None:

@@ -146,7 +146,9 @@ def _order_queues(state: State) -> None:
     def current(device: QueuedDevice, before: Statement) -> Activate:
         return Activate(method(state, device, "activate"), node=before.node, device=device)
 
-    read = [r for v in state.given.placed.graph.outputs for r in slot(state, v, HOST_MEMORY).roots if r.kind == "slot"]
+    read = [
+        r for v in state.given.placed.graph.outputs for r in slot(state, v, HOST_MEMORY).roots if r.kind == "staging"
+    ]
     order_queues(out.block, fence, wait, current, read, entered[0] if len(entered) == 1 else None)
     out.overlaps = state.given.overlaps and not out.waits
     if out.overlaps:

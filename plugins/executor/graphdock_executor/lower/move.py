@@ -24,7 +24,7 @@ from graphdock_executor.lower.state import (
     method,
     mover,
     new_root,
-    new_slot,
+    new_staging,
     output,
     slot,
     staging_space,
@@ -89,7 +89,7 @@ def _through_staging(state: State, node: PlanNode, where: Slot, device: QueuedDe
     if not to_device and _is_callers(state, result, device):
         _lent(state, node, where, device, block, at)
         return
-    root, name = new_slot(state, device, value, None if to_device else at)
+    root, name = new_staging(state, device, value, None if to_device else at)
     if goes_ahead(state, node, where, root):
         target, buffer = new_root(state, "planned", node.attrs["target"], result, 0)
         extend_lifetime(state, result, Slot(buffer, (target,), True, True, "planned"), at)
@@ -104,7 +104,7 @@ def _through_staging(state: State, node: PlanNode, where: Slot, device: QueuedDe
     else:
         copy = method(state, device, "to_host")
         block.add(Copy(copy, where.at, name, node=node, device=device, reads=where.roots, writes=(root,)))
-        extend_lifetime(state, result, Slot(name, (root,), True, True, "slot"), at)
+        extend_lifetime(state, result, Slot(name, (root,), True, True, "staging"), at)
 
 
 def _is_callers(state: State, value: Value, device: QueuedDevice) -> bool:
@@ -119,7 +119,7 @@ def _lent(state: State, node: PlanNode, where: Slot, device: QueuedDevice, block
     result = node.outputs[0]
     name, maker = state.names.new("escape"), state.names.new("maker")
     shape = tuple(concrete(result.shape) or ())
-    root = Root("slot", staging_space(device), result.dtype, shape, at, state.given.facts.final, name.text, node)
+    root = Root("staging", staging_space(device), result.dtype, shape, at, state.given.facts.final, name.text, node)
     state.out.lent[maker] = root, device
     hold = "the caller keeps its memory"
     block.add(Call(maker, (), (name,), node=node, hold=hold))

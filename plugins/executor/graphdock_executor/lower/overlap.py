@@ -55,11 +55,11 @@ def copy_ahead(
     node: PlanNode,
     where: Slot,
     device: QueuedDevice,
-    slot: tuple[Root, Name],
+    staging: tuple[Root, Name],
     target: tuple[Root, Name],
 ) -> None:
-    """Add, at the step's begin, the copy of a feed through ``slot`` to ``target``: it touches nothing that steps share."""
-    (root, name), (made, buffer) = slot, target
+    """Add, at the step's begin, the copy of a feed through ``staging`` to ``target``: it touches nothing that steps share."""
+    (root, name), (made, buffer) = staging, target
     fill = Fill(name, where.at, node=node, touches=(*where.roots, root), hold="the host fills staging memory")
     hold = "it goes ahead of what the step waits for"
     copy = method(state, device, "from_host")

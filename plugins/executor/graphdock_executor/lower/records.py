@@ -79,7 +79,7 @@ class Lowered:
         variable, its buffer) it is; ``states``: name -> the variable itself. ``methods``: name -> (device, method of it, or of its
         queue). ``makers``: name -> the root whose buffer it makes anew. ``workers``: name -> a device, or its queue. ``copiers``:
         name -> (device, dtype) of what copies a buffer of any shape. ``streams``: name -> (which stream, its device). ``events``:
-        name -> the device whose queue records it. ``objects``: name -> anything else. ``slots``: what staging memory is called
+        name -> the device whose queue records it. ``objects``: name -> anything else. ``staging``: what staging memory is called
         -> whose it is. ``lent``: name -> the root whose staging memory it takes anew, and whose that is.
       written, read: resources. ``checked``: variables that must hold a value when the step begins, with a node that reads them.
       first_bounds: what the kernels built while lowering; the first instance uses them.
@@ -113,7 +113,7 @@ class Lowered:
     checked: dict[Variable, PlanNode] = field(default_factory=dict)
     first_bounds: list[Any] = field(default_factory=list)
     shapes: dict[PlanNode, tuple[RuleCheck, tuple[Operand, ...]]] = field(default_factory=dict)
-    slots: dict[str, QueuedDevice] = field(default_factory=dict)
+    staging: dict[str, QueuedDevice] = field(default_factory=dict)
     lent: dict[Name, tuple[Root, QueuedDevice]] = field(default_factory=dict)
     touches: dict[Resource, dict[Device | None, bool]] = field(default_factory=dict)
     overlaps: bool = False

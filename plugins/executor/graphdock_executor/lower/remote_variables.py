@@ -15,7 +15,7 @@ from graphdock.contracts.runtime.resources import Resource, Variable
 from graphdock.dtypes import string
 
 from graphdock_executor.lower.records import Slot
-from graphdock_executor.lower.state import State, activate, copy_directly, method, new_root, new_slot
+from graphdock_executor.lower.state import State, activate, copy_directly, method, new_root, new_staging
 from graphdock_executor.lower.variables import variable_slot
 from graphdock_executor.remote_variables import RemoteVariable
 from graphdock_executor.step_program.names import Name, Operand, helper
@@ -92,7 +92,7 @@ def _reaches(device: Device, other: Device) -> bool:
 def _to_host(state: State, device: Device, value: Value, where: Slot, block: Block, at: int) -> Slot:
     assert value.node is not None
     if isinstance(device, QueuedDevice):
-        root, name = new_slot(state, device, value)
+        root, name = new_staging(state, device, value)
     else:
         root, name = new_root(state, "planned", HOST_MEMORY, value, at)
     made = Slot(name, (root,), True, True, "variable")
@@ -102,8 +102,8 @@ def _to_host(state: State, device: Device, value: Value, where: Slot, block: Blo
 
 def _from_host(state: State, device: Device, value: Value, where: Slot, target: Slot, block: Block) -> None:
     assert value.node is not None
-    if isinstance(device, QueuedDevice) and not any(state.out.slots.get(r.device) is device for r in where.roots):
-        root, name = new_slot(state, device, value)
+    if isinstance(device, QueuedDevice) and not any(state.out.staging.get(r.device) is device for r in where.roots):
+        root, name = new_staging(state, device, value)
         block.add(Fill(name, where.at, node=value.node, touches=(*where.roots, root)))
         where = Slot(name, (root,), True, True, "variable")
     _copy(state, device, "from_host", where, target, value.node, block)

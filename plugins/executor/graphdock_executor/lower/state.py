@@ -34,7 +34,7 @@ __all__ = [
     "extend_lifetime",
     "method",
     "mover",
-    "new_slot",
+    "new_staging",
     "new_root",
     "output",
     "resolve",
@@ -174,7 +174,7 @@ def new_root(state: State, kind: str, space: str, value: Value, at: int) -> tupl
     return root, name
 
 
-def new_slot(state: State, device: QueuedDevice, value: Value, at: int | None = None) -> tuple[Root, Name]:
+def new_staging(state: State, device: QueuedDevice, value: Value, at: int | None = None) -> tuple[Root, Name]:
     """Staging memory for a value of known shape.
 
     Args:
@@ -183,12 +183,12 @@ def new_slot(state: State, device: QueuedDevice, value: Value, at: int | None = 
     """
     shape = concrete(value.shape)
     assert shape is not None
-    name = state.names.new("slot")
+    name = state.names.new("staging")
     final = state.given.facts.final
     first, last = (0, final) if at is None else (at, at)
-    root = Root("slot", staging_space(device), value.dtype, tuple(shape), first, last, name.text, value.node)
+    root = Root("staging", staging_space(device), value.dtype, tuple(shape), first, last, name.text, value.node)
     state.out.roots.append(root)
-    state.out.slots[root.device] = device
+    state.out.staging[root.device] = device
     return root, name
 
 

@@ -37,7 +37,7 @@ MEANINGS: Mapping[str, Meaning] = {
     "feed": Meaning("f", "a fed array", local=True),
     "history": Meaning("j", "a history: a list of what iterations have kept", local=True),
     "static view": Meaning("g", "a view made once per instance"),
-    "slot": Meaning("h", "staging memory"),
+    "staging": Meaning("h", "staging memory"),
     "kernel": Meaning("k", "a kernel's compute, or a function of the host"),
     "loop": Meaning("l", "a loop variable's value, or the buffer that holds it", local=True),
     "next": Meaning("m", "the buffer of a loop variable's next value", local=True),

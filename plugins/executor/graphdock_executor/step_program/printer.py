@@ -308,7 +308,7 @@ _TEXT: dict[type[Statement], Callable[[Any], str]] = {
     Require: lambda s: f"if not {s.resource.text}.initialized: unset({s.resource.text})",
     Activate: lambda s: f"{s.method.text}()",
     Synchronize: lambda s: f"{s.method.text}()",
-    Fill: lambda s: f"fill({s.slot.text}, {s.source.text})",
+    Fill: lambda s: f"fill({s.staging.text}, {s.source.text})",
     Wait: lambda s: f"{s.wait.text}({s.record.text}({s.event.text}))",
     Segment: lambda s: f"{s.replay.text}()",
 }

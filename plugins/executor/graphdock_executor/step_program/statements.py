@@ -183,7 +183,7 @@ class Activate(Statement):
 class Fill(Statement):
     """The host copies an array into staging memory."""
 
-    slot: Name
+    staging: Name
     source: Operand
 
 

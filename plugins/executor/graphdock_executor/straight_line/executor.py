@@ -69,13 +69,13 @@ def _lower(made: Compilation) -> None:
 
 def _memory(made: Compilation) -> None:
     """The places of the planned buffers."""
-    spaces, slots = made.placed.spaces, made.lowered.slots
+    spaces, staging = made.placed.spaces, made.lowered.staging
     for root in made.lowered.roots:
         made.roots.setdefault(root.device, []).append(root)
     for space, roots in made.roots.items():
-        align = (slots.get(space) or spaces[space]).alignment
+        align = (staging.get(space) or spaces[space]).alignment
         made.memory[space] = made.blocks[space] = pack(roots, align)
-        if made.placed.debug and space not in slots:
+        if made.placed.debug and space not in staging:
             made.blocks[space] = pack(roots, align, margin_of(spaces[space]))
 
 

@@ -165,8 +165,8 @@ class InstanceBuilder:
         """One block of each memory space, cut into the planned buffers."""
         for space, roots in self._roots.items():
             nbytes = self._blocks[space]
-            if space in self._lowered.slots:
-                stream_slots.bind_slots(ns, self._lowered.slots[space], nbytes, roots)
+            if space in self._lowered.staging:
+                stream_slots.bind_staging(ns, self._lowered.staging[space], nbytes, roots)
                 continue
             device = self._placed.spaces[space]
             largest = max(roots, key=lambda root: root.nbytes)
