@@ -93,6 +93,7 @@ from graphdock.messages import NodeDef as NodeDef
 from graphdock.messages import SessionLog as SessionLog
 from graphdock.messages import Summary as Summary
 from graphdock.messages import SummaryMetadata as SummaryMetadata
+from graphdock.messages import TensorInfo as TensorInfo
 from graphdock.ops._gen.core_ops import add_n as add_n
 from graphdock.ops._gen.core_ops import check_numerics as check_numerics
 from graphdock.ops._gen.core_ops import identity as identity
@@ -576,6 +577,7 @@ __all__ = [
     "Summary",
     "SummaryMetadata",
     "Tensor",
+    "TensorInfo",
     "TensorShape",
     "UnconnectedGradients",
     "VERSION",

@@ -10,10 +10,10 @@ import logging
 from collections.abc import Iterator
 from typing import Any
 
+import graphdock as _tf
 from graphdock import messages
 from graphdock.locks import new_lock
 from graphdock.passes.pipeline import PASSES
-from graphdock.session.config import SessionConfig
 
 __all__ = ["ConfigProto", "GPUOptions", "GraphOptions", "OptimizerOptions", "translated"]
 
@@ -48,7 +48,7 @@ _told: set[str] = set()
 _lock = new_lock()
 
 
-def translated(proto: Any) -> SessionConfig:
+def translated(proto: Any) -> Any:
     """What a ConfigProto says in graphdock's words; logs a line for each field that means nothing here, once per process.
 
     Only what is set counts, so the environment and the file supply the rest.
@@ -74,7 +74,7 @@ def translated(proto: Any) -> SessionConfig:
             given["fusion"] = value != OptimizerOptions.OFF
         elif name != "gpu_options.allow_growth":  # what it asks for is so anyway: memory is taken as needed
             _tell(name, value)
-    return SessionConfig(**given)
+    return _tf.SessionConfig(**given)
 
 
 #: Makes a ConfigProto a configuration (:class:`graphdock.session.config.Translatable`).

@@ -1,4 +1,4 @@
-"""Names of what writes and reads graphs: meta graphs, SavedModels, parts of GraphDefs."""
+"""Names of TensorFlow's configuration and examples, and of what writes and reads graphs: meta graphs, SavedModels, parts of GraphDefs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,20 @@ from __future__ import annotations
 
 #: Public names that mean nothing in a formula: they work on graphs, sessions and files.
 ENDPOINTS = {
+    "ConfigProto": "graphdock_tensorflow.config_proto:ConfigProto",
+    "GPUOptions": "graphdock_tensorflow.config_proto:GPUOptions",
+    "GraphOptions": "graphdock_tensorflow.config_proto:GraphOptions",
+    "OptimizerOptions": "graphdock_tensorflow.config_proto:OptimizerOptions",
+    "TensorInfo": "graphdock.messages:TensorInfo",
+    "train.BytesList": "graphdock.messages:BytesList",
+    "train.Example": "graphdock.messages:Example",
+    "train.Feature": "graphdock.messages:Feature",
+    "train.FeatureList": "graphdock.messages:FeatureList",
+    "train.FeatureLists": "graphdock.messages:FeatureLists",
+    "train.Features": "graphdock.messages:Features",
+    "train.FloatList": "graphdock.messages:FloatList",
+    "train.Int64List": "graphdock.messages:Int64List",
+    "train.SequenceExample": "graphdock.messages:SequenceExample",
     "train.export_meta_graph": "graphdock_tensorflow.graphs.meta_graph:export_meta_graph",
     "train.import_meta_graph": "graphdock_tensorflow.graphs.meta_graph:import_meta_graph",
     "train.write_graph": "graphdock_tensorflow.graphs.write_graph:write_graph",
