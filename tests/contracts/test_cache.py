@@ -1,4 +1,4 @@
-"""Where plugins keep what they compile."""
+"""The cache of what plugins compile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What variants hold: followed through loops, branches, captures and histories of histories, and checked where they are read."""
+"""Contents of variants: followed through loops, branches, captures and histories of histories, and checked where they are read."""
 
 from __future__ import annotations
 

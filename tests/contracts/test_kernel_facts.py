@@ -1,4 +1,4 @@
-"""What a KernelDef says and nothing has: refused when it is made, or when its op is first asked for a kernel."""
+"""Names in a KernelDef that nothing has: refused when it is made, or when its op is first asked for a kernel."""
 
 from __future__ import annotations
 

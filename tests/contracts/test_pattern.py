@@ -1,4 +1,4 @@
-"""What a pattern says of itself."""
+"""Facts of a pattern by itself."""
 
 from __future__ import annotations
 

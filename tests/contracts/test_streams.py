@@ -1,4 +1,4 @@
-"""Which streams a node's kernel is given."""
+"""Streams that a node's kernel is given."""
 
 from __future__ import annotations
 

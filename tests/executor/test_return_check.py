@@ -1,4 +1,4 @@
-"""What a kernel returns is held against what it promised: at its first call for each shape, and then no more."""
+"""Return values of a kernel are held against what it promised: at its first call for each shape, and then no more."""
 
 from __future__ import annotations
 

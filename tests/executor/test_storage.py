@@ -1,4 +1,4 @@
-"""Where buffers lie in the arena, against the definition: what lives at one time never overlaps."""
+"""Places of buffers in the arena, against the definition: what lives at one time never overlaps."""
 
 from __future__ import annotations
 

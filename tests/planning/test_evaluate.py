@@ -1,4 +1,4 @@
-"""What depends on constants alone is folded with graphdock's own kernels wherever the session runs."""
+"""Nodes of constants alone are folded with graphdock's own kernels wherever the session runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What steps lock, and that nothing keeps them from releasing it."""
+"""Locks of steps, and that nothing keeps them from releasing them."""
 
 from __future__ import annotations
 

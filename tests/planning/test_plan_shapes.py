@@ -1,4 +1,4 @@
-"""What translation proves of shapes, what becomes a condition of the feeds, and what is left to the step."""
+"""Shapes that translation proves, what becomes a condition of the feeds, and what is left to the step."""
 
 from __future__ import annotations
 

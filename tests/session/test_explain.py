@@ -1,4 +1,4 @@
-"""What ``session.explain`` says of who lost, and why: the kernels of every device that the session has."""
+"""Words of ``session.explain`` on who lost, and why: the kernels of every device that the session has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which plans a session keeps."""
+"""Plans that a session keeps."""
 
 import gc
 import threading

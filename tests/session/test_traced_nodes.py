@@ -1,4 +1,4 @@
-"""What TensorBoard is told of a step: times and memory by node, also within a loop."""
+"""Report of a step to TensorBoard: times and memory by node, also within a loop."""
 
 from __future__ import annotations
 

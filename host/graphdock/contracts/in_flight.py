@@ -66,7 +66,7 @@ class InFlightSteps:
             step.complete(limit)
 
     def check(self) -> None:
-        """Raise the error of the oldest step that failed and nobody was told of; once."""
+        """Raise the error of the oldest step that failed and whose error was not raised yet; once."""
         for step, error in list(self.failed.items()):
             if step.raised:
                 self.failed.pop(step, None)

@@ -67,7 +67,7 @@ class Overlap:
             raise
 
     def synchronize(self) -> None:
-        """Wait for all steps; raises the first error that nobody was told of."""
+        """Wait for all steps; raises the first error that was not raised yet."""
         try:
             self._make_room(0, None)
         except GraphdockError as error:

@@ -144,7 +144,7 @@ class Session(metaclass=SessionType):
         them holds a variable, and the work of those that have returned is done.
 
         Raises:
-          GraphdockError: a step failed after it had returned (``steps_in_flight``), and nobody was told. All is closed.
+          GraphdockError: a step failed after it had returned (``steps_in_flight``) and was not raised yet. All is closed.
         """
         self._closed = True
         self._planner.close()

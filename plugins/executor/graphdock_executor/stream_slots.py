@@ -230,7 +230,7 @@ def _first(error: BaseException, late: Sequence[BaseException]) -> BaseException
     """Choose which of a step's errors is raised; the others are noted on it.
 
     What a fence raises comes from work that was queued before the step stopped, so that it comes first: what stopped the step may
-    only have stumbled over what that work left. What stops a step on purpose, or a lost device, is told as it is.
+    only have stumbled over what that work left. What stops a step on purpose, or a lost device, is raised as it is.
     """
     stays = not isinstance(error, Exception) or isinstance(error, _RAISED_AS_IT_IS)
     first = next((e for e in late if not stays or not isinstance(e, Exception)), error)

@@ -1,4 +1,4 @@
-"""What region programs compute, in NumPy: the reference that every region compiler is held against."""
+"""Values of region programs, in NumPy: the reference that every region compiler is held against."""
 
 from __future__ import annotations
 

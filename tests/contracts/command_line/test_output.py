@@ -1,4 +1,4 @@
-"""What commands print: tables whose columns line up, JSON that keeps its order, counts in words."""
+"""Output of commands: tables whose columns line up, JSON that keeps its order, counts in words."""
 
 from __future__ import annotations
 

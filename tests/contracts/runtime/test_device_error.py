@@ -1,4 +1,4 @@
-"""What a device raises names the device, what it was asked for, and the node where there is one."""
+"""An error of a device names the device, what it was asked for, and the node where there is one."""
 
 from __future__ import annotations
 

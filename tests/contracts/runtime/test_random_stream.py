@@ -1,4 +1,4 @@
-"""What a random op draws is known by its name, its step and the iterations of its loops, whatever ran before and how often."""
+"""The draws of a random op are known by its name, its step and the iterations of its loops, whatever ran before and how often."""
 
 from __future__ import annotations
 

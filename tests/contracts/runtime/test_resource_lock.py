@@ -40,7 +40,7 @@ def request(label, reads=(), writes=()):
 
 
 class Actor:
-    """A thread that enters locks when it is told to, and says when it is in."""
+    """A thread that takes locks when it is told to, and says when it is in."""
 
     def __init__(self, locks, holder, limit=None):
         self.locks, self.holder, self.limit = locks, holder, limit
@@ -139,7 +139,7 @@ def test_readers_share_and_a_writer_waits_for_all_of_them():
     assert not lock.requests and not lock.waiting
 
 
-def test_claims_on_other_things_do_not_wait():
+def test_locks_of_other_things_do_not_wait():
     lock = ResourceLock()
     writer = Actor([lock], request("w", (), [A])).arrived()
     for holder in (request("b", (), [B]), request("c", [C], [B])):

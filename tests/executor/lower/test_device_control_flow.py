@@ -1,4 +1,4 @@
-"""What a device decides itself: the predicate stays with it, values are the same, and what it can't decide says why.
+"""Decisions of a device itself: the predicate stays with it, values are the same, and what it can't decide says why.
 
 The device of these tests records nothing, so that ``Queue.branch`` and ``Queue.loop`` do what the contract says of them by default.
 """

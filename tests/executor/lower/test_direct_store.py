@@ -1,4 +1,4 @@
-"""What a restore reads goes straight into the variables' memory, where nobody could tell; and no variable is ever half restored."""
+"""A restore reads straight into the variables' memory, where nobody could tell; and no variable is ever half restored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lowering finds out for steps in flight: what they touch, where they release their locks, and why some do not."""
+"""Facts of lowering for steps in flight: what they touch, where they release their locks, and why some do not."""
 
 from __future__ import annotations
 

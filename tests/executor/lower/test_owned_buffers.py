@@ -1,4 +1,4 @@
-"""What histories keep lies in buffers of its own: written there at once where a kernel can, copied only where it must be."""
+"""Values in histories lie in buffers of their own: written there at once where a kernel can, copied only where it must be."""
 
 from __future__ import annotations
 

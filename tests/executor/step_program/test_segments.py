@@ -1,4 +1,4 @@
-"""What a device records of a step: the longest runs of its own work over buffers that keep their address, with reasons between."""
+"""Recordings of a step by a device: the longest runs of its own work over buffers that keep their address, with reasons between."""
 
 from __future__ import annotations
 

@@ -256,10 +256,10 @@ class InstanceBuilder:
         ctx = _context(build, stream_slots)
         buffers = tuple([None if name is None else name.value(ns) for name in build.static])
         debug = self._placed.debug
-        told = BindContext(ctx.node, ctx.inputs, ctx.outputs, ctx.device, ctx.queue, ctx.threads, buffers, debug)
+        context = BindContext(ctx.node, ctx.inputs, ctx.outputs, ctx.device, ctx.queue, ctx.threads, buffers, debug)
         try:
             with self._lock:
-                return prepared.facts(prepared.bind(told))
+                return prepared.facts(prepared.bind(context))
         except Exception as error:  # noqa: BLE001 - whatever a kernel raises is raised again with its node
             explained = kernel_error(error, build.node, "could not be bound")
             if explained is error:

@@ -1,4 +1,4 @@
-"""Which work is known to be done before which: vector clocks over queues and the host.
+"""Order of work that is known to be done before other work: vector clocks over queues and the host.
 
 The host is one agent: what one thread has fenced is done for every thread that queues work afterwards. An agent counts its own
 accesses; a clock says how many of each agent's accesses are known to come before.

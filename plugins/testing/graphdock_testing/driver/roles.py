@@ -1,4 +1,4 @@
-"""Which arguments of a kernel's ``compute`` it reads, and which it writes."""
+"""Roles of the arguments of a kernel's ``compute``: those that it reads, and those that it writes."""
 
 from __future__ import annotations
 

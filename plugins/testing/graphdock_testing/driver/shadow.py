@@ -1,4 +1,4 @@
-"""What was last done to each byte of a memory space, in as few pieces as there are boundaries between accesses."""
+"""Last access to each byte of a memory space, in as few pieces as there are boundaries between accesses."""
 
 from __future__ import annotations
 

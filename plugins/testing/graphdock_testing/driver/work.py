@@ -1,4 +1,4 @@
-"""What queued work does: copies, failures made on purpose, and errors with a name."""
+"""Actions of queued work: copies, failures made on purpose, and errors with a name."""
 
 from __future__ import annotations
 
