@@ -142,6 +142,7 @@ ELSEWHERE = {
     "testing/bench.py": KIT,
     "testing/case.py": KIT,
     "testing/conformance.py": KIT,
+    "testing/driver/detector.py": "tests/testing/driver/test_races.py",
     "testing/driver/roles.py": "tests/testing/driver/test_races.py",
     "testing/driver/work.py": "tests/testing/driver/test_queue.py",
     "testing/fake.py": "tests/devices/test_fake.py",

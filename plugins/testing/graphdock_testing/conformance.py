@@ -46,7 +46,7 @@ from graphdock.plugin.registry import RegisteredKernel
 from graphdock_testing.bench import Bench
 from graphdock_testing.case import Case, ConformanceError, Missing, Refused
 from graphdock_testing.device_check import check_device, checks_of
-from graphdock_testing.driver.races import RaceError
+from graphdock_testing.driver.detector import RaceError
 from graphdock_testing.gradient_case import check_gradient, wide_types
 from graphdock_testing.samples import bindings
 from graphdock_testing.specs import spec_cases

@@ -18,7 +18,7 @@ from graphdock.dtypes import ALL
 from graphdock.errors import GraphdockError, InvalidArgumentError, ResourceExhaustedError, UnimplementedError
 
 from graphdock_testing.case import ConformanceError
-from graphdock_testing.driver.races import RaceError
+from graphdock_testing.driver.detector import RaceError
 from graphdock_testing.numeric import same_bits
 
 __all__ = ["CHECKS", "QUEUE_CHECKS", "check_device", "checks_of"]

@@ -8,8 +8,9 @@ import re
 import numpy as np
 import pytest
 from graphdock.errors import InvalidArgumentError
+from graphdock_testing.driver import detector as detector_module
 from graphdock_testing.driver import races
-from graphdock_testing.driver.races import Detector, Note, RaceError, Range
+from graphdock_testing.driver.detector import Detector, Note, RaceError, Range
 
 
 def at(start, stop, space="m"):
@@ -208,7 +209,7 @@ def made(seed):
 @pytest.mark.parametrize("seed", range(300))
 def test_it_agrees_with_reachability(seed, monkeypatch):
     """Every report is a race; and where there is a race, at least one is reported on each of its bytes."""
-    monkeypatch.setattr(races, "_KEPT", 10_000)
+    monkeypatch.setattr(detector_module, "_KEPT", 10_000)
     program = made(seed)
     want = program.racy()
     got = set()

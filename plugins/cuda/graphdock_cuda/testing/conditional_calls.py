@@ -7,7 +7,7 @@ import threading
 
 from graphdock.errors import FailedPreconditionError
 from graphdock_testing.driver.capture import Segment, Step
-from graphdock_testing.driver.races import Note
+from graphdock_testing.driver.detector import Note
 
 from graphdock_cuda.driver.errors import CudaError
 from graphdock_cuda.testing.state import UNSET, Capture, Condition, State, Stream

@@ -17,7 +17,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from graphdock_testing.driver.races import Range
+from graphdock_testing.driver.detector import Range
 
 from graphdock_cuda.driver.errors import CudaError
 from graphdock_cuda.testing.blas import round_to_tf32

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphdock_testing.driver.capture import Mark, Recording, Step
+from graphdock_testing.driver.detector import Detector, Note, Range
 from graphdock_testing.driver.interrupts import HeldBack
-from graphdock_testing.driver.races import Detector, Note, Range
 from graphdock_testing.driver.scheduler import Health, Line, QueuePoint, Scheduler, Work
 
 from graphdock_cuda.driver.api import Properties

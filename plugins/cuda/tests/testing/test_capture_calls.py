@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from graphdock_cuda.driver.errors import CudaError
 from graphdock_cuda.testing.state import Misuse
-from graphdock_testing.driver.races import RaceError
+from graphdock_testing.driver.detector import RaceError
 
 CODE = "GD_KERNEL(add)(float* x, float by) { x[threadIdx.x] += by; }\nGD_KERNEL(stop)() { __trap(); }"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from graphdock_cuda.driver.errors import CudaError
 from graphdock_cuda.testing.state import Misuse
-from graphdock_testing.driver.races import RaceError
+from graphdock_testing.driver.detector import RaceError
 
 
 def _two_streams(rig, ordered: bool) -> list[int]:

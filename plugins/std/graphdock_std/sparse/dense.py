@@ -106,12 +106,10 @@ def sparse_to_indicator(
     sp_input: SparseTensor | SparseTensorValue, vocab_size: TensorLike, name: str | None = None
 ) -> _ops.Tensor:
     """A bool tensor in which the last axis says which ids, from 0 up to ``vocab_size``, each row of ``sp_input`` holds."""
-    from graphdock_std.sparse.combine import sparse_merge
-
     with _ops.name_scope(name or "SparseToIndicator"):
         sp = as_sparse(sp_input)
         held = SparseTensor(sp.indices, _tf.fill(_ops.shape(sp.values), True), sp.dense_shape)
-        merged = sparse_merge(sp, held, vocab_size)
+        merged = _tf.sparse_merge(sp, held, vocab_size)
         return sparse_tensor_to_dense(merged, False, validate_indices=False)
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from graphdock.errors import FailedPreconditionError
 
+from graphdock_testing.driver.detector import Note
 from graphdock_testing.driver.memory import Block
-from graphdock_testing.driver.races import Note
 
 __all__ = ["Mark", "Recording", "Segment", "Step"]
 

@@ -14,11 +14,11 @@ from graphdock.errors import FailedPreconditionError, InvalidArgumentError
 from graphdock.locks import new_lock
 
 from graphdock_testing.driver.capture import Mark, Recording
+from graphdock_testing.driver.detector import Detector
 from graphdock_testing.driver.faults import Faults
 from graphdock_testing.driver.interrupts import HeldBack
 from graphdock_testing.driver.memory import Array, Block, Buffer, Drops, Memory, Storage
 from graphdock_testing.driver.queue import DriverEvent, DriverQueue
-from graphdock_testing.driver.races import Detector
 from graphdock_testing.driver.scheduler import Health, QueuePoint, Scheduler
 from graphdock_testing.driver.staging import Pinned, Slots, Staging
 

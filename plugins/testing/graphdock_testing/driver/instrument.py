@@ -29,7 +29,7 @@ from graphdock.contracts import (
 )
 from graphdock.errors import InvalidArgumentError
 
-from graphdock_testing.driver.races import Detector, Note, Range
+from graphdock_testing.driver.detector import Detector, Note, Range
 from graphdock_testing.driver.roles import Role, roles
 from graphdock_testing.driver.staging import Staging
 

@@ -16,7 +16,7 @@ import numpy as np
 from graphdock.dtypes import DType
 from graphdock.errors import FailedPreconditionError, InvalidArgumentError, ResourceExhaustedError
 
-from graphdock_testing.driver.races import Range
+from graphdock_testing.driver.detector import Range
 
 __all__ = ["POISON", "Block", "Buffer", "Drops", "Idle", "Memory", "Storage", "bounds"]
 

@@ -12,10 +12,10 @@ from graphdock.errors import FailedPreconditionError, InvalidArgumentError
 from graphdock.locks import new_lock
 
 from graphdock_testing.driver.capture import Mark, Recording, Segment, Step
+from graphdock_testing.driver.detector import Note, Range
 from graphdock_testing.driver.faults import Kind
 from graphdock_testing.driver.interrupts import HeldBack
 from graphdock_testing.driver.memory import Array, Block, Buffer, Idle, Storage
-from graphdock_testing.driver.races import Note, Range
 from graphdock_testing.driver.scheduler import Line, QueuePoint, Work
 from graphdock_testing.driver.work import Blame, blaming, check_alike, failing, first_then
 
