@@ -145,6 +145,7 @@ ELSEWHERE = {
     "testing/driver/detector.py": "tests/testing/driver/test_races.py",
     "testing/driver/roles.py": "tests/testing/driver/test_races.py",
     "testing/driver/work.py": "tests/testing/driver/test_queue.py",
+    "testing/doubles.py": "tests/devices/test_fake.py, tests/devices/test_null.py and tests/testing/test_queued.py",
     "testing/fake.py": "tests/devices/test_fake.py",
     "testing/gradient_case.py": KIT,
     "testing/null.py": "tests/devices/test_null.py",

@@ -13,6 +13,7 @@ random streams are read when the kernel is queued, as a real launch reads its ar
 from __future__ import annotations
 
 import math
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -32,6 +33,9 @@ from graphdock.contracts import (
 )
 from graphdock.contracts.kernel_error import kernel_error
 from graphdock.locks import new_lock
+
+from graphdock_testing import doubles
+from graphdock_testing.doubles import at_launch, cpu_kernels
 
 __all__ = ["FakeBuffer", "FakeDevice", "FakeFactory", "install", "register_devices", "register_kernels"]
 
@@ -135,17 +139,6 @@ class FakeFactory(DeviceFactory):
         return FakeDevice(info)
 
 
-class _Stream:
-    """What a random stream said when the kernel was queued."""
-
-    def __init__(self, stream: Any) -> None:
-        self.key = stream.key
-        self._counter = stream.counter()
-
-    def counter(self) -> Any:
-        return self._counter
-
-
 def wrap(kernel: KernelDef) -> KernelDef:
     """The cpu kernel as a kernel of the fake device."""
 
@@ -195,7 +188,7 @@ def _launcher(ctx: BuildContext, bound: Bound) -> Callable[..., Any]:
 
     def later(*args: Any) -> Any:
         device.launches += 1
-        kept = [_at_launch(a) for a in args]
+        kept = [at_launch(a) for a in args]
         if "fresh" not in kinds:
             device.enqueue(lambda: call(kept))
             return None
@@ -214,13 +207,6 @@ def _launcher(ctx: BuildContext, bound: Bound) -> Callable[..., Any]:
     return at_once if on_host else later
 
 
-def _at_launch(value: Any) -> Any:
-    """Host arguments as they are now; buffers stay what they will be."""
-    if isinstance(value, np.ndarray):
-        return value.copy()
-    return _Stream(value) if hasattr(value, "counter") and hasattr(value, "key") else value
-
-
 @hookimpl
 def register_devices() -> Iterable[DeviceFactory]:
     return [FakeFactory()]
@@ -228,9 +214,7 @@ def register_devices() -> Iterable[DeviceFactory]:
 
 @hookimpl
 def register_kernels(host: Any) -> Iterable[KernelDef]:
-    host.backend("cpu")
-    of_cpu = [r.kernel for r in host.kernels.all() if r.kernel.device == "cpu" and r.plugin == "cpu"]
-    return [wrap(kernel) for kernel in of_cpu if not _reads_histories(host.ops.get(kernel.op))]
+    return [wrap(kernel) for kernel in cpu_kernels(host) if not _reads_histories(host.ops.get(kernel.op))]
 
 
 def _reads_histories(opdef: Any) -> bool:
@@ -240,10 +224,4 @@ def _reads_histories(opdef: Any) -> bool:
 
 def install(host: Any) -> FakeDevice:
     """Register the plugin ``fake`` in a host, unless it is there, and open its first device."""
-    import sys
-
-    if all(state.name != DEVICE for state in host.plugins()):
-        host.register(DEVICE, sys.modules[__name__])
-    device = host.open_device(f"/device:{DEVICE}:0")
-    assert isinstance(device, FakeDevice)
-    return device
+    return doubles.install(host, DEVICE, sys.modules[__name__], FakeDevice)

@@ -25,6 +25,8 @@ from graphdock.contracts import (
     hookimpl,
 )
 
+from graphdock_testing import doubles
+
 __all__ = ["NullDevice", "NullFactory", "install", "register_devices", "register_kernels"]
 
 DEVICE = "null"
@@ -121,8 +123,4 @@ def register_kernels(host: Any) -> Iterable[KernelDef]:
 
 def install(host: Any) -> NullDevice:
     """Register the plugin ``null`` in a host, unless it is there, and open its first device."""
-    if all(state.name != DEVICE for state in host.plugins()):
-        host.register(DEVICE, sys.modules[__name__])
-    device = host.open_device(f"/device:{DEVICE}:0")
-    assert isinstance(device, NullDevice)
-    return device
+    return doubles.install(host, DEVICE, sys.modules[__name__], NullDevice)

@@ -24,12 +24,10 @@ import numpy as np
 from graphdock.contracts import (
     Bound,
     BuildContext,
-    Device,
     DeviceFactory,
     DeviceInfo,
     KernelDef,
     OpDef,
-    PlanNode,
     build_kernel,
     dtypes,
     hookimpl,
@@ -37,12 +35,14 @@ from graphdock.contracts import (
 from graphdock.contracts.kernel_error import kernel_error
 from graphdock.errors import InternalError
 
+from graphdock_testing import doubles
+from graphdock_testing.doubles import LaunchedStream, cpu_kernels
 from graphdock_testing.driver.device import Driver, DriverDevice
 from graphdock_testing.driver.memory import Array, Buffer
 from graphdock_testing.driver.queue import DriverQueue
 from graphdock_testing.driver.roles import roles
 
-__all__ = ["DEVICE", "Plugin", "QueuedFactory", "blamed", "install", "register_devices", "register_kernels", "wrap"]
+__all__ = ["DEVICE", "Plugin", "QueuedFactory", "install", "register_devices", "register_kernels", "wrap"]
 
 DEVICE = "queued"
 
@@ -247,7 +247,7 @@ class _Launcher:
             return self.compute(*arrays)
 
     def _blame(self, error: Exception) -> Exception:
-        return blamed(error, self.node)
+        return kernel_error(error, self.node)
 
 
 def _several(result: Any) -> Sequence[Any]:
@@ -262,12 +262,11 @@ def _nothing() -> None:
     pass
 
 
-class _Stream:
+class _Stream(LaunchedStream):
     """A random stream as work sees it: the ordinal from the step arguments, the rest as it was at the launch."""
 
     def __init__(self, stream: Any, queue: DriverQueue) -> None:
-        self.key = stream.key
-        self._launched = stream.counter()
+        super().__init__(stream)
         self._slot = getattr(stream, "slot", None)
         self._arguments = queue.arguments.array
 
@@ -283,11 +282,6 @@ def _at_launch(value: Any, written: bool, queue: DriverQueue) -> Any:
     if isinstance(value, np.ndarray):
         return value if written else value.copy()
     return _Stream(value, queue) if hasattr(value, "counter") and hasattr(value, "key") else value
-
-
-def blamed(error: Exception, node: PlanNode) -> Exception:
-    """The error of a node's kernel: graphdock's own get its name, others become one of graphdock's."""
-    return kernel_error(error, node)
 
 
 # -- the plugin
@@ -315,9 +309,7 @@ def register_devices() -> Iterable[DeviceFactory]:
 
 @hookimpl
 def register_kernels(host: Any) -> Iterable[KernelDef]:
-    host.backend("cpu")
-    ours = [r.kernel for r in host.kernels.all() if r.kernel.device == "cpu" and r.plugin == "cpu"]
-    wrapped = [wrap(kernel, host.ops.get(kernel.op)) for kernel in ours]
+    wrapped = [wrap(kernel, host.ops.get(kernel.op)) for kernel in cpu_kernels(host)]
     return [kernel for kernel in wrapped if kernel is not None]
 
 
@@ -326,8 +318,4 @@ def install(host: Any, **options: Any) -> DriverDevice:
 
     A host that allows the installed one keeps that.
     """
-    if all(state.name != DEVICE for state in host.plugins()):
-        host.register(DEVICE, Plugin(**options))
-    device: Device = host.open_device(f"/device:{DEVICE}:0")
-    assert isinstance(device, DriverDevice)
-    return device
+    return doubles.install(host, DEVICE, Plugin(**options), DriverDevice)
