@@ -108,7 +108,7 @@ def docstring(op: Op) -> str:
     seen: dict[str, str] = {}
     lines = [line for p in op.params if (line := _param_line(op, p, seen))]
     parts += ["Args:\n" + "\n".join(lines)] if lines else []
-    parts.append("Returns:\n" + _returns(op, seen))
+    parts.append(_returns(op, seen))
     raises = [
         _item("ShapeError", re.sub(r"\{(\w+)\}", r"\1", f"{w.error}.").replace("..", ".")) for w in spec.dims.where
     ]
@@ -139,7 +139,7 @@ def _param_line(op: Op, param: Param, seen: dict[str, str]) -> str:
 def _returns(op: Op, seen: dict[str, str]) -> str:
     outputs = [o for o in op.spec.outputs if op.spec.api.returns in (None, o.name)]
     if not outputs:
-        return "  The Operation."
+        return "Returns: The Operation."
 
     def words(arg: ArgSpec) -> str:
         many, shape = arg.arity.kind == "many", shape_words(arg.shape)
@@ -149,10 +149,8 @@ def _returns(op: Op, seen: dict[str, str]) -> str:
         return f"{noun}, {dtype}. {arg.doc}".rstrip()
 
     if len(outputs) > 1:
-        return "\n".join(_item(o.name, words(o)) for o in outputs)
-    return "\n".join(
-        textwrap.wrap(words(outputs[0]), _TEXT, initial_indent="  ", subsequent_indent="    ", break_long_words=False)
-    )
+        return "Returns:\n" + "\n".join(_item(o.name, words(o)) for o in outputs)
+    return _item("Returns", words(outputs[0]), "")
 
 
 def gradient_words(op: Op) -> Landed:

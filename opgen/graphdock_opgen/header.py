@@ -12,6 +12,7 @@ from typing import Any
 from graphdock.contracts import ArgDef, AttrDef, OpDef
 from graphdock.errors import NotFoundError, PluginError
 from graphdock.plugin.manifest import FILE_NAME, load
+from graphdock.plugin.spec_docs import documented
 
 from graphdock_opgen.library import dotted_name
 from graphdock_opgen.names import snake
@@ -109,10 +110,9 @@ def find_opdef(op: str, package: Path | None = None) -> OpDef:
       UnknownOpError: nobody declares it. PluginError: the package's ``_gen`` can't be imported.
     """
     if package is not None and op in (table := _declared(package)):
-        made: OpDef = table[op]()
-        return made
+        return documented(table[op](), package)
     host: Any = importlib.import_module("graphdock.plugin.host")
-    found: OpDef = host.default_host().ops.get(op)
+    found: OpDef = host.default_host().ops.documented(op)
     return found
 
 

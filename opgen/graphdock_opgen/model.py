@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, NoReturn
 
+from graphdock.contracts import op_table
 from graphdock.contracts.opdef import ACCESSES, EFFECTS
 from graphdock.contracts.verbs import VERBS
 from graphdock.errors import did_you_mean
@@ -37,18 +38,9 @@ SCALAR_ATTR_TYPES = ("int", "float", "bool", "string", "type", "shape", "tensor"
 ATTR_TYPES = (*SCALAR_ATTR_TYPES, *(f"list({t})" for t in SCALAR_ATTR_TYPES))
 
 #: dtypes by class, as ``allow`` may name them.
-_INTS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-_COMPLEX = ("complex64", "complex128")
-_FLOATS = ("float16", "bfloat16", "float32", "float64")
 DTYPE_CLASSES: dict[str, tuple[str, ...]] = {
-    "ints": _INTS,
-    "index": ("int32", "int64"),
-    "floats": _FLOATS,
-    "real": (*_INTS, *_FLOATS),
-    "complex": _COMPLEX,
-    "inexact": (*_FLOATS, *_COMPLEX),
-    "numeric": (*_INTS, *_FLOATS, *_COMPLEX),
-    "any": ("bool", *_INTS, *_FLOATS, *_COMPLEX, "string"),
+    name: getattr(op_table, name.upper())
+    for name in ("ints", "index", "floats", "real", "complex", "inexact", "numeric", "any")
 }
 
 

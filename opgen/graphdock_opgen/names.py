@@ -5,6 +5,8 @@ from __future__ import annotations
 import keyword
 import re
 
+from graphdock.contracts.op_table import snake
+
 __all__ = ["BARE_NAMESPACES", "LONGEST", "is_dotted", "is_name", "local", "op_type", "snake"]
 
 #: Namespaces whose op types carry no prefix.
@@ -27,12 +29,6 @@ def is_dotted(text: object) -> bool:
     if not isinstance(text, str) or not text.isascii() or len(text) > 4 * LONGEST:
         return False
     return all(part.isidentifier() and not keyword.iskeyword(part) for part in text.split("."))
-
-
-def snake(name: str) -> str:
-    """``MatMul`` -> ``mat_mul``, ``LRN`` -> ``lrn``, ``Conv2DGrad`` -> ``conv2d_grad``, ``While`` -> ``while_``."""
-    name = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z0-9])(?=[A-Z][a-z])", "_", name).lower()
-    return f"{name}_" if keyword.iskeyword(name) else name
 
 
 def op_type(namespace: str, name: str) -> str:

@@ -89,6 +89,9 @@ def pretty(value: Any, indent: int = 0, lead: int = 0) -> str:
     if isinstance(value, list | tuple):
         return "(\n" + "".join(f"{pad}{pretty(v, indent + 4)},\n" for v in value) + end + ")"
     if isinstance(value, Call):
+        flat = ", ".join(key + literal(v) for key, v in value.parts)
+        if flat and len(pad) + len(flat) <= WIDTH:
+            return f"{value.name}(\n{pad}{flat}\n{end})"
         parts = [key + pretty(v, indent + 4, len(key)) for key, v in value.parts]
         return f"{value.name}(\n" + "".join(f"{pad}{p},\n" for p in parts) + end + ")"
     if isinstance(value, str) and not isinstance(value, Raw):

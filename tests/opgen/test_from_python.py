@@ -31,7 +31,7 @@ host = default_host()
 out = {}
 for name in OPS:
     made = getattr(notebook_ops, name)
-    a, b = made.op_def, host.ops.get(made.type)
+    a, b = made.op_def, host.ops.documented(made.type)
     for field in ("name", "version", "inputs", "outputs", "types", "effects", "traits", "summary", "where", "let"):
         left, right = getattr(a, field), getattr(b, field)
         if field == "outputs" and a.shape_fn is not None:

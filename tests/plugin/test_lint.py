@@ -10,7 +10,13 @@ from graphdock.plugin.consistency import check_drift, check_parts
 from graphdock.plugin.host import Host
 from graphdock.plugin.lint import absent, digest, made_of, misfits, misnamed, misplaced, strangers, ties
 
-MADE = 'OPS: dict[str, object] = {"lab.A": a, "lab.B": b}\n\nSPECS: dict[str, str] = SOURCES\n'
+MADE = """\
+_lab_ops: _Rows = {"lab.A": lambda op: op(), "lab.B": lambda op: op()}
+
+OPERATORS: dict[str, str] = {"__add__": "lab:add"}
+
+SPECS: dict[str, str] = SOURCES
+"""
 
 
 def kernel(name, op="Relu", device="cpu", **facts):

@@ -87,13 +87,13 @@ def describe(opdef: OpDef) -> str:
 def command(name: str | None, as_json: bool) -> None:
     host = configured_host()
     if name is not None:
-        opdef = host.ops.get(name)
+        opdef = host.ops.documented(name)
         if as_json:
             print_json(facts(opdef))
         else:
             click.echo(describe(opdef))
         return
-    opdefs = [host.ops.get(n) for n in host.ops.names()]
+    opdefs = [host.ops.documented(n) for n in host.ops.names()]
     if as_json:
         print_json([facts(opdef) for opdef in opdefs])
         return

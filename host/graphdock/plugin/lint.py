@@ -64,10 +64,9 @@ def made_of(text: str) -> tuple[list[str], Mapping[str, str]]:
     for node in body:
         target = node.target if isinstance(node, ast.AnnAssign) else None
         if isinstance(target, ast.Name) and isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Dict):
-            keys = [k.value for k in node.value.keys if isinstance(k, ast.Constant)]
-            if target.id == "OPS":
-                types = [str(k) for k in keys]
-            elif target.id == "SPECS":
+            rows = zip(node.value.keys, node.value.values, strict=True)
+            types += [str(k.value) for k, v in rows if isinstance(k, ast.Constant) and isinstance(v, ast.Lambda)]
+            if target.id == "SPECS":
                 sources = {str(k): str(v) for k, v in ast.literal_eval(node.value).items()}
     return types, sources
 

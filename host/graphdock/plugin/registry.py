@@ -10,6 +10,7 @@ import importlib
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from graphdock.contracts import DeviceFactory, KernelDef, OpDef, Pattern, RegionCompiler
@@ -170,6 +171,20 @@ class OpRegistry:
         """The packages that hold the specs of every allowed plugin's library, the host's own first; loads them all."""
         self.names()
         return tuple(specs for specs, _ in self._specs)
+
+    def documented(self, name: str) -> OpDef:
+        """The OpDef with its summary and the other texts for people, which those of generated tables leave to the spec.
+
+        Raises:
+          UnknownOpError: no allowed plugin declares it.
+        """
+        from graphdock.plugin.spec_docs import documented  # no session reads them
+
+        opdef = self.get(name)
+        folder = next((specs for specs, package in self._specs if package == opdef.package), None)
+        if folder is None:
+            return opdef
+        return documented(opdef, Path(importlib.import_module(folder).__path__[0]))
 
     def add_library(
         self,

@@ -23,8 +23,7 @@ def const(value: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tenso
       value: The elements, row-major; read-only.
       dtype: Element type.
 
-    Returns:
-      Tensor of any shape, any dtype."""
+    Returns: Tensor of any shape, any dtype."""
     return _ops.apply_op("Const", value=value, dtype=dtype, name=name)
 
 
@@ -35,8 +34,7 @@ def placeholder(dtype: DTypeLike, shape: ShapeLike = None, name: str | None = No
       dtype: Element type.
       shape: Static shape; unknown dims allowed.
 
-    Returns:
-      Tensor of any shape, any dtype."""
+    Returns: Tensor of any shape, any dtype."""
     return _ops.apply_op("Placeholder", dtype=dtype, shape=shape, name=name)
 
 
@@ -47,16 +45,14 @@ def placeholder_with_default(input: TensorLike, shape: ShapeLike = None, name: s
       input: tensor of any shape, any dtype. The default.
       shape: Static shape of what may be fed.
 
-    Returns:
-      Tensor of any shape, of input's dtype."""
+    Returns: Tensor of any shape, of input's dtype."""
     return _ops.apply_op("PlaceholderWithDefault", input=input, shape=shape, name=name)
 
 
 def no_op(name: str | None = None) -> Operation:
     """Does nothing; holds control dependencies.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op("NoOp", name=name)
 
 
@@ -66,8 +62,7 @@ def identity(input: TensorLike, name: str | None = None) -> Tensor:
     Args:
       input: tensor of any shape [*S], any dtype. Any tensor.
 
-    Returns:
-      Tensor of any shape [*S], of input's dtype."""
+    Returns: Tensor of any shape [*S], of input's dtype."""
     return _ops.apply_op("Identity", input=input, name=name)
 
 
@@ -77,8 +72,7 @@ def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
     Args:
       input: tensor of any shape [*S], any dtype. Any tensor.
 
-    Returns:
-      Tensor of any shape [*S], of input's dtype."""
+    Returns: Tensor of any shape [*S], of input's dtype."""
     return _ops.apply_op("StopGradient", input=input, name=name)
 
 
@@ -88,8 +82,7 @@ def add_n(inputs: Sequence[TensorLike], name: str | None = None) -> Tensor:
     Args:
       inputs: list of tensors of any shape [*S], integer, floating or complex. Tensors of one shape and dtype.
 
-    Returns:
-      Tensor of any shape [*S], of inputs's dtype."""
+    Returns: Tensor of any shape [*S], of inputs's dtype."""
     return _ops.apply_op("AddN", inputs=inputs, name=name)
 
 
@@ -99,8 +92,7 @@ def zeros_like(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], any dtype. Any tensor.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("ZerosLike", x=x, name=name)
 
 
@@ -110,8 +102,7 @@ def ones_like(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], integer, floating or complex. Any tensor.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("OnesLike", x=x, name=name)
 
 
@@ -122,8 +113,7 @@ def shape(input: TensorLike, out_type: DTypeLike = "int32", name: str | None = N
       input: tensor of any shape [*S], any dtype. Any tensor.
       out_type: int32 or int64.
 
-    Returns:
-      Tensor of shape [rank(S)], int32 or int64."""
+    Returns: Tensor of shape [rank(S)], int32 or int64."""
     return _ops.apply_op("Shape", input=input, out_type=out_type, name=name)
 
 
@@ -139,9 +129,8 @@ def cast(x: TensorLike, DstT: DTypeLike, name: str | None = None) -> Tensor:
       DstT: bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16, float32, float64,
         complex64 or complex128.
 
-    Returns:
-      Tensor of any shape [*S], bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16,
-        float32, float64, complex64 or complex128."""
+    Returns: Tensor of any shape [*S], bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16,
+      bfloat16, float32, float64, complex64 or complex128."""
     return _ops.apply_op("Cast", x=x, DstT=DstT, name=name)
 
 
@@ -152,8 +141,7 @@ def check_numerics(tensor: TensorLike, message: str | bytes = "", name: str | No
       tensor: tensor of any shape [*S], floating. Any floating tensor.
       message: Begins the error message.
 
-    Returns:
-      Tensor of any shape [*S], of tensor's dtype."""
+    Returns: Tensor of any shape [*S], of tensor's dtype."""
     return _ops.apply_op("CheckNumerics", tensor=tensor, message=message, name=name)
 
 
@@ -175,8 +163,7 @@ def cond(
       then_branch: Body that runs when pred is true.
       else_branch: Body that runs otherwise.
 
-    Returns:
-      List, each a tensor of any shape, any dtype."""
+    Returns: List, each a tensor of any shape, any dtype."""
     return _ops.apply_op(
         "Cond", pred=pred, inputs=inputs, then_branch=then_branch, else_branch=else_branch, Tout=Tout, name=name
     )
@@ -209,8 +196,7 @@ def while_(
       maximum_iterations: Stop after so many; -1 for no limit.
       parallel_iterations: How many iterations a dataflow executor may overlap. At least 1.
 
-    Returns:
-      List, each a tensor of any shape, any dtype."""
+    Returns: List, each a tensor of any shape, any dtype."""
     return _ops.apply_op(
         "While",
         inputs=inputs,
@@ -231,16 +217,14 @@ def optional_from_value(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape, any dtype. A tensor of the branch.
 
-    Returns:
-      Scalar, variant."""
+    Returns: Scalar, variant."""
     return _ops.apply_op("OptionalFromValue", x=x, name=name)
 
 
 def optional_none(name: str | None = None) -> Tensor:
     """What a branch that is not taken leaves.
 
-    Returns:
-      Scalar, variant."""
+    Returns: Scalar, variant."""
     return _ops.apply_op("OptionalNone", name=name)
 
 
@@ -254,8 +238,7 @@ def optional_get_value(optional: TensorLike, T: DTypeLike, shape: ShapeLike = No
       T: any dtype.
       shape: Static shape of the tensor.
 
-    Returns:
-      Tensor of any shape, any dtype."""
+    Returns: Tensor of any shape, any dtype."""
     return _ops.apply_op("OptionalGetValue", optional=optional, T=T, shape=shape, name=name)
 
 
@@ -274,8 +257,7 @@ def history_unstack(
       partial: A loop over the rows may end before the last of the first count, or is given all where more of them
         change nothing.
 
-    Returns:
-      Scalar, variant."""
+    Returns: Scalar, variant."""
     return _ops.apply_op("HistoryUnstack", value=value, count=count, reverse=reverse, partial=partial, name=name)
 
 
@@ -300,8 +282,7 @@ def history_stack(
       padded: Elements may differ in their dims that are -1: rows are as large as the largest, with zeros past the end
         of the others.
 
-    Returns:
-      Tensor of any shape, any dtype."""
+    Returns: Tensor of any shape, any dtype."""
     return _ops.apply_op("HistoryStack", history=history, dims=dims, T=T, reverse=reverse, padded=padded, name=name)
 
 
@@ -320,8 +301,7 @@ def var_handle_op(
       shared_name: Name in the container; empty for the op's own name.
       shape: Static shape.
 
-    Returns:
-      Scalar, resource."""
+    Returns: Scalar, resource."""
     return _ops.apply_op(
         "VarHandleOp", dtype=dtype, container=container, shared_name=shared_name, shape=shape, name=name
     )
@@ -334,8 +314,7 @@ def read_variable_op(resource: Tensor, dtype: DTypeLike, name: str | None = None
       resource: handle of a variable. A handle.
       dtype: any dtype.
 
-    Returns:
-      Tensor of any shape, any dtype."""
+    Returns: Tensor of any shape, any dtype."""
     return _ops.apply_op("ReadVariableOp", resource=resource, dtype=dtype, name=name)
 
 
@@ -349,8 +328,7 @@ def assign_variable_op(
       value: tensor of any shape, any dtype. The new value.
       validate_shape: The value must have the variable's shape.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op("AssignVariableOp", resource=resource, value=value, validate_shape=validate_shape, name=name)
 
 
@@ -361,8 +339,7 @@ def assign_add_variable_op(resource: Tensor, value: TensorLike, name: str | None
       resource: handle of a variable. A handle.
       value: tensor of any shape, integer, floating or complex. What is added; the variable's shape.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op("AssignAddVariableOp", resource=resource, value=value, name=name)
 
 
@@ -373,8 +350,7 @@ def assign_sub_variable_op(resource: Tensor, value: TensorLike, name: str | None
       resource: handle of a variable. A handle.
       value: tensor of any shape, integer, floating or complex. What is subtracted; the variable's shape.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op("AssignSubVariableOp", resource=resource, value=value, name=name)
 
 
@@ -384,8 +360,7 @@ def var_is_initialized_op(resource: Tensor, name: str | None = None) -> Tensor:
     Args:
       resource: handle of a variable. A handle.
 
-    Returns:
-      Scalar, bool."""
+    Returns: Scalar, bool."""
     return _ops.apply_op("VarIsInitializedOp", resource=resource, name=name)
 
 
@@ -395,8 +370,7 @@ def destroy_resource_op(resource: Tensor, name: str | None = None) -> Operation:
     Args:
       resource: handle of a variable. A handle.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op("DestroyResourceOp", resource=resource, name=name)
 
 
@@ -409,8 +383,7 @@ def py_func(
       input: list of tensors of any shape, any dtype. Arguments.
       token: The function.
 
-    Returns:
-      List, each a tensor of any shape, any dtype."""
+    Returns: List, each a tensor of any shape, any dtype."""
     return _ops.apply_op("PyFunc", input=input, token=token, Tout=Tout, name=name)
 
 
@@ -424,8 +397,7 @@ def assert_(
       data: list of tensors of any shape, any dtype. Printed in the error.
       summarize: Elements of each tensor to print.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op("Assert", condition=condition, data=data, summarize=summarize, name=name)
 
 
@@ -446,8 +418,7 @@ def print(
       summarize: Elements of each tensor to print.
       first_n: Print only so many times in each plan; a negative number: always.
 
-    Returns:
-      Tensor of any shape [*S], of input's dtype."""
+    Returns: Tensor of any shape [*S], of input's dtype."""
     return _ops.apply_op(
         "Print", input=input, data=data, message=message, summarize=summarize, first_n=first_n, name=name
     )

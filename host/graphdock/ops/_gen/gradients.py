@@ -5,74 +5,61 @@ from importlib import import_module as _import_module
 
 
 def placeholder_with_default(op, grad_output):
-    """input: formula."""
     return [grad_output]
 
 
 def identity(op, grad_output):
-    """input: formula."""
     return [grad_output]
 
 
 def add_n(op, grad_sum):
-    """inputs: fn."""
     _fn = _import_module("graphdock.gradients.core")
     return [*_fn.add_n(op, grad_sum)]
 
 
 def cast(op, grad_y):
-    """x: fn."""
     _fn = _import_module("graphdock.gradients.core")
     return [_fn.cast(op, grad_y)]
 
 
 def check_numerics(op, grad_output):
-    """tensor: formula."""
     return [grad_output]
 
 
 def cond(op, *grads):
-    """inputs: fn; pred: none."""
     _fn = _import_module("graphdock.gradients.control_flow")
     return [None, *_fn.cond(op, *grads)]
 
 
 def while_(op, *grads):
-    """inputs: fn."""
     _fn = _import_module("graphdock.gradients.loops")
     return [*_fn.while_loop(op, *grads)]
 
 
 def optional_from_value(op, grad_optional):
-    """x: fn."""
     _fn = _import_module("graphdock.gradients.core")
     return [_fn.optional_from_value(op, grad_optional)]
 
 
 def optional_get_value(op, grad_value):
-    """optional: fn."""
     _fn = _import_module("graphdock.gradients.core")
     return [_fn.optional_get_value(op, grad_value)]
 
 
 def history_unstack(op, grad_history):
-    """value: fn; count: none."""
     _fn = _import_module("graphdock.gradients.histories")
     return [_fn.unstack(op, grad_history), None]
 
 
 def history_stack(op, grad_value):
-    """history: fn; dims: none."""
     _fn = _import_module("graphdock.gradients.histories")
     return [_fn.stack(op, grad_value), None]
 
 
 def read_variable_op(op, grad_value):
-    """resource: fn."""
     _fn = _import_module("graphdock.gradients.core")
     return [_fn.read_variable(op, grad_value)]
 
 
 def print(op, grad_output):
-    """input: formula; data: none."""
     return [grad_output, *[None] * len(op.arg("data"))]

@@ -24,8 +24,7 @@ def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
       x: tensor of any shape [*X], integer or floating. Left operand.
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
-    Returns:
-      Tensor of any shape [*Z], of x's dtype."""
+    Returns: Tensor of any shape [*Z], of x's dtype."""
     return _ops.apply_op("TruncateDiv", x=x, y=y, name=name)
 
 
@@ -40,8 +39,7 @@ def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
       x: tensor of any shape [*X], integer or floating. Left operand.
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
-    Returns:
-      Tensor of any shape [*Z], of x's dtype."""
+    Returns: Tensor of any shape [*Z], of x's dtype."""
     return _ops.apply_op("TruncateMod", x=x, y=y, name=name)
 
 
@@ -54,8 +52,7 @@ def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*X], floating. Left operand.
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
-    Returns:
-      Tensor of any shape [*Z], of x's dtype."""
+    Returns: Tensor of any shape [*Z], of x's dtype."""
     return _ops.apply_op("Xdivy", x=x, y=y, name=name)
 
 
@@ -68,8 +65,7 @@ def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*X], floating. Left operand.
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
-    Returns:
-      Tensor of any shape [*Z], of x's dtype."""
+    Returns: Tensor of any shape [*Z], of x's dtype."""
     return _ops.apply_op("Xlogy", x=x, y=y, name=name)
 
 
@@ -84,8 +80,7 @@ def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Te
       x: tensor of any shape [*X], floating. Left operand.
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
-    Returns:
-      Tensor of any shape [*Z], of x's dtype."""
+    Returns: Tensor of any shape [*Z], of x's dtype."""
     return _ops.apply_op("MulNoNan", x=x, y=y, name=name)
 
 
@@ -96,8 +91,7 @@ def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor
       x1: tensor of any shape [*A], float32 or float64. Where to begin.
       x2: tensor of any shape [*B], of x1's dtype. Where to; broadcasts with x1.
 
-    Returns:
-      Tensor of any shape [*Z], of x1's dtype."""
+    Returns: Tensor of any shape [*Z], of x1's dtype."""
     return _ops.apply_op("NextAfter", x1=x1, x2=x2, name=name)
 
 
@@ -108,8 +102,7 @@ def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
       a: tensor of shape [*B, N], integer or floating. Vectors along the last dim.
       b: tensor of shape [*B, N], of a's dtype. Vectors of the same shape.
 
-    Returns:
-      Tensor of shape [*B, N], of a's dtype.
+    Returns: Tensor of shape [*B, N], of a's dtype.
 
     Raises:
       ShapeError: the last dim must have 3 elements, not N."""

@@ -26,8 +26,7 @@ def reshape(tensor: TensorLike, shape: TensorLike, name: str | None = None) -> T
       tensor: tensor of any shape, any dtype. Any tensor.
       shape: tensor of any shape, int32 or int64. The new shape, a vector.
 
-    Returns:
-      Tensor of any shape, of tensor's dtype."""
+    Returns: Tensor of any shape, of tensor's dtype."""
     return _ops.apply_op("Reshape", x=tensor, shape=shape, name=name)
 
 
@@ -40,8 +39,7 @@ def transpose(x: TensorLike, perm: TensorLike, name: str | None = None) -> Tenso
       x: tensor of any shape, any dtype. Any tensor.
       perm: tensor of any shape, int32 or int64. A permutation of the axes of x, a vector.
 
-    Returns:
-      Tensor of any shape, of x's dtype."""
+    Returns: Tensor of any shape, of x's dtype."""
     return _ops.apply_op("Transpose", x=x, perm=perm, name=name)
 
 
@@ -52,8 +50,7 @@ def expand_dims(x: TensorLike, axis: TensorLike, name: str | None = None) -> Ten
       x: tensor of any shape, any dtype. Any tensor.
       axis: tensor of any shape, int32 or int64. Where the new axis stands in y; negative counts from y's end.
 
-    Returns:
-      Tensor of any shape, of x's dtype."""
+    Returns: Tensor of any shape, of x's dtype."""
     return _ops.apply_op("ExpandDims", x=x, axis=axis, name=name)
 
 
@@ -64,8 +61,7 @@ def squeeze(x: TensorLike, axis: Sequence[int] = (), name: str | None = None) ->
       x: tensor of any shape, any dtype. Any tensor.
       axis: The axes to take out; empty takes out every dim of 1.
 
-    Returns:
-      Tensor of any shape, of x's dtype."""
+    Returns: Tensor of any shape, of x's dtype."""
     return _ops.apply_op("Squeeze", x=x, axis=axis, name=name)
 
 
@@ -76,8 +72,7 @@ def concat(values: Sequence[TensorLike], axis: TensorLike, name: str | None = No
       values: list of tensors of any shape, any dtype. Tensors of one rank, equal in every dim but the axis.
       axis: tensor of any shape, int32 or int64. The axis, a scalar; negative counts from the end.
 
-    Returns:
-      Tensor of any shape, of values's dtype."""
+    Returns: Tensor of any shape, of values's dtype."""
     return _ops.apply_op("Concat", values=values, axis=axis, name=name)
 
 
@@ -89,8 +84,7 @@ def split(axis: TensorLike, value: TensorLike, num_split: int, name: str | None 
       value: tensor of any shape, any dtype. The tensor to cut.
       num_split: Number of parts; it divides the dim. At least 1.
 
-    Returns:
-      List, each a tensor of any shape, any dtype."""
+    Returns: List, each a tensor of any shape, any dtype."""
     return _ops.apply_op("Split", axis=axis, value=value, num_split=num_split, name=name)
 
 
@@ -106,8 +100,7 @@ def split_v(
       axis: tensor of any shape, int32 or int64. The axis, a scalar; negative counts from the end.
       num_split: Number of parts. At least 1.
 
-    Returns:
-      List, each a tensor of any shape, any dtype."""
+    Returns: List, each a tensor of any shape, any dtype."""
     return _ops.apply_op("SplitV", value=value, size_splits=size_splits, axis=axis, num_split=num_split, name=name)
 
 
@@ -118,8 +111,7 @@ def pack(values: Sequence[TensorLike], axis: int = 0, name: str | None = None) -
       values: list of tensors of any shape, any dtype. Tensors of one shape.
       axis: Where the new axis stands in y; negative counts from y's end.
 
-    Returns:
-      Tensor of any shape, of values's dtype."""
+    Returns: Tensor of any shape, of values's dtype."""
     return _ops.apply_op("Pack", values=values, axis=axis, name=name)
 
 
@@ -131,8 +123,7 @@ def unpack(value: TensorLike, num: int, axis: int = 0, name: str | None = None) 
       num: The size of the axis. At least 0.
       axis: The axis; negative counts from the end.
 
-    Returns:
-      List, each a tensor of any shape, any dtype."""
+    Returns: List, each a tensor of any shape, any dtype."""
     return _ops.apply_op("Unpack", value=value, num=num, axis=axis, name=name)
 
 
@@ -144,8 +135,7 @@ def slice(input_: TensorLike, begin: TensorLike, size: TensorLike, name: str | N
       begin: tensor of any shape, int32 or int64. First index of each axis, a vector.
       size: tensor of any shape, of begin's dtype. Size along each axis, a vector; -1 takes all that is left.
 
-    Returns:
-      Tensor of any shape, of input_'s dtype."""
+    Returns: Tensor of any shape, of input_'s dtype."""
     return _ops.apply_op("Slice", x=input_, begin=begin, size=size, name=name)
 
 
@@ -178,8 +168,7 @@ def strided_slice(
       new_axis_mask: Bits of items that are a new dim of 1.
       shrink_axis_mask: Bits of items that are one index and take the axis out.
 
-    Returns:
-      Tensor of any shape, of x's dtype."""
+    Returns: Tensor of any shape, of x's dtype."""
     return _ops.apply_op(
         "StridedSlice",
         x=x,
@@ -222,8 +211,7 @@ def strided_slice_grad(
       new_axis_mask: As in StridedSlice.
       shrink_axis_mask: As in StridedSlice.
 
-    Returns:
-      Tensor of any shape, of dy's dtype."""
+    Returns: Tensor of any shape, of dy's dtype."""
     return _ops.apply_op(
         "StridedSliceGrad",
         shape=shape,
@@ -251,8 +239,7 @@ def gather(params: TensorLike, indices: TensorLike, axis: TensorLike, name: str 
         shape.
       axis: tensor of any shape, int32 or int64. The axis, a scalar; negative counts from the end.
 
-    Returns:
-      Tensor of any shape, of params's dtype."""
+    Returns: Tensor of any shape, of params's dtype."""
     return _ops.apply_op("Gather", params=params, indices=indices, axis=axis, name=name)
 
 
@@ -269,8 +256,7 @@ def unsorted_segment_sum(
         ones drop their slice.
       num_segments: tensor of any shape, int32 or int64. Number of segments, a scalar.
 
-    Returns:
-      Tensor of any shape, of data's dtype."""
+    Returns: Tensor of any shape, of data's dtype."""
     return _ops.apply_op("UnsortedSegmentSum", data=data, segment_ids=segment_ids, num_segments=num_segments, name=name)
 
 
@@ -284,8 +270,7 @@ def gather_nd(params: TensorLike, indices: TensorLike, name: str | None = None) 
       indices: tensor of any shape, int32 or int64. Index tuples along the last axis, whose size K is at most the rank
         of params.
 
-    Returns:
-      Tensor of any shape, of params's dtype."""
+    Returns: Tensor of any shape, of params's dtype."""
     return _ops.apply_op("GatherNd", params=params, indices=indices, name=name)
 
 
@@ -297,8 +282,7 @@ def scatter_nd(indices: TensorLike, updates: TensorLike, shape: TensorLike, name
       updates: tensor of any shape, integer, floating or complex. One slice per index tuple.
       shape: tensor of any shape, of indices's dtype. Shape of the result, a vector.
 
-    Returns:
-      Tensor of any shape, of updates's dtype."""
+    Returns: Tensor of any shape, of updates's dtype."""
     return _ops.apply_op("ScatterNd", indices=indices, updates=updates, shape=shape, name=name)
 
 
@@ -309,8 +293,7 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
       input: tensor of any shape, any dtype. Any tensor.
       multiples: tensor of any shape, int32 or int64. How many times, per axis; a vector.
 
-    Returns:
-      Tensor of any shape, of input's dtype."""
+    Returns: Tensor of any shape, of input's dtype."""
     return _ops.apply_op("Tile", x=input, multiples=multiples, name=name)
 
 
@@ -332,8 +315,7 @@ def pad(
       constant_values: scalar, of x's dtype. The margin in mode constant.
       mode: What the margin holds.
 
-    Returns:
-      Tensor of any shape, of x's dtype."""
+    Returns: Tensor of any shape, of x's dtype."""
     return _ops.apply_op("Pad", x=x, paddings=paddings, constant_values=constant_values, mode=mode, name=name)
 
 
@@ -347,8 +329,7 @@ def mirror_pad_grad(
       paddings: tensor of any shape, int32 or int64. As in Pad.
       mode: As in Pad.
 
-    Returns:
-      Tensor of any shape, of dy's dtype."""
+    Returns: Tensor of any shape, of dy's dtype."""
     return _ops.apply_op("MirrorPadGrad", dy=dy, paddings=paddings, mode=mode, name=name)
 
 
@@ -359,8 +340,7 @@ def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor
       dims: tensor of any shape, int32 or int64. The shape, a vector.
       value: scalar, any dtype. The value.
 
-    Returns:
-      Tensor of any shape, of value's dtype."""
+    Returns: Tensor of any shape, of value's dtype."""
     return _ops.apply_op("Fill", dims=dims, value=value, name=name)
 
 
@@ -371,8 +351,7 @@ def size(input: TensorLike, out_type: DTypeLike = "int32", name: str | None = No
       input: tensor of any shape [*S], any dtype. Any tensor.
       out_type: int32 or int64.
 
-    Returns:
-      Scalar, int32 or int64."""
+    Returns: Scalar, int32 or int64."""
     return _ops.apply_op("Size", input=input, out_type=out_type, name=name)
 
 
@@ -382,8 +361,7 @@ def rank(input: TensorLike, name: str | None = None) -> Tensor:
     Args:
       input: tensor of any shape [*S], any dtype. Any tensor.
 
-    Returns:
-      Scalar, int32."""
+    Returns: Scalar, int32."""
     return _ops.apply_op("Rank", input=input, name=name)
 
 
@@ -397,8 +375,7 @@ def range(start: TensorLike, limit: TensorLike, delta: TensorLike, name: str | N
       limit: scalar, of start's dtype. The bound.
       delta: scalar, of start's dtype. The step; not zero, may be negative.
 
-    Returns:
-      Tensor of any shape, of start's dtype."""
+    Returns: Tensor of any shape, of start's dtype."""
     return _ops.apply_op("Range", start=start, limit=limit, delta=delta, name=name)
 
 
@@ -410,8 +387,7 @@ def lin_space(start: TensorLike, stop: TensorLike, num: TensorLike, name: str | 
       stop: scalar, of start's dtype. The last number.
       num: scalar, int32 or int64. How many; 1 or more.
 
-    Returns:
-      Tensor of any shape, of start's dtype."""
+    Returns: Tensor of any shape, of start's dtype."""
     return _ops.apply_op("LinSpace", start=start, stop=stop, num=num, name=name)
 
 
@@ -435,8 +411,7 @@ def one_hot(
       off_value: scalar, of on_value's dtype. A scalar.
       axis: Where the new axis stands in y; -1 is last.
 
-    Returns:
-      Tensor of any shape, of on_value's dtype."""
+    Returns: Tensor of any shape, of on_value's dtype."""
     return _ops.apply_op(
         "OneHot", indices=indices, depth=depth, on_value=on_value, off_value=off_value, axis=axis, name=name
     )
@@ -449,8 +424,7 @@ def broadcast_to(input: TensorLike, shape: TensorLike, name: str | None = None) 
       input: tensor of any shape, any dtype. Any tensor.
       shape: tensor of any shape, int32 or int64. The shape, a vector; no dim may shrink.
 
-    Returns:
-      Tensor of any shape, of input's dtype."""
+    Returns: Tensor of any shape, of input's dtype."""
     return _ops.apply_op("BroadcastTo", x=input, shape=shape, name=name)
 
 
@@ -461,8 +435,7 @@ def reverse(tensor: TensorLike, axis: TensorLike, name: str | None = None) -> Te
       tensor: tensor of any shape, any dtype. Any tensor.
       axis: tensor of any shape, int32 or int64. The axes, a vector; negative ones count from the end, none twice.
 
-    Returns:
-      Tensor of any shape, of tensor's dtype."""
+    Returns: Tensor of any shape, of tensor's dtype."""
     return _ops.apply_op("ReverseV2", x=tensor, axis=axis, name=name)
 
 
@@ -474,8 +447,7 @@ def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of shape [N], int32 or int64. A permutation of 0 .. N-1.
 
-    Returns:
-      Tensor of shape [N], of x's dtype."""
+    Returns: Tensor of shape [N], of x's dtype."""
     return _ops.apply_op("InvertPermutation", x=x, name=name)
 
 
@@ -485,8 +457,7 @@ def matrix_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
     Args:
       diagonal: tensor of shape [*B, N], any dtype. A batch of vectors.
 
-    Returns:
-      Tensor of shape [*B, N, N], of diagonal's dtype."""
+    Returns: Tensor of shape [*B, N, N], of diagonal's dtype."""
     return _ops.apply_op("MatrixDiag", diagonal=diagonal, name=name)
 
 
@@ -496,8 +467,7 @@ def matrix_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
     Args:
       input: tensor of shape [*B, M, N], any dtype. A batch of matrices.
 
-    Returns:
-      Tensor of shape [*B, K], of input's dtype."""
+    Returns: Tensor of shape [*B, K], of input's dtype."""
     return _ops.apply_op("MatrixDiagPart", input=input, name=name)
 
 
@@ -513,8 +483,7 @@ def matrix_band_part(
       num_lower: scalar, int32 or int64. Subdiagonals kept; negative keeps all.
       num_upper: scalar, of num_lower's dtype. Superdiagonals kept; negative keeps all.
 
-    Returns:
-      Tensor of shape [*B, M, N], of input's dtype."""
+    Returns: Tensor of shape [*B, M, N], of input's dtype."""
     return _ops.apply_op("MatrixBandPart", x=input, num_lower=num_lower, num_upper=num_upper, name=name)
 
 
@@ -524,6 +493,5 @@ def where(condition: TensorLike, name: str | None = None) -> Tensor:
     Args:
       condition: tensor of any shape [*S], bool, int8, int16, int32, int64, uint8, float32 or float64. Any tensor.
 
-    Returns:
-      Tensor of shape [_, rank(S)], int64. One row per element found."""
+    Returns: Tensor of shape [_, rank(S)], int64. One row per element found."""
     return _ops.apply_op("Where", condition=condition, name=name)

@@ -22,8 +22,7 @@ def bitwise_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
       x: tensor of any shape [*X], integer. Left operand.
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
-    Returns:
-      Tensor of any shape [*Z], of x's dtype."""
+    Returns: Tensor of any shape [*Z], of x's dtype."""
     return _ops.apply_op("BitwiseAnd", x=x, y=y, name=name)
 
 
@@ -36,8 +35,7 @@ def bitwise_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*X], integer. Left operand.
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
-    Returns:
-      Tensor of any shape [*Z], of x's dtype."""
+    Returns: Tensor of any shape [*Z], of x's dtype."""
     return _ops.apply_op("BitwiseOr", x=x, y=y, name=name)
 
 
@@ -50,8 +48,7 @@ def bitwise_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
       x: tensor of any shape [*X], integer. Left operand.
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
-    Returns:
-      Tensor of any shape [*Z], of x's dtype."""
+    Returns: Tensor of any shape [*Z], of x's dtype."""
     return _ops.apply_op("BitwiseXor", x=x, y=y, name=name)
 
 
@@ -63,8 +60,7 @@ def invert(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], integer. Integers.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("Invert", x=x, name=name)
 
 
@@ -79,8 +75,7 @@ def left_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*X], integer. Integers.
       y: tensor of any shape [*Y], of x's dtype. How many bits; broadcasts with x.
 
-    Returns:
-      Tensor of any shape [*Z], of x's dtype."""
+    Returns: Tensor of any shape [*Z], of x's dtype."""
     return _ops.apply_op("LeftShift", x=x, y=y, name=name)
 
 
@@ -95,8 +90,7 @@ def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
       x: tensor of any shape [*X], integer. Integers.
       y: tensor of any shape [*Y], of x's dtype. How many bits; broadcasts with x.
 
-    Returns:
-      Tensor of any shape [*Z], of x's dtype."""
+    Returns: Tensor of any shape [*Z], of x's dtype."""
     return _ops.apply_op("RightShift", x=x, y=y, name=name)
 
 
@@ -106,8 +100,7 @@ def population_count(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], integer. Integers.
 
-    Returns:
-      Tensor of any shape [*S], uint8."""
+    Returns: Tensor of any shape [*S], uint8."""
     return _ops.apply_op("PopulationCount", x=x, name=name)
 
 
@@ -121,6 +114,5 @@ def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tens
       input: tensor of any shape, integer, floating or complex. Any tensor of numbers.
       type: integer, floating or complex.
 
-    Returns:
-      Tensor of any shape, integer, floating or complex."""
+    Returns: Tensor of any shape, integer, floating or complex."""
     return _ops.apply_op("Bitcast", input=input, type=type, name=name)

@@ -33,8 +33,7 @@ def save_v2(
       shape_and_slices: tensor of shape [N], string. Empty, or the shape of the whole and the slice: 5 2 0,3:-.
       tensors: list of tensors of any shape, any dtype. Values.
 
-    Returns:
-      The Operation.
+    Returns: The Operation.
 
     Raises:
       ShapeError: N names and slices for another number of tensors."""
@@ -70,8 +69,7 @@ def restore_v2(
       shapes: What each tensor's shape must be, or nothing for any; none at all for any shapes.
       reshape: A tensor of another shape takes the given one where it has as many elements.
 
-    Returns:
-      List, each a tensor of any shape, any dtype.
+    Returns: List, each a tensor of any shape, any dtype.
 
     Raises:
       ShapeError: N names and slices for another number of tensors."""
@@ -100,8 +98,7 @@ def merge_v2_checkpoints(
       destination_prefix: scalar, string. Name of the one.
       delete_old_dirs: Remove their folders too where these are empty then.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op(
         "MergeV2Checkpoints",
         checkpoint_prefixes=checkpoint_prefixes,
@@ -121,6 +118,5 @@ def sharded_filename(
       shard: scalar, int32. Which file, from 0.
       num_shards: scalar, int32. How many there are.
 
-    Returns:
-      Scalar, string."""
+    Returns: Scalar, string."""
     return _ops.apply_op("ShardedFilename", basename=basename, shard=shard, num_shards=num_shards, name=name)

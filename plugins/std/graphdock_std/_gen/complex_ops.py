@@ -23,8 +23,7 @@ def complex(real: TensorLike, imag: TensorLike, Tout: DTypeLike = "complex64", n
       imag: tensor of any shape [*Y], of real's dtype. Imaginary parts; broadcast with real.
       Tout: complex.
 
-    Returns:
-      Tensor of any shape [*Z], complex."""
+    Returns: Tensor of any shape [*Z], complex."""
     return _ops.apply_op("Complex", real=real, imag=imag, Tout=Tout, name=name)
 
 
@@ -37,8 +36,7 @@ def real(input: TensorLike, Tout: DTypeLike = "float32", name: str | None = None
       input: tensor of any shape [*S], complex. Complex numbers.
       Tout: float32 or float64.
 
-    Returns:
-      Tensor of any shape [*S], float32 or float64."""
+    Returns: Tensor of any shape [*S], float32 or float64."""
     return _ops.apply_op("Real", input=input, Tout=Tout, name=name)
 
 
@@ -51,8 +49,7 @@ def imag(input: TensorLike, Tout: DTypeLike = "float32", name: str | None = None
       input: tensor of any shape [*S], complex. Complex numbers.
       Tout: float32 or float64.
 
-    Returns:
-      Tensor of any shape [*S], float32 or float64."""
+    Returns: Tensor of any shape [*S], float32 or float64."""
     return _ops.apply_op("Imag", input=input, Tout=Tout, name=name)
 
 
@@ -65,8 +62,7 @@ def angle(input: TensorLike, Tout: DTypeLike = "float32", name: str | None = Non
       input: tensor of any shape [*S], complex. Complex numbers.
       Tout: float32 or float64.
 
-    Returns:
-      Tensor of any shape [*S], float32 or float64."""
+    Returns: Tensor of any shape [*S], float32 or float64."""
     return _ops.apply_op("Angle", input=input, Tout=Tout, name=name)
 
 
@@ -81,8 +77,7 @@ def complex_abs(x: TensorLike, Tout: DTypeLike = "float32", name: str | None = N
       x: tensor of any shape [*S], complex. Complex numbers.
       Tout: float32 or float64.
 
-    Returns:
-      Tensor of any shape [*S], float32 or float64."""
+    Returns: Tensor of any shape [*S], float32 or float64."""
     return _ops.apply_op("ComplexAbs", x=x, Tout=Tout, name=name)
 
 
@@ -94,6 +89,5 @@ def conj(input: TensorLike, name: str | None = None) -> Tensor:
     Args:
       input: tensor of any shape [*S], complex. Complex numbers.
 
-    Returns:
-      Tensor of any shape [*S], of input's dtype."""
+    Returns: Tensor of any shape [*S], of input's dtype."""
     return _ops.apply_op("Conj", input=input, name=name)

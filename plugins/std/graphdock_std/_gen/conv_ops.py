@@ -45,8 +45,7 @@ def conv2d(
       data_format: Where the channels are: the last dim, or dim 1.
       dilations: Distance of the filter's elements in the input, per dim; 1 for batch and channels.
 
-    Returns:
-      Tensor of any shape, of input's dtype."""
+    Returns: Tensor of any shape, of input's dtype."""
     return _ops.apply_op(
         "Conv2D",
         input=input,
@@ -89,8 +88,7 @@ def conv2d_backprop_input(
       data_format: Where the channels are: the last dim, or dim 1.
       dilations: Distance of the filter's elements in the input, per dim; 1 for batch and channels.
 
-    Returns:
-      Tensor of any shape, of filter's dtype."""
+    Returns: Tensor of any shape, of filter's dtype."""
     return _ops.apply_op(
         "Conv2DBackpropInput",
         input_sizes=input_sizes,
@@ -134,8 +132,7 @@ def conv2d_backprop_filter(
       data_format: Where the channels are: the last dim, or dim 1.
       dilations: Distance of the filter's elements in the input, per dim; 1 for batch and channels.
 
-    Returns:
-      Tensor of any shape, of input's dtype."""
+    Returns: Tensor of any shape, of input's dtype."""
     return _ops.apply_op(
         "Conv2DBackpropFilter",
         input=input,
@@ -174,8 +171,7 @@ def conv3d(
       data_format: Where the channels are: the last dim, or dim 1.
       dilations: Distance of the filter's elements in the input, per dim; 1 for batch and channels.
 
-    Returns:
-      Tensor of any shape, of input's dtype."""
+    Returns: Tensor of any shape, of input's dtype."""
     return _ops.apply_op(
         "Conv3D",
         input=input,
@@ -212,8 +208,7 @@ def conv3d_backprop_input_v2(
       data_format: Where the channels are: the last dim, or dim 1.
       dilations: Distance of the filter's elements in the input, per dim; 1 for batch and channels.
 
-    Returns:
-      Tensor of any shape, of filter's dtype."""
+    Returns: Tensor of any shape, of filter's dtype."""
     return _ops.apply_op(
         "Conv3DBackpropInputV2",
         input_sizes=input_sizes,
@@ -251,8 +246,7 @@ def conv3d_backprop_filter_v2(
       data_format: Where the channels are: the last dim, or dim 1.
       dilations: Distance of the filter's elements in the input, per dim; 1 for batch and channels.
 
-    Returns:
-      Tensor of any shape, of input's dtype."""
+    Returns: Tensor of any shape, of input's dtype."""
     return _ops.apply_op(
         "Conv3DBackpropFilterV2",
         input=input,
@@ -292,8 +286,7 @@ def depthwise_conv2d_native(
       data_format: Where the channels are: the last dim, or dim 1.
       dilations: Distance of the filter's elements in the input, per dim; 1 for batch and channels.
 
-    Returns:
-      Tensor of any shape, of input's dtype."""
+    Returns: Tensor of any shape, of input's dtype."""
     return _ops.apply_op(
         "DepthwiseConv2dNative",
         input=input,
@@ -333,8 +326,7 @@ def depthwise_conv2d_native_backprop_input(
       data_format: Where the channels are: the last dim, or dim 1.
       dilations: Distance of the filter's elements in the input, per dim; 1 for batch and channels.
 
-    Returns:
-      Tensor of any shape, of filter's dtype."""
+    Returns: Tensor of any shape, of filter's dtype."""
     return _ops.apply_op(
         "DepthwiseConv2dNativeBackpropInput",
         input_sizes=input_sizes,
@@ -375,8 +367,7 @@ def depthwise_conv2d_native_backprop_filter(
       data_format: Where the channels are: the last dim, or dim 1.
       dilations: Distance of the filter's elements in the input, per dim; 1 for batch and channels.
 
-    Returns:
-      Tensor of any shape, of input's dtype."""
+    Returns: Tensor of any shape, of input's dtype."""
     return _ops.apply_op(
         "DepthwiseConv2dNativeBackpropFilter",
         input=input,

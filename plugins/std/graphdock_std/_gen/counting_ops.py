@@ -20,6 +20,5 @@ def resource_count_up_to(var: Tensor, limit: TensorLike, name: str | None = None
       var: handle of a variable. Handle of a scalar variable.
       limit: scalar, int32 or int64. What the variable does not get above.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op("ResourceCountUpTo", var=var, limit=limit, name=name)

@@ -23,6 +23,5 @@ def identity_n(input: Sequence[TensorLike], name: str | None = None) -> list[Ten
     Args:
       input: list of tensors of any shape, any dtype. Any tensors.
 
-    Returns:
-      List, each a tensor of any shape, any dtype."""
+    Returns: List, each a tensor of any shape, any dtype."""
     return _ops.apply_op("IdentityN", input=input, name=name)

@@ -22,8 +22,7 @@ def encode_base64(input: TensorLike, pad: bool = False, name: str | None = None)
       input: tensor of any shape [*S], string. Bytes.
       pad: Fill up with = to a multiple of four characters.
 
-    Returns:
-      Tensor of any shape [*S], string."""
+    Returns: Tensor of any shape [*S], string."""
     return _ops.apply_op("EncodeBase64", input=input, pad=pad, name=name)
 
 
@@ -33,8 +32,7 @@ def decode_base64(input: TensorLike, name: str | None = None) -> Tensor:
     Args:
       input: tensor of any shape [*S], string. Base64.
 
-    Returns:
-      Tensor of any shape [*S], string."""
+    Returns: Tensor of any shape [*S], string."""
     return _ops.apply_op("DecodeBase64", input=input, name=name)
 
 
@@ -49,9 +47,8 @@ def decode_raw(bytes: TensorLike, out_type: DTypeLike, little_endian: bool = Tru
         complex128.
       little_endian: The least significant byte comes first.
 
-    Returns:
-      Tensor of shape [*S, _], bool, int8, int16, int32, int64, uint8, uint16, float16, bfloat16, float32, float64,
-        complex64 or complex128."""
+    Returns: Tensor of shape [*S, _], bool, int8, int16, int32, int64, uint8, uint16, float16, bfloat16, float32,
+      float64, complex64 or complex128."""
     return _ops.apply_op("DecodeRaw", bytes=bytes, out_type=out_type, little_endian=little_endian, name=name)
 
 
@@ -77,8 +74,7 @@ def decode_csv(
       na_value: What else stands for an empty field.
       select_cols: Columns to take, in rising order; all where there are none.
 
-    Returns:
-      List, each a tensor of any shape [*S], int32, int64, float32, float64 or string."""
+    Returns: List, each a tensor of any shape [*S], int32, int64, float32, float64 or string."""
     return _ops.apply_op(
         "DecodeCSV",
         records=records,

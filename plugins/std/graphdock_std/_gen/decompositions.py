@@ -34,20 +34,17 @@ from graphdock_std.normalization.rms_norm import rms_slope as _rms_slope
 
 
 def fill(*, dims, value, T, Tdims, **_unused):
-    """Builds Fill from other ops."""
     y = _tf.broadcast_to(value, dims)
     return [y]
 
 
 def lin_space(*, start, stop, num, T, Tidx, **_unused):
-    """Builds LinSpace from other ops."""
     steps = _ops.cast(_tf.maximum(num - 1, 1), T)
     y = start + (stop - start) * (_ops.cast(_tf.range(0, num, 1, Tidx), T) / steps)
     return [y]
 
 
 def attention(*, query, key, value, bias, scale, causal, hidden, T, U, **_unused):
-    """Builds Attention from other ops."""
     output = _attend(query, key, value, scale, causal, bias, hidden)
     log_sum = _attend_log_sum(query, key, scale, causal, bias, hidden)
     return [output, log_sum]
@@ -56,7 +53,6 @@ def attention(*, query, key, value, bias, scale, causal, hidden, T, U, **_unused
 def attention_grad(
     *, output_backprop, query, key, value, output, log_sum, bias, scale, causal, hidden, T, U, **_unused
 ):
-    """Builds AttentionGrad from other ops."""
     weights = _attend_weights(query, key, scale, causal, bias, hidden)
     value_backprop = _tf.matmul(weights, output_backprop, True)
     toward = _tf.matmul(output_backprop, value, False, True)
@@ -67,7 +63,6 @@ def attention_grad(
 
 
 def dropped_attention(*, query, key, value, stream, rate, factor, bias, scale, causal, hidden, T, U, **_unused):
-    """Builds DroppedAttention from other ops."""
     output = _attend_dropped(query, key, value, stream, rate, factor, scale, causal, bias, hidden)
     log_sum = _attend_log_sum(query, key, scale, causal, bias, hidden)
     return [output, log_sum]
@@ -92,7 +87,6 @@ def dropped_attention_grad(
     U,
     **_unused,
 ):
-    """Builds DroppedAttentionGrad from other ops."""
     weights = _attend_weights(query, key, scale, causal, bias, hidden)
     kept = _tf.multiply(_attend_kept(weights, stream, rate), factor)
     value_backprop = _tf.matmul(_tf.multiply(weights, kept), output_backprop, True)
@@ -104,33 +98,28 @@ def dropped_attention_grad(
 
 
 def fused_mat_mul(*, a, b, bias, transpose_a, transpose_b, activation, T, **_unused):
-    """Builds FusedMatMul from other ops."""
     before = _tf.nn.bias_add(_tf.matmul(a, b, transpose_a, transpose_b), bias)
     y = _activate(before, activation)
     return [y, before]
 
 
 def mat_mul_with_sums(*, a, b, transpose_a, transpose_b, summed, T, **_unused):
-    """Builds MatMulWithSums from other ops."""
     y = _tf.matmul(a, b, transpose_a, transpose_b)
     sums = _inner_sums(a, b, transpose_a, transpose_b, summed)
     return [y, sums]
 
 
 def gelu_grad(*, x, dy, T, **_unused):
-    """Builds GeluGrad from other ops."""
     dx = dy * _gelu_slope(x)
     return [dx]
 
 
 def gelu_tanh_grad(*, x, dy, T, **_unused):
-    """Builds GeluTanhGrad from other ops."""
     dx = dy * _gelu_tanh_slope(x)
     return [dx]
 
 
 def mat_mul_gelu_grad(*, a, b, x, transpose_a, transpose_b, T, **_unused):
-    """Builds MatMulGeluGrad from other ops."""
     y = _fused_ops.gelu_tanh_grad(x, _tf.matmul(a, b, transpose_a, transpose_b))
     return [y]
 
@@ -138,28 +127,24 @@ def mat_mul_gelu_grad(*, a, b, x, transpose_a, transpose_b, T, **_unused):
 def fused_conv2d(
     *, input, filter, bias, strides, padding, explicit_paddings, data_format, dilations, activation, T, **_unused
 ):
-    """Builds FusedConv2D from other ops."""
     before = _convolved(input, filter, bias, strides, padding, explicit_paddings, data_format, dilations)
     y = _activate(before, activation)
     return [y, before]
 
 
 def softmax_cross_entropy_with_gradient(*, features, labels, slope, T, **_unused):
-    """Builds SoftmaxCrossEntropyWithGradient from other ops."""
     loss = _softmax_loss(features, labels)
     gradient = _softmax_loss_gradient(features, labels, slope)
     return [loss, gradient]
 
 
 def sparse_softmax_cross_entropy_with_gradient(*, features, labels, slope, T, Tlabels, **_unused):
-    """Builds SparseSoftmaxCrossEntropyWithGradient from other ops."""
     loss = _sparse_softmax_loss(features, labels)
     gradient = _sparse_softmax_loss_gradient(features, labels, slope)
     return [loss, gradient]
 
 
 def linear_sparse_softmax_cross_entropy(*, x, w, labels, bias, transpose_w, T, U, Tlabels, **_unused):
-    """Builds LinearSparseSoftmaxCrossEntropy from other ops."""
     logits = _linear_logits(x, w, bias, transpose_w, U)
     loss = _ops.cast(_tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits), U)
     log_sum = _ops.cast(_tf.reduce_logsumexp(logits, [-1]), U)
@@ -169,7 +154,6 @@ def linear_sparse_softmax_cross_entropy(*, x, w, labels, bias, transpose_w, T, U
 def linear_sparse_softmax_cross_entropy_grad(
     *, loss_backprop, x, w, labels, log_sum, bias, transpose_w, T, U, Tlabels, **_unused
 ):
-    """Builds LinearSparseSoftmaxCrossEntropyGrad from other ops."""
     slope = _linear_slope(loss_backprop, x, w, labels, log_sum, bias, transpose_w)
     x_backprop = _tf.matmul(slope, w, False, not transpose_w)
     w_backprop = _tf.matmul(slope, x, True) if transpose_w else _tf.matmul(x, slope, True)
@@ -178,43 +162,36 @@ def linear_sparse_softmax_cross_entropy_grad(
 
 
 def squared_difference(*, x, y, T, **_unused):
-    """Builds SquaredDifference from other ops."""
     z = _tf.square(x - y)
     return [z]
 
 
 def rsqrt(*, x, T, **_unused):
-    """Builds Rsqrt from other ops."""
     y = _tf.reciprocal(_tf.sqrt(x))
     return [y]
 
 
 def sigmoid(*, x, T, **_unused):
-    """Builds Sigmoid from other ops."""
     y = _tf.reciprocal(_tf.exp(-x) + 1)
     return [y]
 
 
 def tanh_grad(*, y, dy, T, **_unused):
-    """Builds TanhGrad from other ops."""
     dx = dy * (1 - _tf.square(y))
     return [dx]
 
 
 def sigmoid_grad(*, y, dy, T, **_unused):
-    """Builds SigmoidGrad from other ops."""
     dx = dy * y * (1 - y)
     return [dx]
 
 
 def clip_by_value(*, x, low, high, T, **_unused):
-    """Builds ClipByValue from other ops."""
     y = _tf.minimum(_tf.maximum(x, low), high)
     return [y]
 
 
 def mat_mul_sum(*, a, b, N, transpose_a, transpose_b, T, **_unused):
-    """Builds MatMulSum from other ops."""
     y = _tf.matmul(
         _tf.concat(a, -2 if transpose_a else -1), _tf.concat(b, -1 if transpose_b else -2), transpose_a, transpose_b
     )
@@ -222,40 +199,34 @@ def mat_mul_sum(*, a, b, N, transpose_a, transpose_b, T, **_unused):
 
 
 def l2_loss_sum(*, t, N, T, **_unused):
-    """Builds L2LossSum from other ops."""
     output = _half_squares(t)
     return [output]
 
 
 def lstm_gates(*, gates, c, forget_bias, T, **_unused):
-    """Builds LSTMGates from other ops."""
     new_c = _lstm_state(gates, c, forget_bias)
     h = _lstm_output(gates, c, forget_bias)
     return [h, new_c]
 
 
 def lstm_gates_grad(*, h_backprop, new_c_backprop, gates, c, new_c, forget_bias, T, **_unused):
-    """Builds LSTMGatesGrad from other ops."""
     gates_backprop = _lstm_gates_slope(h_backprop, new_c_backprop, gates, c, new_c, forget_bias)
     c_backprop = _lstm_state_slope(h_backprop, new_c_backprop, gates, c, new_c, forget_bias)
     return [gates_backprop, c_backprop]
 
 
 def rms_norm(*, x, gamma, epsilon, T, U, **_unused):
-    """Builds RMSNorm from other ops."""
     inverse = _rms_inverse(x, gamma, epsilon)
     y = _rms_scaled(x, gamma, epsilon)
     return [y, inverse]
 
 
 def rms_norm_grad(*, y_backprop, x, gamma, inverse, T, U, **_unused):
-    """Builds RMSNormGrad from other ops."""
     x_backprop = _rms_slope(y_backprop, x, gamma, inverse)
     gamma_backprop = _rms_gamma_slope(y_backprop, x, gamma, inverse)
     return [x_backprop, gamma_backprop]
 
 
 def rotary(*, x, cos, sin, pairs, back, T, U, **_unused):
-    """Builds Rotary from other ops."""
     y = _turn(x, cos, sin, pairs, back)
     return [y]

@@ -333,8 +333,7 @@ def gelu_grad(x: TensorLike, dy: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating. What gelu was applied to.
       dy: tensor of any shape [*S], of x's dtype. Gradient that reaches it.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("GeluGrad", x=x, dy=dy, name=name)
 
 
@@ -347,8 +346,7 @@ def gelu_tanh_grad(x: TensorLike, dy: TensorLike, name: str | None = None) -> Te
       x: tensor of any shape [*S], floating. What it was applied to.
       dy: tensor of any shape [*S], of x's dtype. Gradient that reaches it.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("GeluTanhGrad", x=x, dy=dy, name=name)
 
 
@@ -374,8 +372,7 @@ def mat_mul_gelu_grad(
       transpose_a: Multiply by a transposed.
       transpose_b: Multiply by b transposed.
 
-    Returns:
-      Tensor of shape [M, N], of a's dtype.
+    Returns: Tensor of shape [M, N], of a's dtype.
 
     Raises:
       ShapeError: inner sizes differ: K (from a) and K2 (from b).

@@ -22,13 +22,11 @@ from graphdock_std.nn.fused import gelu_tanh_curve as _gelu_tanh_curve
 
 
 def truncate_mod(op, grad_z):
-    """x: formula; y: formula."""
     x, y = op.inputs
     return [_sum_to(grad_z, x, y), -_sum_to(grad_z * _arithmetic_ops.truncatediv(x, y), y, x)]
 
 
 def xdivy(op, grad_z):
-    """x: formula; y: formula."""
     x, y = op.inputs
     z = op.outputs[0]
     T = op.get_attr("T")
@@ -39,7 +37,6 @@ def xdivy(op, grad_z):
 
 
 def xlogy(op, grad_z):
-    """x: formula; y: formula."""
     x, y = op.inputs
     T = op.get_attr("T")
     return [
@@ -49,7 +46,6 @@ def xlogy(op, grad_z):
 
 
 def mul_no_nan(op, grad_z):
-    """x: formula; y: formula."""
     x, y = op.inputs
     return [
         _sum_to(_arithmetic_ops.multiply_no_nan(grad_z, y), x, y),
@@ -58,150 +54,125 @@ def mul_no_nan(op, grad_z):
 
 
 def next_after(op, grad_output):
-    """x1: formula; x2: none."""
     x1, x2 = op.inputs
     return [_sum_to(grad_output, x1, x2), None]
 
 
 def cross(op, grad_product):
-    """a: formula; b: formula."""
     a, b = op.inputs
     return [_tf.cross(b, grad_product), _tf.cross(grad_product, a)]
 
 
 def reshape(op, grad_y):
-    """x: formula; shape: none."""
     x = op.inputs[0]
     return [_tf.reshape(grad_y, _ops.shape(x)), None]
 
 
 def transpose(op, grad_y):
-    """x: fn; perm: none."""
     _fn = _import_module("graphdock_std.array.gradients")
     return [_fn.transpose(op, grad_y), None]
 
 
 def expand_dims(op, grad_y):
-    """x: formula; axis: none."""
     x = op.inputs[0]
     return [_tf.reshape(grad_y, _ops.shape(x)), None]
 
 
 def squeeze(op, grad_y):
-    """x: formula."""
     x = op.inputs[0]
     return [_tf.reshape(grad_y, _ops.shape(x))]
 
 
 def concat(op, grad_y):
-    """values: fn; axis: none."""
     _fn = _import_module("graphdock_std.array.gradients")
     return [*_fn.concat(op, grad_y), None]
 
 
 def split(op, *grads):
-    """value: fn; axis: none."""
     _fn = _import_module("graphdock_std.array.gradients")
     return [None, _fn.split(op, *grads)]
 
 
 def split_v(op, *grads):
-    """value: fn; size_splits: none; axis: none."""
     _fn = _import_module("graphdock_std.array.gradients")
     return [_fn.split_v(op, *grads), None, None]
 
 
 def pack(op, grad_y):
-    """values: fn."""
     _fn = _import_module("graphdock_std.array.gradients")
     return [*_fn.pack(op, grad_y)]
 
 
 def unpack(op, *grads):
-    """value: fn."""
     _fn = _import_module("graphdock_std.array.gradients")
     return [_fn.unpack(op, *grads)]
 
 
 def slice(op, grad_y):
-    """x: fn; begin: none; size: none."""
     _fn = _import_module("graphdock_std.array.gradients")
     return [_fn.slice_(op, grad_y), None, None]
 
 
 def strided_slice(op, grad_y):
-    """x: fn; begin: none; end: none; strides: none."""
     _fn = _import_module("graphdock_std.array.gradients")
     return [_fn.strided_slice(op, grad_y), None, None, None]
 
 
 def strided_slice_grad(op, grad_y):
-    """dy: fn; shape: none; begin: none; end: none; strides: none."""
     _fn = _import_module("graphdock_std.array.gradients")
     return [None, None, None, None, _fn.strided_slice_grad(op, grad_y)]
 
 
 def gather(op, grad_y):
-    """params: fn; indices: none; axis: none."""
     _fn = _import_module("graphdock_std.array.gradients")
     return [_fn.gather(op, grad_y), None, None]
 
 
 def unsorted_segment_sum(op, grad_y):
-    """data: fn; segment_ids: none; num_segments: none."""
     _fn = _import_module("graphdock_std.array.gradients")
     return [_fn.unsorted_segment_sum(op, grad_y), None, None]
 
 
 def gather_nd(op, grad_y):
-    """params: fn; indices: none."""
     _fn = _import_module("graphdock_std.array.gradients")
     return [_fn.gather_nd(op, grad_y), None]
 
 
 def scatter_nd(op, grad_y):
-    """updates: formula; indices: none; shape: none."""
     indices = op.inputs[0]
     return [None, _tf.gather_nd(grad_y, indices), None]
 
 
 def tile(op, grad_y):
-    """x: fn; multiples: none."""
     _fn = _import_module("graphdock_std.array.gradients")
     return [_fn.tile(op, grad_y), None]
 
 
 def pad(op, grad_y):
-    """x: fn; constant_values: fn; paddings: none."""
     _fn = _import_module("graphdock_std.array.gradients")
     return [_fn.pad_x(op, grad_y), None, _fn.pad_constant(op, grad_y)]
 
 
 def mirror_pad_grad(op, grad_y):
-    """dy: fn; paddings: none."""
     _fn = _import_module("graphdock_std.array.gradients")
     return [_fn.mirror_pad_grad(op, grad_y), None]
 
 
 def fill(op, grad_y):
-    """value: formula; dims: none."""
     return [None, _tf.reduce_sum(grad_y)]
 
 
 def range(op, grad_y):
-    """start: formula; limit: none; delta: fn."""
     _fn = _import_module("graphdock_std.array.gradients")
     return [_tf.reduce_sum(grad_y), None, _fn.range_delta(op, grad_y)]
 
 
 def lin_space(op, grad_y):
-    """start: fn; stop: fn; num: none."""
     _fn = _import_module("graphdock_std.array.gradients")
     return [_fn.lin_space_start(op, grad_y), _fn.lin_space_stop(op, grad_y), None]
 
 
 def one_hot(op, grad_y):
-    """on_value: formula; off_value: formula; indices: none; depth: none."""
     indices = op.inputs[0]
     depth = op.inputs[1]
     on_value = op.inputs[2]
@@ -219,37 +190,31 @@ def one_hot(op, grad_y):
 
 
 def broadcast_to(op, grad_y):
-    """x: formula; shape: none."""
     x = op.inputs[0]
     return [_sum_to(grad_y, x), None]
 
 
 def reverse_v2(op, grad_y):
-    """x: formula; axis: none."""
     axis = op.inputs[1]
     return [_tf.reverse(grad_y, axis), None]
 
 
 def matrix_diag(op, grad_y):
-    """diagonal: formula."""
     return [_tf.matrix_diag_part(grad_y)]
 
 
 def matrix_diag_part(op, grad_y):
-    """input: fn."""
     _fn = _import_module("graphdock_std.array.gradients")
     return [_fn.matrix_diag_part(op, grad_y)]
 
 
 def matrix_band_part(op, grad_y):
-    """x: formula; num_lower: none; num_upper: none."""
     num_lower = op.inputs[1]
     num_upper = op.inputs[2]
     return [_tf.matrix_band_part(grad_y, num_lower, num_upper), None, None]
 
 
 def complex(op, grad_z):
-    """real: formula; imag: formula."""
     real, imag = op.inputs
     T = op.get_attr("T")
     return [
@@ -259,26 +224,22 @@ def complex(op, grad_z):
 
 
 def real(op, grad_y):
-    """input: formula."""
     T = op.get_attr("T")
     return [_ops.cast(grad_y, T)]
 
 
 def imag(op, grad_y):
-    """input: formula."""
     T = op.get_attr("T")
     return [_times_i(grad_y, T)]
 
 
 def angle(op, grad_y):
-    """input: formula."""
     input = op.inputs[0]
     T = op.get_attr("T")
     return [_times_i(grad_y, T) / _tf.conj(input)]
 
 
 def complex_abs(op, grad_y):
-    """x: formula."""
     x = op.inputs[0]
     y = op.outputs[0]
     T = op.get_attr("T")
@@ -286,84 +247,71 @@ def complex_abs(op, grad_y):
 
 
 def conj(op, grad_y):
-    """input: formula."""
     return [_tf.conj(grad_y)]
 
 
 def conv2d(op, grad_output):
-    """input: fn; filter: fn."""
     _fn = _import_module("graphdock_std.conv.gradients")
     return [_fn.conv_input(op, grad_output), _fn.conv_filter(op, grad_output)]
 
 
 def conv2d_backprop_input(op, grad_output):
-    """filter, out_backprop: fn; input_sizes: none."""
     _fn = _import_module("graphdock_std.conv.gradients")
     grads_conv_backprop_input_grad = _fn.conv_backprop_input_grad(op, grad_output)
     return [None, grads_conv_backprop_input_grad[0], grads_conv_backprop_input_grad[1]]
 
 
 def conv2d_backprop_filter(op, grad_output):
-    """input, out_backprop: fn; filter_sizes: none."""
     _fn = _import_module("graphdock_std.conv.gradients")
     grads_conv_backprop_filter_grad = _fn.conv_backprop_filter_grad(op, grad_output)
     return [grads_conv_backprop_filter_grad[0], None, grads_conv_backprop_filter_grad[1]]
 
 
 def conv3d(op, grad_output):
-    """input: fn; filter: fn."""
     _fn = _import_module("graphdock_std.conv.gradients")
     return [_fn.conv_input(op, grad_output), _fn.conv_filter(op, grad_output)]
 
 
 def conv3d_backprop_input_v2(op, grad_output):
-    """filter, out_backprop: fn; input_sizes: none."""
     _fn = _import_module("graphdock_std.conv.gradients")
     grads_conv_backprop_input_grad = _fn.conv_backprop_input_grad(op, grad_output)
     return [None, grads_conv_backprop_input_grad[0], grads_conv_backprop_input_grad[1]]
 
 
 def conv3d_backprop_filter_v2(op, grad_output):
-    """input, out_backprop: fn; filter_sizes: none."""
     _fn = _import_module("graphdock_std.conv.gradients")
     grads_conv_backprop_filter_grad = _fn.conv_backprop_filter_grad(op, grad_output)
     return [grads_conv_backprop_filter_grad[0], None, grads_conv_backprop_filter_grad[1]]
 
 
 def depthwise_conv2d_native(op, grad_output):
-    """input: fn; filter: fn."""
     _fn = _import_module("graphdock_std.conv.gradients")
     return [_fn.conv_input(op, grad_output), _fn.conv_filter(op, grad_output)]
 
 
 def depthwise_conv2d_native_backprop_input(op, grad_output):
-    """filter, out_backprop: fn; input_sizes: none."""
     _fn = _import_module("graphdock_std.conv.gradients")
     grads_conv_backprop_input_grad = _fn.conv_backprop_input_grad(op, grad_output)
     return [None, grads_conv_backprop_input_grad[0], grads_conv_backprop_input_grad[1]]
 
 
 def depthwise_conv2d_native_backprop_filter(op, grad_output):
-    """input, out_backprop: fn; filter_sizes: none."""
     _fn = _import_module("graphdock_std.conv.gradients")
     grads_conv_backprop_filter_grad = _fn.conv_backprop_filter_grad(op, grad_output)
     return [grads_conv_backprop_filter_grad[0], None, grads_conv_backprop_filter_grad[1]]
 
 
 def ctc_loss(op, grad_loss, grad_gradient):
-    """inputs: fn; labels_indices, labels_values, sequence_length: none."""
     _fn = _import_module("graphdock_std.nn.ctc")
     return [_fn.ctc_loss_grad(op, grad_loss, grad_gradient), None, None, None]
 
 
 def identity_n(op, *grads):
-    """input: fn."""
     _fn = _import_module("graphdock_std.control.custom_gradient")
     return [*_fn.pass_on(op, *grads)]
 
 
 def attention(op, grad_output, grad_log_sum):
-    """query, key, value, bias: fn."""
     bias = op.arg("bias")
     _fn = _import_module("graphdock_std.attention.functions")
     grads_attention_gradient = _fn.attention_gradient(op, grad_output, grad_log_sum)
@@ -376,7 +324,6 @@ def attention(op, grad_output, grad_log_sum):
 
 
 def attention_grad(op, grad_query_backprop, grad_key_backprop, grad_value_backprop):
-    """output_backprop, query, key, value, bias: fn; output, log_sum: none."""
     bias = op.arg("bias")
     _fn = _import_module("graphdock_std.attention.functions")
     grads_attention_grad_gradient = _fn.attention_grad_gradient(
@@ -394,7 +341,6 @@ def attention_grad(op, grad_query_backprop, grad_key_backprop, grad_value_backpr
 
 
 def dropped_attention(op, grad_output, grad_log_sum):
-    """query, key, value, factor, bias: fn; stream, rate: none."""
     bias = op.arg("bias")
     _fn = _import_module("graphdock_std.attention.dropped")
     grads_dropped_attention_gradient = _fn.dropped_attention_gradient(op, grad_output, grad_log_sum)
@@ -410,7 +356,6 @@ def dropped_attention(op, grad_output, grad_log_sum):
 
 
 def dropped_attention_grad(op, grad_query_backprop, grad_key_backprop, grad_value_backprop):
-    """output_backprop, query, key, value, factor, bias: fn; output, log_sum, stream, rate: none."""
     bias = op.arg("bias")
     _fn = _import_module("graphdock_std.attention.dropped")
     grads_dropped_attention_grad_gradient = _fn.dropped_attention_grad_gradient(
@@ -431,47 +376,40 @@ def dropped_attention_grad(op, grad_query_backprop, grad_key_backprop, grad_valu
 
 
 def fused_mat_mul(op, grad_y, grad_before):
-    """a, b, bias: fn."""
     _fn = _import_module("graphdock_std.nn.fused")
     grads_fused_matmul_gradient = _fn.fused_matmul_gradient(op, grad_y, grad_before)
     return [grads_fused_matmul_gradient[0], grads_fused_matmul_gradient[1], grads_fused_matmul_gradient[2]]
 
 
 def mat_mul_with_sums(op, grad_y, grad_sums):
-    """a, b: fn."""
     _fn = _import_module("graphdock_std.nn.fused")
     grads_matmul_with_sums_gradient = _fn.matmul_with_sums_gradient(op, grad_y, grad_sums)
     return [grads_matmul_with_sums_gradient[0], grads_matmul_with_sums_gradient[1]]
 
 
 def gelu_grad(op, grad_dx):
-    """x: formula; dy: formula."""
     x, dy = op.inputs
     return [grad_dx * dy * _gelu_curve(x), _fused_ops.gelu_grad(x, grad_dx)]
 
 
 def gelu_tanh_grad(op, grad_dx):
-    """x: formula; dy: formula."""
     x, dy = op.inputs
     return [grad_dx * dy * _gelu_tanh_curve(x), _fused_ops.gelu_tanh_grad(x, grad_dx)]
 
 
 def mat_mul_gelu_grad(op, grad_y):
-    """a, b, x: fn."""
     _fn = _import_module("graphdock_std.nn.fused")
     grads_matmul_gelu_grad_gradient = _fn.matmul_gelu_grad_gradient(op, grad_y)
     return [grads_matmul_gelu_grad_gradient[0], grads_matmul_gelu_grad_gradient[1], grads_matmul_gelu_grad_gradient[2]]
 
 
 def fused_conv2d(op, grad_y, grad_before):
-    """input, filter, bias: fn."""
     _fn = _import_module("graphdock_std.nn.fused")
     grads_fused_conv_gradient = _fn.fused_conv_gradient(op, grad_y, grad_before)
     return [grads_fused_conv_gradient[0], grads_fused_conv_gradient[1], grads_fused_conv_gradient[2]]
 
 
 def softmax_cross_entropy_with_gradient(op, grad_loss, grad_gradient):
-    """features, labels, slope: fn."""
     _fn = _import_module("graphdock_std.nn.loss_with_gradient")
     grads_cross_entropy_with_gradient_gradient = _fn.cross_entropy_with_gradient_gradient(op, grad_loss, grad_gradient)
     return [
@@ -482,7 +420,6 @@ def softmax_cross_entropy_with_gradient(op, grad_loss, grad_gradient):
 
 
 def sparse_softmax_cross_entropy_with_gradient(op, grad_loss, grad_gradient):
-    """features, slope: fn; labels: none."""
     _fn = _import_module("graphdock_std.nn.loss_with_gradient")
     grads_sparse_cross_entropy_with_gradient_gradient = _fn.sparse_cross_entropy_with_gradient_gradient(
         op, grad_loss, grad_gradient
@@ -495,7 +432,6 @@ def sparse_softmax_cross_entropy_with_gradient(op, grad_loss, grad_gradient):
 
 
 def crop_and_resize(op, grad_crops):
-    """image: fn; boxes: formula; box_ind: none; crop_size: none."""
     image = op.inputs[0]
     boxes = op.inputs[1]
     box_ind = op.inputs[2]
@@ -509,7 +445,6 @@ def crop_and_resize(op, grad_crops):
 
 
 def crop_and_resize_grad_image(op, grad_output):
-    """grads: formula; boxes: formula; box_ind: none; image_size: none."""
     grads_ = op.inputs[0]
     boxes = op.inputs[1]
     box_ind = op.inputs[2]
@@ -525,7 +460,6 @@ def crop_and_resize_grad_image(op, grad_output):
 
 
 def crop_and_resize_grad_boxes(op, grad_output):
-    """grads, image, boxes: fn; box_ind: none."""
     _fn = _import_module("graphdock_std.image.box_gradients")
     grads_crop_and_resize_grad_boxes = _fn.crop_and_resize_grad_boxes(op, grad_output)
     return [
@@ -537,7 +471,6 @@ def crop_and_resize_grad_boxes(op, grad_output):
 
 
 def draw_bounding_boxes(op, grad_output):
-    """images: formula; boxes: none."""
     images, boxes = op.inputs
     return [
         grad_output * _image_boxes_ops.draw_bounding_boxes_v2(_ops.ones_like(images), boxes, _tf.zeros([1, 4])),
@@ -546,7 +479,6 @@ def draw_bounding_boxes(op, grad_output):
 
 
 def draw_bounding_boxes_v2(op, grad_output):
-    """images: formula; boxes: none; colors: none."""
     images = op.inputs[0]
     boxes = op.inputs[1]
     return [
@@ -557,33 +489,28 @@ def draw_bounding_boxes_v2(op, grad_output):
 
 
 def rgb_to_hsv(op, grad_output):
-    """images: fn."""
     _fn = _import_module("graphdock_std.image.gradients")
     return [_fn.rgb_to_hsv(op, grad_output)]
 
 
 def hsv_to_rgb(op, grad_output):
-    """images: fn."""
     _fn = _import_module("graphdock_std.image.gradients")
     return [_fn.hsv_to_rgb(op, grad_output)]
 
 
 def adjust_hue(op, grad_output):
-    """images, delta: fn."""
     _fn = _import_module("graphdock_std.image.gradients")
     grads_adjust_hue = _fn.adjust_hue(op, grad_output)
     return [grads_adjust_hue[0], grads_adjust_hue[1]]
 
 
 def adjust_saturation(op, grad_output):
-    """images, scale: fn."""
     _fn = _import_module("graphdock_std.image.gradients")
     grads_adjust_saturation = _fn.adjust_saturation(op, grad_output)
     return [grads_adjust_saturation[0], grads_adjust_saturation[1]]
 
 
 def adjust_contrastv2(op, grad_output):
-    """images: formula; contrast_factor: formula."""
     images, contrast_factor = op.inputs
     return [
         _image_color_ops.adjust_contrastv2(grad_output, contrast_factor),
@@ -594,7 +521,6 @@ def adjust_contrastv2(op, grad_output):
 
 
 def resize_bilinear(op, grad_resized_images):
-    """images: formula; size: none."""
     images = op.inputs[0]
     align_corners = op.get_attr("align_corners")
     half_pixel_centers = op.get_attr("half_pixel_centers")
@@ -607,7 +533,6 @@ def resize_bilinear(op, grad_resized_images):
 
 
 def resize_bilinear_grad(op, grad_output):
-    """grads: formula; original_image: none."""
     grads_ = op.inputs[0]
     align_corners = op.get_attr("align_corners")
     half_pixel_centers = op.get_attr("half_pixel_centers")
@@ -623,7 +548,6 @@ def resize_bilinear_grad(op, grad_output):
 
 
 def resize_nearest_neighbor(op, grad_resized_images):
-    """images: formula; size: none."""
     images = op.inputs[0]
     align_corners = op.get_attr("align_corners")
     half_pixel_centers = op.get_attr("half_pixel_centers")
@@ -639,7 +563,6 @@ def resize_nearest_neighbor(op, grad_resized_images):
 
 
 def resize_nearest_neighbor_grad(op, grad_output):
-    """grads: formula; size: none."""
     grads_ = op.inputs[0]
     align_corners = op.get_attr("align_corners")
     half_pixel_centers = op.get_attr("half_pixel_centers")
@@ -655,7 +578,6 @@ def resize_nearest_neighbor_grad(op, grad_output):
 
 
 def resize_bicubic(op, grad_resized_images):
-    """images: formula; size: none."""
     images = op.inputs[0]
     align_corners = op.get_attr("align_corners")
     half_pixel_centers = op.get_attr("half_pixel_centers")
@@ -668,7 +590,6 @@ def resize_bicubic(op, grad_resized_images):
 
 
 def resize_bicubic_grad(op, grad_output):
-    """grads: formula; original_image: none."""
     grads_ = op.inputs[0]
     align_corners = op.get_attr("align_corners")
     half_pixel_centers = op.get_attr("half_pixel_centers")
@@ -684,14 +605,12 @@ def resize_bicubic_grad(op, grad_output):
 
 
 def resize_area(op, grad_resized_images):
-    """images: formula; size: none."""
     images = op.inputs[0]
     align_corners = op.get_attr("align_corners")
     return [_image_resize_ops.resize_area_grad(grad_resized_images, images, align_corners=align_corners), None]
 
 
 def resize_area_grad(op, grad_output):
-    """grads: formula; original_image: none."""
     grads_ = op.inputs[0]
     align_corners = op.get_attr("align_corners")
     return [
@@ -703,14 +622,12 @@ def resize_area_grad(op, grad_output):
 
 
 def layer_norm(op, grad_y, grad_mean, grad_inverse):
-    """x, gamma, beta: fn."""
     _fn = _import_module("graphdock_std.normalization.gradients")
     grads_layer_norm = _fn.layer_norm(op, grad_y, grad_mean, grad_inverse)
     return [grads_layer_norm[0], grads_layer_norm[1], grads_layer_norm[2]]
 
 
 def layer_norm_grad(op, grad_x_backprop, grad_gamma_backprop, grad_beta_backprop):
-    """y_backprop, x, gamma, mean, inverse: fn."""
     _fn = _import_module("graphdock_std.normalization.gradients")
     grads_layer_norm_grad = _fn.layer_norm_grad(op, grad_x_backprop, grad_gamma_backprop, grad_beta_backprop)
     return [
@@ -723,7 +640,6 @@ def layer_norm_grad(op, grad_x_backprop, grad_gamma_backprop, grad_beta_backprop
 
 
 def matrix_inverse(op, grad_y):
-    """input: formula."""
     y = op.outputs[0]
     adjoint = op.get_attr("adjoint")
     return [
@@ -736,7 +652,6 @@ def matrix_inverse(op, grad_y):
 
 
 def matrix_solve(op, grad_y):
-    """matrix: formula; rhs: formula."""
     matrix = op.inputs[0]
     y = op.outputs[0]
     adjoint = op.get_attr("adjoint")
@@ -748,82 +663,69 @@ def matrix_solve(op, grad_y):
 
 
 def matrix_triangular_solve(op, grad_y):
-    """matrix, rhs: fn."""
     _fn = _import_module("graphdock_std.linalg.gradients")
     grads_triangular_solve = _fn.triangular_solve(op, grad_y)
     return [grads_triangular_solve[0], grads_triangular_solve[1]]
 
 
 def cholesky(op, grad_y):
-    """input: fn."""
     _fn = _import_module("graphdock_std.linalg.gradients")
     return [_fn.cholesky(op, grad_y)]
 
 
 def qr(op, grad_q, grad_r):
-    """input: fn."""
     _fn = _import_module("graphdock_std.linalg.gradients")
     return [_fn.qr(op, grad_q, grad_r)]
 
 
 def svd(op, grad_s, grad_u, grad_v):
-    """input: fn."""
     _fn = _import_module("graphdock_std.linalg.gradients")
     return [_fn.svd(op, grad_s, grad_u, grad_v)]
 
 
 def self_adjoint_eig_v2(op, grad_e, grad_v):
-    """input: fn."""
     _fn = _import_module("graphdock_std.linalg.gradients")
     return [_fn.self_adjoint_eig(op, grad_e, grad_v)]
 
 
 def matrix_determinant(op, grad_y):
-    """input: formula."""
     input = op.inputs[0]
     y = op.outputs[0]
     return [_tf.expand_dims(_tf.expand_dims(grad_y * _tf.conj(y), -1), -1) * _tf.matrix_inverse(input, True)]
 
 
 def log_matrix_determinant(op, grad_sign, grad_log_abs_determinant):
-    """input: fn."""
     _fn = _import_module("graphdock_std.linalg.gradients")
     return [_fn.log_determinant(op, grad_sign, grad_log_abs_determinant)]
 
 
 def matrix_solve_ls(op, grad_y):
-    """matrix, rhs, l2_regularizer: fn."""
     _fn = _import_module("graphdock_std.linalg.gradients")
     grads_solve_ls = _fn.solve_ls(op, grad_y)
     return [grads_solve_ls[0], grads_solve_ls[1], grads_solve_ls[2]]
 
 
 def lu(op, grad_lu, grad_p):
-    """input: fn."""
     _fn = _import_module("graphdock_std.linalg.gradients")
     return [_fn.lu(op, grad_lu, grad_p)]
 
 
 def matrix_set_diag(op, grad_y):
-    """input: formula; diagonal: formula."""
     diagonal = op.inputs[1]
     return [_tf.matrix_set_diag(grad_y, _ops.zeros_like(diagonal)), _tf.matrix_diag_part(grad_y)]
 
 
 def matrix_square_root(op, grad_y):
-    """input: fn."""
     _fn = _import_module("graphdock_std.linalg.gradients")
     return [_fn.of_block(op, grad_y)]
 
 
 def matrix_logarithm(op, grad_y):
-    """input: fn."""
     _fn = _import_module("graphdock_std.linalg.gradients")
     return [_fn.of_block(op, grad_y)]
 
 
 def linear_sparse_softmax_cross_entropy(op, grad_loss, grad_log_sum):
-    """x, w, bias: fn; labels: none."""
     bias = op.arg("bias")
     _fn = _import_module("graphdock_std.nn.linear_cross_entropy")
     grads_linear_cross_entropy_gradient = _fn.linear_cross_entropy_gradient(op, grad_loss, grad_log_sum)
@@ -836,7 +738,6 @@ def linear_sparse_softmax_cross_entropy(op, grad_loss, grad_log_sum):
 
 
 def linear_sparse_softmax_cross_entropy_grad(op, grad_x_backprop, grad_w_backprop, grad_bias_backprop):
-    """loss_backprop, x, w, log_sum, bias: fn; labels: none."""
     bias = op.arg("bias")
     _fn = _import_module("graphdock_std.nn.linear_cross_entropy")
     grads_linear_cross_entropy_grad_gradient = _fn.linear_cross_entropy_grad_gradient(
@@ -853,25 +754,21 @@ def linear_sparse_softmax_cross_entropy_grad(op, grad_x_backprop, grad_w_backpro
 
 
 def add(op, grad_z):
-    """x: formula; y: formula."""
     x, y = op.inputs
     return [_sum_to(grad_z, x, y), _sum_to(grad_z, y, x)]
 
 
 def sub(op, grad_z):
-    """x: formula; y: formula."""
     x, y = op.inputs
     return [_sum_to(grad_z, x, y), -_sum_to(grad_z, y, x)]
 
 
 def mul(op, grad_z):
-    """x: formula; y: formula."""
     x, y = op.inputs
     return [_sum_to(grad_z * _tf.conj(y), x, y), _sum_to(grad_z * _tf.conj(x), y, x)]
 
 
 def real_div(op, grad_z):
-    """x: formula; y: formula."""
     x, y = op.inputs
     z = op.outputs[0]
     q = grad_z / _tf.conj(y)
@@ -879,216 +776,181 @@ def real_div(op, grad_z):
 
 
 def floor_mod(op, grad_z):
-    """x: formula; y: formula."""
     x, y = op.inputs
     return [_sum_to(grad_z, x, y), -_sum_to(grad_z * _tf.floordiv(x, y), y, x)]
 
 
 def pow(op, grad_z):
-    """x, y: fn."""
     _fn = _import_module("graphdock_std.math.gradients")
     grads_pow_grad = _fn.pow_grad(op, grad_z)
     return [grads_pow_grad[0], grads_pow_grad[1]]
 
 
 def maximum(op, grad_z):
-    """x: formula; y: formula."""
     x, y = op.inputs
     ge = x >= y
     return [_sum_to(_tf.select(ge, grad_z, 0), x, y), _sum_to(_tf.select(ge, 0, grad_z), y, x)]
 
 
 def minimum(op, grad_z):
-    """x: formula; y: formula."""
     x, y = op.inputs
     le = x <= y
     return [_sum_to(_tf.select(le, grad_z, 0), x, y), _sum_to(_tf.select(le, 0, grad_z), y, x)]
 
 
 def squared_difference(op, grad_z):
-    """x: formula; y: formula."""
     x, y = op.inputs
     d = 2 * (grad_z * (x - y))
     return [_sum_to(d, x, y), -_sum_to(d, y, x)]
 
 
 def atan2(op, grad_z):
-    """y: formula; x: formula."""
     y, x = op.inputs
     d = grad_z / (x * x + y * y)
     return [_sum_to(x * d, y, x), -_sum_to(y * d, x, y)]
 
 
 def neg(op, grad_y):
-    """x: formula."""
     return [-grad_y]
 
 
 def abs(op, grad_y):
-    """x: formula."""
     x = op.inputs[0]
     return [grad_y * _tf.sign(x)]
 
 
 def sign(op, grad_y):
-    """x: formula."""
     x = op.inputs[0]
     return [_ops.zeros_like(x)]
 
 
 def square(op, grad_y):
-    """x: formula."""
     x = op.inputs[0]
     return [grad_y * (2 * _tf.conj(x))]
 
 
 def sqrt(op, grad_y):
-    """x: formula."""
     y = op.outputs[0]
     return [grad_y / (2 * _tf.conj(y))]
 
 
 def rsqrt(op, grad_y):
-    """x: formula."""
     x = op.inputs[0]
     y = op.outputs[0]
     return [grad_y * _tf.conj(y) / (-2 * _tf.conj(x))]
 
 
 def reciprocal(op, grad_y):
-    """x: formula."""
     y = op.outputs[0]
     return [-(grad_y * _tf.square(_tf.conj(y)))]
 
 
 def exp(op, grad_y):
-    """x: formula."""
     y = op.outputs[0]
     return [grad_y * _tf.conj(y)]
 
 
 def expm1(op, grad_y):
-    """x: formula."""
     y = op.outputs[0]
     return [grad_y * (_tf.conj(y) + 1)]
 
 
 def log(op, grad_y):
-    """x: formula."""
     x = op.inputs[0]
     return [grad_y / _tf.conj(x)]
 
 
 def log1p(op, grad_y):
-    """x: formula."""
     x = op.inputs[0]
     return [grad_y / (_tf.conj(x) + 1)]
 
 
 def sin(op, grad_y):
-    """x: formula."""
     x = op.inputs[0]
     return [grad_y * _tf.cos(_tf.conj(x))]
 
 
 def cos(op, grad_y):
-    """x: formula."""
     x = op.inputs[0]
     return [-(grad_y * _tf.sin(_tf.conj(x)))]
 
 
 def tan(op, grad_y):
-    """x: formula."""
     y = op.outputs[0]
     return [grad_y * (_tf.square(_tf.conj(y)) + 1)]
 
 
 def asin(op, grad_y):
-    """x: formula."""
     x = op.inputs[0]
     return [grad_y * _tf.rsqrt(1 - _tf.square(_tf.conj(x)))]
 
 
 def acos(op, grad_y):
-    """x: formula."""
     x = op.inputs[0]
     return [-(grad_y * _tf.rsqrt(1 - _tf.square(_tf.conj(x))))]
 
 
 def atan(op, grad_y):
-    """x: formula."""
     x = op.inputs[0]
     return [grad_y / (_tf.square(_tf.conj(x)) + 1)]
 
 
 def sinh(op, grad_y):
-    """x: formula."""
     x = op.inputs[0]
     return [grad_y * _tf.cosh(_tf.conj(x))]
 
 
 def cosh(op, grad_y):
-    """x: formula."""
     x = op.inputs[0]
     return [grad_y * _tf.sinh(_tf.conj(x))]
 
 
 def tanh(op, grad_y):
-    """x: formula."""
     y = op.outputs[0]
     return [_math_ops.tanh_grad(_tf.conj(y), grad_y)]
 
 
 def asinh(op, grad_y):
-    """x: formula."""
     x = op.inputs[0]
     return [grad_y * _tf.rsqrt(_tf.square(_tf.conj(x)) + 1)]
 
 
 def acosh(op, grad_y):
-    """x: formula."""
     y = op.outputs[0]
     return [grad_y / _tf.sinh(_tf.conj(y))]
 
 
 def atanh(op, grad_y):
-    """x: formula."""
     x = op.inputs[0]
     return [grad_y / (1 - _tf.square(_tf.conj(x)))]
 
 
 def sigmoid(op, grad_y):
-    """x: formula."""
     y = op.outputs[0]
     return [_math_ops.sigmoid_grad(_tf.conj(y), grad_y)]
 
 
 def erf(op, grad_y):
-    """x: formula."""
     x = op.inputs[0]
     return [grad_y * (1.1283791670955126 * _tf.exp(-_tf.square(x)))]
 
 
 def erfc(op, grad_y):
-    """x: formula."""
     x = op.inputs[0]
     return [grad_y * (-1.1283791670955126 * _tf.exp(-_tf.square(x)))]
 
 
 def tanh_grad(op, grad_dx):
-    """y: formula; dy: formula."""
     y, dy = op.inputs
     return [-2 * (grad_dx * _tf.conj(dy * y)), _math_ops.tanh_grad(_tf.conj(y), grad_dx)]
 
 
 def sigmoid_grad(op, grad_dx):
-    """y: formula; dy: formula."""
     y, dy = op.inputs
     return [grad_dx * _tf.conj(dy * (1 - 2 * y)), _math_ops.sigmoid_grad(_tf.conj(y), grad_dx)]
 
 
 def select(op, grad_z):
-    """condition: none; x: formula; y: formula."""
     condition, x, y = op.inputs
     return [
         None,
@@ -1098,7 +960,6 @@ def select(op, grad_z):
 
 
 def clip_by_value(op, grad_y):
-    """x: formula; low: formula; high: formula."""
     x, low, high = op.inputs
     below = x < low
     above = x > high
@@ -1110,7 +971,6 @@ def clip_by_value(op, grad_y):
 
 
 def mat_mul(op, grad_y):
-    """a: formula; b: formula."""
     a, b = op.inputs
     transpose_a = op.get_attr("transpose_a")
     transpose_b = op.get_attr("transpose_b")
@@ -1139,55 +999,46 @@ def mat_mul(op, grad_y):
 
 
 def mat_mul_sum(op, grad_y):
-    """a: fn; b: fn."""
     _fn = _import_module("graphdock_std.math.gradients")
     return [*_fn.sum_of_products_a(op, grad_y), *_fn.sum_of_products_b(op, grad_y)]
 
 
 def dilation2d(op, grad_output):
-    """input: fn; filter: fn."""
     _fn = _import_module("graphdock_std.conv.morphology")
     return [_fn.dilation_input_grad(op, grad_output), _fn.dilation_filter_grad(op, grad_output)]
 
 
 def dilation2d_backprop_input(op, grad_in_backprop):
-    """input: none; filter: none; out_backprop: fn."""
     _fn = _import_module("graphdock_std.conv.morphology")
     return [None, None, _fn.dilation_pick_input(op, grad_in_backprop)]
 
 
 def dilation2d_backprop_filter(op, grad_filter_backprop):
-    """input: none; filter: none; out_backprop: fn."""
     _fn = _import_module("graphdock_std.conv.morphology")
     return [None, None, _fn.dilation_pick_filter(op, grad_filter_backprop)]
 
 
 def dilation2d_backprop_input_grad(op, grad_output):
-    """input: none; filter: none; grad: fn."""
     _fn = _import_module("graphdock_std.conv.morphology")
     return [None, None, _fn.dilation_input_grad(op, grad_output)]
 
 
 def dilation2d_backprop_filter_grad(op, grad_output):
-    """input: none; filter: none; grad: fn."""
     _fn = _import_module("graphdock_std.conv.morphology")
     return [None, None, _fn.dilation_filter_grad(op, grad_output)]
 
 
 def softmax(op, grad_softmax):
-    """logits: formula."""
     softmax = op.outputs[0]
     return [(grad_softmax - _tf.reduce_sum(grad_softmax * softmax, axis=-1, keepdims=True)) * softmax]
 
 
 def log_softmax(op, grad_logsoftmax):
-    """logits: formula."""
     logsoftmax = op.outputs[0]
     return [grad_logsoftmax - _tf.reduce_sum(grad_logsoftmax, axis=-1, keepdims=True) * _tf.exp(logsoftmax)]
 
 
 def softmax_cross_entropy_with_logits(op, grad_loss, grad_backprop):
-    """features: fn; labels: fn."""
     _fn = _import_module("graphdock_std.nn.gradients")
     return [
         _fn.cross_entropy_features(op, grad_loss, grad_backprop),
@@ -1196,31 +1047,26 @@ def softmax_cross_entropy_with_logits(op, grad_loss, grad_backprop):
 
 
 def sparse_softmax_cross_entropy_with_logits(op, grad_loss, grad_backprop):
-    """features: fn; labels: none."""
     _fn = _import_module("graphdock_std.nn.gradients")
     return [_fn.cross_entropy_features(op, grad_loss, grad_backprop), None]
 
 
 def relu(op, grad_activations):
-    """features: formula."""
     activations = op.outputs[0]
     return [_nn_ops.relu_grad(grad_activations, activations)]
 
 
 def relu6(op, grad_activations):
-    """features: formula."""
     features = op.inputs[0]
     return [_tf.select(_tf.logical_and(features > 0, features < 6), grad_activations, 0)]
 
 
 def elu(op, grad_activations):
-    """features: formula."""
     activations = op.outputs[0]
     return [_tf.select(activations < 0, grad_activations * (activations + 1), grad_activations)]
 
 
 def selu(op, grad_activations):
-    """features: formula."""
     activations = op.outputs[0]
     return [
         _tf.select(
@@ -1232,69 +1078,58 @@ def selu(op, grad_activations):
 
 
 def leaky_relu(op, grad_activations):
-    """features: formula."""
     features = op.inputs[0]
     alpha = op.get_attr("alpha")
     return [_tf.select(features > 0, grad_activations, grad_activations * alpha)]
 
 
 def softplus(op, grad_activations):
-    """features: formula."""
     features = op.inputs[0]
     return [grad_activations * _tf.sigmoid(features)]
 
 
 def softsign(op, grad_activations):
-    """features: formula."""
     features = op.inputs[0]
     return [grad_activations / _tf.square(1 + _tf.abs(features))]
 
 
 def relu_grad(op, grad_backprops):
-    """gradients: formula; features: formula."""
     features = op.inputs[1]
     return [_nn_ops.relu_grad(grad_backprops, features), _ops.zeros_like(features)]
 
 
 def bias_add(op, grad_output):
-    """value: formula; bias: formula."""
     data_format = op.get_attr("data_format")
     return [grad_output, _nn_ops.bias_add_grad(grad_output, data_format=data_format)]
 
 
 def bias_add_grad(op, grad_output):
-    """out_backprop: fn."""
     _fn = _import_module("graphdock_std.nn.gradients")
     return [_fn.bias_add_grad(op, grad_output)]
 
 
 def l2_loss(op, grad_output):
-    """t: formula."""
     t = op.inputs[0]
     return [grad_output * t]
 
 
 def l2_loss_sum(op, grad_output):
-    """t: fn."""
     _fn = _import_module("graphdock_std.nn.gradients")
     return [*_fn.l2_loss_sum(op, grad_output)]
 
 
 def lrn(op, grad_output):
-    """input: fn."""
     _fn = _import_module("graphdock_std.normalization.gradients")
     return [_fn.lrn(op, grad_output)]
 
 
 def lrn_grad(op, grad_output):
-    """input_grads, input_image, output_image: fn."""
     _fn = _import_module("graphdock_std.normalization.gradients")
     grads_lrn_grad = _fn.lrn_grad(op, grad_output)
     return [grads_lrn_grad[0], grads_lrn_grad[1], grads_lrn_grad[2]]
 
 
 def fused_batch_norm(op, grad_y, grad_batch_mean, grad_batch_variance, grad_reserve_space_1, grad_reserve_space_2):
-    """x, scale, offset, mean, variance: fn."""
     _fn = _import_module("graphdock_std.normalization.gradients")
     grads_fused_batch_norm = _fn.fused_batch_norm(
         op, grad_y, grad_batch_mean, grad_batch_variance, grad_reserve_space_1, grad_reserve_space_2
@@ -1309,7 +1144,6 @@ def fused_batch_norm(op, grad_y, grad_batch_mean, grad_batch_variance, grad_rese
 
 
 def fused_batch_norm_grad(op, grad_x_backprop, grad_scale_backprop, grad_offset_backprop):
-    """y_backprop, x, scale, reserve_space_1, reserve_space_2: fn."""
     _fn = _import_module("graphdock_std.normalization.gradients")
     grads_fused_batch_norm_grad = _fn.fused_batch_norm_grad(
         op, grad_x_backprop, grad_scale_backprop, grad_offset_backprop
@@ -1324,97 +1158,81 @@ def fused_batch_norm_grad(op, grad_x_backprop, grad_scale_backprop, grad_offset_
 
 
 def dynamic_partition(op, *grads):
-    """data: fn; partitions: none."""
     _fn = _import_module("graphdock_std.array.gradients")
     return [_fn.dynamic_partition(op, *grads), None]
 
 
 def dynamic_stitch(op, grad_y):
-    """data: fn; indices: none."""
     _fn = _import_module("graphdock_std.array.gradients")
     return [*[None] * len(op.arg("indices")), *_fn.dynamic_stitch(op, grad_y)]
 
 
 def max_pool(op, grad_output):
-    """input: fn."""
     _fn = _import_module("graphdock_std.conv.gradients")
     return [_fn.max_pool(op, grad_output)]
 
 
 def max_pool_grad(op, grad_output):
-    """orig_input: none; orig_output: none; grad: fn."""
     _fn = _import_module("graphdock_std.conv.gradients")
     return [None, None, _fn.max_pool_grad(op, grad_output)]
 
 
 def max_pool_grad_grad(op, grad_output):
-    """orig_input: none; orig_output: none; grad: fn."""
     _fn = _import_module("graphdock_std.conv.gradients")
     return [None, None, _fn.max_pool_grad_grad(op, grad_output)]
 
 
 def avg_pool(op, grad_output):
-    """value: fn."""
     _fn = _import_module("graphdock_std.conv.gradients")
     return [_fn.avg_pool(op, grad_output)]
 
 
 def avg_pool_grad(op, grad_output):
-    """grad: fn; orig_input_shape: none."""
     _fn = _import_module("graphdock_std.conv.gradients")
     return [None, _fn.avg_pool_grad(op, grad_output)]
 
 
 def max_pool3d(op, grad_output):
-    """input: fn."""
     _fn = _import_module("graphdock_std.conv.gradients")
     return [_fn.max_pool(op, grad_output)]
 
 
 def max_pool3d_grad(op, grad_output):
-    """orig_input: none; orig_output: none; grad: fn."""
     _fn = _import_module("graphdock_std.conv.gradients")
     return [None, None, _fn.max_pool_grad(op, grad_output)]
 
 
 def max_pool3d_grad_grad(op, grad_output):
-    """orig_input: none; orig_output: none; grad: fn."""
     _fn = _import_module("graphdock_std.conv.gradients")
     return [None, None, _fn.max_pool_grad_grad(op, grad_output)]
 
 
 def avg_pool3d(op, grad_output):
-    """input: fn."""
     _fn = _import_module("graphdock_std.conv.gradients")
     return [_fn.avg_pool(op, grad_output)]
 
 
 def avg_pool3d_grad(op, grad_output):
-    """grad: fn; orig_input_shape: none."""
     _fn = _import_module("graphdock_std.conv.gradients")
     return [None, _fn.avg_pool_grad(op, grad_output)]
 
 
 def max_pool_with_argmax(op, grad_output, grad_argmax):
-    """input: fn."""
     _fn = _import_module("graphdock_std.conv.gradients")
     return [_fn.max_pool_with_argmax(op, grad_output, grad_argmax)]
 
 
 def max_pool_grad_with_argmax(op, grad_output):
-    """input: none; grad: fn; argmax: none."""
     _fn = _import_module("graphdock_std.conv.gradients")
     return [None, _fn.max_pool_grad_with_argmax(op, grad_output), None]
 
 
 def max_pool_grad_grad_with_argmax(op, grad_output):
-    """input: none; grad: fn; argmax: none."""
     _fn = _import_module("graphdock_std.conv.gradients")
     return [None, _fn.max_pool_grad_grad_with_argmax(op, grad_output), None]
 
 
 def fake_quant_with_min_max_args(op, grad_outputs):
-    """inputs: formula."""
     inputs = op.inputs[0]
     min = op.get_attr("min")
     max = op.get_attr("max")
@@ -1428,7 +1246,6 @@ def fake_quant_with_min_max_args(op, grad_outputs):
 
 
 def fake_quant_with_min_max_args_gradient(op, grad_backprops):
-    """gradients: formula; inputs: none."""
     inputs = op.inputs[1]
     min = op.get_attr("min")
     max = op.get_attr("max")
@@ -1443,14 +1260,12 @@ def fake_quant_with_min_max_args_gradient(op, grad_backprops):
 
 
 def fake_quant_with_min_max_vars(op, grad_outputs):
-    """inputs, min, max: fn."""
     _fn = _import_module("graphdock_std.quantization.gradients")
     grads_fake_quant_vars = _fn.fake_quant_vars(op, grad_outputs)
     return [grads_fake_quant_vars[0], grads_fake_quant_vars[1], grads_fake_quant_vars[2]]
 
 
 def fake_quant_with_min_max_vars_gradient(op, grad_backprops_wrt_input, grad_backprop_wrt_min, grad_backprop_wrt_max):
-    """gradients: fn; inputs: none; min: none; max: none."""
     _fn = _import_module("graphdock_std.quantization.gradients")
     return [
         _fn.fake_quant_vars_gradient(op, grad_backprops_wrt_input, grad_backprop_wrt_min, grad_backprop_wrt_max),
@@ -1461,30 +1276,25 @@ def fake_quant_with_min_max_vars_gradient(op, grad_backprops_wrt_input, grad_bac
 
 
 def fake_quant_with_min_max_vars_per_channel(op, grad_outputs):
-    """inputs, min, max: fn."""
     _fn = _import_module("graphdock_std.quantization.gradients")
     grads_fake_quant_vars = _fn.fake_quant_vars(op, grad_outputs)
     return [grads_fake_quant_vars[0], grads_fake_quant_vars[1], grads_fake_quant_vars[2]]
 
 
 def fake_quant_with_min_max_vars_per_channel_gradient(op, grad_backprops, grad_min_backprop, grad_max_backprop):
-    """gradients: fn; inputs: none; min: none; max: none."""
     _fn = _import_module("graphdock_std.quantization.gradients")
     return [_fn.fake_quant_vars_gradient(op, grad_backprops, grad_min_backprop, grad_max_backprop), None, None, None]
 
 
 def quantize_and_dequantize_v2(op, grad_output):
-    """input: formula; input_min: none; input_max: none."""
     return [grad_output, None, None]
 
 
 def quantize_and_dequantize_v3(op, grad_output):
-    """input: formula; input_min: none; input_max: none; num_bits: none."""
     return [grad_output, None, None, None]
 
 
 def reverse_sequence(op, grad_y):
-    """input: formula; seq_lengths: none."""
     seq_lengths = op.inputs[1]
     seq_dim = op.get_attr("seq_dim")
     batch_dim = op.get_attr("batch_dim")
@@ -1492,26 +1302,22 @@ def reverse_sequence(op, grad_y):
 
 
 def roll(op, grad_y):
-    """input: formula; shift: none; axis: none."""
     shift = op.inputs[1]
     axis = op.inputs[2]
     return [_tf.roll(grad_y, 0 - shift, axis), None, None]
 
 
 def ensure_shape(op, grad_output):
-    """input: formula."""
     return [grad_output]
 
 
 def lstm_gates(op, grad_h, grad_new_c):
-    """gates, c: fn."""
     _fn = _import_module("graphdock_std.nn.recurrent")
     grads_lstm_gates_gradient = _fn.lstm_gates_gradient(op, grad_h, grad_new_c)
     return [grads_lstm_gates_gradient[0], grads_lstm_gates_gradient[1]]
 
 
 def lstm_gates_grad(op, grad_gates_backprop, grad_c_backprop):
-    """h_backprop, new_c_backprop, gates, c, new_c: fn."""
     _fn = _import_module("graphdock_std.nn.recurrent")
     grads_lstm_gates_grad_gradient = _fn.lstm_gates_grad_gradient(op, grad_gates_backprop, grad_c_backprop)
     return [
@@ -1524,37 +1330,31 @@ def lstm_gates_grad(op, grad_gates_backprop, grad_c_backprop):
 
 
 def sum(op, grad_y):
-    """x: fn; axis: none."""
     _fn = _import_module("graphdock_std.math.gradients")
     return [_fn.sum_grad(op, grad_y), None]
 
 
 def mean(op, grad_y):
-    """x: fn; axis: none."""
     _fn = _import_module("graphdock_std.math.gradients")
     return [_fn.mean_grad(op, grad_y), None]
 
 
 def prod(op, grad_y):
-    """x: fn; axis: none."""
     _fn = _import_module("graphdock_std.math.gradients")
     return [_fn.prod_grad(op, grad_y), None]
 
 
 def max(op, grad_y):
-    """x: fn; axis: none."""
     _fn = _import_module("graphdock_std.math.gradients")
     return [_fn.extremum_grad(op, grad_y), None]
 
 
 def min(op, grad_y):
-    """x: fn; axis: none."""
     _fn = _import_module("graphdock_std.math.gradients")
     return [_fn.extremum_grad(op, grad_y), None]
 
 
 def cumsum(op, grad_y):
-    """x: formula; axis: none."""
     axis = op.inputs[1]
     exclusive = op.get_attr("exclusive")
     reverse = op.get_attr("reverse")
@@ -1562,26 +1362,22 @@ def cumsum(op, grad_y):
 
 
 def cumprod(op, grad_y):
-    """x: fn; axis: none."""
     _fn = _import_module("graphdock_std.math.gradients")
     return [_fn.cumprod(op, grad_y), None]
 
 
 def sum_to(op, grad_y):
-    """x: formula; shape: none."""
     x = op.inputs[0]
     return [_tf.broadcast_to(grad_y, _ops.shape(x)), None]
 
 
 def rms_norm(op, grad_y, grad_inverse):
-    """x, gamma: fn."""
     _fn = _import_module("graphdock_std.normalization.rms_norm")
     grads_rms_norm_gradient = _fn.rms_norm_gradient(op, grad_y, grad_inverse)
     return [grads_rms_norm_gradient[0], grads_rms_norm_gradient[1]]
 
 
 def rms_norm_grad(op, grad_x_backprop, grad_gamma_backprop):
-    """y_backprop, x, gamma, inverse: fn."""
     _fn = _import_module("graphdock_std.normalization.rms_norm")
     grads_rms_norm_grad_gradient = _fn.rms_norm_grad_gradient(op, grad_x_backprop, grad_gamma_backprop)
     return [
@@ -1593,14 +1389,12 @@ def rms_norm_grad(op, grad_x_backprop, grad_gamma_backprop):
 
 
 def rotary(op, grad_y):
-    """x, cos, sin: fn."""
     _fn = _import_module("graphdock_std.attention.rotary")
     grads_rotary_gradient = _fn.rotary_gradient(op, grad_y)
     return [grads_rotary_gradient[0], grads_rotary_gradient[1], grads_rotary_gradient[2]]
 
 
 def tensor_scatter_update(op, grad_output):
-    """tensor: formula; updates: fn; indices: none."""
     indices = op.inputs[1]
     updates = op.inputs[2]
     _fn = _import_module("graphdock_std.array.scatter_gradients")
@@ -1612,107 +1406,90 @@ def tensor_scatter_update(op, grad_output):
 
 
 def tensor_scatter_add(op, grad_output):
-    """tensor: formula; updates: formula; indices: none."""
     indices = op.inputs[1]
     return [grad_output, None, _tf.gather_nd(grad_output, indices)]
 
 
 def tensor_scatter_sub(op, grad_output):
-    """tensor: formula; updates: formula; indices: none."""
     indices = op.inputs[1]
     return [grad_output, None, _tf.negative(_tf.gather_nd(grad_output, indices))]
 
 
 def sparse_to_dense(op, grad_dense):
-    """sparse_values, default_value: fn; sparse_indices: none; output_shape: none."""
     _fn = _import_module("graphdock_std.array.scatter_gradients")
     grads_sparse_to_dense_gradient = _fn.sparse_to_dense_gradient(op, grad_dense)
     return [None, None, grads_sparse_to_dense_gradient[0], grads_sparse_to_dense_gradient[1]]
 
 
 def segment_sum(op, grad_y):
-    """data: formula; segment_ids: none."""
     segment_ids = op.inputs[1]
     return [_tf.gather(grad_y, segment_ids), None]
 
 
 def segment_mean(op, grad_y):
-    """data: fn; segment_ids: none."""
     _fn = _import_module("graphdock_std.math.segment_gradients")
     return [_fn.segment_mean(op, grad_y), None]
 
 
 def segment_prod(op, grad_y):
-    """data: fn; segment_ids: none."""
     _fn = _import_module("graphdock_std.math.segment_gradients")
     return [_fn.segment_prod(op, grad_y), None]
 
 
 def segment_max(op, grad_y):
-    """data: fn; segment_ids: none."""
     _fn = _import_module("graphdock_std.math.segment_gradients")
     return [_fn.segment_extreme(op, grad_y), None]
 
 
 def segment_min(op, grad_y):
-    """data: fn; segment_ids: none."""
     _fn = _import_module("graphdock_std.math.segment_gradients")
     return [_fn.segment_extreme(op, grad_y), None]
 
 
 def unsorted_segment_prod(op, grad_y):
-    """data: fn; segment_ids: none; num_segments: none."""
     _fn = _import_module("graphdock_std.math.segment_gradients")
     return [_fn.unsorted_segment_prod(op, grad_y), None, None]
 
 
 def unsorted_segment_max(op, grad_y):
-    """data: fn; segment_ids: none; num_segments: none."""
     _fn = _import_module("graphdock_std.math.segment_gradients")
     return [_fn.unsorted_segment_extreme(op, grad_y), None, None]
 
 
 def unsorted_segment_min(op, grad_y):
-    """data: fn; segment_ids: none; num_segments: none."""
     _fn = _import_module("graphdock_std.math.segment_gradients")
     return [_fn.unsorted_segment_extreme(op, grad_y), None, None]
 
 
 def sparse_segment_sum(op, grad_y):
-    """data: fn; indices: none; segment_ids: none; num_segments: none."""
     num_segments = op.arg("num_segments")
     _fn = _import_module("graphdock_std.math.segment_gradients")
     return [_fn.sparse_segment(op, grad_y), None, None, *([] if num_segments is None else [None])]
 
 
 def sparse_segment_mean(op, grad_y):
-    """data: fn; indices: none; segment_ids: none; num_segments: none."""
     num_segments = op.arg("num_segments")
     _fn = _import_module("graphdock_std.math.segment_gradients")
     return [_fn.sparse_segment(op, grad_y), None, None, *([] if num_segments is None else [None])]
 
 
 def sparse_segment_sqrt_n(op, grad_y):
-    """data: fn; indices: none; segment_ids: none; num_segments: none."""
     num_segments = op.arg("num_segments")
     _fn = _import_module("graphdock_std.math.segment_gradients")
     return [_fn.sparse_segment(op, grad_y), None, None, *([] if num_segments is None else [None])]
 
 
 def unique(op, grad_y, grad_idx):
-    """x: fn."""
     _fn = _import_module("graphdock_std.array.selection_gradients")
     return [_fn.unique(op, grad_y, grad_idx)]
 
 
 def unique_with_counts(op, grad_y, grad_idx, grad_count):
-    """x: fn."""
     _fn = _import_module("graphdock_std.array.selection_gradients")
     return [_fn.unique(op, grad_y, grad_idx, grad_count)]
 
 
 def list_diff(op, grad_out, grad_idx):
-    """x: formula; y: none."""
     x = op.inputs[0]
     idx = op.outputs[1]
     grad_out = _ops.zeros_like(op.outputs[0]) if grad_out is None else grad_out
@@ -1720,59 +1497,50 @@ def list_diff(op, grad_out, grad_idx):
 
 
 def top_kv2(op, grad_values, grad_indices):
-    """input: fn; k: none."""
     _fn = _import_module("graphdock_std.array.selection_gradients")
     return [_fn.top_k(op, grad_values, grad_indices), None]
 
 
 def nth_element(op, grad_values):
-    """input: fn; n: none."""
     _fn = _import_module("graphdock_std.array.selection_gradients")
     return [_fn.nth_element(op, grad_values), None]
 
 
 def bincount(op, grad_bins):
-    """weights: fn; arr: none; size: none."""
     _fn = _import_module("graphdock_std.array.selection_gradients")
     return [None, None, _fn.bincount(op, grad_bins)]
 
 
 def depth_to_space(op, grad_output):
-    """input: formula."""
     block_size = op.get_attr("block_size")
     data_format = op.get_attr("data_format")
     return [_tf.space_to_depth(grad_output, block_size=block_size, data_format=data_format)]
 
 
 def space_to_depth(op, grad_output):
-    """input: formula."""
     block_size = op.get_attr("block_size")
     data_format = op.get_attr("data_format")
     return [_tf.depth_to_space(grad_output, block_size=block_size, data_format=data_format)]
 
 
 def space_to_batch_nd(op, grad_output):
-    """input: formula; block_shape: none; paddings: none."""
     block_shape = op.inputs[1]
     paddings = op.inputs[2]
     return [_tf.batch_to_space_nd(grad_output, block_shape, paddings), None, None]
 
 
 def batch_to_space_nd(op, grad_output):
-    """input: formula; block_shape: none; crops: none."""
     block_shape = op.inputs[1]
     crops = op.inputs[2]
     return [_tf.space_to_batch_nd(grad_output, block_shape, crops), None, None]
 
 
 def extract_image_patches(op, grad_patches):
-    """images: fn."""
     _fn = _import_module("graphdock_std.array.space")
     return [_fn.patches_grad(op, grad_patches)]
 
 
 def extract_image_patches_grad(op, grad_output):
-    """patches_grad: formula; images_shape: none."""
     ksizes = op.get_attr("ksizes")
     strides = op.get_attr("strides")
     rates = op.get_attr("rates")
@@ -1781,14 +1549,12 @@ def extract_image_patches_grad(op, grad_output):
 
 
 def sparse_tensor_dense_mat_mul(op, grad_product):
-    """a_values, b: fn; a_indices: none; a_shape: none."""
     _fn = _import_module("graphdock_std.sparse.gradients")
     grads_dense_matmul = _fn.dense_matmul(op, grad_product)
     return [None, grads_dense_matmul[0], None, grads_dense_matmul[1]]
 
 
 def sparse_reorder(op, grad_output_indices, grad_output_values):
-    """input_values: fn; input_indices: none; input_shape: none."""
     _fn = _import_module("graphdock_std.sparse.gradients")
     return [None, _fn.reorder(op, grad_output_indices, grad_output_values), None]
 
@@ -1796,7 +1562,6 @@ def sparse_reorder(op, grad_output_indices, grad_output_values):
 def sparse_fill_empty_rows(
     op, grad_output_indices, grad_output_values, grad_empty_row_indicator, grad_reverse_index_map
 ):
-    """values, default_value: fn; indices: none; dense_shape: none."""
     _fn = _import_module("graphdock_std.sparse.gradients")
     grads_fill_empty_rows = _fn.fill_empty_rows(
         op, grad_output_indices, grad_output_values, grad_empty_row_indicator, grad_reverse_index_map
@@ -1805,32 +1570,27 @@ def sparse_fill_empty_rows(
 
 
 def lgamma(op, grad_y):
-    """x: formula."""
     x = op.inputs[0]
     return [grad_y * _tf.digamma(x)]
 
 
 def digamma(op, grad_y):
-    """x: formula."""
     x = op.inputs[0]
     return [grad_y * _tf.polygamma(_ops.ones_like(x), x)]
 
 
 def polygamma(op, grad_z):
-    """a: none; x: formula."""
     a, x = op.inputs
     return [None, _sum_to(grad_z * _tf.polygamma(a + 1, x), x, a)]
 
 
 def zeta(op, grad_z):
-    """x: fn; q: formula."""
     x, q = op.inputs
     _fn = _import_module("graphdock_std.math.special_gradients")
     return [_fn.zeta_x(op, grad_z), _sum_to(grad_z * (-x * _tf.zeta(x + 1, q)), q, x)]
 
 
 def igamma(op, grad_z):
-    """a: formula; x: formula."""
     a, x = op.inputs
     return [
         _sum_to(grad_z * _special_ops.igamma_grad_a(a, x), a, x),
@@ -1839,7 +1599,6 @@ def igamma(op, grad_z):
 
 
 def igammac(op, grad_z):
-    """a: formula; x: formula."""
     a, x = op.inputs
     return [
         -_sum_to(grad_z * _special_ops.igamma_grad_a(a, x), a, x),
@@ -1848,7 +1607,6 @@ def igammac(op, grad_z):
 
 
 def igamma_grad_a(op, grad_z):
-    """a: fn; x: formula."""
     a, x = op.inputs
     _fn = _import_module("graphdock_std.math.special_gradients")
     return [
@@ -1858,7 +1616,6 @@ def igamma_grad_a(op, grad_z):
 
 
 def betainc(op, grad_z):
-    """a: fn; b: fn; x: formula."""
     a, b, x = op.inputs
     log_beta = _tf.lgamma(a) + _tf.lgamma(b) - _tf.lgamma(a + b)
     log_power = (b - 1) * _tf.log1p(-x) + (a - 1) * _tf.log(x)
@@ -1871,14 +1628,12 @@ def betainc(op, grad_z):
 
 
 def bessel_i0e(op, grad_y):
-    """x: formula."""
     x = op.inputs[0]
     y = op.outputs[0]
     return [grad_y * (_special_ops.bessel_i1e(x) - _tf.sign(x) * y)]
 
 
 def bessel_i1e(op, grad_y):
-    """x: formula."""
     x = op.inputs[0]
     y = op.outputs[0]
     T = op.get_attr("T")
@@ -1888,84 +1643,70 @@ def bessel_i1e(op, grad_y):
 
 
 def ndtri(op, grad_y):
-    """x: formula."""
     y = op.outputs[0]
     return [grad_y * (2.5066282746310002 * _tf.exp(0.5 * _tf.square(y)))]
 
 
 def erfinv(op, grad_y):
-    """x: formula."""
     y = op.outputs[0]
     return [grad_y * (0.886226925452758 * _tf.exp(_tf.square(y)))]
 
 
 def fft(op, grad_y):
-    """input: fn."""
     _fn = _import_module("graphdock_std.signal.spectral_gradients")
     return [_fn.forward(op, grad_y)]
 
 
 def fft2d(op, grad_y):
-    """input: fn."""
     _fn = _import_module("graphdock_std.signal.spectral_gradients")
     return [_fn.forward(op, grad_y)]
 
 
 def fft3d(op, grad_y):
-    """input: fn."""
     _fn = _import_module("graphdock_std.signal.spectral_gradients")
     return [_fn.forward(op, grad_y)]
 
 
 def ifft(op, grad_y):
-    """input: fn."""
     _fn = _import_module("graphdock_std.signal.spectral_gradients")
     return [_fn.inverse(op, grad_y)]
 
 
 def ifft2d(op, grad_y):
-    """input: fn."""
     _fn = _import_module("graphdock_std.signal.spectral_gradients")
     return [_fn.inverse(op, grad_y)]
 
 
 def ifft3d(op, grad_y):
-    """input: fn."""
     _fn = _import_module("graphdock_std.signal.spectral_gradients")
     return [_fn.inverse(op, grad_y)]
 
 
 def rfft(op, grad_y):
-    """input: fn; fft_length: none."""
     _fn = _import_module("graphdock_std.signal.spectral_gradients")
     return [_fn.forward_real(op, grad_y), None]
 
 
 def rfft2d(op, grad_y):
-    """input: fn; fft_length: none."""
     _fn = _import_module("graphdock_std.signal.spectral_gradients")
     return [_fn.forward_real(op, grad_y), None]
 
 
 def rfft3d(op, grad_y):
-    """input: fn; fft_length: none."""
     _fn = _import_module("graphdock_std.signal.spectral_gradients")
     return [_fn.forward_real(op, grad_y), None]
 
 
 def irfft(op, grad_y):
-    """input: fn; fft_length: none."""
     _fn = _import_module("graphdock_std.signal.spectral_gradients")
     return [_fn.inverse_real(op, grad_y), None]
 
 
 def irfft2d(op, grad_y):
-    """input: fn; fft_length: none."""
     _fn = _import_module("graphdock_std.signal.spectral_gradients")
     return [_fn.inverse_real(op, grad_y), None]
 
 
 def irfft3d(op, grad_y):
-    """input: fn; fft_length: none."""
     _fn = _import_module("graphdock_std.signal.spectral_gradients")
     return [_fn.inverse_real(op, grad_y), None]

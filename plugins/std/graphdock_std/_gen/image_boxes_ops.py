@@ -40,8 +40,7 @@ def crop_and_resize(
       method: How a pixel is made of its neighbours.
       extrapolation_value: What stands outside of the image.
 
-    Returns:
-      Tensor of any shape, float32."""
+    Returns: Tensor of any shape, float32."""
     return _ops.apply_op(
         "CropAndResize",
         image=image,
@@ -73,8 +72,7 @@ def crop_and_resize_grad_image(
       T: float16, float32 or float64.
       method: As in CropAndResize.
 
-    Returns:
-      Tensor of any shape, float16, float32 or float64."""
+    Returns: Tensor of any shape, float16, float32 or float64."""
     return _ops.apply_op(
         "CropAndResizeGradImage",
         grads=grads,
@@ -105,8 +103,7 @@ def crop_and_resize_grad_boxes(
       box_ind: tensor of shape [N], int32. For each box the image that it is of.
       method: The nearest pixel does not follow the box.
 
-    Returns:
-      Tensor of shape [N, 4], float32.
+    Returns: Tensor of shape [N, 4], float32.
 
     Raises:
       ShapeError: image has H x W pixels, none to sample."""
@@ -126,8 +123,7 @@ def draw_bounding_boxes(images: TensorLike, boxes: TensorLike, name: str | None 
       images: tensor of shape [B, H, W, C], floating. Images of 1, 3 or 4 channels.
       boxes: tensor of shape [B, N, 4], float32. The boxes of each image.
 
-    Returns:
-      Tensor of shape [B, H, W, C], of images's dtype.
+    Returns: Tensor of shape [B, H, W, C], of images's dtype.
 
     Raises:
       ShapeError: images have C channels; only 1, 3 and 4 have colours."""
@@ -146,8 +142,7 @@ def draw_bounding_boxes_v2(
       boxes: tensor of shape [B, N, 4], float32. The boxes of each image.
       colors: tensor of shape [M, D], float32. Colours, of at least as many channels.
 
-    Returns:
-      Tensor of shape [B, H, W, C], of images's dtype.
+    Returns: Tensor of shape [B, H, W, C], of images's dtype.
 
     Raises:
       ShapeError: images have C channels; only 1, 3 and 4 have colours.

@@ -39,8 +39,7 @@ def decode_jpeg(
       acceptable_fraction: Taken for TensorFlow's sake.
       dct_method: Taken for TensorFlow's sake: libjpeg's default is used.
 
-    Returns:
-      Tensor of any shape, uint8."""
+    Returns: Tensor of any shape, uint8."""
     return _ops.apply_op(
         "DecodeJpeg",
         contents=contents,
@@ -80,8 +79,7 @@ def decode_and_crop_jpeg(
       acceptable_fraction: Taken for TensorFlow's sake.
       dct_method: Taken for TensorFlow's sake: libjpeg's default is used.
 
-    Returns:
-      Tensor of any shape, uint8."""
+    Returns: Tensor of any shape, uint8."""
     return _ops.apply_op(
         "DecodeAndCropJpeg",
         contents=contents,
@@ -109,8 +107,7 @@ def decode_png(
       channels: 1 for grey, 3 for RGB, 4 with opacity; 0 as the file has them.
       dtype: uint8 or uint16.
 
-    Returns:
-      Tensor of any shape, uint8 or uint16."""
+    Returns: Tensor of any shape, uint8 or uint16."""
     return _ops.apply_op("DecodePng", contents=contents, channels=channels, dtype=dtype, name=name)
 
 
@@ -124,8 +121,7 @@ def decode_bmp(contents: TensorLike, channels: Literal[0, 1, 3, 4] = 0, name: st
       contents: scalar, string. A file's bytes.
       channels: 1 for grey, 3 for RGB, 4 with opacity; 0 as the file has them.
 
-    Returns:
-      Tensor of any shape, uint8."""
+    Returns: Tensor of any shape, uint8."""
     return _ops.apply_op("DecodeBmp", contents=contents, channels=channels, name=name)
 
 
@@ -138,8 +134,7 @@ def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
     Args:
       contents: scalar, string. A file's bytes.
 
-    Returns:
-      Tensor of any shape, uint8."""
+    Returns: Tensor of any shape, uint8."""
     return _ops.apply_op("DecodeGif", contents=contents, name=name)
 
 
@@ -161,8 +156,7 @@ def decode_image(
       expand_animations: Whether all frames of a GIF are read, as a batch.
       dtype: uint8 or uint16.
 
-    Returns:
-      Tensor of any shape, uint8 or uint16."""
+    Returns: Tensor of any shape, uint8 or uint16."""
     return _ops.apply_op(
         "DecodeImage", contents=contents, channels=channels, expand_animations=expand_animations, dtype=dtype, name=name
     )
@@ -197,8 +191,7 @@ def encode_jpeg(
       y_density: Pixels per unit along a column.
       xmp_metadata: Refused unless empty.
 
-    Returns:
-      Scalar, string. The file's bytes.
+    Returns: Scalar, string. The file's bytes.
 
     Raises:
       ShapeError: image has C channels; a JPEG has 1 or 3.
@@ -228,8 +221,7 @@ def encode_png(image: TensorLike, compression: int = -1, name: str | None = None
       image: tensor of shape [H, W, C], uint8 or uint16. Grey, grey with opacity, RGB, or RGB with opacity.
       compression: How hard to compress, -1 for the usual. At least -1, at most 9.
 
-    Returns:
-      Scalar, string. The file's bytes.
+    Returns: Scalar, string. The file's bytes.
 
     Raises:
       ShapeError: image has C channels; a PNG has 1 to 4.
@@ -243,8 +235,7 @@ def is_jpeg(contents: TensorLike, name: str | None = None) -> Tensor:
     Args:
       contents: tensor of any shape [*S], string. Bytes of files.
 
-    Returns:
-      Tensor of any shape [*S], bool."""
+    Returns: Tensor of any shape [*S], bool."""
     return _ops.apply_op("IsJpeg", contents=contents, name=name)
 
 
@@ -257,8 +248,7 @@ def encode_jpeg_variable_quality(images: TensorLike, quality: TensorLike, name: 
       images: tensor of shape [H, W, C], uint8. An image of 1 or 3 channels.
       quality: scalar, int32. 0 to 100; higher is better and larger.
 
-    Returns:
-      Scalar, string. The file's bytes.
+    Returns: Scalar, string. The file's bytes.
 
     Raises:
       ShapeError: images has C channels; a JPEG has 1 or 3.

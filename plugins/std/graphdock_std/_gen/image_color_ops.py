@@ -23,8 +23,7 @@ def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
     Args:
       images: tensor of shape [*S, 3], floating. Pixels.
 
-    Returns:
-      Tensor of shape [*S, 3], of images's dtype."""
+    Returns: Tensor of shape [*S, 3], of images's dtype."""
     return _ops.apply_op("RGBToHSV", images=images, name=name)
 
 
@@ -36,8 +35,7 @@ def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     Args:
       images: tensor of shape [*S, 3], floating. Pixels.
 
-    Returns:
-      Tensor of shape [*S, 3], of images's dtype."""
+    Returns: Tensor of shape [*S, 3], of images's dtype."""
     return _ops.apply_op("HSVToRGB", images=images, name=name)
 
 
@@ -52,8 +50,7 @@ def adjust_hue(images: TensorLike, delta: TensorLike, name: str | None = None) -
       images: tensor of shape [*S, 3], floating. Pixels, in images [...,H,W,3].
       delta: scalar, float32. What is added to the hue, as a part of the circle.
 
-    Returns:
-      Tensor of shape [*S, 3], of images's dtype."""
+    Returns: Tensor of shape [*S, 3], of images's dtype."""
     return _ops.apply_op("AdjustHue", images=images, delta=delta, name=name)
 
 
@@ -68,8 +65,7 @@ def adjust_saturation(images: TensorLike, scale: TensorLike, name: str | None = 
       images: tensor of shape [*S, 3], floating. Pixels, in images [...,H,W,3].
       scale: scalar, float32. What the saturation is multiplied by.
 
-    Returns:
-      Tensor of shape [*S, 3], of images's dtype."""
+    Returns: Tensor of shape [*S, 3], of images's dtype."""
     return _ops.apply_op("AdjustSaturation", images=images, scale=scale, name=name)
 
 
@@ -84,6 +80,5 @@ def adjust_contrastv2(images: TensorLike, contrast_factor: TensorLike, name: str
       images: tensor of shape [*B, H, W, C], floating. Images.
       contrast_factor: scalar, float32. What the difference is multiplied by.
 
-    Returns:
-      Tensor of shape [*B, H, W, C], of images's dtype."""
+    Returns: Tensor of shape [*B, H, W, C], of images's dtype."""
     return _ops.apply_op("AdjustContrastv2", images=images, contrast_factor=contrast_factor, name=name)

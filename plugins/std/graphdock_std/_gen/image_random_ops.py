@@ -103,8 +103,7 @@ def extract_glimpse(
       seed: First half of the Philox key; 0 with seed2 0 means a new key per session.
       seed2: Second half of the Philox key.
 
-    Returns:
-      Tensor of any shape, float32."""
+    Returns: Tensor of any shape, float32."""
     return _ops.apply_op(
         "ExtractGlimpse",
         input=input,

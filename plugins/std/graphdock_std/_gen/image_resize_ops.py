@@ -33,8 +33,7 @@ def resize_bilinear(
       align_corners: Whether the centres of the corner pixels coincide.
       half_pixel_centers: Whether a pixel's centre lies half a pixel from its edge.
 
-    Returns:
-      Tensor of any shape, float32."""
+    Returns: Tensor of any shape, float32."""
     return _ops.apply_op(
         "ResizeBilinear",
         images=images,
@@ -60,8 +59,7 @@ def resize_bilinear_grad(
       align_corners: As in ResizeBilinear.
       half_pixel_centers: As in ResizeBilinear.
 
-    Returns:
-      Tensor of shape [B, H, W, C], of original_image's dtype.
+    Returns: Tensor of shape [B, H, W, C], of original_image's dtype.
 
     Raises:
       ShapeError: half_pixel_centers and align_corners exclude one another.
@@ -96,8 +94,7 @@ def resize_nearest_neighbor(
       align_corners: Whether the centres of the corner pixels coincide.
       half_pixel_centers: Whether a pixel's centre lies half a pixel from its edge.
 
-    Returns:
-      Tensor of any shape, of images's dtype."""
+    Returns: Tensor of any shape, of images's dtype."""
     return _ops.apply_op(
         "ResizeNearestNeighbor",
         images=images,
@@ -126,8 +123,7 @@ def resize_nearest_neighbor_grad(
       align_corners: As in ResizeNearestNeighbor.
       half_pixel_centers: As in ResizeNearestNeighbor.
 
-    Returns:
-      Tensor of any shape, of grads's dtype."""
+    Returns: Tensor of any shape, of grads's dtype."""
     return _ops.apply_op(
         "ResizeNearestNeighborGrad",
         grads=grads,
@@ -159,8 +155,7 @@ def resize_bicubic(
       align_corners: Whether the centres of the corner pixels coincide.
       half_pixel_centers: Whether a pixel's centre lies half a pixel from its edge.
 
-    Returns:
-      Tensor of any shape, float32."""
+    Returns: Tensor of any shape, float32."""
     return _ops.apply_op(
         "ResizeBicubic",
         images=images,
@@ -186,8 +181,7 @@ def resize_bicubic_grad(
       align_corners: As in ResizeBicubic.
       half_pixel_centers: As in ResizeBicubic.
 
-    Returns:
-      Tensor of shape [B, H, W, C], of original_image's dtype.
+    Returns: Tensor of shape [B, H, W, C], of original_image's dtype.
 
     Raises:
       ShapeError: half_pixel_centers and align_corners exclude one another.
@@ -214,8 +208,7 @@ def resize_area(images: TensorLike, size: TensorLike, align_corners: bool = Fals
       size: tensor of any shape, int32. New height and width, a vector of 2.
       align_corners: Whether the centres of the corner pixels coincide.
 
-    Returns:
-      Tensor of any shape, float32."""
+    Returns: Tensor of any shape, float32."""
     return _ops.apply_op("ResizeArea", images=images, size=size, align_corners=align_corners, name=name)
 
 
@@ -229,8 +222,7 @@ def resize_area_grad(
       original_image: tensor of shape [B, H, W, C], floating. The images that were resized; only their shape matters.
       align_corners: As in ResizeArea.
 
-    Returns:
-      Tensor of shape [B, H, W, C], of original_image's dtype.
+    Returns: Tensor of shape [B, H, W, C], of original_image's dtype.
 
     Raises:
       ShapeError: original_image has H x W pixels, none to have been sampled."""

@@ -47,8 +47,7 @@ def matrix_inverse(input: TensorLike, adjoint: bool = False, name: str | None = 
       input: tensor of shape [*B, M, M], float32, float64, complex64 or complex128. A batch of square matrices.
       adjoint: Invert the conjugated and transposed.
 
-    Returns:
-      Tensor of shape [*B, M, M], of input's dtype."""
+    Returns: Tensor of shape [*B, M, M], of input's dtype."""
     return _ops.apply_op("MatrixInverse", input=input, adjoint=adjoint, name=name)
 
 
@@ -64,8 +63,7 @@ def matrix_solve(matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, nam
       rhs: tensor of shape [*B, M, K], of matrix's dtype. Right-hand sides.
       adjoint: Solve with the conjugated and transposed.
 
-    Returns:
-      Tensor of shape [*B, M, K], of matrix's dtype."""
+    Returns: Tensor of shape [*B, M, K], of matrix's dtype."""
     return _ops.apply_op("MatrixSolve", matrix=matrix, rhs=rhs, adjoint=adjoint, name=name)
 
 
@@ -84,8 +82,7 @@ def matrix_triangular_solve(
       lower: The lower triangle is meant, else the upper one.
       adjoint: Solve with the conjugated and transposed.
 
-    Returns:
-      Tensor of shape [*B, M, K], of matrix's dtype."""
+    Returns: Tensor of shape [*B, M, K], of matrix's dtype."""
     return _ops.apply_op("MatrixTriangularSolve", matrix=matrix, rhs=rhs, lower=lower, adjoint=adjoint, name=name)
 
 
@@ -101,8 +98,7 @@ def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
       input: tensor of shape [*B, M, M], float32, float64, complex64 or complex128. A batch of positive definite
         matrices.
 
-    Returns:
-      Tensor of shape [*B, M, M], of input's dtype."""
+    Returns: Tensor of shape [*B, M, M], of input's dtype."""
     return _ops.apply_op("Cholesky", input=input, name=name)
 
 
@@ -181,8 +177,7 @@ def matrix_determinant(input: TensorLike, name: str | None = None) -> Tensor:
     Args:
       input: tensor of shape [*B, M, M], float32, float64, complex64 or complex128. A batch of square matrices.
 
-    Returns:
-      Tensor of any shape [*B], of input's dtype."""
+    Returns: Tensor of any shape [*B], of input's dtype."""
     return _ops.apply_op("MatrixDeterminant", input=input, name=name)
 
 
@@ -219,8 +214,7 @@ def matrix_solve_ls(
       l2_regularizer: scalar, float64. Weight of the squared norm of the solution.
       fast: Solve the normal equations.
 
-    Returns:
-      Tensor of shape [*B, N, K], of matrix's dtype."""
+    Returns: Tensor of shape [*B, N, K], of matrix's dtype."""
     return _ops.apply_op("MatrixSolveLs", matrix=matrix, rhs=rhs, l2_regularizer=l2_regularizer, fast=fast, name=name)
 
 
@@ -249,8 +243,7 @@ def matrix_set_diag(input: TensorLike, diagonal: TensorLike, name: str | None = 
       input: tensor of shape [*B, M, N], any dtype. A batch of matrices.
       diagonal: tensor of shape [*B, min(M, N)], of input's dtype. Their new diagonals.
 
-    Returns:
-      Tensor of shape [*B, M, N], of input's dtype."""
+    Returns: Tensor of shape [*B, M, N], of input's dtype."""
     return _ops.apply_op("MatrixSetDiag", input=input, diagonal=diagonal, name=name)
 
 
@@ -265,8 +258,7 @@ def matrix_square_root(input: TensorLike, name: str | None = None) -> Tensor:
     Args:
       input: tensor of shape [*B, M, M], float32, float64, complex64 or complex128. A batch of square matrices.
 
-    Returns:
-      Tensor of shape [*B, M, M], of input's dtype."""
+    Returns: Tensor of shape [*B, M, M], of input's dtype."""
     return _ops.apply_op("MatrixSquareRoot", input=input, name=name)
 
 
@@ -281,6 +273,5 @@ def logm(input: TensorLike, name: str | None = None) -> Tensor:
     Args:
       input: tensor of shape [*B, M, M], complex. A batch of square matrices.
 
-    Returns:
-      Tensor of shape [*B, M, M], of input's dtype."""
+    Returns: Tensor of shape [*B, M, M], of input's dtype."""
     return _ops.apply_op("MatrixLogarithm", input=input, name=name)

@@ -24,8 +24,7 @@ def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*X], integer, floating or complex. Left operand.
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
-    Returns:
-      Tensor of any shape [*Z], of x's dtype."""
+    Returns: Tensor of any shape [*Z], of x's dtype."""
     return _ops.apply_op("Add", x=x, y=y, name=name)
 
 
@@ -38,8 +37,7 @@ def subtract(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*X], integer, floating or complex. Left operand.
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
-    Returns:
-      Tensor of any shape [*Z], of x's dtype."""
+    Returns: Tensor of any shape [*Z], of x's dtype."""
     return _ops.apply_op("Sub", x=x, y=y, name=name)
 
 
@@ -52,8 +50,7 @@ def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*X], integer, floating or complex. Left operand.
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
-    Returns:
-      Tensor of any shape [*Z], of x's dtype."""
+    Returns: Tensor of any shape [*Z], of x's dtype."""
     return _ops.apply_op("Mul", x=x, y=y, name=name)
 
 
@@ -68,8 +65,7 @@ def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*X], floating or complex. Left operand.
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
-    Returns:
-      Tensor of any shape [*Z], of x's dtype."""
+    Returns: Tensor of any shape [*Z], of x's dtype."""
     return _ops.apply_op("RealDiv", x=x, y=y, name=name)
 
 
@@ -84,8 +80,7 @@ def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*X], integer or floating. Left operand.
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
-    Returns:
-      Tensor of any shape [*Z], of x's dtype."""
+    Returns: Tensor of any shape [*Z], of x's dtype."""
     return _ops.apply_op("FloorDiv", x=x, y=y, name=name)
 
 
@@ -100,8 +95,7 @@ def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*X], integer or floating. Left operand.
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
-    Returns:
-      Tensor of any shape [*Z], of x's dtype."""
+    Returns: Tensor of any shape [*Z], of x's dtype."""
     return _ops.apply_op("FloorMod", x=x, y=y, name=name)
 
 
@@ -117,8 +111,7 @@ def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*X], integer, floating or complex. Left operand.
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
-    Returns:
-      Tensor of any shape [*Z], of x's dtype."""
+    Returns: Tensor of any shape [*Z], of x's dtype."""
     return _ops.apply_op("Pow", x=x, y=y, name=name)
 
 
@@ -133,8 +126,7 @@ def maximum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*X], integer or floating. Left operand.
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
-    Returns:
-      Tensor of any shape [*Z], of x's dtype."""
+    Returns: Tensor of any shape [*Z], of x's dtype."""
     return _ops.apply_op("Maximum", x=x, y=y, name=name)
 
 
@@ -149,8 +141,7 @@ def minimum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*X], integer or floating. Left operand.
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
-    Returns:
-      Tensor of any shape [*Z], of x's dtype."""
+    Returns: Tensor of any shape [*Z], of x's dtype."""
     return _ops.apply_op("Minimum", x=x, y=y, name=name)
 
 
@@ -163,8 +154,7 @@ def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) ->
       x: tensor of any shape [*X], integer or floating. Left operand.
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
-    Returns:
-      Tensor of any shape [*Z], of x's dtype."""
+    Returns: Tensor of any shape [*Z], of x's dtype."""
     return _ops.apply_op("SquaredDifference", x=x, y=y, name=name)
 
 
@@ -177,8 +167,7 @@ def atan2(y: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], floating. Ordinate.
       x: tensor of any shape [*X], of y's dtype. Abscissa; broadcasts with y.
 
-    Returns:
-      Tensor of any shape [*Z], of y's dtype."""
+    Returns: Tensor of any shape [*Z], of y's dtype."""
     return _ops.apply_op("Atan2", y=y, x=x, name=name)
 
 
@@ -191,8 +180,7 @@ def less(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*X], integer or floating. Left operand.
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
-    Returns:
-      Tensor of any shape [*Z], bool."""
+    Returns: Tensor of any shape [*Z], bool."""
     return _ops.apply_op("Less", x=x, y=y, name=name)
 
 
@@ -205,8 +193,7 @@ def less_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*X], integer or floating. Left operand.
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
-    Returns:
-      Tensor of any shape [*Z], bool."""
+    Returns: Tensor of any shape [*Z], bool."""
     return _ops.apply_op("LessEqual", x=x, y=y, name=name)
 
 
@@ -219,8 +206,7 @@ def greater(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*X], integer or floating. Left operand.
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
-    Returns:
-      Tensor of any shape [*Z], bool."""
+    Returns: Tensor of any shape [*Z], bool."""
     return _ops.apply_op("Greater", x=x, y=y, name=name)
 
 
@@ -233,8 +219,7 @@ def greater_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tens
       x: tensor of any shape [*X], integer or floating. Left operand.
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
-    Returns:
-      Tensor of any shape [*Z], bool."""
+    Returns: Tensor of any shape [*Z], bool."""
     return _ops.apply_op("GreaterEqual", x=x, y=y, name=name)
 
 
@@ -249,8 +234,7 @@ def equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*X], any dtype. Left operand.
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
-    Returns:
-      Tensor of any shape [*Z], bool."""
+    Returns: Tensor of any shape [*Z], bool."""
     return _ops.apply_op("Equal", x=x, y=y, name=name)
 
 
@@ -265,8 +249,7 @@ def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*X], any dtype. Left operand.
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
-    Returns:
-      Tensor of any shape [*Z], bool."""
+    Returns: Tensor of any shape [*Z], bool."""
     return _ops.apply_op("NotEqual", x=x, y=y, name=name)
 
 
@@ -279,8 +262,7 @@ def logical_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
       x: tensor of any shape [*X], bool. Left operand.
       y: tensor of any shape [*Y], bool. Right operand; broadcasts with x.
 
-    Returns:
-      Tensor of any shape [*Z], bool."""
+    Returns: Tensor of any shape [*Z], bool."""
     return _ops.apply_op("LogicalAnd", x=x, y=y, name=name)
 
 
@@ -293,8 +275,7 @@ def logical_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*X], bool. Left operand.
       y: tensor of any shape [*Y], bool. Right operand; broadcasts with x.
 
-    Returns:
-      Tensor of any shape [*Z], bool."""
+    Returns: Tensor of any shape [*Z], bool."""
     return _ops.apply_op("LogicalOr", x=x, y=y, name=name)
 
 
@@ -307,8 +288,7 @@ def logical_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
       x: tensor of any shape [*X], bool. Left operand.
       y: tensor of any shape [*Y], bool. Right operand; broadcasts with x.
 
-    Returns:
-      Tensor of any shape [*Z], bool."""
+    Returns: Tensor of any shape [*Z], bool."""
     return _ops.apply_op("LogicalXor", x=x, y=y, name=name)
 
 
@@ -320,8 +300,7 @@ def logical_not(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], bool. The argument.
 
-    Returns:
-      Tensor of any shape [*S], bool."""
+    Returns: Tensor of any shape [*S], bool."""
     return _ops.apply_op("LogicalNot", x=x, name=name)
 
 
@@ -334,8 +313,7 @@ def negative(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], int8, int16, int32, int64, float16, bfloat16, float32, float64, complex64 or
         complex128. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("Neg", x=x, name=name)
 
 
@@ -349,8 +327,7 @@ def abs(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], int8, int16, int32, int64, float16, bfloat16, float32 or float64. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("Abs", x=x, name=name)
 
 
@@ -363,8 +340,7 @@ def sign(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], int8, int16, int32, int64, float16, bfloat16, float32, float64, complex64 or
         complex128. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("Sign", x=x, name=name)
 
 
@@ -376,8 +352,7 @@ def square(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], integer, floating or complex. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("Square", x=x, name=name)
 
 
@@ -389,8 +364,7 @@ def sqrt(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], floating or complex. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("Sqrt", x=x, name=name)
 
 
@@ -402,8 +376,7 @@ def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], floating or complex. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("Rsqrt", x=x, name=name)
 
 
@@ -415,8 +388,7 @@ def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], floating or complex. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("Reciprocal", x=x, name=name)
 
 
@@ -428,8 +400,7 @@ def exp(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], floating or complex. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("Exp", x=x, name=name)
 
 
@@ -441,8 +412,7 @@ def expm1(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], floating or complex. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("Expm1", x=x, name=name)
 
 
@@ -454,8 +424,7 @@ def log(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], floating or complex. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("Log", x=x, name=name)
 
 
@@ -467,8 +436,7 @@ def log1p(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], floating or complex. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("Log1p", x=x, name=name)
 
 
@@ -480,8 +448,7 @@ def sin(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], floating or complex. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("Sin", x=x, name=name)
 
 
@@ -493,8 +460,7 @@ def cos(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], floating or complex. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("Cos", x=x, name=name)
 
 
@@ -506,8 +472,7 @@ def tan(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], floating or complex. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("Tan", x=x, name=name)
 
 
@@ -519,8 +484,7 @@ def asin(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], floating or complex. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("Asin", x=x, name=name)
 
 
@@ -532,8 +496,7 @@ def acos(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], floating or complex. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("Acos", x=x, name=name)
 
 
@@ -545,8 +508,7 @@ def atan(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], floating or complex. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("Atan", x=x, name=name)
 
 
@@ -558,8 +520,7 @@ def sinh(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], floating or complex. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("Sinh", x=x, name=name)
 
 
@@ -571,8 +532,7 @@ def cosh(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], floating or complex. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("Cosh", x=x, name=name)
 
 
@@ -584,8 +544,7 @@ def tanh(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], floating or complex. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("Tanh", x=x, name=name)
 
 
@@ -597,8 +556,7 @@ def asinh(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], floating or complex. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("Asinh", x=x, name=name)
 
 
@@ -610,8 +568,7 @@ def acosh(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], floating or complex. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("Acosh", x=x, name=name)
 
 
@@ -623,8 +580,7 @@ def atanh(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], floating or complex. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("Atanh", x=x, name=name)
 
 
@@ -636,8 +592,7 @@ def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], floating or complex. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("Sigmoid", x=x, name=name)
 
 
@@ -649,8 +604,7 @@ def erf(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], floating. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("Erf", x=x, name=name)
 
 
@@ -662,8 +616,7 @@ def erfc(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], floating. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("Erfc", x=x, name=name)
 
 
@@ -675,8 +628,7 @@ def floor(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], floating. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("Floor", x=x, name=name)
 
 
@@ -688,8 +640,7 @@ def ceil(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], floating. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("Ceil", x=x, name=name)
 
 
@@ -701,8 +652,7 @@ def round(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], floating. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("Round", x=x, name=name)
 
 
@@ -714,8 +664,7 @@ def rint(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], floating. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("Rint", x=x, name=name)
 
 
@@ -727,8 +676,7 @@ def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], floating. The argument.
 
-    Returns:
-      Tensor of any shape [*S], bool."""
+    Returns: Tensor of any shape [*S], bool."""
     return _ops.apply_op("IsNan", x=x, name=name)
 
 
@@ -740,8 +688,7 @@ def is_inf(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], floating. The argument.
 
-    Returns:
-      Tensor of any shape [*S], bool."""
+    Returns: Tensor of any shape [*S], bool."""
     return _ops.apply_op("IsInf", x=x, name=name)
 
 
@@ -753,8 +700,7 @@ def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], floating. The argument.
 
-    Returns:
-      Tensor of any shape [*S], bool."""
+    Returns: Tensor of any shape [*S], bool."""
     return _ops.apply_op("IsFinite", x=x, name=name)
 
 
@@ -767,8 +713,7 @@ def tanh_grad(y: TensorLike, dy: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*S], floating or complex. What Tanh computed.
       dy: tensor of any shape [*S], of y's dtype. Gradient that reaches it.
 
-    Returns:
-      Tensor of any shape [*S], of y's dtype."""
+    Returns: Tensor of any shape [*S], of y's dtype."""
     return _ops.apply_op("TanhGrad", y=y, dy=dy, name=name)
 
 
@@ -781,8 +726,7 @@ def sigmoid_grad(y: TensorLike, dy: TensorLike, name: str | None = None) -> Tens
       y: tensor of any shape [*S], floating or complex. What Sigmoid computed.
       dy: tensor of any shape [*S], of y's dtype. Gradient that reaches it.
 
-    Returns:
-      Tensor of any shape [*S], of y's dtype."""
+    Returns: Tensor of any shape [*S], of y's dtype."""
     return _ops.apply_op("SigmoidGrad", y=y, dy=dy, name=name)
 
 
@@ -796,8 +740,7 @@ def select(condition: TensorLike, x: TensorLike, y: TensorLike, name: str | None
       x: tensor of any shape [*X], any dtype. Taken where the condition holds; broadcasts.
       y: tensor of any shape [*Y], of x's dtype. Taken elsewhere; broadcasts.
 
-    Returns:
-      Tensor of any shape [*Z], of x's dtype."""
+    Returns: Tensor of any shape [*Z], of x's dtype."""
     return _ops.apply_op("Select", condition=condition, x=x, y=y, name=name)
 
 
@@ -815,8 +758,7 @@ def clip_by_value(
       clip_value_min: tensor of any shape [*L], of t's dtype. Smallest value; broadcasts to x.
       clip_value_max: tensor of any shape [*H], of t's dtype. Largest value; broadcasts to x.
 
-    Returns:
-      Tensor of any shape [*Y], of t's dtype.
+    Returns: Tensor of any shape [*Y], of t's dtype.
 
     Raises:
       ShapeError: the limits would broadcast x up: X to Y."""
@@ -840,8 +782,7 @@ def mat_mul(
       transpose_a: Multiply by a transposed.
       transpose_b: Multiply by b transposed.
 
-    Returns:
-      Tensor of shape [*B, M, N], of a's dtype.
+    Returns: Tensor of shape [*B, M, N], of a's dtype.
 
     Raises:
       ShapeError: inner sizes differ: K (from a) and K2 (from b)."""
@@ -870,8 +811,7 @@ def mat_mul_sum(
       transpose_a: Multiply by every a transposed.
       transpose_b: Multiply by every b transposed.
 
-    Returns:
-      Tensor of shape [*B, M, L], of a's dtype.
+    Returns: Tensor of shape [*B, M, L], of a's dtype.
 
     Raises:
       ShapeError: inner sizes differ: K (from a) and K2 (from b)."""

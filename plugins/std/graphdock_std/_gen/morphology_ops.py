@@ -37,8 +37,7 @@ def dilation2d(
       rates: Distance of the filter's elements in the input, per dim; 1 for batch and channels.
       padding: SAME: as many windows as the dim holds strides; VALID: none over the edge.
 
-    Returns:
-      Tensor of any shape, of input's dtype."""
+    Returns: Tensor of any shape, of input's dtype."""
     return _ops.apply_op(
         "Dilation2D", input=input, filter=filter, strides=strides, rates=rates, padding=padding, name=name
     )
@@ -65,8 +64,7 @@ def dilation2d_backprop_input(
       rates: Distance of the filter's elements in the input, per dim; 1 for batch and channels.
       padding: SAME: as many windows as the dim holds strides; VALID: none over the edge.
 
-    Returns:
-      Tensor of any shape, of input's dtype."""
+    Returns: Tensor of any shape, of input's dtype."""
     return _ops.apply_op(
         "Dilation2DBackpropInput",
         input=input,
@@ -100,8 +98,7 @@ def dilation2d_backprop_filter(
       rates: Distance of the filter's elements in the input, per dim; 1 for batch and channels.
       padding: SAME: as many windows as the dim holds strides; VALID: none over the edge.
 
-    Returns:
-      Tensor of any shape, of input's dtype."""
+    Returns: Tensor of any shape, of input's dtype."""
     return _ops.apply_op(
         "Dilation2DBackpropFilter",
         input=input,
@@ -135,8 +132,7 @@ def dilation2d_backprop_input_grad(
       rates: Distance of the filter's elements in the input, per dim; 1 for batch and channels.
       padding: SAME: as many windows as the dim holds strides; VALID: none over the edge.
 
-    Returns:
-      Tensor of any shape, of input's dtype."""
+    Returns: Tensor of any shape, of input's dtype."""
     return _ops.apply_op(
         "Dilation2DBackpropInputGrad",
         input=input,
@@ -170,8 +166,7 @@ def dilation2d_backprop_filter_grad(
       rates: Distance of the filter's elements in the input, per dim; 1 for batch and channels.
       padding: SAME: as many windows as the dim holds strides; VALID: none over the edge.
 
-    Returns:
-      Tensor of any shape, of input's dtype."""
+    Returns: Tensor of any shape, of input's dtype."""
     return _ops.apply_op(
         "Dilation2DBackpropFilterGrad",
         input=input,

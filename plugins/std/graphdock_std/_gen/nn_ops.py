@@ -34,8 +34,7 @@ def softmax(logits: TensorLike, name: str | None = None) -> Tensor:
     Args:
       logits: tensor of shape [*B, C], floating. Unnormalised log probabilities.
 
-    Returns:
-      Tensor of shape [*B, C], of logits's dtype."""
+    Returns: Tensor of shape [*B, C], of logits's dtype."""
     return _ops.apply_op("Softmax", logits=logits, name=name)
 
 
@@ -47,8 +46,7 @@ def log_softmax(logits: TensorLike, name: str | None = None) -> Tensor:
     Args:
       logits: tensor of shape [*B, C], floating. Unnormalised log probabilities.
 
-    Returns:
-      Tensor of shape [*B, C], of logits's dtype."""
+    Returns: Tensor of shape [*B, C], of logits's dtype."""
     return _ops.apply_op("LogSoftmax", logits=logits, name=name)
 
 
@@ -99,8 +97,7 @@ def relu(features: TensorLike, name: str | None = None) -> Tensor:
     Args:
       features: tensor of any shape [*S], integer or floating. Any tensor.
 
-    Returns:
-      Tensor of any shape [*S], of features's dtype."""
+    Returns: Tensor of any shape [*S], of features's dtype."""
     return _ops.apply_op("Relu", features=features, name=name)
 
 
@@ -112,8 +109,7 @@ def relu6(features: TensorLike, name: str | None = None) -> Tensor:
     Args:
       features: tensor of any shape [*S], integer or floating. Any tensor.
 
-    Returns:
-      Tensor of any shape [*S], of features's dtype."""
+    Returns: Tensor of any shape [*S], of features's dtype."""
     return _ops.apply_op("Relu6", features=features, name=name)
 
 
@@ -125,8 +121,7 @@ def elu(features: TensorLike, name: str | None = None) -> Tensor:
     Args:
       features: tensor of any shape [*S], floating. Any tensor.
 
-    Returns:
-      Tensor of any shape [*S], of features's dtype."""
+    Returns: Tensor of any shape [*S], of features's dtype."""
     return _ops.apply_op("Elu", features=features, name=name)
 
 
@@ -138,8 +133,7 @@ def selu(features: TensorLike, name: str | None = None) -> Tensor:
     Args:
       features: tensor of any shape [*S], floating. Any tensor.
 
-    Returns:
-      Tensor of any shape [*S], of features's dtype."""
+    Returns: Tensor of any shape [*S], of features's dtype."""
     return _ops.apply_op("Selu", features=features, name=name)
 
 
@@ -152,8 +146,7 @@ def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None
       features: tensor of any shape [*S], floating. Any tensor.
       alpha: Slope of the negative part.
 
-    Returns:
-      Tensor of any shape [*S], of features's dtype."""
+    Returns: Tensor of any shape [*S], of features's dtype."""
     return _ops.apply_op("LeakyRelu", features=features, alpha=alpha, name=name)
 
 
@@ -165,8 +158,7 @@ def softplus(features: TensorLike, name: str | None = None) -> Tensor:
     Args:
       features: tensor of any shape [*S], floating. Any tensor.
 
-    Returns:
-      Tensor of any shape [*S], of features's dtype."""
+    Returns: Tensor of any shape [*S], of features's dtype."""
     return _ops.apply_op("Softplus", features=features, name=name)
 
 
@@ -178,8 +170,7 @@ def softsign(features: TensorLike, name: str | None = None) -> Tensor:
     Args:
       features: tensor of any shape [*S], floating. Any tensor.
 
-    Returns:
-      Tensor of any shape [*S], of features's dtype."""
+    Returns: Tensor of any shape [*S], of features's dtype."""
     return _ops.apply_op("Softsign", features=features, name=name)
 
 
@@ -190,8 +181,7 @@ def relu_grad(gradients: TensorLike, features: TensorLike, name: str | None = No
       gradients: tensor of any shape [*S], integer or floating. Gradients of Relu's output.
       features: tensor of any shape [*S], of gradients's dtype. Relu's input or output.
 
-    Returns:
-      Tensor of any shape [*S], of gradients's dtype."""
+    Returns: Tensor of any shape [*S], of gradients's dtype."""
     return _ops.apply_op("ReluGrad", gradients=gradients, features=features, name=name)
 
 
@@ -205,8 +195,7 @@ def bias_add(
       bias: tensor of shape [C], of value's dtype. One number per channel.
       data_format: Where the channels are: the last dim, or dim 1.
 
-    Returns:
-      Tensor of any shape, of value's dtype."""
+    Returns: Tensor of any shape, of value's dtype."""
     return _ops.apply_op("BiasAdd", value=value, bias=bias, data_format=data_format, name=name)
 
 
@@ -221,8 +210,7 @@ def bias_add_grad(
       out_backprop: tensor of any shape [*S], integer or floating. Gradients of BiasAdd's output.
       data_format: Where the channels are: the last dim, or dim 1.
 
-    Returns:
-      Tensor of any shape, of out_backprop's dtype."""
+    Returns: Tensor of any shape, of out_backprop's dtype."""
     return _ops.apply_op("BiasAddGrad", out_backprop=out_backprop, data_format=data_format, name=name)
 
 
@@ -236,8 +224,7 @@ def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
     Args:
       t: tensor of any shape [*S], floating. Any tensor.
 
-    Returns:
-      Scalar, of t's dtype."""
+    Returns: Scalar, of t's dtype."""
     return _ops.apply_op("L2Loss", t=t, name=name)
 
 
@@ -251,6 +238,5 @@ def l2_loss_sum(t: Sequence[TensorLike], name: str | None = None) -> Tensor:
     Args:
       t: list of tensors of any shape, floating. Tensors of any shapes.
 
-    Returns:
-      Scalar, of t's dtype."""
+    Returns: Scalar, of t's dtype."""
     return _ops.apply_op("L2LossSum", t=t, name=name)

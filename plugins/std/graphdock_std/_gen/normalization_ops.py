@@ -49,8 +49,7 @@ def local_response_normalization(
       alpha: A factor; usually positive.
       beta: An exponent.
 
-    Returns:
-      Tensor of shape [B, H, W, C], of input's dtype."""
+    Returns: Tensor of shape [B, H, W, C], of input's dtype."""
     return _ops.apply_op("LRN", input=input, depth_radius=depth_radius, bias=bias, alpha=alpha, beta=beta, name=name)
 
 
@@ -75,8 +74,7 @@ def lrn_grad(
       alpha: As in LRN.
       beta: As in LRN.
 
-    Returns:
-      Tensor of shape [B, H, W, C], of input_grads's dtype."""
+    Returns: Tensor of shape [B, H, W, C], of input_grads's dtype."""
     return _ops.apply_op(
         "LRNGrad",
         input_grads=input_grads,

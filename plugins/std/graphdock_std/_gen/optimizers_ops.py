@@ -40,8 +40,7 @@ def resource_apply_adadelta(
       epsilon: scalar, of lr's dtype. Keeps the quotient finite.
       grad: tensor of any shape [*S], floating. Gradient; the shape of the variable.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op(
         "ResourceApplyAdadelta",
         var=var,
@@ -81,8 +80,7 @@ def resource_sparse_apply_adadelta(
       grad: tensor of shape [N, *R], floating. Gradients of the rows.
       indices: tensor of shape [N], int32 or int64. Rows of the variable; may repeat.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op(
         "ResourceSparseApplyAdadelta",
         var=var,
@@ -127,8 +125,7 @@ def resource_apply_adagrad_da(
       l2: scalar, of lr's dtype. Weight of the sum of squares; not negative.
       global_step: scalar, int64. How many steps there were, this one included.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op(
         "ResourceApplyAdagradDA",
         var=var,
@@ -171,8 +168,7 @@ def resource_sparse_apply_adagrad_da(
       l2: scalar, of lr's dtype. Weight of the sum of squares; not negative.
       global_step: scalar, int64. How many steps there were, this one included.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op(
         "ResourceSparseApplyAdagradDA",
         var=var,
@@ -205,8 +201,7 @@ def resource_apply_proximal_gradient_descent(
       l2: scalar, of alpha's dtype. Weight of the sum of squares; not negative.
       delta: tensor of any shape [*S], floating. Gradient; the shape of the variable.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op(
         "ResourceApplyProximalGradientDescent", var=var, alpha=alpha, l1=l1, l2=l2, delta=delta, name=name
     )
@@ -234,8 +229,7 @@ def resource_sparse_apply_proximal_gradient_descent(
       grad: tensor of shape [N, *R], floating. Gradients of the rows.
       indices: tensor of shape [N], int32 or int64. Rows of the variable; may repeat.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op(
         "ResourceSparseApplyProximalGradientDescent",
         var=var,
@@ -273,8 +267,7 @@ def resource_apply_proximal_adagrad(
       l2: scalar, of lr's dtype. Weight of the sum of squares; not negative.
       grad: tensor of any shape [*S], floating. Gradient; the shape of the variable.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op(
         "ResourceApplyProximalAdagrad", var=var, accum=accum, lr=lr, l1=l1, l2=l2, grad=grad, name=name
     )
@@ -304,8 +297,7 @@ def resource_sparse_apply_proximal_adagrad(
       grad: tensor of shape [N, *R], floating. Gradients of the rows.
       indices: tensor of shape [N], int32 or int64. Rows of the variable; may repeat.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op(
         "ResourceSparseApplyProximalAdagrad",
         var=var,
@@ -351,8 +343,7 @@ def resource_apply_ftrl_v2(
         slots; not negative.
       lr_power: scalar, of lr's dtype. How the rate falls with accum; not positive.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op(
         "ResourceApplyFtrlV2",
         var=var,
@@ -396,8 +387,7 @@ def resource_sparse_apply_ftrl(
       l2: scalar, of lr's dtype. Weight of the sum of squares; not negative.
       lr_power: scalar, of lr's dtype. How the rate falls with accum; not positive.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op(
         "ResourceSparseApplyFtrl",
         var=var,
@@ -444,8 +434,7 @@ def resource_sparse_apply_ftrl_v2(
         slots; not negative.
       lr_power: scalar, of lr's dtype. How the rate falls with accum; not positive.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op(
         "ResourceSparseApplyFtrlV2",
         var=var,
@@ -490,8 +479,7 @@ def resource_sparse_apply_rms_prop(
       grad: tensor of shape [N, *R], floating. Gradients of the rows.
       indices: tensor of shape [N], int32 or int64. Rows of the variable; may repeat.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op(
         "ResourceSparseApplyRMSProp",
         var=var,
@@ -537,8 +525,7 @@ def resource_sparse_apply_centered_rms_prop(
       grad: tensor of shape [N, *R], floating. Gradients of the rows.
       indices: tensor of shape [N], int32 or int64. Rows of the variable; may repeat.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op(
         "ResourceSparseApplyCenteredRMSProp",
         var=var,
@@ -587,8 +574,7 @@ def resource_sparse_apply_adam(
       grad: tensor of shape [N, *R], floating. Gradients of the rows.
       indices: tensor of shape [N], int32 or int64. Rows of the variable; may repeat.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op(
         "ResourceSparseApplyAdam",
         var=var,

@@ -27,8 +27,7 @@ def dynamic_partition(
       partitions: tensor of any shape, int32. Numbers from 0 up to, not including, num_partitions.
       num_partitions: How many. At least 1.
 
-    Returns:
-      List, each a tensor of any shape, any dtype."""
+    Returns: List, each a tensor of any shape, any dtype."""
     return _ops.apply_op("DynamicPartition", data=data, partitions=partitions, num_partitions=num_partitions, name=name)
 
 
@@ -44,6 +43,5 @@ def dynamic_stitch(indices: Sequence[TensorLike], data: Sequence[TensorLike], na
       data: list of tensors of any shape, any dtype. Tensors; the shape of each begins with that of its indices, and all
         end alike.
 
-    Returns:
-      Tensor of any shape, of data's dtype."""
+    Returns: Tensor of any shape, of data's dtype."""
     return _ops.apply_op("DynamicStitch", indices=indices, data=data, name=name)

@@ -43,8 +43,7 @@ def max_pool(
       explicit_paddings: Elements added before and after each dim, with padding EXPLICIT.
       data_format: Where the channels are: the last dim, or dim 1.
 
-    Returns:
-      Tensor of any shape, of input's dtype."""
+    Returns: Tensor of any shape, of input's dtype."""
     return _ops.apply_op(
         "MaxPool",
         input=input,
@@ -82,8 +81,7 @@ def max_pool_grad(
       explicit_paddings: Elements added before and after each dim, with padding EXPLICIT.
       data_format: Where the channels are: the last dim, or dim 1.
 
-    Returns:
-      Tensor of any shape, of orig_input's dtype."""
+    Returns: Tensor of any shape, of orig_input's dtype."""
     return _ops.apply_op(
         "MaxPoolGrad",
         orig_input=orig_input,
@@ -123,8 +121,7 @@ def max_pool_grad_grad(
       explicit_paddings: Elements added before and after each dim, with padding EXPLICIT.
       data_format: Where the channels are: the last dim, or dim 1.
 
-    Returns:
-      Tensor of any shape, of orig_input's dtype."""
+    Returns: Tensor of any shape, of orig_input's dtype."""
     return _ops.apply_op(
         "MaxPoolGradGrad",
         orig_input=orig_input,
@@ -158,8 +155,7 @@ def avg_pool(
       padding: SAME: as many windows as the dim holds strides; VALID: none over the edge.
       data_format: Where the channels are: the last dim, or dim 1.
 
-    Returns:
-      Tensor of any shape, of value's dtype."""
+    Returns: Tensor of any shape, of value's dtype."""
     return _ops.apply_op(
         "AvgPool", value=value, ksize=ksize, strides=strides, padding=padding, data_format=data_format, name=name
     )
@@ -184,8 +180,7 @@ def avg_pool_grad(
       padding: SAME: as many windows as the dim holds strides; VALID: none over the edge.
       data_format: Where the channels are: the last dim, or dim 1.
 
-    Returns:
-      Tensor of any shape, of grad's dtype."""
+    Returns: Tensor of any shape, of grad's dtype."""
     return _ops.apply_op(
         "AvgPoolGrad",
         orig_input_shape=orig_input_shape,
@@ -217,8 +212,7 @@ def max_pool3d(
       padding: SAME: as many windows as the dim holds strides; VALID: none over the edge.
       data_format: Where the channels are: the last dim, or dim 1.
 
-    Returns:
-      Tensor of any shape, of input's dtype."""
+    Returns: Tensor of any shape, of input's dtype."""
     return _ops.apply_op(
         "MaxPool3D", input=input, ksize=ksize, strides=strides, padding=padding, data_format=data_format, name=name
     )
@@ -247,8 +241,7 @@ def max_pool3d_grad(
       padding: SAME: as many windows as the dim holds strides; VALID: none over the edge.
       data_format: Where the channels are: the last dim, or dim 1.
 
-    Returns:
-      Tensor of any shape, of orig_input's dtype."""
+    Returns: Tensor of any shape, of orig_input's dtype."""
     return _ops.apply_op(
         "MaxPool3DGrad",
         orig_input=orig_input,
@@ -285,8 +278,7 @@ def max_pool3d_grad_grad(
       padding: SAME: as many windows as the dim holds strides; VALID: none over the edge.
       data_format: Where the channels are: the last dim, or dim 1.
 
-    Returns:
-      Tensor of any shape, of orig_input's dtype."""
+    Returns: Tensor of any shape, of orig_input's dtype."""
     return _ops.apply_op(
         "MaxPool3DGradGrad",
         orig_input=orig_input,
@@ -319,8 +311,7 @@ def avg_pool3d(
       padding: SAME: as many windows as the dim holds strides; VALID: none over the edge.
       data_format: Where the channels are: the last dim, or dim 1.
 
-    Returns:
-      Tensor of any shape, of input's dtype."""
+    Returns: Tensor of any shape, of input's dtype."""
     return _ops.apply_op(
         "AvgPool3D", input=input, ksize=ksize, strides=strides, padding=padding, data_format=data_format, name=name
     )
@@ -345,8 +336,7 @@ def avg_pool3d_grad(
       padding: SAME: as many windows as the dim holds strides; VALID: none over the edge.
       data_format: Where the channels are: the last dim, or dim 1.
 
-    Returns:
-      Tensor of any shape, of grad's dtype."""
+    Returns: Tensor of any shape, of grad's dtype."""
     return _ops.apply_op(
         "AvgPool3DGrad",
         orig_input_shape=orig_input_shape,
@@ -418,8 +408,7 @@ def max_pool_grad_with_argmax(
       padding: SAME: as many windows as the dim holds strides; VALID: none over the edge.
       include_batch_in_index: Whether an index counts from the first image of the batch or from its own.
 
-    Returns:
-      Tensor of any shape, of input's dtype."""
+    Returns: Tensor of any shape, of input's dtype."""
     return _ops.apply_op(
         "MaxPoolGradWithArgmax",
         input=input,
@@ -456,8 +445,7 @@ def max_pool_grad_grad_with_argmax(
       padding: SAME: as many windows as the dim holds strides; VALID: none over the edge.
       include_batch_in_index: Whether an index counts from the first image of the batch or from its own.
 
-    Returns:
-      Tensor of any shape, of input's dtype."""
+    Returns: Tensor of any shape, of input's dtype."""
     return _ops.apply_op(
         "MaxPoolGradGradWithArgmax",
         input=input,

@@ -51,8 +51,7 @@ def fake_quant_with_min_max_args(
       num_bits: How many bits an index of such a number has. At least 2, at most 16.
       narrow_range: Whether the lowest index is left out.
 
-    Returns:
-      Tensor of any shape [*S], float32."""
+    Returns: Tensor of any shape [*S], float32."""
     return _ops.apply_op(
         "FakeQuantWithMinMaxArgs",
         inputs=inputs,
@@ -83,8 +82,7 @@ def fake_quant_with_min_max_args_gradient(
       num_bits: How many bits an index of such a number has. At least 2, at most 16.
       narrow_range: Whether the lowest index is left out.
 
-    Returns:
-      Tensor of any shape [*S], float32."""
+    Returns: Tensor of any shape [*S], float32."""
     return _ops.apply_op(
         "FakeQuantWithMinMaxArgsGradient",
         gradients=gradients,
@@ -117,8 +115,7 @@ def fake_quant_with_min_max_vars(
       num_bits: How many bits an index of such a number has. At least 2, at most 16.
       narrow_range: Whether the lowest index is left out.
 
-    Returns:
-      Tensor of any shape [*S], float32."""
+    Returns: Tensor of any shape [*S], float32."""
     return _ops.apply_op(
         "FakeQuantWithMinMaxVars",
         inputs=inputs,
@@ -182,8 +179,7 @@ def fake_quant_with_min_max_vars_per_channel(
       num_bits: How many bits an index of such a number has. At least 2, at most 16.
       narrow_range: Whether the lowest index is left out.
 
-    Returns:
-      Tensor of shape [*B, D], float32."""
+    Returns: Tensor of shape [*B, D], float32."""
     return _ops.apply_op(
         "FakeQuantWithMinMaxVarsPerChannel",
         inputs=inputs,
@@ -256,8 +252,7 @@ def quantize_and_dequantize_v2(
       round_mode: Where a half goes.
       narrow_range: Whether the lowest integer is left out.
 
-    Returns:
-      Tensor of any shape [*S], of input's dtype."""
+    Returns: Tensor of any shape [*S], of input's dtype."""
     return _ops.apply_op(
         "QuantizeAndDequantizeV2",
         input=input,
@@ -293,8 +288,7 @@ def quantize_and_dequantize_v3(
       range_given: Whether the range is input_min to input_max.
       narrow_range: Whether the lowest integer is left out.
 
-    Returns:
-      Tensor of any shape [*S], of input's dtype."""
+    Returns: Tensor of any shape [*S], of input's dtype."""
     return _ops.apply_op(
         "QuantizeAndDequantizeV3",
         input=input,
@@ -373,8 +367,7 @@ def dequantize(
       mode: As in QuantizeV2.
       narrow_range: As in QuantizeV2.
 
-    Returns:
-      Tensor of any shape [*S], float32."""
+    Returns: Tensor of any shape [*S], float32."""
     return _ops.apply_op(
         "Dequantize",
         input=input,

@@ -30,8 +30,7 @@ def random_uniform(
       seed2: Second half of the Philox key.
       dtype: floating.
 
-    Returns:
-      Tensor of any shape, floating."""
+    Returns: Tensor of any shape, floating."""
     return _ops.apply_op("RandomUniform", shape=shape, seed=seed, seed2=seed2, dtype=dtype, name=name)
 
 
@@ -46,8 +45,7 @@ def random_stream(seed: int = 0, seed2: int = 0, name: str | None = None) -> Ten
       seed: First half of the Philox key; 0 with seed2 0 means a new key per session.
       seed2: Second half of the Philox key.
 
-    Returns:
-      Tensor of shape [5], uint64."""
+    Returns: Tensor of shape [5], uint64."""
     return _ops.apply_op("RandomStream", seed=seed, seed2=seed2, name=name)
 
 
@@ -63,8 +61,7 @@ def stream_uniform(
       stream: tensor of shape [5], uint64. As RandomStream gives it.
       dtype: floating.
 
-    Returns:
-      Tensor of any shape, floating."""
+    Returns: Tensor of any shape, floating."""
     return _ops.apply_op("StreamUniform", shape=shape, stream=stream, dtype=dtype, name=name)
 
 
@@ -86,8 +83,7 @@ def random_standard_normal(
       seed2: Second half of the Philox key.
       dtype: floating.
 
-    Returns:
-      Tensor of any shape, floating."""
+    Returns: Tensor of any shape, floating."""
     return _ops.apply_op("RandomStandardNormal", shape=shape, seed=seed, seed2=seed2, dtype=dtype, name=name)
 
 
@@ -109,8 +105,7 @@ def truncated_normal(
       seed2: Second half of the Philox key.
       dtype: floating.
 
-    Returns:
-      Tensor of any shape, floating."""
+    Returns: Tensor of any shape, floating."""
     return _ops.apply_op("TruncatedNormal", shape=shape, seed=seed, seed2=seed2, dtype=dtype, name=name)
 
 
@@ -134,8 +129,7 @@ def random_uniform_int(
       seed: First half of the Philox key; 0 with seed2 0 means a new key per session.
       seed2: Second half of the Philox key.
 
-    Returns:
-      Tensor of any shape, of minval's dtype."""
+    Returns: Tensor of any shape, of minval's dtype."""
     return _ops.apply_op(
         "RandomUniformInt", shape=shape, minval=minval, maxval=maxval, seed=seed, seed2=seed2, name=name
     )
@@ -154,6 +148,5 @@ def random_shuffle(value: TensorLike, seed: int = 0, seed2: int = 0, name: str |
       seed: First half of the Philox key; 0 with seed2 0 means a new key per session.
       seed2: Second half of the Philox key.
 
-    Returns:
-      Tensor of any shape [*S], of value's dtype."""
+    Returns: Tensor of any shape [*S], of value's dtype."""
     return _ops.apply_op("RandomShuffle", value=value, seed=seed, seed2=seed2, name=name)

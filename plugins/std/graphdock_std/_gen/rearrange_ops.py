@@ -27,8 +27,7 @@ def reverse_sequence(
       seq_dim: The axis along which elements are reversed.
       batch_dim: The axis along which lengths differ.
 
-    Returns:
-      Tensor of any shape, of input's dtype."""
+    Returns: Tensor of any shape, of input's dtype."""
     return _ops.apply_op(
         "ReverseSequence", input=input, seq_lengths=seq_lengths, seq_dim=seq_dim, batch_dim=batch_dim, name=name
     )
@@ -45,8 +44,7 @@ def roll(input: TensorLike, shift: TensorLike, axis: TensorLike, name: str | Non
         shifts to the front.
       axis: tensor of any shape, int32 or int64. The axis, or axes; the shifts of one that stands twice add up.
 
-    Returns:
-      Tensor of any shape, of input's dtype."""
+    Returns: Tensor of any shape, of input's dtype."""
     return _ops.apply_op("Roll", input=input, shift=shift, axis=axis, name=name)
 
 
@@ -57,8 +55,7 @@ def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None
       indices: tensor of any shape [*S], int32 or int64. Places, 0 up to, not including, the product of dims; any shape.
       dims: tensor of shape [R], of indices's dtype. The shape of the tensor, a vector.
 
-    Returns:
-      Tensor of shape [R, *S], of indices's dtype. One row per axis."""
+    Returns: Tensor of shape [R, *S], of indices's dtype. One row per axis."""
     return _ops.apply_op("UnravelIndex", indices=indices, dims=dims, name=name)
 
 
@@ -69,8 +66,7 @@ def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike, name: str 
       shape_x: tensor of shape [M], int32 or int64. A shape, a vector.
       shape_y: tensor of shape [N], of shape_x's dtype. The other, a vector.
 
-    Returns:
-      Tensor of shape [R], of shape_x's dtype."""
+    Returns: Tensor of shape [R], of shape_x's dtype."""
     return _ops.apply_op("BroadcastArgs", s0=shape_x, s1=shape_y, name=name)
 
 
@@ -81,6 +77,5 @@ def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Te
       x: tensor of any shape, any dtype. Any tensor.
       shape: The shape, None for each dim that may be anything.
 
-    Returns:
-      Tensor of any shape, of x's dtype."""
+    Returns: Tensor of any shape, of x's dtype."""
     return _ops.apply_op("EnsureShape", input=x, shape=shape, name=name)

@@ -25,8 +25,7 @@ def sum(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | No
       axis: tensor of any shape, int32 or int64. Axes to reduce, a scalar or a vector; negative ones count from the end.
       keep_dims: Keep reduced dims as 1.
 
-    Returns:
-      Tensor of any shape, of x's dtype."""
+    Returns: Tensor of any shape, of x's dtype."""
     return _ops.apply_op("Sum", x=x, axis=axis, keep_dims=keep_dims, name=name)
 
 
@@ -42,8 +41,7 @@ def mean(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | N
       axis: tensor of any shape, int32 or int64. Axes to reduce, a scalar or a vector; negative ones count from the end.
       keep_dims: Keep reduced dims as 1.
 
-    Returns:
-      Tensor of any shape, of x's dtype."""
+    Returns: Tensor of any shape, of x's dtype."""
     return _ops.apply_op("Mean", x=x, axis=axis, keep_dims=keep_dims, name=name)
 
 
@@ -59,8 +57,7 @@ def prod(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | N
       axis: tensor of any shape, int32 or int64. Axes to reduce, a scalar or a vector; negative ones count from the end.
       keep_dims: Keep reduced dims as 1.
 
-    Returns:
-      Tensor of any shape, of x's dtype."""
+    Returns: Tensor of any shape, of x's dtype."""
     return _ops.apply_op("Prod", x=x, axis=axis, keep_dims=keep_dims, name=name)
 
 
@@ -76,8 +73,7 @@ def max(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | No
       axis: tensor of any shape, int32 or int64. Axes to reduce, a scalar or a vector; negative ones count from the end.
       keep_dims: Keep reduced dims as 1.
 
-    Returns:
-      Tensor of any shape, of x's dtype."""
+    Returns: Tensor of any shape, of x's dtype."""
     return _ops.apply_op("Max", x=x, axis=axis, keep_dims=keep_dims, name=name)
 
 
@@ -93,8 +89,7 @@ def min(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | No
       axis: tensor of any shape, int32 or int64. Axes to reduce, a scalar or a vector; negative ones count from the end.
       keep_dims: Keep reduced dims as 1.
 
-    Returns:
-      Tensor of any shape, of x's dtype."""
+    Returns: Tensor of any shape, of x's dtype."""
     return _ops.apply_op("Min", x=x, axis=axis, keep_dims=keep_dims, name=name)
 
 
@@ -108,8 +103,7 @@ def all(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | No
       axis: tensor of any shape, int32 or int64. Axes to reduce, a scalar or a vector; negative ones count from the end.
       keep_dims: Keep reduced dims as 1.
 
-    Returns:
-      Tensor of any shape, bool."""
+    Returns: Tensor of any shape, bool."""
     return _ops.apply_op("All", x=x, axis=axis, keep_dims=keep_dims, name=name)
 
 
@@ -123,8 +117,7 @@ def any(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | No
       axis: tensor of any shape, int32 or int64. Axes to reduce, a scalar or a vector; negative ones count from the end.
       keep_dims: Keep reduced dims as 1.
 
-    Returns:
-      Tensor of any shape, bool."""
+    Returns: Tensor of any shape, bool."""
     return _ops.apply_op("Any", x=x, axis=axis, keep_dims=keep_dims, name=name)
 
 
@@ -139,8 +132,7 @@ def arg_max(x: TensorLike, axis: TensorLike, output_type: DTypeLike = "int64", n
       axis: scalar, int32 or int64. The axis; a negative one counts from the end.
       output_type: int32 or int64.
 
-    Returns:
-      Tensor of any shape, int32 or int64."""
+    Returns: Tensor of any shape, int32 or int64."""
     return _ops.apply_op("ArgMax", x=x, axis=axis, output_type=output_type, name=name)
 
 
@@ -155,8 +147,7 @@ def arg_min(x: TensorLike, axis: TensorLike, output_type: DTypeLike = "int64", n
       axis: scalar, int32 or int64. The axis; a negative one counts from the end.
       output_type: int32 or int64.
 
-    Returns:
-      Tensor of any shape, int32 or int64."""
+    Returns: Tensor of any shape, int32 or int64."""
     return _ops.apply_op("ArgMin", x=x, axis=axis, output_type=output_type, name=name)
 
 
@@ -173,8 +164,7 @@ def cumsum(
       exclusive: Leave the element itself out; the first is then 0.
       reverse: Sum from the end.
 
-    Returns:
-      Tensor of any shape, of x's dtype."""
+    Returns: Tensor of any shape, of x's dtype."""
     return _ops.apply_op("Cumsum", x=x, axis=axis, exclusive=exclusive, reverse=reverse, name=name)
 
 
@@ -191,8 +181,7 @@ def cumprod(
       exclusive: Leave the element itself out; the first is then 1.
       reverse: Multiply from the end.
 
-    Returns:
-      Tensor of any shape, of x's dtype."""
+    Returns: Tensor of any shape, of x's dtype."""
     return _ops.apply_op("Cumprod", x=x, axis=axis, exclusive=exclusive, reverse=reverse, name=name)
 
 
@@ -206,6 +195,5 @@ def sum_to(x: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape, integer, floating or complex. A tensor of a shape that the other broadcasts to.
       shape: tensor of shape [R], int32 or int64. The shape to come back to.
 
-    Returns:
-      Tensor of any shape, of x's dtype."""
+    Returns: Tensor of any shape, of x's dtype."""
     return _ops.apply_op("SumTo", x=x, shape=shape, name=name)

@@ -29,8 +29,7 @@ def rotary(
       pairs: Neighbours are turned together.
       back: Turn the other way, as the gradient does.
 
-    Returns:
-      Tensor of shape [*B, S, H, D], of x's dtype.
+    Returns: Tensor of shape [*B, S, H, D], of x's dtype.
 
     Raises:
       ShapeError: R angles turn more than D numbers."""

@@ -35,8 +35,7 @@ def multinomial(
       seed2: Second half of the Philox key.
       output_dtype: int32 or int64.
 
-    Returns:
-      Tensor of any shape, int32 or int64."""
+    Returns: Tensor of any shape, int32 or int64."""
     return _ops.apply_op(
         "Multinomial",
         logits=logits,
@@ -65,8 +64,7 @@ def stateless_multinomial(
       seed: tensor of shape [2], int32 or int64. The Philox key.
       output_dtype: int32 or int64.
 
-    Returns:
-      Tensor of any shape, int32 or int64."""
+    Returns: Tensor of any shape, int32 or int64."""
     return _ops.apply_op(
         "StatelessMultinomial", logits=logits, num_samples=num_samples, seed=seed, output_dtype=output_dtype, name=name
     )
@@ -90,8 +88,7 @@ def random_gamma(
       seed: First half of the Philox key; 0 with seed2 0 means a new key per session.
       seed2: Second half of the Philox key.
 
-    Returns:
-      Tensor of any shape, of alpha's dtype. Of shape shape + alpha.shape."""
+    Returns: Tensor of any shape, of alpha's dtype. Of shape shape + alpha.shape."""
     return _ops.apply_op("RandomGamma", shape=shape, alpha=alpha, seed=seed, seed2=seed2, name=name)
 
 
@@ -118,8 +115,7 @@ def random_poisson(
       seed2: Second half of the Philox key.
       dtype: int32, int64, float16, bfloat16, float32 or float64.
 
-    Returns:
-      Tensor of any shape, int32, int64, float16, bfloat16, float32 or float64. Of shape shape + lam.shape."""
+    Returns: Tensor of any shape, int32, int64, float16, bfloat16, float32 or float64. Of shape shape + lam.shape."""
     return _ops.apply_op("RandomPoisson", shape=shape, lam=lam, seed=seed, seed2=seed2, dtype=dtype, name=name)
 
 
@@ -135,8 +131,7 @@ def stateless_random_uniform(
       seed: tensor of shape [2], int32 or int64. The Philox key.
       dtype: floating.
 
-    Returns:
-      Tensor of any shape, floating."""
+    Returns: Tensor of any shape, floating."""
     return _ops.apply_op("StatelessRandomUniform", shape=shape, seed=seed, dtype=dtype, name=name)
 
 
@@ -152,8 +147,7 @@ def stateless_random_normal(
       seed: tensor of shape [2], int32 or int64. The Philox key.
       dtype: floating.
 
-    Returns:
-      Tensor of any shape, floating."""
+    Returns: Tensor of any shape, floating."""
     return _ops.apply_op("StatelessRandomNormal", shape=shape, seed=seed, dtype=dtype, name=name)
 
 
@@ -169,8 +163,7 @@ def stateless_truncated_normal(
       seed: tensor of shape [2], int32 or int64. The Philox key.
       dtype: floating.
 
-    Returns:
-      Tensor of any shape, floating."""
+    Returns: Tensor of any shape, floating."""
     return _ops.apply_op("StatelessTruncatedNormal", shape=shape, seed=seed, dtype=dtype, name=name)
 
 
@@ -188,6 +181,5 @@ def stateless_random_uniform_int(
       maxval: scalar, of minval's dtype. One more than the largest value.
       seed: tensor of shape [2], int32 or int64. The Philox key.
 
-    Returns:
-      Tensor of any shape, of minval's dtype."""
+    Returns: Tensor of any shape, of minval's dtype."""
     return _ops.apply_op("StatelessRandomUniformInt", shape=shape, minval=minval, maxval=maxval, seed=seed, name=name)

@@ -26,8 +26,7 @@ def resource_scatter_update(
       updates: tensor of any shape, bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16,
         float32, float64, complex64 or complex128. Shape indices.shape + var.shape[1:], or a scalar for all.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op("ResourceScatterUpdate", var=var, indices=indices, updates=updates, name=name)
 
 
@@ -42,8 +41,7 @@ def resource_scatter_add(var: Tensor, indices: TensorLike, updates: TensorLike, 
       updates: tensor of any shape, integer, floating or complex. Shape indices.shape + var.shape[1:], or a scalar for
         all.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op("ResourceScatterAdd", var=var, indices=indices, updates=updates, name=name)
 
 
@@ -58,8 +56,7 @@ def resource_scatter_sub(var: Tensor, indices: TensorLike, updates: TensorLike, 
       updates: tensor of any shape, integer, floating or complex. Shape indices.shape + var.shape[1:], or a scalar for
         all.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op("ResourceScatterSub", var=var, indices=indices, updates=updates, name=name)
 
 
@@ -74,8 +71,7 @@ def resource_scatter_mul(var: Tensor, indices: TensorLike, updates: TensorLike, 
       updates: tensor of any shape, integer, floating or complex. Shape indices.shape + var.shape[1:], or a scalar for
         all.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op("ResourceScatterMul", var=var, indices=indices, updates=updates, name=name)
 
 
@@ -89,8 +85,7 @@ def resource_scatter_div(var: Tensor, indices: TensorLike, updates: TensorLike, 
       indices: tensor of any shape, int32 or int64. Rows, from 0 up to, not including, their number; any shape.
       updates: tensor of any shape, floating. Shape indices.shape + var.shape[1:], or a scalar for all.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op("ResourceScatterDiv", var=var, indices=indices, updates=updates, name=name)
 
 
@@ -104,8 +99,7 @@ def resource_scatter_min(var: Tensor, indices: TensorLike, updates: TensorLike, 
       indices: tensor of any shape, int32 or int64. Rows, from 0 up to, not including, their number; any shape.
       updates: tensor of any shape, integer or floating. Shape indices.shape + var.shape[1:], or a scalar for all.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op("ResourceScatterMin", var=var, indices=indices, updates=updates, name=name)
 
 
@@ -119,8 +113,7 @@ def resource_scatter_max(var: Tensor, indices: TensorLike, updates: TensorLike, 
       indices: tensor of any shape, int32 or int64. Rows, from 0 up to, not including, their number; any shape.
       updates: tensor of any shape, integer or floating. Shape indices.shape + var.shape[1:], or a scalar for all.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op("ResourceScatterMax", var=var, indices=indices, updates=updates, name=name)
 
 
@@ -138,8 +131,7 @@ def resource_scatter_nd_update(
       updates: tensor of any shape, bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16,
         float32, float64, complex64 or complex128. Shape indices.shape[:-1] + var.shape[K:].
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op("ResourceScatterNdUpdate", var=var, indices=indices, updates=updates, name=name)
 
 
@@ -156,8 +148,7 @@ def resource_scatter_nd_add(
         of the variable.
       updates: tensor of any shape, integer, floating or complex. Shape indices.shape[:-1] + var.shape[K:].
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op("ResourceScatterNdAdd", var=var, indices=indices, updates=updates, name=name)
 
 
@@ -174,8 +165,7 @@ def resource_scatter_nd_sub(
         of the variable.
       updates: tensor of any shape, integer, floating or complex. Shape indices.shape[:-1] + var.shape[K:].
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op("ResourceScatterNdSub", var=var, indices=indices, updates=updates, name=name)
 
 
@@ -192,8 +182,7 @@ def tensor_scatter_update(
         of tensor.
       updates: tensor of any shape, of tensor's dtype. Shape indices.shape[:-1] + tensor.shape[K:].
 
-    Returns:
-      Tensor of any shape [*S], of tensor's dtype."""
+    Returns: Tensor of any shape [*S], of tensor's dtype."""
     return _ops.apply_op("TensorScatterUpdate", tensor=tensor, indices=indices, updates=updates, name=name)
 
 
@@ -208,8 +197,7 @@ def tensor_scatter_add(tensor: TensorLike, indices: TensorLike, updates: TensorL
         of tensor.
       updates: tensor of any shape, of tensor's dtype. Shape indices.shape[:-1] + tensor.shape[K:].
 
-    Returns:
-      Tensor of any shape [*S], of tensor's dtype."""
+    Returns: Tensor of any shape [*S], of tensor's dtype."""
     return _ops.apply_op("TensorScatterAdd", tensor=tensor, indices=indices, updates=updates, name=name)
 
 
@@ -224,8 +212,7 @@ def tensor_scatter_sub(tensor: TensorLike, indices: TensorLike, updates: TensorL
         of tensor.
       updates: tensor of any shape, of tensor's dtype. Shape indices.shape[:-1] + tensor.shape[K:].
 
-    Returns:
-      Tensor of any shape [*S], of tensor's dtype."""
+    Returns: Tensor of any shape [*S], of tensor's dtype."""
     return _ops.apply_op("TensorScatterSub", tensor=tensor, indices=indices, updates=updates, name=name)
 
 
@@ -249,8 +236,7 @@ def sparse_to_dense(
       default_value: scalar, of sparse_values's dtype. The value elsewhere.
       validate_indices: Refuse indices that repeat or are not in ascending order.
 
-    Returns:
-      Tensor of any shape, of sparse_values's dtype."""
+    Returns: Tensor of any shape, of sparse_values's dtype."""
     return _ops.apply_op(
         "SparseToDense",
         sparse_indices=sparse_indices,

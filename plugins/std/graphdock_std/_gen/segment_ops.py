@@ -25,8 +25,7 @@ def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = No
       segment_ids: tensor of any shape, int32 or int64. A segment for each row of data, a vector: 0 or more, and none
         below the one before it.
 
-    Returns:
-      Tensor of any shape, of data's dtype. One row per segment, up to the last one named."""
+    Returns: Tensor of any shape, of data's dtype. One row per segment, up to the last one named."""
     return _ops.apply_op("SegmentSum", data=data, segment_ids=segment_ids, name=name)
 
 
@@ -42,8 +41,7 @@ def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = N
       segment_ids: tensor of any shape, int32 or int64. A segment for each row of data, a vector: 0 or more, and none
         below the one before it.
 
-    Returns:
-      Tensor of any shape, of data's dtype. One row per segment, up to the last one named."""
+    Returns: Tensor of any shape, of data's dtype. One row per segment, up to the last one named."""
     return _ops.apply_op("SegmentMean", data=data, segment_ids=segment_ids, name=name)
 
 
@@ -59,8 +57,7 @@ def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = N
       segment_ids: tensor of any shape, int32 or int64. A segment for each row of data, a vector: 0 or more, and none
         below the one before it.
 
-    Returns:
-      Tensor of any shape, of data's dtype. One row per segment, up to the last one named."""
+    Returns: Tensor of any shape, of data's dtype. One row per segment, up to the last one named."""
     return _ops.apply_op("SegmentProd", data=data, segment_ids=segment_ids, name=name)
 
 
@@ -76,8 +73,7 @@ def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = No
       segment_ids: tensor of any shape, int32 or int64. A segment for each row of data, a vector: 0 or more, and none
         below the one before it.
 
-    Returns:
-      Tensor of any shape, of data's dtype. One row per segment, up to the last one named."""
+    Returns: Tensor of any shape, of data's dtype. One row per segment, up to the last one named."""
     return _ops.apply_op("SegmentMax", data=data, segment_ids=segment_ids, name=name)
 
 
@@ -93,8 +89,7 @@ def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = No
       segment_ids: tensor of any shape, int32 or int64. A segment for each row of data, a vector: 0 or more, and none
         below the one before it.
 
-    Returns:
-      Tensor of any shape, of data's dtype. One row per segment, up to the last one named."""
+    Returns: Tensor of any shape, of data's dtype. One row per segment, up to the last one named."""
     return _ops.apply_op("SegmentMin", data=data, segment_ids=segment_ids, name=name)
 
 
@@ -113,8 +108,7 @@ def unsorted_segment_prod(
         ones drop their slice.
       num_segments: tensor of any shape, int32 or int64. Number of segments, a scalar.
 
-    Returns:
-      Tensor of any shape, of data's dtype."""
+    Returns: Tensor of any shape, of data's dtype."""
     return _ops.apply_op(
         "UnsortedSegmentProd", data=data, segment_ids=segment_ids, num_segments=num_segments, name=name
     )
@@ -135,8 +129,7 @@ def unsorted_segment_max(
         ones drop their slice.
       num_segments: tensor of any shape, int32 or int64. Number of segments, a scalar.
 
-    Returns:
-      Tensor of any shape, of data's dtype."""
+    Returns: Tensor of any shape, of data's dtype."""
     return _ops.apply_op("UnsortedSegmentMax", data=data, segment_ids=segment_ids, num_segments=num_segments, name=name)
 
 
@@ -155,8 +148,7 @@ def unsorted_segment_min(
         ones drop their slice.
       num_segments: tensor of any shape, int32 or int64. Number of segments, a scalar.
 
-    Returns:
-      Tensor of any shape, of data's dtype."""
+    Returns: Tensor of any shape, of data's dtype."""
     return _ops.apply_op("UnsortedSegmentMin", data=data, segment_ids=segment_ids, num_segments=num_segments, name=name)
 
 
@@ -181,8 +173,7 @@ def sparse_segment_sum(
       num_segments: optional tensor of any shape, int32 or int64. Number of segments, a scalar; by default up to the
         last one named.
 
-    Returns:
-      Tensor of any shape, of data's dtype. One row per segment."""
+    Returns: Tensor of any shape, of data's dtype. One row per segment."""
     return _ops.apply_op(
         "SparseSegmentSum", data=data, indices=indices, segment_ids=segment_ids, num_segments=num_segments, name=name
     )
@@ -209,8 +200,7 @@ def sparse_segment_mean(
       num_segments: optional tensor of any shape, int32 or int64. Number of segments, a scalar; by default up to the
         last one named.
 
-    Returns:
-      Tensor of any shape, of data's dtype. One row per segment."""
+    Returns: Tensor of any shape, of data's dtype. One row per segment."""
     return _ops.apply_op(
         "SparseSegmentMean", data=data, indices=indices, segment_ids=segment_ids, num_segments=num_segments, name=name
     )
@@ -237,8 +227,7 @@ def sparse_segment_sqrt_n(
       num_segments: optional tensor of any shape, int32 or int64. Number of segments, a scalar; by default up to the
         last one named.
 
-    Returns:
-      Tensor of any shape, of data's dtype. One row per segment."""
+    Returns: Tensor of any shape, of data's dtype. One row per segment."""
     return _ops.apply_op(
         "SparseSegmentSqrtN", data=data, indices=indices, segment_ids=segment_ids, num_segments=num_segments, name=name
     )

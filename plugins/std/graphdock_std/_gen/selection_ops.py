@@ -107,8 +107,7 @@ def in_top_kv2(predictions: TensorLike, targets: TensorLike, k: TensorLike, name
       targets: tensor of shape [B], int32 or int64. The class of each example.
       k: scalar, of targets's dtype. How many.
 
-    Returns:
-      Tensor of shape [B], bool."""
+    Returns: Tensor of shape [B], bool."""
     return _ops.apply_op("InTopKV2", predictions=predictions, targets=targets, k=k, name=name)
 
 
@@ -122,8 +121,7 @@ def nth_element(input: TensorLike, n: TensorLike, reverse: bool = False, name: s
       n: tensor of any shape, int32. The place, from 0; a scalar.
       reverse: Count from the largest.
 
-    Returns:
-      Tensor of any shape, of input's dtype."""
+    Returns: Tensor of any shape, of input's dtype."""
     return _ops.apply_op("NthElement", input=input, n=n, reverse=reverse, name=name)
 
 
@@ -139,8 +137,7 @@ def lower_bound(
       values: tensor of shape [B, M], of sorted_inputs's dtype. A row of values for each.
       out_type: int32 or int64.
 
-    Returns:
-      Tensor of shape [B, M], int32 or int64."""
+    Returns: Tensor of shape [B, M], int32 or int64."""
     return _ops.apply_op("LowerBound", sorted_inputs=sorted_inputs, values=values, out_type=out_type, name=name)
 
 
@@ -156,8 +153,7 @@ def upper_bound(
       values: tensor of shape [B, M], of sorted_inputs's dtype. A row of values for each.
       out_type: int32 or int64.
 
-    Returns:
-      Tensor of shape [B, M], int32 or int64."""
+    Returns: Tensor of shape [B, M], int32 or int64."""
     return _ops.apply_op("UpperBound", sorted_inputs=sorted_inputs, values=values, out_type=out_type, name=name)
 
 
@@ -174,8 +170,7 @@ def histogram_fixed_width(
       nbins: tensor of any shape, int32. How many parts, a scalar.
       dtype: int32 or int64.
 
-    Returns:
-      Tensor of any shape, int32 or int64."""
+    Returns: Tensor of any shape, int32 or int64."""
     return _ops.apply_op(
         "HistogramFixedWidth", values=values, value_range=value_range, nbins=nbins, dtype=dtype, name=name
     )
@@ -192,6 +187,5 @@ def bincount(arr: TensorLike, size: TensorLike, weights: TensorLike, name: str |
       weights: tensor of any shape, int32, int64, float32 or float64. A weight for each number, of the shape of arr; or
         an empty tensor, which counts.
 
-    Returns:
-      Tensor of any shape, of weights's dtype."""
+    Returns: Tensor of any shape, of weights's dtype."""
     return _ops.apply_op("Bincount", arr=arr, size=size, weights=weights, name=name)

@@ -72,6 +72,5 @@ def set_size(set_indices: TensorLike, set_values: TensorLike, set_shape: TensorL
       set_values: tensor of shape [N], int8, int16, int32, int64, uint8, uint16 or string. The values.
       set_shape: tensor of shape [R], int64. Their dense shape.
 
-    Returns:
-      Tensor of any shape, int32. Of the dense shape without its last dim."""
+    Returns: Tensor of any shape, int32. Of the dense shape without its last dim."""
     return _ops.apply_op("SetSize", set_indices=set_indices, set_values=set_values, set_shape=set_shape, name=name)

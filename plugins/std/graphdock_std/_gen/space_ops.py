@@ -28,8 +28,7 @@ def depth_to_space(
       block_size: The side s of a square. At least 2.
       data_format: Where the channels are: the last dim, or dim 1.
 
-    Returns:
-      Tensor of any shape, of input's dtype."""
+    Returns: Tensor of any shape, of input's dtype."""
     return _ops.apply_op("DepthToSpace", input=input, block_size=block_size, data_format=data_format, name=name)
 
 
@@ -45,8 +44,7 @@ def space_to_depth(
       block_size: The side s of a square. At least 2.
       data_format: Where the channels are: the last dim, or dim 1.
 
-    Returns:
-      Tensor of any shape, of input's dtype."""
+    Returns: Tensor of any shape, of input's dtype."""
     return _ops.apply_op("SpaceToDepth", input=input, block_size=block_size, data_format=data_format, name=name)
 
 
@@ -63,8 +61,7 @@ def space_to_batch_nd(
       block_shape: tensor of any shape, int32 or int64. Sizes of a block, positive: shape [M].
       paddings: tensor of any shape, int32 or int64. Margins before and after, per spatial dim: shape [M, 2].
 
-    Returns:
-      Tensor of any shape, of input's dtype."""
+    Returns: Tensor of any shape, of input's dtype."""
     return _ops.apply_op("SpaceToBatchND", input=input, block_shape=block_shape, paddings=paddings, name=name)
 
 
@@ -79,8 +76,7 @@ def batch_to_space_nd(input: TensorLike, block_shape: TensorLike, crops: TensorL
       block_shape: tensor of any shape, int32 or int64. Sizes of a block, positive: shape [M].
       crops: tensor of any shape, int32 or int64. What is cut off before and after, per spatial dim: shape [M, 2].
 
-    Returns:
-      Tensor of any shape, of input's dtype."""
+    Returns: Tensor of any shape, of input's dtype."""
     return _ops.apply_op("BatchToSpaceND", input=input, block_shape=block_shape, crops=crops, name=name)
 
 
@@ -104,8 +100,7 @@ def extract_image_patches(
       rates: Distance of pixels in a window: [1, rows, columns, 1].
       padding: What happens at the border.
 
-    Returns:
-      Tensor of any shape, of images's dtype."""
+    Returns: Tensor of any shape, of images's dtype."""
     return _ops.apply_op(
         "ExtractImagePatches", images=images, ksizes=ksizes, strides=strides, rates=rates, padding=padding, name=name
     )
@@ -132,8 +127,7 @@ def extract_image_patches_grad(
       rates: As in ExtractImagePatches.
       padding: As in ExtractImagePatches.
 
-    Returns:
-      Tensor of any shape, of patches_grad's dtype."""
+    Returns: Tensor of any shape, of patches_grad's dtype."""
     return _ops.apply_op(
         "ExtractImagePatchesGrad",
         images_shape=images_shape,

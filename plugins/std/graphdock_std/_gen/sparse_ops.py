@@ -51,8 +51,7 @@ def sparse_tensor_dense_mat_mul(
       adjoint_a: Transpose the sparse matrix; conjugate a complex one.
       adjoint_b: Transpose the dense matrix; conjugate a complex one.
 
-    Returns:
-      Tensor of any shape, of a_values's dtype."""
+    Returns: Tensor of any shape, of a_values's dtype."""
     return _ops.apply_op(
         "SparseTensorDenseMatMul",
         a_indices=a_indices,
@@ -155,8 +154,7 @@ def edit_distance(
       truth_shape: tensor of shape [R], int64. The shape.
       normalize: Divide by the length of the truth.
 
-    Returns:
-      Tensor of any shape, float32."""
+    Returns: Tensor of any shape, float32."""
     return _ops.apply_op(
         "EditDistance",
         hypothesis_indices=hypothesis_indices,

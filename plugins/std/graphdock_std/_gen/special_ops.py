@@ -23,8 +23,7 @@ def lgamma(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], floating. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("Lgamma", x=x, name=name)
 
 
@@ -38,8 +37,7 @@ def digamma(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], floating. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("Digamma", x=x, name=name)
 
 
@@ -54,8 +52,7 @@ def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
       a: tensor of any shape [*A], floating. Which derivative; an integer from 0 to 170.
       x: tensor of any shape [*X], of a's dtype. The argument.
 
-    Returns:
-      Tensor of any shape [*Z], of a's dtype."""
+    Returns: Tensor of any shape [*Z], of a's dtype."""
     return _ops.apply_op("Polygamma", a=a, x=x, name=name)
 
 
@@ -70,8 +67,7 @@ def zeta(x: TensorLike, q: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*X], float32 or float64. The exponent; above 1.
       q: tensor of any shape [*Q], of x's dtype. The first term's base.
 
-    Returns:
-      Tensor of any shape [*Z], of x's dtype."""
+    Returns: Tensor of any shape [*Z], of x's dtype."""
     return _ops.apply_op("Zeta", x=x, q=q, name=name)
 
 
@@ -86,8 +82,7 @@ def igamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
       a: tensor of any shape [*A], floating. The parameter; positive.
       x: tensor of any shape [*X], of a's dtype. The argument; not negative.
 
-    Returns:
-      Tensor of any shape [*Z], of a's dtype."""
+    Returns: Tensor of any shape [*Z], of a's dtype."""
     return _ops.apply_op("Igamma", a=a, x=x, name=name)
 
 
@@ -102,8 +97,7 @@ def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
       a: tensor of any shape [*A], floating. The parameter; positive.
       x: tensor of any shape [*X], of a's dtype. The argument; not negative.
 
-    Returns:
-      Tensor of any shape [*Z], of a's dtype."""
+    Returns: Tensor of any shape [*Z], of a's dtype."""
     return _ops.apply_op("Igammac", a=a, x=x, name=name)
 
 
@@ -114,8 +108,7 @@ def igamma_grad_a(a: TensorLike, x: TensorLike, name: str | None = None) -> Tens
       a: tensor of any shape [*A], floating. The parameter; positive.
       x: tensor of any shape [*X], of a's dtype. The argument; not negative.
 
-    Returns:
-      Tensor of any shape [*Z], of a's dtype."""
+    Returns: Tensor of any shape [*Z], of a's dtype."""
     return _ops.apply_op("IgammaGradA", a=a, x=x, name=name)
 
 
@@ -131,8 +124,7 @@ def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None
       b: tensor of any shape [*B], of a's dtype. The second parameter; positive.
       x: tensor of any shape [*X], of a's dtype. The argument, from 0 to 1.
 
-    Returns:
-      Tensor of any shape [*Z], of a's dtype."""
+    Returns: Tensor of any shape [*Z], of a's dtype."""
     return _ops.apply_op("Betainc", a=a, b=b, x=x, name=name)
 
 
@@ -144,8 +136,7 @@ def bessel_i0e(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], floating. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("BesselI0e", x=x, name=name)
 
 
@@ -157,8 +148,7 @@ def bessel_i1e(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], floating. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("BesselI1e", x=x, name=name)
 
 
@@ -172,8 +162,7 @@ def ndtri(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], floating. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("Ndtri", x=x, name=name)
 
 
@@ -187,6 +176,5 @@ def erfinv(x: TensorLike, name: str | None = None) -> Tensor:
     Args:
       x: tensor of any shape [*S], floating. The argument.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("Erfinv", x=x, name=name)

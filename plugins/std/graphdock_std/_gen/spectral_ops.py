@@ -21,8 +21,7 @@ def fft(input: TensorLike, name: str | None = None) -> Tensor:
     Args:
       input: tensor of shape [*B, N], complex. Complex numbers.
 
-    Returns:
-      Tensor of shape [*B, N], of input's dtype."""
+    Returns: Tensor of shape [*B, N], of input's dtype."""
     return _ops.apply_op("FFT", input=input, name=name)
 
 
@@ -34,8 +33,7 @@ def fft2d(input: TensorLike, name: str | None = None) -> Tensor:
     Args:
       input: tensor of shape [*B, M, N], complex. Complex numbers.
 
-    Returns:
-      Tensor of shape [*B, M, N], of input's dtype."""
+    Returns: Tensor of shape [*B, M, N], of input's dtype."""
     return _ops.apply_op("FFT2D", input=input, name=name)
 
 
@@ -47,8 +45,7 @@ def fft3d(input: TensorLike, name: str | None = None) -> Tensor:
     Args:
       input: tensor of shape [*B, L, M, N], complex. Complex numbers.
 
-    Returns:
-      Tensor of shape [*B, L, M, N], of input's dtype."""
+    Returns: Tensor of shape [*B, L, M, N], of input's dtype."""
     return _ops.apply_op("FFT3D", input=input, name=name)
 
 
@@ -60,8 +57,7 @@ def ifft(input: TensorLike, name: str | None = None) -> Tensor:
     Args:
       input: tensor of shape [*B, N], complex. Complex numbers.
 
-    Returns:
-      Tensor of shape [*B, N], of input's dtype."""
+    Returns: Tensor of shape [*B, N], of input's dtype."""
     return _ops.apply_op("IFFT", input=input, name=name)
 
 
@@ -73,8 +69,7 @@ def ifft2d(input: TensorLike, name: str | None = None) -> Tensor:
     Args:
       input: tensor of shape [*B, M, N], complex. Complex numbers.
 
-    Returns:
-      Tensor of shape [*B, M, N], of input's dtype."""
+    Returns: Tensor of shape [*B, M, N], of input's dtype."""
     return _ops.apply_op("IFFT2D", input=input, name=name)
 
 
@@ -86,8 +81,7 @@ def ifft3d(input: TensorLike, name: str | None = None) -> Tensor:
     Args:
       input: tensor of shape [*B, L, M, N], complex. Complex numbers.
 
-    Returns:
-      Tensor of shape [*B, L, M, N], of input's dtype."""
+    Returns: Tensor of shape [*B, L, M, N], of input's dtype."""
     return _ops.apply_op("IFFT3D", input=input, name=name)
 
 
@@ -102,8 +96,7 @@ def rfft(input: TensorLike, fft_length: TensorLike, Tout: DTypeLike = "complex64
       fft_length: tensor of shape [1], int32. Lengths of the real numbers along the transformed axes.
       Tout: complex.
 
-    Returns:
-      Tensor of any shape, complex."""
+    Returns: Tensor of any shape, complex."""
     return _ops.apply_op("RFFT", input=input, fft_length=fft_length, Tout=Tout, name=name)
 
 
@@ -118,8 +111,7 @@ def rfft2d(input: TensorLike, fft_length: TensorLike, Tout: DTypeLike = "complex
       fft_length: tensor of shape [2], int32. Lengths of the real numbers along the transformed axes.
       Tout: complex.
 
-    Returns:
-      Tensor of any shape, complex."""
+    Returns: Tensor of any shape, complex."""
     return _ops.apply_op("RFFT2D", input=input, fft_length=fft_length, Tout=Tout, name=name)
 
 
@@ -134,8 +126,7 @@ def rfft3d(input: TensorLike, fft_length: TensorLike, Tout: DTypeLike = "complex
       fft_length: tensor of shape [3], int32. Lengths of the real numbers along the transformed axes.
       Tout: complex.
 
-    Returns:
-      Tensor of any shape, complex."""
+    Returns: Tensor of any shape, complex."""
     return _ops.apply_op("RFFT3D", input=input, fft_length=fft_length, Tout=Tout, name=name)
 
 
@@ -150,8 +141,7 @@ def irfft(input: TensorLike, fft_length: TensorLike, Tout: DTypeLike = "float32"
       fft_length: tensor of shape [1], int32. Lengths of the real numbers along the transformed axes.
       Tout: float32 or float64.
 
-    Returns:
-      Tensor of any shape, float32 or float64."""
+    Returns: Tensor of any shape, float32 or float64."""
     return _ops.apply_op("IRFFT", input=input, fft_length=fft_length, Tout=Tout, name=name)
 
 
@@ -166,8 +156,7 @@ def irfft2d(input: TensorLike, fft_length: TensorLike, Tout: DTypeLike = "float3
       fft_length: tensor of shape [2], int32. Lengths of the real numbers along the transformed axes.
       Tout: float32 or float64.
 
-    Returns:
-      Tensor of any shape, float32 or float64."""
+    Returns: Tensor of any shape, float32 or float64."""
     return _ops.apply_op("IRFFT2D", input=input, fft_length=fft_length, Tout=Tout, name=name)
 
 
@@ -182,6 +171,5 @@ def irfft3d(input: TensorLike, fft_length: TensorLike, Tout: DTypeLike = "float3
       fft_length: tensor of shape [3], int32. Lengths of the real numbers along the transformed axes.
       Tout: float32 or float64.
 
-    Returns:
-      Tensor of any shape, float32 or float64."""
+    Returns: Tensor of any shape, float32 or float64."""
     return _ops.apply_op("IRFFT3D", input=input, fft_length=fft_length, Tout=Tout, name=name)

@@ -33,8 +33,7 @@ def string_join(inputs: Sequence[TensorLike], separator: str | bytes = "", name:
       inputs: list of tensors of any shape, string. Tensors of one shape; scalars go with every element.
       separator: Put between them.
 
-    Returns:
-      Tensor of any shape, string."""
+    Returns: Tensor of any shape, string."""
     return _ops.apply_op("StringJoin", inputs=inputs, separator=separator, name=name)
 
 
@@ -94,8 +93,7 @@ def substr(
       len: tensor of any shape [*P], of pos's dtype. How long they are.
       unit: What is counted.
 
-    Returns:
-      Tensor of any shape [*R], string."""
+    Returns: Tensor of any shape [*R], string."""
     return _ops.apply_op("Substr", input=input, pos=pos, len=len, unit=unit, name=name)
 
 
@@ -113,8 +111,7 @@ def regex_replace(
       rewrite: scalar, string. What a match becomes.
       replace_global: Replace every match, not just the first.
 
-    Returns:
-      Tensor of any shape [*S], string."""
+    Returns: Tensor of any shape [*S], string."""
     return _ops.apply_op(
         "RegexReplace", input=input, pattern=pattern, rewrite=rewrite, replace_global=replace_global, name=name
     )
@@ -129,8 +126,7 @@ def regex_full_match(input: TensorLike, pattern: TensorLike, name: str | None = 
       input: tensor of any shape [*S], string. Strings.
       pattern: scalar, string. A regular expression.
 
-    Returns:
-      Tensor of any shape [*S], bool."""
+    Returns: Tensor of any shape [*S], bool."""
     return _ops.apply_op("RegexFullMatch", input=input, pattern=pattern, name=name)
 
 
@@ -140,8 +136,7 @@ def string_strip(input: TensorLike, name: str | None = None) -> Tensor:
     Args:
       input: tensor of any shape [*S], string. Strings.
 
-    Returns:
-      Tensor of any shape [*S], string."""
+    Returns: Tensor of any shape [*S], string."""
     return _ops.apply_op("StringStrip", input=input, name=name)
 
 
@@ -152,8 +147,7 @@ def lower(input: TensorLike, encoding: Literal["", "utf-8"] = "", name: str | No
       input: tensor of any shape [*S], string. Strings.
       encoding: utf-8: all letters; else those of ASCII.
 
-    Returns:
-      Tensor of any shape [*S], string."""
+    Returns: Tensor of any shape [*S], string."""
     return _ops.apply_op("StringLower", input=input, encoding=encoding, name=name)
 
 
@@ -164,8 +158,7 @@ def upper(input: TensorLike, encoding: Literal["", "utf-8"] = "", name: str | No
       input: tensor of any shape [*S], string. Strings.
       encoding: utf-8: all letters; else those of ASCII.
 
-    Returns:
-      Tensor of any shape [*S], string."""
+    Returns: Tensor of any shape [*S], string."""
     return _ops.apply_op("StringUpper", input=input, encoding=encoding, name=name)
 
 
@@ -176,8 +169,7 @@ def string_length(input: TensorLike, unit: Literal["BYTE", "UTF8_CHAR"] = "BYTE"
       input: tensor of any shape [*S], string. Strings.
       unit: What is counted.
 
-    Returns:
-      Tensor of any shape [*S], int32."""
+    Returns: Tensor of any shape [*S], int32."""
     return _ops.apply_op("StringLength", input=input, unit=unit, name=name)
 
 
@@ -194,8 +186,7 @@ def reduce_join(
       keep_dims: Keep the joined dims as 1.
       separator: Put between the strings.
 
-    Returns:
-      Tensor of any shape, string."""
+    Returns: Tensor of any shape, string."""
     return _ops.apply_op("ReduceJoin", inputs=inputs, axis=axis, keep_dims=keep_dims, separator=separator, name=name)
 
 
@@ -218,8 +209,7 @@ def as_string(
       width: Fill up to so many characters.
       fill: How to fill: C's flag.
 
-    Returns:
-      Tensor of any shape, string."""
+    Returns: Tensor of any shape, string."""
     return _ops.apply_op(
         "AsString",
         input=input,
@@ -247,8 +237,7 @@ def string_format(
       placeholder: What stands for a tensor.
       summarize: Elements at each end of a dim; all of them below 0.
 
-    Returns:
-      Scalar, string."""
+    Returns: Scalar, string."""
     return _ops.apply_op(
         "StringFormat", inputs=inputs, template=template, placeholder=placeholder, summarize=summarize, name=name
     )
@@ -263,8 +252,7 @@ def string_to_hash_bucket(string_tensor: TensorLike, num_buckets: int, name: str
       string_tensor: tensor of any shape [*S], string. Strings.
       num_buckets: How many buckets. At least 1.
 
-    Returns:
-      Tensor of any shape [*S], int64."""
+    Returns: Tensor of any shape [*S], int64."""
     return _ops.apply_op("StringToHashBucket", string_tensor=string_tensor, num_buckets=num_buckets, name=name)
 
 
@@ -277,8 +265,7 @@ def string_to_hash_bucket_fast(input: TensorLike, num_buckets: int, name: str | 
       input: tensor of any shape [*S], string. Strings.
       num_buckets: How many buckets. At least 1.
 
-    Returns:
-      Tensor of any shape [*S], int64."""
+    Returns: Tensor of any shape [*S], int64."""
     return _ops.apply_op("StringToHashBucketFast", input=input, num_buckets=num_buckets, name=name)
 
 
@@ -294,8 +281,7 @@ def string_to_hash_bucket_strong(
       num_buckets: How many buckets. At least 1.
       key: Two integers.
 
-    Returns:
-      Tensor of any shape [*S], int64.
+    Returns: Tensor of any shape [*S], int64.
 
     Raises:
       ShapeError: key must hold two integers."""
@@ -312,6 +298,5 @@ def string_to_number(string_tensor: TensorLike, out_type: DTypeLike = "float32",
       string_tensor: tensor of any shape [*S], string. Strings.
       out_type: int32, int64, float32 or float64.
 
-    Returns:
-      Tensor of any shape [*S], int32, int64, float32 or float64."""
+    Returns: Tensor of any shape [*S], int32, int64, float32 or float64."""
     return _ops.apply_op("StringToNumber", string_tensor=string_tensor, out_type=out_type, name=name)

@@ -22,8 +22,7 @@ def scalar_summary(tags: TensorLike, values: TensorLike, name: str | None = None
       tags: tensor of any shape [*S], string. A tag per number.
       values: tensor of any shape [*S], integer or floating. Numbers; each becomes a float32.
 
-    Returns:
-      Scalar, string."""
+    Returns: Scalar, string."""
     return _ops.apply_op("ScalarSummary", tags=tags, values=values, name=name)
 
 
@@ -36,8 +35,7 @@ def histogram_summary(tag: TensorLike, values: TensorLike, name: str | None = No
       tag: scalar, string. The tag.
       values: tensor of any shape, integer or floating. Numbers of any shape.
 
-    Returns:
-      Scalar, string."""
+    Returns: Scalar, string."""
     return _ops.apply_op("HistogramSummary", tag=tag, values=values, name=name)
 
 
@@ -60,8 +58,7 @@ def image_summary(
       max_images: At most so many images. At least 1.
       bad_color: What pixels become that are not finite: a number per channel at least.
 
-    Returns:
-      Scalar, string.
+    Returns: Scalar, string.
 
     Raises:
       ShapeError: an image has 1, 3 or 4 channels, not C.
@@ -82,8 +79,7 @@ def audio_summary_v2(
       sample_rate: scalar, float32. Frames per second.
       max_outputs: At most so many sounds. At least 1.
 
-    Returns:
-      Scalar, string."""
+    Returns: Scalar, string."""
     return _ops.apply_op(
         "AudioSummaryV2", tag=tag, tensor=tensor, sample_rate=sample_rate, max_outputs=max_outputs, name=name
     )
@@ -99,8 +95,7 @@ def tensor_summary_v2(
       tensor: tensor of any shape, any dtype. Any tensor.
       serialized_summary_metadata: scalar, string. The bytes of a SummaryMetadata.
 
-    Returns:
-      Scalar, string."""
+    Returns: Scalar, string."""
     return _ops.apply_op(
         "TensorSummaryV2", tag=tag, tensor=tensor, serialized_summary_metadata=serialized_summary_metadata, name=name
     )
@@ -114,6 +109,5 @@ def merge_summary(inputs: Sequence[TensorLike], name: str | None = None) -> Tens
     Args:
       inputs: list of tensors of any shape, string. Bytes of Summaries, in tensors of any shape.
 
-    Returns:
-      Scalar, string."""
+    Returns: Scalar, string."""
     return _ops.apply_op("MergeSummary", inputs=inputs, name=name)

@@ -48,8 +48,7 @@ def non_max_suppression_v2(
       max_output_size: scalar, int32. How many boxes to take at most.
       iou_threshold: scalar, float16 or float32. The largest overlap that is borne, in [0, 1].
 
-    Returns:
-      Tensor of shape [_], int32."""
+    Returns: Tensor of shape [_], int32."""
     return _ops.apply_op(
         "NonMaxSuppressionV2",
         boxes=boxes,
@@ -79,8 +78,7 @@ def non_max_suppression_v3(
       iou_threshold: scalar, float16 or float32. The largest overlap that is borne, in [0, 1].
       score_threshold: scalar, of iou_threshold's dtype. Scores up to this one are left out.
 
-    Returns:
-      Tensor of shape [_], int32."""
+    Returns: Tensor of shape [_], int32."""
     return _ops.apply_op(
         "NonMaxSuppressionV3",
         boxes=boxes,
@@ -188,8 +186,7 @@ def non_max_suppression_with_overlaps(
       overlap_threshold: scalar, float32. The largest overlap that is borne.
       score_threshold: scalar, float32. Scores up to this one are left out.
 
-    Returns:
-      Tensor of shape [_], int32."""
+    Returns: Tensor of shape [_], int32."""
     return _ops.apply_op(
         "NonMaxSuppressionWithOverlaps",
         overlaps=overlaps,

@@ -28,8 +28,7 @@ def resource_apply_gradient_descent(
       alpha: scalar, float32 or float64. Learning rate.
       delta: tensor of any shape [*S], floating. Gradient; the shape of the variable.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op("ResourceApplyGradientDescent", var=var, alpha=alpha, delta=delta, name=name)
 
 
@@ -58,8 +57,7 @@ def resource_apply_momentum(
       momentum: scalar, of lr's dtype. How much of the accumulated gradient stays.
       use_nesterov: Look ahead: var -= lr * (grad + momentum * accum).
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op(
         "ResourceApplyMomentum",
         var=var,
@@ -89,8 +87,7 @@ def resource_apply_adagrad(
       lr: scalar, float32 or float64. Learning rate.
       grad: tensor of any shape [*S], floating. Gradient; the shape of the variable.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op("ResourceApplyAdagrad", var=var, accum=accum, lr=lr, grad=grad, name=name)
 
 
@@ -128,8 +125,7 @@ def resource_apply_adam(
       epsilon: scalar, of beta1_power's dtype. Keeps the quotient finite.
       grad: tensor of any shape [*S], floating. Gradient; the shape of the variable.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op(
         "ResourceApplyAdam",
         var=var,
@@ -180,8 +176,7 @@ def resource_apply_adam_w(
       weight_decay: scalar, of beta1_power's dtype. How fast the variable decays per unit of learning rate.
       grad: tensor of any shape [*S], floating. Gradient; the shape of the variable.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op(
         "ResourceApplyAdamW",
         var=var,
@@ -227,8 +222,7 @@ def resource_apply_rms_prop(
       epsilon: scalar, of lr's dtype. Keeps the quotient finite.
       grad: tensor of any shape [*S], floating. Gradient; the shape of the variable.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op(
         "ResourceApplyRMSProp",
         var=var,
@@ -274,8 +268,7 @@ def resource_apply_centered_rms_prop(
       epsilon: scalar, of lr's dtype. Keeps the quotient finite.
       grad: tensor of any shape [*S], floating. Gradient; the shape of the variable.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op(
         "ResourceApplyCenteredRMSProp",
         var=var,
@@ -320,8 +313,7 @@ def resource_apply_ftrl(
       l2: scalar, of lr's dtype. Weight of the sum of squares; not negative.
       lr_power: scalar, of lr's dtype. How the rate falls with accum; not positive.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op(
         "ResourceApplyFtrl",
         var=var,
@@ -350,8 +342,7 @@ def resource_sparse_apply_gradient_descent(
       delta: tensor of shape [N, *R], floating. Gradients of the rows.
       indices: tensor of shape [N], int32 or int64. Rows of the variable; may repeat.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op(
         "ResourceSparseApplyGradientDescent", var=var, alpha=alpha, delta=delta, indices=indices, name=name
     )
@@ -381,8 +372,7 @@ def resource_sparse_apply_momentum(
       momentum: scalar, of lr's dtype. How much of the accumulated gradient stays.
       use_nesterov: Look ahead: var -= lr * (grad + momentum * accum).
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op(
         "ResourceSparseApplyMomentum",
         var=var,
@@ -411,8 +401,7 @@ def resource_sparse_apply_adagrad(
       grad: tensor of shape [N, *R], floating. Gradients of the rows.
       indices: tensor of shape [N], int32 or int64. Rows of the variable; may repeat.
 
-    Returns:
-      The Operation."""
+    Returns: The Operation."""
     return _ops.apply_op(
         "ResourceSparseApplyAdagrad", var=var, accum=accum, lr=lr, grad=grad, indices=indices, name=name
     )

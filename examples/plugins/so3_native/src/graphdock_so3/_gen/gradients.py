@@ -5,7 +5,6 @@ from graphdock import ops as _ops
 
 
 def tensor_product(op, *grads):
-    """v1, v2: op."""
     v1 = op.arg("v1")
     v2 = op.arg("v2")
     L = op.get_attr("L")

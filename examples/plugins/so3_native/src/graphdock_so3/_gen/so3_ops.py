@@ -34,8 +34,7 @@ def tensor_product(v1: Sequence[TensorLike], v2: Sequence[TensorLike], L: int, n
       v2: list of tensors of shape [B, 2*i + 1, C], float32 or float64. Right factor.
       L: Largest degree. At least 0.
 
-    Returns:
-      List, each a tensor of shape [B, 2*i + 1, C], float32 or float64. The product."""
+    Returns: List, each a tensor of shape [B, 2*i + 1, C], float32 or float64. The product."""
     return _ops.apply_op("so3.TensorProduct", v1=v1, v2=v2, L=L, name=name)
 
 

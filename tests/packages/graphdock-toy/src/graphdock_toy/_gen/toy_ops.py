@@ -22,8 +22,7 @@ def scale(x: TensorLike, factor: float, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], float32 or float64. Any tensor.
       factor: The number.
 
-    Returns:
-      Tensor of any shape [*S], of x's dtype."""
+    Returns: Tensor of any shape [*S], of x's dtype."""
     return _ops.apply_op("toy.Scale", x=x, factor=factor, name=name)
 
 
@@ -37,8 +36,7 @@ def counters(
       shared_name: Name in the container; empty for the op's own name.
       start: What every counter begins with.
 
-    Returns:
-      Scalar, resource."""
+    Returns: Scalar, resource."""
     return _ops.apply_op("toy.Counters", container=container, shared_name=shared_name, start=start, name=name)
 
 
@@ -50,8 +48,7 @@ def count(counters: Tensor, key: TensorLike, by: TensorLike, name: str | None = 
       key: scalar, int64. Which counter.
       by: scalar, int64. What is added.
 
-    Returns:
-      Scalar, int64."""
+    Returns: Scalar, int64."""
     return _ops.apply_op("toy.Count", counters=counters, key=key, by=by, name=name)
 
 
@@ -62,6 +59,5 @@ def counted(counters: Tensor, key: TensorLike, name: str | None = None) -> Tenso
       counters: handle of a toy.Counters. A table of counters.
       key: scalar, int64. Which counter.
 
-    Returns:
-      Scalar, int64."""
+    Returns: Scalar, int64."""
     return _ops.apply_op("toy.Counted", counters=counters, key=key, name=name)
