@@ -67,7 +67,7 @@ def _row(op: Op, oracles: str) -> Call:
         arguments.pop()
     reference = op.home.full(spec.reference) if spec.reference else None
     traits = tuple(t for t in spec.traits.names() if op.has_gradient or t != "no_gradient")
-    full = {
+    full: dict[str, Any] = {
         "version": spec.version if spec.version != 1 else None,
         "types": call("_types", **{name: _type(name, op) for name in spec.types}) if spec.types else None,
         "let": dict(spec.dims.let),
@@ -95,7 +95,7 @@ def _row(op: Op, oracles: str) -> Call:
         "operators": tuple(spec.api.operator),
         "deprecated": spec.deprecated,
     }
-    facts = {k: v for k, v in full.items() if v}
+    facts: dict[str, Any] = {k: v for k, v in full.items() if v}
     if traits != ("pure",):
         facts["traits"] = traits
     if reference != f"{oracles}:{op.snake}":

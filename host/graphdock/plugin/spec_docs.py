@@ -1,4 +1,4 @@
-"""Texts of an op that stand in its spec alone: its summary, its page, what its arguments are for. People read them, not programs."""
+"""Texts of an op that stand in its spec alone: its summary, its page, what its arguments are for. No session reads them."""
 
 from __future__ import annotations
 
