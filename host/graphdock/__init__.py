@@ -88,10 +88,22 @@ def _endpoint(prefix: str, name: str) -> Any:
     full = prefix + name
     target = _of_ops().get(full) or _published().target(full)
     if target:
-        return _target(target)
+        try:
+            return _target(target)
+        except ModuleNotFoundError as error:
+            raise _needs(full, error) from error
     if target == "" or _holds(_of_ops(), full):
         return _namespace(full)
     raise _missing(prefix, name)
+
+
+def _needs(full: str, error: ModuleNotFoundError) -> Exception:
+    """The error of a name whose module imports what is not here: which plugin of graphdock's that is, where it is one's."""
+    from graphdock.errors import UnavailableError
+    from graphdock.plugin.left_out import who_brings
+
+    brought = who_brings("packages", (error.name or "").partition(".")[0])
+    return error if brought is None else UnavailableError(f"tf.{full} needs {error.name}", hint=brought)
 
 
 def _holds(names: Iterable[str], space: str) -> bool:

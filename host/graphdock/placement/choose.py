@@ -14,6 +14,7 @@ from graphdock.contracts.kernel_facts import check_against
 from graphdock.dtypes import DType
 from graphdock.errors import ConfigError, KernelTieError, did_you_mean
 from graphdock.plugin.host import Host
+from graphdock.plugin.left_out import who_brings
 from graphdock.plugin.registry import RegisteredKernel
 
 __all__ = ["Chooser", "Choice"]
@@ -155,6 +156,10 @@ class Chooser:
                     if row.op == node.op and _misfit(row.types, node) is None:
                         found[state.name, row.device] = None
         return list(found)
+
+    def left_out(self, op: str) -> str | None:
+        """Which plugin of graphdock's would bring a kernel of an op, and why it is not here."""
+        return who_brings("kernels", op, self._host.plugins())
 
     def _candidates(self, node: PlanNode, device_type: str) -> Found:
         """The kernels of a device type, each with the reason against it."""

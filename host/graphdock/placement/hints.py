@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from graphdock.contracts.ir import PlanNode
 from graphdock.device_name import DeviceSpec
 from graphdock.placement.choose import Chooser
-from graphdock.plugin.left_out import who_brings
 
 __all__ = ["what_to_change"]
 
@@ -49,7 +48,7 @@ def what_to_change(
         return f"add {plugin!r} to backends: it has a kernel for {lacking.op} on {device}" + (
             f"; and {held}" if held else ""
         )
-    left_out = who_brings("kernels", lacking.op)
+    left_out = chooser.left_out(lacking.op)
     if left_out is not None:
         return f"a kernel for {lacking.op}: {left_out}"
     return f"no installed plugin has a kernel for {lacking.op} of these types: write one, or install a backend that has"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from graphdock.errors import UnavailableError, did_you_mean
 from graphdock.plugin.left_out import who_brings
 from graphdock.plugin.registry import NamedRegistry
+
+if TYPE_CHECKING:
+    from graphdock.plugin.host import Host
 
 __all__ = ["FormatRegistry"]
 
@@ -19,19 +21,17 @@ class FormatRegistry(NamedRegistry[T]):
 
     Args:
       kind: ``graph`` or ``checkpoint``.
-      load: loads the plugins that implement a hook; called before each look-up, from any thread.
-      notes: why some plugins did not load; None when all did.
+      host: before each look-up it loads the plugins that implement the hook.
     """
 
-    def __init__(self, kind: str, load: Callable[[str], None], notes: Callable[[], str | None]) -> None:
+    def __init__(self, kind: str, host: Host) -> None:
         super().__init__(f"{kind} format")
         self._kind = kind
-        self._load = load
-        self._notes = notes
+        self._host = host
 
     def all(self) -> list[T]:
         """Every format, in the order of names."""
-        self._load(f"register_{self._kind}_formats")
+        self._host.load_for(f"register_{self._kind}_formats")
         return [self._items[name][0] for name in self.names()]
 
     def find(self, name: str) -> T:
@@ -45,7 +45,8 @@ class FormatRegistry(NamedRegistry[T]):
     def missing(self, message: str, name: str) -> UnavailableError:
         """The error where a format is needed that nobody has: why, and what brings it."""
         known = self.names()
-        hints = [h for h in (who_brings(self._kind, name), did_you_mean(name, known), self._notes()) if h]
+        brought = who_brings(self._kind, name, self._host.plugins())
+        hints = [h for h in (brought, did_you_mean(name, known), self._host.fault_notes()) if h]
         return UnavailableError(
             message, expected="one of " + (", ".join(known) or "none"), hint="; ".join(hints) or None
         )

@@ -91,7 +91,7 @@ class Host:
         self._all_searched = False
         self._endpoints: Endpoints | None = None
         self._backends: dict[str, Backend] = {}
-        self.ops = OpRegistry(self._search, self._notes, self._lock)
+        self.ops = OpRegistry(self._search, self.fault_notes, self._lock)
         self.kernels: KernelRegistry = KernelRegistry(self._kernels_wanted)
         self.devices: DeviceRegistry = DeviceRegistry()
         self.resource_kinds: NamedRegistry[ResourceKind] = NamedRegistry("resource kind")
@@ -100,9 +100,8 @@ class Host:
         self.patterns: NamedRegistry[RegisteredPattern] = NamedRegistry("pattern")
         self.executors: NamedRegistry[Executor] = NamedRegistry("executor")
         self.session_factories: NamedRegistry[SessionFactory] = NamedRegistry("session factory")
-        self.graph_formats: FormatRegistry[GraphFormat] = FormatRegistry("graph", self.load_for, self._notes)
-        self.checkpoint_formats: FormatRegistry[CheckpointFormat]
-        self.checkpoint_formats = FormatRegistry("checkpoint", self.load_for, self._notes)
+        self.graph_formats: FormatRegistry[GraphFormat] = FormatRegistry("graph", self)
+        self.checkpoint_formats: FormatRegistry[CheckpointFormat] = FormatRegistry("checkpoint", self)
         self._table = DeviceTable(self._owner, self._device_options, self._report, self._lock)
         #: Named containers, as sessions made them (:class:`graphdock.contracts.runtime.resources.ResourceStore`).
         self.containers: dict[str, Any] = {}
@@ -270,7 +269,7 @@ class Host:
     def _lists(self, state: PluginState, op: str) -> bool:
         return loader.triage(state) and op in state.op_names
 
-    def _notes(self) -> str | None:
+    def fault_notes(self) -> str | None:
         """Plugins that failed and might have declared an op that nobody else does."""
         lines = [f"plugin {s.name!r} did not load: {s.stage}: {s.cause}" for s in self._plugins() if s.entry().is_fault]
         return "; ".join(lines) or None
@@ -344,7 +343,7 @@ class Host:
                     found = registry.get(name)
             if found is None:
                 known = sorted({*builtin, *registry.names()})
-                hint = "; ".join(filter(None, (did_you_mean(name, known), self._notes()))) or None
+                hint = "; ".join(filter(None, (did_you_mean(name, known), self.fault_notes()))) or None
                 raise NotFoundError(missing, expected="one of " + (", ".join(known) or "none"), hint=hint)
             return found
 
