@@ -52,9 +52,9 @@ def graphdock_session(**settings: object) -> Callable[[], Any]:
             return tf.Session()
         fields: dict[str, Any] = dict(settings)
         if fields.get("passes") is False:
-            from graphdock.passes.pipeline import PASSES
+            from graphdock.passes.pipeline import simplifications
 
-            fields["passes"] = dict.fromkeys(PASSES, False)
+            fields["passes"] = dict.fromkeys(simplifications(), False)
         try:
             return tf.Session(config=tf.SessionConfig(**fields))
         except tf.errors.UnknownBackendError as error:

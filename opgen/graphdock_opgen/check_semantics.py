@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from graphdock.contracts.opdef import ACCESSES
 from graphdock.contracts.resource import VARIABLE
+from graphdock.contracts.scalar_formula import AXIS_WORDS, FUNCTIONS, NODES, REGION_FUNCTIONS
 from graphdock.contracts.verbs import ANYONE
 from graphdock.errors import did_you_mean
-from graphdock.opdef.scalar_formula import AXIS_WORDS, FUNCTIONS, NODES, REGION_FUNCTIONS
 
 from graphdock_opgen import expr
 from graphdock_opgen.op import Place

@@ -8,8 +8,8 @@ from typing import Any
 import graphdock as tf
 import numpy as np
 import pytest
+from graphdock.contracts.scalar_formula import host_scalar
 from graphdock.dtypes import as_dtype
-from graphdock.opdef.scalar_formula import host_scalar
 from graphdock.plugin.host import default_host
 
 #: They take no value of their own or are steered by attributes that need care.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.passes.pipeline import PASSES
+from graphdock.passes.pipeline import simplifications
 from graphdock.plugin.host import Host
 from graphdock_testing import queued
 
-OFF = dict.fromkeys(PASSES, False)
+OFF = dict.fromkeys(simplifications(), False)
 pytestmark = pytest.mark.modes  # every program runs in debug mode, too
 VARIANTS = {
     "no passes": {"passes": OFF},

@@ -7,11 +7,11 @@ import logging
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.passes.pipeline import PASSES
+from graphdock.passes.pipeline import simplifications
 from graphdock.plugin.host import Host
 from graphdock_testing import fake
 
-OFF = dict.fromkeys(PASSES, False)
+OFF = dict.fromkeys(simplifications(), False)
 VARIANTS = [{}, {"debug": True}, {"debug": True, "passes": OFF}, {"shape_policy": "generic", "debug": True}]
 pytestmark = pytest.mark.modes  # every program runs in debug mode, too
 PLACES = ["/device:fake:0", "/device:fake:1", "/cpu:0", "/device:fake:0"]

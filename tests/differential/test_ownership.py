@@ -6,7 +6,7 @@ import logging
 
 import graphdock as tf
 import pytest
-from graphdock.passes.pipeline import PASSES
+from graphdock.passes.pipeline import simplifications
 from graphdock.plugin.host import Host
 from graphdock_testing import queued
 
@@ -15,7 +15,7 @@ QUEUED = {"backends": ("queued", "cpu")}
 CONFIGURATIONS = {
     "cpu": {},
     "debug": {"debug": True},
-    "no passes": {"passes": dict.fromkeys(PASSES, False)},
+    "no passes": {"passes": dict.fromkeys(simplifications(), False)},
     "generic": {"shape_policy": "generic"},
     "queued": QUEUED,
     "queued, debug": {**QUEUED, "debug": True},

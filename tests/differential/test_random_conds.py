@@ -7,12 +7,12 @@ import itertools
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.passes.pipeline import PASSES
+from graphdock.passes.pipeline import simplifications
 from graphdock.plugin.host import Host
 from graphdock_testing import queued
 
 pytestmark = pytest.mark.modes  # every program runs in debug mode, too
-OFF = dict.fromkeys(PASSES, False)
+OFF = dict.fromkeys(simplifications(), False)
 VARIANTS = [
     {"debug": True},
     {"debug": True, "passes": OFF},

@@ -5,9 +5,9 @@ from __future__ import annotations
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.passes.pipeline import PASSES
+from graphdock.passes.pipeline import simplifications
 
-OFF = dict.fromkeys(PASSES, False)
+OFF = dict.fromkeys(simplifications(), False)
 pytestmark = pytest.mark.modes  # every program runs in debug mode, too
 VARIANTS = [
     {},

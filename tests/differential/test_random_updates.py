@@ -6,9 +6,9 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.ops import apply_op
-from graphdock.passes.pipeline import PASSES
+from graphdock.passes.pipeline import simplifications
 
-OFF = dict.fromkeys(PASSES, False)
+OFF = dict.fromkeys(simplifications(), False)
 pytestmark = pytest.mark.modes  # every program runs in debug mode, too
 VARIANTS = [{}, {"debug": True}, {"passes": OFF}, {"debug": True, "passes": OFF}]
 

@@ -6,10 +6,10 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.contracts import PlanNode
-from graphdock.passes.pipeline import PASSES
+from graphdock.passes.pipeline import simplifications
 
 pytestmark = pytest.mark.modes  # every program runs in debug mode, too
-OFF = dict.fromkeys(PASSES, False)
+OFF = dict.fromkeys(simplifications(), False)
 ORDERS = 3
 
 

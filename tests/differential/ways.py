@@ -6,14 +6,14 @@ import contextlib
 import types
 
 from graphdock.contracts import hookimpl
-from graphdock.passes.pipeline import PASSES
+from graphdock.passes.pipeline import simplifications
 from graphdock.plugin.host import Host
 from graphdock_testing import queued
 from graphdock_testing.region_reference import ReferenceCompiler
 
 __all__ = ["WAYS", "elsewhere"]
 
-OFF = dict.fromkeys(PASSES, False)
+OFF = dict.fromkeys(simplifications(), False)
 #: Name -> fields of the configuration.
 WAYS = {
     "debug": {"debug": True},
@@ -22,8 +22,8 @@ WAYS = {
     "generic": {"shape_policy": "generic"},
     "generic, debug": {"shape_policy": "generic", "debug": True},
     "no fusion": {"fusion": False},
-    **{f"without {name}": {"passes": {name: False}} for name in PASSES},
-    **{f"{name} alone": {"passes": {**OFF, name: True}} for name in PASSES},
+    **{f"without {name}": {"passes": {name: False}} for name in simplifications()},
+    **{f"{name} alone": {"passes": {**OFF, name: True}} for name in simplifications()},
 }
 
 

@@ -6,7 +6,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock import ops
-from graphdock.planning import stages
+from graphdock.planning import plan_passes
 from graphdock_fusion import unroll
 
 pytestmark = pytest.mark.plain  # debug mode looks between iterations, and keeps loops
@@ -16,14 +16,14 @@ ROWS = np.random.default_rng(1).standard_normal((4, 3, 2)).astype(np.float32)
 @pytest.fixture
 def recorded(monkeypatch):
     """As if the cpu recorded its work."""
-    monkeypatch.setattr(stages, "can_record", lambda device: True)
+    monkeypatch.setattr(plan_passes, "can_record", lambda device: True)
 
 
 def both(fetches, feed, monkeypatch, **config):
     """The ops of the plan with loops written out, and what became of them; its results are those of the loops."""
     found = []
     for can in (True, False):
-        monkeypatch.setattr(stages, "can_record", lambda device, can=can: can)
+        monkeypatch.setattr(plan_passes, "can_record", lambda device, can=can: can)
         with tf.Session(config=tf.SessionConfig(**config)) as session:
             session.run(tf.global_variables_initializer())
             if can:

@@ -14,11 +14,11 @@ import graphdock as tf
 import lab
 import numpy as np
 import pytest
-from graphdock.passes.pipeline import PASSES
+from graphdock.passes.pipeline import simplifications
 from graphdock.plugin.host import Host
 from shuffling_executor import ShufflingExecutor, order_edges
 
-OFF = dict.fromkeys(PASSES, False)
+OFF = dict.fromkeys(simplifications(), False)
 #: Orders in which each step is run.
 ORDERS = 3
 

@@ -9,7 +9,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.errors import GraphdockError
-from graphdock.passes.pipeline import PASSES
+from graphdock.passes.pipeline import simplifications
 from graphdock.plugin.host import default_host
 from graphdock_testing.samples import bindings, make_arrays, random_array
 from graphdock_testing.specs import spec_cases
@@ -249,7 +249,7 @@ class Program:
 @pytest.mark.parametrize("seed", [*range(4), *(pytest.param(s, marks=pytest.mark.exhaustive) for s in range(4, 8))])
 @pytest.mark.sampled(2)
 def test_programs(seed, passes):
-    plain = {"passes": dict.fromkeys(PASSES, False)} if passes == "no passes" else {}
+    plain = {"passes": dict.fromkeys(simplifications(), False)} if passes == "no passes" else {}
     fits = runs = 0
     for number in range(12):
         with tf.Graph().as_default() as graph:

@@ -17,13 +17,13 @@ from pathlib import Path
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.passes.pipeline import PASSES
+from graphdock.passes.pipeline import simplifications
 from graphdock.plugin.host import Host
 from graphdock_testing import queued
 from graphdock_testing.driver import races
 
 TESTS = Path(__file__).parent.parent
-OFF = dict.fromkeys(PASSES, False)
+OFF = dict.fromkeys(simplifications(), False)
 ONE, TWO = "/device:queued:0", "/device:queued:1"
 pytestmark = pytest.mark.modes  # every kind of program runs in debug mode, too
 PLACES = [ONE, TWO, "/cpu:0", ONE]

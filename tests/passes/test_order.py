@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import graphdock as tf
 import pytest
+from graphdock.contracts import PassContext
 from graphdock.contracts.ir_check import check_order
-from graphdock.passes.pipeline import PASSES, run_passes
-from graphdock.passes.rewrite import Tools
+from graphdock.passes.pipeline import known_passes, run_passes, simplifications
 from graphdock.planning.translate import translate
 
-OFF = dict.fromkeys(PASSES, False)
+OFF = dict.fromkeys(simplifications(), False)
 
 
 @pytest.fixture(autouse=True)
@@ -24,12 +24,10 @@ def reads(graph):
 
 def made(fetches, targets=(), **switches):
     graph = translate(fetches, targets, [])
-    run_passes(
-        graph,
-        switches,
-        Tools(lambda node: None, tf.default_host().ops.get("Const"), tf.default_host().ops.get),
-        verify=True,
-    )
+    host = tf.default_host()
+    context = PassContext(lambda node: None, host.ops.get, host.ops.get("Const"))
+    on = [row for name, row in known_passes(host).items() if row.each.phase == "simplify" and switches.get(name, True)]
+    run_passes(graph, on, lambda row: context, verify=True)
     return graph
 
 

@@ -8,10 +8,9 @@ from pathlib import Path
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.contracts import print_graph
+from graphdock.contracts import PassContext, print_graph
 from graphdock.errors import ConfigError
-from graphdock.passes.pipeline import PASSES, check_switches, run_passes
-from graphdock.passes.rewrite import Tools
+from graphdock.passes.pipeline import checked_switches, known_passes, run_passes, simplifications
 from graphdock.planning.translate import translate
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-a-step-runs.md"
@@ -40,46 +39,49 @@ def run(**passes):
 
 def test_reports_stand_in_the_order_of_the_table():
     _, plan = run()
-    assert [r.name for r in plan.reports] == list(PASSES)
+    assert [r.name for r in plan.reports] == list(simplifications())
     assert all(r.after <= r.before and r.ms >= 0 for r in plan.reports if r.name != "captures")
 
 
-@pytest.mark.parametrize("name", list(PASSES))
+@pytest.mark.parametrize("name", list(simplifications()))
 def test_a_pass_that_is_off_is_not_run_and_the_result_stays(name):
     want, _ = run()
     got, plan = run(**{name: False})
-    assert [r.name for r in plan.reports] == [n for n in PASSES if n != name]
+    assert [r.name for r in plan.reports] == [n for n in simplifications() if n != name]
     np.testing.assert_allclose(got, want, rtol=1e-6)
 
 
 def test_without_any_pass_the_result_is_the_same_to_the_last_bits():
     want, _ = run()
-    got, plan = run(**dict.fromkeys(PASSES, False))
+    got, plan = run(**dict.fromkeys(simplifications(), False))
     assert plan.reports == [] or not plan.reports
     np.testing.assert_allclose(got, want, rtol=1e-6)
 
 
 def test_a_switch_of_no_pass_suggests_the_nearest():
     with pytest.raises(ConfigError, match="no pass named 'fodl'") as caught:
-        check_switches({"cse": False, "fodl": False})
+        checked_switches({"cse": False, "fodl": False}, known_passes(tf.default_host()))
     assert caught.value.hint == "did you mean 'fold'?"
 
 
 def test_the_docs_list_the_table():
     rows = re.findall(r"^\| (\w+) \| (.*) \|$", PAGE.read_text(), re.M)
-    assert [(name, what) for name, what in rows if name != "pass"] == [(p.name, p.summary) for p in PASSES.values()]
+    assert [(name, what) for name, what in rows if name != "pass"] == [
+        (p.name, p.summary) for p in simplifications().values()
+    ]
 
 
-@pytest.mark.parametrize("name", list(PASSES))
+@pytest.mark.parametrize("name", list(simplifications()))
 def test_a_pass_that_has_run_finds_nothing_more(name):
     with tf.Graph().as_default():
         v = tf.Variable([1.0, 1.0])
         x = tf.placeholder(tf.float32, [2])
         y = tf.identity(tf.cond(tf.constant(True), lambda: x * 1.0 + v, lambda: v * 2.0))
         plan = translate([y + tf.tanh(v) * 1.0, tf.shape(y)], [v.assign_add(y).op], [(x, (2,))])
-    tools = Tools(lambda node: None, tf.default_host().ops.get("Const"), tf.default_host().ops.get)
-    only = {other: other == name for other in PASSES}
-    run_passes(plan, only, tools, verify=True)
+    host = tf.default_host()
+    context = PassContext(lambda node: None, host.ops.get, host.ops.get("Const"))
+    only = [known_passes(host)[name]]
+    run_passes(plan, only, lambda row: context, verify=True)
     before = print_graph(plan)
-    run_passes(plan, only, tools, verify=True)
+    run_passes(plan, only, lambda row: context, verify=True)
     assert print_graph(plan) == before

@@ -8,7 +8,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.errors import ConfigError
-from graphdock.passes.pipeline import PASSES
+from graphdock.passes.pipeline import simplifications
 from graphdock.plugin.host import Host
 from graphdock.session.config import effective_config
 from graphdock_tensorflow import config_proto
@@ -54,7 +54,7 @@ def test_a_real_programs_options_run(caplog):
         (
             {"graph_options": {"optimizer_options": {"opt_level": tf.OptimizerOptions.L0}}},
             "passes",
-            dict.fromkeys(PASSES, False),
+            dict.fromkeys(simplifications(), False),
         ),
     ],
 )
@@ -76,7 +76,7 @@ def test_a_step_of_level_l0_runs_no_pass():
         with tf.Session(config=config) as sess:
             explained = sess.explain(train, {x: np.ones((3, 20))})
         found[level] = [r.name for r in explained.plan.reports], sum(row.op == "MatMulSum" for row in explained.rows)
-    assert found == {tf.OptimizerOptions.L0: ([], 0), tf.OptimizerOptions.L1: (list(PASSES), 1)}
+    assert found == {tf.OptimizerOptions.L0: ([], 0), tf.OptimizerOptions.L1: (list(simplifications()), 1)}
 
 
 def test_what_is_not_set_is_left_to_the_others(monkeypatch):

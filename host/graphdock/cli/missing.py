@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphdock_fusion.regions.forms import form_of
-
 from graphdock.plugin.host import Host
 
 __all__ = ["missing"]
@@ -41,7 +39,7 @@ def missing(host: Host, backend: str) -> dict[str, Any]:
             {
                 "op": opdef.name,
                 "package": opdef.package,
-                "reason": stated.get(opdef.name, IN_REGIONS if fuses and form_of(opdef) is not None else UNSTATED),
+                "reason": stated.get(opdef.name, IN_REGIONS if fuses and (opdef.scalar or opdef.region) else UNSTATED),
                 "instead": others.get(opdef.name, instead),
             }
         )

@@ -15,7 +15,7 @@ from graphdock import dtypes, errors
 from graphdock.contracts.builder import Builder
 from graphdock.contracts.cache import cache_dir, read_cache, replace_file, write_cache
 from graphdock.contracts.command import CommandTools, ProgramStep
-from graphdock.contracts.cut import Cutter, cut_region
+from graphdock.contracts.cut import Cutter, cut_region, put_back
 from graphdock.contracts.device import HOST_MEMORY, Buffer, Device, DeviceFactory, DeviceInfo, Storage
 from graphdock.contracts.executor import SCALAR, Executor, PlacedGraph, Program, SessionFactory, StageReport
 from graphdock.contracts.formats import CheckpointFormat, GraphFormat, GraphRead, ImportReport, Missing
@@ -49,10 +49,12 @@ from graphdock.contracts.kernel import (
     view,
 )
 from graphdock.contracts.kernel_error import kernel_error
+from graphdock.contracts.loops import KeepLoops, LoopNote, LoopWriter, UserOp
 from graphdock.contracts.opdef import REQUIRED, ArgDef, AttrDef, OpDef, OpLibrary, RegionForm, TypeVarDef
-from graphdock.contracts.pattern import CONSTANT, Found, Operand, Pattern
+from graphdock.contracts.passes import PHASES, Pass, PassContext, PlanContext, RegionNote, Standing, Tracing
+from graphdock.contracts.pattern import CONSTANT, Found, Operand, Pattern, RegisteredPattern
 from graphdock.contracts.queue import Event, Queue, QueuedDevice
-from graphdock.contracts.region import Claim, Refusal, RegionCompiler
+from graphdock.contracts.region import Claim, Refusal, RegionCompiler, RegisteredCompiler
 from graphdock.contracts.region_check import check_program
 from graphdock.contracts.region_program import (
     PRIMITIVES,
@@ -123,6 +125,19 @@ __all__ = [
     "CONSTANT",
     "Found",
     "Operand",
+    "KeepLoops",
+    "LoopNote",
+    "LoopWriter",
+    "UserOp",
+    "PHASES",
+    "Pass",
+    "PassContext",
+    "PlanContext",
+    "RegionNote",
+    "RegisteredCompiler",
+    "RegisteredPattern",
+    "Standing",
+    "Tracing",
     "Pattern",
     "OpDef",
     "OpLibrary",
@@ -185,6 +200,7 @@ __all__ = [
     "print_graph",
     "print_node",
     "read_cache",
+    "put_back",
     "replace_file",
     "shape",
     "streams_of",

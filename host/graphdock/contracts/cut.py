@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from graphdock.contracts.ir import PlanGraph, PlanNode, Region, Value, arg_of, copy_node
+from graphdock.contracts.rewriter import Rewriter
 from graphdock.contracts.streams import streams_of
 from graphdock.device_name import DeviceSpec
 from graphdock.errors import PlanError
 
-__all__ = ["Cutter", "cut_region"]
+__all__ = ["Cutter", "cut_region", "put_back"]
 
 
 class Cutter:
@@ -154,3 +155,18 @@ class Cutter:
 def cut_region(graph: PlanGraph, nodes: Collection[PlanNode], device: DeviceSpec) -> Region:
     """One region of a level, as :meth:`Cutter.cut`; who cuts several makes one :class:`Cutter`."""
     return Cutter(graph).cut(nodes, device)
+
+
+def put_back(change: Rewriter, node: PlanNode, region: Region) -> None:
+    """Put a region's own nodes in the place of the node that stands for it; their devices and decisions are as they were.
+
+    They read the plan's own constants again, which were left there, wherever they stand.
+    """
+    graph, nodes = region.graph, []
+    change.arrange(change.graph.nodes)
+    for inner in region.graph.nodes:
+        if inner.verb == "constant":
+            change.redirect(inner.outputs[0], region.source[inner].outputs[0])
+        else:
+            nodes.append(inner)
+    change.splice(node, PlanGraph(graph.name, graph.inputs, nodes, graph.outputs), own_names=True)

@@ -15,9 +15,27 @@ __all__ = ["check", "check_order"]
 
 def check(graph: PlanGraph) -> None:
     """Raise PlanError, showing the nodes around the fault, unless the graph and all its bodies keep the grammar."""
+    _check_nesting(graph)
     for g in graph.all_graphs():
         _check_one(g)
     contents_of(graph)
+
+
+def _check_nesting(graph: PlanGraph) -> None:
+    """Raise PlanError where a body holds itself: no walk through the bodies would end."""
+    around: dict[PlanGraph, None] = {}
+    stack: list[tuple[PlanGraph, PlanNode | None, bool]] = [(graph, None, False)]
+    while stack:
+        level, holder, left = stack.pop()
+        if left:
+            del around[level]
+            continue
+        if level in around:
+            name = "" if holder is None else f", node {holder.name} ({holder.op})"
+            raise PlanError(f"graph {level.name}{name}: the body holds itself")
+        around[level] = None
+        stack.append((level, holder, True))
+        stack.extend([(body, node, False) for node in level.holders for body in node.bodies])
 
 
 def _check_one(graph: PlanGraph) -> None:

@@ -31,7 +31,7 @@ from typing import Any
 
 from graphdock.shape import Dims
 
-__all__ = ["CONSTANT", "Found", "Operand", "Pattern"]
+__all__ = ["CONSTANT", "Found", "Operand", "Pattern", "RegisteredPattern"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,3 +106,17 @@ class Pattern:
     check: Callable[[Found], str | None] | None = None
     late: bool = False
     attrs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredPattern:
+    """A pattern and who brought it: ``plugin`` is the entry-point name, ``package`` the import package."""
+
+    plugin: str
+    package: str
+    pattern: Pattern
+
+    @property
+    def full_name(self) -> str:
+        """``std.rms_norm``; what ``explain`` writes."""
+        return f"{self.plugin}.{self.pattern.name}"

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from graphdock.contracts.ir import PlanNode, Region
 from graphdock.contracts.kernel import Bound, BuildContext, PrepareContext, Prepared
 
-__all__ = ["Claim", "Refusal", "RegionCompiler"]
+__all__ = ["Claim", "Refusal", "RegionCompiler", "RegisteredCompiler"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +80,17 @@ class RegionCompiler(ABC):
         """Output name -> names of inputs whose buffer it may take over, as of a KernelDef: the kernel then reads and writes one
         buffer."""
         return {}
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredCompiler:
+    """A region compiler and who brought it: ``plugin`` is the entry-point name, ``package`` the import package."""
+
+    plugin: str
+    package: str
+    compiler: RegionCompiler
+
+    @property
+    def full_name(self) -> str:
+        """``llvm.region``; what ``explain`` writes."""
+        return f"{self.plugin}.{self.compiler.name}"

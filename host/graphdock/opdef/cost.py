@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from graphdock.contracts.opdef import ArgDef, OpDef
+from graphdock.contracts.scalar_formula import parse_formula
 from graphdock.dtypes import DType
 from graphdock.opdef.expression import DIMS, Evaluator, Language, compile_expression
-from graphdock.opdef.scalar_formula import parse_formula
 from graphdock.opdef.shape_rule import rule_for
 from graphdock.shape import Dims, size
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from graphdock.contracts.bodies import captures as captured
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, make_node
+from graphdock.contracts.passes import PassContext
 from graphdock.contracts.rewriter import Rewriter
-from graphdock.passes.rewrite import Tools
 
 __all__ = ["captures"]
 
 
-def captures(graph: PlanGraph, tools: Tools) -> None:
+def captures(graph: PlanGraph, context: PassContext) -> None:
     """Give every body of this level's nodes its own copy of a captured constant, then drop captures nobody reads."""
     for node in graph.holders:
         _sink(node)

@@ -1,59 +1,37 @@
-"""The passes: one table, in the order of running."""
+"""The passes of the phase ``simplify``, the host's own and those of plugins, and how they are run."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-
-from graphdock_fusion.passes.batch_matmuls import products
-from graphdock_fusion.passes.flatten_sums import sums
-from graphdock_fusion.passes.prune_control_edges import gates
+from typing import Any
 
 from graphdock.contracts.ir import PlanGraph
 from graphdock.contracts.ir_check import check, check_order
-from graphdock.errors import ConfigError, did_you_mean
+from graphdock.contracts.passes import PHASES, Pass, PassContext
+from graphdock.errors import ConfigError, GraphdockError, PlanError, PluginError, did_you_mean
+from graphdock.opdef.resolve import resolve
 from graphdock.passes.captures import captures
 from graphdock.passes.dead_code import drop_unneeded
 from graphdock.passes.powers import powers
-from graphdock.passes.rewrite import Tools, prune
+from graphdock.passes.rewrite import prune
 from graphdock.passes.simplify import algebra, cse, fold, identities, known_integers
+from graphdock.plugin.host import Host, default_host
+from graphdock.plugin.registry import RegisteredPass
 
-__all__ = ["PASSES", "Pass", "PassReport", "check_switches", "run_passes"]
+__all__ = ["PassReport", "apply_pass", "checked_switches", "known_passes", "run_passes", "simplifications"]
 
-
-@dataclass(frozen=True, slots=True)
-class Pass:
-    """One row of the table.
-
-    Attributes:
-      name: what ``passes = {name = false}`` switches off.
-      summary: what it does, in a few words.
-      run: changes one level of a plan through a Rewriter; the pipeline visits the bodies, outer levels first. Idempotent.
-      on: whether it runs when nothing is said.
-    """
-
-    name: str
-    summary: str
-    run: Callable[[PlanGraph, Tools], None]
-    on: bool = True
-
-
-_ALL = (
-    Pass("captures", "moves constants into the bodies that capture them", captures),
-    Pass("gates", "drops waits between what only computes", gates),
-    Pass("identities", "forwards what changes nothing", identities),
-    Pass("shapes", "makes constants of integers that are known from shapes", known_integers),
-    Pass("cse", "merges nodes that compute the same, and reads with no write between them", cse),
-    Pass("fold", "computes what depends on constants only", fold),
-    Pass("algebra", "drops multiplications by one", algebra),
-    Pass("powers", "makes other ops of one with a constant, where its op says which", powers),
-    Pass("sums", "makes one operation of a sum of many, where its op says how", sums),
-    Pass("products", "makes one product of many by one matrix, whose rows don't wait for one another", products),
+#: The host's own; those of plugins stand between them by their order.
+_OWN = (
+    Pass("captures", "simplify", 10, "moves constants into the bodies that capture them", captures),
+    Pass("identities", "simplify", 30, "forwards what changes nothing", identities),
+    Pass("shapes", "simplify", 40, "makes constants of integers that are known from shapes", known_integers),
+    Pass("cse", "simplify", 50, "merges nodes that compute the same, and reads with no write between them", cse),
+    Pass("fold", "simplify", 60, "computes what depends on constants only", fold),
+    Pass("algebra", "simplify", 70, "drops multiplications by one", algebra),
+    Pass("powers", "simplify", 80, "makes other ops of one with a constant, where its op says which", powers),
 )
-
-#: Name -> pass, in the order of running. The configuration, ``explain`` and the docs are read from it.
-PASSES: Mapping[str, Pass] = {p.name: p for p in _ALL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,42 +44,126 @@ class PassReport:
     ms: float
 
 
-def check_switches(switches: Mapping[str, bool]) -> None:
-    """Raise ConfigError for a switch of a pass that does not exist."""
-    for name in switches:
-        if name not in PASSES:
-            raise ConfigError(
-                f"no pass named {name!r}", expected="one of " + ", ".join(PASSES), hint=did_you_mean(name, PASSES)
+def known_passes(host: Host) -> Mapping[str, RegisteredPass]:
+    """Name -> pass, the host's own and those of every allowed plugin, in the order of running.
+
+    Raises:
+      PluginError: a plugin brings a pass under the name of one of the host's own.
+    """
+    own = [RegisteredPass("host", "graphdock", True, each) for each in _OWN]
+    brought = host.load_passes()
+    names = {row.each.name for row in own}
+    for row in brought:
+        if row.each.name in names:
+            raise PluginError(
+                f"plugin {row.plugin!r} brings a pass {row.each.name!r}, which is the name of graphdock's own"
             )
+    phases = list(PHASES)
+    rows = sorted([*own, *brought], key=lambda r: (phases.index(r.each.phase), r.each.order, r.plugin, r.each.name))
+    return {row.each.name: row for row in rows}
 
 
-def run_passes(graph: PlanGraph, switches: Mapping[str, bool], tools: Tools, verify: bool = False) -> list[PassReport]:
-    """Drop what nobody needs, then run every pass that is on over the graph and all its bodies.
+def simplifications(host: Host | None = None) -> Mapping[str, Pass]:
+    """Name -> pass of the phase ``simplify``, in the order of running; of the process's own host where none is named."""
+    known = known_passes(host or default_host())
+    return {name: row.each for name, row in known.items() if row.each.phase == "simplify"}
+
+
+def checked_switches(switches: Mapping[str, bool], known: Mapping[str, RegisteredPass]) -> dict[str, bool]:
+    """Name of every known pass -> whether it runs; one that ``switches`` does not name runs if it does by default.
+
+    Raises:
+      ConfigError: a switch of a pass that does not exist.
+    """
+    for name in switches:
+        if name not in known:
+            raise ConfigError(
+                f"no pass named {name!r}", expected="one of " + ", ".join(known), hint=did_you_mean(name, known)
+            )
+    return {name: switches.get(name, row.each.on) for name, row in known.items()}
+
+
+def run_passes(
+    graph: PlanGraph,
+    passes: Sequence[RegisteredPass],
+    context: Callable[[RegisteredPass], PassContext],
+    verify: bool = False,
+) -> list[PassReport]:
+    """Drop what nobody needs, then run every pass over the graph and all its bodies.
 
     Args:
-      switches: pass name -> whether it runs; a pass that it does not name runs if it does by default.
-      verify: check grammar and order after every pass.
+      passes: of the phase ``simplify``, those that are on. ``context``: what each of them gets.
+      verify: check grammar and order after the host's own passes too.
     """
     drop_unneeded(graph)
     if verify:
         check_order(graph, "pruning")
     reports = []
     after = _count(graph)
-    for name, each in PASSES.items():
-        if not switches.get(name, each.on):
-            continue
+    for row in passes:
         start, before = time.perf_counter(), after
-        for level in graph.all_graphs():
+        # as they are now: a pass that makes bodies within bodies comes to an end
+        for level in list(graph.all_graphs()):
             nodes = level.nodes
-            each.run(level, tools)
+            apply_pass(row, level, [level], context(row))
             if level.nodes is not nodes:  # a Rewriter that changes anything leaves another list
                 prune(level)
+        took = (time.perf_counter() - start) * 1e3
+        if verify or not row.own:
+            check_after(row, graph)
         after = _count(graph)
-        reports.append(PassReport(name, before, after, (time.perf_counter() - start) * 1e3))
-        if verify:
-            check(graph)
-            check_order(graph, f"the pass {name}")
+        reports.append(PassReport(row.each.name, before, after, took))
     return reports
+
+
+def apply_pass(row: RegisteredPass, graph: PlanGraph, levels: Iterable[PlanGraph], context: PassContext) -> Any:
+    """Run a pass over a graph, if one of these levels of it holds a node that it wants; what it returns.
+
+    Raises:
+      PluginError: a third party's pass raised an error that is none of graphdock's, or broke the graph while it changed it.
+    """
+    wants = row.each.wants
+    try:
+        if wants is not None and not any(map(wants, (n for level in levels for n in level.nodes))):
+            return None
+        run = resolve(row.each.run) if isinstance(row.each.run, str) else row.each.run
+        return run(graph, context)
+    except GraphdockError as error:
+        if row.own:
+            raise
+        if isinstance(error, PlanError):
+            raise broken(row, f"broke the plan: {error.message}", error) from error
+        error.add_note(f"raised by the pass {row.each.name} of plugin {row.plugin}")
+        raise
+    except Exception as error:
+        if row.own:
+            raise
+        raise broken(row, f"failed: {type(error).__name__}: {error}") from error
+
+
+def check_after(row: RegisteredPass, graph: PlanGraph) -> None:
+    """Check grammar and order of a graph that a pass has changed, perhaps.
+
+    Raises:
+      PlanError: one of the host's own broke it. PluginError: a third party's did; names pass and node.
+    """
+    try:
+        check(graph)
+        check_order(graph, f"the pass {row.each.name}")
+    except PlanError as error:
+        if row.own:
+            raise
+        raise broken(row, f"broke the plan: {error.message}", error) from error
+
+
+def broken(row: RegisteredPass, what: str, at: GraphdockError | None = None) -> PluginError:
+    """The error of a pass, which it names."""
+    return PluginError(
+        f"the pass {row.each.name!r} (of {row.package}) {what}",
+        op=None if at is None else at.op,
+        site=None if at is None else at.site,
+        hint=f"passes = {{{row.each.name} = false}} under [session] does without it",
+    )
 
 
 def _count(graph: PlanGraph) -> int:

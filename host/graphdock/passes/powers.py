@@ -6,8 +6,8 @@ An op says in its spec, by ``constants``, which ops compute the same of its othe
 from __future__ import annotations
 
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, make_node
+from graphdock.contracts.passes import PassContext
 from graphdock.contracts.rewriter import Rewriter
-from graphdock.passes.rewrite import Tools
 
 __all__ = ["powers"]
 
@@ -15,7 +15,7 @@ __all__ = ["powers"]
 _MOST = 1 << 14
 
 
-def powers(graph: PlanGraph, tools: Tools) -> None:
+def powers(graph: PlanGraph, context: PassContext) -> None:
     """Replace what one input that is the same number everywhere makes simpler."""
     made: dict[tuple[str, str, tuple[Value, ...]], Value] = {}
     with Rewriter(graph) as change:
@@ -24,8 +24,8 @@ def powers(graph: PlanGraph, tools: Tools) -> None:
                 continue
             for index, arg in enumerate(node.opdef.inputs):
                 chain = _chain(node, index, arg.name)
-                if chain and all(_takes(tools, op, node) for op in chain):
-                    change.replace(node, [_made(node, chain, change.inputs(node)[1 - index], change, tools, made)])
+                if chain and all(_takes(context, op, node) for op in chain):
+                    change.replace(node, [_made(node, chain, change.inputs(node)[1 - index], change, context, made)])
                     break
 
 
@@ -40,9 +40,9 @@ def _chain(node: PlanNode, index: int, name: str) -> tuple[str, ...]:
     return node.opdef.constants.get(name, {}).get(first.item(), ()) if bool((array == first).all()) else ()
 
 
-def _takes(tools: Tools, op: str, node: PlanNode) -> bool:
+def _takes(context: PassContext, op: str, node: PlanNode) -> bool:
     """Whether an op is for the dtype of a node."""
-    opdef, dtype = tools.find(op), node.outputs[0].dtype.name
+    opdef, dtype = context.opdef(op), node.outputs[0].dtype.name
     return all(not t.allow or dtype in t.allow for t in opdef.types)
 
 
@@ -51,12 +51,12 @@ def _made(
     chain: tuple[str, ...],
     x: Value,
     change: Rewriter,
-    tools: Tools,
+    context: PassContext,
     made: dict[tuple[str, str, tuple[Value, ...]], Value],
 ) -> Value:
     value, result = x, node.outputs[0]
     for number, op in enumerate(chain):
-        opdef = tools.find(op)
+        opdef = context.opdef(op)
         inputs = (value, x)[: len(opdef.inputs)]
         key = op, str(node.requested), inputs
         if key not in made:

@@ -10,21 +10,21 @@ from typing import Any
 
 import numpy as np
 
+from graphdock.contracts.attributes import attr_key
 from graphdock.contracts.effects import only_reads
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of
+from graphdock.contracts.passes import PassContext
 from graphdock.contracts.rewriter import Rewriter
-from graphdock.dtypes import DType
 from graphdock.opdef.shape_values import is_known, plan_integers
-from graphdock.passes.rewrite import Tools, constant_node
 from graphdock.shape import Dims, size
 
-__all__ = ["FOLD_LIMIT", "algebra", "attr_key", "cse", "fold", "identities", "known_integers"]
+__all__ = ["FOLD_LIMIT", "algebra", "cse", "fold", "identities", "known_integers"]
 
 #: Largest folded result in bytes.
 FOLD_LIMIT = 64 * 1024
 
 
-def identities(graph: PlanGraph, tools: Tools) -> None:
+def identities(graph: PlanGraph, context: PassContext) -> None:
     """Forward what changes neither shape nor dtype nor elements. One with control inputs stays: it waits for them."""
     unread: list[Value] = []
     with Rewriter(graph) as change:
@@ -56,7 +56,7 @@ def _same_known_shape(a: Dims, b: Dims) -> bool:
     return a is not None and None not in a and a == b
 
 
-def known_integers(graph: PlanGraph, tools: Tools) -> None:
+def known_integers(graph: PlanGraph, context: PassContext) -> None:
     """Make constants of small integer tensors whose every element is known from shapes."""
     integers = plan_integers()
     known: list[PlanNode] = []
@@ -71,7 +71,7 @@ def known_integers(graph: PlanGraph, tools: Tools) -> None:
             if is_known(found):
                 array = np.array(found, value.dtype.np)
                 if array.shape == value.shape or None in value.shape:
-                    made = change.insert(constant_node(node, value, array, value.dtype, tools.const), before=node)
+                    made = change.insert(context.constant(node, value, array), before=node)
                     change.replace(node, made.outputs)
                     known.append(node)
         # what the integers were computed from need not run any more, but for what it changes
@@ -104,7 +104,7 @@ def _acts(node: PlanNode) -> bool:
     return node.guard is not None or node.opdef.is_active or "random" in node.opdef.effects
 
 
-def algebra(graph: PlanGraph, tools: Tools) -> None:
+def algebra(graph: PlanGraph, context: PassContext) -> None:
     """Drop multiplications and divisions by one, where that changes neither shape nor dtype."""
     with Rewriter(graph) as change:
         for node in graph.nodes:
@@ -123,7 +123,7 @@ def algebra(graph: PlanGraph, tools: Tools) -> None:
                     break
 
 
-def cse(graph: PlanGraph, tools: Tools) -> None:
+def cse(graph: PlanGraph, context: PassContext) -> None:
     """Merge pure nodes of the same op, attributes and inputs; and such reads of a resource, if no write stands between them."""
     seen: dict[Any, PlanNode | None] = {}  # None where several nodes differ in nothing but attributes, perhaps
     by_attrs: dict[Any, PlanNode] = {}
@@ -157,21 +157,7 @@ def _mergeable(node: PlanNode) -> bool:
     return "pure" in traits or ("stateful" not in traits and only_reads(node.opdef))
 
 
-def attr_key(value: Any) -> Any:
-    """A hashable key of an attribute's value. Raises TypeError where it has none."""
-    if isinstance(value, DType):
-        return value.name
-    if isinstance(value, np.ndarray):
-        if value.nbytes > 4096 or value.dtype.hasobject:
-            return id(value)
-        return value.dtype.str, value.shape, value.tobytes()
-    if isinstance(value, float):
-        return repr(value)
-    hash(value)
-    return type(value).__name__, value
-
-
-def fold(graph: PlanGraph, tools: Tools) -> None:
+def fold(graph: PlanGraph, context: PassContext) -> None:
     """Replace pure nodes over constants by their results."""
     constants: set[Value] = set()
     with Rewriter(graph) as change:
@@ -188,10 +174,10 @@ def fold(graph: PlanGraph, tools: Tools) -> None:
                 continue
             if not constants.issuperset(change.inputs(node)):
                 continue
-            results = tools.evaluate(change.seen(node)) if all(_small(v) for v in node.outputs) else None
+            results = context.evaluate(change.seen(node)) if all(_small(v) for v in node.outputs) else None
             if results is not None:
                 made = [
-                    change.insert(constant_node(node, value, array, value.dtype, tools.const), before=node).outputs[0]
+                    change.insert(context.constant(node, value, array), before=node).outputs[0]
                     for value, array in zip(node.outputs, results, strict=True)
                 ]
                 change.replace(node, made)

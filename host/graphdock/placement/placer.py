@@ -13,10 +13,9 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from graphdock_fusion.regions.fuse import RegionNote
-
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of
 from graphdock.contracts.kernel import Candidate, Decision
+from graphdock.contracts.passes import RegionNote
 from graphdock.contracts.resource import VARIABLE
 from graphdock.device_name import DeviceSpec
 from graphdock.errors import InvalidArgumentError
@@ -54,7 +53,7 @@ class Placement:
     Attributes:
       kernels: node -> kernel; interpreted nodes are absent.
       fallbacks: nodes that run on another device type than they prefer, with the reason.
-      notes: what region compilers said to nodes that they were offered.
+      notes: what passes said of nodes that they looked at together.
       decomposed: nodes that became several. ``tried``: node -> why its decomposition was of no use.
       lacks: nodes without a kernel; none in a plan that is made.
     """

@@ -10,20 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from graphdock.contracts.attributes import attr_key
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of, copy_node
 from graphdock.contracts.opdef import OpDef
+from graphdock.contracts.passes import Tracing
 from graphdock.contracts.rewriter import Rewriter
 from graphdock.device_name import DeviceSpec
 from graphdock.errors import GraphdockError, NotFoundError
-from graphdock.graph.graph import Graph
-from graphdock.graph.tensor import Tensor
 from graphdock.opdef.resolve import resolve
-from graphdock.ops.convert import convert_to_tensor
-from graphdock.ops.core import placeholder
-from graphdock.passes.simplify import attr_key
 from graphdock.placement.choose import Chooser
 from graphdock.placement.placer import Decomposed
-from graphdock.planning.translate import translate
+from graphdock.planning.trace import trace
 from graphdock.plugin.host import Host
 from graphdock.shape import merge
 
@@ -137,23 +134,25 @@ class Decomposer:
     def _trace(self, node: PlanNode, seen: Sequence[Any]) -> _Parts:
         """Call the decomposition over a graph of its own."""
         opdef = node.opdef
-        assert opdef.decomposition is not None
+        fed: list[int] = []
+
+        def build(tracing: Tracing) -> list[Any]:
+            named: dict[str, Any] = {a.name: [] if a.arity == "many" else None for a in opdef.inputs}
+            for i, (arg, value, array) in enumerate(zip(arg_of(node), node.inputs, seen, strict=True)):
+                if array is None:
+                    fed.append(i)
+                    tensor = tracing.input(value.dtype, value.shape, value.shape)
+                else:
+                    tensor = tracing.constant(array, value.dtype)
+                if arg.arity == "many":
+                    named[arg.name].append(tensor)
+                else:
+                    named[arg.name] = tensor
+            attrs = {k: v for k, v in node.attrs.items() if not k.startswith("_")}
+            return list(resolve(opdef.decomposition or "")(**named, **attrs))
+
         try:
-            with Graph(self._host).as_default():
-                fed: dict[int, Tensor] = {}
-                named: dict[str, Any] = {a.name: [] if a.arity == "many" else None for a in opdef.inputs}
-                for i, (arg, value, array) in enumerate(zip(arg_of(node), node.inputs, seen, strict=True)):
-                    if array is None:
-                        fed[i] = tensor = placeholder(value.dtype, value.shape)
-                    else:
-                        tensor = convert_to_tensor(array, value.dtype)
-                    if arg.arity == "many":
-                        named[arg.name].append(tensor)
-                    else:
-                        named[arg.name] = tensor
-                attrs = {k: v for k, v in node.attrs.items() if not k.startswith("_")}
-                results = list(resolve(opdef.decomposition)(**named, **attrs))
-                graph = translate(results, [], [(t, node.inputs[i].shape) for i, t in fed.items()])
+            graph = trace(self._host, build)
         except GraphdockError as error:
             return _Parts(None, f"it could not be built: {error.message}")
         if [v.dtype for v in graph.outputs] != [v.dtype for v in node.outputs]:

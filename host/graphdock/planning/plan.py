@@ -58,7 +58,7 @@ class Plan:
       graph: the plan graph, placed and chosen. ``placement``: the kernels. ``kernel_nodes``: the nodes that have one.
       program: what runs it; made by the executor named ``executor``.
       translated: nodes before pruning and passes. ``reports``: what the passes did. ``stages``: what planning took.
-      loops: what became of loops that could have been written out.
+      loops: what became of loops that could have been written out. ``notes``: what else passes said.
       resources: all that its steps touch; ``touched``: with whether they do more than read it. ``lock_set``: what they hold while
         they run.
       stores: the containers of its resources, of which there is rarely more than one. ``locks``: of those containers.
@@ -79,7 +79,8 @@ class Plan:
         self.graph = draft.graph
         self.placement = draft.placement
         self.reports = tuple(draft.reports)
-        self.loops = tuple(draft.loops)
+        self.loops = () if draft.loop_writer is None else tuple(draft.loop_writer.notes)
+        self.notes = tuple(f"pass {name}: {said}" for name, said in draft.said())
         self.translated = draft.translated
         self.program = draft.program
         self.stages = (*draft.stages, *self.program.stages)

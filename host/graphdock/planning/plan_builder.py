@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-from graphdock_fusion.patterns.patterns import PatternKey, Patterns
-from graphdock_fusion.regions.fuse import RegionKey, RegionNote
-from graphdock_fusion.unroll import Unrolled
+from typing import Any, TypeVar
 
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.executor import Executor, PlacedGraph, Program, StageReport
 from graphdock.contracts.handles import resource_name
-from graphdock.contracts.ir import PlanGraph, PlanNode, Region, Value
+from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.contracts.kernel import Prepared
+from graphdock.contracts.loops import LoopWriter
+from graphdock.contracts.passes import PlanContext
 from graphdock.contracts.queue import QueuedDevice
+from graphdock.contracts.region import RegisteredCompiler
 from graphdock.contracts.resource import VARIABLE
 from graphdock.contracts.runtime.random_stream import RandomOrdinals
 from graphdock.contracts.runtime.resources import Resource, ResourceStore
@@ -30,10 +29,12 @@ from graphdock.placement.placer import Decomposed, Placement
 from graphdock.planning.decompose import Decomposer
 from graphdock.planning.spaces import Spaces
 from graphdock.plugin.host import Host
-from graphdock.plugin.registry import RegisteredCompiler
+from graphdock.plugin.registry import RegisteredPass
 from graphdock.shape import Dims
 
 __all__ = ["Draft", "Setting"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,12 @@ class Setting:
     """Facts that all plans of a session are made with. Nothing here changes.
 
     Attributes:
-      compilers: region compilers in the order in which they are asked; none where fusion is off. ``patterns``: likewise.
+      compilers: region compilers in the order in which they are asked; none where fusion is off. ``fusion``: whether it is on.
       devices: whole names, in order of preference. ``opened``: name -> the open device.
       spaces: memory space -> a device that copies and allocates there.
       fallback: op type -> ``forbid``, ``warn`` or ``allow``.
-      passes: pass name -> whether it runs.
+      switches: pass name -> whether it runs. ``passes``: those that do, in order. ``pass_options``: plugin -> its options.
+      settings: all that the passes of the phase ``simplify`` depend on, for keys.
       steps_in_flight: how many steps may be at work at once.
       options: plugin of ``backends`` -> its options, defaults filled in.
       threads: on so many a kernel may compute.
@@ -55,7 +57,7 @@ class Setting:
     chooser: Chooser
     decomposer: Decomposer
     compilers: Sequence[RegisteredCompiler]
-    patterns: Patterns | None
+    fusion: bool
     devices: Sequence[DeviceSpec]
     opened: Mapping[DeviceSpec, Device]
     spaces: Mapping[str, Device]
@@ -63,13 +65,20 @@ class Setting:
     services: StepServices
     ordinals: RandomOrdinals
     fallback: Callable[[str], str]
-    passes: Mapping[str, bool]
+    switches: Mapping[str, bool]
+    passes: Sequence[RegisteredPass]
+    pass_options: Callable[[str], Mapping[str, Any]]
+    settings: Hashable
     debug: bool
     check_numerics: bool
     deterministic: bool
     steps_in_flight: int = 1
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     threads: int = 1
+
+    def in_phase(self, phase: str) -> list[RegisteredPass]:
+        """The passes of a phase that run, in order."""
+        return [row for row in self.passes if row.each.phase == phase]
 
     def reaches(self, source: str, target: str) -> bool:
         """Whether the devices of a memory space copy from another one."""
@@ -99,10 +108,9 @@ class Draft:
       outputs, targets, feeds: what the plan is for; each fed tensor with its shape.
       timed: its steps have deadlines. ``dry``: it is made to be explained, and never runs.
       graph: the plan graph, from translation on; ``translated``: how many nodes it had at first, bodies included.
-      loops: what became of loops that could have been written out.
+      contexts: name of each pass that has run, but in the phase ``simplify`` -> what it was given, said and made.
+      loop_writer: what wrote loops out, if a pass brought it.
       refused: node -> kernel's full name -> why it refused. ``prepared``: what the chosen kernels stated that have ``prepare``.
-      regions: node that stands for a region -> the region. ``failed_regions``: claims that came to nothing when prepared -> why.
-      found: what patterns found. ``replaced``: node that stands for a pattern -> which; ``failed_patterns``: likewise.
       scalars: values that the host keeps as Python numbers. ``handles``: handle anywhere -> the output of the op that names the
         resource.
       stages: the stages that it went through.
@@ -122,12 +130,8 @@ class Draft:
     placement: Placement = field(default_factory=Placement)
     refused: dict[PlanNode, dict[str, str]] = field(default_factory=dict)
     prepared: Mapping[PlanNode, Prepared] = field(default_factory=dict)
-    regions: dict[PlanNode, Region] = field(default_factory=dict)
-    failed_regions: dict[RegionKey, str] = field(default_factory=dict)
-    loops: Sequence[Unrolled] = ()
-    found: list[RegionNote] = field(default_factory=list)
-    replaced: dict[PlanNode, PatternKey] = field(default_factory=dict)
-    failed_patterns: dict[PatternKey, str] = field(default_factory=dict)
+    contexts: dict[str, PlanContext] = field(default_factory=dict)
+    loop_writer: LoopWriter | None = None
     scalars: set[Value] = field(default_factory=set)
     spaces: Spaces | None = None
     handles: Mapping[Value, Value] = field(default_factory=dict)
@@ -139,6 +143,14 @@ class Draft:
     def chooser(self) -> Chooser:
         """The session's, with what has refused in this plan."""
         return self.setting.chooser.without(self.refused) if self.refused else self.setting.chooser
+
+    def noted(self, kind: type[T]) -> list[T]:
+        """What passes said in records of this kind, in the order of their running."""
+        return [note for context in self.contexts.values() for note in context.notes if isinstance(note, kind)]
+
+    def said(self) -> list[tuple[str, str]]:
+        """What passes said in words: the name of each, and a line."""
+        return [(name, n) for name, context in self.contexts.items() for n in context.notes if isinstance(n, str)]
 
     def resource(self, handle: Value) -> Resource:
         """The resource that a handle anywhere in the plan names."""

@@ -9,10 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from graphdock_fusion.patterns.graphs import PatternGraphs
-from graphdock_fusion.patterns.patterns import Patterns
-
 from graphdock.contracts.device import HOST_MEMORY, Device
+from graphdock.contracts.region import RegisteredCompiler
 from graphdock.contracts.runtime.random_stream import RandomOrdinals
 from graphdock.contracts.stages import run_stages
 from graphdock.contracts.step import StepServices
@@ -29,17 +27,16 @@ from graphdock.errors import (
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.locks import new_lock
-from graphdock.passes.pipeline import PASSES, check_switches
+from graphdock.passes.pipeline import checked_switches, known_passes
 from graphdock.placement.choose import Chooser
 from graphdock.planning.decompose import Decomposer
 from graphdock.planning.host_memory import HostMemory
 from graphdock.planning.plan import Plan, make_plan
 from graphdock.planning.plan_builder import Draft, Setting
 from graphdock.planning.pool import InstancePool
-from graphdock.planning.stages import STAGES, simplify
+from graphdock.planning.stages import STAGES
 from graphdock.planning.translate import translate
 from graphdock.plugin.host import Host
-from graphdock.plugin.registry import RegisteredCompiler
 from graphdock.shape import Dims
 
 __all__ = ["DEFAULT_EXECUTOR", "Planner"]
@@ -111,7 +108,8 @@ class Planner:
         plan_for: Mapping[str, str] = _EMPTY,
         threads: int = 0,
     ) -> None:
-        check_switches(passes)
+        known = known_passes(host)
+        switches = checked_switches(passes, known)
         self._fallback = fallback
         self._host = host
         self._lock = new_lock()
@@ -163,15 +161,13 @@ class Planner:
             )
         self._pool = InstancePool(limits=_limits(memory_limit, opened))
         decomposer = Decomposer(host, self.devices)
-        switches = tuple([(name, passes.get(name, each.on)) for name, each in PASSES.items()])
         folded = tuple(backends), tuple(sorted(pins.items())), tuple(self.devices), deterministic, check_numerics
-        graphs = PatternGraphs(host, lambda graph: simplify(graph, self.setting), (switches, folded, debug))
         self.setting = Setting(
             host,
             chooser,
             decomposer,
             compilers,
-            Patterns(host.patterns.all, graphs, decomposer.preferred) if fusion else None,
+            fusion,
             self.devices,
             opened,
             spaces,
@@ -179,7 +175,10 @@ class Planner:
             services,
             ordinals,
             fallback,
-            dict(passes),
+            switches,
+            [row for name, row in known.items() if switches[name]],
+            lambda plugin: host.plugin_options(plugin, options.get(plugin, {})),
+            (tuple(switches.items()), folded, debug),
             debug,
             check_numerics,
             deterministic,

@@ -10,54 +10,34 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from graphdock_fusion.patterns.tables import fold_tables
-from graphdock_fusion.regions.fuse import fuse, key_of, put_back
-from graphdock_fusion.unroll import Unrolling
-
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.executor import PlacedGraph
 from graphdock.contracts.handles import check_handles, handle_of, resource_name
-from graphdock.contracts.ir import PlanGraph, PlanNode
+from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.ir_check import check, check_order
 from graphdock.contracts.kernel import KernelDef, inplace, view
-from graphdock.contracts.queue import can_record
-from graphdock.contracts.rewriter import Rewriter
+from graphdock.contracts.passes import RegionNote
 from graphdock.contracts.runtime.resources import Access, ResourceStore
+from graphdock.contracts.scalar_formula import host_scalar
 from graphdock.device_name import DeviceSpec
 from graphdock.dtypes import string
-from graphdock.errors import ConfigError, NotFoundError
-from graphdock.opdef.scalar_formula import host_scalar
-from graphdock.passes.pipeline import PassReport, run_passes
-from graphdock.passes.rewrite import Tools, prune
+from graphdock.errors import NotFoundError
 from graphdock.placement.placer import place, warn_of_fallbacks
-from graphdock.planning.evaluate import evaluator
 from graphdock.planning.host_ops import build_host_op
 from graphdock.planning.plan_builder import Draft, Setting
+from graphdock.planning.plan_passes import loop_writer, run_phase, simplify, take_back
 from graphdock.planning.plan_shapes import infer_outputs
 from graphdock.planning.prepare import prepare_kernels
 from graphdock.planning.scalars import KEPT, scalar_function, scalar_values
 from graphdock.planning.spaces import assign_spaces
 from graphdock.planning.translate import translate
 
-__all__ = ["STAGES", "simplify"]
-
-
-def simplify(graph: PlanGraph, setting: Setting) -> list[PassReport]:
-    """Run the passes of a session over a graph."""
-    return run_passes(graph, setting.passes, _tools(setting), setting.debug)
-
-
-def _tools(setting: Setting) -> Tools:
-    return Tools(evaluator(setting), setting.host.ops.get("Const"), setting.host.ops.get)
+__all__ = ["STAGES"]
 
 
 def _translate(draft: Draft) -> None:
     """The user's graph becomes a plan graph: what the fetches need, with shapes inferred from the feeds'."""
-    setting = draft.setting
-    # where launches are recorded, and nothing is watched in between
-    unrolling = Unrolling() if not setting.debug and can_record(setting.opened[setting.devices[0]]) else None
-    draft.graph = translate(draft.outputs, draft.targets, draft.feeds, unrolling=unrolling)
-    draft.loops = [] if unrolling is None else unrolling.notes
+    draft.graph = translate(draft.outputs, draft.targets, draft.feeds, unrolling=loop_writer(draft))
     draft.translated = sum(len(g.nodes) for g in draft.graph.all_graphs())
 
 
@@ -67,21 +47,8 @@ def _passes(draft: Draft) -> None:
 
 
 def _patterns(draft: Draft) -> None:
-    """Make one op of what is written in several and has a kernel as one."""
-    patterns = draft.setting.patterns
-    if patterns is None:
-        return
-    draft.found, draft.replaced = [], {}
-    for level in draft.graph.all_graphs() if draft.setting.passes.get("fold", True) else ():
-        for anchors, ranks in patterns.tables(level):
-            fold_tables(level, anchors, ranks, _tools(draft.setting))
-        prune(level)  # what made a table reads no longer what a pattern may stand for
-    for late in (False, True):
-        found, replaced = patterns.run(draft.graph, draft.chooser, draft.failed_patterns, late)
-        draft.found += found
-        draft.replaced |= replaced
-        if replaced:
-            _passes(draft)
+    """Let plugins compute otherwise what they can, such as in one op what is written in several."""
+    run_phase(draft, "rewrite")
 
 
 def _decompose(draft: Draft) -> None:
@@ -94,6 +61,12 @@ def _decompose(draft: Draft) -> None:
 
 def _place(draft: Draft) -> None:
     """Every node gets a device and a kernel."""
+    _place_all(draft)
+    if run_phase(draft, "placed"):
+        _place_all(draft)
+
+
+def _place_all(draft: Draft) -> None:
     setting = draft.setting
     draft.handles = handle_of(draft.graph)
     check_handles(draft.graph, draft.handles)
@@ -122,13 +95,9 @@ def _scalars(draft: Draft) -> None:
 
 
 def _regions(draft: Draft) -> None:
-    """Make one node of each region that a compiler claims."""
-    draft.placement.notes = draft.found + fuse(
-        draft.graph, draft.placement.kernels, draft.setting.compilers, draft.regions, draft.failed_regions
-    )
-    if draft.setting.debug:
-        check(draft.graph)
-        check_order(draft.graph, "the region compilers")
+    """Make one node of each region that a compiler claims, and what else plugins make of nodes whose kernels are chosen."""
+    run_phase(draft, "chosen")
+    draft.placement.notes = draft.noted(RegionNote)
 
 
 def _prepare(draft: Draft) -> None:
@@ -137,38 +106,13 @@ def _prepare(draft: Draft) -> None:
     warn_of_fallbacks(draft.placement, draft.setting.fallback)
 
 
-def _none_left(draft: Draft, node: PlanNode) -> bool:
-    """Whether all kernels of a node's device have refused, or the one that is pinned."""
-    try:
-        return node.device is None or draft.chooser.choose(node, node.device.type or "").kernel is None
-    except ConfigError:
-        return True
-
-
 def _choose_again(draft: Draft) -> None:
     names = list(STAGES)
-    failed = {
-        draft.replaced[n]: "; ".join(r.values())
-        for n, r in draft.refused.items()
-        if n in draft.replaced and _none_left(draft, n)
-    }
-    if failed:  # the nodes that it stood for are gone
-        draft.failed_patterns.update(failed)
-        draft.reports, draft.decomposed, draft.tried = (), (), {}
-        draft.refused, draft.regions = {}, {}
-        for name in names[: names.index("prepare")]:
-            STAGES[name](draft)
-        return
-    for level in list(draft.graph.all_graphs()):
-        standing = [node for node in level.nodes if node in draft.regions]
-        if standing:
-            with Rewriter(level) as change:
-                for node in standing:
-                    region = draft.regions.pop(node)
-                    for reason in draft.refused.pop(node, {}).values():
-                        draft.failed_regions[key_of(node, region)] = reason
-                    put_back(change, node, region)
-    for name in names[names.index("decompose") : names.index("prepare")]:
+    first = "decompose"
+    if take_back(draft):
+        draft.reports, draft.decomposed, draft.tried, draft.refused = (), (), {}, {}
+        first = names[0]
+    for name in names[names.index(first) : names.index("prepare")]:
         STAGES[name](draft)
 
 
@@ -186,6 +130,7 @@ def _spaces(draft: Draft) -> None:
     if draft.setting.debug:
         check(draft.graph)
         check_order(draft.graph, "placement")
+    run_phase(draft, "memory")
 
 
 def _accepting(kernel: KernelDef, modes: tuple[str, ...]) -> KernelDef:

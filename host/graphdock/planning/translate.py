@@ -7,14 +7,13 @@ import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from graphdock_fusion.unroll import CannotUnroll, Unrolled, Unrolling
-
 from graphdock.contracts.bodies import carried, first_given, scanned
 from graphdock.contracts.builder import Builder
 from graphdock.contracts.contents import Contents, may_hold
 from graphdock.contracts.effects import effects_of, lay_order
 from graphdock.contracts.handles import handle_of
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
+from graphdock.contracts.loops import KeepLoops, LoopNote, LoopWriter
 from graphdock.errors import InvalidArgumentError, ShapeError
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.operation import Operation
@@ -89,7 +88,7 @@ def translate(
     targets: Sequence[Operation],
     feeds: Sequence[tuple[Tensor, Dims]],
     name: str = "main",
-    unrolling: Unrolling | None = None,
+    unrolling: LoopWriter | None = None,
 ) -> PlanGraph:
     """The plan graph that computes ``outputs`` and runs ``targets``, given tensors of the shapes in ``feeds``.
 
@@ -106,8 +105,8 @@ def translate(
     if unrolling is not None:
         try:
             return _translate(outputs, targets, feeds, name, unrolling)
-        except (CannotUnroll, ShapeError) as error:  # an error of the program's comes again
-            unrolling.notes = [Unrolled(n.origin, 0, n.why or str(error)) for n in unrolling.notes]
+        except (KeepLoops, ShapeError) as error:  # an error of the program's comes again
+            unrolling.notes = [LoopNote(n.origin, 0, n.why or str(error)) for n in unrolling.notes]
     return _translate(outputs, targets, feeds, name, None)
 
 
@@ -116,7 +115,7 @@ def _translate(
     targets: Sequence[Operation],
     feeds: Sequence[tuple[Tensor, Dims]],
     name: str,
-    unrolling: Unrolling | None,
+    unrolling: LoopWriter | None,
 ) -> PlanGraph:
     builder = Builder(name)
     values: dict[Tensor, Value] = {}
@@ -134,7 +133,7 @@ def _translate(
     graph.outputs = [late.get(t) or values[t] for t in outputs]
     graph.targets = list(dict.fromkeys([node for op in targets for node in level.after(op)]))
     if unrolling is not None and not unrolling.elements.keys().isdisjoint(graph.outputs):
-        raise CannotUnroll("a history is fetched")
+        raise KeepLoops("a history is fetched")
     graph.conditions = shapes.facts.conditions()
     lay_order(graph)
     return graph
@@ -180,7 +179,7 @@ class _Translation:
         values: dict[Tensor, Value],
         shapes: PlanShapes,
         active: dict[BodyGraph, list[Operation]],
-        unrolling: Unrolling | None = None,
+        unrolling: LoopWriter | None = None,
         iteration: str = "",
         waits: Sequence[PlanNode] = (),
     ) -> None:
@@ -238,7 +237,7 @@ class _Translation:
             if op._colocation:
                 node.attrs = {**node.attrs, "_colocate": op._colocation}
 
-    def _written(self, op: Operation, inputs: list[Value], unrolling: Unrolling) -> Visit[bool]:
+    def _written(self, op: Operation, inputs: list[Value], unrolling: LoopWriter) -> Visit[bool]:
         """Whether the operation was translated otherwise: a loop that is written out, and what puts together what one kept."""
         if op.verb == "loop" and op._device is None:
             body = op.bodies[1]
@@ -258,7 +257,7 @@ class _Translation:
         return True
 
     def _iterations(
-        self, op: Operation, inputs: list[Value], unrolling: Unrolling, ops: Sequence[Operation], count: int
+        self, op: Operation, inputs: list[Value], unrolling: LoopWriter, ops: Sequence[Operation], count: int
     ) -> Visit[None]:
         """The iterations of a loop as nodes of this level."""
         first = carried(op.op_def, op.node_attrs)
@@ -339,7 +338,7 @@ class _Translation:
         graph = builder.graph
         graph.outputs = [values[t] for t in body.outputs]
         if self.unrolling is not None and not self.unrolling.elements.keys().isdisjoint(graph.outputs):
-            raise CannotUnroll("a body returns its history")
+            raise KeepLoops("a body returns its history")
         graph.targets = [level.nodes[op] for op in active]
         return graph
 

@@ -16,14 +16,18 @@ from graphdock.contracts import (
     GraphFormat,
     KernelDef,
     OpLibrary,
+    Pass,
     Pattern,
     RegionCompiler,
+    RegisteredCompiler,
+    RegisteredPattern,
     ResourceKind,
     SessionFactory,
 )
-from graphdock.errors import PluginError
+from graphdock.contracts.passes import PHASES
+from graphdock.errors import PluginError, did_you_mean
 from graphdock.plugin.discovery import Found
-from graphdock.plugin.registry import NamedRegistry, RegisteredCompiler, RegisteredPattern, load_library
+from graphdock.plugin.registry import NamedRegistry, RegisteredPass, load_library
 
 if TYPE_CHECKING:
     from graphdock.plugin.host import Host
@@ -97,6 +101,17 @@ def _add_pattern(host: Host, by: Found, pattern: Pattern) -> int:
     return 1
 
 
+def _add_pass(host: Host, by: Found, each: Pass) -> int:
+    if each.phase not in PHASES:
+        raise PluginError(
+            f"plugin {by.plugin!r}: the pass {each.name!r} is for the phase {each.phase!r}, which there is not",
+            expected="one of " + ", ".join(PHASES),
+            hint=did_you_mean(each.phase, PHASES),
+        )
+    host.passes.add(each.name, RegisteredPass(by.plugin, by.package, by.is_own, each), by.plugin)
+    return 1
+
+
 def _add_executor(host: Host, by: Found, executor: Executor) -> int:
     if not by.is_own:
         host.load_for("register_executors", own=True)  # whose names come first
@@ -111,6 +126,7 @@ HOOKS: dict[str, Hook] = {
     "register_kernels": Hook(KernelDef, _add_kernel, lambda host: host.kernels),
     "register_region_compilers": Hook(RegionCompiler, _add_compiler, lambda host: host.region_compilers),
     "register_patterns": Hook(Pattern, _add_pattern, lambda host: host.patterns),
+    "register_passes": Hook(Pass, _add_pass, lambda host: host.passes),
     "register_resource_kinds": _named(ResourceKind, lambda host: host.resource_kinds),
     "register_executors": Hook(Executor, _add_executor, lambda host: host.executors),
     "register_session_factories": _named(SessionFactory, lambda host: host.session_factories, key="scheme"),

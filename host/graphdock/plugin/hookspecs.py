@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         GraphFormat,
         KernelDef,
         OpLibrary,
+        Pass,
         Pattern,
         RegionCompiler,
         ResourceKind,
@@ -54,6 +55,11 @@ def register_region_compilers(host: Host) -> Iterable[RegionCompiler]:  # type: 
 @hookspec
 def register_patterns(host: Host) -> Iterable[Pattern]:  # type: ignore[empty-body]
     """Return what people write in several ops and one declared op computes; it is looked for whatever ``backends`` lists."""
+
+
+@hookspec
+def register_passes(host: Host) -> Iterable[Pass]:  # type: ignore[empty-body]
+    """Return what changes plans while they are made, whatever ``backends`` lists; the manifest names the hook in ``hooks``."""
 
 
 @hookspec

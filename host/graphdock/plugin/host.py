@@ -19,6 +19,8 @@ from graphdock.contracts import (
     DeviceSpec,
     Executor,
     GraphFormat,
+    RegisteredCompiler,
+    RegisteredPattern,
     ResourceKind,
     SessionFactory,
 )
@@ -47,8 +49,7 @@ from graphdock.plugin.registry import (
     KernelRegistry,
     NamedRegistry,
     OpRegistry,
-    RegisteredCompiler,
-    RegisteredPattern,
+    RegisteredPass,
 )
 from graphdock.plugin.settings import plugin_settings
 from graphdock.plugin.state import PluginState
@@ -89,6 +90,7 @@ class Host:
         )
         self._states: list[PluginState] | None = None
         self._all_searched = False
+        self._passes_loaded = False
         self._endpoints: Endpoints | None = None
         self._backends: dict[str, Backend] = {}
         self.ops = OpRegistry(self._search, self.fault_notes, self._lock)
@@ -98,6 +100,7 @@ class Host:
         self.resource_kinds.add(VARIABLE.name, VARIABLE, "graphdock")
         self.region_compilers: NamedRegistry[RegisteredCompiler] = NamedRegistry("region compiler")
         self.patterns: NamedRegistry[RegisteredPattern] = NamedRegistry("pattern")
+        self.passes: NamedRegistry[RegisteredPass] = NamedRegistry("pass")
         self.executors: NamedRegistry[Executor] = NamedRegistry("executor")
         self.session_factories: NamedRegistry[SessionFactory] = NamedRegistry("session factory")
         self.graph_formats: FormatRegistry[GraphFormat] = FormatRegistry("graph", self)
@@ -106,10 +109,10 @@ class Host:
         #: Named containers, as sessions made them (:class:`graphdock.contracts.runtime.resources.ResourceStore`).
         self.containers: dict[str, Any] = {}
         self.containers_lock = new_lock()
-        #: Graphs of patterns, as sessions traced them (:class:`graphdock_fusion.patterns.graphs.PatternGraphs`). The lock is the
-        #: one that guards loading: tracing may load a plugin, and a plugin that is being loaded may run a step.
-        self.pattern_graphs: dict[Any, Any] = {}
-        self.pattern_graphs_lock = self._lock
+        #: Plugin -> what its passes keep for all sessions. The lock is the one that guards loading: a pass may trace a function
+        #: that loads a plugin, and a plugin that is being loaded may run a step.
+        self.shared: dict[str, dict[Any, Any]] = {}
+        self.shared_lock = self._lock
         if self._admission.limits:
             self._plugins()
 
@@ -161,6 +164,7 @@ class Host:
             state = PluginState(Found(name, module, f"graphdock-{name}", "0", ""), triaged=True, module=plugin)
             state.manifest = Manifest(name, "registered in memory", "", Path(module), module)
             self._states = [*others, state]
+            self._passes_loaded = False
         return self.backend(name)
 
     def backend(self, name: str, named_by: str | None = None) -> Backend:
@@ -315,6 +319,17 @@ class Host:
                 if state.found.is_own or not own:
                     loader.load_rest(self, state)
 
+    def load_passes(self) -> list[RegisteredPass]:
+        """The passes of every allowed plugin whose manifest says that it has some, whatever ``backends`` lists.
+
+        One whose plugin fails to load takes no part; a warning names it, once, and ``graphdock doctor`` says more.
+        """
+        if not self._passes_loaded:
+            with self._lock:
+                loader.load_passes(self, self._candidates("register_passes"))
+                self._passes_loaded = not any(s.busy for s in self._plugins())
+        return self.passes.all()
+
     def session_factory(self, target: str) -> SessionFactory:
         """The factory for a target such as ``ray://head:6379``, chosen by its scheme.
 
@@ -414,7 +429,7 @@ class Host:
     def discard(self, plugin: str, package: str) -> None:
         """Take back everything that a plugin registered."""
         self.ops.discard(package)
-        self.pattern_graphs.clear()
+        self.shared.clear()
         for hook in HOOKS.values():
             if hook.registry is not None:
                 hook.registry(self).discard(plugin)

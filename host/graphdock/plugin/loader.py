@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import logging
 import os
 import sys
 import time
@@ -32,8 +33,10 @@ from graphdock.plugin.state import PluginState
 if TYPE_CHECKING:
     from graphdock.plugin.host import Host
 
-__all__ = ["load_ops", "load_rest", "triage"]
+__all__ = ["load_ops", "load_passes", "load_rest", "triage"]
 
+
+_log = logging.getLogger("graphdock")
 
 #: Held while a manifest is read, when nothing is imported.
 _triage_lock = new_lock()
@@ -112,6 +115,13 @@ def _findable(module: str) -> bool:
 def load_ops(host: Host, state: PluginState) -> bool:
     """Import the plugin and run ``register_ops``; a plugin that declares ops runs its other hooks too."""
     return _run(host, state, ("register_ops",)) and (not state.added.ops or load_rest(host, state))
+
+
+def load_passes(host: Host, states: Iterable[PluginState]) -> None:
+    """Import the plugins whose manifests say that they have passes, and run ``register_passes``; warn of those that fail."""
+    for state in states:
+        if state.brings_passes and not _run(host, state, ("register_passes",)):
+            _log.warning("the passes of plugin %s take no part: %s: %s", state.name, state.stage, state.cause)
 
 
 def load_rest(host: Host, state: PluginState) -> bool:
@@ -194,6 +204,11 @@ def _hooks_of(state: PluginState) -> pluggy.PluginManager:
         if options["wrapper"] or options["hookwrapper"]:
             raise PluginError(
                 f"plugin {state.name!r}: hook {hook!r} is a wrapper; graphdock calls each plugin by itself"
+            )
+        if hook == "register_passes" and state.manifest is not None and not state.brings_passes:
+            raise PluginError(
+                f"plugin {state.name!r} implements {hook!r}, and its manifest does not say so",
+                hint=f'hooks = ["{hook}"] under [plugin], with the others: every plan asks for it, before anything is imported',
             )
     try:
         manager.register(state.module, state.name)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from graphdock.contracts import DeviceFactory, KernelDef, OpDef, Pattern, RegionCompiler
+from graphdock.contracts import DeviceFactory, KernelDef, OpDef, Pass
 from graphdock.errors import AlreadyExistsError, InternalError, UnknownOpError, did_you_mean
 from graphdock.locks import new_lock
 
@@ -22,9 +22,8 @@ __all__ = [
     "KernelRegistry",
     "NamedRegistry",
     "OpRegistry",
-    "RegisteredCompiler",
     "RegisteredKernel",
-    "RegisteredPattern",
+    "RegisteredPass",
 ]
 
 T = TypeVar("T")
@@ -52,31 +51,16 @@ class RegisteredKernel:
 
 
 @dataclass(frozen=True, slots=True)
-class RegisteredCompiler:
-    """A region compiler and who brought it; attributes as of a :class:`RegisteredKernel`."""
+class RegisteredPass:
+    """A pass and who brought it; attributes as of a :class:`RegisteredKernel`.
+
+    ``own``: it comes with graphdock, and is checked in debug mode only.
+    """
 
     plugin: str
     package: str
-    compiler: RegionCompiler
-
-    @property
-    def full_name(self) -> str:
-        """``llvm.region``; what ``explain`` writes."""
-        return f"{self.plugin}.{self.compiler.name}"
-
-
-@dataclass(frozen=True, slots=True)
-class RegisteredPattern:
-    """A pattern and who brought it; attributes as of a :class:`RegisteredKernel`."""
-
-    plugin: str
-    package: str
-    pattern: Pattern
-
-    @property
-    def full_name(self) -> str:
-        """``std.rms_norm``; what ``explain`` writes."""
-        return f"{self.plugin}.{self.pattern.name}"
+    own: bool
+    each: Pass
 
 
 class OpRegistry:

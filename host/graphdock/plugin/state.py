@@ -63,6 +63,12 @@ class PluginState:
         return self.found.opt_in and self.stage == "blocked"
 
     @property
+    def brings_passes(self) -> bool:
+        """Whether its manifest says that it implements ``register_passes``, or it is in memory; known without importing it."""
+        m = self.manifest
+        return m is not None and ("register_passes" in (m.hooks or ()) or self.found.in_memory)
+
+    @property
     def may_be_backend(self) -> bool:
         """Whether its manifest promises a device, a kernel on one or a region compiler, or does not say; others are no backends."""
         m = self.manifest

@@ -125,7 +125,7 @@ class Explanation:
             "regions": [asdict(n) for n in self.plan.placement.notes],
             "arena_bytes": self.plan.arena_bytes,
             "stages": [asdict(s) for s in self.plan.stages],
-            "notes": list(self.plan.program.notes),
+            "notes": [*self.plan.program.notes, *self.plan.notes],
         }
 
     def __str__(self) -> str:
@@ -154,7 +154,16 @@ class Explanation:
             else f"not written out: {n.origin}: {n.why}"
             for n in self.plan.loops
         ]
-        lines = [*head, f"plan    {self.summary()}", *self.plan.program.notes, *loops, *became, *found, *refused]
+        lines = [
+            *head,
+            f"plan    {self.summary()}",
+            *self.plan.program.notes,
+            *self.plan.notes,
+            *loops,
+            *became,
+            *found,
+            *refused,
+        ]
         return "\n".join([*lines, self.table()])
 
     __repr__ = __str__

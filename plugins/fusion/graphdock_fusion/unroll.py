@@ -6,17 +6,16 @@ holds all iterations. What a loop kept is put together by one node, and what it 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+from graphdock.contracts import Builder, KeepLoops, LoopNote, OpDef, PlanNode, UserOp, Value
 from graphdock.contracts.bodies import carried, scanned
-from graphdock.contracts.builder import Builder
-from graphdock.contracts.ir import PlanNode, Value
-from graphdock.contracts.opdef import OpDef
 from graphdock.errors import NotFoundError
-from graphdock.graph.operation import Operation
-from graphdock.shape import compatible, concrete, plain
+from graphdock.shape import Dims, compatible, concrete, plain
 
-__all__ = ["LIMIT", "CannotUnroll", "Unrolled", "Unrolling"]
+__all__ = ["LIMIT", "Unrolling"]
 
 #: Operations that a loop may become.
 LIMIT = 4096
@@ -24,36 +23,25 @@ LIMIT = 4096
 _VERBS = frozenset({"alias", "constant", "feed", "kernel", "read"})
 
 
-class CannotUnroll(Exception):
-    """A loop that was written out has a reader that needs its history; the argument is the reason."""
-
-
-@dataclass(frozen=True, slots=True)
-class Unrolled:
-    """What became of a loop. ``count``: iterations that were written out; 0 where ``why`` says why none was."""
-
-    origin: str
-    count: int
-    why: str = ""
-
-
 @dataclass(slots=True)
 class Unrolling:
     """What one translation knows of the loops that it writes out.
 
     Attributes:
+      opdef: the OpDef of a type.
       elements: history that is none -> its elements, in the order in which they were made.
       notes: what became of each loop.
     """
 
+    opdef: Callable[[str], OpDef]
     elements: dict[Value, list[Value]] = field(default_factory=dict)
-    notes: list[Unrolled] = field(default_factory=list)
+    notes: list[LoopNote] = field(default_factory=list)
 
-    def count(self, op: Operation, inputs: list[Value], ops: int) -> int:
+    def count(self, op: UserOp, inputs: Sequence[Value], ops: int) -> int:
         """How many iterations of a loop are written out, whose body has so many operations; 0 for none, with a note.
 
         Raises:
-          CannotUnroll: it is none of these, and reads what another one made.
+          KeepLoops: it is none of these, and reads what another one made.
         """
         first = carried(op.op_def, op.node_attrs)
         read = inputs[first : first + scanned(op.op_def, op.node_attrs)]
@@ -66,11 +54,11 @@ class Unrolling:
             why = f"its {count} iterations are {count * ops} operations, more than {LIMIT}"
         if why:
             if not self.elements.keys().isdisjoint(inputs):
-                raise CannotUnroll(why)
-            self.notes.append(Unrolled(op.name, 0, why))
+                raise KeepLoops(why)
+            self.notes.append(LoopNote(op.name, 0, why))
             return 0
         assert count is not None
-        self.notes.append(Unrolled(op.name, count))
+        self.notes.append(LoopNote(op.name, count))
         return count
 
     def _length(self, history: Value) -> int | None:
@@ -84,7 +72,7 @@ class Unrolling:
         shape = concrete(node.inputs[0].shape)
         return shape[0] if shape else None
 
-    def read(self, op: Operation, history: Value, builder: Builder) -> list[Value]:
+    def read(self, op: UserOp, history: Value, builder: Builder) -> list[Value]:
         """The elements of a history that a loop reads, in the order in which they were made."""
         found = self.elements.get(history)
         if found is None:
@@ -95,7 +83,7 @@ class Unrolling:
             assert shape is not None
             count, *rest = shape
             attrs = {"T": rows.dtype, "num": count, "axis": 0}
-            opdef, name = _find(op, node.opdef), f"{node.name}/rows"
+            opdef, name = self._rows(node.opdef), f"{node.name}/rows"
             found = builder.node(
                 opdef, name, [rows], attrs, [(rows.dtype, (*rest,))] * count, node.control, origins=node.origins
             )
@@ -105,39 +93,44 @@ class Unrolling:
             self.elements[history] = found
         return found
 
-    def stack(self, op: Operation, history: Value, builder: Builder) -> PlanNode:
+    def stack(self, op: UserOp, history: Value, builder: Builder) -> PlanNode:
         """The node that puts together what a loop kept, for an op that makes a tensor of a history.
 
         Raises:
-          CannotUnroll: the elements differ in shape, or it is another op.
+          KeepLoops: the elements differ in shape, or it is another op.
         """
         elements = self.elements[history]
         shape = concrete(elements[0].shape)
         if op.op_def.rows is None or len(op.outputs) != 1:
-            raise CannotUnroll(f"{op.name} reads what it keeps")
+            raise KeepLoops(f"{op.name} reads what it keeps")
         made = op.outputs[0]
         if (
             shape is None
             or any(e.shape != shape for e in elements)
-            or not compatible(made._dims, (len(elements), *shape))
+            or not compatible(_dims(made), (len(elements), *shape))
         ):
-            raise CannotUnroll("its iterations keep values of several shapes, or of unknown ones")
+            raise KeepLoops("its iterations keep values of several shapes, or of unknown ones")
         attrs = {"T": made.dtype, "N": len(elements), "axis": 0}
         ordered = elements[::-1] if op.node_attrs["reverse"] else elements
         dims = (len(elements), *shape)
-        (value,) = builder.node(_find(op, op.op_def), op.name, ordered, attrs, [(made.dtype, plain(dims))])
+        (value,) = builder.node(self._rows(op.op_def), op.name, ordered, attrs, [(made.dtype, plain(dims))])
         value.extent = dims
         return builder.graph.nodes[-1]
 
+    def _rows(self, opdef: OpDef) -> OpDef:
+        """The op that makes rows of one tensor, or one tensor of rows, as ``opdef`` does with a history."""
+        try:
+            return self.opdef(opdef.rows or "")
+        except NotFoundError as error:
+            raise KeepLoops(f"there is no op {opdef.rows}") from error
 
-def _find(op: Operation, opdef: OpDef) -> OpDef:
-    try:
-        return op.graph.host.ops.get(opdef.rows or "")
-    except NotFoundError as error:
-        raise CannotUnroll(f"there is no op {opdef.rows}") from error
+
+def _dims(tensor: Any) -> Dims:
+    """The shape that a tensor of the user's graph has there."""
+    return None if tensor.shape.dims is None else tuple(tensor.shape.as_list())
 
 
-def _unfit(op: Operation) -> str:
+def _unfit(op: UserOp) -> str:
     """Why a loop is none that could be written out; empty where it is one."""
     test, body = op.bodies
     if op.node_attrs["maximum_iterations"] >= 0:
@@ -150,6 +143,6 @@ def _unfit(op: Operation) -> str:
             return f"{each.name} within has bodies of its own"
         if each.verb not in _VERBS or each.verb == "kernel" and "pure" not in each.op_def.traits:
             return f"{each.name} within does more than compute"
-        if each._device is not None:
+        if each.device:
             return f"{each.name} within asks for a device"
     return ""

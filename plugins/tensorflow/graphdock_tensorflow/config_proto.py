@@ -13,7 +13,7 @@ from typing import Any
 import graphdock as _tf
 from graphdock import messages
 from graphdock.locks import new_lock
-from graphdock.passes.pipeline import PASSES
+from graphdock.passes.pipeline import simplifications
 
 __all__ = ["ConfigProto", "GPUOptions", "GraphOptions", "OptimizerOptions", "translated"]
 
@@ -69,7 +69,7 @@ def translated(proto: Any) -> Any:
         elif name == "operation_timeout_in_ms":
             given["operation_timeout"] = value / 1e3
         elif name == "graph_options.optimizer_options.opt_level" and value == OptimizerOptions.L0:
-            given["passes"] = dict.fromkeys(PASSES, False)
+            given["passes"] = dict.fromkeys(simplifications(), False)
         elif name == "graph_options.optimizer_options.global_jit_level":
             given["fusion"] = value != OptimizerOptions.OFF
         elif name != "gpu_options.allow_growth":  # what it asks for is so anyway: memory is taken as needed

@@ -13,7 +13,7 @@ from graphdock.contracts.opdef import OpDef
 from graphdock.dtypes import DType
 from graphdock.graph.graph import Graph
 from graphdock.opdef.resolve import resolve
-from graphdock.passes.pipeline import PASSES
+from graphdock.passes.pipeline import simplifications
 from graphdock.plugin.host import Host
 from graphdock.session.config import SessionConfig
 from graphdock.session.run_options import RunMetadata
@@ -68,7 +68,7 @@ class Bench:
             backends=self.wide_order if wide else self.order,
             fallback="allow" if wide else "forbid",
             kernels=self.pins,
-            passes=dict.fromkeys(PASSES, False),
+            passes=dict.fromkeys(simplifications(), False),
             shape_policy=policy,
             debug=not plain,
             deterministic=deterministic,
@@ -108,7 +108,7 @@ class Bench:
         """The right results, flattened; None where nothing says what they are."""
         cpu = any(r.plugin == "cpu" for r in self.host.kernels.for_op(case.op))
         if self.oracle != "reference" and (cpu or not opdef.verb.kernel):
-            passes = dict.fromkeys(PASSES, False)
+            passes = dict.fromkeys(simplifications(), False)
             config = SessionConfig(
                 backends=(self.oracle,), passes=passes, fallback="allow"
             )  # wherever the op is placed

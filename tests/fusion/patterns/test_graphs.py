@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import graphdock as tf
 import numpy as np
-from graphdock.contracts import CONSTANT, Found, Operand, Pattern, hookimpl
+from graphdock.contracts import CONSTANT, Found, Operand, Pattern, PlanContext, RegisteredPattern, hookimpl
 from graphdock.errors import NotFoundError
+from graphdock.planning.trace import trace
 from graphdock.plugin.host import Host, default_host
-from graphdock.plugin.registry import RegisteredPattern
 from graphdock_fusion.patterns.graphs import WIDTHS, PatternGraphs
 
 CALLS = []
@@ -36,12 +36,27 @@ ASKED = RegisteredPattern(
 PLACE = Found("float32", {"x": (2, 3), "n": (3,), "factor": ()}, {"factor": np.float32(4.0)}, "cpu")
 
 
+def graphs_of(simplified, settings=()):
+    """The graphs of a session that simplifies nothing."""
+    host = default_host()
+    context = PlanContext(
+        lambda node: None,
+        host.ops.get,
+        host.ops.get("Const"),
+        trace=lambda build: trace(host, build),
+        simplify=simplified.append,
+        shared=host.shared.setdefault("fusion", {}),
+        lock=host.shared_lock,
+        settings=settings,
+    )
+    return PatternGraphs(context)
+
+
 def make():
     CALLS.clear()
     simplified = []
-    host = default_host()
-    host.pattern_graphs.clear()
-    return PatternGraphs(host, simplified.append, ()), simplified
+    default_host().shared.clear()
+    return graphs_of(simplified), simplified
 
 
 def test_what_is_looked_for_has_open_dims_and_an_input_per_name():
@@ -121,9 +136,7 @@ def test_what_cannot_be_built_is_tried_again():
     known, held = [], []
 
     def late(x):
-        held.append(
-            default_host().pattern_graphs_lock._is_owned()
-        )  # functions of patterns are called under the host's lock
+        held.append(default_host().shared_lock._is_owned())  # functions of patterns are called under the host's lock
         if not known:
             raise NotFoundError("not yet")
         return tf.exp(x)
@@ -138,8 +151,8 @@ def test_what_cannot_be_built_is_tried_again():
 def test_sessions_with_equal_settings_share_what_is_traced():
     graphs, simplified = make()
     first = graphs.sought_at(ASKED, PLACE, 0)
-    assert PatternGraphs(default_host(), simplified.append, ()).sought_at(ASKED, PLACE, 0) is first
-    assert PatternGraphs(default_host(), simplified.append, ("other",)).sought_at(ASKED, PLACE, 0) is not first
+    assert graphs_of(simplified).sought_at(ASKED, PLACE, 0) is first
+    assert graphs_of(simplified, ("other",)).sought_at(ASKED, PLACE, 0) is not first
     assert len(CALLS) == len(simplified) == 2
 
 
@@ -156,7 +169,7 @@ def test_many_threads_trace_a_function_once():
     together = threading.Barrier(6)
 
     def ask():
-        graphs = PatternGraphs(default_host(), simplified.append, ())
+        graphs = graphs_of(simplified)
         together.wait()
         return graphs.sought_at(ASKED, PLACE, 1)
 
@@ -200,4 +213,4 @@ def test_the_second_session_of_a_host_traces_none(process_host):
     assert traced(check_numerics=True) > 0  # folds less
     assert traced(passes={"cse": True}) == 0  # what it is anyway
     host.discard("lab", "lab")
-    assert not host.pattern_graphs
+    assert not host.shared

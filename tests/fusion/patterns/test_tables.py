@@ -237,5 +237,5 @@ def test_a_host_keeps_few_graphs_with_large_constants(host, monkeypatch):
     with tf.Graph(host=host).as_default():
         fed, fetches = _step(_banded, "float32")
         ops, _, _ = _plan(host, fed, fetches)
-    kept = [g for g in host.pattern_graphs.values() if g.large]
+    kept = [g for g in host.shared["fusion"].values() if g.large]
     assert "Attention" in ops and 0 < len(kept) <= 2

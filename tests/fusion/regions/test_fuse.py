@@ -19,10 +19,10 @@ from graphdock.contracts import (
     check,
     hookimpl,
     print_graph,
+    put_back,
 )
 from graphdock.contracts.ir_check import check_order
 from graphdock.plugin.host import Host
-from graphdock_fusion.regions.fuse import put_back
 from interpreting_compiler import InterpretingCompiler
 
 

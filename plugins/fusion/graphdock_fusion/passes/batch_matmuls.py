@@ -16,12 +16,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from graphdock.contracts.ir import PlanGraph, PlanNode, Value, make_node
-from graphdock.contracts.opdef import OpDef
-from graphdock.contracts.rewriter import Rewriter
+from graphdock.contracts import OpDef, PassContext, PlanGraph, PlanNode, Rewriter, Value
+from graphdock.contracts.attributes import attr_key
+from graphdock.contracts.ir import make_node
 from graphdock.dtypes import int32
-from graphdock.passes.rewrite import Tools, constant_node
-from graphdock.passes.simplify import attr_key
 from graphdock.shape import Dims
 
 __all__ = ["products"]
@@ -48,10 +46,8 @@ class _Product:
         return a.node.inputs[:-1] if self.joined and a.node is not None else [a]
 
 
-def products(graph: PlanGraph, tools: Tools) -> None:
+def products(graph: PlanGraph, context: PassContext) -> None:
     """Join the products by one matrix whose rows don't depend on one another, where that moves fewer elements."""
-    if not any(n.opdef.joint for n in graph.nodes):
-        return
     reads = Counter(v for n in graph.nodes for v in n.inputs)
     reads.update(graph.outputs)
     cuts = {n.inputs[0]: n for n in graph.nodes if n.inputs and reads[n.inputs[0]] == 1}
@@ -65,10 +61,10 @@ def products(graph: PlanGraph, tools: Tools) -> None:
     for group in groups.values():
         if len(group) > 1:
             # one group after the other: what joins one may order the products of the next
-            _join_some(graph, group, tools)
+            _join_some(graph, group, context)
 
 
-def _join_some(graph: PlanGraph, group: Sequence[_Product], tools: Tools) -> None:
+def _join_some(graph: PlanGraph, group: Sequence[_Product], context: PassContext) -> None:
     """Join what can be joined of products that are alike: whole ones, or else the first part of them of which some can be."""
     wholes = [_whole(p.node) for p in group]
     for alike, part in [(wholes, 0), *((group, part) for part in range(len(group[0].widths)))]:
@@ -81,7 +77,7 @@ def _join_some(graph: PlanGraph, group: Sequence[_Product], tools: Tools) -> Non
         if joined:
             with Rewriter(graph) as change:
                 for found in joined:
-                    _join(found, part, change, tools)
+                    _join(found, part, change, context)
                 change.arrange(graph.nodes)
             return
 
@@ -176,10 +172,10 @@ def _levels(graph: PlanGraph, group: Sequence[_Product], part: int) -> list[int]
     return [found[p.node] for p in group]
 
 
-def _join(alike: Sequence[_Product], part: int, change: Rewriter, tools: Tools) -> None:
+def _join(alike: Sequence[_Product], part: int, change: Rewriter, context: PassContext) -> None:
     """Replace the products by one of their parts of this number, and a product each for the others."""
     first = alike[0]
-    make = _Maker(first.node, change, tools)
+    make = _Maker(first.node, change, context)
     rights = make.cut(first.node.inputs[1], first.widths, 0) if len(first.widths) > 1 else [first.node.inputs[1]]
     at = part if first.joined else 0
     rows, _, columns = _sizes(first, part)
@@ -205,8 +201,8 @@ def _join(alike: Sequence[_Product], part: int, change: Rewriter, tools: Tools) 
 class _Maker:
     """Makes nodes in the place of products, of which ``like`` is the first."""
 
-    def __init__(self, like: PlanNode, change: Rewriter, tools: Tools) -> None:
-        self._like, self._change, self._tools = like, change, tools
+    def __init__(self, like: PlanNode, change: Rewriter, context: PassContext) -> None:
+        self._like, self._change, self._context = like, change, context
         self._count = 0
 
     def _node(
@@ -237,17 +233,17 @@ class _Maker:
         array = np.array(value, np.int32)
         self._count += 1
         name = Value(f"{self._like.name}/joint_{self._count}", int32, array.shape)
-        return self._change.insert(constant_node(self._like, name, array, int32, self._tools.const)).outputs[0]
+        return self._change.insert(self._context.constant(self._like, name, array)).outputs[0]
 
     def join(self, values: Sequence[Value]) -> Value:
         """One below the other."""
         rows, columns = values[0].shape  # type: ignore[misc]
-        opdef = self._tools.find(self._like.opdef.joint["join"])
+        opdef = self._context.opdef(self._like.opdef.joint["join"])
         return self._node(opdef, [values, [self._integers(0)]], [(rows * len(values), columns)])[0]  # type: ignore[operator]
 
     def cut(self, value: Value, sizes: Sequence[int], axis: int) -> list[Value]:
         """Parts of so many rows."""
-        opdef = self._tools.find(self._like.opdef.joint["cut"])
+        opdef = self._context.opdef(self._like.opdef.joint["cut"])
         shapes = [(size, value.shape[1]) for size in sizes]  # type: ignore[index]
         return self._node(opdef, [[value], [self._integers(list(sizes))], [self._integers(axis)]], shapes)
 
@@ -255,4 +251,4 @@ class _Maker:
         return self._node(self._like.opdef, [[a], [b]], [shape], **self._like.attrs)[0]
 
     def add(self, x: Value, y: Value) -> Value:
-        return self._node(self._tools.find(self._like.opdef.joint["add"]), [[x], [y]], [x.shape])[0]
+        return self._node(self._context.opdef(self._like.opdef.joint["add"]), [[x], [y]], [x.shape])[0]

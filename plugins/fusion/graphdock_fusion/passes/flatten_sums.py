@@ -10,29 +10,26 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from graphdock.contracts.ir import PlanGraph, PlanNode, Value, make_node
-from graphdock.contracts.rewriter import Rewriter
-from graphdock.passes.rewrite import Tools
-from graphdock.passes.simplify import attr_key
+from graphdock.contracts import PassContext, PlanGraph, PlanNode, Rewriter, Value
+from graphdock.contracts.attributes import attr_key
+from graphdock.contracts.ir import make_node
 from graphdock.shape import size
 
 __all__ = ["sums"]
 
 
-def sums(graph: PlanGraph, tools: Tools) -> None:
+def sums(graph: PlanGraph, context: PassContext) -> None:
     """Join the addends of an AddN that are alike but for their inputs, where that moves no more elements than adding them up."""
-    if not any("aggregate" in n.opdef.traits for n in graph.nodes):
-        return
     reads = Counter(v for n in graph.nodes for v in n.inputs)
     reads.update(graph.outputs)
     kept = {*graph.targets, *(n for node in graph.nodes for n in node.control)}
     with Rewriter(graph) as change:
         for node in graph.nodes:
             if "aggregate" in node.opdef.traits and not node.control and node.guard is None:
-                _join(node, reads, kept, change, tools)
+                _join(node, reads, kept, change, context)
 
 
-def _join(node: PlanNode, reads: Counter[Value], kept: set[PlanNode], change: Rewriter, tools: Tools) -> None:
+def _join(node: PlanNode, reads: Counter[Value], kept: set[PlanNode], change: Rewriter, context: PassContext) -> None:
     """Join what can be joined of the addends of one node."""
     groups: dict[Any, list[PlanNode]] = {}
     for value in node.inputs:
@@ -45,7 +42,7 @@ def _join(node: PlanNode, reads: Counter[Value], kept: set[PlanNode], change: Re
             count = sum(total is not None for total in joined.values())
             name = f"{node.name}/{alike[0].op}" + (f"_{count}" if count else "")
             joined.update(dict.fromkeys([n.outputs[0] for n in alike]))
-            joined[alike[0].outputs[0]] = _sum(node, name, alike, change, tools)
+            joined[alike[0].outputs[0]] = _sum(node, name, alike, change, context)
     if not joined:
         return
     # what is not joined stays as often as it is added
@@ -83,10 +80,10 @@ def _pays(alike: list[PlanNode]) -> bool:
     return made is not None and None not in given and sum(n for n in given if n is not None) <= made
 
 
-def _sum(node: PlanNode, name: str, alike: list[PlanNode], change: Rewriter, tools: Tools) -> Value:
+def _sum(node: PlanNode, name: str, alike: list[PlanNode], change: Rewriter, context: PassContext) -> Value:
     """The one node that computes the sum of several."""
     first = alike[0]
-    opdef = tools.find(first.opdef.sum or "")
+    opdef = context.opdef(first.opdef.sum or "")
     inputs = [n.inputs[i] for i in range(len(first.inputs)) for n in alike]
     attrs = {**first.attrs, opdef.inputs[0].count or "N": len(alike)}
     result = first.outputs[0]

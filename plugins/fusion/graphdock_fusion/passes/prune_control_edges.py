@@ -7,14 +7,12 @@ what is the same, or could be summed at once.
 
 from __future__ import annotations
 
-from graphdock.contracts.ir import PlanGraph, PlanNode
-from graphdock.contracts.rewriter import Rewriter
-from graphdock.passes.rewrite import Tools
+from graphdock.contracts import PassContext, PlanGraph, PlanNode, Rewriter
 
 __all__ = ["gates"]
 
 
-def gates(graph: PlanGraph, tools: Tools) -> None:
+def gates(graph: PlanGraph, context: PassContext) -> None:
     """Drop the control edges of nodes that only compute to nodes that only compute and that the plan needs anyway."""
     waited: dict[PlanNode, frozenset[PlanNode] | None] = {}
     dropped: dict[PlanNode, list[PlanNode]] = {}

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from graphdock.contracts.ir import PlanGraph, Value
-from graphdock.contracts.opdef import OpDef
-from graphdock.contracts.pattern import Found, Operand
+from graphdock.contracts import Found, Operand, PlanContext, PlanGraph, RegisteredPattern, Tracing, Value
+from graphdock.contracts.attributes import attr_key
 from graphdock.dtypes import DType, as_dtype
 from graphdock.errors import GraphdockError, PluginError
-from graphdock.gradients.backprop import gradients
-from graphdock.graph.graph import Graph
-from graphdock.graph.tensor import Tensor
-from graphdock.ops.convert import convert_to_tensor
-from graphdock.ops.core import placeholder
-from graphdock.passes.simplify import attr_key
-from graphdock.planning.translate import translate
-from graphdock.plugin.host import Host
-from graphdock.plugin.registry import RegisteredPattern
 from graphdock.shape import Dims
 
 __all__ = ["STREAM_WORDS", "WIDTHS", "PatternGraph", "PatternGraphs"]
@@ -59,21 +49,11 @@ class PatternGraph:
 class PatternGraphs:
     """Traces the functions of patterns. Each is traced once per dtype and shapes, for all sessions of a host with equal settings.
 
-    Any thread may ask. Graphs are made under the host's lock, and nothing changes them afterwards.
-
-    Args:
-      simplify: runs the session's passes over a graph.
-      settings: all of the session's settings that ``simplify`` depends on.
+    Graphs are made under the host's lock, and nothing changes them afterwards.
     """
 
-    def __init__(self, host: Host, simplify: Callable[[PlanGraph], object], settings: Hashable) -> None:
-        self._host = host
-        self._simplify = simplify
-        self._settings = settings
-
-    def op(self, name: str) -> OpDef:
-        """The op of a type."""
-        return self._host.ops.get(name)
+    def __init__(self, context: PlanContext) -> None:
+        self._context = context
 
     def sought(
         self, asked: RegisteredPattern, dtype: str, attrs: Mapping[str, Any] = MappingProxyType({})
@@ -120,11 +100,11 @@ class PatternGraphs:
         operands = tuple(asked.pattern.inputs.items())
         attrs = tuple([(n, attr_key(v)) for n, v in found.attrs.items()])
         at = found.dtype, tuple(found.shapes.items()), constants, attrs, wide, wanted, arrives, ones
-        key = self._settings, asked.full_name, function, operands, at
-        made: PatternGraph | str | None = self._host.pattern_graphs.get(key)
+        key = self._context.settings, asked.full_name, function, operands, at
+        made: PatternGraph | str | None = self._context.shared.get(key)
         if made is None:
-            with self._host.pattern_graphs_lock:
-                traced = self._host.pattern_graphs
+            with self._context.lock:
+                traced = self._context.shared
                 made = traced.get(key)
                 if made is None:
                     made = self._trace(asked, function, found, wide, wanted, arrives, ones)
@@ -147,42 +127,42 @@ class PatternGraphs:
         ones: bool = False,
     ) -> PatternGraph | str:
         stands = function is asked.pattern.replacement
+        fed: list[str] = []
+        values: list[Any] = []
+        slopes: dict[str, Any] = {}
+        coming: list[Any] = []
+
+        def build(tracing: Tracing) -> list[Any]:
+            tensors: dict[str, Any] = {}
+            given: dict[str, Any] = {}
+            for name, operand in asked.pattern.inputs.items():
+                dtype = dtype_of(operand, found)
+                shape = found.shapes.get(name, operand.shape)
+                if operand.drawn and stands:
+                    dtype, shape = as_dtype("uint64"), (STREAM_WORDS,)
+                if name in found.constants:
+                    array = found.constants[name]
+                    given[name] = array if stands else tracing.constant(array, dtype)
+                    continue
+                unknown = 0 if shape is None else max(min(wide, len(shape) - 1), 0)
+                given[name] = tensors[name] = tracing.input(dtype, shape and (None,) * unknown + shape[unknown:], shape)
+                fed.append(name)
+            values.extend(_values(asked, _called(asked, function, {**given, **found.attrs}), tracing))
+            if wanted:
+                shapes = tracing.shapes(values)
+                if not ones:
+                    coming.extend([tracing.like(values[i], shapes[i]) for i in arrives])
+                arriving = coming or [_ones(tracing, values[i].dtype, shapes[i]) for i in arrives]
+                made = tracing.gradients([values[i] for i in arrives], [tensors[n] for n in wanted], arriving)
+                slopes.update({n: s for n, s in zip(wanted, made, strict=True) if tracing.is_tensor(s)})
+            return [*values, *slopes.values()]
+
         try:
-            with Graph(self._host).as_default():
-                fed: dict[str, tuple[Tensor, Dims]] = {}
-                given: dict[str, Any] = {}
-                for name, operand in asked.pattern.inputs.items():
-                    dtype = dtype_of(operand, found)
-                    shape = found.shapes.get(name, operand.shape)
-                    if operand.drawn and stands:
-                        dtype, shape = as_dtype("uint64"), (STREAM_WORDS,)
-                    if name in found.constants:
-                        array = found.constants[name]
-                        given[name] = array if stands else convert_to_tensor(array, dtype)
-                        continue
-                    unknown = 0 if shape is None else max(min(wide, len(shape) - 1), 0)
-                    tensor = placeholder(dtype, shape and (None,) * unknown + shape[unknown:])
-                    fed[name] = tensor, shape
-                    given[name] = tensor
-                values = _values(asked, _called(asked, function, {**given, **found.attrs}))
-                slopes: dict[str, Any] = {}
-                feeds = list(fed.values())
-                coming: list[Tensor] = []
-                if wanted:
-                    shapes = self._dims(values, feeds)
-                    sources = [fed[n][0] for n in wanted]
-                    if not ones:
-                        coming = [placeholder(values[i].dtype, values[i]._dims) for i in arrives]
-                        feeds += [(tensor, shapes[i]) for tensor, i in zip(coming, arrives, strict=True)]
-                    given_slopes = coming or [_ones(values[i].dtype, shapes[i]) for i in arrives]
-                    found_slopes = gradients([values[i] for i in arrives], sources, given_slopes)
-                    slopes = dict(zip(wanted, found_slopes, strict=True))
-                slopes = {n: s for n, s in slopes.items() if isinstance(s, Tensor)}
-                graph = translate([*values, *slopes.values()], [], feeds)
-                _check_pure(graph)
+            graph = self._context.trace(build)
+            _check_pure(graph)
         except GraphdockError as error:
             return f"it could not be built: {error.message}"
-        self._simplify(graph)
+        self._context.simplify(graph)
         return PatternGraph(
             graph,
             dict(zip(fed, graph.inputs, strict=False)),
@@ -191,14 +171,10 @@ class PatternGraphs:
             dict(zip(slopes, graph.outputs[len(values) :], strict=True)),
         )
 
-    @staticmethod
-    def _dims(values: Sequence[Tensor], feeds: list[tuple[Tensor, Dims]]) -> list[Dims]:
-        return [v.shape for v in translate(values, [], feeds).outputs]
 
-
-def _ones(dtype: DType, shape: Dims) -> Tensor:
+def _ones(tracing: Tracing, dtype: DType, shape: Dims) -> Any:
     """A constant of a shape that is known."""
-    return convert_to_tensor(np.ones([d or 0 for d in shape or ()], dtype.np), dtype)
+    return tracing.constant(np.ones([d or 0 for d in shape or ()], dtype.np), dtype)
 
 
 def _called(asked: RegisteredPattern, function: Callable[..., Any], given: Mapping[str, Any]) -> Any:
@@ -219,10 +195,10 @@ def _check_pure(graph: PlanGraph) -> None:
             raise PluginError(f"{node.op} does more than compute: {_IMPURE}")
 
 
-def _values(asked: RegisteredPattern, made: Any) -> list[Tensor]:
+def _values(asked: RegisteredPattern, made: Any, tracing: Tracing) -> list[Any]:
     """What a function of a pattern returned: one tensor, or several."""
     values = list(made) if isinstance(made, tuple | list) else [made]
-    if not values or not all(isinstance(v, Tensor) for v in values):
+    if not values or not all(map(tracing.is_tensor, values)):
         raise PluginError(f"{asked.full_name} returns no tensor", got=repr(made))
     return values
 
@@ -237,10 +213,3 @@ def _smooth(asked: RegisteredPattern, found: Found) -> list[str]:
     """The inputs by which there may be gradients."""
     operands = asked.pattern.inputs.items()
     return [n for n, o in operands if not (o.drawn or n in found.constants) and dtype_of(o, found).is_differentiable]
-
-
-def constant_of(value: Value) -> np.ndarray[Any, Any]:
-    """The array of a constant of a plan."""
-    assert value.node is not None
-    array: np.ndarray[Any, Any] = value.node.attrs["value"]
-    return array

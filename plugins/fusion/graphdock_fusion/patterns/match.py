@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from graphdock.contracts.attributes import attr_key
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of, make_node
-from graphdock.passes.simplify import attr_key
 
 __all__ = ["Index", "Match", "Matcher"]
 

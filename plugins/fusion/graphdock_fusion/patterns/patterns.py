@@ -7,29 +7,31 @@ refuse when they are prepared is not made again: the plan is begun anew without 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
 
-from graphdock.contracts.ir import PlanGraph, PlanNode, Value, make_node
-from graphdock.contracts.opdef import OpDef
-from graphdock.contracts.pattern import Found, Pattern
-from graphdock.contracts.rewriter import Rewriter
-from graphdock.contracts.streams import streams_of
+from graphdock.contracts import (
+    Found,
+    OpDef,
+    PlanContext,
+    PlanGraph,
+    PlanNode,
+    RegionNote,
+    RegisteredPattern,
+    Rewriter,
+    Standing,
+    Value,
+    streams_of,
+)
+from graphdock.contracts.ir import make_node
 from graphdock.errors import PluginError, did_you_mean
-from graphdock.placement.choose import Chooser
-from graphdock.planning.decompose import lacks
-from graphdock.plugin.registry import RegisteredPattern
 
 from graphdock_fusion.patterns.graphs import WIDTHS, PatternGraph, PatternGraphs
 from graphdock_fusion.patterns.match import Index, Match, Matcher
 from graphdock_fusion.patterns.positions import Positions
-from graphdock_fusion.regions.fuse import RegionNote
 
-__all__ = ["PatternKey", "Patterns"]
+__all__ = ["patterns"]
 
-#: The full name of a pattern, and the name of the node whose output it replaced.
-PatternKey: TypeAlias = "tuple[str, str]"
 _ARRIVING = "the gradient of value {}"
 
 
@@ -74,90 +76,47 @@ class _Place:
             self.change.replace(node, [total])
 
 
-class Patterns:
-    """Looks for patterns for one session, under the planner's lock.
+def patterns(graph: PlanGraph, context: PlanContext, late: bool = False) -> None:
+    """Replace what the patterns of a session find, at every level.
 
     Args:
-      known: the patterns of the host, in the order in which they are tried.
-      graphs: their functions as graphs.
-      preferred: the device type that a node prefers; None where the session has none of it.
+      late: whether those are looked for that come after the others.
     """
+    _Search(context, late).run(graph)
 
-    def __init__(
-        self,
-        known: Callable[[], Sequence[RegisteredPattern]],
-        graphs: PatternGraphs,
-        preferred: Callable[[PlanNode], str | None],
-    ) -> None:
-        self._known = known
-        self._graphs = graphs
-        self._preferred = preferred
 
-    def tables(self, level: PlanGraph) -> list[tuple[set[PlanNode], set[int]]]:
-        """Anchors in a level of patterns that look at tables of constants, where they may be found, with the ranks of those tables;
-        those of one op together."""
-        wanted: dict[str, list[Pattern]] = {}
-        for pattern in (r.pattern for r in self._known()):
-            if any(o.constant and o.shape for o in pattern.inputs.values()):
-                wanted.setdefault(pattern.anchor, []).append(pattern)
-        found: dict[str, tuple[set[PlanNode], set[int]]] = {}
-        for node in level.nodes if wanted else ():
-            device = self._preferred(node) if node.op in wanted else None
-            here = [p for p in wanted[node.op] if device not in p.not_on] if device is not None else []
-            if here:
-                anchors, ranks = found.setdefault(node.op, (set(), set()))
-                anchors.add(node)
-                ranks.update(len(o.shape) for p in here for o in p.inputs.values() if o.constant and o.shape)
-        return list(found.values())
+class _Search:
+    """One search for patterns in a plan."""
 
-    def run(
-        self, graph: PlanGraph, chooser: Chooser, failed: Mapping[PatternKey, str], late: bool = False
-    ) -> tuple[list[RegionNote], dict[PlanNode, PatternKey]]:
-        """Replace what is found, at every level.
+    def __init__(self, context: PlanContext, late: bool) -> None:
+        self._context = context
+        self._known = [r for r in context.patterns if r.pattern.late is late]
+        self._late = late
+        self._graphs = PatternGraphs(context)
+        self._refused: list[tuple[RegionNote, frozenset[PlanNode]]] = []
 
-        Args:
-          failed: replacements that came to nothing when their kernels were prepared -> why.
-          late: whether those are looked for that come after the others.
-
-        Returns:
-          What was found; and the nodes that stand for it.
-        """
-        notes: list[RegionNote] = []
-        refused: list[tuple[RegionNote, frozenset[PlanNode]]] = []
-        made: dict[PlanNode, PatternKey] = {}
-        known = [r for r in self._known() if r.pattern.late is late]
-        anchors = dict.fromkeys(r.pattern.anchor for r in known)
-        for level in list(graph.all_graphs()) if known else ():
+    def run(self, graph: PlanGraph) -> None:
+        anchors = dict.fromkeys(r.pattern.anchor for r in self._known)
+        for level in list(graph.all_graphs()):
             if anchors.keys().isdisjoint([n.op for n in level.nodes]):
                 continue
             index = Index(level)
-            place = _Place(index, Rewriter(level), list(anchors) if late else ())
+            place = _Place(index, Rewriter(level), list(anchors) if self._late else ())
             with place.change:
-                for asked in known:
+                for asked in self._known:
                     if any(o.drawn and o.drawn not in index.by_op for o in asked.pattern.inputs.values()):
                         continue
                     for anchor in index.by_op.get(asked.pattern.anchor, ()):
                         if anchor not in place.gone:
-                            self._at(anchor, asked, place, chooser, failed, notes, refused, made)
+                            self._at(anchor, asked, place)
                 place.put_sums()
             # where another pattern stands for all of it, nobody asks why this one does not
-            notes += [note for note, nodes in refused if not nodes <= place.gone]
-            refused.clear()
-        return notes, made
+            self._context.notes.extend([note for note, nodes in self._refused if not nodes <= place.gone])
+            self._refused.clear()
 
-    def _at(
-        self,
-        anchor: PlanNode,
-        asked: RegisteredPattern,
-        place: _Place,
-        chooser: Chooser,
-        failed: Mapping[PatternKey, str],
-        notes: list[RegionNote],
-        refused: list[tuple[RegionNote, frozenset[PlanNode]]],
-        made: dict[PlanNode, PatternKey],
-    ) -> None:
+    def _at(self, anchor: PlanNode, asked: RegisteredPattern, place: _Place) -> None:
         """Replace what stands around an anchor, if it is what a pattern looks for."""
-        dtype, device = anchor.outputs[0].dtype.name, self._preferred(anchor)
+        dtype, device = anchor.outputs[0].dtype.name, self._context.device_type(anchor)
         if dtype not in asked.pattern.dtypes or device is None or device in asked.pattern.not_on:
             return
         dims = anchor.outputs[0].shape
@@ -178,8 +137,8 @@ class Patterns:
         key = asked.full_name, value.node.name
         ops = tuple(n.op for n in first.found.values())
         try:
-            if key in failed:
-                raise _NotHere(failed[key])
+            if key in self._context.failed:
+                raise _NotHere(self._context.failed[key])
             found = _found(asked, sought, first, Found(dtype, {}, {}, device, attrs))
             ones = False
             graph, match, slopes = self._with_slopes(asked, found, first, sought, place)
@@ -199,20 +158,20 @@ class Patterns:
             _check_same(asked, graph, standing, slopes)
             if len(graph.values) + len(slopes) > 1:
                 _check_order(graph, match, standing, slopes, place)
-            streams = {n: self._graphs.op(o.stream) for n, o in asked.pattern.inputs.items() if o.drawn}
-            why = lacks(standing.graph, device, chooser)
+            streams = {n: self._context.opdef(o.stream) for n, o in asked.pattern.inputs.items() if o.drawn}
+            why = self._context.missing(standing.graph, device)
             if why:
                 raise _NotHere(why)
         except _NotHere as reason:
             note = RegionNote(asked.full_name, device, ops, 0, str(reason), pattern=True)
-            refused.append((note, frozenset(first.found.values())))
+            self._refused.append((note, frozenset(first.found.values())))
             return
         nodes = _put(place, graph, match, standing, slopes, value.node, streams)
-        made.update(dict.fromkeys(nodes, key))
+        self._context.standing.update(dict.fromkeys(nodes, Standing(key)))
         place.gone.update([n for p, n in match.found.items() if p not in match.rest])
         names = ", ".join(n.op for n in nodes if n.verb != "constant") or "one of their inputs"
         what = f"{len(members)} nodes around {value.node.origin} became {names}"
-        notes.append(RegionNote(asked.full_name, device, ops, len(members), what, pattern=True))
+        self._context.notes.append(RegionNote(asked.full_name, device, ops, len(members), what, pattern=True))
 
     def _with_slopes(
         self,

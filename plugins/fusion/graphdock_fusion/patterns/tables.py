@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 import numpy as np
-from graphdock.contracts.ir import PlanGraph, PlanNode, Value, make_node
-from graphdock.contracts.opdef import OpDef
-from graphdock.contracts.rewriter import Rewriter
-from graphdock.passes.rewrite import Tools, constant_node
+from graphdock.contracts import OpDef, PassContext, Pattern, PlanContext, PlanGraph, PlanNode, Rewriter, Value
+from graphdock.contracts.ir import make_node
 from graphdock.shape import size
 
-__all__ = ["MOST", "fold_tables"]
+__all__ = ["MOST", "fold_tables", "tables"]
 
 #: Bytes up to which a table is folded.
 MOST = 256 << 20
@@ -23,7 +21,32 @@ MOST = 256 << 20
 _STEPS = 3
 
 
-def fold_tables(level: PlanGraph, anchors: Collection[PlanNode], ranks: Collection[int], tools: Tools) -> None:
+def tables(graph: PlanGraph, context: PlanContext) -> None:
+    """Fold the tables that the patterns of a session may look at, at every level."""
+    for level in list(graph.all_graphs()):
+        for anchors, ranks in _wanted(level, context):
+            fold_tables(level, anchors, ranks, context)
+
+
+def _wanted(level: PlanGraph, context: PlanContext) -> list[tuple[set[PlanNode], set[int]]]:
+    """Anchors in a level of patterns that look at tables of constants, where they may be found, with the ranks of those tables;
+    those of one op together."""
+    wanted: dict[str, list[Pattern]] = {}
+    for pattern in (r.pattern for r in context.patterns):
+        if any(o.constant and o.shape for o in pattern.inputs.values()):
+            wanted.setdefault(pattern.anchor, []).append(pattern)
+    found: dict[str, tuple[set[PlanNode], set[int]]] = {}
+    for node in level.nodes if wanted else ():
+        device = context.device_type(node) if node.op in wanted else None
+        here = [p for p in wanted[node.op] if device not in p.not_on] if device is not None else []
+        if here:
+            anchors, ranks = found.setdefault(node.op, (set(), set()))
+            anchors.add(node)
+            ranks.update(len(o.shape) for p in here for o in p.inputs.values() if o.constant and o.shape)
+    return list(found.values())
+
+
+def fold_tables(level: PlanGraph, anchors: Collection[PlanNode], ranks: Collection[int], context: PassContext) -> None:
     """Fold the tables of some ranks that follow from constants and are read near the anchors of patterns, or by them.
 
     They are of floating numbers, or flags. Of those of other ranks leading dims of one go, where readers give as many dims
@@ -31,10 +54,10 @@ def fold_tables(level: PlanGraph, anchors: Collection[PlanNode], ranks: Collecti
     """
     derived = _derived(level)
     read = {v for node in _near(anchors, derived) for v in node.inputs if v.node in derived}
-    tables = {v for v in read if _is_table(v, ranks)}
-    others = {v for v in read - tables if len(v.shape or ()) not in ranks}
+    found = {v for v in read if _is_table(v, ranks)}
+    others = {v for v in read - found if len(v.shape or ()) not in ranks}
     tiled = _tiled(level, others, derived, min(ranks))
-    wanted = tables | tiled
+    wanted = found | tiled
     waiting, needed = list(wanted), set[PlanNode]()
     while waiting:
         node = waiting.pop().node
@@ -51,16 +74,16 @@ def fold_tables(level: PlanGraph, anchors: Collection[PlanNode], ranks: Collecti
         for node in level.nodes if wanted else ():
             if node not in needed:
                 continue
-            results = [node.attrs["value"]] if node.verb == "constant" else _computed(node, arrays, tools)
+            results = [node.attrs["value"]] if node.verb == "constant" else _computed(node, arrays, context)
             if results is None:
                 continue
             arrays.update(zip(node.outputs, results, strict=True))
             for value in wanted.intersection(node.outputs):
-                if value in tables:
+                if value in found:
                     array = _fitted(arrays[value], readers[value], derived, ranks)
                 elif (array := _once(arrays[value], min(ranks))).ndim == arrays[value].ndim:
                     continue
-                table = constant_node(node, value, array, value.dtype, tools.const)
+                table = context.constant(node, value, array)
                 table.name = table.outputs[0].name = f"{value.name}/table"  # the value may stay, for readers elsewhere
                 became[value] = change.insert(table, before=node).outputs[0]
         for node in dict.fromkeys(n for value in became for n in readers[value]):
@@ -165,7 +188,7 @@ def _is_table(value: Value, ranks: Collection[int]) -> bool:
     return fits and _is_small(value) and not (constant and len(dims) in ranks)
 
 
-def _computed(node: PlanNode, arrays: dict[Value, np.ndarray], tools: Tools) -> list[np.ndarray] | None:
+def _computed(node: PlanNode, arrays: dict[Value, np.ndarray], context: PassContext) -> list[np.ndarray] | None:
     """The results of a node whose inputs are known; None where one is not, or it can't be computed here."""
     number = _number(node)
     if number is None and not all(v in arrays for v in node.inputs):
@@ -175,6 +198,6 @@ def _computed(node: PlanNode, arrays: dict[Value, np.ndarray], tools: Tools) -> 
     if number is not None:
         made = node.outputs[0]
         return [np.full([d or 0 for d in made.shape or ()], number, made.dtype.np)]
-    given = [constant_node(node, v, arrays[v], v.dtype, tools.const).outputs[0] for v in node.inputs]
+    given = [context.constant(node, v, arrays[v]).outputs[0] for v in node.inputs]
     types = [(v.dtype, v.shape) for v in node.outputs]
-    return tools.evaluate(make_node(node.opdef, node.name, given, node.attrs, types, requested=node.requested))
+    return context.evaluate(make_node(node.opdef, node.name, given, node.attrs, types, requested=node.requested))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, MutableMapping, Sequence
+from typing import Any
 
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, copy_node
 from graphdock.contracts.rewriter import Rewriter
-from graphdock.plugin.registry import RegisteredKernel
 
 __all__ = ["apart", "spread"]
 
@@ -15,7 +15,7 @@ def spread(
     level: PlanGraph,
     groups: Sequence[list[PlanNode]],
     floating: set[PlanNode],
-    kernels: dict[PlanNode, RegisteredKernel],
+    kernels: MutableMapping[PlanNode, Any],
 ) -> list[list[PlanNode]]:
     """The groups with each floating node in one of them only: all but the first that hold one get a copy, which their nodes read.
 

@@ -24,8 +24,8 @@ from typing import Any
 from graphdock.contracts.ir import PlanNode, arg_of
 from graphdock.contracts.opdef import OpDef
 from graphdock.contracts.region_program import REDUCTIONS
+from graphdock.contracts.scalar_formula import parse_formula
 from graphdock.dtypes import DType
-from graphdock.opdef.scalar_formula import parse_formula
 
 __all__ = ["Form", "form_of", "what_forbids"]
 

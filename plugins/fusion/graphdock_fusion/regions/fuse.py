@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from graphdock.contracts.cut import Cutter
-from graphdock.contracts.ir import PlanGraph, PlanNode, Region, Value, arg_of, make_node
-from graphdock.contracts.kernel import Candidate, Decision, KernelDef
-from graphdock.contracts.opdef import ArgDef, AttrDef, OpDef
-from graphdock.contracts.region import Claim, Refusal, RegionCompiler
-from graphdock.contracts.rewriter import Rewriter
+from graphdock.contracts import (
+    ArgDef,
+    AttrDef,
+    Candidate,
+    Claim,
+    Cutter,
+    Decision,
+    KernelDef,
+    OpDef,
+    PlanContext,
+    PlanGraph,
+    PlanNode,
+    Refusal,
+    Region,
+    RegionCompiler,
+    RegionNote,
+    RegisteredCompiler,
+    Rewriter,
+    Standing,
+    Value,
+)
+from graphdock.contracts.ir import arg_of, make_node
 from graphdock.device_name import DeviceSpec
-from graphdock.dtypes import DType
 from graphdock.errors import PlanError, PluginError
-from graphdock.opdef.cost import cost_of
-from graphdock.plugin.registry import RegisteredCompiler, RegisteredKernel
-from graphdock.shape import Dims
 
 from graphdock_fusion.regions.duplicate import apart, spread
 from graphdock_fusion.regions.forms import form_of
@@ -29,7 +39,7 @@ from graphdock_fusion.regions.rematerializable import floating
 from graphdock_fusion.regions.spaces import BySpace
 from graphdock_fusion.regions.typed import NotInRegion
 
-__all__ = ["RegionKey", "RegionNote", "fuse", "key_of", "put_back"]
+__all__ = ["RegionKey", "fuse"]
 
 #: The full name of a compiler, and the names of the nodes that it claimed.
 RegionKey: TypeAlias = "tuple[str, frozenset[str]]"
@@ -37,69 +47,33 @@ RegionKey: TypeAlias = "tuple[str, frozenset[str]]"
 REGION = "Region"
 
 
-@dataclass(frozen=True, slots=True)
-class RegionNote:
-    """What a compiler said to nodes that it was offered; printed by ``explain``.
-
-    Attributes:
-      compiler: full name. ``device``: where the nodes are. ``ops``: their op types.
-      claimed: how many it took; 0 when it refused.
-      what: the region that it took, or why it refused.
-      pattern: whether a pattern says it, of a place that was found.
-    """
-
-    compiler: str
-    device: str
-    ops: tuple[str, ...]
-    claimed: int
-    what: str
-    pattern: bool = False
-
-
-def fuse(
-    graph: PlanGraph,
-    kernels: dict[PlanNode, RegisteredKernel],
-    compilers: Sequence[RegisteredCompiler],
-    regions: dict[PlanNode, Region],
-    failed: Mapping[RegionKey, str] = MappingProxyType({}),
-) -> list[RegionNote]:
+def fuse(graph: PlanGraph, context: PlanContext) -> None:
     """Offer connected nodes of every level to the compilers, one after another, and put one node in the place of each claim.
-
-    Args:
-      kernels: node -> kernel, of every placed node that a kernel computes; changed along.
-      compilers: in the order in which they are asked.
-      regions: filled in: each node that stands for a region -> that region, for :func:`put_back`.
-      failed: claims that were taken before and came to nothing when they were prepared -> why.
-
-    Returns:
-      What they said.
 
     Raises:
       PluginError: a claim cannot be one node, or is none of what was offered; names the compiler.
     """
-    notes: list[RegionNote] = []
-    for asked in compilers:
+    for asked in context.compilers:
         for level in list(graph.all_graphs()):
-            kinds = _kinds(asked.compiler, level, kernels)
+            kinds = _kinds(asked.compiler, level, context.kernels)
             candidates = grow(level.nodes, kinds)
             if not candidates:
                 continue
             if isinstance(kinds, BySpace) and kinds.floating:
-                candidates = spread(level, candidates, kinds.floating, kernels)
+                candidates = spread(level, candidates, kinds.floating, context.kernels)
             cutter = Cutter(level)
             with Rewriter(level) as change:
                 for members in candidates:
-                    for region in _claims(cutter, members, asked, kinds, notes, failed):
-                        node = _one_node(region, asked, notes)
+                    for region in _claims(cutter, members, asked, kinds, context):
+                        node = _one_node(region, asked, context)
                         _put(change, node, region)
-                        kernels[node] = _kernel(region, asked)
-                        regions[node] = region
+                        context.give(node, _kernel(region, asked), asked)
+                        context.standing[node] = Standing(_key(asked.full_name, _members(region)), region)
                         for member in _members(region):
-                            del kernels[member]
-    return notes
+                            del context.kernels[member]
 
 
-def _kinds(compiler: RegionCompiler, level: PlanGraph, kernels: Mapping[PlanNode, RegisteredKernel]) -> Kinds:
+def _kinds(compiler: RegionCompiler, level: PlanGraph, kernels: Mapping[PlanNode, Any]) -> Kinds:
     """Which nodes a compiler is offered together."""
 
     def device_of(node: PlanNode) -> DeviceSpec | None:
@@ -113,28 +87,12 @@ def _kinds(compiler: RegionCompiler, level: PlanGraph, kernels: Mapping[PlanNode
     return ByDevice(lambda node: device_of(node) if elementwise(node) else None)
 
 
-def put_back(change: Rewriter, node: PlanNode, region: Region) -> None:
-    """Put a region's own nodes in the place of the node that stands for it; their devices and decisions are as they were.
-
-    They read the plan's own constants again, which :func:`fuse` left there, wherever they stand.
-    """
-    graph, nodes = region.graph, []
-    change.arrange(change.graph.nodes)
-    for inner in region.graph.nodes:
-        if inner.verb == "constant":
-            change.redirect(inner.outputs[0], region.source[inner].outputs[0])
-        else:
-            nodes.append(inner)
-    change.splice(node, PlanGraph(graph.name, graph.inputs, nodes, graph.outputs), own_names=True)
-
-
 def _claims(
     cutter: Cutter,
     members: list[PlanNode],
     asked: RegisteredCompiler,
     kinds: Kinds,
-    notes: list[RegionNote],
-    failed: Mapping[RegionKey, str],
+    context: PlanContext,
 ) -> Iterable[Region]:
     """The regions that a compiler claims of a group, one after another; what is left of a claim is offered again."""
     waiting = [members]
@@ -150,7 +108,7 @@ def _claims(
         reason = _lower(offered, cutter, asked)
         answer = asked.compiler.claim(offered) if reason is None else Refusal(reason)
         if isinstance(answer, Refusal):
-            _refused(asked, nodes, answer.reason, notes)
+            _refused(asked, nodes, answer.reason, context)
             continue
         if not isinstance(answer, Claim):
             raise _broken(asked, "answers neither with a Claim nor with a Refusal", nodes[0], repr(answer))
@@ -162,9 +120,9 @@ def _claims(
             region = cutter.cut(chosen, device)
         except PlanError as error:
             raise _broken(asked, f"claims nodes that cannot be one: {error.message}", chosen[0]) from error
-        reason = failed.get(_key(asked.full_name, chosen)) or _lower(region, cutter, asked)
+        reason = context.failed.get(_key(asked.full_name, chosen)) or _lower(region, cutter, asked)
         if reason is not None:
-            _refused(asked, chosen, reason, notes)
+            _refused(asked, chosen, reason, context)
         else:
             cutter.take(chosen)
             yield region
@@ -200,15 +158,9 @@ def _views_at_the_rim(cutter: Cutter, nodes: Sequence[PlanNode]) -> set[PlanNode
     return outer
 
 
-def _refused(compiler: RegisteredCompiler, nodes: Sequence[PlanNode], reason: str, notes: list[RegionNote]) -> None:
+def _refused(compiler: RegisteredCompiler, nodes: Sequence[PlanNode], reason: str, context: PlanContext) -> None:
     assert nodes[0].device is not None
-    notes.append(RegionNote(compiler.full_name, nodes[0].device.short(), tuple(n.op for n in nodes), 0, reason))
-
-
-def key_of(node: PlanNode, region: Region) -> RegionKey:
-    """What a claim is known by when it is made again: the compiler, and the nodes that it took."""
-    assert node.decision is not None
-    return _key(node.decision.kernel, _members(region))
+    context.notes.append(RegionNote(compiler.full_name, nodes[0].device.short(), tuple(n.op for n in nodes), 0, reason))
 
 
 def _key(compiler: str, nodes: Iterable[PlanNode]) -> RegionKey:
@@ -230,10 +182,10 @@ def _members(region: Region) -> list[PlanNode]:
     return [region.source[n] for n in region.graph.nodes if n.verb != "constant"]
 
 
-def _one_node(region: Region, compiler: RegisteredCompiler, notes: list[RegionNote]) -> PlanNode:
+def _one_node(region: Region, compiler: RegisteredCompiler, context: PlanContext) -> PlanNode:
     members = _members(region)
     ops = tuple(n.op for n in members)
-    costs = [cost_of(n.opdef, n.attrs, _typed(n.inputs), _typed(n.outputs)).flops for n in members]
+    costs = [context.flops(n) for n in members]
     flops = None if None in costs else sum(c or 0 for c in costs)
     node = make_node(
         _opdef(region),
@@ -252,7 +204,7 @@ def _one_node(region: Region, compiler: RegisteredCompiler, notes: list[RegionNo
     what += f"; draws from {', '.join(s.name for s in region.streams)}" if region.streams else ""
     winner = Candidate(compiler.full_name, compiler.compiler.device_type)
     node.decision = Decision(compiler.full_name, "region", what, (winner,))
-    notes.append(RegionNote(compiler.full_name, region.device.short(), ops, len(members), what))
+    context.notes.append(RegionNote(compiler.full_name, region.device.short(), ops, len(members), what))
     return node
 
 
@@ -264,10 +216,10 @@ def _put(change: Rewriter, node: PlanNode, region: Region) -> None:
         change.replace(member, [became.get(v) for v in member.outputs], by=node)
 
 
-def _kernel(region: Region, compiler: RegisteredCompiler) -> RegisteredKernel:
+def _kernel(region: Region, compiler: RegisteredCompiler) -> KernelDef:
     mine = compiler.compiler
     prepares = type(mine).prepare is not RegionCompiler.prepare
-    kernel = KernelDef(
+    return KernelDef(
         REGION,
         mine.device_type,
         None if prepares else functools.partial(mine.build, region),
@@ -276,11 +228,6 @@ def _kernel(region: Region, compiler: RegisteredCompiler) -> RegisteredKernel:
         inplace=mine.inplace(region),
         prepare=functools.partial(mine.prepare, region) if prepares else None,
     )
-    return RegisteredKernel(compiler.plugin, compiler.package, kernel)
-
-
-def _typed(values: Sequence[Value]) -> list[tuple[DType, Dims]]:
-    return [(v.dtype, v.shape) for v in values]
 
 
 def _opdef(region: Region) -> OpDef:

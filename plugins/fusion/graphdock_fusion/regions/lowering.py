@@ -10,9 +10,9 @@ from typing import Any
 from graphdock.contracts.ir import PlanNode, Region, Value, arg_of
 from graphdock.contracts.region_check import check_program, held
 from graphdock.contracts.region_program import REDUCTIONS, Axis, RegionInput, RegionOutput, RegionProgram
+from graphdock.contracts.scalar_formula import AXIS_WORDS
 from graphdock.contracts.streams import StreamName, streams_of
 from graphdock.dtypes import DType, as_dtype
-from graphdock.opdef.scalar_formula import AXIS_WORDS
 
 from graphdock_fusion.regions.forms import Form, form_of, what_forbids
 from graphdock_fusion.regions.placing import Dims, Space, local_shape, place, place_input, put

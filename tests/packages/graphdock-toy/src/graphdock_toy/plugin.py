@@ -1,6 +1,6 @@
 """Hooks of the toy plugin. Importing this module imports neither NumPy nor the device."""
 
-from graphdock.contracts import OpLibrary, hookimpl
+from graphdock.contracts import OpLibrary, Pass, hookimpl
 
 
 @hookimpl
@@ -69,3 +69,12 @@ def register_checkpoint_formats():
     from graphdock_toy.formats import ToyCheckpoints
 
     return [ToyCheckpoints()]
+
+
+@hookimpl
+def register_passes():
+    return [Pass("toy_scales", "simplify", 75, "drops scales by one", "graphdock_toy.passes:scales", _scales)]
+
+
+def _scales(node):
+    return node.op == "toy.Scale"

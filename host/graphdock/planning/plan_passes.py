@@ -1,0 +1,179 @@
+"""Passes at work on a plan in the making: what each may ask, and what becomes of what it made."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any
+
+from graphdock.contracts.cut import put_back
+from graphdock.contracts.ir import PlanGraph, PlanNode, Value
+from graphdock.contracts.kernel import KernelDef
+from graphdock.contracts.loops import LoopWriter
+from graphdock.contracts.passes import PassContext, PlanContext
+from graphdock.contracts.queue import can_record
+from graphdock.contracts.region import RegisteredCompiler
+from graphdock.contracts.rewriter import Rewriter
+from graphdock.dtypes import DType
+from graphdock.errors import ConfigError
+from graphdock.opdef.cost import cost_of
+from graphdock.passes.pipeline import PassReport, apply_pass, broken, check_after, run_passes
+from graphdock.planning.decompose import lacks
+from graphdock.planning.evaluate import evaluator
+from graphdock.planning.plan_builder import Draft, Setting
+from graphdock.planning.trace import trace
+from graphdock.plugin.registry import RegisteredKernel, RegisteredPass
+from graphdock.shape import Dims
+
+__all__ = ["loop_writer", "run_phase", "simplify", "take_back"]
+
+
+def simplify(graph: PlanGraph, setting: Setting) -> list[PassReport]:
+    """Run the session's passes of the phase ``simplify`` over a graph."""
+    ops = setting.host.ops
+    plain = PassContext(evaluator(setting), ops.get, ops.get("Const"))
+
+    def context(row: RegisteredPass) -> PassContext:
+        return plain if row.own else replace(plain, options=setting.pass_options(row.plugin))
+
+    return run_passes(graph, setting.in_phase("simplify"), context, setting.debug)
+
+
+def loop_writer(draft: Draft) -> LoopWriter | None:
+    """What writes the loops of a plan out: the first that a pass of the phase ``translate`` returns."""
+    for row in draft.setting.in_phase("translate"):
+        context = draft.contexts[row.each.name] = _context(draft, row)
+        context.notes.clear()
+        writer: LoopWriter | None = apply_pass(row, draft.graph, [], context)
+        if writer is not None:
+            draft.loop_writer = writer
+            return writer
+    return None
+
+
+def run_phase(draft: Draft, phase: str) -> bool:
+    """Run the session's passes of a phase over a plan; whether any changed it. After each of ``rewrite`` it is simplified again."""
+    changed = False
+    for row in draft.setting.in_phase(phase):
+        context = draft.contexts[row.each.name] = _context(draft, row)
+        context.notes.clear()
+        levels = list(draft.graph.all_graphs())
+        was = [level.nodes for level in levels]
+        held = set() if row.own else {node for nodes in was for node in nodes}
+        known = set(context.standing)
+        start = time.perf_counter()
+        apply_pass(row, draft.graph, levels, context)
+        took = (time.perf_counter() - start) * 1e3
+        here = any(level.nodes is not nodes for level, nodes in zip(levels, was, strict=True))
+        changed = changed or here
+        if not row.own or (draft.setting.debug and here):
+            check_after(row, draft.graph)
+        if not row.own:
+            _check_made(draft, row, phase, held)
+            draft.reports = [*draft.reports, PassReport(row.each.name, len(held), len(_nodes(draft.graph)), took)]
+        for node in context.standing.keys() - known:
+            key = context.standing[node].key
+            if key in context.failed:
+                raise broken(row, f"made {node.name} again, of which all kernels refused: {context.failed[key]}")
+        if here and phase == "rewrite":
+            draft.reports = [*draft.reports, *simplify(draft.graph, draft.setting)]
+        if here and phase == "chosen":
+            stay = set(_nodes(draft.graph))
+            for node in [n for n in draft.placement.kernels if n not in stay]:
+                del draft.placement.kernels[node]
+    return changed
+
+
+def take_back(draft: Draft) -> bool:
+    """Take back what passes made and no kernel will have: regions become their nodes again. Whether the plan has to be begun anew,
+    because what a node stood for is gone."""
+    anew = False
+    for node, reasons in draft.refused.items():
+        for context in draft.contexts.values():
+            made = context.standing.get(node)
+            if made is not None and (made.region is not None or _none_left(draft, node)):
+                context.failed[made.key] = "; ".join(reasons.values())
+                anew = anew or made.region is None
+    standing = {
+        node: made.region
+        for context in draft.contexts.values()
+        for node, made in context.standing.items()
+        if made.region is not None
+    }
+    for level in () if anew else list(draft.graph.all_graphs()):
+        regions = [(node, standing[node]) for node in level.nodes if node in standing]
+        if regions:
+            with Rewriter(level) as change:
+                for node, region in regions:
+                    draft.refused.pop(node, None)
+                    put_back(change, node, region)
+    for context in draft.contexts.values():
+        for node in [n for n, made in context.standing.items() if anew or made.region is not None]:
+            del context.standing[node]
+    return anew
+
+
+def _none_left(draft: Draft, node: PlanNode) -> bool:
+    """Whether all kernels of a node's device have refused, or the one that is pinned."""
+    try:
+        return node.device is None or draft.chooser.choose(node, node.device.type or "").kernel is None
+    except ConfigError:
+        return True
+
+
+def _context(draft: Draft, row: RegisteredPass) -> PlanContext:
+    """What a pass of this plan gets; from one run to the next it keeps what the pass said and made."""
+    setting, known = draft.setting, draft.contexts.get(row.each.name)
+    kernels: dict[PlanNode, Any] = draft.placement.kernels
+    if known is not None:
+        return replace(known, kernels=kernels)
+
+    def give(node: PlanNode, kernel: KernelDef, compiler: RegisteredCompiler | None = None) -> None:
+        by = compiler or row
+        draft.placement.kernels[node] = RegisteredKernel(by.plugin, by.package, kernel)
+
+    return PlanContext(
+        evaluator(setting),
+        setting.host.ops.get,
+        setting.host.ops.get("Const"),
+        {} if row.own else setting.pass_options(row.plugin),
+        switches=setting.switches,
+        device_type=lambda node: node.device.type if node.device is not None else setting.decomposer.preferred(node),
+        missing=lambda graph, device_type: lacks(graph, device_type, draft.chooser),
+        flops=_flops,
+        # where launches are recorded, and nothing is watched in between
+        records=not setting.debug and can_record(setting.opened[setting.devices[0]]),
+        patterns=setting.host.patterns.all() if setting.fusion else (),
+        compilers=setting.compilers,
+        kernels=kernels,
+        give=give,
+        trace=lambda build: trace(setting.host, build),
+        simplify=lambda graph: simplify(graph, setting),
+        shared=setting.host.shared.setdefault(row.plugin, {}),
+        lock=setting.host.shared_lock,
+        settings=setting.settings,
+    )
+
+
+def _flops(node: PlanNode) -> int | None:
+    return cost_of(node.opdef, node.attrs, _typed(node.inputs), _typed(node.outputs)).flops
+
+
+def _typed(values: Sequence[Value]) -> list[tuple[DType, Dims]]:
+    return [(v.dtype, v.shape) for v in values]
+
+
+def _nodes(graph: PlanGraph) -> list[PlanNode]:
+    return [node for level in graph.all_graphs() for node in level.nodes]
+
+
+def _check_made(draft: Draft, row: RegisteredPass, phase: str, held: Collection[PlanNode]) -> None:
+    """PluginError for a node that a pass added where it can have no place or no kernel."""
+    for node in _nodes(draft.graph) if phase in ("chosen", "memory") else ():
+        if node in held:
+            continue
+        if phase == "memory":
+            raise broken(row, f"added {node.name} ({node.op}), for which there is no kernel any more")
+        if node.device is None or (node.opdef.verb.kernel and node not in draft.placement.kernels):
+            raise broken(row, f"added {node.name} ({node.op}), and gave it no device or no kernel")

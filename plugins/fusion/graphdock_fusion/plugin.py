@@ -1,0 +1,107 @@
+"""Entry point of the ``fusion`` plugin: the passes that compute several nodes as one. Each is imported when a plan needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from graphdock.contracts import LoopWriter, Pass, Pattern, PlanContext, PlanGraph, PlanNode, hookimpl
+
+
+def _unroll(graph: PlanGraph, context: PlanContext) -> LoopWriter | None:
+    if not context.records:
+        return None
+    from graphdock_fusion.unroll import Unrolling
+
+    return Unrolling(context.opdef)
+
+
+def _tables(graph: PlanGraph, context: PlanContext) -> None:
+    looking = [r.pattern for r in context.patterns if any(o.constant and o.shape for o in r.pattern.inputs.values())]
+    if context.switches.get("fold", True) and _anchored(graph, looking, context):
+        from graphdock_fusion.patterns.tables import tables
+
+        tables(graph, context)
+
+
+def _patterns(late: bool, graph: PlanGraph, context: PlanContext) -> None:
+    if _anchored(graph, [r.pattern for r in context.patterns if r.pattern.late is late], context):
+        from graphdock_fusion.patterns.patterns import patterns
+
+        patterns(graph, context, late)
+
+
+def _early_patterns(graph: PlanGraph, context: PlanContext) -> None:
+    _patterns(False, graph, context)
+
+
+def _late_patterns(graph: PlanGraph, context: PlanContext) -> None:
+    _patterns(True, graph, context)
+
+
+def _regions(graph: PlanGraph, context: PlanContext) -> None:
+    if context.compilers:
+        from graphdock_fusion.regions.fuse import fuse
+
+        fuse(graph, context)
+
+
+def _anchored(graph: PlanGraph, patterns: Sequence[Pattern], context: PlanContext) -> bool:
+    """Whether any node of a graph is an anchor of one of these patterns, on a device and of a dtype that it is for."""
+    by_anchor: dict[str, list[Pattern]] = {}
+    for pattern in patterns:
+        by_anchor.setdefault(pattern.anchor, []).append(pattern)
+    for node in (n for level in graph.all_graphs() for n in level.nodes if n.op in by_anchor):
+        device, dtype = context.device_type(node), node.outputs[0].dtype.name
+        if any(device not in p.not_on and dtype in p.dtypes for p in by_anchor[node.op]):
+            return True
+    return False
+
+
+def _waits(node: PlanNode) -> bool:
+    return bool(node.control)
+
+
+def _adds(node: PlanNode) -> bool:
+    return "aggregate" in node.opdef.traits
+
+
+def _multiplies(node: PlanNode) -> bool:
+    return bool(node.opdef.joint)
+
+
+_PASSES = (
+    Pass(
+        "gates",
+        "simplify",
+        20,
+        "drops waits between what only computes",
+        "graphdock_fusion.passes.prune_control_edges:gates",
+        _waits,
+    ),
+    Pass(
+        "sums",
+        "simplify",
+        90,
+        "makes one operation of a sum of many, where its op says how",
+        "graphdock_fusion.passes.flatten_sums:sums",
+        _adds,
+    ),
+    Pass(
+        "products",
+        "simplify",
+        100,
+        "makes one product of many by one matrix, whose rows don't wait for one another",
+        "graphdock_fusion.passes.batch_matmuls:products",
+        _multiplies,
+    ),
+    Pass("unroll", "translate", 10, "writes loops out whose length is known, where a device records", _unroll),
+    Pass("tables", "rewrite", 20, "computes the large constants that patterns look at", _tables),
+    Pass("patterns", "rewrite", 30, "makes one op of what is written in several", _early_patterns),
+    Pass("late_patterns", "rewrite", 40, "does so with what other patterns have left", _late_patterns),
+    Pass("regions", "chosen", 10, "makes one node of what a region compiler claims", _regions),
+)
+
+
+@hookimpl
+def register_passes() -> Iterable[Pass]:
+    return _PASSES

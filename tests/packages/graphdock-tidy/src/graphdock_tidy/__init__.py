@@ -1,0 +1,1 @@
+"""A pass in each phase of planning."""
