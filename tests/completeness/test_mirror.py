@@ -117,7 +117,7 @@ ELSEWHERE = {
     "planning/prepare.py": "tests/contracts/test_kernel.py: when kernels are prepared, and what they may refuse",
     "executor/step_program/names.py": "tests/executor/step_program/test_printer.py",
     "executor/step_program/statements.py": RECORDS,
-    "planning/rendezvous.py": "tests/contracts/test_rendezvous.py, beside the worker that it starts",
+    "testing/rendezvous.py": "tests/contracts/test_rendezvous.py, beside the worker that it starts",
     "planning/scalars.py": "tests/conformance/test_host_scalars.py",
     "planning/spaces.py": "tests/devices/test_variables_and_moves.py",
     "planning/stages.py": "tests/contracts/test_stages.py",

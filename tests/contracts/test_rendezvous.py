@@ -11,7 +11,7 @@ import pytest
 import threaded_worker
 from graphdock.contracts import Builder, OpDef, RendezvousKey, StepContext, StepServices, dtypes
 from graphdock.errors import AbortedError, AlreadyExistsError, DeadlineExceededError, GraphdockError
-from graphdock.planning.rendezvous import Deadlines, LocalRendezvous
+from graphdock_testing.rendezvous import Deadlines, LocalRendezvous
 
 KEY = RendezvousKey("s", 1, "/device:a:0", 7, "/device:b:0", 8, "x:0")
 

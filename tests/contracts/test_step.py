@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from graphdock.contracts import RendezvousKey
 from graphdock.contracts.step import StepContext, StepServices, TraceEvent
-from graphdock.errors import AbortedError, DeadlineExceededError
-from graphdock.planning.rendezvous import LocalRendezvous
+from graphdock.errors import AbortedError, DeadlineExceededError, UnimplementedError
+from graphdock_testing.rendezvous import LocalRendezvous
 
 KEY = RendezvousKey("s", 1, "/device:a:0", 7, "/device:b:0", 8, "x:0")
 
@@ -105,6 +105,13 @@ def test_the_first_reason_to_stop_stays() -> None:
     with pytest.raises(AbortedError) as caught:
         step.token.check()
     assert caught.value is first
+
+
+def test_a_step_on_one_task_has_no_rendezvous() -> None:
+    step = StepContext(StepServices("s"))
+    with pytest.raises(UnimplementedError, match="on one task has nobody to exchange tensors with"):
+        step.rendezvous  # noqa: B018
+    step.cancel(AbortedError("first"))  # which poisons none
 
 
 @pytest.mark.parametrize("before", [True, False], ids=["made before", "made after"])

@@ -19,7 +19,6 @@ FOLDERS = (ROOT / "host", *(ROOT / "plugins" / room for room in ROOMS))
 #: Conditions over locks of here, of which the writer's is made anew in a child; a file's pointer, which is shared only where there
 #: is no fork.
 ELSEWHERE = {
-    "graphdock/planning/rendezvous.py",
     "graphdock_storage/checkpoint/files.py",
     "graphdock_storage/events/writer.py",
 }

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from graphdock.contracts.rendezvous import Rendezvous
-from graphdock.errors import DeadlineExceededError
+from graphdock.errors import DeadlineExceededError, UnimplementedError
 from graphdock.locks import new_lock
 
 __all__ = ["CancellationToken", "StepContext", "StepServices", "TraceEvent", "TraceLevel"]
@@ -101,20 +101,27 @@ class CancellationToken:
             )
 
 
+def _on_one_task() -> Rendezvous:
+    raise UnimplementedError(
+        "a step of a session on one task has nobody to exchange tensors with",
+        hint="an executor of several tasks is opened by a session factory, which brings its rendezvous",
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class StepServices:
     """Services that the steps of one session share. Every function may be called from any thread.
 
     Attributes:
       session: the session's name in rendezvous keys; no other session has it.
-      rendezvous: makes the exchange of one step.
+      rendezvous: makes the exchange of one step; UnimplementedError in a session on one task, as graphdock's own are.
       clock: seconds that never run backwards; deadlines are in its time.
       ordinal: name of a random op -> the number of the step that begins now among those that ran the op.
       container: name -> the store of its resources; ``""`` is the session's own.
     """
 
     session: str
-    rendezvous: Callable[[], Rendezvous]
+    rendezvous: Callable[[], Rendezvous] = _on_one_task
     clock: Callable[[], float] = time.monotonic
     ordinal: Callable[[str], int] = lambda name: 0
     container: Callable[[str], Any] = lambda name: None

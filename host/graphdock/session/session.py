@@ -21,7 +21,6 @@ from graphdock.graph.site import capture, describe
 from graphdock.locks import new_lock
 from graphdock.planning.plan import Plan
 from graphdock.planning.planner import Planner
-from graphdock.planning.rendezvous import Deadlines, LocalRendezvous
 from graphdock.plugin.host import Host, default_host
 from graphdock.session.arguments import SessionType, refuse
 from graphdock.session.as_default import AsDefault
@@ -82,10 +81,8 @@ class Session(metaclass=SessionType):
         self._signatures = self._plans.signatures
         self._recent: Plan | None = None
         self._timeout = c.operation_timeout
-        deadlines = Deadlines()
         services = StepServices(
             f"session-{secrets.token_hex(8)}",
-            lambda: LocalRendezvous(watch=deadlines.watch),
             ordinal=self._ordinals.reserve,
             container=self._container,
         )
