@@ -89,7 +89,10 @@ def test_what_is_read_is_what_is_said(tmp_path, files, monkeypatch, form, seeds)
 PLANTED = {
     "parts may overlap": {"graphdock_storage.checkpoint.reading.tile": lambda parts, whole: True},
     "a bool is any byte": dict.fromkeys(
-        [f"graphdock_storage.checkpoint.{m}.checked" for m in ("reading", "bundle", "old_tensorflow")],
+        [
+            "graphdock_storage.checkpoint.reading.checked",
+            *(f"graphdock_tensorflow.checkpoints.{m}.checked" for m in ("bundle", "old_tensorflow")),
+        ],
         lambda c, n, array: array,
     ),
     "checksums fit": {
