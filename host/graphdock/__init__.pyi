@@ -122,7 +122,7 @@ from graphdock.ops.scopes import init_scope as init_scope
 from graphdock.ops.scopes import name_scope as name_scope
 from graphdock.plugin.host import Host as Host
 from graphdock.plugin.host import default_host as default_host
-from graphdock.session.config import SessionConfig as SessionConfig
+from graphdock.config.session_config import SessionConfig as SessionConfig
 from graphdock.session.interactive_session import InteractiveSession as InteractiveSession
 from graphdock.session.run_options import RunMetadata as RunMetadata
 from graphdock.session.run_options import RunOptions as RunOptions

@@ -88,7 +88,7 @@ ENDPOINTS: dict[str, str] = {
     # running
     "Session": "graphdock.session.session:Session",
     "InteractiveSession": "graphdock.session.interactive_session:InteractiveSession",
-    "SessionConfig": "graphdock.session.config:SessionConfig",
+    "SessionConfig": "graphdock.config.session_config:SessionConfig",
     "get_default_session": "graphdock.graph.default_session:get_default_session",
     "RunOptions": "graphdock.session.run_options:RunOptions",
     "RunMetadata": "graphdock.session.run_options:RunMetadata",

@@ -140,7 +140,6 @@ ELSEWHERE = {
     "tensorflow/graphs/sums.py": "tests/tensorflow/graphs/test_convert.py",
     "tensorflow/graphs/table.py": "tests/tensorflow/graphs/test_convert.py",
     "tensor_shape.py": "tests/differences/test_shapes.py",
-    "session/config.py": "tests/config/test_session_config.py",
     "session/running.py": "tests/session/test_run_options.py",
     "testing/bench.py": KIT,
     "testing/case.py": KIT,

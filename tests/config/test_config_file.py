@@ -3,10 +3,10 @@
 import os
 
 import pytest
+from graphdock.config.session_config import SessionConfig, effective_config
 from graphdock.errors import ConfigError
 from graphdock.plugin import settings
 from graphdock.plugin.settings import PluginSettings, environment, find_file, plugin_settings
-from graphdock.session.config import SessionConfig, effective_config
 
 SESSION = '[session]\nbackends = ["{}"]\n'
 

@@ -4,8 +4,8 @@ import copy
 import pickle
 
 import pytest
+from graphdock.config.session_config import SessionConfig, effective_config
 from graphdock.errors import ConfigError
-from graphdock.session.config import SessionConfig, effective_config
 
 DEFAULTS = {
     "backends": ("cpu",),

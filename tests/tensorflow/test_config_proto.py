@@ -7,10 +7,10 @@ import logging
 import graphdock as tf
 import numpy as np
 import pytest
+from graphdock.config.session_config import effective_config
 from graphdock.errors import ConfigError
 from graphdock.passes.pipeline import simplifications
 from graphdock.plugin.host import Host
-from graphdock.session.config import effective_config
 from graphdock_tensorflow import config_proto
 from graphdock_testing import queued
 

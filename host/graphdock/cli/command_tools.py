@@ -19,7 +19,7 @@ class Tools(CommandTools):
         self._steps: dict[str, list[Any]] = {}
 
     def explain(self, target: str, **config: Any) -> list[Any]:
-        from graphdock.session.config import effective_config
+        from graphdock.config.session_config import effective_config
         from graphdock.session.session import Session
         from graphdock.variables.initialization import global_variables_initializer
 
@@ -34,7 +34,7 @@ class Tools(CommandTools):
             return [session.explain(fetches, feeds) for fetches, feeds in wanted]
 
     def session(self, target: str, **config: Any) -> tuple[Any, ProgramStep]:
-        from graphdock.session.config import effective_config
+        from graphdock.config.session_config import effective_config
         from graphdock.session.session import Session
         from graphdock.variables.initialization import global_variables_initializer
 

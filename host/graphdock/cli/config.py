@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
+from graphdock.config.session_config import SessionConfig, effective_config
 from graphdock.contracts.command_line.options import file_options
 from graphdock.contracts.command_line.output import json_option, print_json, table
 from graphdock.errors import ConfigError, PluginError, UnknownBackendError
 from graphdock.plugin import settings
 from graphdock.plugin.host import configured_host
-from graphdock.session.config import SessionConfig, effective_config
 
 __all__ = ["command", "problems"]
 

@@ -10,12 +10,12 @@ import click
 from graphdock.cli import machine
 from graphdock.cli.config import problems
 from graphdock.cli.isolated import Examined, Limits, examine, timeout_option
+from graphdock.config.session_config import effective_config
 from graphdock.contracts.command_line.output import count, json_option, print_json, table
 from graphdock.plugin import settings
 from graphdock.plugin.discovery import how_to_install
 from graphdock.plugin.host import configured_host
 from graphdock.plugin.ledger import LedgerEntry
-from graphdock.session.config import effective_config
 
 __all__ = ["command"]
 

@@ -40,7 +40,7 @@ def command(
     source: bool,
     as_json: bool,
 ) -> None:
-    from graphdock.session.config import effective_config
+    from graphdock.config.session_config import effective_config
     from graphdock.session.session import Session
 
     given: dict[str, Any] = {k: v for k, v in (("backends", backends), ("fallback", fallback)) if v is not None}

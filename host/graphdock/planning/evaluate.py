@@ -12,7 +12,7 @@ from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.ir import PlanNode, arg_of
 from graphdock.contracts.kernel import PLANNED, ArgInfo, BuildContext, In, Lit, OutInfo, build_kernel
 from graphdock.placement.choose import Chooser
-from graphdock.planning.plan_builder import Setting
+from graphdock.planning.plan_builder import PlanningContext
 from graphdock.shape import concrete
 
 __all__ = ["evaluator"]
@@ -20,7 +20,7 @@ __all__ = ["evaluator"]
 Arrays: TypeAlias = "list[np.ndarray[Any, Any]]"
 
 
-def evaluator(setting: Setting) -> Callable[[PlanNode], Arrays | None]:
+def evaluator(setting: PlanningContext) -> Callable[[PlanNode], Arrays | None]:
     """Function that computes a node over constants; it returns None where no kernel on host memory can."""
     place = cache(lambda: _place(setting))
 
@@ -67,7 +67,7 @@ def evaluator(setting: Setting) -> Callable[[PlanNode], Arrays | None]:
                 bound.compute(*args)
         except Exception:  # noqa: BLE001 - whatever a kernel raises
             return None  # the step itself will raise it, with the node's own line
-        if setting.check_numerics:
+        if setting.config.check_numerics:
             floating = [o for v, o in zip(node.outputs, outs, strict=True) if v.dtype.is_floating]
             if not all(np.isfinite(o).all() for o in floating):
                 return None  # the step itself stops at it
@@ -76,7 +76,7 @@ def evaluator(setting: Setting) -> Callable[[PlanNode], Arrays | None]:
     return evaluate
 
 
-def _place(setting: Setting) -> tuple[Chooser, str, Device] | None:
+def _place(setting: PlanningContext) -> tuple[Chooser, str, Device] | None:
     """Place where constants are computed: on a device of the session, by its choice of kernels; else on one that graphdock itself
     brings, so that what folds does not depend on which backends are listed. None where that is blocked."""
     for name, device in setting.opened.items():
@@ -89,5 +89,5 @@ def _place(setting: Setting) -> tuple[Chooser, str, Device] | None:
                 host.backend(state.name)
                 device = host.open_device(f"/device:{declared.type}:0")
                 if device.memory_space == HOST_MEMORY:
-                    return Chooser(host, (state.name,), {}, setting.deterministic), declared.type, device
+                    return Chooser(host, (state.name,), {}, setting.config.deterministic), declared.type, device
     return None

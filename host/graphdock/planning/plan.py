@@ -14,7 +14,7 @@ from graphdock.contracts.ir import arg_of
 from graphdock.contracts.runtime.resource_lock import LockSet, ResourceLock, with_locks
 from graphdock.contracts.runtime.resources import Access, Resource, ResourceClosed, unset
 from graphdock.contracts.step import StepContext, StepServices
-from graphdock.planning.plan_builder import Draft
+from graphdock.planning.plan_builder import PlanBuilder
 from graphdock.planning.pool import InstancePool
 
 __all__ = ["Plan", "Step", "make_plan"]
@@ -72,7 +72,7 @@ class Plan:
     run: Callable[[Step, Sequence[Any]], Any]
 
     def __init__(
-        self, draft: Draft, pool: InstancePool, access: Access, touched: Sequence[tuple[Resource, bool]]
+        self, draft: PlanBuilder, pool: InstancePool, access: Access, touched: Sequence[tuple[Resource, bool]]
     ) -> None:
         assert draft.program is not None
         kernels = draft.placement.kernels
@@ -236,7 +236,7 @@ def _run_checked(plan: Plan, step: Step, feeds: Sequence[Any]) -> Any:
 
 class _FreePlan(Plan):
     def __init__(
-        self, draft: Draft, pool: InstancePool, access: Access, touched: Sequence[tuple[Resource, bool]]
+        self, draft: PlanBuilder, pool: InstancePool, access: Access, touched: Sequence[tuple[Resource, bool]]
     ) -> None:
         super().__init__(draft, pool, access, touched)
         self.run = self.program.run
@@ -261,7 +261,7 @@ class _TurnPlan(Plan):
 
     def __init__(
         self,
-        draft: Draft,
+        draft: PlanBuilder,
         pool: InstancePool,
         access: Access,
         touched: Sequence[tuple[Resource, bool]],
@@ -274,7 +274,7 @@ class _TurnPlan(Plan):
         return self.program.turn(step, self._way, self, step, feeds)
 
 
-def make_plan(draft: Draft, pool: InstancePool) -> Plan:
+def make_plan(draft: PlanBuilder, pool: InstancePool) -> Plan:
     """The plan of a draft that went through all stages."""
     assert draft.program is not None and draft.placed is not None
     reads, writes = _touched(draft.placed)

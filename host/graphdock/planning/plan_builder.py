@@ -1,4 +1,4 @@
-"""Draft: a plan in the making. One object goes through the stages of planning; each fills in what it decides."""
+"""PlanBuilder: a plan in the making. One object goes through the stages of planning; each fills in what it decides."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from graphdock.config.session_config import SessionConfig
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.executor import Executor, PlacedGraph, Program, StageReport
 from graphdock.contracts.handles import resource_name
@@ -32,47 +33,41 @@ from graphdock.plugin.host import Host
 from graphdock.plugin.registry import RegisteredPass
 from graphdock.shape import Dims
 
-__all__ = ["Draft", "Setting"]
+__all__ = ["PlanBuilder", "PlanningContext"]
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Setting:
+class PlanningContext:
     """Facts that all plans of a session are made with. Nothing here changes.
 
     Attributes:
-      compilers: region compilers in the order in which they are asked; none where fusion is off. ``fusion``: whether it is on.
+      config: the session's, resolved.
+      compilers: region compilers in the order in which they are asked; none where fusion is off.
       devices: whole names, in order of preference. ``opened``: name -> the open device.
       spaces: memory space -> a device that copies and allocates there.
-      fallback: op type -> ``forbid``, ``warn`` or ``allow``.
       switches: pass name -> whether it runs. ``passes``: those that do, in order. ``pass_options``: plugin -> its options.
       settings: all that the passes of the phase ``simplify`` depend on, for keys.
-      steps_in_flight: how many steps may be at work at once.
       options: plugin of ``backends`` -> its options, defaults filled in.
       threads: on so many a kernel may compute.
     """
 
     host: Host
+    config: SessionConfig
     chooser: Chooser
     decomposer: Decomposer
     compilers: Sequence[RegisteredCompiler]
-    fusion: bool
     devices: Sequence[DeviceSpec]
     opened: Mapping[DeviceSpec, Device]
     spaces: Mapping[str, Device]
     executor: Executor
     services: StepServices
     ordinals: RandomOrdinals
-    fallback: Callable[[str], str]
     switches: Mapping[str, bool]
     passes: Sequence[RegisteredPass]
     pass_options: Callable[[str], Mapping[str, Any]]
     settings: Hashable
-    debug: bool
-    check_numerics: bool
-    deterministic: bool
-    steps_in_flight: int = 1
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     threads: int = 1
 
@@ -101,7 +96,7 @@ class Setting:
 
 
 @dataclass
-class Draft:
+class PlanBuilder:
     """A plan in the making. Used once, by one thread, under the planner's lock.
 
     Attributes:
@@ -116,7 +111,7 @@ class Draft:
       stages: the stages that it went through.
     """
 
-    setting: Setting
+    setting: PlanningContext
     outputs: Sequence[Tensor]
     targets: Sequence[Operation]
     feeds: Sequence[tuple[Tensor, Dims]]

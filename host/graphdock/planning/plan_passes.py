@@ -21,7 +21,7 @@ from graphdock.opdef.cost import cost_of
 from graphdock.passes.pipeline import PassReport, apply_pass, broken, check_after, run_passes
 from graphdock.planning.decompose import lacks
 from graphdock.planning.evaluate import evaluator
-from graphdock.planning.plan_builder import Draft, Setting
+from graphdock.planning.plan_builder import PlanBuilder, PlanningContext
 from graphdock.planning.trace import trace
 from graphdock.plugin.registry import RegisteredKernel, RegisteredPass
 from graphdock.shape import Dims
@@ -29,7 +29,7 @@ from graphdock.shape import Dims
 __all__ = ["loop_writer", "run_phase", "simplify", "take_back"]
 
 
-def simplify(graph: PlanGraph, setting: Setting) -> list[PassReport]:
+def simplify(graph: PlanGraph, setting: PlanningContext) -> list[PassReport]:
     """Run the session's passes of the phase ``simplify`` over a graph."""
     ops = setting.host.ops
     plain = PassContext(evaluator(setting), ops.get, ops.get("Const"))
@@ -37,10 +37,10 @@ def simplify(graph: PlanGraph, setting: Setting) -> list[PassReport]:
     def context(row: RegisteredPass) -> PassContext:
         return plain if row.own else replace(plain, options=setting.pass_options(row.plugin))
 
-    return run_passes(graph, setting.in_phase("simplify"), context, setting.debug)
+    return run_passes(graph, setting.in_phase("simplify"), context, setting.config.debug)
 
 
-def loop_writer(draft: Draft) -> LoopWriter | None:
+def loop_writer(draft: PlanBuilder) -> LoopWriter | None:
     """What writes the loops of a plan out: the first that a pass of the phase ``translate`` returns."""
     for row in draft.setting.in_phase("translate"):
         context = draft.contexts[row.each.name] = _context(draft, row)
@@ -52,7 +52,7 @@ def loop_writer(draft: Draft) -> LoopWriter | None:
     return None
 
 
-def run_phase(draft: Draft, phase: str) -> bool:
+def run_phase(draft: PlanBuilder, phase: str) -> bool:
     """Run the session's passes of a phase over a plan; whether any changed it. After each of ``rewrite`` it is simplified again."""
     changed = False
     for row in draft.setting.in_phase(phase):
@@ -67,7 +67,7 @@ def run_phase(draft: Draft, phase: str) -> bool:
         took = (time.perf_counter() - start) * 1e3
         here = any(level.nodes is not nodes for level, nodes in zip(levels, was, strict=True))
         changed = changed or here
-        if not row.own or (draft.setting.debug and here):
+        if not row.own or (draft.setting.config.debug and here):
             check_after(row, draft.graph)
         if not row.own:
             _check_made(draft, row, phase, held)
@@ -85,7 +85,7 @@ def run_phase(draft: Draft, phase: str) -> bool:
     return changed
 
 
-def take_back(draft: Draft) -> bool:
+def take_back(draft: PlanBuilder) -> bool:
     """Take back what passes made and no kernel will have: regions become their nodes again. Whether the plan has to be begun anew,
     because what a node stood for is gone."""
     anew = False
@@ -114,7 +114,7 @@ def take_back(draft: Draft) -> bool:
     return anew
 
 
-def _none_left(draft: Draft, node: PlanNode) -> bool:
+def _none_left(draft: PlanBuilder, node: PlanNode) -> bool:
     """Whether all kernels of a node's device have refused, or the one that is pinned."""
     try:
         return node.device is None or draft.chooser.choose(node, node.device.type or "").kernel is None
@@ -122,7 +122,7 @@ def _none_left(draft: Draft, node: PlanNode) -> bool:
         return True
 
 
-def _context(draft: Draft, row: RegisteredPass) -> PlanContext:
+def _context(draft: PlanBuilder, row: RegisteredPass) -> PlanContext:
     """What a pass of this plan gets; from one run to the next it keeps what the pass said and made."""
     setting, known = draft.setting, draft.contexts.get(row.each.name)
     kernels: dict[PlanNode, Any] = draft.placement.kernels
@@ -143,8 +143,8 @@ def _context(draft: Draft, row: RegisteredPass) -> PlanContext:
         missing=lambda graph, device_type: lacks(graph, device_type, draft.chooser),
         flops=_flops,
         # where launches are recorded, and nothing is watched in between
-        records=not setting.debug and can_record(setting.opened[setting.devices[0]]),
-        patterns=setting.host.patterns.all() if setting.fusion else (),
+        records=not setting.config.debug and can_record(setting.opened[setting.devices[0]]),
+        patterns=setting.host.patterns.all() if setting.config.fusion else (),
         compilers=setting.compilers,
         kernels=kernels,
         give=give,
@@ -168,7 +168,7 @@ def _nodes(graph: PlanGraph) -> list[PlanNode]:
     return [node for level in graph.all_graphs() for node in level.nodes]
 
 
-def _check_made(draft: Draft, row: RegisteredPass, phase: str, held: Collection[PlanNode]) -> None:
+def _check_made(draft: PlanBuilder, row: RegisteredPass, phase: str, held: Collection[PlanNode]) -> None:
     """PluginError for a node that a pass added where it can have no place or no kernel."""
     for node in _nodes(draft.graph) if phase in ("chosen", "memory") else ():
         if node in held:

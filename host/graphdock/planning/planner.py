@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import gc
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
+from graphdock.config.session_config import SessionConfig
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.region import RegisteredCompiler
 from graphdock.contracts.runtime.random_stream import RandomOrdinals
@@ -32,7 +32,7 @@ from graphdock.placement.choose import Chooser
 from graphdock.planning.decompose import Decomposer
 from graphdock.planning.host_memory import HostMemory
 from graphdock.planning.plan import Plan, make_plan
-from graphdock.planning.plan_builder import Draft, Setting
+from graphdock.planning.plan_builder import PlanBuilder, PlanningContext
 from graphdock.planning.pool import InstancePool
 from graphdock.planning.stages import STAGES
 from graphdock.planning.translate import translate
@@ -42,7 +42,6 @@ from graphdock.shape import Dims
 __all__ = ["DEFAULT_EXECUTOR", "Planner"]
 
 _log = logging.getLogger("graphdock")
-_EMPTY: Mapping[str, Any] = MappingProxyType({})
 T = TypeVar("T")
 
 #: What ``executor="auto"`` chooses.
@@ -69,15 +68,8 @@ class Planner:
     """Makes plans for one session. ``plan`` takes a lock; plans are independent of one another.
 
     Args:
-      backends: names of plugins, in order. ``device_count``: device type -> how many.
-      fusion: whether patterns are looked for and region compilers are asked.
-      named_by: where ``backends`` was written, for messages.
-      services: what the steps of the session share. ``executor``: name of one, or ``auto``.
-      deterministic: only kernels that give the same bits on every run; nothing is measured.
-      memory_limit: device type -> bytes that planned buffers and variables may take on each device of that type.
-      steps_in_flight: how many steps may be at work at once.
-      threads: on so many a kernel may compute; 0 for as many as :func:`graphdock.cores.threads` says.
-      plan_for: device type -> architecture of a device that is not opened, but declared: plans for it are made to be explained.
+      config: the session's, resolved.
+      ordinals: of the session's random streams. ``services``: what its steps share.
 
     Attributes:
       devices: whole names, in order of preference. ``absent``: device types of ``backends`` that this machine has no device of.
@@ -89,53 +81,38 @@ class Planner:
     def __init__(
         self,
         host: Host,
-        backends: Sequence[str],
-        device_count: Mapping[str, int],
-        pins: Mapping[str, str],
-        fallback: Callable[[str], str],
-        passes: Mapping[str, bool],
-        fusion: bool,
-        options: Mapping[str, Mapping[str, Any]],
-        debug: bool,
-        check_numerics: bool,
-        named_by: str | None,
+        config: SessionConfig,
         ordinals: RandomOrdinals,
         services: StepServices,
-        executor: str,
-        deterministic: bool,
-        memory_limit: Mapping[str, int],
-        steps_in_flight: int = 1,
-        plan_for: Mapping[str, str] = _EMPTY,
-        threads: int = 0,
     ) -> None:
         known = known_passes(host)
-        switches = checked_switches(passes, known)
-        self._fallback = fallback
+        switches = checked_switches(config.passes, known)
+        self._config = config
         self._host = host
         self._lock = new_lock()
-        device_count = self._by_type("device_count", device_count)
-        memory_limit = self._by_type("memory_limit", memory_limit)
-        self._declared = self._by_type("plan_for", plan_for)
-        for pin in pins:
+        device_count = self._by_type("device_count", config.device_count)
+        memory_limit = self._by_type("memory_limit", config.memory_limit)
+        self._declared = self._by_type("plan_for", config.plan_for)
+        for pin in config.kernels:
             self._device_type("kernels", pin.rpartition("@")[2])
-        chooser = Chooser(host, backends, pins, deterministic)
+        chooser = Chooser(host, config.backends, config.kernels, config.deterministic)
         compilers: list[RegisteredCompiler] = []
         self.devices: list[DeviceSpec] = []
         self.absent: dict[str, DeviceUnavailable] = {}
         opened: dict[DeviceSpec, Device] = {}
         spaces: dict[str, Device] = {HOST_MEMORY: HostMemory()}
         resolved: dict[str, Mapping[str, Any]] = {}
-        for name in backends:
-            resolved[name] = host.plugin_options(name, options.get(name, {}))
-            backend = host.backend(name, named_by)
-            if fusion:
+        for name in config.backends:
+            resolved[name] = host.plugin_options(name, config.options.get(name, {}))
+            backend = host.backend(name, config.source("backends"))
+            if config.fusion:
                 compilers += host.region_compilers.of_plugin(name)
             for kind in backend.device_types:
                 count = device_count.get(kind, 1)
                 if count == 0:
                     continue
                 try:
-                    found = self._devices(kind, count, options.get(name))
+                    found = self._devices(kind, count, config.options.get(name))
                 except DeviceUnavailable as error:
                     if kind in self._declared:
                         raise
@@ -146,46 +123,47 @@ class Planner:
                     self.devices.append(spec)
                     opened[spec] = device
                     spaces.setdefault(device.memory_space, device)
-        self._say_what_is_absent(named_by)
-        self._say_what_is_misspelt(options)
+        self._say_what_is_absent()
+        self._say_what_is_misspelt(config.options)
         unused = sorted(self._declared.keys() - {d.type for d in self.devices})
         if unused:
             raise ConfigError(
-                f"plan_for names {', '.join(unused)}, of which none of the backends {', '.join(backends)} has devices",
+                f"plan_for names {', '.join(unused)}, of which none of the backends {', '.join(config.backends)} has devices",
                 hint="list the plugin that owns the device type among the backends",
             )
         if not self.devices:
             raise ConfigError(
-                f"none of the backends {', '.join(backends)}{f' ({named_by})' if named_by else ''} brings a device",
+                f"none of the backends {', '.join(config.backends)}{self._named_by()} brings a device",
                 hint="add one that does, such as cpu",
             )
         self._pool = InstancePool(limits=_limits(memory_limit, opened))
         decomposer = Decomposer(host, self.devices)
-        folded = tuple(backends), tuple(sorted(pins.items())), tuple(self.devices), deterministic, check_numerics
-        self.setting = Setting(
-            host,
-            chooser,
-            decomposer,
-            compilers,
-            fusion,
-            self.devices,
-            opened,
-            spaces,
-            host.executor(DEFAULT_EXECUTOR if executor == "auto" else executor),
-            services,
-            ordinals,
-            fallback,
-            switches,
-            [row for name, row in known.items() if switches[name]],
-            lambda plugin: host.plugin_options(plugin, options.get(plugin, {})),
-            (tuple(switches.items()), folded, debug),
-            debug,
-            check_numerics,
-            deterministic,
-            steps_in_flight,
-            resolved,
-            threads or default_threads(),
+        pins = tuple(sorted(config.kernels.items()))
+        folded = tuple(config.backends), pins, tuple(self.devices), config.deterministic, config.check_numerics
+        self.setting = PlanningContext(
+            host=host,
+            config=config,
+            chooser=chooser,
+            decomposer=decomposer,
+            compilers=compilers,
+            devices=self.devices,
+            opened=opened,
+            spaces=spaces,
+            executor=host.executor(DEFAULT_EXECUTOR if config.executor == "auto" else config.executor),
+            services=services,
+            ordinals=ordinals,
+            switches=switches,
+            passes=[row for name, row in known.items() if switches[name]],
+            pass_options=lambda plugin: host.plugin_options(plugin, config.options.get(plugin, {})),
+            settings=(tuple(switches.items()), folded, config.debug),
+            options=resolved,
+            threads=config.intra_op_threads or default_threads(),
         )
+
+    def _named_by(self) -> str:
+        """Where the backends were written, for messages."""
+        source = self._config.source("backends")
+        return f" ({source})" if source else ""
 
     def _devices(self, kind: str, count: int, options: Mapping[str, Any] | None) -> list[Device]:
         architecture = self._declared.get(kind)
@@ -194,16 +172,17 @@ class Planner:
         infos = self._host.device_infos(kind, count)
         return [self._host.open_device(DeviceSpec(type=kind, index=info.index), options) for info in infos]
 
-    def _say_what_is_absent(self, named_by: str | None) -> None:
+    def _say_what_is_absent(self) -> None:
         """A backend without a device here is passed over like a kernel that is not there: by the policy of fallback."""
-        policy = self._fallback("default")
+        policy = self._config.fallback_for("default")
         for kind, error in self.absent.items():
             if policy == "forbid" or not self.devices:
                 raise DeviceUnavailable(f"no device {kind}: {error.reason}", error.hint)
             if policy == "warn":
                 others = ", ".join(d.short() for d in self.devices)
-                where = f" ({named_by})" if named_by else ""
-                _log.warning("no device %s here%s, the session runs on %s: %s", kind, where, others, error.reason)
+                _log.warning(
+                    "no device %s here%s, the session runs on %s: %s", kind, self._named_by(), others, error.reason
+                )
 
     def _say_what_is_misspelt(self, options: Mapping[str, Any]) -> None:
         """Options of a plugin that is not installed are no error, as machines may share a file. A slip of the finger is told."""
@@ -237,8 +216,8 @@ class Planner:
                 hint="leave plan_for out of its configuration; session.explain works with it",
             )
         with self._lock, _collector_paused():
-            draft = Draft(self.setting, outputs, targets, feeds, timed, dry)
-            draft.stages = run_stages(STAGES, draft, self.setting.debug)
+            draft = PlanBuilder(self.setting, outputs, targets, feeds, timed, dry)
+            draft.stages = run_stages(STAGES, draft, self.setting.config.debug)
             return make_plan(draft, self._pool)
 
     def check_shapes(

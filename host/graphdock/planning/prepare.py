@@ -18,14 +18,14 @@ from graphdock.contracts.runtime.resources import Variable
 from graphdock.errors import KernelRefused, format_error
 from graphdock.opdef.shape_rule import rule_for
 from graphdock.planning.measure import measurer
-from graphdock.planning.plan_builder import Draft
+from graphdock.planning.plan_builder import PlanBuilder
 from graphdock.planning.plan_shapes import infer_outputs
 from graphdock.plugin.registry import RegisteredKernel
 
 __all__ = ["prepare_kernels"]
 
 
-def prepare_kernels(draft: Draft, choose_again: Callable[[Draft], None]) -> None:
+def prepare_kernels(draft: PlanBuilder, choose_again: Callable[[PlanBuilder], None]) -> None:
     """Fill ``draft.prepared``. Kernels that refuse go to ``draft.refused``, and ``choose_again`` is called.
 
     Raises:
@@ -69,7 +69,7 @@ class _Asked(NamedTuple):
     used: tuple[bool, ...]
 
 
-def _asked(draft: Draft) -> dict[_Asked, RegisteredKernel]:
+def _asked(draft: PlanBuilder) -> dict[_Asked, RegisteredKernel]:
     """The kernels of the plan, as it stands, that want to be prepared."""
     chosen = [(n, r) for n, r in draft.placement.kernels.items() if r.kernel.prepare is not None]
     if not chosen:
@@ -82,7 +82,7 @@ def _asked(draft: Draft) -> dict[_Asked, RegisteredKernel]:
     return {_Asked(n, r.full_name, tuple([v in read for v in n.outputs])): r for n, r in chosen}
 
 
-def _prepared(draft: Draft, asked: _Asked, registered: RegisteredKernel) -> Prepared:
+def _prepared(draft: PlanBuilder, asked: _Asked, registered: RegisteredKernel) -> Prepared:
     assert registered.kernel.prepare is not None
     node = asked.node
     try:
@@ -109,7 +109,7 @@ def _failure(prepared: Prepared) -> str | None:
     return error.message if isinstance(error, KernelRefused) else format_error(error)
 
 
-def _context(draft: Draft, asked: _Asked, registered: RegisteredKernel) -> PrepareContext:
+def _context(draft: PlanBuilder, asked: _Asked, registered: RegisteredKernel) -> PrepareContext:
     setting, kernel, node = draft.setting, registered.kernel, asked.node
     assert node.device is not None
     device = setting.opened[node.device]
@@ -139,8 +139,8 @@ def _context(draft: Draft, asked: _Asked, registered: RegisteredKernel) -> Prepa
         where = space(arg, value.dtype.name)
         outputs.append(OutInfo(arg.name, value.dtype, value.shape, where, UNDECIDED, asked.used[i]))
     infos: list[ArgInfo | OutInfo] = [*[i for i in inputs if i.dtype.name != "resource"], *outputs]
-    allowed = not draft.dry and not setting.deterministic and len(infos) == len(inputs) + len(outputs)
+    allowed = not draft.dry and not setting.config.deterministic and len(infos) == len(inputs) + len(outputs)
     measure = measurer(node, device, infos, allowed)
     options = setting.options.get(registered.plugin, {})
-    told = (node, tuple(inputs), tuple(outputs), device, measure, options, setting.deterministic)
+    told = (node, tuple(inputs), tuple(outputs), device, measure, options, setting.config.deterministic)
     return PrepareContext(*told, functools.partial(infer_outputs, node))

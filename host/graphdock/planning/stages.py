@@ -24,7 +24,7 @@ from graphdock.dtypes import string
 from graphdock.errors import NotFoundError
 from graphdock.placement.placer import place, warn_of_fallbacks
 from graphdock.planning.host_ops import build_host_op
-from graphdock.planning.plan_builder import Draft, Setting
+from graphdock.planning.plan_builder import PlanBuilder, PlanningContext
 from graphdock.planning.plan_passes import loop_writer, run_phase, simplify, take_back
 from graphdock.planning.plan_shapes import infer_outputs
 from graphdock.planning.prepare import prepare_kernels
@@ -35,23 +35,23 @@ from graphdock.planning.translate import translate
 __all__ = ["STAGES"]
 
 
-def _translate(draft: Draft) -> None:
+def _translate(draft: PlanBuilder) -> None:
     """The user's graph becomes a plan graph: what the fetches need, with shapes inferred from the feeds'."""
     draft.graph = translate(draft.outputs, draft.targets, draft.feeds, unrolling=loop_writer(draft))
     draft.translated = sum(len(g.nodes) for g in draft.graph.all_graphs())
 
 
-def _passes(draft: Draft) -> None:
+def _passes(draft: PlanBuilder) -> None:
     """Remove what changes nothing, is computed twice or is known already."""
     draft.reports = [*draft.reports, *simplify(draft.graph, draft.setting)]
 
 
-def _patterns(draft: Draft) -> None:
+def _patterns(draft: PlanBuilder) -> None:
     """Let plugins compute otherwise what they can, such as in one op what is written in several."""
     run_phase(draft, "rewrite")
 
 
-def _decompose(draft: Draft) -> None:
+def _decompose(draft: PlanBuilder) -> None:
     """Replace what has no kernel on its preferred device, or none that can be prepared, by nodes that have one there."""
     decomposed, tried = draft.setting.decomposer.run(draft.graph, draft.chooser)
     draft.decomposed, draft.tried = [*draft.decomposed, *decomposed], {**draft.tried, **tried}
@@ -59,14 +59,14 @@ def _decompose(draft: Draft) -> None:
         _passes(draft)
 
 
-def _place(draft: Draft) -> None:
+def _place(draft: PlanBuilder) -> None:
     """Every node gets a device and a kernel."""
     _place_all(draft)
     if run_phase(draft, "placed"):
         _place_all(draft)
 
 
-def _place_all(draft: Draft) -> None:
+def _place_all(draft: PlanBuilder) -> None:
     setting = draft.setting
     draft.handles = handle_of(draft.graph)
     check_handles(draft.graph, draft.handles)
@@ -75,7 +75,7 @@ def _place_all(draft: Draft) -> None:
         draft.handles,
         setting.devices,
         draft.chooser,
-        setting.fallback,
+        setting.config.fallback_for,
         lambda name: _device_type(setting, name),
         lambda handle: _lives(setting, handle),
         draft.tried,
@@ -84,7 +84,7 @@ def _place_all(draft: Draft) -> None:
     draft.placement.decomposed = list(draft.decomposed)
 
 
-def _scalars(draft: Draft) -> None:
+def _scalars(draft: PlanBuilder) -> None:
     """The small numbers that steer the step are the host's own, without kernels."""
     draft.scalars = scalar_values(draft.graph)
     kernels = draft.placement.kernels
@@ -94,19 +94,19 @@ def _scalars(draft: Draft) -> None:
             value.node.decision = KEPT
 
 
-def _regions(draft: Draft) -> None:
+def _regions(draft: PlanBuilder) -> None:
     """Make one node of each region that a compiler claims, and what else plugins make of nodes whose kernels are chosen."""
     run_phase(draft, "chosen")
     draft.placement.notes = draft.noted(RegionNote)
 
 
-def _prepare(draft: Draft) -> None:
+def _prepare(draft: PlanBuilder) -> None:
     """Kernels compile and tune; where one refuses, what is between the choice and here is done again."""
     prepare_kernels(draft, _choose_again)
-    warn_of_fallbacks(draft.placement, draft.setting.fallback)
+    warn_of_fallbacks(draft.placement, draft.setting.config.fallback_for)
 
 
-def _choose_again(draft: Draft) -> None:
+def _choose_again(draft: PlanBuilder) -> None:
     names = list(STAGES)
     first = "decompose"
     if take_back(draft):
@@ -116,7 +116,7 @@ def _choose_again(draft: Draft) -> None:
         STAGES[name](draft)
 
 
-def _spaces(draft: Draft) -> None:
+def _spaces(draft: PlanBuilder) -> None:
     """Every value gets a memory space; where a reader wants it elsewhere, it is moved."""
     opened, reaches = draft.setting.opened, functools.cache(draft.setting.reaches)
     draft.spaces = assign_spaces(
@@ -127,7 +127,7 @@ def _spaces(draft: Draft) -> None:
             if node.verb == "move" and node.device is None:
                 source = node.inputs[0].node
                 node.device = source.device if source is not None else None
-    if draft.setting.debug:
+    if draft.setting.config.debug:
         check(draft.graph)
         check_order(draft.graph, "placement")
     run_phase(draft, "memory")
@@ -139,7 +139,7 @@ def _accepting(kernel: KernelDef, modes: tuple[str, ...]) -> KernelDef:
     return replace(kernel, modes=modes, views=views, inplace=kernel.inplace if inplace(0).kind in modes else {})
 
 
-def _seal(draft: Draft) -> None:
+def _seal(draft: PlanBuilder) -> None:
     """The graph that an executor compiles: everything but storage is decided."""
     setting, graph, spaces = draft.setting, draft.graph, draft.spaces
     assert spaces is not None
@@ -165,22 +165,22 @@ def _seal(draft: Draft) -> None:
         infer=infer_outputs,
         stream=lambda stream: setting.ordinals.stream(stream.name, stream.seed, stream.seed2),
         holds=not blocking and not any(p.may_block for p in draft.prepared.values()),
-        debug=setting.debug,
-        check_numerics=setting.check_numerics,
+        debug=setting.config.debug,
+        check_numerics=setting.config.check_numerics,
         timed=draft.timed,
-        steps_in_flight=setting.steps_in_flight,
+        steps_in_flight=setting.config.steps_in_flight,
         threads=setting.threads,
     )
 
 
-def _compile(draft: Draft) -> None:
+def _compile(draft: PlanBuilder) -> None:
     """The executor makes its program."""
     assert draft.placed is not None
     draft.program = draft.setting.executor.compile(draft.placed)
 
 
 #: Name -> stage, in the order of running.
-STAGES: Mapping[str, Callable[[Draft], None]] = {
+STAGES: Mapping[str, Callable[[PlanBuilder], None]] = {
     "translate": _translate,
     "passes": _passes,
     "patterns": _patterns,
@@ -195,7 +195,7 @@ STAGES: Mapping[str, Callable[[Draft], None]] = {
 }
 
 
-def _device_type(setting: Setting, name: str) -> str:
+def _device_type(setting: PlanningContext, name: str) -> str:
     """The device type behind an alias (``gpu``); the name itself where nobody owns it."""
     try:
         return setting.host.device_type(name)
@@ -203,7 +203,7 @@ def _device_type(setting: Setting, name: str) -> str:
         return name
 
 
-def _device_of(setting: Setting) -> Callable[[PlanNode], Device]:
+def _device_of(setting: PlanningContext) -> Callable[[PlanNode], Device]:
     """Node -> the open device that it is placed on. Nearly always its name is the setting's own object, and known by identity."""
     known = {id(name): device for name, device in setting.opened.items()}
 
@@ -217,7 +217,7 @@ def _device_of(setting: Setting) -> Callable[[PlanNode], Device]:
     return device_of
 
 
-def _lives(setting: Setting, handle: PlanNode) -> list[DeviceSpec]:
+def _lives(setting: PlanningContext, handle: PlanNode) -> list[DeviceSpec]:
     """The devices of the session in whose memory a variable is, its own first; none before it exists."""
     container, name = resource_name(handle)
     store: ResourceStore = setting.services.container(container)

@@ -6,11 +6,11 @@ import reprlib
 from dataclasses import fields
 from typing import Any
 
+from graphdock.config.session_config import SessionConfig, Translatable
 from graphdock.errors import ArgumentTypeError, InvalidArgumentError, UnimplementedError, did_you_mean
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.site import capture, describe
 from graphdock.plugin.host import Host
-from graphdock.session.config import SessionConfig, Translatable
 
 __all__ = ["REFUSED", "SETTINGS", "SessionType", "refuse"]
 

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from graphdock.config.session_config import SessionConfig
 from graphdock.contracts.ir import PlanNode
 from graphdock.opdef.cost import cost_of
 from graphdock.planning.plan import Plan
-from graphdock.session.config import SessionConfig
 from graphdock.shape import show
 
 __all__ = ["Explanation", "Row", "log_placement"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from graphdock.config.session_config import SessionConfig, Translatable
 from graphdock.graph import default_session
 from graphdock.graph.graph import Graph
 from graphdock.plugin.host import Host
-from graphdock.session.config import SessionConfig, Translatable
 from graphdock.session.session import Session
 
 __all__ = ["InteractiveSession"]

@@ -10,6 +10,7 @@ from types import NoneType
 from typing import Any
 
 from graphdock.arguments import of_kind
+from graphdock.config.session_config import SessionConfig
 from graphdock.errors import ArgumentTypeError, InvalidArgumentError
 from graphdock.graph.graph import Graph
 from graphdock.graph.site import capture, describe
@@ -18,7 +19,6 @@ from graphdock.planning.plan import Plan
 from graphdock.planning.planner import Planner
 from graphdock.planning.translate import needed_operations
 from graphdock.session.call_key import call_key
-from graphdock.session.config import SessionConfig
 from graphdock.session.fetches import Feed, FetchPlan, convert_feed, single_tensors
 from graphdock.session.plan_cache import PlanCache, Signature
 

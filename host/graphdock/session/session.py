@@ -10,6 +10,7 @@ from typing import Any, Self, TypeVar, overload
 import numpy as np
 
 from graphdock.arguments import of_keywords, of_kind
+from graphdock.config.session_config import SessionConfig, Translatable, effective_config
 from graphdock.contracts.runtime.random_stream import RandomOrdinals
 from graphdock.contracts.runtime.resources import ResourceClosed, ResourceStore
 from graphdock.contracts.step import StepServices
@@ -24,7 +25,6 @@ from graphdock.planning.planner import Planner
 from graphdock.plugin.host import Host, default_host
 from graphdock.session.arguments import SessionType, refuse
 from graphdock.session.as_default import AsDefault
-from graphdock.session.config import SessionConfig, Translatable, effective_config
 from graphdock.session.fetches import Feed, FetchPlan, convert_feed, single_tensors
 from graphdock.session.overlap import Overlap
 from graphdock.session.partial_run import PartialRun
@@ -86,27 +86,7 @@ class Session(metaclass=SessionType):
             ordinal=self._ordinals.reserve,
             container=self._container,
         )
-        self._planner = Planner(
-            self._host,
-            c.backends,
-            c.device_count,
-            c.kernels,
-            c.fallback_for,
-            c.passes,
-            c.fusion,
-            c.options,
-            c.debug,
-            c.check_numerics,
-            c.source("backends"),
-            self._ordinals,
-            services,
-            c.executor,
-            c.deterministic,
-            c.memory_limit,
-            c.steps_in_flight,
-            c.plan_for,
-            c.intra_op_threads,
-        )
+        self._planner = Planner(self._host, c, self._ordinals, services)
         self._overlap = Overlap(c.steps_in_flight, self.graph, self._remake) if c.steps_in_flight > 1 else None
 
     # -- life ---------------------------------------------------------------------------------------------------------

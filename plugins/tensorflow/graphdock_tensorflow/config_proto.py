@@ -77,7 +77,7 @@ def translated(proto: Any) -> Any:
     return _tf.SessionConfig(**given)
 
 
-#: Makes a ConfigProto a configuration (:class:`graphdock.session.config.Translatable`).
+#: Makes a ConfigProto a configuration (:class:`graphdock.config.session_config.Translatable`).
 ConfigProto.to_session_config = translated
 
 

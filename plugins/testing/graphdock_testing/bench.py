@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from graphdock.config.session_config import SessionConfig
 from graphdock.contracts.kernel import KernelDef
 from graphdock.contracts.opdef import OpDef
 from graphdock.dtypes import DType
@@ -15,7 +16,6 @@ from graphdock.graph.graph import Graph
 from graphdock.opdef.resolve import resolve
 from graphdock.passes.pipeline import simplifications
 from graphdock.plugin.host import Host
-from graphdock.session.config import SessionConfig
 from graphdock.session.run_options import RunMetadata
 from graphdock.session.session import Session
 from graphdock.shape import compatible, show

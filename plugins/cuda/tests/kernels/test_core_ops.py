@@ -8,9 +8,9 @@ import graphdock as tf
 import ml_dtypes
 import numpy as np
 import pytest
+from graphdock.config.session_config import SessionConfig
 from graphdock.errors import InvalidArgumentError
 from graphdock.graph.graph import Graph
-from graphdock.session.config import SessionConfig
 from graphdock.session.session import Session
 
 

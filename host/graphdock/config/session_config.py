@@ -15,11 +15,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
+from graphdock.config.values import CHECKS, FIELDS, plain
 from graphdock.errors import ConfigError, did_you_mean
 from graphdock.locks import new_lock
 from graphdock.plugin import settings
 from graphdock.plugin.settings import ConfigFile
-from graphdock.session.config_values import CHECKS, FIELDS, plain
 
 __all__ = ["Resolved", "SessionConfig", "Translatable", "effective_config"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from graphdock.config.session_config import SessionConfig
+from graphdock.config.values import CHECKS, FIELDS, plain
 from graphdock.errors import ConfigError
-from graphdock.session.config import SessionConfig
-from graphdock.session.config_values import CHECKS, FIELDS, plain
 
 
 def check(name, value):
