@@ -17,7 +17,7 @@ NO_STEPS := opgen docs gallery typing examples benchmarks cli conformance comple
   native seeds tensorflow events tf1 graph
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test test-debug test-exhaustive check format bench bench-gpu wheelhouse generate clean
+.PHONY: help env demo test test-debug test-exhaustive check format bench bench-gpu docs wheelhouse generate clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -33,6 +33,11 @@ $(VENV)/.stamp-dev: pyproject.toml $(PLUGINS:%=%/pyproject.toml)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[examples,dev]' $(PLUGINS:%=-e %)
 	touch $@ $(VENV)/.stamp-run
+
+$(VENV)/.stamp-docs: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	touch $@
 
 demo: $(VENV)/.stamp-run ## Install, then train two networks on handwritten digits
 	$(BIN)/graphdock demo $(ARGS)
@@ -63,6 +68,13 @@ generate: env ## Run the op generator over the specs, renew manifests and the RE
 wheelhouse: env ## Wheels for the tests that install packages without an index
 	$(BIN)/python scripts/wheelhouse.py
 
+docs: $(VENV)/.stamp-docs ## Build a site of all pages and the op reference into build/site
+	$(BIN)/python scripts/links.py
+	rm -rf build/reference
+	$(BIN)/python -m graphdock_opgen pages --out build/reference $(GENERATED)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "build/site: python3 -m http.server --directory build/site"
+
 bench: env ## Run every benchmark beside its peers (installs them on first use)
 	$(BIN)/python -m benchmarks.setup
 	$(BIN)/python -m benchmarks
@@ -71,4 +83,4 @@ bench-gpu: env ## Kernels and training steps on a GPU beside PyTorch and JAX (wh
 	$(BIN)/python -m benchmarks.gpu
 
 clean: ## Remove what the commands above made
-	rm -rf $(VENV) .wheelhouse .bench graphdock-demo .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) build .wheelhouse .bench graphdock-demo .pytest_cache .mypy_cache .ruff_cache

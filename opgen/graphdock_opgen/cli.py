@@ -15,7 +15,7 @@ from graphdock_opgen.compare import at_revision, compare, of_directory
 from graphdock_opgen.counts import Counts, decisions
 from graphdock_opgen.generate import Result, drift, plan, write
 from graphdock_opgen.model import json_schema
-from graphdock_opgen.pages import render_pages
+from graphdock_opgen.pages import INDEX, render_index, render_pages
 from graphdock_opgen.stubs import missing_functions, plan_stubs, signature_errors, write_stubs
 
 __all__ = ["command"]
@@ -147,7 +147,7 @@ def check(packages: tuple[Path, ...], only_counts: bool) -> None:
     help="The folder to write into, a folder per package and a page per spec; it is made.",
 )
 def pages(packages: tuple[Path, ...], out: Path) -> None:
-    """Write a reference page for each spec of each package: OUT/PACKAGE/SPEC.md.
+    """Write a reference page for each spec of each package, OUT/PACKAGE/SPEC.md, and one that lists all ops.
 
     Exit 1 when a spec has errors; then nothing of that package is written.
     """
@@ -157,7 +157,7 @@ def pages(packages: tuple[Path, ...], out: Path) -> None:
         faults += len(result.errors)
         _show_errors(result)
         if not result.errors:
-            made = render_pages(result.library)
+            made = {**render_pages(result.library), INDEX: render_index(result.library)}
             folder = out / result.library.package
             folder.mkdir(parents=True, exist_ok=True)
             for name, text in made.items():

@@ -33,6 +33,8 @@ __all__ = [
 _PLAIN = re.compile(r"[A-Za-z0-9_.,:/* -]*")
 #: A code span of Markdown: as many backticks close it as have opened it. One that goes on in the next line might end there.
 _SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
+#: What Markdown would read as something else: two stars of a power, as in 2**32, among them.
+_MARKUP = re.compile(r"[\\<&`]|(?<=\])(?=[(\[:])|(?<=[\w)])\*(?=\*[\w(-])|(?<=[\w)]\*)\*(?=[\w(-])")
 #: What begins something other than a paragraph or a list, at the beginning of a line.
 _BLOCK = re.compile(r"^(?=#|>|\||~{3}|(?:=+|-+)$)", re.M)
 
@@ -116,7 +118,7 @@ def _paragraph(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    return re.sub(r"[\\<&`]|(?<=\])(?=[(\[:])", lambda found: "\\" + found[0], text)
+    return _MARKUP.sub(lambda found: "\\" + found[0], text)
 
 
 def line(text: str) -> Landed:

@@ -9,12 +9,29 @@ from graphdock_opgen.op import Op
 from graphdock_opgen.pretty import literal
 from graphdock_opgen.render import render
 
-__all__ = ["render_pages"]
+__all__ = ["INDEX", "render_index", "render_pages"]
+
+#: The file of :func:`render_index`. No spec has its name: those are names of modules.
+INDEX = "all-ops.md"
 
 
 def render_pages(library: Library) -> dict[str, str]:
     """File name -> text, for every spec."""
     return {f"{file.stem}.md": _page(file) for file in library.files}
+
+
+def render_index(library: Library) -> str:
+    """A page of all ops by name, each with a link to its place on the page of its spec."""
+    ops = [
+        {"type": op.type, "page": f"{file.stem}.md", "anchor": _anchor(op), "summary": op.spec.summary}
+        for file in library.files
+        for op in file.ops
+    ]
+    return render("library/index.md.j2", package=library.package, ops=sorted(ops, key=lambda op: op["type"].lower()))
+
+
+def _anchor(op: Op) -> str:
+    return op.type.lower().replace(".", "")
 
 
 def _page(file: SpecFile) -> str:
@@ -30,7 +47,7 @@ def _page(file: SpecFile) -> str:
         ops.append(
             {
                 "type": op.type,
-                "anchor": op.type.lower().replace(".", ""),
+                "anchor": _anchor(op),
                 "spec": op.spec,
                 "call": f"{op.function}({', '.join(docs.signature(op))})",
                 "endpoints": _joined([escape.code(e.name) for e in op.spec.api.endpoints]),

@@ -62,7 +62,7 @@ def test_an_html_comment_holds_it_all(text: str) -> None:
 
 
 def test_prose_keeps_emphasis_lists_and_code_and_loses_the_rest() -> None:
-    kept = "A *word*, `code <T> | x`, [2, 3) and x | y.\n\n- one\n- two"
+    kept = "A *word*, **two words**, a ** b, `code <T> | 2**x`, [2, 3) and x | y.\n\n- one\n- two"
     assert escape.prose(kept) == kept
     cases = {
         "<b>x</b> & y": "\\<b>x\\</b> \\& y",
@@ -79,6 +79,7 @@ def test_prose_keeps_emphasis_lists_and_code_and_loses_the_rest() -> None:
         "[x][y]": "[x]\\[y]",
         "- [x]: javascript:y": "- [x]\\: javascript:y",
         "| a | b |\n|---|---|": "\\| a | b |\n\\|---|---|",
+        "2**32 of n**(k), (a)**-1": "2\\*\\*32 of n\\*\\*(k), (a)\\*\\*-1",
     }
     assert {text: str(escape.prose(text)) for text in cases} == cases
 

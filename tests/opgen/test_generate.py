@@ -155,7 +155,7 @@ def test_counts_alone(make) -> None:
 def test_pages_are_written_where_asked_and_are_no_drift(make, tmp_path: Path) -> None:
     package, faulty = make(), make("pkg", toy="graphdock_opdef: 1\nnamespace: toy\nops:\n- {name: B}\n")
     done = run("pages", "--out", "site", str(faulty), str(package), cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (1, "graphdock_clipnorm: 1 pages in site/graphdock_clipnorm\n")
+    assert (done.returncode, done.stdout) == (1, "graphdock_clipnorm: 2 pages in site/graphdock_clipnorm\n")
     assert "toy.yaml:4:3: key 'summary' is missing" in done.stderr and not (tmp_path / "site" / "pkg").exists()
     assert "## clipnorm.ClipNorm" in (tmp_path / "site" / "graphdock_clipnorm" / "clipnorm.md").read_text()
     assert not (package / "_gen").exists()

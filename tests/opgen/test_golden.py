@@ -6,13 +6,14 @@ After a deliberate change: ``UPDATE_GOLDEN=1 pytest tests/opgen/test_golden.py``
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from graphdock_opgen.generate import plan
-from graphdock_opgen.pages import render_pages
+from graphdock_opgen.pages import render_index, render_pages
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -81,6 +82,15 @@ def test_golden_page(make) -> None:
     (page,) = render_pages(plan(make("graphdock_lab", lab=MATMUL)).library).items()
     assert page[0] == "lab.md"
     _compare(page[1], "pages_lab.md.txt")
+
+
+def test_the_index_leads_to_the_heading_of_each_op(make) -> None:
+    library = plan(make("graphdock_lab", lab=MATMUL)).library
+    index, (page,) = render_index(library), render_pages(library).values()
+    assert index.startswith("<!-- Written by graphdock opgen.") and "# All ops of graphdock_lab" in index
+    rows = re.findall(r"^- \[([\w.]+)\]\(lab\.md#(\w+)\): \S", index, re.M)
+    heads = re.findall(r"^## ([\w.]+)$", page, re.M)
+    assert rows == sorted((head, head.lower().replace(".", "")) for head in heads) and rows
 
 
 def _compare(text: str, name: str) -> None:

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from graphdock.cli import cli
 from graphdock.errors import InvalidArgumentError, OpSpecError
 from graphdock_opgen.generate import plan
-from graphdock_opgen.pages import render_pages
+from graphdock_opgen.pages import INDEX, render_index, render_pages
 from graphdock_opgen.stubs import plan_stubs
 
 #: Texts that end what they stand in, if they can: docstring, string, comment, TOML value, HTML comment, list item, code span.
@@ -92,6 +92,7 @@ def rendered(make, text: str) -> dict[str, str]:
     result = plan(make("wild_pkg", wild=text))
     assert result.errors == ()
     files = {p.name: t for p, t in result.files.items()} | render_pages(result.library)
+    files[INDEX] = render_index(result.library)
     for addition in plan_stubs(result.library):
         files[addition.path.name] = addition.head + addition.text
     return files
