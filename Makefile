@@ -72,7 +72,7 @@ docs: $(VENV)/.stamp-docs ## Build a site of all pages and the op reference into
 	$(BIN)/python scripts/links.py
 	rm -rf build/reference
 	$(BIN)/python -m graphdock_opgen pages --out build/reference $(GENERATED)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo "build/site: python3 -m http.server --directory build/site"
 
 bench: env ## Run every benchmark beside its peers (installs them on first use)

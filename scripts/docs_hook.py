@@ -1,8 +1,8 @@
 """Hook of mkdocs (``mkdocs.yml``): pages that stand outside of docs/, links into the source tree, navigation, progress.
 
-``extra.pages`` names files of the repository and where they stand in the site, ``extra.reference`` the folder into which
-``graphdock opgen pages`` has written. A link to a file that the site has becomes a link in the site, one to another file
-of the repository its path as code. What is left is checked by mkdocs.
+``extra.pages`` names files of the repository and where they stand in the site, ``extra.rooms`` folders that have a
+README, ``extra.reference`` the folder into which ``graphdock opgen pages`` has written. A link to a file that the site
+has becomes a link in the site, one to another file of the repository its path as code. What is left is checked by mkdocs.
 """
 
 from __future__ import annotations
@@ -96,6 +96,8 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
     if not ops:
         raise PluginError(f"{reference} holds no pages: `make docs` has opgen write them first")
     outside = {ROOT / path: uri for path, uri in config.extra["pages"].items()}
+    rooms = [readme for room in config.extra["rooms"] for readme in sorted(ROOT.glob(f"{room}/README.md"))]
+    outside |= {path: f"rooms/{path.parent.relative_to(ROOT).as_posix()}.md" for path in rooms}
     for path, uri in (outside | ops).items():
         files.append(File.generated(config, uri, abs_src_path=str(path)))
     pages = files.documentation_pages()

@@ -41,6 +41,10 @@ def test_pages_from_outside_are_there_and_take_the_place_of_none():
     assert not [uri for uri in OUTSIDE.values() if (ROOT / "docs" / uri).exists()]
 
 
+def test_a_folder_of_rooms_has_a_readme_at_least():
+    assert all(list(ROOT.glob(f"{room}/README.md")) for room in SITE["extra"]["rooms"])
+
+
 def test_the_contents_link_every_guide():
     text = (ROOT / "docs" / "README.md").read_text()
     assert {p.name for p in (ROOT / "docs").glob("*.md") if f"]({p.name})" not in text} == {"README.md"}
@@ -48,6 +52,12 @@ def test_the_contents_link_every_guide():
 
 def test_what_asks_another_server_is_left_out():
     assert SITE["theme"]["font"] is False and "repo_url" not in SITE
+
+
+def test_warnings_are_errors_where_the_site_is_made():
+    """With --quiet mkdocs counts no warning, and --strict means nothing."""
+    (line,) = [line for line in (ROOT / "Makefile").read_text().splitlines() if "mkdocs build" in line]
+    assert "--strict" in line and "--quiet" not in line
 
 
 @pytest.mark.exhaustive
