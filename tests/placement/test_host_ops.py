@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 
 import graphdock as tf
@@ -11,6 +12,7 @@ from graphdock.contracts import Bound, KernelDef, hookimpl
 from graphdock.errors import NotFoundError
 from graphdock.plugin import discovery
 from graphdock.plugin.host import Host
+from graphdock_testing import queued
 
 
 def answers(text):
@@ -57,8 +59,6 @@ def test_a_plugin_without_devices_serves_a_session_that_does_not_list_it():
         "with tf.Session() as sess: sess.run(tf.nn.relu([1.0]))\n"
         "assert 'graphdock_storage.plugin' not in sys.modules, 'loaded for an op that it has nothing for'\n"
     )
-    import subprocess
-
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
@@ -93,3 +93,19 @@ def test_without_the_plugin_the_error_says_what_to_install(monkeypatch, tmp_path
         with pytest.raises(NotFoundError, match="SaveV2") as caught:
             saver.save(sess, str(tmp_path / "m"))
         assert "pip install --force-reinstall graphdock" in str(caught.value) and "'storage'" in str(caught.value)
+
+
+def test_a_session_whose_only_backend_has_a_memory_of_its_own_saves_and_restores(tmp_path):
+    host = Host()
+    queued.install(host)
+    with tf.Graph(host=host).as_default():
+        v = tf.get_variable("v", initializer=np.float32([1, 2, 3]))
+        saver, summary = tf.train.Saver(), tf.summary.scalar("first", v[0])
+        with tf.Session(host=host, config=tf.SessionConfig(backends=["queued"], fallback="forbid")) as sess:
+            sess.run(v.initializer)
+            path = saver.save(sess, str(tmp_path / "m"))
+            sess.run(v.assign([0.0, 0.0, 0.0]))
+            saver.restore(sess, path)
+            assert sess.run(v).tolist() == [1, 2, 3]
+            assert tf.Summary.FromString(sess.run(summary)).value[0].simple_value == 1
+    host.close()
