@@ -6,10 +6,13 @@ The name is TensorFlow's own: ``ops.RegisterGradient``, ``ops.control_dependenci
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphdock.ops.names import ENDPOINTS as _OTHERS
 from graphdock.ops.names import FUNCTIONS as _FUNCTIONS
+
+if TYPE_CHECKING:
+    from graphdock.plugin.endpoints import Endpoints
 
 
 def _generated() -> dict[str, str]:
@@ -18,9 +21,9 @@ def _generated() -> dict[str, str]:
     return table
 
 
-def _published(name: str) -> str | None:
-    """What a plugin publishes below ``tf.ops``."""
-    found: str | None = importlib.import_module("graphdock.plugin.host").default_host().endpoints.target(f"ops.{name}")
+def _published() -> Endpoints:
+    """What plugins publish, below ``tf.ops`` too."""
+    found: Endpoints = importlib.import_module("graphdock.plugin.host").default_host().endpoints
     return found
 
 
@@ -29,7 +32,7 @@ def __getattr__(name: str) -> Any:
         return __dir__()
     target = _FUNCTIONS.get(name) or _OTHERS.get(name)
     if target is None and not name.startswith("__"):
-        target = _generated().get(name) or _published(name)
+        target = _generated().get(name) or _published().target(f"ops.{name}")
     if target is None:
         raise AttributeError(f"module 'graphdock.ops' has no attribute {name!r}")
     module, _, attribute = target.partition(":")
@@ -39,4 +42,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*_FUNCTIONS, *_OTHERS, *(name for name in _generated() if "." not in name)})
+    of_plugins = (name[4:] for name in _published().names() if name.startswith("ops."))
+    return sorted({*_FUNCTIONS, *_OTHERS, *(name for name in (*_generated(), *of_plugins) if "." not in name)})
