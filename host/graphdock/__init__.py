@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_MODULES = ["contracts", "dtypes", "errors", "ops", "typing"]
+_MODULES = ["contracts", "dtypes", "errors", "nest", "ops", "typing"]
 _DTYPES = (
     "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 complex128 "
     "half double string resource variant"

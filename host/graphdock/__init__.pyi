@@ -2,6 +2,7 @@
 from graphdock import contracts as contracts
 from graphdock import dtypes as dtypes
 from graphdock import errors as errors
+from graphdock import nest as nest
 from graphdock import ops as ops
 from graphdock import typing as typing
 from graphdock._facade import app as app
@@ -24,7 +25,6 @@ from graphdock._facade import manip as manip
 from graphdock._facade import math as math
 from graphdock._facade import metrics as metrics
 from graphdock._facade import native as native
-from graphdock._facade import nest as nest
 from graphdock._facade import nn as nn
 from graphdock._facade import profiler as profiler
 from graphdock._facade import quantization as quantization

@@ -1,4 +1,4 @@
-"""Each module of a room has a test of its name: ``host/graphdock/graph/nest.py`` has ``tests/graph/test_nest.py``, and
+"""Each module of a room has a test of its name: ``host/graphdock/nest.py`` has ``tests/host/test_nest.py``, and
 ``plugins/executor/graphdock_executor/storage.py`` has ``tests/executor/test_storage.py``.
 
 A module at the top, such as ``shape.py``, has its test in ``tests/host``; an inner package, such as ``runtime/resources``, may

@@ -7,8 +7,8 @@ import collections
 import graphdock as tf
 import numpy as np
 import pytest
+from graphdock import nest
 from graphdock.errors import DTypeError, InvalidArgumentError, ShapeError
-from graphdock.graph import nest
 
 
 @pytest.fixture(autouse=True)

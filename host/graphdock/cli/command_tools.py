@@ -18,8 +18,12 @@ class Tools(CommandTools):
     def __init__(self) -> None:
         self._steps: dict[str, list[Any]] = {}
 
-    def explain(self, target: str, **config: Any) -> list[Any]:
+    def config(self, **config: Any) -> Any:
         from graphdock.config.session_config import effective_config
+
+        return effective_config(None, config)
+
+    def explain(self, target: str, **config: Any) -> list[Any]:
         from graphdock.session.session import Session
         from graphdock.variables.initialization import global_variables_initializer
 
@@ -30,15 +34,14 @@ class Tools(CommandTools):
             wanted = [(step.fetches, step.feeds)] + [(initializer, None)] * bool(initializer.control_inputs)
             self._steps[target] = [step.graph, wanted]
         graph, wanted = self._steps[target]
-        with Session(graph=graph, config=effective_config(None, config)) as session:
+        with Session(graph=graph, config=self.config(**config)) as session:
             return [session.explain(fetches, feeds) for fetches, feeds in wanted]
 
     def session(self, target: str, **config: Any) -> tuple[Any, ProgramStep]:
-        from graphdock.config.session_config import effective_config
         from graphdock.session.session import Session
         from graphdock.variables.initialization import global_variables_initializer
 
-        effective = effective_config(None, config)
+        effective = self.config(**config)
         program = build(target)
         with program.graph.as_default():
             initializer = global_variables_initializer()

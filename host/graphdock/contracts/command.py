@@ -41,6 +41,14 @@ class CommandTools(ABC):
     """Services of graphdock for commands of plugins. Called from the command's own thread."""
 
     @abstractmethod
+    def config(self, **config: Any) -> Any:
+        """The SessionConfig that holds for the process, of which each field says by ``source`` where it comes from.
+
+        Args:
+          config: fields that the command line gives, as they are typed. Raises ConfigError where a value is wrong.
+        """
+
+    @abstractmethod
     def explain(self, target: str, **config: Any) -> list[Any]:
         """Plan a program's step, and the initial values of its variables where it has any; nothing runs.
 

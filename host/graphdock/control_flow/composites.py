@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from graphdock.graph import nest
+from graphdock import nest
 
 __all__ = ["invariants", "is_composite", "joined", "split"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, overload
 
+from graphdock import nest
 from graphdock.control_flow.composites import is_composite, joined
 from graphdock.control_flow.rows import are_rows, split
 from graphdock.control_flow.trace import (
@@ -18,7 +19,6 @@ from graphdock.control_flow.trace import (
 )
 from graphdock.dtypes import bool_, int32
 from graphdock.errors import DTypeError, InvalidArgumentError, ShapeError
-from graphdock.graph import nest
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import get_default_graph
 from graphdock.graph.operation import Operation
@@ -184,7 +184,7 @@ def _kind(leaf: Any) -> str:
 def _agree(then: BodyGraph, then_result: Any, other: BodyGraph, other_result: Any, name: str) -> list[str]:
     """What each leaf of the result is: ``tensor``, ``operation`` or ``none``. Raises unless the branches agree."""
     try:
-        nest.assert_same_structure(then_result, other_result, "the result of true_fn", "the result of false_fn")
+        nest.check_same_structure(then_result, other_result, "the result of true_fn", "the result of false_fn")
     except InvalidArgumentError as error:
         error.op, error.site = name, user_site()
         raise

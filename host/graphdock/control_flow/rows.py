@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from graphdock import nest
 from graphdock.control_flow.trace import body_scope
 from graphdock.dtypes import DType, int32, int64
-from graphdock.graph import nest
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.tensor import Tensor
 from graphdock.ops.core import shape as shape_of

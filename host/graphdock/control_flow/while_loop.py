@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from graphdock import nest
 from graphdock.control_flow import composites
 from graphdock.control_flow.trace import (
     add_node,
@@ -18,7 +19,6 @@ from graphdock.control_flow.trace import (
 )
 from graphdock.dtypes import bool_, int32
 from graphdock.errors import DTypeError, GraphdockError, InvalidArgumentError, ShapeError
-from graphdock.graph import nest
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import get_default_graph
 from graphdock.graph.tensor import Tensor
@@ -288,7 +288,7 @@ def _trace_body(
                 site=user_site(),
             )
         try:
-            nest.assert_same_structure(list(structure), list(result), "loop_vars", "while_loop: the result of body")
+            nest.check_same_structure(list(structure), list(result), "loop_vars", "while_loop: the result of body")
         except GraphdockError as error:
             error.site = user_site()
             raise

@@ -24,10 +24,10 @@ from graphdock.errors import (
     format_error,
 )
 from graphdock.graph.graph import Graph
-from graphdock.graph.nest import flatten, flatten_up_to
 from graphdock.graph.operation import Operation
 from graphdock.graph.site import capture, describe
 from graphdock.graph.tensor import Tensor
+from graphdock.nest import flatten, flatten_up_to
 from graphdock.ops.convert import check_room, keeps_all
 from graphdock.ops.dlpack import from_dlpack
 from graphdock.shape import Dims, compatible, show

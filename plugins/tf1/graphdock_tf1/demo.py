@@ -215,12 +215,10 @@ def _networks() -> dict[str, Any]:
 @click.option("--fresh", is_flag=True, help="Remove what an earlier run wrote to the folder, and begin anew.")
 @click.pass_context
 def command(ctx: click.Context, backends: str | None, steps: int, logdir: Path, fresh: bool) -> None:
-    from graphdock.config.session_config import effective_config
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    given = {"backends": backends} if backends else None
-    config = effective_config(None, given)
+    config = ctx.obj.config(**({"backends": backends} if backends else {}))
     digits = load_digits()
     console = Console(soft_wrap=True)
     console.print(

@@ -10,10 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import graphdock as _tf
+from graphdock import nest
 from graphdock import ops as _ops
 from graphdock.errors import DTypeError, InvalidArgumentError, ShapeError
-
-from graphdock_std.structures import leaves, packed
 
 __all__ = ["foldl", "foldr", "map_fn", "scan"]
 
@@ -40,13 +39,13 @@ def map_fn(
     """
     with _tf.name_scope(name or "map"):
         rows = _rows("map_fn", elems)
-        expected = [_tf.as_dtype(d) for d in leaves(dtype)] if dtype is not None else [t.dtype for t in rows]
+        expected = [_tf.as_dtype(d) for d in nest.flatten(dtype)] if dtype is not None else [t.dtype for t in rows]
 
         def step(_: list[Any], row: list[Any]) -> tuple[list[Any], list[Any]]:
-            return [], _as(fn(packed(elems, row)), expected, "map_fn", "pass dtype= what fn returns")
+            return [], _as(fn(nest.pack_sequence_as(elems, row)), expected, "map_fn", "pass dtype= what fn returns")
 
         _, stacked = _ops.scan_loop(step, [], rows, parallel_iterations=parallel_iterations or 10)
-        return packed(elems if dtype is None else dtype, _kept(stacked, back_prop))
+        return nest.pack_sequence_as(elems if dtype is None else dtype, _kept(stacked, back_prop))
 
 
 def scan(
@@ -77,7 +76,7 @@ def scan(
             stacked = [_tf.concat([_tf.expand_dims(f, 0), s], 0) for f, s in zip(first, stacked, strict=True)]
         if reverse:
             stacked = [_tf.reverse(s, [0]) for s in stacked]
-        return packed(like, _kept(stacked, back_prop))
+        return nest.pack_sequence_as(like, _kept(stacked, back_prop))
 
 
 def foldl(
@@ -92,7 +91,7 @@ def foldl(
     """The last value of an accumulator over the rows of ``elems``, from the first row on. Arguments and errors as of ``scan``."""
     with _tf.name_scope(name or "foldl"):
         last, _, _, like = _accumulate(fn, elems, initializer, False, False, parallel_iterations, "foldl")
-        return packed(like, _kept(last, back_prop))
+        return nest.pack_sequence_as(like, _kept(last, back_prop))
 
 
 def foldr(
@@ -107,7 +106,7 @@ def foldr(
     """The last value of an accumulator over the rows of ``elems``, from the last row on. Arguments and errors as of ``scan``."""
     with _tf.name_scope(name or "foldr"):
         last, _, _, like = _accumulate(fn, elems, initializer, True, False, parallel_iterations, "foldr")
-        return packed(like, _kept(last, back_prop))
+        return nest.pack_sequence_as(like, _kept(last, back_prop))
 
 
 def _accumulate(
@@ -122,12 +121,15 @@ def _accumulate(
         like, start = elems, [t[0] for t in rows]
         first, rows = start, [t[1:] for t in rows]
     else:
-        like, start = initializer, [_tf.convert_to_tensor(v) for v in leaves(initializer)]
+        like, start = initializer, [_tf.convert_to_tensor(v) for v in nest.flatten(initializer)]
     dtypes = [t.dtype for t in start]
 
     def step(before: list[Any], row: list[Any]) -> tuple[list[Any], list[Any]]:
         after = _as(
-            fn(packed(like, before), packed(elems, row)), dtypes, what, "an accumulator keeps its dtype: tf.cast it"
+            fn(nest.pack_sequence_as(like, before), nest.pack_sequence_as(elems, row)),
+            dtypes,
+            what,
+            "an accumulator keeps its dtype: tf.cast it",
         )
         return after, after if keep else []
 
@@ -136,7 +138,7 @@ def _accumulate(
 
 
 def _rows(what: str, elems: Any) -> list[Any]:
-    tensors = [_tf.convert_to_tensor(e, name="elems") for e in leaves(elems)]
+    tensors = [_tf.convert_to_tensor(e, name="elems") for e in nest.flatten(elems)]
     if not tensors:
         raise InvalidArgumentError(f"{what}: elems is empty")
     for tensor in tensors:
@@ -150,7 +152,7 @@ def _rows(what: str, elems: Any) -> list[Any]:
 
 def _as(returned: Any, dtypes: Sequence[Any], what: str, hint: str) -> list[Any]:
     """What a function returned, as flat tensors of these dtypes."""
-    values = list(leaves(returned))
+    values = nest.flatten(returned)
     if len(values) != len(dtypes):
         raise InvalidArgumentError(
             f"{what}: fn returned another structure", expected=f"{len(dtypes)} tensors", got=str(len(values)), hint=hint

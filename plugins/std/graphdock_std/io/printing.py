@@ -8,9 +8,8 @@ from typing import Any
 
 import graphdock as _tf
 import numpy as np
+from graphdock import nest
 from graphdock.errors import ArgumentTypeError
-
-from graphdock_std.structures import leaves, packed
 
 __all__ = ["print_"]
 
@@ -36,7 +35,7 @@ def print_(*inputs: Any, **kwargs: Any) -> Any:
         raise ArgumentTypeError("tf.print has no such argument", got=", ".join(kwargs))
     write = _writer(stream)
     ending = end if end is not None else "" if callable(stream) else "\n"
-    tensors = [leaf for leaf in leaves(inputs) if isinstance(leaf, _tf.Tensor | _tf.Variable)]
+    tensors = [leaf for leaf in nest.flatten(inputs) if isinstance(leaf, _tf.Tensor | _tf.Variable)]
 
     def show(*arrays: Any) -> list[Any]:
         values = iter(arrays)
@@ -58,9 +57,9 @@ def _texts(part: Any, values: Iterator[Any], summarize: int) -> Any:
     """A structure with the text of each leaf in its place, dicts by sorted keys; ``values`` are those of its tensors."""
     flat = [
         _Text(_shown(next(values), summarize) if isinstance(leaf, _tf.Tensor | _tf.Variable) else repr(leaf))
-        for leaf in leaves(part)
+        for leaf in nest.flatten(part)
     ]
-    made = packed(part, flat)
+    made = nest.pack_sequence_as(part, flat)
     return dict(sorted(made.items())) if isinstance(made, dict) else made
 
 

@@ -12,12 +12,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import graphdock as _tf
-from graphdock import dtypes
+from graphdock import dtypes, nest
 from graphdock import ops as _ops
 from graphdock.errors import InvalidArgumentError, UnimplementedError
 from graphdock.typing import DTypeLike, ShapeLike
 from graphdock_std.array.indexing import is_tensor
-from graphdock_std.structures import leaves, mapped
 
 from graphdock_tf1.layers.dependence import depends
 from graphdock_tf1.layers.input_spec import check_inputs
@@ -214,12 +213,12 @@ class Layer:
     @property
     def input_shape(self) -> Any:
         """The shape of :attr:`input`, or a structure of shapes."""
-        return mapped(lambda x: x.shape, self._call_of("input shape")[0])
+        return nest.map_structure(lambda x: x.shape, self._call_of("input shape")[0])
 
     @property
     def output_shape(self) -> Any:
         """The shape of :attr:`output`, or a structure of shapes."""
-        return mapped(lambda x: x.shape, self._call_of("output shape")[1])
+        return nest.map_structure(lambda x: x.shape, self._call_of("output shape")[1])
 
     def _call_of(self, what: str) -> tuple[Any, Any]:
         if self._called is None:
@@ -311,7 +310,7 @@ class Layer:
           losses: a scalar tensor, a function that returns one, or a list of either; None is left out.
           inputs: what they depend on; None where they depend on no call.
         """
-        for given in leaves(losses):
+        for given in nest.flatten(losses):
             loss = given() if callable(given) and not is_tensor(given) else given
             if loss is not None:
                 self._losses.append((loss, inputs is not None))
@@ -325,7 +324,7 @@ class Layer:
           inputs: what they depend on; default: found out, where it is called within ``call``.
         """
         relevant = self._calling if inputs is None else inputs
-        for update in leaves(updates):
+        for update in nest.flatten(updates):
             made = update if isinstance(update, _ops.Operation) else update.op
             self._updates.append((made, relevant is not None and (inputs is not None or depends(made, relevant))))
 
@@ -382,15 +381,15 @@ class Layer:
     def _maybe_build(self, inputs: Any) -> None:
         if self.built:
             return
-        first = next(leaves(inputs), None)
+        first = next(iter(nest.flatten(inputs)), None)
         if self._dtype is None and is_tensor(first):
             self._dtype = first.dtype
-        self.build(mapped(lambda x: x.shape if is_tensor(x) else None, inputs))
+        self.build(nest.map_structure(lambda x: x.shape if is_tensor(x) else None, inputs))
         self.built = True
 
     def _regularize_activity(self, inputs: Any, outputs: Any) -> None:
         with _tf.name_scope("ActivityRegularizer"):
-            for output in leaves(outputs):
+            for output in nest.flatten(outputs):
                 loss = self.activity_regularizer(output)  # type: ignore[misc]
                 self.add_loss(loss / _tf.cast(_tf.shape(output)[0], loss.dtype), inputs=inputs)
 
@@ -414,7 +413,7 @@ class Layer:
         made: Layer = object.__new__(type(self))
         memo[id(self)] = made
         for name, value in vars(self).items():
-            if name in _SHARED or all(is_tensor(v) or isinstance(v, _ops.Operation) for v in leaves(value)):
+            if name in _SHARED or all(is_tensor(v) or isinstance(v, _ops.Operation) for v in nest.flatten(value)):
                 vars(made)[name] = copy.copy(value) if isinstance(value, list | dict) else value
             else:
                 vars(made)[name] = copy.deepcopy(value, memo)
@@ -433,7 +432,7 @@ def add_once(key: str, items: Iterable[Any]) -> None:
 
 def _tensors(inputs: Any) -> Any:
     """Arrays and numbers as tensors; lists of numbers alone are one tensor."""
-    given = list(leaves(inputs))
+    given = nest.flatten(inputs)
     if isinstance(inputs, list | tuple) and given and not any(map(is_tensor, given)):
         return _ops.convert_to_tensor(inputs)
-    return mapped(lambda x: x if x is None or is_tensor(x) else _ops.convert_to_tensor(x), inputs)
+    return nest.map_structure(lambda x: x if x is None or is_tensor(x) else _ops.convert_to_tensor(x), inputs)

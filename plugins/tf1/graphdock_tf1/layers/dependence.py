@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import graphdock as _tf
+from graphdock import nest
 from graphdock import ops as _ops
-from graphdock_std.structures import leaves
 
 __all__ = ["depends"]
 
 
 def depends(made: Any, inputs: Any) -> bool:
     """Whether a tensor or operation is computed from one of the tensors ``inputs``."""
-    ends = {_ops.convert_to_tensor(x) for x in leaves(inputs) if isinstance(x, _tf.Tensor | _tf.Variable)}
+    ends = {_ops.convert_to_tensor(x) for x in nest.flatten(inputs) if isinstance(x, _tf.Tensor | _tf.Variable)}
     seen: set[Any] = set()
     waiting = list(_sources(made))
     while waiting:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import graphdock as _tf
+from graphdock import nest
 from graphdock.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, ShapeError
 from graphdock.typing import DTypeLike, ShapeLike
-from graphdock_std.structures import leaves
 
 __all__ = ["InputSpec", "check_inputs"]
 
@@ -74,7 +74,7 @@ def check_inputs(spec: Any, inputs: Any, layer: str) -> None:
     """
     if spec is None:
         return
-    specs, given = list(leaves(spec)), list(leaves(inputs))
+    specs, given = nest.flatten(spec), nest.flatten(inputs)
     if len(specs) != len(given):
         raise InvalidArgumentError(
             f"the layer {layer!r} takes another number of inputs", expected=str(len(specs)), got=str(len(given))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 #: Public names that mean nothing in a formula: what makes variables, and scopes of arguments.
 ENDPOINTS = {
-    "contrib.framework.nest.assert_same_structure": "graphdock_std.nest:assert_same_structure",
-    "contrib.framework.nest.flatten": "graphdock_std.nest:flatten",
-    "contrib.framework.nest.map_structure": "graphdock_std.nest:map_structure",
-    "contrib.framework.nest.pack_sequence_as": "graphdock_std.nest:pack_sequence_as",
+    "contrib.framework.nest.assert_same_structure": "graphdock.nest:assert_same_structure",
+    "contrib.framework.nest.flatten": "graphdock.nest:flatten",
+    "contrib.framework.nest.map_structure": "graphdock.nest:map_structure",
+    "contrib.framework.nest.pack_sequence_as": "graphdock.nest:pack_sequence_as",
     "contrib.slim.model_analyzer.analyze_vars": "graphdock_tf1.contrib.model_analyzer:analyze_vars",
     "contrib.framework.add_arg_scope": "graphdock_tf1.contrib.arg_scope:add_arg_scope",
     "contrib.framework.add_model_variable": "graphdock_tf1.contrib.variables:add_model_variable",

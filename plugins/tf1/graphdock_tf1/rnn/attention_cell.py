@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import graphdock as _tf
+from graphdock import nest
 from graphdock.errors import InvalidArgumentError
-from graphdock_std.structures import leaves
 
 from graphdock_tf1.rnn.cell import RNNCell, check_cell, depth_of
 from graphdock_tf1.rnn.projections import linear
@@ -64,7 +64,7 @@ class AttentionCellWrapper(RNNCell):
         last = _tf.reshape(flat, [-1, self._length, self._size])
         inputs = linear([inputs, attention], self._input_size or depth_of(inputs.shape))
         output, inner = self._cell(inputs, inner)
-        attention = self._attention(_tf.concat(list(leaves(inner)), 1), last)
+        attention = self._attention(_tf.concat(nest.flatten(inner), 1), last)
         with _tf.variable_scope("attn_output_projection"):
             output = linear([output, attention], self._size)
         last = _tf.concat([last[:, 1:], output[:, None]], 1)

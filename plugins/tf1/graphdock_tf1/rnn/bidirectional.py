@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import graphdock as _tf
+from graphdock import nest
 from graphdock.errors import InvalidArgumentError
 from graphdock.typing import DTypeLike, TensorLike
-from graphdock_std.structures import leaves, mapped, packed
 
 from graphdock_tf1.rnn.cell import check_cell
 from graphdock_tf1.rnn.dynamic import dynamic_rnn
@@ -62,9 +62,9 @@ def bidirectional_dynamic_rnn(
         with _tf.variable_scope("fw") as below:
             outputs_fw, state_fw = run(cell_fw, inputs, initial_state_fw, below)
         with _tf.variable_scope("bw") as below:
-            reversed_ = mapped(lambda x: backwards(_tf.convert_to_tensor(x)), inputs)
+            reversed_ = nest.map_structure(lambda x: backwards(_tf.convert_to_tensor(x)), inputs)
             outputs_bw, state_bw = run(cell_bw, reversed_, initial_state_bw, below)
-    return (outputs_fw, mapped(backwards, outputs_bw)), (state_fw, state_bw)
+    return (outputs_fw, nest.map_structure(backwards, outputs_bw)), (state_fw, state_bw)
 
 
 def static_bidirectional_rnn(
@@ -101,7 +101,9 @@ def static_bidirectional_rnn(
             reversed_ = _backwards(inputs, sequence_length)
             found, state_bw = static_rnn(cell_bw, reversed_, initial_state_bw, dtype, sequence_length, scope=below)
     outputs = [
-        packed(fw, [_tf.concat(pair, 1) for pair in zip(leaves(fw), leaves(bw), strict=True)])
+        nest.pack_sequence_as(
+            fw, [_tf.concat(pair, 1) for pair in zip(nest.flatten(fw), nest.flatten(bw), strict=True)]
+        )
         for fw, bw in zip(forwards, _backwards(found, sequence_length), strict=True)
     ]
     return outputs, state_fw, state_bw
@@ -112,10 +114,10 @@ def _backwards(steps: Sequence[Any], lengths: Any) -> list[Any]:
     if lengths is None:
         return list(reversed(steps))
     found = []
-    for same in zip(*map(leaves, steps), strict=True):
+    for same in zip(*map(nest.flatten, steps), strict=True):
         whole = _tf.reverse_sequence(_tf.stack(same), lengths, seq_axis=0, batch_axis=1)
         found.append(_tf.unstack(whole))
-    return [packed(steps[0], flat) for flat in zip(*found, strict=True)]
+    return [nest.pack_sequence_as(steps[0], flat) for flat in zip(*found, strict=True)]
 
 
 def stack_bidirectional_dynamic_rnn(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import graphdock as _tf
+from graphdock import nest
 from graphdock.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
 from graphdock.typing import DTypeLike
 from graphdock_std.array.indexing import is_tensor
-from graphdock_std.structures import leaves, packed
 
 from graphdock_tf1.layers.base import Layer
 
@@ -141,8 +141,8 @@ def zeros_of(sizes: Any, batch_size: Any, dtype: DTypeLike) -> Any:
 
     if isinstance(sizes, _tf.TensorShape):
         return zeros(sizes)
-    found = [zeros(size) for size in leaves(sizes)]
-    return packed(sizes, found)
+    found = [zeros(size) for size in nest.flatten(sizes)]
+    return nest.pack_sequence_as(sizes, found)
 
 
 def depth_of(inputs_shape: Any) -> int:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import graphdock as _tf
+from graphdock import nest
 from graphdock import ops as _ops
 from graphdock.errors import InvalidArgumentError, ShapeError
 from graphdock.typing import DTypeLike, TensorLike
-from graphdock_std.structures import leaves, packed
 
 from graphdock_tf1.rnn.cell import check_cell
 from graphdock_tf1.rnn.step_array import joined, parted
@@ -53,7 +53,7 @@ def dynamic_rnn(
     """
     check_cell("cell", cell)
     with _tf.variable_scope(scope or "rnn"):
-        flat = [_tf.convert_to_tensor(x) for x in leaves(inputs)]
+        flat = [_tf.convert_to_tensor(x) for x in nest.flatten(inputs)]
         if not flat:
             raise InvalidArgumentError("dynamic_rnn: no inputs")
         for tensor in flat:
@@ -79,9 +79,9 @@ def dynamic_rnn(
 
         def step(variables: list[Any], elements: list[Any]) -> tuple[list[Any], list[Any]]:
             before = joined(state, variables, [a.entered() for a in arrays])
-            output, following = one_step(cell, packed(inputs, elements[: len(flat)]), before)
+            output, following = one_step(cell, nest.pack_sequence_as(inputs, elements[: len(flat)]), before)
             outputs_like.append(output)
-            kept, (after, longer) = list(leaves(output)), parted(following)
+            kept, (after, longer) = nest.flatten(output), parted(following)
             if lengths is not None:
                 kept = copied_through(elements[-1], [_tf.zeros_like(t) for t in kept], kept)
                 after = copied_through(elements[-1], variables, after)
@@ -104,7 +104,7 @@ def dynamic_rnn(
         if not time_major:
             outputs = [swapped(x) for x in outputs]
         arrays = [a.followed_by(left) for a, left in zip(arrays, histories, strict=True)]
-        return packed(outputs_like[0], outputs), joined(state, last, arrays)
+        return nest.pack_sequence_as(outputs_like[0], outputs), joined(state, last, arrays)
 
 
 def swapped(tensor: Any) -> Any:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import graphdock as _tf
+from graphdock import nest
 from graphdock.errors import InvalidArgumentError
 from graphdock.typing import DTypeLike
-from graphdock_std.structures import leaves
 
 from graphdock_tf1.rnn.cell import RNNCell, check_cell, depth_of
 
@@ -69,7 +69,7 @@ class EmbeddingWrapper(_Around):
         initializer = self._initializer or _tf.get_variable_scope().initializer
         if initializer is None:
             initializer = _tf.random_uniform_initializer(-math.sqrt(3), math.sqrt(3))
-        dtype = next(iter(leaves(state))).dtype
+        dtype = next(iter(nest.flatten(state))).dtype
         embedding = _tf.get_variable("embedding", [self._classes, self._size], dtype, initializer)
         return self._cell(_tf.nn.embedding_lookup(embedding, _tf.reshape(inputs, [-1])), state)
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import graphdock as _tf
+from graphdock import nest
 from graphdock import ops as _ops
 from graphdock.errors import InvalidArgumentError
-from graphdock_std.structures import leaves, packed, same_structure
 
 from graphdock_tf1.rnn.cell import check_cell
 from graphdock_tf1.rnn.step_array import StepArray, joined, parted
@@ -57,12 +57,12 @@ def raw_rnn(
                 got=f"finished={finished}, next_input={inputs}, next_cell_state={state}",
             )
         finished = _tf.convert_to_tensor(finished)
-        given = [_tf.convert_to_tensor(x) for x in leaves(inputs)]
+        given = [_tf.convert_to_tensor(x) for x in nest.flatten(inputs)]
         batch_size = batch_of(given, 0)
         states, arrays = parted(state)
         carried = [
             *map(_tf.convert_to_tensor, states),
-            *map(_tf.convert_to_tensor, [] if loop_state is None else leaves(loop_state)),
+            *map(_tf.convert_to_tensor, [] if loop_state is None else nest.flatten(loop_state)),
         ]
         count, like = len(states), {"emitted": row}
 
@@ -73,8 +73,8 @@ def raw_rnn(
             time, over, *rest = variables
             fed, rest = rest[: len(given)], rest[len(given) :]
             before = joined(state, rest[:count], [a.entered() for a in arrays])
-            own = None if loop_state is None else packed(loop_state, rest[count:])
-            output, after = cell(packed(inputs, fed), before)
+            own = None if loop_state is None else nest.pack_sequence_as(loop_state, rest[count:])
+            output, after = cell(nest.pack_sequence_as(inputs, fed), before)
             done, following, after, emitted, own = loop_fn(time + 1, output, after, own)
             if row is None:
                 like["emitted"] = output
@@ -83,19 +83,19 @@ def raw_rnn(
                 ("a state", state, after),
                 ("an output", like["emitted"], emitted),
             ):
-                if not same_structure(a, b):
+                if not nest.same_structure(a, b):
                     raise InvalidArgumentError(
                         f"raw_rnn: loop_fn returned {what} that nests differently than at first",
                         expected=str(a),
                         got=str(b),
                     )
             after, longer = parted(after)
-            kept = [_tf.convert_to_tensor(t) for t in leaves(emitted)]
+            kept = [_tf.convert_to_tensor(t) for t in nest.flatten(emitted)]
             kept = copied_through(over, [_tf.zeros_like(t) for t in kept], kept)
             after = copied_through(over, rest[:count], [_tf.convert_to_tensor(t) for t in after])
-            last = rest[count:] if own is None else [_tf.convert_to_tensor(t) for t in leaves(own)]
+            last = rest[count:] if own is None else [_tf.convert_to_tensor(t) for t in nest.flatten(own)]
             over = _tf.logical_or(over, done)
-            made = [time + 1, over, *map(_tf.convert_to_tensor, leaves(following)), *after, *last]
+            made = [time + 1, over, *map(_tf.convert_to_tensor, nest.flatten(following)), *after, *last]
             for new, old in zip(made, variables, strict=False):
                 if new.shape.is_compatible_with(old.shape):
                     new.set_shape(old.shape)
@@ -112,7 +112,7 @@ def raw_rnn(
         )
         last = last[2 + len(given) :]
         several = len(stacked) - len(arrays)
-        emitted = packed(like["emitted"], [StepArray(rows[0], rows) for rows in stacked[:several]])
+        emitted = nest.pack_sequence_as(like["emitted"], [StepArray(rows[0], rows) for rows in stacked[:several]])
         arrays = [a.followed_by(left) for a, left in zip(arrays, stacked[several:], strict=True)]
         final = joined(state, last[:count], arrays)
-        return emitted, final, None if loop_state is None else packed(loop_state, last[count:])
+        return emitted, final, None if loop_state is None else nest.pack_sequence_as(loop_state, last[count:])

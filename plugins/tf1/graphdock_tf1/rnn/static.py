@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import graphdock as _tf
+from graphdock import nest
 from graphdock.errors import InvalidArgumentError, ShapeError
 from graphdock.typing import DTypeLike, TensorLike
-from graphdock_std.structures import leaves, packed, same_structure
 
 from graphdock_tf1.rnn.cell import check_cell
 from graphdock_tf1.rnn.step_array import joined, parted
@@ -50,9 +50,9 @@ def static_rnn(
     if not inputs:
         raise InvalidArgumentError("inputs must not be empty")
     with _tf.variable_scope(scope or "rnn") as entered:
-        steps = [packed(x, [_tf.convert_to_tensor(t) for t in leaves(x)]) for x in inputs]
-        first = list(leaves(steps[0]))
-        _check_depth([t for x in steps for t in leaves(x)])
+        steps = [nest.pack_sequence_as(x, [_tf.convert_to_tensor(t) for t in nest.flatten(x)]) for x in inputs]
+        first = nest.flatten(steps[0])
+        _check_depth([t for x in steps for t in nest.flatten(x)])
         batch_size = batch_of(first, 0)
         state = initial(cell, initial_state, batch_size, dtype)
         lengths = None if sequence_length is None else lengths_of(sequence_length)
@@ -76,19 +76,19 @@ def _unless_over(cell: Any, x: Any, state: Any, finished: Any, batch_size: Any) 
     def run() -> list[Any]:
         output, following = one_step(cell, x, joined(state, before, [a.entered() for a in arrays]))
         like.extend([output, following])
-        kept, (after, longer) = list(leaves(output)), parted(following)
+        kept, (after, longer) = nest.flatten(output), parted(following)
         kept = copied_through(finished, [_tf.zeros_like(t) for t in kept], kept)
         return [*kept, *[a.left("static_rnn") for a in longer], *copied_through(finished, before, after)]
 
     def nothing() -> list[Any]:
-        kept = [_tf.zeros(dims_outside(t, batch_size), t.dtype) for t in leaves(like[0])]
+        kept = [_tf.zeros(dims_outside(t, batch_size), t.dtype) for t in nest.flatten(like[0])]
         return [*kept, *[_tf.zeros_like(a.like) for a in arrays], *before]
 
     made = list(_tf.cond(_tf.logical_not(_tf.reduce_all(finished)), run, nothing, strict=True))
-    count = len(list(leaves(like[0])))
+    count = len(nest.flatten(like[0]))
     kept, added, after = made[:count], made[count : count + len(arrays)], made[count + len(arrays) :]
     longer = [a.plus(t) for a, t in zip(arrays, added, strict=True)]
-    return packed(like[0], kept), joined(like[1], after, longer)
+    return nest.pack_sequence_as(like[0], kept), joined(like[1], after, longer)
 
 
 def _check_depth(flat: list[Any]) -> None:
@@ -124,15 +124,15 @@ def static_state_saving_rnn(
       InvalidArgumentError: the names nest differently than the cell's state.
     """
     sizes = cell.state_size
-    if not same_structure(sizes, state_name):
+    if not nest.same_structure(sizes, state_name):
         raise InvalidArgumentError(
             "state_name must be nested like cell.state_size", expected=str(sizes), got=str(state_name)
         )
-    names = list(leaves(state_name))
-    start = packed(sizes, [state_saver.state(name) for name in names])
+    names = nest.flatten(state_name)
+    start = nest.pack_sequence_as(sizes, [state_saver.state(name) for name in names])
     outputs, state = static_rnn(cell, inputs, initial_state=start, sequence_length=sequence_length, scope=scope)
-    saving = [state_saver.save_state(name, part) for name, part in zip(names, leaves(state), strict=True)]
+    saving = [state_saver.save_state(name, part) for name, part in zip(names, nest.flatten(state), strict=True)]
     with _tf.control_dependencies(saving):
-        outputs[-1] = packed(outputs[-1], [_tf.identity(t) for t in leaves(outputs[-1])])
-        state = packed(state, [_tf.identity(t) for t in leaves(state)])
+        outputs[-1] = nest.pack_sequence_as(outputs[-1], [_tf.identity(t) for t in nest.flatten(outputs[-1])])
+        state = nest.pack_sequence_as(state, [_tf.identity(t) for t in nest.flatten(state)])
     return outputs, state

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import graphdock as _tf
+from graphdock import nest
 from graphdock.errors import InvalidArgumentError, UnimplementedError
 from graphdock.typing import TensorLike
-from graphdock_std.structures import leaves, packed
 
 __all__ = ["StepArray", "joined", "parted"]
 
@@ -101,11 +101,13 @@ class StepArray:
 
 def parted(structure: Any) -> tuple[list[Any], list[StepArray]]:
     """The leaves of a state: its tensors, and its arrays of steps."""
-    flat = list(leaves(structure))
+    flat = nest.flatten(structure)
     return [x for x in flat if not isinstance(x, StepArray)], [x for x in flat if isinstance(x, StepArray)]
 
 
 def joined(structure: Any, tensors: Sequence[Any], arrays: Sequence[Any]) -> Any:
     """A state like ``structure`` of other tensors and arrays, each in the order of :func:`parted`."""
     rest, others = iter(tensors), iter(arrays)
-    return packed(structure, [next(others if isinstance(x, StepArray) else rest) for x in leaves(structure)])
+    return nest.pack_sequence_as(
+        structure, [next(others if isinstance(x, StepArray) else rest) for x in nest.flatten(structure)]
+    )

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import graphdock as _tf
+from graphdock import nest
 from graphdock.errors import InvalidArgumentError, ShapeError
 from graphdock.typing import DTypeLike
-from graphdock_std.structures import leaves, packed, same_structure
 
 from graphdock_tf1.rnn.step_array import joined, parted
 
@@ -40,7 +40,7 @@ def initial(cell: Any, state: Any, batch_size: Any, dtype: DTypeLike | None) -> 
         tensors, arrays = parted(state)
         given = joined(state, [_tf.convert_to_tensor(s) for s in tensors], arrays)
         sizes = cell.state_size
-        if not isinstance(sizes, _tf.TensorShape) and not same_structure(given, sizes):
+        if not isinstance(sizes, _tf.TensorShape) and not nest.same_structure(given, sizes):
             raise InvalidArgumentError(
                 "the initial state nests differently than the cell's state_size", expected=str(sizes), got=str(state)
             )
@@ -71,7 +71,7 @@ def one_step(cell: Any, inputs: Any, state: Any) -> tuple[Any, Any]:
       InvalidArgumentError: the next state nests differently.
     """
     output, following = cell(inputs, state)
-    if not same_structure(state, following):
+    if not nest.same_structure(state, following):
         raise InvalidArgumentError(
             "the cell returned a state that nests differently than the one it was given",
             expected=str(state),
@@ -80,7 +80,7 @@ def one_step(cell: Any, inputs: Any, state: Any) -> tuple[Any, Any]:
     for before, after in zip(parted(state)[0], parted(following)[0], strict=True):
         if after.shape.is_compatible_with(before.shape):
             after.set_shape(before.shape)
-    return output, packed(state, leaves(following))
+    return output, nest.pack_sequence_as(state, nest.flatten(following))
 
 
 def copied_through(finished: Any, before: Sequence[Any], after: Sequence[Any]) -> list[Any]:

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import graphdock as _tf
+from graphdock import nest
 from graphdock.errors import InvalidArgumentError
 from graphdock.typing import DTypeLike
 from graphdock_std.array.indexing import is_tensor
-from graphdock_std.structures import leaves, packed, same_structure
 
 from graphdock_tf1.rnn.cell import LSTMStateTuple, RNNCell, check_cell
 from graphdock_tf1.rnn.step_array import StepArray
@@ -137,9 +137,9 @@ class DropoutWrapper(CellWrapper):
     def _dropped(self, name: str, values: Any, wanted: Any = None) -> Any:
         if not self._drops(name):
             return values
-        flat = list(leaves(values))
-        chosen = [True] * len(flat) if wanted is None else list(leaves(wanted))
-        return packed(
+        flat = nest.flatten(values)
+        chosen = [True] * len(flat) if wanted is None else nest.flatten(wanted)
+        return nest.pack_sequence_as(
             values, [self._drop(name, i, v) if c else v for i, (v, c) in enumerate(zip(flat, chosen, strict=True))]
         )
 
@@ -162,7 +162,7 @@ class DropoutWrapper(CellWrapper):
 
 
 def _sizes(size: Any) -> list[Any]:
-    return [size] if isinstance(size, _tf.TensorShape) else list(leaves(size))
+    return [size] if isinstance(size, _tf.TensorShape) else nest.flatten(size)
 
 
 def _not_the_memory(state: Any) -> Any:
@@ -178,7 +178,7 @@ def _answers(visitor: Callable[[Any], Any], state: Any) -> Any:
     if isinstance(answer, bool):
         if answer and isinstance(state, list | tuple):
             return [_answers(visitor, item) for item in state]
-        return packed(state, [answer] * len(list(leaves(state))))
+        return nest.pack_sequence_as(state, [answer] * len(nest.flatten(state)))
     return answer
 
 
@@ -200,15 +200,15 @@ class ResidualWrapper(CellWrapper):
 
 
 def _sum(inputs: Any, outputs: Any) -> Any:
-    if not same_structure(inputs, outputs):
+    if not nest.same_structure(inputs, outputs):
         raise InvalidArgumentError(
             "ResidualWrapper: inputs and outputs nest differently", got=f"{inputs} and {outputs}"
         )
     made = []
-    for x, y in zip(leaves(inputs), leaves(outputs), strict=True):
+    for x, y in zip(nest.flatten(inputs), nest.flatten(outputs), strict=True):
         x.shape.assert_is_compatible_with(y.shape)
         made.append(x + y)
-    return packed(outputs, made)
+    return nest.pack_sequence_as(outputs, made)
 
 
 class DeviceWrapper(CellWrapper):

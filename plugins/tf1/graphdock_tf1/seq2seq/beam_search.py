@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import graphdock as _tf
+from graphdock import nest
 from graphdock.errors import ShapeError
 from graphdock.typing import TensorLike
-from graphdock_std.structures import leaves, mapped, packed
 
 from graphdock_tf1.rnn.cell import check_cell
 from graphdock_tf1.rnn.step_array import joined, parted
@@ -140,7 +140,7 @@ class BeamSearchDecoder(Decoder):
 
     def step(self, time: Any, inputs: Any, state: Any, name: str | None = None) -> tuple[Any, Any, Any, Any]:
         with _tf.name_scope(name or "BeamSearchDecoderStep"):
-            given = mapped(self._merged, inputs)
+            given = nest.map_structure(self._merged, inputs)
             outputs, cell_state = self._cell(given, self._each(self._merged, state.cell_state))
             if self._output_layer is not None:
                 outputs = self._output_layer(outputs)
@@ -185,7 +185,7 @@ class BeamSearchDecoder(Decoder):
             _tf.batch_gather(_tf.reshape(total, flat), at),
             _tf.logical_or(over, _tf.equal(ids, self._end)),
             lengths + _tf.cast(_tf.logical_not(over), _tf.int64),
-            packed(seen, [of_parents(s) for s in leaves(seen)]),
+            nest.pack_sequence_as(seen, [of_parents(s) for s in nest.flatten(seen)]),
         )
         return BeamSearchDecoderOutput(best, ids, parents), following
 

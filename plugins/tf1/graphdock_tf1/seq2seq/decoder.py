@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import graphdock as _tf
+from graphdock import nest
 from graphdock import ops as _ops
 from graphdock.errors import InvalidArgumentError, ShapeError
 from graphdock.typing import TensorLike
-from graphdock_std.structures import leaves, mapped, packed, same_structure
 
 from graphdock_tf1.rnn.cell import check_cell, full_shape
 from graphdock_tf1.rnn.dynamic import swapped
@@ -102,9 +102,9 @@ class BasicDecoder(Decoder):
 
     @property
     def output_dtype(self) -> BasicDecoderOutput:
-        dtype = next(iter(leaves(self._initial_state))).dtype
+        dtype = next(iter(nest.flatten(self._initial_state))).dtype
         size = self.output_size.rnn_output
-        outputs = dtype if isinstance(size, _tf.TensorShape) else mapped(lambda _: dtype, size)
+        outputs = dtype if isinstance(size, _tf.TensorShape) else nest.map_structure(lambda _: dtype, size)
         return BasicDecoderOutput(outputs, self._helper.sample_ids_dtype)
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any, Any]:
@@ -162,7 +162,7 @@ def dynamic_decode(
         finished, inputs, state = decoder.initialize()
         carried, arrays = parted(state)
         carried = [_tf.convert_to_tensor(s) for s in carried]
-        inputs = packed(inputs, [_tf.convert_to_tensor(x) for x in leaves(inputs)])
+        inputs = nest.pack_sequence_as(inputs, [_tf.convert_to_tensor(x) for x in nest.flatten(inputs)])
         sizes, batch_size = _sizes(decoder.output_size), decoder.batch_size
         lengths = _tf.zeros_like(finished, _tf.int32)
         count = len(carried)
@@ -175,10 +175,10 @@ def dynamic_decode(
         def body(variables: list[Any], _: list[Any]) -> tuple[list[Any], list[Any]]:
             time, over, seen, *rest = variables
             before = joined(state, rest[:count], [a.entered() for a in arrays])
-            given = packed(inputs, rest[count:])
+            given = nest.pack_sequence_as(inputs, rest[count:])
             outputs, after, following, done = decoder.step(time, given, before)
             for what, a, b in (("state", before, after), ("inputs", given, following)):
-                if not same_structure(a, b):
+                if not nest.same_structure(a, b):
                     raise InvalidArgumentError(
                         f"a decoder's step returned {what} that nest differently than those before",
                         expected=str(a),
@@ -186,17 +186,17 @@ def dynamic_decode(
                     )
             done = done if decoder.tracks_own_finished else _tf.logical_or(done, over)
             seen = _tf.where(over, seen, _tf.fill(_tf.shape(seen), time + 1))
-            kept, (states, longer) = list(leaves(outputs)), parted(after)
+            kept, (states, longer) = nest.flatten(outputs), parted(after)
             if impute_finished:
                 kept = [_chosen(over, _tf.zeros_like(t), t) for t in kept]
                 states = [_chosen(over, old, new) for old, new in zip(rest, states, strict=False)]
             like.append(outputs)
             kept += [a.left("dynamic_decode") for a in longer]
-            return [time + 1, done, seen, *states, *leaves(following)], kept
+            return [time + 1, done, seen, *states, *nest.flatten(following)], kept
 
         last, stacked = _ops.scan_loop(
             lambda variables, rows: _with_shapes(*body(variables, rows), variables),
-            [_tf.constant(0), finished, lengths, *carried, *leaves(inputs)],
+            [_tf.constant(0), finished, lengths, *carried, *nest.flatten(inputs)],
             cond=going_on,
             element_shapes=lambda kept: [
                 *[_known(t, s, batch_size) for t, s in zip(kept, sizes, strict=False)],
@@ -204,12 +204,12 @@ def dynamic_decode(
             ],
             parallel_iterations=parallel_iterations,
         )
-        outputs, seen = packed(like[0], stacked[: len(sizes)]), last[2]
+        outputs, seen = nest.pack_sequence_as(like[0], stacked[: len(sizes)]), last[2]
         arrays = [a.followed_by(left) for a, left in zip(arrays, stacked[len(sizes) :], strict=True)]
         final = joined(state, last[3 : 3 + count], arrays)
         outputs, final = decoder.finalize(outputs, final, seen)
         if not output_time_major:
-            outputs = packed(outputs, [swapped(t) for t in leaves(outputs)])
+            outputs = nest.pack_sequence_as(outputs, [swapped(t) for t in nest.flatten(outputs)])
     return outputs, final, seen
 
 
@@ -236,7 +236,7 @@ def _sizes(structure: Any) -> list[Any]:
         return [structure]
     if isinstance(structure, list | tuple):
         return [size for item in structure for size in _sizes(item)]
-    return list(leaves(structure))
+    return nest.flatten(structure)
 
 
 def _known(kept: Any, size: Any, batch_size: Any) -> list[Any]:

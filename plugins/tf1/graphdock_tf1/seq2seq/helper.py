@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import graphdock as _tf
+from graphdock import nest
 from graphdock.errors import InvalidArgumentError, ShapeError
 from graphdock.typing import TensorLike
-from graphdock_std.structures import leaves, mapped, packed
 
 from graphdock_tf1.rnn.dynamic import swapped
 from graphdock_tf1.rnn.steps import lengths_of
@@ -127,10 +127,10 @@ class TrainingHelper(Helper):
         self, inputs: Any, sequence_length: TensorLike, time_major: bool = False, name: str | None = None
     ) -> None:
         with _tf.name_scope(name or "TrainingHelper"):
-            given = mapped(_tf.convert_to_tensor, inputs)
-            self._inputs = given if time_major else mapped(swapped, given)
+            given = nest.map_structure(_tf.convert_to_tensor, inputs)
+            self._inputs = given if time_major else nest.map_structure(swapped, given)
             self._lengths = _tf.cast(lengths_of(sequence_length), _tf.int32)
-            self._zeros = mapped(lambda x: _tf.zeros_like(x[0]), self._inputs)
+            self._zeros = nest.map_structure(lambda x: _tf.zeros_like(x[0]), self._inputs)
             self._batch = _tf.shape(self._lengths)[0]
 
     @property
@@ -167,14 +167,14 @@ class TrainingHelper(Helper):
         """The inputs of a step, zeros once all sequences are over."""
 
         def read() -> list[Any]:
-            return [_tf.gather(x, time) for x in leaves(self._inputs)]
+            return [_tf.gather(x, time) for x in nest.flatten(self._inputs)]
 
-        zeros = list(leaves(self._zeros))
+        zeros = nest.flatten(self._zeros)
         found = _tf.cond(over, lambda: [_tf.identity(z) for z in zeros], read)
         found = found if isinstance(found, list) else [found]
         for made, known in zip(found, zeros, strict=True):
             made.set_shape(known.shape)
-        return packed(self._inputs, found)
+        return nest.pack_sequence_as(self._inputs, found)
 
 
 class ScheduledEmbeddingTrainingHelper(TrainingHelper):

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import graphdock as _tf
+from graphdock import nest
 from graphdock.errors import InvalidArgumentError
 from graphdock.typing import DTypeLike, TensorLike
-from graphdock_std.structures import leaves, packed
 
 from graphdock_tf1.layers.dense import Dense
 from graphdock_tf1.rnn.cell import RNNCell, check_cell, zeros_of
@@ -100,7 +100,9 @@ class AttentionWrapper(RNNCell):
         self._output_attention = output_attention
         self._initial: Any = None
         if initial_cell_state is not None:
-            self._initial = packed(initial_cell_state, [_tf.identity(s) for s in leaves(initial_cell_state)])
+            self._initial = nest.pack_sequence_as(
+                initial_cell_state, [_tf.identity(s) for s in nest.flatten(initial_cell_state)]
+            )
 
     def _one_or_all(self, found: list[Any]) -> Any:
         return tuple(found) if self._is_multi else found[0]
@@ -184,4 +186,4 @@ def tile_batch(t: Any, multiplier: int, name: str | None = None) -> Any:
         return made
 
     with _tf.name_scope(name or "tile_batch"):
-        return packed(t, [tiled(x) for x in leaves(t)])
+        return nest.pack_sequence_as(t, [tiled(x) for x in nest.flatten(t)])
