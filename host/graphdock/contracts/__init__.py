@@ -52,7 +52,7 @@ from graphdock.contracts.kernel_error import kernel_error
 from graphdock.contracts.loops import KeepLoops, LoopNote, LoopWriter, UserOp
 from graphdock.contracts.opdef import REQUIRED, ArgDef, AttrDef, OpDef, OpLibrary, RegionForm, TypeVarDef
 from graphdock.contracts.passes import PHASES, Pass, PassContext, PlanContext, RegionNote, Standing, Tracing
-from graphdock.contracts.pattern import CONSTANT, Found, Operand, Pattern, RegisteredPattern
+from graphdock.contracts.pattern import CONSTANT, Found, Operand, Pattern, PatternLibrary, RegisteredPattern
 from graphdock.contracts.queue import Event, Queue, QueuedDevice
 from graphdock.contracts.region import Claim, Refusal, RegionCompiler, RegisteredCompiler
 from graphdock.contracts.region_check import check_program
@@ -139,6 +139,7 @@ __all__ = [
     "Standing",
     "Tracing",
     "Pattern",
+    "PatternLibrary",
     "OpDef",
     "OpLibrary",
     "Out",

@@ -151,7 +151,8 @@ class PlanContext(PassContext):
       missing: why nodes can't run on a device type, all of them; empty if they can.
       flops: estimate for one run of a node; None where it is unknown.
       records: whether the first device records what it launches, so that nothing should steer the step from outside.
-      patterns, compilers: those of the host, in the order in which they are asked; none where fusion is off.
+      patterns: ``patterns(graph)``, those of the host whose anchors a graph holds, where they are looked for.
+      compilers: those of the host. Both in the order in which they are asked; none where fusion is off.
       kernels: node -> its kernel, of those that have one, from the phase ``placed`` on. In the phase ``chosen`` a copy of a
         node may be given what the node has.
       give: ``give(node, kernel, compiler)``, in the phase ``chosen``: a new node is computed by this kernel, which the compiler
@@ -171,7 +172,7 @@ class PlanContext(PassContext):
     missing: Callable[[PlanGraph, str], str] = lambda graph, device_type: ""
     flops: Callable[[PlanNode], int | None] = lambda node: None
     records: bool = False
-    patterns: Sequence[RegisteredPattern] = ()
+    patterns: Callable[[PlanGraph], Sequence[RegisteredPattern]] = lambda graph: ()
     compilers: Sequence[RegisteredCompiler] = ()
     kernels: MutableMapping[PlanNode, Any] = field(default_factory=dict)
     give: Callable[[PlanNode, KernelDef, RegisteredCompiler | None], None] = lambda node, kernel, compiler: None

@@ -31,7 +31,7 @@ from typing import Any
 
 from graphdock.shape import Dims
 
-__all__ = ["CONSTANT", "Found", "Operand", "Pattern", "RegisteredPattern"]
+__all__ = ["CONSTANT", "Found", "Operand", "Pattern", "PatternLibrary", "RegisteredPattern"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +106,20 @@ class Pattern:
     check: Callable[[Found], str | None] | None = None
     late: bool = False
     attrs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PatternLibrary:
+    """Patterns that are imported when a plan first holds an anchor of theirs on a device type that they are for.
+
+    Attributes:
+      patterns: where they are, as ``"package.module:NAME"``.
+      anchors: of all of them. ``not_on``: device types that none of them is for.
+    """
+
+    patterns: str
+    anchors: tuple[str, ...]
+    not_on: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.contracts.kernel import KernelDef
 from graphdock.contracts.loops import LoopWriter
 from graphdock.contracts.passes import PassContext, PlanContext
+from graphdock.contracts.pattern import RegisteredPattern
 from graphdock.contracts.queue import can_record
 from graphdock.contracts.region import RegisteredCompiler
 from graphdock.contracts.rewriter import Rewriter
@@ -144,7 +145,7 @@ def _context(draft: PlanBuilder, row: RegisteredPass) -> PlanContext:
         flops=_flops,
         # where launches are recorded, and nothing is watched in between
         records=not setting.config.debug and can_record(setting.opened[setting.devices[0]]),
-        patterns=setting.host.patterns.all() if setting.config.fusion else (),
+        patterns=lambda graph: _patterns(setting, graph),
         compilers=setting.compilers,
         kernels=kernels,
         give=give,
@@ -154,6 +155,10 @@ def _context(draft: PlanBuilder, row: RegisteredPass) -> PlanContext:
         lock=setting.host.shared_lock,
         settings=setting.settings,
     )
+
+
+def _patterns(setting: PlanningContext, graph: PlanGraph) -> list[RegisteredPattern]:
+    return setting.host.patterns.around(_nodes(graph), setting.decomposer.preferred) if setting.config.fusion else []
 
 
 def _flops(node: PlanNode) -> int | None:

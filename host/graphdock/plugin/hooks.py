@@ -18,9 +18,9 @@ from graphdock.contracts import (
     OpLibrary,
     Pass,
     Pattern,
+    PatternLibrary,
     RegionCompiler,
     RegisteredCompiler,
-    RegisteredPattern,
     ResourceKind,
     SessionFactory,
 )
@@ -45,15 +45,21 @@ class Hook:
     """One hook of the platform.
 
     Attributes:
-      item: the type of each item that it returns.
+      item: the type, or types, of each item that it returns.
       add: registers one item of a plugin, under the host's lock, and returns how many things that are; what it raises makes the
         whole plugin fail.
       registry: the host's, from which a plugin's items are taken back; None for ops, which go by package.
     """
 
-    item: type
+    item: type | tuple[type, ...]
     add: Callable[[Host, Found, Any], int]
     registry: Callable[[Host], _Registry] | None
+
+    @property
+    def name(self) -> str:
+        """What an item is, for messages."""
+        kinds = self.item if isinstance(self.item, tuple) else (self.item,)
+        return " or ".join([kind.__name__ for kind in kinds])
 
 
 def _named(item: type, registry: Callable[[Host], NamedRegistry[Any]], key: str = "name") -> Hook:
@@ -95,9 +101,8 @@ def _add_compiler(host: Host, by: Found, compiler: RegionCompiler) -> int:
     return 1
 
 
-def _add_pattern(host: Host, by: Found, pattern: Pattern) -> int:
-    registered = RegisteredPattern(by.plugin, by.package, pattern)
-    host.patterns.add(registered.full_name, registered, by.plugin)
+def _add_pattern(host: Host, by: Found, pattern: Pattern | PatternLibrary) -> int:
+    host.patterns.add(pattern, by.plugin, by.package)
     return 1
 
 
@@ -125,7 +130,7 @@ HOOKS: dict[str, Hook] = {
     "register_ops": Hook(OpLibrary, _add_library, None),
     "register_kernels": Hook(KernelDef, _add_kernel, lambda host: host.kernels),
     "register_region_compilers": Hook(RegionCompiler, _add_compiler, lambda host: host.region_compilers),
-    "register_patterns": Hook(Pattern, _add_pattern, lambda host: host.patterns),
+    "register_patterns": Hook((Pattern, PatternLibrary), _add_pattern, lambda host: host.patterns),
     "register_passes": Hook(Pass, _add_pass, lambda host: host.passes),
     "register_resource_kinds": _named(ResourceKind, lambda host: host.resource_kinds),
     "register_executors": Hook(Executor, _add_executor, lambda host: host.executors),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         OpLibrary,
         Pass,
         Pattern,
+        PatternLibrary,
         RegionCompiler,
         ResourceKind,
         SessionFactory,
@@ -53,7 +54,7 @@ def register_region_compilers(host: Host) -> Iterable[RegionCompiler]:  # type: 
 
 
 @hookspec
-def register_patterns(host: Host) -> Iterable[Pattern]:  # type: ignore[empty-body]
+def register_patterns(host: Host) -> Iterable[Pattern | PatternLibrary]:  # type: ignore[empty-body]
     """Return what people write in several ops and one declared op computes; it is looked for whatever ``backends`` lists."""
 
 

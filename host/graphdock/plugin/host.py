@@ -20,7 +20,6 @@ from graphdock.contracts import (
     Executor,
     GraphFormat,
     RegisteredCompiler,
-    RegisteredPattern,
     ResourceKind,
     SessionFactory,
 )
@@ -44,6 +43,7 @@ from graphdock.plugin.formats import FormatRegistry
 from graphdock.plugin.hooks import HOOKS
 from graphdock.plugin.ledger import LedgerEntry
 from graphdock.plugin.manifest import Manifest
+from graphdock.plugin.patterns import PatternRegistry
 from graphdock.plugin.registry import (
     DeviceRegistry,
     KernelRegistry,
@@ -99,7 +99,7 @@ class Host:
         self.resource_kinds: NamedRegistry[ResourceKind] = NamedRegistry("resource kind")
         self.resource_kinds.add(VARIABLE.name, VARIABLE, "graphdock")
         self.region_compilers: NamedRegistry[RegisteredCompiler] = NamedRegistry("region compiler")
-        self.patterns: NamedRegistry[RegisteredPattern] = NamedRegistry("pattern")
+        self.patterns: PatternRegistry = PatternRegistry()
         self.passes: NamedRegistry[RegisteredPass] = NamedRegistry("pass")
         self.executors: NamedRegistry[Executor] = NamedRegistry("executor")
         self.session_factories: NamedRegistry[SessionFactory] = NamedRegistry("session factory")

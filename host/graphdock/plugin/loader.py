@@ -243,9 +243,7 @@ def _run_hook(host: Host, state: PluginState, name: str) -> int:
         items += result
     for item in items:
         if not isinstance(item, row.item):
-            raise PluginError(
-                f"plugin {state.name!r}: {name} returned a wrong item", expected=row.item.__name__, got=repr(item)
-            )
+            raise PluginError(f"plugin {state.name!r}: {name} returned a wrong item", expected=row.name, got=repr(item))
     return sum([row.add(host, state.found, item) for item in items])
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from graphdock.contracts import LoopWriter, Pass, Pattern, PlanContext, PlanGraph, PlanNode, hookimpl
+from graphdock.contracts import LoopWriter, Pass, PlanContext, PlanGraph, PlanNode, hookimpl
 
 
 def _unroll(graph: PlanGraph, context: PlanContext) -> LoopWriter | None:
@@ -16,18 +16,23 @@ def _unroll(graph: PlanGraph, context: PlanContext) -> LoopWriter | None:
 
 
 def _tables(graph: PlanGraph, context: PlanContext) -> None:
-    looking = [r.pattern for r in context.patterns if any(o.constant and o.shape for o in r.pattern.inputs.values())]
-    if context.switches.get("fold", True) and _anchored(graph, looking, context):
+    if not context.switches.get("fold", True):
+        return
+    looking = [
+        r.pattern for r in context.patterns(graph) if any(o.constant and o.shape for o in r.pattern.inputs.values())
+    ]
+    if looking:
         from graphdock_fusion.patterns.tables import tables
 
-        tables(graph, context)
+        tables(graph, context, looking)
 
 
 def _patterns(late: bool, graph: PlanGraph, context: PlanContext) -> None:
-    if _anchored(graph, [r.pattern for r in context.patterns if r.pattern.late is late], context):
+    known = [r for r in context.patterns(graph) if r.pattern.late is late]
+    if known:
         from graphdock_fusion.patterns.patterns import patterns
 
-        patterns(graph, context, late)
+        patterns(graph, context, known)
 
 
 def _early_patterns(graph: PlanGraph, context: PlanContext) -> None:
@@ -43,18 +48,6 @@ def _regions(graph: PlanGraph, context: PlanContext) -> None:
         from graphdock_fusion.regions.fuse import fuse
 
         fuse(graph, context)
-
-
-def _anchored(graph: PlanGraph, patterns: Sequence[Pattern], context: PlanContext) -> bool:
-    """Whether any node of a graph is an anchor of one of these patterns, on a device and of a dtype that it is for."""
-    by_anchor: dict[str, list[Pattern]] = {}
-    for pattern in patterns:
-        by_anchor.setdefault(pattern.anchor, []).append(pattern)
-    for node in (n for level in graph.all_graphs() for n in level.nodes if n.op in by_anchor):
-        device, dtype = context.device_type(node), node.outputs[0].dtype.name
-        if any(device not in p.not_on and dtype in p.dtypes for p in by_anchor[node.op]):
-            return True
-    return False
 
 
 def _waits(node: PlanNode) -> bool:

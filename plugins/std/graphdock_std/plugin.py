@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from graphdock.contracts import OpLibrary, Pattern, hookimpl
+from graphdock.contracts import OpLibrary, PatternLibrary, hookimpl
+
+_ANCHORS = (
+    *("BiasAdd", "Conv2D", "Erf", "GeluTanhGrad", "MatMul", "Neg", "Pack", "Relu", "Select", "Sigmoid", "Softmax"),
+    *("SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits", "Split", "Sum", "Tanh"),
+)
 
 
 @hookimpl
@@ -13,7 +18,8 @@ def register_ops() -> Iterable[OpLibrary]:
 
 
 @hookimpl
-def register_patterns() -> Iterable[Pattern]:
-    from graphdock_std.patterns import PATTERNS
-
-    return PATTERNS
+def register_patterns() -> Iterable[PatternLibrary]:
+    return [
+        PatternLibrary("graphdock_std.patterns:NORMS", ("Rsqrt", "Sqrt")),
+        PatternLibrary("graphdock_std.patterns:OTHERS", _ANCHORS, not_on=("cpu",)),
+    ]

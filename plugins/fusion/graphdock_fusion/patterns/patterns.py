@@ -76,22 +76,18 @@ class _Place:
             self.change.replace(node, [total])
 
 
-def patterns(graph: PlanGraph, context: PlanContext, late: bool = False) -> None:
-    """Replace what the patterns of a session find, at every level.
-
-    Args:
-      late: whether those are looked for that come after the others.
-    """
-    _Search(context, late).run(graph)
+def patterns(graph: PlanGraph, context: PlanContext, known: Sequence[RegisteredPattern]) -> None:
+    """Replace what these patterns find, at every level: all of them late ones, or none."""
+    _Search(context, known).run(graph)
 
 
 class _Search:
     """One search for patterns in a plan."""
 
-    def __init__(self, context: PlanContext, late: bool) -> None:
+    def __init__(self, context: PlanContext, known: Sequence[RegisteredPattern]) -> None:
         self._context = context
-        self._known = [r for r in context.patterns if r.pattern.late is late]
-        self._late = late
+        self._known = known
+        self._late = any(asked.pattern.late for asked in known)
         self._graphs = PatternGraphs(context)
         self._refused: list[tuple[RegionNote, frozenset[PlanNode]]] = []
 

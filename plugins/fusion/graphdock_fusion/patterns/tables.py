@@ -21,20 +21,21 @@ MOST = 256 << 20
 _STEPS = 3
 
 
-def tables(graph: PlanGraph, context: PlanContext) -> None:
-    """Fold the tables that the patterns of a session may look at, at every level."""
+def tables(graph: PlanGraph, context: PlanContext, patterns: Sequence[Pattern]) -> None:
+    """Fold the tables that these patterns may look at, at every level."""
     for level in list(graph.all_graphs()):
-        for anchors, ranks in _wanted(level, context):
+        for anchors, ranks in _wanted(level, context, patterns):
             fold_tables(level, anchors, ranks, context)
 
 
-def _wanted(level: PlanGraph, context: PlanContext) -> list[tuple[set[PlanNode], set[int]]]:
+def _wanted(
+    level: PlanGraph, context: PlanContext, patterns: Sequence[Pattern]
+) -> list[tuple[set[PlanNode], set[int]]]:
     """Anchors in a level of patterns that look at tables of constants, where they may be found, with the ranks of those tables;
     those of one op together."""
     wanted: dict[str, list[Pattern]] = {}
-    for pattern in (r.pattern for r in context.patterns):
-        if any(o.constant and o.shape for o in pattern.inputs.values()):
-            wanted.setdefault(pattern.anchor, []).append(pattern)
+    for pattern in patterns:
+        wanted.setdefault(pattern.anchor, []).append(pattern)
     found: dict[str, tuple[set[PlanNode], set[int]]] = {}
     for node in level.nodes if wanted else ():
         device = context.device_type(node) if node.op in wanted else None

@@ -15,11 +15,11 @@ from graphdock_std.patterns.products import products, products_of_gradients
 from graphdock_std.patterns.recurrent import lstms
 from graphdock_std.patterns.rotary import rotaries
 
-__all__ = ["PATTERNS"]
+__all__ = ["NORMS", "OTHERS", "PATTERNS"]
 
-PATTERNS = (
-    *layer_norms(),
-    *rms_norms(),
+NORMS = (*layer_norms(), *rms_norms())
+#: What the cpu computes as fast in several ops.
+OTHERS = (
     *attentions(),
     *linear_cross_entropies(),  # before products, which are parts of them
     *products(),
@@ -29,3 +29,4 @@ PATTERNS = (
     *products_of_gradients(),
     *losses(),
 )
+PATTERNS = (*NORMS, *OTHERS)

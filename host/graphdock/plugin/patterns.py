@@ -1,0 +1,92 @@
+"""The host's patterns, in the order in which they were brought; libraries of them are imported when a plan may hold one."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from graphdock.contracts import Pattern, PatternLibrary, PlanNode, RegisteredPattern
+from graphdock.errors import AlreadyExistsError, PluginError
+
+__all__ = ["PatternRegistry"]
+
+
+@dataclass(slots=True)
+class _Entry:
+    """What one item of the hook brought. ``found``: its patterns, once they are imported."""
+
+    plugin: str
+    package: str
+    item: Pattern | PatternLibrary
+    found: tuple[RegisteredPattern, ...] | None = None
+
+    @property
+    def anchors(self) -> tuple[str, ...]:
+        return (self.item.anchor,) if isinstance(self.item, Pattern) else self.item.anchors
+
+    def patterns(self) -> tuple[RegisteredPattern, ...]:
+        """Its patterns, imported now if they were not.
+
+        Raises:
+          PluginError: a library holds something else, or a pattern that it does not announce.
+        """
+        if self.found is None:
+            items: Iterable[Pattern] = (self.item,) if isinstance(self.item, Pattern) else self._imported(self.item)
+            self.found = tuple([RegisteredPattern(self.plugin, self.package, item) for item in items])
+        return self.found
+
+    def _imported(self, library: PatternLibrary) -> list[Pattern]:
+        module, _, name = library.patterns.partition(":")
+        items = list(getattr(importlib.import_module(module), name))
+        for item in items:
+            told = isinstance(item, Pattern) and item.anchor in library.anchors
+            if not told or not set(library.not_on).issubset(item.not_on):
+                raise PluginError(
+                    f"plugin {self.plugin!r}: the library {library.patterns!r} holds what it does not announce",
+                    expected=f"patterns around {', '.join(library.anchors)}, not on {', '.join(library.not_on) or 'none'}",
+                    got=repr(item),
+                )
+        return items
+
+
+class PatternRegistry:
+    """The patterns of a host."""
+
+    def __init__(self) -> None:
+        self._entries: list[_Entry] = []
+
+    def add(self, item: Pattern | PatternLibrary, plugin: str, package: str) -> None:
+        """Register a pattern, or a library of some.
+
+        Raises:
+          AlreadyExistsError: the plugin has a pattern of that name.
+        """
+        mine = [entry.item for entry in self._entries if entry.plugin == plugin]
+        if isinstance(item, Pattern) and item.name in [other.name for other in mine if isinstance(other, Pattern)]:
+            raise AlreadyExistsError(f"plugin {plugin!r} brings two patterns {item.name!r}")
+        self._entries = [*self._entries, _Entry(plugin, package, item)]
+
+    def all(self) -> list[RegisteredPattern]:
+        """Every pattern, in the order in which they were brought; imports all libraries."""
+        return [found for entry in self._entries for found in entry.patterns()]
+
+    def around(
+        self, nodes: Iterable[PlanNode], device_type: Callable[[PlanNode], str | None]
+    ) -> list[RegisteredPattern]:
+        """The patterns whose anchors are among the nodes, of a dtype and on a device type that they are for, in order."""
+        entries = self._entries
+        anchors = {anchor for entry in entries for anchor in entry.anchors}
+        here = {(n.op, device_type(n), n.outputs[0].dtype.name) for n in nodes if n.op in anchors}
+        found = []
+        for entry in entries:
+            if any(op in entry.anchors and device not in (None, *entry.item.not_on) for op, device, _ in here):
+                for each in entry.patterns():
+                    p = each.pattern
+                    if any(o == p.anchor and d not in (None, *p.not_on) and t in p.dtypes for o, d, t in here):
+                        found.append(each)
+        return found
+
+    def discard(self, plugin: str) -> None:
+        """Take back everything of a plugin."""
+        self._entries = [entry for entry in self._entries if entry.plugin != plugin]

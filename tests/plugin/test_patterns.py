@@ -1,0 +1,87 @@
+"""Libraries of patterns: imported when a plan holds an anchor where they are for, and held to what they announce."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import graphdock as tf
+import pytest
+from graphdock.contracts import PatternLibrary, hookimpl
+from graphdock.errors import PluginError
+from graphdock.plugin.host import Host
+
+SOURCE = """
+import graphdock as tf
+from graphdock.contracts import Operand, Pattern
+
+def by_hand(x):
+    return tf.exp(tf.tanh(x))
+
+ALL = [Pattern("both", "Tanh", {"x": Operand((None,))}, by_hand, lambda x: tf.identity(x), not_on=("toy",))]
+"""
+
+
+def host_with(library):
+    host = Host()
+
+    class Plugin:
+        @hookimpl
+        def register_patterns(self):
+            return [library]
+
+    host.register("lab", Plugin())
+    return host
+
+
+def plan(host, build):
+    with tf.Graph(host=host).as_default():
+        x = tf.placeholder(tf.float32, [3])
+        with tf.Session(host=host) as session:
+            return session.explain(build(x), {x: [1.0, 2.0, 3.0]}).plan
+
+
+@pytest.fixture
+def library(tmp_path, monkeypatch):
+    (tmp_path / "lab_patterns.py").write_text(SOURCE)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield "lab_patterns:ALL"
+    sys.modules.pop("lab_patterns", None)
+
+
+def test_a_library_is_imported_when_a_plan_holds_an_anchor(library):
+    host = host_with(PatternLibrary(library, ("Tanh",)))
+    plan(host, tf.exp)
+    assert "lab_patterns" not in sys.modules
+    found = plan(host, lambda x: tf.exp(tf.tanh(x)))
+    assert "lab_patterns" in sys.modules
+    assert [n.compiler for n in found.placement.notes] == ["lab.both"]
+
+
+def test_where_it_is_for_no_device_it_is_not_imported(library):
+    host = host_with(PatternLibrary(library, ("Tanh",), not_on=("cpu",)))
+    plan(host, lambda x: tf.exp(tf.tanh(x)))
+    assert "lab_patterns" not in sys.modules
+
+
+@pytest.mark.parametrize("library_of", [{"anchors": ("Exp",)}, {"anchors": ("Tanh",), "not_on": ("gpu",)}])
+def test_a_library_that_holds_what_it_does_not_announce_is_named(library, library_of):
+    host = host_with(PatternLibrary(library, **library_of))
+    with pytest.raises(
+        PluginError, match="plugin 'lab': the library 'lab_patterns:ALL' holds what it does not announce"
+    ):
+        host.patterns.all()
+
+
+def test_those_of_std_are_what_it_announces_and_no_plan_without_anchors_imports_them():
+    tf.default_host().backend("std")
+    assert len(tf.default_host().patterns.all()) > 300
+    code = (
+        "import json, sys, graphdock as tf\n"
+        "x = tf.placeholder(tf.float32, [2])\n"
+        "with tf.Session() as session: session.run(tf.nn.softmax(tf.nn.relu(x)), {x: [1.0, 2.0]})\n"
+        "print(json.dumps([m for m in sys.modules if m.startswith('graphdock_std.patterns')]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == []
