@@ -70,6 +70,16 @@ def test_kernels_on_the_host_of_other_ops_and_of_plugins_with_devices_stay_with_
         row = chosen(sess, relu)
         assert row.kernel == "cpu.relu"
         assert ("extra.relu", "extra is not in backends") in row.lost
+    queued.install(host)
+    host.backend("queued")
+    host.kernels.add(
+        KernelDef("ShardedFilename", "host", answers(b"queued"), priority=9), "queued", "graphdock_testing"
+    )
+    with tf.Graph(host=host).as_default(), tf.Session(config=tf.SessionConfig(passes={"fold": False})) as sess:
+        row = chosen(sess, sharded())
+        assert row.kernel == "storage.sharded_filename"
+        assert ("queued.sharded_filename", "queued is not in backends") in row.lost
+    host.close()
 
 
 def test_two_plugins_that_serve_one_op_tie_unless_one_is_listed_or_higher():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -138,6 +139,52 @@ def test_formats_are_asked_in_the_order_of_names_and_one_name_is_one_plugins():
         "b",
         "c",
     ] or "GraphDef" in host.graph_formats.names()
+
+
+def test_formats_are_asked_under_no_lock_of_the_hosts_or_the_graphs(tmp_path):
+    """What another thread asks of host and graph meanwhile is answered."""
+    host = Host()
+    graph = tf.Graph(host=host)
+    answered = []
+
+    def elsewhere():
+        def ask():
+            with graph.as_default():
+                tf.constant(1.0)
+            return len(host.plugins())
+
+        with ThreadPoolExecutor(1) as pool:
+            answered.append(pool.submit(ask).result(60))
+
+    class Slow(Form):
+        def accepts(self, value):
+            elsewhere()
+            return value == "slow"
+
+        def read(self, value, ops, mapped=(), outputs=()):
+            elsewhere()
+            return super().read(value, ops, mapped, outputs)
+
+        def write(self, data, ops, add_shapes=False):
+            elsewhere()
+
+    class Files(CheckpointFormat):
+        name = "files"
+
+        def exists(self, prefix):
+            elsewhere()
+            return False
+
+        def open(self, prefix):
+            raise AssertionError("it does not exist")
+
+    plug(host, "slow", register_graph_formats=[Slow("a", data={"graphdock_graph": 1, "nodes": []})])
+    plug(host, "files", register_checkpoint_formats=[Files()])
+    with graph.as_default():
+        tf.import_graph_def("slow")
+        graph.as_graph_def(form="a")
+        assert not tf.train.checkpoint_exists(str(tmp_path / "none"))
+    assert len(answered) == 4
 
 
 def test_without_the_plugin_of_a_format_it_says_what_to_install(monkeypatch):

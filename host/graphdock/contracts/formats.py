@@ -127,7 +127,8 @@ class GraphFormat(ABC):
 class CheckpointFormat(ABC):
     """A form of checkpoints besides graphdock's own, to read.
 
-    Called where a prefix names no checkpoint of graphdock's, from any thread, under no lock of graphdock's.
+    Called where a prefix names no checkpoint of graphdock's, from any thread: from one that runs a step, which may hold the step's
+    variables then, or under no lock of graphdock's.
 
     Attributes:
       name: for messages; no two formats of a process have one.
