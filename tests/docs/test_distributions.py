@@ -8,6 +8,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+from graphdock.cli import cli
 from trove_classifiers import classifiers
 
 ROOT = Path(__file__).parents[2]
@@ -49,6 +51,15 @@ def test_the_wheel_holds_its_license_and_its_readme(folder, tmp_path):
     assert (said["License-Expression"], said["License-File"]) == ("Apache-2.0", "LICENSE")
     assert said["Description-Content-Type"] == "text/markdown"
     assert said.get_payload(decode=True).decode() == (folder / "README.md").read_text()
+
+
+@pytest.mark.parametrize("flags", [(), ("--native",)], ids=["plain", "native"])
+def test_a_new_package_says_what_it_is_and_leaves_its_license_to_its_author(tmp_path, flags):
+    made = CliRunner().invoke(cli, ["new", "plugin", "chip", *flags, "--dir", str(tmp_path)])
+    assert made.exit_code == 0, made.output
+    said = project(tmp_path / "graphdock-chip")
+    assert said["keywords"] == ["graphdock"] and set(said["classifiers"]) <= set(classifiers)
+    assert not {"license", "license-files", "urls"} & said.keys()
 
 
 def test_the_change_log_begins_with_what_is_not_released_and_has_this_version():
