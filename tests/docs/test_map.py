@@ -47,6 +47,11 @@ def test_the_map_names_enough_to_be_one() -> None:
     assert len(cited()) > 60 and sum(len(names) for _, names in cited()) > 30
 
 
+def test_the_map_has_few_rows() -> None:
+    table = MAP.read_text().partition("## Where a change begins")[2].partition("\n## ")[0]
+    assert 30 < table.count("\n| ") - 1 <= 40  # rooms say the rest
+
+
 def test_its_links_lead_to_pages() -> None:
     for match in LINK.finditer(MAP.read_text()):
         assert (MAP.parent / match["target"]).is_file(), match["target"]
