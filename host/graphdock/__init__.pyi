@@ -239,6 +239,7 @@ from graphdock_std._gen.math_ops import tan as tan
 from graphdock_std._gen.math_ops import tanh as tanh
 from graphdock_std._gen.partition_ops import dynamic_partition as dynamic_partition
 from graphdock_std._gen.partition_ops import dynamic_stitch as dynamic_stitch
+from graphdock_std._gen.quantization_ops import dequantize as dequantize
 from graphdock_std._gen.quantization_ops import fake_quant_with_min_max_args as fake_quant_with_min_max_args
 from graphdock_std._gen.quantization_ops import fake_quant_with_min_max_args_gradient as fake_quant_with_min_max_args_gradient
 from graphdock_std._gen.quantization_ops import fake_quant_with_min_max_vars as fake_quant_with_min_max_vars
@@ -249,6 +250,8 @@ from graphdock_std._gen.rearrange_ops import broadcast_dynamic_shape as broadcas
 from graphdock_std._gen.rearrange_ops import ensure_shape as ensure_shape
 from graphdock_std._gen.rearrange_ops import roll as roll
 from graphdock_std._gen.rearrange_ops import unravel_index as unravel_index
+from graphdock_std._gen.reduce_ops import cumprod as cumprod
+from graphdock_std._gen.reduce_ops import cumsum as cumsum
 from graphdock_std._gen.scatter_ops import tensor_scatter_add as tensor_scatter_add
 from graphdock_std._gen.scatter_ops import tensor_scatter_add as tensor_scatter_nd_add
 from graphdock_std._gen.scatter_ops import tensor_scatter_sub as tensor_scatter_nd_sub
@@ -265,6 +268,10 @@ from graphdock_std._gen.segment_ops import unsorted_segment_min as unsorted_segm
 from graphdock_std._gen.segment_ops import unsorted_segment_prod as unsorted_segment_prod
 from graphdock_std._gen.selection_ops import unique as unique
 from graphdock_std._gen.selection_ops import unique_with_counts as unique_with_counts
+from graphdock_std._gen.space_ops import batch_to_space_nd as batch_to_space_nd
+from graphdock_std._gen.space_ops import depth_to_space as depth_to_space
+from graphdock_std._gen.space_ops import space_to_batch_nd as space_to_batch_nd
+from graphdock_std._gen.space_ops import space_to_depth as space_to_depth
 from graphdock_std._gen.special_ops import betainc as betainc
 from graphdock_std._gen.special_ops import digamma as digamma
 from graphdock_std._gen.special_ops import igamma as igamma
@@ -284,6 +291,7 @@ from graphdock_std._gen.strings_ops import string_join as string_join
 from graphdock_std._gen.strings_ops import string_strip as string_strip
 from graphdock_std._gen.strings_ops import string_to_hash_bucket_fast as string_to_hash_bucket_fast
 from graphdock_std._gen.strings_ops import string_to_hash_bucket_strong as string_to_hash_bucket_strong
+from graphdock_std._gen.strings_ops import substr as substr
 from graphdock_std.array.functions import concat as concat
 from graphdock_std.array.functions import diag as diag
 from graphdock_std.array.functions import diag_part as diag_part
@@ -340,13 +348,9 @@ from graphdock_std.array.selection import searchsorted as searchsorted
 from graphdock_std.array.selection import setdiff1d as setdiff1d
 from graphdock_std.array.selection import sort as sort
 from graphdock_std.array.space import batch_to_space as batch_to_space
-from graphdock_std.array.space import batch_to_space_nd as batch_to_space_nd
-from graphdock_std.array.space import depth_to_space as depth_to_space
 from graphdock_std.array.space import extract_image_patches as extract_image_patches
 from graphdock_std.array.space import required_space_to_batch_paddings as required_space_to_batch_paddings
 from graphdock_std.array.space import space_to_batch as space_to_batch
-from graphdock_std.array.space import space_to_batch_nd as space_to_batch_nd
-from graphdock_std.array.space import space_to_depth as space_to_depth
 from graphdock_std.control.assertions import assert_equal as assert_equal
 from graphdock_std.control.assertions import assert_greater as assert_greater
 from graphdock_std.control.assertions import assert_greater_equal as assert_greater_equal
@@ -423,8 +427,6 @@ from graphdock_std.math.reductions import arg_min as arg_min
 from graphdock_std.math.reductions import argmax as argmax
 from graphdock_std.math.reductions import argmin as argmin
 from graphdock_std.math.reductions import count_nonzero as count_nonzero
-from graphdock_std.math.reductions import cumprod as cumprod
-from graphdock_std.math.reductions import cumsum as cumsum
 from graphdock_std.math.reductions import reduce_all as reduce_all
 from graphdock_std.math.reductions import reduce_any as reduce_any
 from graphdock_std.math.reductions import reduce_logsumexp as reduce_logsumexp
@@ -442,7 +444,6 @@ from graphdock_std.math.segment import unsorted_segment_mean as unsorted_segment
 from graphdock_std.math.segment import unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
 from graphdock_std.math.special import lbeta as lbeta
 from graphdock_std.nn.activations import log_sigmoid as log_sigmoid
-from graphdock_std.quantization.functions import dequantize as dequantize
 from graphdock_std.quantization.functions import quantize as quantize
 from graphdock_std.quantization.functions import quantize_v2 as quantize_v2
 from graphdock_std.random.functions import get_seed as get_seed
@@ -488,7 +489,6 @@ from graphdock_std.text.functions import reduce_join as reduce_join
 from graphdock_std.text.functions import string_split as string_split
 from graphdock_std.text.functions import string_to_hash_bucket as string_to_hash_bucket
 from graphdock_std.text.functions import string_to_number as string_to_number
-from graphdock_std.text.functions import substr as substr
 from graphdock_std.variables.counting import count_up_to as count_up_to
 from graphdock_std.variables.initializers import Constant as constant_initializer
 from graphdock_std.variables.initializers import GlorotNormal as glorot_normal_initializer

@@ -52,6 +52,12 @@ def parameters(place: Place, inferred: tuple[str, ...], free: tuple[str, ...]) -
     kinds = {a.name: "input" for a in spec.inputs}
     kinds |= {n: "attr" for n in place.attrs if n not in inferred}
     kinds |= {n: "type" for n in free}
+    for name, value in api.default.items():
+        if kinds.get(name) != "input":
+            known = did_you_mean(name, [a.name for a in spec.inputs])
+            place.fail("api", "default", name, message=f"{spec.name} has no input {name!r}", hint=known, key=True)
+        if isinstance(value, dict):
+            place.fail("api", "default", name, message=f"default of {name}: expected a value, got a mapping")
     for name in api.rename:
         if name not in kinds:
             place.fail(
@@ -71,7 +77,8 @@ def parameters(place: Place, inferred: tuple[str, ...], free: tuple[str, ...]) -
     for p in params:
         if names.count(p.name) > 1 or p.name == "name":
             place.fail("api", "rename", p.of, message=f"two arguments of the wrapper are called {p.name!r}")
-    by_name = {p.of: p for p in params} | {p.name: p for p in params}
+    label = Param("name", "name", "name", "None")
+    by_name = {p.of: p for p in params} | {p.name: p for p in params} | {"name": label}
     ordered: list[Param] = []
     for i, name in enumerate(api.order):
         if name not in by_name:
@@ -111,12 +118,14 @@ def parameters(place: Place, inferred: tuple[str, ...], free: tuple[str, ...]) -
             if (*place.path, *at) not in place.document.values:
                 at = at[:-1]
             place.fail(*at, message=f"no operator method {operator!r}", hint=did_you_mean(operator, OPERATOR_METHODS))
-    return (*ordered, *rest)
+    return (*ordered, *rest, *(() if label in ordered else (label,)))
 
 
 def _default(place: Place, of: str, kind: str) -> str | None:
     if kind == "input":
         arg = next(a for a in place.spec.inputs if a.name == of)
+        if of in place.spec.api.default:
+            return literal(place.spec.api.default[of])
         return "None" if arg.arity.kind == "optional" else None
     if kind == "type":
         found = place.spec.types[of].default

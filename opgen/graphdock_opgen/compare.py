@@ -208,7 +208,7 @@ def _wrapper(old: Op, new: Op) -> Iterator[tuple[bool, str]]:
     for operator in old.spec.api.operator:
         if operator not in new.spec.api.operator:
             yield True, f"operator {operator} removed"
-    was, now = [p.name for p in old.params], [p.name for p in new.params]
+    was, now = _positional(old), _positional(new)
     if now[: len(was)] != was and set(was) <= set(now):
         yield True, f"the wrapper's arguments are in another order: {', '.join(now)}"
     renamed = [(p.name, q.name) for p in old.params for q in new.params if p.of == q.of and p.name != q.name]
@@ -219,3 +219,9 @@ def _wrapper(old: Op, new: Op) -> Iterator[tuple[bool, str]]:
             True,
             f"the wrapper returns {new.spec.api.returns or 'all outputs'}, was {old.spec.api.returns or 'all outputs'}",
         )
+
+
+def _positional(op: Op) -> list[str]:
+    """The wrapper's parameters as callers may give them by position; ``name`` counts where others stand behind it."""
+    found = [p.name for p in op.params]
+    return found[:-1] if found[-1] == "name" else found

@@ -119,6 +119,8 @@ def docstring(op: Op) -> str:
 
 def _param_line(op: Op, param: Param, seen: dict[str, str]) -> str:
     """What is to say of a parameter beside its type and default; empty where that says all."""
+    if param.kind == "name":
+        return ""
     arg = op.input(param.of)
     if arg is not None:
         return _arg_line(op, arg, param.name, seen)
@@ -171,13 +173,12 @@ def gradient_words(op: Op) -> Landed:
 
 def signature(op: Op) -> list[str]:
     """Parameters of the wrapper: ``a, b, transpose_a=False, name=None``."""
-    return [*(p.name if p.default is None else f"{p.name}={p.default}" for p in op.params), "name=None"]
+    return [p.name if p.default is None else f"{p.name}={p.default}" for p in op.params]
 
 
 def typed_signature(op: Op) -> list[str]:
     """The same with types."""
-    parts = [f"{p.name}: {_type_of(op, p)}" + ("" if p.default is None else f" = {p.default}") for p in op.params]
-    return [*parts, "name: str | None = None"]
+    return [f"{p.name}: {_type_of(op, p)}" + ("" if p.default is None else f" = {p.default}") for p in op.params]
 
 
 def listed(attr: AttrSpec) -> str | None:
@@ -189,6 +190,8 @@ def listed(attr: AttrSpec) -> str | None:
 
 def _type_of(op: Op, param: Param) -> str:
     """What a parameter takes: an enumeration's values as a Literal."""
+    if param.kind == "name":
+        return "str | None"
     arg = op.input(param.of)
     if arg is not None:
         one = "Tensor" if arg.dtype == "resource" else "TensorLike"

@@ -242,6 +242,7 @@ class ApiSpec(Spec):
     operator: Annotated[list[str], BeforeValidator(one_or_many), ONE_OR_MANY] = []
     returns: str | None = None
     rename: dict[str, Name] = {}
+    default: dict[str, Any] = {}
     order: list[str] = []
 
 

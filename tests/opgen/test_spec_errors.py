@@ -116,6 +116,7 @@ CASES = {
     "gradcheck of an undifferentiable input": ("gradcheck: {inputs: [w]}", "gradcheck: {inputs: [b]}", "b]", "no gradient to check", None),
     "unknown operator": ("operator: __matmul__", "operator: __matmull__", "__matmull__", "no operator method", "'__matmul__'"),
     "rename of an unknown argument": ("rename: {xs:", "rename: {x:", "x:", "Mix has no argument 'x'", None),
+    "default of what is no input": ("order: [xs, w]", "default: {kep: 1}", "kep:", "Mix has no input 'kep'", None),
     "order of an unknown argument": ("order: [xs, w]", "order: [xs, ww]", "ww", "Mix has no argument 'ww'", None),
     "order with a default first": ("order: [xs, w]", "order: [keep, xs, w]", "xs, w]", "'inputs' has no default, but 'keep'", None),
     "bad endpoint": ("{name: mix}", "{name: a-b}", "a-b", "not a dotted Python name", None),

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 from graphdock.contracts import KernelDef
-from graphdock_opgen.docs import shape_words
-from graphdock_opgen.library import dotted_name
+from graphdock_opgen.docs import shape_words, signature
+from graphdock_opgen.library import dotted_name, load_library
 from graphdock_opgen.names import local, snake
 from graphdock_opgen.pretty import literal, string
+from graphdock_opgen.render import render_library
 
 
 @pytest.mark.parametrize("value", ["plain", 'say "hi"', "it's", "both \" and '", "tab\tline\nback\\slash", "\x07", "ü"])
@@ -34,6 +35,30 @@ def test_literals_are_the_value(value: object) -> None:
 )  # fmt: skip
 def test_shapes_in_words(shape: str | None, words: str) -> None:
     assert shape_words(shape) == words
+
+
+def test_a_wrapper_has_the_signature_that_its_api_says(make) -> None:
+    """An input may have a default, and ``name`` may stand before attributes, as in TensorFlow 1."""
+    spec = """\
+graphdock_opdef: 1
+namespace: lab
+ops:
+- name: Sum
+  summary: Sums.
+  attrs: [{name: keep, type: bool, default: false}]
+  inputs: [{name: x, dtype: float32}, {name: axis, dtype: int32}, {name: low, dtype: float32}]
+  outputs: [{name: y, dtype: float32}]
+  gradient: none
+  api: {rename: {x: input}, default: {axis: 0, low: -.inf}, order: [x, axis, name, keep]}
+"""
+    library = load_library(make("graphdock_lab", lab=spec))
+    (op,) = library.ops
+    assert signature(op) == ["input", "axis=0", "name=None", "keep=False", 'low=float("-inf")']
+    text = render_library(library, print)["_gen/lab_ops.py"]
+    assert (
+        "x=input, axis=axis, name=name, keep=keep, low=low" in text
+        and "    name: str | None = None,\n    keep: bool = False,\n" in text
+    )
 
 
 @pytest.mark.parametrize(

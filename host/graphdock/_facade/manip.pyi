@@ -4,9 +4,9 @@ from graphdock_std._gen.array_ops import reverse as reverse
 from graphdock_std._gen.array_ops import scatter_nd as scatter_nd
 from graphdock_std._gen.array_ops import tile as tile
 from graphdock_std._gen.rearrange_ops import roll as roll
+from graphdock_std._gen.space_ops import batch_to_space_nd as batch_to_space_nd
+from graphdock_std._gen.space_ops import space_to_batch_nd as space_to_batch_nd
 from graphdock_std.array.indexing import gather_nd as gather_nd
-from graphdock_std.array.space import batch_to_space_nd as batch_to_space_nd
-from graphdock_std.array.space import space_to_batch_nd as space_to_batch_nd
 
 __all__ = [
     "batch_to_space_nd",

@@ -61,6 +61,8 @@ from graphdock_std._gen.math_ops import tan as tan
 from graphdock_std._gen.math_ops import tanh as tanh
 from graphdock_std._gen.nn_ops import softplus as softplus
 from graphdock_std._gen.nn_ops import softsign as softsign
+from graphdock_std._gen.reduce_ops import cumprod as cumprod
+from graphdock_std._gen.reduce_ops import cumsum as cumsum
 from graphdock_std._gen.segment_ops import segment_max as segment_max
 from graphdock_std._gen.segment_ops import segment_mean as segment_mean
 from graphdock_std._gen.segment_ops import segment_min as segment_min
@@ -100,8 +102,6 @@ from graphdock_std.math.functions import truediv as truediv
 from graphdock_std.math.reductions import argmax as argmax
 from graphdock_std.math.reductions import argmin as argmin
 from graphdock_std.math.reductions import count_nonzero as count_nonzero
-from graphdock_std.math.reductions import cumprod as cumprod
-from graphdock_std.math.reductions import cumsum as cumsum
 from graphdock_std.math.reductions import reduce_all as reduce_all
 from graphdock_std.math.reductions import reduce_any as reduce_any
 from graphdock_std.math.reductions import reduce_logsumexp as reduce_logsumexp

@@ -12,11 +12,11 @@ from graphdock_std._gen.nn_ops import softsign as softsign
 from graphdock_std._gen.normalization_ops import local_response_normalization as local_response_normalization
 from graphdock_std._gen.normalization_ops import local_response_normalization as lrn
 from graphdock_std._gen.selection_ops import nth_element as nth_element
+from graphdock_std._gen.space_ops import depth_to_space as depth_to_space
+from graphdock_std._gen.space_ops import space_to_depth as space_to_depth
 from graphdock_std.array.selection import in_top_k as in_top_k
 from graphdock_std.array.selection import top_k as top_k
-from graphdock_std.array.space import depth_to_space as depth_to_space
 from graphdock_std.array.space import space_to_batch as space_to_batch
-from graphdock_std.array.space import space_to_depth as space_to_depth
 from graphdock_std.conv.convolution import atrous_conv2d as atrous_conv2d
 from graphdock_std.conv.convolution import conv1d as conv1d
 from graphdock_std.conv.convolution import conv2d as conv2d

@@ -226,7 +226,7 @@ def fake_quant_with_min_max_vars_per_channel_gradient(
     )
 
 
-def quantize_and_dequantize_v2(
+def quantize_and_dequantize(
     input: TensorLike,
     input_min: TensorLike,
     input_max: TensorLike,
@@ -234,8 +234,8 @@ def quantize_and_dequantize_v2(
     num_bits: int = 8,
     range_given: bool = False,
     round_mode: Literal["HALF_TO_EVEN", "HALF_UP"] = "HALF_TO_EVEN",
-    narrow_range: bool = False,
     name: str | None = None,
+    narrow_range: bool = False,
 ) -> Tensor:
     """Numbers rounded to multiples of a scale that num_bits can count, and still floating.
 
@@ -262,8 +262,8 @@ def quantize_and_dequantize_v2(
         num_bits=num_bits,
         range_given=range_given,
         round_mode=round_mode,
-        narrow_range=narrow_range,
         name=name,
+        narrow_range=narrow_range,
     )
 
 
@@ -355,8 +355,8 @@ def dequantize(
     min_range: TensorLike,
     max_range: TensorLike,
     mode: Literal["MIN_COMBINED", "MIN_FIRST", "SCALED"] = "MIN_COMBINED",
-    narrow_range: bool = False,
     name: str | None = None,
+    narrow_range: bool = False,
 ) -> Tensor:
     """What QuantizeV2 made, as floats again.
 
@@ -374,6 +374,6 @@ def dequantize(
         min_range=min_range,
         max_range=max_range,
         mode=mode,
-        narrow_range=narrow_range,
         name=name,
+        narrow_range=narrow_range,
     )

@@ -152,7 +152,7 @@ def arg_min(x: TensorLike, axis: TensorLike, output_type: DTypeLike = "int64", n
 
 
 def cumsum(
-    x: TensorLike, axis: TensorLike, exclusive: bool = False, reverse: bool = False, name: str | None = None
+    x: TensorLike, axis: TensorLike = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
     """Running sums along an axis.
 
@@ -169,7 +169,7 @@ def cumsum(
 
 
 def cumprod(
-    x: TensorLike, axis: TensorLike, exclusive: bool = False, reverse: bool = False, name: str | None = None
+    x: TensorLike, axis: TensorLike = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
     """Running products along an axis.
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def depth_to_space(
-    input: TensorLike, block_size: int, data_format: Literal["NHWC", "NCHW"] = "NHWC", name: str | None = None
+    input: TensorLike, block_size: int, name: str | None = None, data_format: Literal["NHWC", "NCHW"] = "NHWC"
 ) -> Tensor:
     """Blocks of channels laid out as squares of pixels; the inverse of SpaceToDepth.
 
@@ -29,11 +29,11 @@ def depth_to_space(
       data_format: Where the channels are: the last dim, or dim 1.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _ops.apply_op("DepthToSpace", input=input, block_size=block_size, data_format=data_format, name=name)
+    return _ops.apply_op("DepthToSpace", input=input, block_size=block_size, name=name, data_format=data_format)
 
 
 def space_to_depth(
-    input: TensorLike, block_size: int, data_format: Literal["NHWC", "NCHW"] = "NHWC", name: str | None = None
+    input: TensorLike, block_size: int, name: str | None = None, data_format: Literal["NHWC", "NCHW"] = "NHWC"
 ) -> Tensor:
     """Squares of pixels stacked in the channels.
 
@@ -45,7 +45,7 @@ def space_to_depth(
       data_format: Where the channels are: the last dim, or dim 1.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _ops.apply_op("SpaceToDepth", input=input, block_size=block_size, data_format=data_format, name=name)
+    return _ops.apply_op("SpaceToDepth", input=input, block_size=block_size, name=name, data_format=data_format)
 
 
 def space_to_batch_nd(

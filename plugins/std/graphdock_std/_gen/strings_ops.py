@@ -79,8 +79,8 @@ def substr(
     input: TensorLike,
     pos: TensorLike,
     len: TensorLike,
-    unit: Literal["BYTE", "UTF8_CHAR"] = "BYTE",
     name: str | None = None,
+    unit: Literal["BYTE", "UTF8_CHAR"] = "BYTE",
 ) -> Tensor:
     """Parts of strings, by position and length.
 
@@ -94,7 +94,7 @@ def substr(
       unit: What is counted.
 
     Returns: Tensor of any shape [*R], string."""
-    return _ops.apply_op("Substr", input=input, pos=pos, len=len, unit=unit, name=name)
+    return _ops.apply_op("Substr", input=input, pos=pos, len=len, name=name, unit=unit)
 
 
 def regex_replace(
@@ -162,7 +162,7 @@ def upper(input: TensorLike, encoding: Literal["", "utf-8"] = "", name: str | No
     return _ops.apply_op("StringUpper", input=input, encoding=encoding, name=name)
 
 
-def string_length(input: TensorLike, unit: Literal["BYTE", "UTF8_CHAR"] = "BYTE", name: str | None = None) -> Tensor:
+def length(input: TensorLike, name: str | None = None, unit: Literal["BYTE", "UTF8_CHAR"] = "BYTE") -> Tensor:
     """How long strings are.
 
     Args:
@@ -170,7 +170,7 @@ def string_length(input: TensorLike, unit: Literal["BYTE", "UTF8_CHAR"] = "BYTE"
       unit: What is counted.
 
     Returns: Tensor of any shape [*S], int32."""
-    return _ops.apply_op("StringLength", input=input, unit=unit, name=name)
+    return _ops.apply_op("StringLength", input=input, name=name, unit=unit)
 
 
 def reduce_join(

@@ -59,12 +59,12 @@ def non_max_suppression_v2(
     )
 
 
-def non_max_suppression_v3(
+def non_max_suppression(
     boxes: TensorLike,
     scores: TensorLike,
     max_output_size: TensorLike,
-    iou_threshold: TensorLike,
-    score_threshold: TensorLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = float("-inf"),
     name: str | None = None,
 ) -> Tensor:
     """The best of boxes that overlap, of those whose score is high enough.
@@ -90,12 +90,12 @@ def non_max_suppression_v3(
     )
 
 
-def non_max_suppression_v4(
+def non_max_suppression_padded(
     boxes: TensorLike,
     scores: TensorLike,
     max_output_size: TensorLike,
-    iou_threshold: TensorLike,
-    score_threshold: TensorLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = float("-inf"),
     pad_to_max_output_size: bool = False,
     name: str | None = None,
 ) -> _NonMaxSuppressionV4Outputs:
@@ -167,12 +167,12 @@ def non_max_suppression_v5(
     )
 
 
-def non_max_suppression_with_overlaps(
+def non_max_suppression_overlaps(
     overlaps: TensorLike,
     scores: TensorLike,
     max_output_size: TensorLike,
-    overlap_threshold: TensorLike,
-    score_threshold: TensorLike,
+    overlap_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = float("-inf"),
     name: str | None = None,
 ) -> Tensor:
     """The best of boxes whose overlaps are given.

@@ -17,29 +17,6 @@ from graphdock.typing import TensorLike
 from graphdock_std.grad_support import static_shape
 
 
-def depth_to_space(
-    input: TensorLike, block_size: int, name: str | None = None, data_format: Literal["NHWC", "NCHW"] = "NHWC"
-) -> _ops.Tensor:
-    """Blocks of channels laid out as squares of pixels.
-
-    Args:
-      input: images of rank 4; ``block_size ** 2`` divides their channels.
-      block_size: the side of a square, 2 or more.
-      data_format: where the channels are.
-
-    Returns:
-      Images ``block_size`` times as high and as wide, of so much fewer channels.
-    """
-    return _ops.apply_op("DepthToSpace", input=input, block_size=block_size, data_format=data_format, name=name)
-
-
-def space_to_depth(
-    input: TensorLike, block_size: int, name: str | None = None, data_format: Literal["NHWC", "NCHW"] = "NHWC"
-) -> _ops.Tensor:
-    """Squares of pixels stacked in the channels; the inverse of :func:`depth_to_space`."""
-    return _ops.apply_op("SpaceToDepth", input=input, block_size=block_size, data_format=data_format, name=name)
-
-
 def _block(block_size: Any, block_shape: Any) -> Any:
     """The block of two spatial dims; ``block_shape`` is TensorFlow 1's later name of the number."""
     if (block_size is None) == (block_shape is None):
@@ -88,26 +65,6 @@ def batch_to_space(
     return _ops.apply_op(
         "BatchToSpaceND", input=_images(input), block_shape=_block(block_size, block_shape), crops=crops, name=name
     )
-
-
-def space_to_batch_nd(
-    input: TensorLike, block_shape: TensorLike, paddings: TensorLike, name: str | None = None
-) -> _ops.Tensor:
-    """Blocks of the dims after the batch, after a margin of zeros, laid out along the batch.
-
-    Args:
-      input: tensor of rank M + 1 or more.
-      block_shape: M sizes, positive.
-      paddings: ``[M, 2]`` margins; the sizes with them are multiples of the block's.
-    """
-    return _ops.apply_op("SpaceToBatchND", input=input, block_shape=block_shape, paddings=paddings, name=name)
-
-
-def batch_to_space_nd(
-    input: TensorLike, block_shape: TensorLike, crops: TensorLike, name: str | None = None
-) -> _ops.Tensor:
-    """The inverse of :func:`space_to_batch_nd`: ``crops`` are cut off, where it put margins."""
-    return _ops.apply_op("BatchToSpaceND", input=input, block_shape=block_shape, crops=crops, name=name)
 
 
 def required_space_to_batch_paddings(

@@ -18,9 +18,6 @@ __all__ = [
     "crop_and_resize",
     "draw_bounding_boxes",
     "extract_glimpse",
-    "non_max_suppression",
-    "non_max_suppression_overlaps",
-    "non_max_suppression_padded",
     "non_max_suppression_with_scores",
     "sample_distorted_bounding_box",
 ]
@@ -71,30 +68,6 @@ def draw_bounding_boxes(
     return _ops.apply_op("DrawBoundingBoxesV2", images=images, boxes=boxes, colors=colors, name=name)
 
 
-def non_max_suppression(
-    boxes: TensorLike,
-    scores: TensorLike,
-    max_output_size: TensorLike,
-    iou_threshold: TensorLike = 0.5,
-    score_threshold: TensorLike = -math.inf,
-    name: str | None = None,
-) -> _ops.Tensor:
-    """Indices of at most ``max_output_size`` of the boxes ``[N,4]`` by falling score.
-
-    ``iou_threshold``: how far, as intersection over union, those chosen may overlap one another.
-    ``score_threshold``: boxes of no higher score are left out.
-    """
-    return _ops.apply_op(
-        "NonMaxSuppressionV3",
-        boxes=boxes,
-        scores=scores,
-        max_output_size=max_output_size,
-        iou_threshold=iou_threshold,
-        score_threshold=score_threshold,
-        name=name,
-    )
-
-
 def non_max_suppression_with_scores(
     boxes: TensorLike,
     scores: TensorLike,
@@ -116,48 +89,6 @@ def non_max_suppression_with_scores(
         name=name,
     )
     return indices, values
-
-
-def non_max_suppression_padded(
-    boxes: TensorLike,
-    scores: TensorLike,
-    max_output_size: TensorLike,
-    iou_threshold: TensorLike = 0.5,
-    score_threshold: TensorLike = -math.inf,
-    pad_to_max_output_size: bool = False,
-    name: str | None = None,
-) -> tuple[_ops.Tensor, _ops.Tensor]:
-    """As :func:`non_max_suppression`, with how many there are; zeros may fill the indices up to ``max_output_size``."""
-    return _ops.apply_op(  # type: ignore[no-any-return]
-        "NonMaxSuppressionV4",
-        boxes=boxes,
-        scores=scores,
-        max_output_size=max_output_size,
-        iou_threshold=iou_threshold,
-        score_threshold=score_threshold,
-        pad_to_max_output_size=pad_to_max_output_size,
-        name=name,
-    )
-
-
-def non_max_suppression_overlaps(
-    overlaps: TensorLike,
-    scores: TensorLike,
-    max_output_size: TensorLike,
-    overlap_threshold: TensorLike = 0.5,
-    score_threshold: TensorLike = -math.inf,
-    name: str | None = None,
-) -> _ops.Tensor:
-    """As :func:`non_max_suppression`, of boxes whose overlaps ``[N,N]`` are given."""
-    return _ops.apply_op(
-        "NonMaxSuppressionWithOverlaps",
-        overlaps=overlaps,
-        scores=scores,
-        max_output_size=max_output_size,
-        overlap_threshold=overlap_threshold,
-        score_threshold=score_threshold,
-        name=name,
-    )
 
 
 class CombinedNonMaxSuppression(NamedTuple):

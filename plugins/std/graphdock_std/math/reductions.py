@@ -250,27 +250,3 @@ def arg_min(
 
 def _arg(op: str, x: Any, axis: Any, output_type: Any, name: str | None) -> Any:
     return _ops.apply_op(op, x=x, axis=0 if axis is None else axis, output_type=_tf.as_dtype(output_type), name=name)
-
-
-def cumsum(
-    x: TensorLike, axis: TensorLike = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
-) -> _ops.Tensor:
-    """Running sums along an axis.
-
-    Args:
-      exclusive: leave the element itself out, so that the first sum is 0.
-      reverse: sum from the end.
-    """
-    return _ops.apply_op("Cumsum", x=x, axis=axis, exclusive=exclusive, reverse=reverse, name=name)
-
-
-def cumprod(
-    x: TensorLike, axis: TensorLike = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
-) -> _ops.Tensor:
-    """Running products along an axis.
-
-    Args:
-      exclusive: leave the element itself out, so that the first product is 1.
-      reverse: multiply from the end.
-    """
-    return _ops.apply_op("Cumprod", x=x, axis=axis, exclusive=exclusive, reverse=reverse, name=name)

@@ -13,13 +13,10 @@ FUNCTIONS = {
     "string_to_hash_bucket": "graphdock_std.text.functions:string_to_hash_bucket",
     "string_to_number": "graphdock_std.text.functions:string_to_number",
     "strings.format": "graphdock_std.text.functions:string_format",
-    "strings.length": "graphdock_std.text.functions:string_length",
     "strings.reduce_join": "graphdock_std.text.functions:reduce_join",
     "strings.split": "graphdock_std.text.functions:string_split_v2",
-    "strings.substr": "graphdock_std.text.functions:substr",
     "strings.to_hash_bucket": "graphdock_std.text.functions:string_to_hash_bucket",
     "strings.to_number": "graphdock_std.text.functions:string_to_number",
-    "substr": "graphdock_std.text.functions:substr",
 }
 
 #: Operator methods of a tensor that are more than one op.

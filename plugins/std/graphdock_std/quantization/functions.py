@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from graphdock import ops as _ops
 from graphdock.typing import DTypeLike, TensorLike
 
-__all__ = ["Quantized", "dequantize", "quantize", "quantize_and_dequantize", "quantize_v2"]
+__all__ = ["Quantized", "quantize", "quantize_v2"]
 
 
 class Quantized(NamedTuple):
@@ -69,53 +69,3 @@ def quantize_v2(
 ) -> Quantized:
     """:func:`quantize` under its older name, with ``name`` before ``round_mode``."""
     return quantize(input, min_range, max_range, T, mode, round_mode, name, narrow_range, ensure_minimum_range)
-
-
-def dequantize(
-    input: TensorLike,
-    min_range: TensorLike,
-    max_range: TensorLike,
-    mode: str = "MIN_COMBINED",
-    name: str | None = None,
-    narrow_range: bool = False,
-) -> _ops.Tensor:
-    """What :func:`quantize` made with the same mode, as float32 again; the range is the one that it returned."""
-    return _ops.apply_op(
-        "Dequantize",
-        input=input,
-        min_range=min_range,
-        max_range=max_range,
-        mode=mode,
-        narrow_range=narrow_range,
-        name=name,
-    )
-
-
-def quantize_and_dequantize(
-    input: TensorLike,
-    input_min: TensorLike,
-    input_max: TensorLike,
-    signed_input: bool = True,
-    num_bits: int = 8,
-    range_given: bool = False,
-    round_mode: str = "HALF_TO_EVEN",
-    name: str | None = None,
-    narrow_range: bool = False,
-) -> _ops.Tensor:
-    """Floats rounded to multiples of a scale that ``num_bits`` can count; the gradient passes straight through.
-
-    ``input_min`` and ``input_max`` are the range with ``range_given``, which is the input's own otherwise. By the op
-    QuantizeAndDequantizeV2.
-    """
-    return _ops.apply_op(
-        "QuantizeAndDequantizeV2",
-        input=input,
-        input_min=input_min,
-        input_max=input_max,
-        signed_input=signed_input,
-        num_bits=num_bits,
-        range_given=range_given,
-        round_mode=round_mode,
-        narrow_range=narrow_range,
-        name=name,
-    )

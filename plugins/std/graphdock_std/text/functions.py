@@ -20,12 +20,10 @@ __all__ = [
     "plus",
     "reduce_join",
     "string_format",
-    "string_length",
     "string_split",
     "string_split_v2",
     "string_to_hash_bucket",
     "string_to_number",
-    "substr",
 ]
 
 
@@ -99,33 +97,6 @@ def string_split_v2(
         stop = "" if sep is None else sep
         parts = _ops.apply_op("StringSplitV2", input=text, sep=stop, maxsplit=maxsplit, name=scope)
         return _tf.SparseTensor(parts.indices, parts.values, parts.shape)
-
-
-def substr(
-    input: TensorLike,
-    pos: TensorLike,
-    len: TensorLike,
-    name: str | None = None,
-    unit: Literal["BYTE", "UTF8_CHAR"] = "BYTE",
-) -> _ops.Tensor:
-    """Parts of strings.
-
-    Args:
-      input: strings.
-      pos, len: integers of one shape, which broadcasts with that of ``input``; ``pos`` may count from the end.
-      unit: what is counted: bytes, or characters of UTF-8.
-
-    Raises:
-      InvalidArgumentError: in the step: a position beyond an end of its string.
-    """
-    return _ops.apply_op("Substr", input=input, pos=pos, len=len, unit=unit, name=name)
-
-
-def string_length(
-    input: TensorLike, name: str | None = None, unit: Literal["BYTE", "UTF8_CHAR"] = "BYTE"
-) -> _ops.Tensor:
-    """How long strings are, in bytes or in characters of UTF-8; int32."""
-    return _ops.apply_op("StringLength", input=input, unit=unit, name=name)
 
 
 def string_format(
