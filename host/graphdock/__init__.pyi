@@ -39,6 +39,7 @@ from graphdock._facade import summary as summary
 from graphdock._facade import testing as testing
 from graphdock._facade import train as train
 from graphdock._facade import version as version
+from graphdock.config.session_config import SessionConfig as SessionConfig
 from graphdock.control_flow.cond import case as case
 from graphdock.control_flow.cond import cond as cond
 from graphdock.control_flow.while_loop import while_loop as while_loop
@@ -122,7 +123,6 @@ from graphdock.ops.scopes import init_scope as init_scope
 from graphdock.ops.scopes import name_scope as name_scope
 from graphdock.plugin.host import Host as Host
 from graphdock.plugin.host import default_host as default_host
-from graphdock.config.session_config import SessionConfig as SessionConfig
 from graphdock.session.interactive_session import InteractiveSession as InteractiveSession
 from graphdock.session.run_options import RunMetadata as RunMetadata
 from graphdock.session.run_options import RunOptions as RunOptions
