@@ -8,12 +8,16 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from graphdock.contracts import KernelDef, OpDef, OpLibrary
+from graphdock.contracts import KernelDef, KernelModule, OpDef, OpLibrary
+from graphdock.contracts.kernel import snake_case
 from graphdock.errors import NotFoundError, PluginError
 from graphdock.plugin import lint as parts
+from graphdock.plugin.kernel_registry import import_kernels, row_of
+from graphdock.plugin.kernel_rows import HEADER, KernelRow
 from graphdock.plugin.manifest import FILE_NAME, MARKER
 from graphdock.plugin.registry import load_library
 
@@ -49,25 +53,55 @@ def generated_part(directory: Path, module: str | None = None) -> str:
     ops: dict[str, Callable[[], OpDef]] = {}
     for library in _call(plugin, "register_ops", OpLibrary):
         ops |= _ops_of(library.module)
-    kernels = sorted(_call(plugin, "register_kernels", KernelDef), key=lambda k: (k.op, k.device, k.short_name))
-    _check(directory, package, ops, kernels)
+    kernels: list[tuple[KernelDef, str | None]] = []
+    for item in _call(plugin, "register_kernels", (KernelDef, KernelModule)):
+        if isinstance(item, KernelModule):
+            kernels += [(kernel, item.name) for kernel in _kernels_of(item.name)]
+        else:
+            kernels.append((item, None))
+    kernels.sort(key=lambda pair: (pair[0].op, pair[0].device, pair[0].short_name))
+    _check(directory, package, ops, [kernel for kernel, _ in kernels])
     lines = [MARKER]
     if ops:
         lines += ["[ops]", "names = [", *(f"  {toml(name)}," for name in sorted(ops)), "]"]
-    for kernel in kernels:
-        lines += [
-            "",
-            "[[kernels]]",
-            f"op = {toml(kernel.op)}",
-            f"device = {toml(kernel.device)}",
-            f"name = {toml(kernel.short_name)}",
-        ]
-        if kernel.types:
-            rows = ", ".join(
-                f"{_key(var)} = [{', '.join(map(toml, names))}]" for var, names in sorted(kernel.types.items())
-            )
-            lines.append(f"types = {{{rows}}}")
+    if kernels:
+        lines += ["", HEADER + "\n".join(f"  {_row(row_of(kernel, of))}," for kernel, of in kernels), "]"]
     return "\n".join(lines) + "\n"
+
+
+def _row(row: KernelRow) -> str:
+    """A row in the form that is quickest to read: op, device, name and module first; what is a default is left out."""
+    plain = KernelRow(row.op, row.device, snake_case(row.op))
+    pairs = [("op", row.op), ("device", row.device)]
+    order = ("name", "module", *(f.name for f in fields(KernelRow)))
+    pairs += [(n, getattr(row, n)) for n in dict.fromkeys(order) if getattr(row, n) != getattr(plain, n)]
+    return "{" + ", ".join(f"{name} = {_value(row, value)}" for name, value in pairs) + "}"
+
+
+def _value(row: KernelRow, value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return toml(value)
+    if isinstance(value, (int, float)):
+        return repr(value)
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join([_value(row, item) for item in value])}]"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_key(name)} = {_value(row, item)}" for name, item in sorted(value.items())) + "}"
+    raise PluginError(
+        f"kernel {row.short_name} of {row.op} takes the attribute value {value!r}, which a manifest can't hold",
+        expected="strings, numbers, booleans, or lists of them",
+        hint="ask for it in `check`, or return the KernelDef itself from register_kernels",
+    )
+
+
+def _kernels_of(module: str) -> list[KernelDef]:
+    """Raises PluginError: it can't be imported, or holds no list of kernels."""
+    try:
+        return import_kernels(module)
+    except ImportError as error:
+        raise PluginError(f"register_kernels names {module}, which can't be imported: {error}") from error
 
 
 def _check(directory: Path, package: str, ops: Mapping[str, Callable[[], OpDef]], kernels: list[KernelDef]) -> None:
@@ -125,7 +159,7 @@ def _import(module: str, directory: Path, package: str) -> Any:
             sys.path.remove(str(top))
 
 
-def _call(plugin: Any, hook: str, kind: type) -> Iterable[Any]:
+def _call(plugin: Any, hook: str, kind: type | tuple[type, ...]) -> Iterable[Any]:
     function = getattr(plugin, hook, None)
     if function is None:
         return []
@@ -133,5 +167,6 @@ def _call(plugin: Any, hook: str, kind: type) -> Iterable[Any]:
     found = list(function(None) if takes_host else function())
     for item in found:
         if not isinstance(item, kind):
-            raise PluginError(f"{plugin.__name__}.{hook} returned {item!r}", expected=f"an iterable of {kind.__name__}")
+            kinds = " or ".join([k.__name__ for k in (kind if isinstance(kind, tuple) else (kind,))])
+            raise PluginError(f"{plugin.__name__}.{hook} returned {item!r}", expected=f"an iterable of {kinds}")
     return found

@@ -57,7 +57,7 @@ def test_the_loader_reads_what_opgen_writes(package: Path, monkeypatch: pytest.M
     assert after.startswith(UPPER.rstrip("\n")) and MARKER in after
     manifest = loads(after, path)
     assert manifest.op_names == ("clipnorm.ClipNorm",)
-    assert [(k.op, k.device, k.name, dict(k.types)) for k in manifest.kernels] == [
+    assert [(k.op, k.device, k.short_name, dict(k.types)) for k in manifest.kernels] == [
         ("Abs", "cpu", "fast_abs", {}),
         ("clipnorm.ClipNorm", "cpu", "clip_norm", {"T": ("float32", "float64")}),
     ]
@@ -68,7 +68,7 @@ def test_the_loader_reads_what_opgen_writes(package: Path, monkeypatch: pytest.M
 def test_the_command_writes_and_checks(package: Path) -> None:
     run = lambda *args: CliRunner().invoke(command, ["manifest", str(package), *args])  # noqa: E731
     drifted = run("--check")
-    assert drifted.exit_code == 1 and '+op = "Abs"' in drifted.output
+    assert drifted.exit_code == 1 and '+  {op = "Abs", device = "cpu", name = "fast_abs"},' in drifted.output
     assert run().exit_code == 0
     checked = run("--check")
     assert (checked.exit_code, checked.output.strip().endswith("up to date")) == (0, True)

@@ -6,6 +6,7 @@ import pytest
 from graphdock.contracts import API_VERSION, api_accepts
 from graphdock.errors import ConfigError, ManifestError
 from graphdock.plugin import manifest
+from graphdock.plugin.kernel_rows import KernelRow
 
 PATH = Path("graphdock_chip/graphdock-plugin.toml")
 WHOLE = """\
@@ -37,16 +38,11 @@ reason = "The chip has no float64 unit."
 [ops]
 names = ["chip.Fuse"]
 
-[[kernels]]
-op = "MatMul"
-device = "chip"
-name = "mat_mul"
-types = {T = ["float32"]}
-
-[[kernels]]
-op = "Relu"
-device = "chip"
-name = "relu"
+[kernels]
+rows = [
+  {op = "MatMul", device = "chip", types = {T = ["float32"]}},
+  {op = "Relu", device = "chip", name = "leaky", module = "graphdock_chip.kernels", attrs = {alpha = [0.5]}, priority = 1},
+]
 """
 
 
@@ -58,10 +54,11 @@ def test_everything_a_manifest_may_say():
     assert m.options["tile"] == manifest.OptionDecl("tile", "int", 64, 1, 512, "Tile edge.")
     assert m.xfails == (manifest.XFail("MatMul", "The chip has no float64 unit.", "float64"),)
     assert m.op_names == ("chip.Fuse",)
-    assert m.kernels == (
-        manifest.KernelDecl("MatMul", "chip", "mat_mul", {"T": ("float32",)}),
-        manifest.KernelDecl("Relu", "chip", "relu", {}),
+    assert tuple(m.kernels) == (
+        KernelRow("MatMul", "chip", types={"T": ("float32",)}),
+        KernelRow("Relu", "chip", "leaky", "graphdock_chip.kernels", attrs={"alpha": (0.5,)}, priority=1),
     )
+    assert [row.short_name for row in m.kernels] == ["mat_mul", "leaky"]
 
 
 def test_the_marker_is_what_opgen_writes():
@@ -91,10 +88,17 @@ def test_the_marker_is_what_opgen_writes():
         ('{type = "bool", default = false}', '{type = "bool", default = false, min = 0}', 17, "needs a number"),
         ('dtype = "float64"', 'dtype = "f64"', 22, "no dtype named 'f64'"),
         ('reason = "The', 'why = "The', 23, "unknown key 'why'"),
-        ('name = "mat_mul"', 'nam = "mat_mul"', 32, "unknown key 'nam' in kernels"),
-        ('{T = ["float32"]}', '{T = ["f32"]}', 33, "'f32', which is no dtype"),
-        ('{T = ["float32"]}', '{T = "float32"}', 33, "must be an array"),
-        ('op = "Relu"\n', "", 35, "kernels lacks the key 'op'"),
+        ("types = ", "typs = ", 31, "unknown key 'typs' in kernels"),
+        ('{T = ["float32"]}', '{T = ["f32"]}', 31, "'f32', which is no dtype"),
+        ('{T = ["float32"]}', '{T = "float32"}', 31, "must be an array"),
+        ('{op = "Relu", ', "{", 32, "kernels lacks the key 'op'"),
+        ("module = ", "modul = ", 32, "unknown key 'modul' in kernels"),
+        ('name = "leaky"', 'layout = "stride"', 32, "there is no layout 'stride'"),
+        ("priority = 1}", "priority = 1", 32, "not valid TOML"),
+        ("  {op =", "  {op =\n", 31, "not valid TOML"),
+        ("  {op", "  ]\n  {op", 32, "more behind the rows"),
+        ("},\n]", "},", 32, "do not end"),
+        ("rows = [", "row = [", 29, "begin in another way"),
         ('names = ["chip.Fuse"]', "names = [1]", 27, "holds 1"),
         ("[[devices]]", "[[devices]", 10, "not valid TOML"),
     ],
@@ -103,7 +107,7 @@ def test_a_mistake_is_named_with_file_and_line(old, new, line, text):
     assert WHOLE.count(old) >= 1
     with pytest.raises(ManifestError) as caught:
         m = manifest.loads(WHOLE.replace(old, new, 1), PATH)
-        assert m.kernels is not None  # the lower part is read only here
+        assert list(m.kernels)  # the lower part is read only here
     assert str(caught.value).startswith(f"graphdock_chip/graphdock-plugin.toml:{line}: ")
     assert text in str(caught.value)
 
@@ -125,10 +129,17 @@ def test_the_nearest_key_is_suggested():
 
 
 def test_a_bad_lower_part_does_not_hinder_the_upper_one():
-    m = manifest.loads(WHOLE.replace('op = "Relu"\n', ""), PATH)
+    m = manifest.loads(WHOLE.replace('op = "Relu", ', ""), PATH)
     assert m.name == "chip"
     with pytest.raises(ManifestError, match="lacks the key 'op'"):
         _ = m.kernels
+
+
+def test_a_table_for_each_kernel_is_told_the_rows():
+    old = WHOLE.partition("[kernels]")[0] + '[[kernels]]\nop = "Relu"\ndevice = "chip"\nname = "relu"\n'
+    with pytest.raises(ManifestError, match="toml:29: kernels are rows of one line each") as caught:
+        len(manifest.loads(old, PATH).kernels)
+    assert "opgen manifest" in caught.value.hint
 
 
 def test_options_are_checked_and_defaults_filled_in():
@@ -178,7 +189,7 @@ def test_the_manifests_in_this_repository_accept_this_host():
     for path in found:
         m = manifest.load(path)
         assert api_accepts(m.api, API_VERSION), path
-        assert m.kernels is not None
+        assert list(m.kernels) is not None
 
 
 def test_a_plugin_may_have_a_command():

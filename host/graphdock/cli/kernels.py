@@ -15,7 +15,7 @@ import click
 from graphdock.cli.missing import missing
 from graphdock.contracts import OpDef
 from graphdock.contracts.command_line.output import json_option, print_json, table
-from graphdock.errors import PluginError
+from graphdock.errors import ManifestError, PluginError
 from graphdock.plugin.host import Host, configured_host
 
 __all__ = ["command"]
@@ -31,12 +31,15 @@ def facts(host: Host, opdef: OpDef) -> list[dict[str, Any]]:
                 continue
         except PluginError:
             pass  # its stage says why; what its manifest promises is listed below
-        for row in state.kernel_table:
-            if row.op == opdef.name:
-                status = state.stage if state.stage != "missing module" else str(state.cause)
-                rows.append(_row(f"{state.name}.{row.name}", row.device, row.types, "?", None, None, status))
+        for row in state.kernels_of(opdef.name):
+            status = state.stage if state.stage != "missing module" else str(state.cause)
+            rows.append(_row(f"{state.name}.{row.short_name}", row.device, row.types, "?", None, None, status))
     for item in host.kernels.for_op(opdef.name) if opdef.verb.kernel else ():
-        kernel = item.kernel
+        try:
+            kernel = item.kernel
+        except (ManifestError, PluginError) as error:
+            rows.append(_row(item.full_name, item.facts.device, item.facts.types, "?", None, None, error.message))
+            continue
         when = [f"{name} in {', '.join(map(str, values))}" for name, values in kernel.attrs.items()]
         if kernel.check is not None:
             when.append(f"check: {_spoken(kernel.check)}")

@@ -30,7 +30,7 @@ def missing(host: Host, backend: str) -> dict[str, Any]:
     for opdef in map(host.ops.get, sorted(host.ops.names())):
         if not opdef.verb.kernel:
             continue
-        here = [r for r in host.kernels.for_op(opdef.name) if r.plugin == backend and r.kernel.device in devices]
+        here = [r for r in host.kernels.for_op(opdef.name) if r.plugin == backend and r.facts.device in devices]
         if here:
             covered += 1
             continue
@@ -50,7 +50,7 @@ def _others(host: Host, backend: str, devices: set[str]) -> dict[str, str]:
     """Op -> who else has a kernel of it for the same devices, as the manifests of the installed plugins say."""
     found: dict[str, str] = {}
     for state in host.plugins():
-        for row in state.kernel_table if state.name != backend else ():
+        for row in state.kernel_rows if state.name != backend else ():
             if row.device in devices:
                 found.setdefault(row.op, f"the kernel of {state.name}")
     return found

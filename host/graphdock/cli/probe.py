@@ -16,7 +16,7 @@ from typing import Any
 
 from graphdock.contracts import DeviceInfo
 from graphdock.errors import DeviceUnavailable, GraphdockError, PluginError
-from graphdock.plugin.consistency import check_drift, check_parts
+from graphdock.plugin.consistency import check_drift, check_modules, check_parts
 from graphdock.plugin.host import Host, configured_host
 from graphdock.plugin.state import PluginState
 
@@ -34,13 +34,15 @@ def main(plugin: str, file: str) -> None:
 
         tell(doing="load")
         host = configured_host()
+        state = next(s for s in host.plugins() if s.name == plugin and s.stage not in ("blocked", "duplicate"))
         try:
-            for device_type in host.backend(plugin).device_types:
+            backend = host.backend(plugin)
+            check_modules(host, state)
+            for device_type in backend.device_types if state.stage == "registered" else ():
                 tell(doing="probe", device=device_type)
                 _probe(host, device_type, tell)
         except PluginError:
             pass  # the ledger says it
-        state = next(s for s in host.plugins() if s.name == plugin and s.stage not in ("blocked", "duplicate"))
         _probe_kernels(host, state, tell)
         check_parts(host, state)
         check_drift(host, state)

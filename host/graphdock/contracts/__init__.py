@@ -49,6 +49,7 @@ from graphdock.contracts.kernel import (
     view,
 )
 from graphdock.contracts.kernel_error import kernel_error
+from graphdock.contracts.kernel_module import KernelModule
 from graphdock.contracts.loops import KeepLoops, LoopNote, LoopWriter, UserOp
 from graphdock.contracts.opdef import REQUIRED, ArgDef, AttrDef, OpDef, OpLibrary, RegionForm, TypeVarDef
 from graphdock.contracts.passes import PHASES, Pass, PassContext, PlanContext, RegionNote, Standing, Tracing
@@ -118,6 +119,7 @@ __all__ = [
     "ImportReport",
     "In",
     "KernelDef",
+    "KernelModule",
     "KernelRefused",
     "Lit",
     "Missing",

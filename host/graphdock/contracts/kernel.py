@@ -332,7 +332,7 @@ class PartialWriteError(Exception):
 
 
 @functools.cache  # asked for every node of every plan
-def _snake(op: str) -> str:
+def snake_case(op: str) -> str:
     """As the wrapper of the op is called: ``TopKMask`` -> ``top_k_mask``."""
     bare = op.rpartition(".")[2]
     return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z0-9])(?=[A-Z][a-z])", "_", bare).lower()
@@ -398,7 +398,7 @@ class KernelDef:
         """``name``, or the op's name in snake case: ``clipnorm.ClipNorm`` -> ``clip_norm``."""
         if self.name:
             return self.name
-        return _snake(self.op)
+        return snake_case(self.op)
 
 
 #: What one who makes a KernelDef through a decorator or a library may say of it by keyword.

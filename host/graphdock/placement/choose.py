@@ -1,4 +1,9 @@
-"""Choosing a kernel: pin, then order of backends, then priority; a tie is an error. One Decision records it all."""
+"""Choosing a kernel: pin, then order of backends, then priority; a tie is an error. One Decision records it all.
+
+What a kernel takes is said by its facts (op, device, dtypes, attributes, label), which a manifest holds too. Those that they let
+through are asked by rank, the highest first: only then is the module of a kernel imported, and its ``check`` called. When one takes
+the node, those of lower rank are not asked.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +14,13 @@ from typing import Any, TypeAlias
 
 from graphdock.contracts.device import HOST_MEMORY
 from graphdock.contracts.ir import PlanNode
-from graphdock.contracts.kernel import Candidate, Decision
+from graphdock.contracts.kernel import Candidate, Decision, KernelDef
 from graphdock.contracts.kernel_facts import check_against
 from graphdock.dtypes import DType
 from graphdock.errors import ConfigError, KernelTieError, did_you_mean
 from graphdock.plugin.host import Host
+from graphdock.plugin.kernel_registry import RegisteredKernel
 from graphdock.plugin.left_out import who_brings
-from graphdock.plugin.registry import RegisteredKernel
 
 __all__ = ["Chooser", "Choice"]
 
@@ -37,14 +42,18 @@ class _Known:
     """The kernels of a device type for nodes of one op that op, dtypes and attributes do not tell apart.
 
     Attributes:
-      found: the kernels, with the reasons that op, dtypes and attributes alone decide.
-      checks: one of them looks at the node itself.
-      choices: all reasons, those of a look at the node too -> what is chosen.
+      found: the kernels, with the reasons that their facts alone decide.
+      ranks: places in ``found`` of those without a reason, the highest rank first; equal ones together.
+      choices: all reasons, those of kernels that were asked too -> what is chosen.
     """
 
     found: Found
-    checks: bool
+    ranks: Sequence[Sequence[int]]
     choices: dict[tuple[str | None, ...], Choice] = field(default_factory=dict)
+
+    def with_reasons(self, reasons: Sequence[str | None]) -> Found:
+        """The kernels with other reasons."""
+        return [(registered, reason) for (registered, _), reason in zip(self.found, reasons, strict=True)]
 
 
 @dataclass(slots=True)
@@ -79,6 +88,7 @@ class Chooser:
         self._rank = {name: i for i, name in enumerate(backends)}
         self._pins = dict(pins)
         self._ops: dict[tuple[str, str], _OfOp] = {}
+        self._held: set[tuple[str, str]] = set()
         for key in pins:
             op, at, device = key.partition("@")
             if not at or not device:
@@ -100,17 +110,17 @@ class Chooser:
 
         Raises:
           KernelTieError: two kernels of equal rank. InvalidArgumentError: a kernel that may be chosen names what the op does not
-            have. ConfigError: the pin names a kernel that is not there or does not fit.
+            have. ConfigError: the pin names a kernel that is not there or does not fit. PluginError, ManifestError: the module of a
+            kernel can't be imported, or is not what the manifest says.
         """
         known = self._known(node, device_type)
-        found = self._found(node, known)
         pin = self._pins.get(f"{node.op}@{device_type}") if self._pins else None
         if pin is not None:
-            return self._pinned(node, device_type, pin, found)
-        reasons = tuple([reason for _, reason in found])
+            return self._pinned(node, device_type, pin, known.found)
+        reasons = self._asked(node, known)
         choice = known.choices.get(reasons)
         if choice is None:
-            choice = known.choices[reasons] = self._chosen(node, device_type, found)
+            choice = known.choices[reasons] = self._chosen(node, device_type, known.with_reasons(reasons))
         return choice
 
     def _chosen(self, node: PlanNode, device_type: str, found: Found) -> Choice:
@@ -134,12 +144,13 @@ class Chooser:
 
     def fits(self, node: PlanNode, device_type: str) -> bool:
         """Whether a kernel on a device type fits the node, whatever is pinned and whoever ties."""
-        return any(reason is None for _, reason in self._candidates(node, device_type))
+        return None in self._asked(node, self._known(node, device_type))
 
     def passed_over(self, node: PlanNode, device_type: str, why: str) -> tuple[Candidate, ...]:
         """The kernels of a device type that the node does not run on; ``why`` is what keeps those from it that would fit."""
-        found = self._candidates(node, device_type)
-        return tuple([Candidate(r.full_name, r.kernel.device, reason or why) for r, reason in found])
+        known = self._known(node, device_type)
+        found = known.with_reasons(self._asked(node, known, whole=True))
+        return tuple([Candidate(r.full_name, r.facts.device, reason or why) for r, reason in found])
 
     def unlisted(self, node: PlanNode) -> list[tuple[str, str]]:
         """(plugin, device type) of installed plugins that are not in ``backends`` and have a kernel for the node's op and types.
@@ -148,12 +159,12 @@ class Chooser:
         """
         found: dict[tuple[str, str], None] = {}
         for r in self._host.kernels.for_op(node.op):
-            if r.plugin not in self._rank and not r.kernel.label and self._unfit(r, node) is None:
-                found[r.plugin, r.kernel.device] = None
+            if r.plugin not in self._rank and not r.facts.label and self._unfit(r, node) is None:
+                found[r.plugin, r.facts.device] = None
         for state in self._host.plugins():
             if state.usable and state.name not in self._rank and "register_kernels" not in state.done:
-                for row in state.kernel_table:
-                    if row.op == node.op and _misfit(row.types, node) is None:
+                for row in state.kernels_of(node.op):
+                    if _misfit(row.types, node) is None:
                         found[state.name, row.device] = None
         return list(found)
 
@@ -161,21 +172,29 @@ class Chooser:
         """Which plugin of graphdock's would bring a kernel of an op, and why it is not here."""
         return who_brings("kernels", op, self._host.plugins())
 
-    def _candidates(self, node: PlanNode, device_type: str) -> Found:
-        """The kernels of a device type, each with the reason against it."""
-        return self._found(node, self._known(node, device_type))
+    def _asked(self, node: PlanNode, known: _Known, whole: bool = False) -> tuple[str | None, ...]:
+        """The reasons against the kernels, those of their ``check`` too, down to the rank at which one takes the node.
 
-    def _found(self, node: PlanNode, known: _Known) -> Found:
-        """The same, of which is known what attributes and dtypes alone decide."""
+        Args:
+          whole: down to the lowest.
+        """
+        reasons = [reason for _, reason in known.found]
         refused = self._refused.get(node)
-        if not (known.checks or refused):
-            return known.found
-        found: list[tuple[RegisteredKernel, str | None]] = []
-        for registered, reason in known.found:
-            if reason is None and registered.kernel.check is not None:
-                reason = registered.kernel.check(node)
-            found.append((registered, reason or (refused.get(registered.full_name) if refused else None)))
-        return found
+        for rank in known.ranks:
+            for i in rank:
+                registered = known.found[i][0]
+                reasons[i] = self._refusal(registered, node) or (refused.get(registered.full_name) if refused else None)
+            if not whole and any(reasons[i] is None for i in rank):
+                break
+        return tuple(reasons)
+
+    def _refusal(self, registered: RegisteredKernel, node: PlanNode) -> str | None:
+        """Why the kernel itself does not take the node; imports its module where that was not done yet."""
+        kernel = registered.kernel
+        if kernel is not registered.facts and (key := (registered.full_name, kernel.device)) not in self._held:
+            check_against(kernel, node.opdef, registered.plugin)
+            self._held.add(key)
+        return None if kernel.check is None else kernel.check(node)
 
     def _known(self, node: PlanNode, device_type: str) -> _Known:
         """What is known of all nodes with this one's op and dtypes; of this one alone, where attributes play a part."""
@@ -184,13 +203,17 @@ class Chooser:
         mine = self._ops.get((node.op, device_type))
         if mine is None or mine.registered is not registered:
             self._check_names(registered, node)
-            mine = _OfOp(registered, any(r.kernel.attrs for r in registered))
+            mine = _OfOp(registered, any(r.facts.attrs for r in registered))
             self._ops[node.op, device_type] = mine
         types = tuple([node.attrs.get(t.name) for t in opdef.types])
         known = None if mine.constrained else mine.by_types.get(types)
         if known is None:
-            found = [(r, self._reason(r, node)) for r in registered if r.kernel.device in (device_type, "host")]
-            known = _Known(found, any(r.kernel.check is not None for r, _ in found))
+            found = [(r, self._reason(r, node)) for r in registered if r.facts.device in (device_type, "host")]
+            ranks: dict[tuple[int, int], list[int]] = {}
+            for i, (r, reason) in enumerate(found):
+                if reason is None:
+                    ranks.setdefault(self._order(r), []).append(i)
+            known = _Known(found, [ranks[order] for order in sorted(ranks)])
             if not mine.constrained:
                 mine.by_types[types] = known
         return known
@@ -198,8 +221,8 @@ class Chooser:
     def _check_names(self, registered: Sequence[RegisteredKernel], node: PlanNode) -> None:
         """Hold what the kernels of an op say against the op, once: what stands in no backend of the session ends none."""
         for item in registered:
-            if self._may_serve(item, node):
-                check_against(item.kernel, node.opdef, item.plugin)
+            if isinstance(item.facts, KernelDef) and self._may_serve(item, node):
+                check_against(item.facts, node.opdef, item.plugin)
 
     def _may_serve(self, registered: RegisteredKernel, node: PlanNode) -> bool:
         own = registered.package == node.opdef.package or registered.plugin in ("user", "host")
@@ -214,30 +237,29 @@ class Chooser:
         return on_host and not self._host.devices.of_plugin(registered.plugin)
 
     def _reason(self, registered: RegisteredKernel, node: PlanNode) -> str | None:
-        kernel = registered.kernel
         if not self._may_serve(registered, node):
             return f"{registered.plugin} is not in backends"
-        if kernel.label:
-            return f"its label {kernel.label!r} asks for a pin"
+        if registered.facts.label:
+            return f"its label {registered.facts.label!r} asks for a pin"
         return self._mismatch(registered, node)
 
     def _mismatch(self, registered: RegisteredKernel, node: PlanNode) -> str | None:
-        if self._deterministic and not registered.kernel.deterministic:
+        if self._deterministic and not registered.facts.deterministic:
             return "it may give other bits on another run, and the session is deterministic"
         return self._unfit(registered, node)
 
     @staticmethod
     def _unfit(registered: RegisteredKernel, node: PlanNode) -> str | None:
-        misfit = _misfit(registered.kernel.types, node)
+        misfit = _misfit(registered.facts.types, node)
         if misfit is not None:
             return misfit
-        for name, values in registered.kernel.attrs.items():
+        for name, values in registered.facts.attrs.items():
             if node.attrs.get(name) not in values:
                 return f"{name} is {node.attrs.get(name)!r}; it takes {', '.join(map(repr, values))}"
         return None
 
     def _order(self, registered: RegisteredKernel) -> tuple[int, int]:
-        return self._rank.get(registered.plugin, len(self._rank)), -registered.kernel.priority
+        return self._rank.get(registered.plugin, len(self._rank)), -registered.facts.priority
 
     def _rule(
         self, winner: RegisteredKernel, fitting: Sequence[RegisteredKernel], node: PlanNode
@@ -251,7 +273,7 @@ class Chooser:
                 lost[other.full_name] = f"{other.plugin} stands later in backends"
                 rule = "backends"
             else:
-                lost[other.full_name] = f"priority {other.kernel.priority} is below {winner.kernel.priority}"
+                lost[other.full_name] = f"priority {other.facts.priority} is below {winner.facts.priority}"
                 rule = rule if rule == "backends" else "priority"
         if rule == "only" and winner.plugin not in self._rank:
             rule = "host op" if self._serves_hosts(winner, node) else "own package"
@@ -261,8 +283,7 @@ class Chooser:
         for registered, _ in found:
             if registered.full_name != pin:
                 continue
-            check = registered.kernel.check
-            reason = self._mismatch(registered, node) or (check(node) if check is not None else None)
+            reason = self._mismatch(registered, node) or self._refusal(registered, node)
             reason = reason or self._refused.get(node, {}).get(pin)
             if reason is not None:
                 raise ConfigError(
@@ -288,11 +309,11 @@ class Chooser:
         found: Found,
         lost: Mapping[str, str],
     ) -> Decision:
-        candidates = [Candidate(winner.full_name, winner.kernel.device)] if winner is not None else []
+        candidates = [Candidate(winner.full_name, winner.facts.device)] if winner is not None else []
         for registered, reason in found:
             if registered is not winner:
                 text = reason or lost.get(registered.full_name)
-                candidates.append(Candidate(registered.full_name, registered.kernel.device, text))
+                candidates.append(Candidate(registered.full_name, registered.facts.device, text))
         return Decision(name, rule, why, tuple(candidates))
 
 

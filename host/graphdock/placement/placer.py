@@ -22,7 +22,7 @@ from graphdock.errors import InvalidArgumentError
 from graphdock.placement.choose import Chooser
 from graphdock.placement.hints import what_to_change
 from graphdock.placement.missing_kernels import Lack, not_found
-from graphdock.plugin.registry import RegisteredKernel
+from graphdock.plugin.kernel_registry import RegisteredKernel
 
 __all__ = ["Decomposed", "Placement", "place", "warn_of_fallbacks"]
 

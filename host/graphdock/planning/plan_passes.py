@@ -24,7 +24,8 @@ from graphdock.planning.decompose import lacks
 from graphdock.planning.evaluate import evaluator
 from graphdock.planning.plan_builder import PlanBuilder, PlanningContext
 from graphdock.planning.trace import trace
-from graphdock.plugin.registry import RegisteredKernel, RegisteredPass
+from graphdock.plugin.kernel_registry import RegisteredKernel
+from graphdock.plugin.registry import RegisteredPass
 from graphdock.shape import Dims
 
 __all__ = ["loop_writer", "run_phase", "simplify", "take_back"]

@@ -20,7 +20,7 @@ from graphdock.opdef.shape_rule import rule_for
 from graphdock.planning.measure import measurer
 from graphdock.planning.plan_builder import PlanBuilder
 from graphdock.planning.plan_shapes import infer_outputs
-from graphdock.plugin.registry import RegisteredKernel
+from graphdock.plugin.kernel_registry import RegisteredKernel
 
 __all__ = ["prepare_kernels"]
 

@@ -20,7 +20,7 @@ from graphdock.contracts.rewriter import Rewriter
 from graphdock.device_name import DeviceSpec
 from graphdock.dtypes import DType
 from graphdock.errors import PlanError
-from graphdock.plugin.registry import RegisteredKernel
+from graphdock.plugin.kernel_registry import RegisteredKernel
 from graphdock.shape import concrete
 
 __all__ = ["SCALAR", "TRANSFER", "Spaces", "assign_spaces"]

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from graphdock.errors import ManifestError, PluginError
 from graphdock.plugin import lint as parts
 from graphdock.plugin import manifest
 from graphdock.plugin.endpoints import read_table
 from graphdock.plugin.hooks import HOOKS
+from graphdock.plugin.kernel_registry import differences, row_of
 from graphdock.plugin.state import PluginState
 
 if TYPE_CHECKING:
     from graphdock.plugin.host import Host
 
-__all__ = ["check_drift", "check_parts"]
+__all__ = ["check_drift", "check_modules", "check_parts"]
 
 
 def check_parts(host: Host, state: PluginState) -> None:
@@ -73,18 +74,40 @@ def _is_there(target: str) -> bool:
         raise PluginError(f"{module} can't be imported: {type(error).__name__}: {error}") from error
 
 
+def check_modules(host: Host, state: PluginState) -> None:
+    """Import the modules of a plugin's kernels that a session imports when it needs one; the first fault is recorded."""
+    assert state.manifest is not None
+    if state.stage not in ("registered", "no device"):
+        return
+    of = f"{state.found.distribution} {state.found.version}"
+    try:
+        list(state.manifest.kernels)
+    except ManifestError as error:
+        state.stop("bad manifest", error.text, f"a fault of {of}", error)
+        return
+    for module in host.kernels.modules(state.name):
+        try:
+            module.load()
+        except ManifestError as error:
+            state.stop("manifest drift", error.message, error.hint, error)
+            return
+        except PluginError as error:
+            state.stop("import failed", error.message, f"a fault of {of}", error)
+            return
+
+
 def check_drift(host: Host, state: PluginState) -> None:
-    """Compare the manifest with what the code registered; the code holds, a difference is recorded."""
+    """Compare the manifest with what the code registered; the code holds, a difference is recorded. Imports nothing."""
     assert state.manifest is not None
     if state.stage not in ("registered", "no device"):
         return
     try:
-        differences = list(_differences(host, state, state.manifest))
+        found = list(_differences(host, state, state.manifest))
     except ManifestError as error:
         state.stop("bad manifest", error.text, f"a fault of {state.found.distribution} {state.found.version}", error)
         return
-    if differences:
-        shown = "; ".join(differences[:3]) + (f"; and {len(differences) - 3} more" if len(differences) > 3 else "")
+    if found:
+        shown = "; ".join(found[:3]) + (f"; and {len(found) - 3} more" if len(found) > 3 else "")
         state.stop("manifest drift", shown, f"run `graphdock opgen manifest` in {state.found.distribution}")
 
 
@@ -99,20 +122,9 @@ def _differences(host: Host, state: PluginState, stated: manifest.Manifest) -> I
     if stated.generated is None:
         return
 
-    def key(types: Mapping[str, Iterable[str]]) -> Any:
-        return tuple(sorted((var, tuple(names)) for var, names in types.items()))
-
-    mine = [k.kernel for k in host.kernels.all() if k.plugin == state.name]
-    in_code = {(k.op, k.device, k.short_name): key(k.types) for k in mine}
-    in_file = {(k.op, k.device, k.name): key(k.types) for k in stated.kernels}
-    for row in sorted(in_code.keys() | in_file.keys()):
-        label = f"kernel {row[2]} ({row[0]} on {row[1]})"
-        if row not in in_code:
-            yield f"{label} is only in the manifest"
-        elif row not in in_file:
-            yield f"{label} is only in the code"
-        elif in_code[row] != in_file[row]:
-            yield f"{label} has other types in the code"
+    lazy = {module.name for module in host.kernels.modules(state.name)}
+    rows = [row for row in stated.kernels if row.module not in lazy] if stated.kernels.modules() - lazy else []
+    yield from differences(rows, [row_of(k, None) for k in host.kernels.returned(state.name)])
     ops = {n for n in host.ops.declared_by(state.found.package)}
     for name in sorted(ops ^ set(stated.op_names)):
         yield f"op {name} is only in the {'code' if name in ops else 'manifest'}"

@@ -15,6 +15,7 @@ from graphdock.contracts import (
     Executor,
     GraphFormat,
     KernelDef,
+    KernelModule,
     OpLibrary,
     Pass,
     Pattern,
@@ -84,8 +85,12 @@ def _add_library(host: Host, by: Found, library: OpLibrary) -> int:
     return len(loaded[0])
 
 
-def _add_kernel(host: Host, by: Found, kernel: KernelDef) -> int:
-    host.kernels.add(kernel, by.plugin, by.package)
+def _add_kernels(host: Host, by: Found, item: KernelDef | KernelModule) -> int:
+    if isinstance(item, KernelModule):
+        manifest = host.manifest(by)
+        rows = None if manifest is None else manifest.kernels
+        return host.kernels.add_module(item.name, rows, by.plugin, by.package)
+    host.kernels.add(item, by.plugin, by.package)
     return 1
 
 
@@ -128,7 +133,7 @@ def _add_executor(host: Host, by: Found, executor: Executor) -> int:
 HOOKS: dict[str, Hook] = {
     "register_devices": Hook(DeviceFactory, _add_device, lambda host: host.devices),
     "register_ops": Hook(OpLibrary, _add_library, None),
-    "register_kernels": Hook(KernelDef, _add_kernel, lambda host: host.kernels),
+    "register_kernels": Hook((KernelDef, KernelModule), _add_kernels, lambda host: host.kernels),
     "register_region_compilers": Hook(RegionCompiler, _add_compiler, lambda host: host.region_compilers),
     "register_patterns": Hook((Pattern, PatternLibrary), _add_pattern, lambda host: host.patterns),
     "register_passes": Hook(Pass, _add_pass, lambda host: host.passes),

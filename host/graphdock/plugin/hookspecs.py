@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Executor,
         GraphFormat,
         KernelDef,
+        KernelModule,
         OpLibrary,
         Pass,
         Pattern,
@@ -44,8 +45,8 @@ def register_ops(host: Host) -> Iterable[OpLibrary]:  # type: ignore[empty-body]
 
 
 @hookspec
-def register_kernels(host: Host) -> Iterable[KernelDef]:  # type: ignore[empty-body]
-    """Return kernels, for any op and any device type."""
+def register_kernels(host: Host) -> Iterable[KernelDef | KernelModule]:  # type: ignore[empty-body]
+    """Return kernels, for any op and any device type, or modules of them, which are imported when a plan chooses one."""
 
 
 @hookspec

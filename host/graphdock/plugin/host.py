@@ -41,12 +41,12 @@ from graphdock.plugin.discovery import Found, discover, how_to_install
 from graphdock.plugin.endpoints import Endpoints
 from graphdock.plugin.formats import FormatRegistry
 from graphdock.plugin.hooks import HOOKS
+from graphdock.plugin.kernel_registry import KernelRegistry
 from graphdock.plugin.ledger import LedgerEntry
 from graphdock.plugin.manifest import Manifest
 from graphdock.plugin.patterns import PatternRegistry
 from graphdock.plugin.registry import (
     DeviceRegistry,
-    KernelRegistry,
     NamedRegistry,
     OpRegistry,
     RegisteredPass,
@@ -94,7 +94,7 @@ class Host:
         self._endpoints: Endpoints | None = None
         self._backends: dict[str, Backend] = {}
         self.ops = OpRegistry(self._search, self.fault_notes, self._lock)
-        self.kernels: KernelRegistry = KernelRegistry(self._kernels_wanted)
+        self.kernels: KernelRegistry = KernelRegistry(self._kernels_wanted, self._lock)
         self.devices: DeviceRegistry = DeviceRegistry()
         self.resource_kinds: NamedRegistry[ResourceKind] = NamedRegistry("resource kind")
         self.resource_kinds.add(VARIABLE.name, VARIABLE, "graphdock")
@@ -183,7 +183,7 @@ class Host:
                 raise self._unusable(state)
             if name not in self._backends:
                 f = state.found
-                kernels = {k.kernel.device for k in self.kernels.all() if k.plugin == name} - {HOST_MEMORY}
+                kernels = self.kernels.devices(name) - {HOST_MEMORY}
                 self._backends[name] = Backend(
                     f.plugin, f.package, f.distribution, f.version, state.added.devices, tuple(sorted(kernels))
                 )
@@ -199,6 +199,10 @@ class Host:
                 hint=how_to_install(name, known),
             )
         return next((s for s in states if s.usable), states[0])
+
+    def manifest(self, found: Found) -> Manifest | None:
+        """What a plugin says of itself, once that was read; None for what is no plugin of its own."""
+        return next((s.manifest for s in self._plugins() if s.found is found), None)
 
     def _unusable(self, state: PluginState) -> PluginError:
         f = state.found

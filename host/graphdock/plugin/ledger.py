@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import traceback
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["FAULTS", "STAGES", "Added", "LedgerEntry"]
+from graphdock.errors import GraphdockError
+
+__all__ = ["FAULTS", "STAGES", "Added", "LedgerEntry", "cause_of"]
 
 #: Every stage, in the order in which a plugin can stop at it.
 STAGES = (
@@ -79,3 +83,19 @@ class LedgerEntry:
     def as_json(self) -> dict[str, Any]:
         """The entry as ``graphdock doctor --json`` prints it."""
         return {**asdict(self), "fault": self.is_fault}
+
+
+def cause_of(error: BaseException, package: str) -> str:
+    """``NameError: name 'npx' is not defined (graphdock_mychip/kernels.py:14)``: with the last line of its own code."""
+    if isinstance(error, SystemExit):
+        text = f"SystemExit: it asked the process to exit with {error.code!r}"
+    elif isinstance(error, GraphdockError):
+        text = error.text
+    else:
+        text = f"{type(error).__name__}: {error}"
+    own = [
+        f"{os.path.join(package, frame.filename.replace(os.sep, '/').rpartition(f'/{package}/')[2])}:{frame.lineno}"
+        for frame in traceback.extract_tb(error.__traceback__)
+        if f"/{package}/" in frame.filename.replace(os.sep, "/")
+    ]
+    return f"{text} ({own[-1]})" if own else text

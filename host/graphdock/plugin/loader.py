@@ -13,7 +13,6 @@ import logging
 import os
 import sys
 import time
-import traceback
 from collections.abc import Iterable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -21,13 +20,13 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 from graphdock.contracts import API_VERSION, api_accepts
-from graphdock.errors import GraphdockError, ManifestError, PluginError, did_you_mean
+from graphdock.errors import ManifestError, PluginError, did_you_mean
 from graphdock.locks import new_lock
 from graphdock.plugin import hookspecs, manifest
 from graphdock.plugin.consistency import check_drift
 from graphdock.plugin.discovery import manifest_path
 from graphdock.plugin.hooks import HOOKS
-from graphdock.plugin.ledger import Added
+from graphdock.plugin.ledger import Added, cause_of
 from graphdock.plugin.state import PluginState
 
 if TYPE_CHECKING:
@@ -157,8 +156,8 @@ def _run(host: Host, state: PluginState, hooks: tuple[str, ...]) -> bool:
         state.import_ms = (state.import_ms or 0.0) + 1e3 * (time.perf_counter() - started)
         f = state.found
         state.stop(
-            stage,
-            _describe(error, f.package),
+            "bad manifest" if isinstance(error, ManifestError) else stage,
+            cause_of(error, f.package),
             f'a fault of {f.distribution} {f.version}; `block = ["{f.plugin}"]` under [plugins] silences it',
             error,
         )
@@ -245,19 +244,3 @@ def _run_hook(host: Host, state: PluginState, name: str) -> int:
         if not isinstance(item, row.item):
             raise PluginError(f"plugin {state.name!r}: {name} returned a wrong item", expected=row.name, got=repr(item))
     return sum([row.add(host, state.found, item) for item in items])
-
-
-def _describe(error: BaseException, package: str) -> str:
-    """``NameError: name 'npx' is not defined (graphdock_mychip/kernels.py:14)``: with the last line of its own code."""
-    if isinstance(error, SystemExit):
-        text = f"SystemExit: it asked the process to exit with {error.code!r}"
-    elif isinstance(error, GraphdockError):
-        text = error.text
-    else:
-        text = f"{type(error).__name__}: {error}"
-    own = [
-        f"{os.path.join(package, frame.filename.replace(os.sep, '/').rpartition(f'/{package}/')[2])}:{frame.lineno}"
-        for frame in traceback.extract_tb(error.__traceback__)
-        if f"/{package}/" in frame.filename.replace(os.sep, "/")
-    ]
-    return f"{text} ({own[-1]})" if own else text

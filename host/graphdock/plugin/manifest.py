@@ -2,7 +2,7 @@
 
 A person writes the upper part: ``schema``, ``[plugin]``, ``[[devices]]``, ``[options]``, ``[command]``,
 ``[[conformance.xfail]]``, ``[[lacks]]``. The lower part, below :data:`MARKER`, is written by ``graphdock opgen manifest``:
-``[ops] names`` and ``[[kernels]]``; it is read only when somebody asks for it. Code is the truth; where the lower part says
+``[ops] names`` and ``[kernels] rows``; it is read only when somebody asks for it. Code is the truth; where the lower part says
 otherwise the ledger says ``manifest drift``.
 """
 
@@ -18,6 +18,7 @@ from typing import Any
 from graphdock import dtypes
 from graphdock.contracts.version import api_accepts
 from graphdock.errors import ConfigError, ManifestError, did_you_mean
+from graphdock.plugin.kernel_rows import HEADER, KernelRows
 from graphdock.plugin.manifest_reader import ManifestReader
 
 __all__ = [
@@ -25,7 +26,6 @@ __all__ = [
     "MARKER",
     "CommandDecl",
     "DeviceDecl",
-    "KernelDecl",
     "Manifest",
     "OptionDecl",
     "XFail",
@@ -134,16 +134,6 @@ class Lack:
     ops: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class KernelDecl:
-    """One row of the generated kernel table."""
-
-    op: str
-    device: str
-    name: str
-    types: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-
 @dataclass(frozen=True)
 class Manifest:
     """A manifest that passed every check of its upper part.
@@ -178,24 +168,31 @@ class Manifest:
     _offset: int = 0
 
     @cached_property
-    def _tables(self) -> tuple[tuple[str, ...], tuple[KernelDecl, ...]]:
-        if self.generated is None:
-            return (), ()
-        reader = ManifestReader(self.generated, self.label, self._offset)
-        root = reader.table(reader.root, (), {"ops": dict, "kernels": list})
+    def _lower(self) -> tuple[tuple[str, ...], KernelRows]:
+        above, header, rows = (self.generated or "").partition("\n[kernels]\n")
+        reader = ManifestReader(above, self.label, self._offset)
+        if "kernels" in reader.root:
+            raise reader.fail(
+                ("kernels",),
+                "kernels are rows of one line each",
+                expected=repr(HEADER),
+                hint="`graphdock opgen manifest` writes them",
+            )
+        root = reader.table(reader.root, (), {"ops": dict})
         ops = reader.table(root.get("ops", {}), ("ops",), {"names": list})
         names = reader.strings(ops.get("names", []), ("ops", "names"))
-        return names, tuple(_kernel(reader, row, i) for i, row in enumerate(root.get("kernels", [])))
+        offset = self._offset + above.count("\n") + 1
+        return names, KernelRows(header.lstrip() + rows, self.label, offset)
 
     @property
     def op_names(self) -> tuple[str, ...]:
         """Ops that the plugin declares. Raises ManifestError for a bad lower part."""
-        return self._tables[0]
+        return self._lower[0]
 
     @property
-    def kernels(self) -> tuple[KernelDecl, ...]:
-        """The generated kernel table. Raises ManifestError for a bad lower part."""
-        return self._tables[1]
+    def kernels(self) -> KernelRows:
+        """The generated rows of kernels. Raises ManifestError for a bad lower part."""
+        return self._lower[1]
 
     def resolve_options(self, given: Mapping[str, Any], where: str) -> dict[str, Any]:
         """``given`` checked, with the defaults filled in.
@@ -213,24 +210,6 @@ class Manifest:
         values = {name: option.default for name, option in self.options.items()}
         values.update({key: self.options[key].check(value, where) for key, value in given.items()})
         return values
-
-
-def _kernel(reader: ManifestReader, row: Any, index: int) -> KernelDecl:
-    path = ("kernels", index)
-    row = reader.table(row, path, {"op": str, "device": str, "name": str, "types": dict}, ("op", "device", "name"))
-    types = {}
-    for var, names in row.get("types", {}).items():
-        if not isinstance(names, list):
-            raise reader.fail((*path, "types"), f"types.{var} must be an array of dtype names", got=repr(names))
-        for name in names:
-            if name not in dtypes.ALL:
-                raise reader.fail(
-                    (*path, "types"),
-                    f"types.{var} holds {name!r}, which is no dtype",
-                    hint=did_you_mean(str(name), dtypes.ALL),
-                )
-        types[var] = tuple(names)
-    return KernelDecl(row["op"], row["device"], row["name"], types)
 
 
 def _option(reader: ManifestReader, name: str, value: Any) -> OptionDecl:

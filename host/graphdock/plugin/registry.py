@@ -1,4 +1,4 @@
-"""The host's tables of ops, kernels and device factories.
+"""The host's tables of ops, device factories and what goes by name.
 
 Writers hold the host's lock. Readers of a table take no lock: tables change by single dict assignments. ``discard`` takes
 back what one plugin registered and nothing else, because a plugin may make others load while it loads.
@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import importlib
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from graphdock.contracts import DeviceFactory, KernelDef, OpDef, Pass
+from graphdock.contracts import DeviceFactory, OpDef, Pass
 from graphdock.errors import AlreadyExistsError, InternalError, UnknownOpError, did_you_mean
 from graphdock.locks import new_lock
 
 __all__ = [
     "DeviceRegistry",
-    "KernelRegistry",
     "NamedRegistry",
     "OpRegistry",
-    "RegisteredKernel",
     "RegisteredPass",
 ]
 
@@ -32,27 +30,8 @@ CORE = "graphdock"
 
 
 @dataclass(frozen=True, slots=True)
-class RegisteredKernel:
-    """A kernel and who brought it.
-
-    Attributes:
-      plugin: entry-point name of the plugin, which is the name that ``backends`` lists.
-      package: its import package; equal to the op's ``OpDef.package`` for a kernel of an op of its own.
-    """
-
-    plugin: str
-    package: str
-    kernel: KernelDef
-
-    @property
-    def full_name(self) -> str:
-        """``cpu.mat_mul``; what pins and Decisions write."""
-        return f"{self.plugin}.{self.kernel.short_name}"
-
-
-@dataclass(frozen=True, slots=True)
 class RegisteredPass:
-    """A pass and who brought it; attributes as of a :class:`RegisteredKernel`.
+    """A pass and who brought it; attributes as of a kernel of ``kernel_registry``.
 
     ``own``: it comes with graphdock, and is checked in debug mode only.
     """
@@ -243,53 +222,6 @@ def load_library(
             return None
         raise
     return library.OPS, getattr(library, "OPERATORS", {})
-
-
-class KernelRegistry:
-    """Op type -> kernels, in the order in which they were registered.
-
-    Args:
-      declared: called with an op type before its kernels are listed, so that the plugin that declares the op has
-        registered its own.
-    """
-
-    def __init__(self, declared: Callable[[str], object] = lambda op: None) -> None:
-        self._by_op: dict[str, tuple[RegisteredKernel, ...]] = {}
-        self._declared = declared
-
-    def for_op(self, op: str) -> tuple[RegisteredKernel, ...]:
-        """Every registered kernel of an op, whoever brought it; the session's ``backends`` choose among them."""
-        self._declared(op)
-        return self._by_op.get(op, ())
-
-    def all(self) -> Iterable[RegisteredKernel]:
-        """Every registered kernel, by op."""
-        for op in sorted(self._by_op):
-            yield from self._by_op[op]
-
-    def add(self, kernel: KernelDef, plugin: str, package: str) -> RegisteredKernel:
-        """Register one kernel.
-
-        Raises:
-          AlreadyExistsError: the plugin has a kernel of that name for another op, or for the op and device already.
-        """
-        mine = RegisteredKernel(plugin, package, kernel)
-        present = self._by_op.get(kernel.op, ())
-        for other in present:
-            if other.full_name == mine.full_name and other.kernel.device == kernel.device:
-                raise AlreadyExistsError(
-                    f"two kernels named {mine.full_name!r} for {kernel.op} on {kernel.device}",
-                    hint="give one of them another KernelDef.name",
-                )
-        self._by_op[kernel.op] = (*present, mine)
-        return mine
-
-    def discard(self, plugin: str) -> None:
-        """Take back every kernel of a plugin."""
-        for op, items in list(self._by_op.items()):
-            self._by_op[op] = tuple(item for item in items if item.plugin != plugin)
-            if not self._by_op[op]:
-                del self._by_op[op]
 
 
 class DeviceRegistry:

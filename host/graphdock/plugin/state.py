@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import ModuleType
+from typing import TypeVar
 
 from pluggy import PluginManager
 
 from graphdock.contracts.device import HOST_MEMORY
 from graphdock.errors import ManifestError
-from graphdock.plugin import manifest
 from graphdock.plugin.discovery import Found
+from graphdock.plugin.kernel_rows import KernelRow
 from graphdock.plugin.ledger import FAULTS, Added, LedgerEntry
-from graphdock.plugin.manifest import KernelDecl
+from graphdock.plugin.manifest import Manifest
 
 __all__ = ["PluginState"]
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -35,7 +39,7 @@ class PluginState:
     cause: str | None = None
     hint: str | None = None
     error: BaseException | None = None
-    manifest: manifest.Manifest | None = None
+    manifest: Manifest | None = None
     module: ModuleType | None = None
     hooks: PluginManager | None = None
     triaged: bool = False
@@ -76,32 +80,35 @@ class PluginState:
             return True
         if m.hooks is not None and "register_kernels" not in m.hooks:
             return False
-        return m.generated is None or any(row.device != HOST_MEMORY for row in self.kernel_table)
+        return m.generated is None or any(
+            device != HOST_MEMORY for device in self._stated(lambda m: tuple(m.kernels.devices()))
+        )
 
     def may_serve_hosts(self, op: str) -> bool:
         """Whether its kernels are not registered yet, it owns no device, and its manifest has a kernel for an op in host memory."""
         if "register_kernels" in self.done or self.manifest is None or self.manifest.devices:
             return False
-        return any(row.op == op and row.device == HOST_MEMORY for row in self.kernel_table)
+        return any(row.device == HOST_MEMORY for row in self.kernels_of(op))
 
     @property
-    def kernel_table(self) -> tuple[KernelDecl, ...]:
-        """The kernels that its manifest lists. A table that can't be read makes its stage ``bad manifest``."""
-        if self.manifest is None:
-            return ()
-        try:
-            return self.manifest.kernels
-        except ManifestError as error:
-            self.stop("bad manifest", error.text, f"a fault of {self.found.distribution} {self.found.version}", error)
-            return ()
+    def kernel_rows(self) -> tuple[KernelRow, ...]:
+        """The kernels that its manifest lists. Rows that can't be read make its stage ``bad manifest``."""
+        return self._stated(lambda m: tuple(m.kernels))
+
+    def kernels_of(self, op: str) -> tuple[KernelRow, ...]:
+        """The kernels of an op that its manifest lists; as for :attr:`kernel_rows`."""
+        return self._stated(lambda m: m.kernels.of(op))
 
     @property
     def op_names(self) -> tuple[str, ...]:
-        """The ops that its manifest lists; as for :attr:`kernel_table`."""
+        """The ops that its manifest lists; as for :attr:`kernel_rows`."""
+        return self._stated(lambda m: m.op_names)
+
+    def _stated(self, read: Callable[[Manifest], tuple[T, ...]]) -> tuple[T, ...]:
         if self.manifest is None:
             return ()
         try:
-            return self.manifest.op_names
+            return read(self.manifest)
         except ManifestError as error:
             self.stop("bad manifest", error.text, f"a fault of {self.found.distribution} {self.found.version}", error)
             return ()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable
 
-from graphdock.contracts import DeviceFactory, KernelDef, hookimpl
+from graphdock.contracts import DeviceFactory, KernelModule, hookimpl
 
 #: Modules of ``graphdock_cpu.kernels``; each holds a list ``KERNELS``.
 FAMILIES = (
@@ -75,8 +74,5 @@ def register_devices() -> Iterable[DeviceFactory]:
 
 
 @hookimpl
-def register_kernels() -> Iterable[KernelDef]:
-    kernels: list[KernelDef] = []
-    for family in FAMILIES:
-        kernels += importlib.import_module(f"graphdock_cpu.kernels.{family}").KERNELS
-    return kernels
+def register_kernels() -> Iterable[KernelModule]:
+    return [KernelModule(f"graphdock_cpu.kernels.{family}") for family in FAMILIES]

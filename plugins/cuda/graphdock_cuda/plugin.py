@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable
 
-from graphdock.contracts import DeviceFactory, KernelDef, hookimpl
+from graphdock.contracts import DeviceFactory, KernelModule, hookimpl
 
 #: Modules of ``graphdock_cuda.kernels``; each holds a list ``KERNELS``.
 FAMILIES: tuple[str, ...] = (
@@ -71,14 +70,6 @@ FAMILIES: tuple[str, ...] = (
 )
 
 
-def kernels() -> list[KernelDef]:
-    """All kernels of the package."""
-    found: list[KernelDef] = []
-    for name in FAMILIES:
-        found += importlib.import_module(f"graphdock_cuda.kernels.{name}").KERNELS
-    return found
-
-
 @hookimpl
 def register_devices() -> Iterable[DeviceFactory]:
     from graphdock_cuda.factory import CudaFactory
@@ -87,5 +78,5 @@ def register_devices() -> Iterable[DeviceFactory]:
 
 
 @hookimpl
-def register_kernels() -> Iterable[KernelDef]:
-    return kernels()
+def register_kernels() -> Iterable[KernelModule]:
+    return [KernelModule(f"graphdock_cuda.kernels.{family}") for family in FAMILIES]

@@ -6,7 +6,8 @@ from collections import Counter
 
 from graphdock.cli.missing import UNSTATED, missing
 from graphdock.plugin.host import Host
-from graphdock_cuda.plugin import FAMILIES, kernels
+from graphdock_cuda.plugin import FAMILIES
+from graphdock_cuda.testing import kernels
 
 
 def test_every_op_has_a_kernel_or_a_stated_reason() -> None:

@@ -117,7 +117,7 @@ def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_importing_the_plugin_touches_no_driver() -> None:
     code = (
-        "import sys, graphdock_cuda.plugin as p; p.kernels(); list(p.register_devices());"
+        "import sys, graphdock_cuda.plugin as p, graphdock_cuda.testing as t; t.kernels(); list(p.register_devices());"
         "print([m for m in sys.modules if m.partition('.')[0] in ('cupy', 'cupy_backends', 'nvmath', 'cuda', 'cudnn', 'jinja2')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

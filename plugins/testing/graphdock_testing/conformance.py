@@ -41,7 +41,7 @@ from graphdock.errors import (
     format_error,
 )
 from graphdock.plugin.host import Host, default_host
-from graphdock.plugin.registry import RegisteredKernel
+from graphdock.plugin.kernel_registry import RegisteredKernel
 
 from graphdock_testing.bench import Bench
 from graphdock_testing.case import Case, ConformanceError, Missing, Refused

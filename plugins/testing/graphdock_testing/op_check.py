@@ -30,7 +30,7 @@ from graphdock.errors import (
     format_error,
 )
 from graphdock.plugin.host import Host, default_host
-from graphdock.plugin.registry import RegisteredKernel
+from graphdock.plugin.kernel_registry import RegisteredKernel
 
 from graphdock_testing.bench import Bench, Results, agree
 from graphdock_testing.case import Case, ConformanceError, Missing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from graphdock.contracts import KernelDef, RegionCompiler, hookimpl
+from graphdock.contracts import KernelModule, RegionCompiler, hookimpl
 
 __all__ = ["register_kernels", "register_region_compilers"]
 
@@ -17,7 +17,5 @@ def register_region_compilers() -> Iterable[RegionCompiler]:
 
 
 @hookimpl
-def register_kernels() -> Iterable[KernelDef]:
-    from graphdock_triton.operations.launching import kernels
-
-    return kernels()
+def register_kernels() -> Iterable[KernelModule]:
+    return [KernelModule("graphdock_triton.operations.launching")]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from graphdock.plugin.manifest import MARKER
+
 from planted.bench import Fault
 
 CHECK = frozenset({"check"})
@@ -115,7 +117,7 @@ PACKAGES = {
     ),
     "a kernel in the manifest that is not there": (
         "gone",
-        MANIFEST + '\n[[kernels]]\nop = "Sqrt"\ndevice = "cpu"\nname = "sqrt"\n',
+        MANIFEST + f'\n{MARKER}\n[kernels]\nrows = [\n  {{op = "Sqrt", device = "cpu"}},\n]\n',
         CODE,
     ),
     "a device in the manifest that is not there": ("nodevice", MANIFEST + OWN, CODE),

@@ -8,14 +8,19 @@ assert not tools.driver.live   # nothing leaked
 
 from __future__ import annotations
 
+import importlib
+
+from graphdock.contracts import KernelDef
+
 from graphdock_cuda.driver.api import Properties, Toolkit
 from graphdock_cuda.driver.cudnn import Cudnn
+from graphdock_cuda.plugin import FAMILIES
 from graphdock_cuda.testing.blas import FakeBlas
 from graphdock_cuda.testing.cudnn import FakeCudnn
 from graphdock_cuda.testing.driver import FakeDriver
 from graphdock_cuda.testing.emulator import Emulator, find_compiler
 
-__all__ = ["FakeBlas", "FakeCudnn", "FakeDriver", "Emulator", "find_compiler", "toolkit"]
+__all__ = ["FakeBlas", "FakeCudnn", "FakeDriver", "Emulator", "find_compiler", "kernels", "toolkit"]
 
 
 def toolkit(
@@ -60,3 +65,11 @@ def toolkit(
         cache=True,
         about="emulated",
     )
+
+
+def kernels() -> list[KernelDef]:
+    """All kernels of the package; imports all of its modules of kernels."""
+    found: list[KernelDef] = []
+    for name in FAMILIES:
+        found += importlib.import_module(f"graphdock_cuda.kernels.{name}").KERNELS
+    return found

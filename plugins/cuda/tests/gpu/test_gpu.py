@@ -14,7 +14,7 @@ import pytest
 from graphdock.errors import GraphdockError
 from graphdock.ops import apply_op
 from graphdock.plugin.host import Host
-from graphdock_cuda.plugin import kernels
+from graphdock_cuda.testing import kernels
 from graphdock_testing.conformance import Conformance, Refused
 from graphdock_testing.covering import covering
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from graphdock_cuda.plugin import kernels
+from graphdock_cuda.testing import kernels
 from graphdock_testing.conformance import Conformance, Missing
 
 OPS = ["device cuda", *sorted({k.op for k in kernels()})]

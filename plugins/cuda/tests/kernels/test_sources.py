@@ -15,8 +15,7 @@ from graphdock_cuda.compiled import Image, Images, Source
 from graphdock_cuda.driver.errors import CompileError
 from graphdock_cuda.driver.nvrtc import Nvrtc, find_libraries
 from graphdock_cuda.kernels import special
-from graphdock_cuda.plugin import kernels
-from graphdock_cuda.testing import Emulator, toolkit
+from graphdock_cuda.testing import Emulator, kernels, toolkit
 from graphdock_cuda.testing.install import install
 from graphdock_testing.bench import run_program
 from graphdock_testing.case import Case

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from graphdock.contracts import BindContext, KernelDef, KernelRefused, PrepareContext, Prepared, Scratch, dtypes
@@ -16,26 +16,10 @@ from graphdock_triton.operations.choosing import chosen
 from graphdock_triton.operations.packing import VECTOR, job_of, offsets_of, run_of
 from graphdock_triton.operations.table import OPERATIONS
 
-__all__ = ["kernels"]
+__all__ = ["KERNELS"]
 
 #: Sets of addresses that an instance keeps packed launches for.
 _KEPT = 64
-
-
-def kernels() -> Iterable[KernelDef]:
-    """One KernelDef per op of the table. Imports no triton."""
-    for operation in OPERATIONS:
-        yield KernelDef(
-            operation.op,
-            "cuda",
-            None,
-            operation.name or operation.kernel,
-            types=operation.types,
-            inplace=operation.inplace,
-            priority=operation.priority,
-            modes=("planned", "fresh", "inplace") if operation.inplace else ("planned", "fresh"),
-            prepare=functools.partial(_prepare, operation),
-        )
 
 
 class _Way:
@@ -124,3 +108,20 @@ def _bound(call: Call, ways: Sequence[_Way], room: int, service: Any, ctx: BindC
         return None if not given else given[0] if len(given) == 1 else tuple(given)
 
     return compute
+
+
+#: One per op of the table.
+KERNELS = [
+    KernelDef(
+        operation.op,
+        "cuda",
+        None,
+        operation.name or operation.kernel,
+        types=operation.types,
+        inplace=operation.inplace,
+        priority=operation.priority,
+        modes=("planned", "fresh", "inplace") if operation.inplace else ("planned", "fresh"),
+        prepare=functools.partial(_prepare, operation),
+    )
+    for operation in OPERATIONS
+]
