@@ -90,6 +90,8 @@ ELSEWHERE = {
     "plugin/hookspecs.py": "tests/plugin/test_hooks.py",
     "plugin/loader.py": "tests/plugin/test_host.py and test_discovery.py",
     "plugin/state.py": "tests/plugin/test_host.py and test_ledger.py",
+    "contracts/kernel_module.py": "tests/plugin/test_kernel_registry.py",
+    "plugin/kernel_rows.py": "tests/plugin/test_manifest.py and test_kernel_registry.py",
     "plugin/consistency.py": "tests/plugin/test_lint.py",
     "plugin/settings.py": "tests/config/test_config_file.py",
     "plugin/toml_text.py": "tests/config/test_toml_text.py",

@@ -25,9 +25,7 @@ def test_the_table_is_what_the_manifests_say():
     table = tomllib.loads(TABLE.read_text())
     assert table["commands"] == commands
     assert table["names"] == {plugin: found for plugin, found in alone.items() if found}
-    host_ops = {
-        s.name: sorted({k.op for k in s.kernel_table}) for s in own if s.kernel_table and not s.manifest.devices
-    }
+    host_ops = {s.name: sorted({k.op for k in s.kernel_rows}) for s in own if s.kernel_rows and not s.manifest.devices}
     assert table["kernels"] == host_ops
     assert table["packages"].items() <= {s.name: [s.found.package] for s in own}.items()
     assert table["graph"] == {"tensorflow": [f.name for f in Host().graph_formats.all()]}
