@@ -118,7 +118,6 @@ def test_a_name_of_a_room_that_is_left_out_says_what_to_install(environment):
         assert f"it is brought by the plugin {plugin!r}, which this installation leaves out: pip install" in line
 
 
-@pytest.mark.xfail(reason="the host still imports the room fusion")
 def test_the_seeds_program_trains(environment):
     done = environment.run("-c", PROGRAM)
     assert done.returncode == 0, done.stderr
