@@ -1,4 +1,4 @@
-"""The public names of TensorFlow 1's Python library: dotted name -> ``"module:attribute"``, strings only, a module per family."""
+"""The public names of TensorFlow 1's Python library: dotted name -> ``"module:attribute"``, strings only."""
 
 from __future__ import annotations
 

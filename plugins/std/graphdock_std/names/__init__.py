@@ -1,4 +1,4 @@
-"""The names of the standard library that are written by hand, a module per family; those of ops stand in their specs.
+"""The names of the standard library that are written by hand, a module per field; those of ops stand in their specs.
 
 The façade reads these tables at run time, opgen reads the modules as data, without importing anything. So each value is a
 literal (``docs/reference/op-specs.md``, "Names"). A module is joined by lying in this folder.

@@ -1,1 +1,1 @@
-"""Tables of public names, a module per family. A module is joined by lying in this folder."""
+"""Tables of public names, a module per field. A module is joined by lying in this folder."""
