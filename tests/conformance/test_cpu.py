@@ -1,5 +1,7 @@
 """The cpu backend passes the conformance kit: every op, every dtype and every sample against the specs' oracles.
 
+Ops that run on the host only and that the cpu has no kernel for are storage's; it passes the kit too.
+
 `make test` takes one sample and one gradient in every mode, and the others, and each dtype, in plans of known shapes (``tests/cpu``
 holds most kernels to all modes in all dtypes); `make test-exhaustive` takes all pairs in every mode.
 """
@@ -11,6 +13,7 @@ from itertools import groupby
 from typing import Any
 
 import pytest
+from graphdock.plugin.host import default_host
 from graphdock_testing.conformance import Case, Conformance, ConformanceError, Missing
 
 pytestmark = pytest.mark.slow  # the kit's sessions are in debug mode anyway
@@ -21,12 +24,25 @@ def kit() -> Conformance:
     return Conformance("cpu")
 
 
-OPS = Conformance("cpu").ops
+def ops_of(backend: str) -> list[str]:
+    """The ops that it has kernels for, and what the host runs itself."""
+    kit = Conformance(backend)
+    return [op for op in kit.ops if kit.has_kernel(op)]
+
+
+STORED = [op for op in ops_of("storage") if default_host().ops.get(op).verb.kernel]
+OPS = [op for op in Conformance("cpu").ops if op not in STORED]
 
 
 @pytest.mark.parametrize("op", OPS)
 @pytest.mark.sampled(2)
 def test_op(kit: Conformance, op: str) -> None:
+    check(kit, sampled(kit.cases(op)))
+
+
+@pytest.mark.parametrize("op", STORED)
+def test_op_of_storage(op: str) -> None:
+    kit = Conformance("storage")
     check(kit, sampled(kit.cases(op)))
 
 

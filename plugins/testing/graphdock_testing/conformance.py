@@ -90,12 +90,13 @@ class Conformance:
         self.host = default_host() if host is None else host
         self._pins = dict(pins or {})
         self.watching = Watching(self.host, backend)
-        oracle = oracle or ("reference" if backend == "cpu" else "cpu")
         loaded = self.host.backend(backend)
+        kinds = loaded.device_types or loaded.kernel_devices
+        oracle = oracle or ("reference" if backend == "cpu" or not kinds else "cpu")
         if oracle != "reference":
             self.host.backend(oracle)
         self._check_names()
-        self._kinds = loaded.device_types or loaded.kernel_devices
+        self._kinds = kinds or ("cpu",)  # kernels in host memory serve any device
         self.devices = [_DEVICE + kind for kind in loaded.device_types]
         owners, self.absent = self._owners()
         order = dict.fromkeys([backend, *owners])
