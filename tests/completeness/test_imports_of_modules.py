@@ -1,0 +1,30 @@
+"""``from graphdock import MODULE`` asks the façade first: no import of ours makes it look for a name in vain, which costs a hint."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+PROGRAM = """\
+import importlib
+import pkgutil
+
+import graphdock
+
+missing = graphdock._missing
+graphdock._missing = lambda prefix, name: print("missing:", prefix + name) or missing(prefix, name)
+count = 0
+for room in ("", "_cpu", "_customop", "_executor", "_fusion", "_profiler", "_std", "_storage", "_tensorflow", "_tf1"):
+    package = importlib.import_module("graphdock" + room)
+    for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        if not found.name.endswith("__main__"):
+            importlib.import_module(found.name)
+            count += 1
+print(count)
+"""
+
+
+def test_no_import_of_ours_looks_for_a_name_in_vain():
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    *missing, count = done.stdout.splitlines()
+    assert missing == [] and int(count) > 400
