@@ -1,4 +1,4 @@
-"""``from graphdock import MODULE`` asks the façade first: no import of ours makes it look for a name in vain, which costs a hint."""
+"""``from graphdock import MODULE`` asks the façade first: no import of ours makes it look for a name in vain."""
 
 from __future__ import annotations
 
