@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphdock.contracts import HOST_MEMORY
 from graphdock.plugin.host import Host
 
 __all__ = ["missing"]
@@ -30,7 +31,10 @@ def missing(host: Host, backend: str) -> dict[str, Any]:
     for opdef in map(host.ops.get, sorted(host.ops.names())):
         if not opdef.verb.kernel:
             continue
-        here = [r for r in host.kernels.for_op(opdef.name) if r.plugin == backend and r.facts.device in devices]
+        kernels = host.kernels.for_op(opdef.name)
+        here = [
+            r for r in kernels if r.facts.device == HOST_MEMORY or r.plugin == backend and r.facts.device in devices
+        ]
         if here:
             covered += 1
             continue
