@@ -291,6 +291,15 @@ except AttributeError as error:
     assert cause == "ModuleNotFoundError"
 
 
+def test_a_table_that_asks_for_names_while_it_is_imported_is_read(site, process_host):
+    asks = (
+        "import graphdock as tf\ngetattr(tf, 'nothing_of_that_name', None)\nENDPOINTS = {'f': 'graphdock_one.made:f'}\n"
+    )
+    publish(site, "one", [], table=asks)
+    names = process_host(Host()).endpoints
+    assert names.target("f") == "graphdock_one.made:f" and names.notes() == ("", None)
+
+
 def test_a_plugin_explains_names_that_nobody_publishes(site):
     text = MANIFEST.format(name="one").replace("endpoints =", "name_hint =").replace(".table", ".words:hint")
     words = "def hint(name):\n    return f'use tf.matmul, not {name}' if name == 'nn.dot' else None\n"

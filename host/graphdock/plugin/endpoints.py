@@ -93,6 +93,7 @@ class Endpoints:
         if table is None:
             try:
                 rows = read_table(state)
+                self._faults.pop(state.found, None)
             except PluginError as error:  # told of with the next name that nobody has
                 rows, self._faults[state.found] = {}, error
             spaces = {name[:i] for name in rows for i, letter in enumerate(name) if letter == "."}
