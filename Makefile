@@ -49,11 +49,12 @@ test: env wheelhouse ## Run the test suite, once as it is and once in debug mode
 test-exhaustive: env ## Every fault, race, removed wait and pair of sample and dtype, of which `test` runs some
 	$(BIN)/python -m pytest -q -n $(JOBS) -m exhaustive
 
-check: env ## Format, lint, types, import layers, generated-code drift
+check: env ## Format, lint, types, import layers, budgets of lines, generated-code drift
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/budget.py
 	$(BIN)/python -m graphdock_opgen check $(GENERATED) $(EXAMPLES)
 
 format: env ## Rewrite the sources in the house style
