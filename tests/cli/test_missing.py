@@ -17,19 +17,25 @@ UPPER = """schema = 1
 [plugin]
 name = "chip"
 summary = "A chip"
-api = ">=0.2,<0.3"
-[[lacks]]
+api = ">=0.3,<0.4"
+[[unsupported]]
 reason = "the chip has no strings"
 ops = ["StringJoin", "StringLength"]
 """
 
 
 def test_a_manifest_says_what_is_lacking_and_why() -> None:
-    (lack,) = loads(UPPER, Path("chip/graphdock-plugin.toml")).lacks
-    assert (lack.reason, lack.ops) == ("the chip has no strings", ("StringJoin", "StringLength"))
+    (row,) = loads(UPPER, Path("chip/graphdock-plugin.toml")).unsupported
+    assert (row.reason, row.ops) == ("the chip has no strings", ("StringJoin", "StringLength"))
 
 
-def test_a_lack_without_reason_is_refused() -> None:
+def test_the_old_name_of_the_table_is_an_error_that_says_the_new_one() -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="unknown key 'lacks'") as caught:
+        loads(UPPER.replace("[[unsupported]]", "[[lacks]]"), Path("chip/graphdock-plugin.toml"))
+    assert caught.value.hint == "it is called 'unsupported' since contracts 0.3"
+
+
+def test_ops_that_are_unsupported_without_a_reason_are_refused() -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match="reason"):
         loads(UPPER.replace('reason = "the chip has no strings"', ""), Path("chip/graphdock-plugin.toml"))
 

@@ -20,7 +20,7 @@ MANIFEST = """schema = 1
 [plugin]
 name = "{name}"
 summary = "A chip"
-api = ">=0.2,<0.3"
+api = ">=0.3,<0.4"
 {more}
 [command]
 module = "graphdock_{name}.tool"

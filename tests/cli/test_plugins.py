@@ -14,7 +14,7 @@ schema = 1
 [plugin]
 name = "oldchip"
 summary = "An old chip"
-api = ">=0.2,<0.3"
+api = ">=0.3,<0.4"
 imports = ["no_such_driver"]
 install = "pip install 'graphdock-oldchip[driver]'"
 
@@ -95,7 +95,7 @@ def test_as_json(toy):
         ["toy"],
         ["cpu"],
     )
-    assert (row["api"], row["ops"], row["cause"]) == (">=0.2,<0.3", 4, None)
+    assert (row["api"], row["ops"], row["cause"]) == (">=0.3,<0.4", 4, None)
 
 
 def test_a_bad_lower_part_is_a_line(site, builder):

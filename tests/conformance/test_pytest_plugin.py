@@ -48,7 +48,7 @@ schema = 1
 [plugin]
 name = "chip"
 summary = "A chip of the tests"
-api = ">=0.2,<0.3"
+api = ">=0.3,<0.4"
 
 [[devices]]
 type = "chip"

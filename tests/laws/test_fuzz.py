@@ -335,7 +335,7 @@ schema = 1
 [plugin]
 name    = "lab"
 summary = "A laboratory"
-api     = ">=0.2,<0.3"
+api     = ">=0.3,<0.4"
 imports = ["numpy"]
 install = "pip install graphdock-lab"
 

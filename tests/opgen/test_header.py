@@ -140,7 +140,7 @@ def test_without_names_it_writes_the_headers_of_a_package_with_kernels(tmp_path)
     assert lacking.exit_code == 1 and "lists no kernels" in lacking.output and "name the ops" in lacking.output
     assert opgen("header", "--out", tmp_path).exit_code == 2
     rows = "".join(f'  {{op = "{op}", device = "cpu"}},\n' for op in ("Relu", "Neg"))
-    head = 'schema = 1\n[plugin]\nname = "there"\nsummary = "."\napi = ">=0.2,<0.3"\n'
+    head = 'schema = 1\n[plugin]\nname = "there"\nsummary = "."\napi = ">=0.3,<0.4"\n'
     (package / "graphdock-plugin.toml").write_text(f"{head}\n{MARKER}\n[kernels]\nrows = [\n{rows}]\n")
     assert opgen("header", "--package", package, "--out", tmp_path / "native").exit_code == 0
     assert sorted(p.name for p in (tmp_path / "native").iterdir()) == ["neg.h", "relu.h"]

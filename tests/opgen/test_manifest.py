@@ -20,7 +20,7 @@ schema = 1
 [plugin]
 name = "clipnorm"
 summary = "x"  # a comment that stays
-api = ">=0.2,<0.3"
+api = ">=0.3,<0.4"
 """
 PLUGIN = """\
 from graphdock.contracts import KernelDef, OpLibrary, hookimpl

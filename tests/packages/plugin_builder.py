@@ -18,7 +18,7 @@ schema = 1
 [plugin]
 name = "{name}"
 summary = "A plugin of the tests"
-api = ">=0.2,<0.3"
+api = ">=0.3,<0.4"
 """
 
 #: A plugin that does nothing wrong and nothing else.

@@ -18,7 +18,7 @@ schema = 1
 [plugin]
 name = "{name}"
 summary = "Names"
-api = ">=0.2,<0.3"
+api = ">=0.3,<0.4"
 endpoints = "graphdock_{name}.table"
 """
 #: Says in ``sys.modules`` alone that it was imported.

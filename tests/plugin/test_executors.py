@@ -147,7 +147,7 @@ schema = 1
 [plugin]
 name    = "{name}"
 summary = "states its hooks"
-api     = ">=0.2,<0.3"
+api     = ">=0.3,<0.4"
 hooks   = {hooks}
 """
 

@@ -77,7 +77,7 @@ def install(site, builder, name):
         manifest = (
             manifest.replace("{plain}", plain)
             .replace("{other}", builder.MANIFEST.format(name="other"))
-            .replace("{oldapi}", plain.replace(">=0.2,<0.3", ">=1.0,<2"))
+            .replace("{oldapi}", plain.replace(">=0.3,<0.4", ">=1.0,<2"))
             .replace("{device}", builder.device_manifest(name))
             .replace(
                 "{drift}",

@@ -171,8 +171,8 @@ def test_a_wrong_option_names_where_it_was_given(given, message, hint):
 @pytest.mark.parametrize(
     ("text", "version", "holds"),
     [
-        (">=0.2,<0.3", (0, 2), True),
-        (">=0.2,<0.3", (0, 3), False),
+        (">=0.3,<0.4", (0, 3), True),
+        (">=0.3,<0.4", (0, 4), False),
         (">=1,<2", (0, 9), False),
         (">=0.1", (7, 0), True),
         ("<1.0", (1, 0), False),

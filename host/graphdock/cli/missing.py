@@ -24,7 +24,7 @@ def missing(host: Host, backend: str) -> dict[str, Any]:
     loaded = host.backend(backend)
     devices = set(loaded.kernel_devices) | {"host"}
     state = next(s for s in host.plugins() if s.name == backend)
-    stated = {op: lack.reason for lack in (state.manifest.lacks if state.manifest else ()) for op in lack.ops}
+    stated = {op: row.reason for row in (state.manifest.unsupported if state.manifest else ()) for op in row.ops}
     fuses = bool(host.region_compilers.of_plugin(backend))
     others = _others(host, backend, set(loaded.kernel_devices))
     rows, covered = [], 0

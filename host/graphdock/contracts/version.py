@@ -9,7 +9,7 @@ from graphdock.errors import ManifestError
 __all__ = ["API_RANGE", "API_VERSION", "api_accepts"]
 
 #: (major, minor). Stays 0.x until two foreign devices pass conformance; every change is an ADR and a bump.
-API_VERSION = (0, 2)
+API_VERSION = (0, 3)
 #: What a package written for these contracts puts into its manifest.
 API_RANGE = f">={API_VERSION[0]}.{API_VERSION[1]},<{API_VERSION[0]}.{API_VERSION[1] + 1}"
 
@@ -17,7 +17,7 @@ _TERM = re.compile(r"\s*(>=|<)\s*(\d{1,9})(?:\.(\d{1,9}))?\s*")
 
 
 def api_accepts(text: str, version: tuple[int, int] = API_VERSION) -> bool:
-    """Whether a range such as ``">=0.2,<0.3"`` holds for ``version``. Only ``>=`` and ``<`` are allowed.
+    """Whether a range such as ``">=0.3,<0.4"`` holds for ``version``. Only ``>=`` and ``<`` are allowed.
 
     Raises:
       ManifestError: the text is not such a range.

@@ -1,4 +1,4 @@
-"""What a plan lacks: every node without a kernel, reported at once and grouped by op."""
+"""What a plan missing: every node without a kernel, reported at once and grouped by op."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from graphdock.contracts.ir import PlanNode
 from graphdock.errors import KernelNotFoundError
 
-__all__ = ["Lack", "not_found"]
+__all__ = ["MissingKernel", "not_found"]
 
 #: Most nodes of one op that a message names.
 _NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Lack:
+class MissingKernel:
     """A node that no kernel fits.
 
     Attributes:
@@ -30,24 +30,26 @@ class Lack:
     hint: str
 
 
-def not_found(lacks: Sequence[Lack]) -> KernelNotFoundError:
+def not_found(missing: Sequence[MissingKernel]) -> KernelNotFoundError:
     """The error for all of them; ``op`` and ``site`` are the first one's."""
-    first = lacks[0]
-    if len(lacks) == 1:
+    first = missing[0]
+    if len(missing) == 1:
         message = f"no kernel for {first.what}; candidates:" + _listed(first.candidates, 4)
     else:
-        groups: dict[str, list[Lack]] = {}
-        for lack in lacks:
-            groups.setdefault(lack.what, []).append(lack)
-        message = f"no kernel for {len(lacks)} nodes:" + "".join(_group(what, found) for what, found in groups.items())
-    hints = dict.fromkeys(lack.hint for lack in lacks)
+        groups: dict[str, list[MissingKernel]] = {}
+        for each in missing:
+            groups.setdefault(each.what, []).append(each)
+        message = f"no kernel for {len(missing)} nodes:" + "".join(
+            _group(what, found) for what, found in groups.items()
+        )
+    hints = dict.fromkeys(each.hint for each in missing)
     return KernelNotFoundError(message, op=first.node.name, site=first.node.site, hint="; ".join(hints))
 
 
-def _group(what: str, lacks: Sequence[Lack]) -> str:
-    names = ", ".join(lack.node.name for lack in lacks[:_NAMED])
-    more = f", and {len(lacks) - _NAMED} more" if len(lacks) > _NAMED else ""
-    candidates = tuple(dict.fromkeys(line for lack in lacks for line in lack.candidates))
+def _group(what: str, missing: Sequence[MissingKernel]) -> str:
+    names = ", ".join(each.node.name for each in missing[:_NAMED])
+    more = f", and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+    candidates = tuple(dict.fromkeys(line for each in missing for line in each.candidates))
     return f"\n  {what}: {names}{more}; candidates:" + _listed(candidates, 4)
 
 

@@ -21,7 +21,7 @@ from graphdock.device_name import DeviceSpec
 from graphdock.errors import InvalidArgumentError
 from graphdock.placement.choose import Chooser
 from graphdock.placement.hints import what_to_change
-from graphdock.placement.missing_kernels import Lack, not_found
+from graphdock.placement.missing_kernels import MissingKernel, not_found
 from graphdock.plugin.kernel_registry import RegisteredKernel
 
 __all__ = ["Decomposed", "Placement", "place", "warn_of_fallbacks"]
@@ -55,7 +55,7 @@ class Placement:
       fallbacks: nodes that run on another device type than they prefer, with the reason.
       notes: what passes said of nodes that they looked at together.
       decomposed: nodes that became several. ``tried``: node -> why its decomposition was of no use.
-      lacks: nodes without a kernel; none in a plan that is made.
+      missing: nodes without a kernel; none in a plan that is made.
     """
 
     kernels: dict[PlanNode, RegisteredKernel] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class Placement:
     notes: list[RegionNote] = field(default_factory=list)
     decomposed: list[Decomposed] = field(default_factory=list)
     tried: Mapping[PlanNode, str] = field(default_factory=dict)
-    lacks: list[Lack] = field(default_factory=list)
+    missing: list[MissingKernel] = field(default_factory=list)
 
 
 class _Groups:
@@ -139,8 +139,8 @@ def place(
                 continue
             for member in members:
                 _place_near(member, anchor, handles, devices, chooser, fallback, placement)
-    if placement.lacks:
-        raise not_found(placement.lacks)
+    if placement.missing:
+        raise not_found(placement.missing)
     if thorough:
         _add_other_devices(placement, devices, chooser)
     return placement
@@ -383,7 +383,7 @@ def _place_group(
                     choice.decision.candidates + tuple(c for _, d in missing if _ is node for c in d.candidates),
                 )
         return
-    out.lacks.append(_lack(chooser, work, missing, request, fallback, devices, out.tried))
+    out.missing.append(_missing_kernel(chooser, work, missing, request, fallback, devices, out.tried))
 
 
 def _first_of_each_type(devices: Sequence[DeviceSpec]) -> list[DeviceSpec]:
@@ -402,7 +402,7 @@ def _why_not(missing: Sequence[tuple[PlanNode, Decision]], node: PlanNode, prefe
     return f"it stays with {other.name}, and {preferred.type} has no kernel for {other.op}"
 
 
-def _lack(
+def _missing_kernel(
     chooser: Chooser,
     work: Sequence[PlanNode],
     missing: Sequence[tuple[PlanNode, Decision]],
@@ -410,7 +410,7 @@ def _lack(
     fallback: str,
     devices: Sequence[DeviceSpec],
     tried: Mapping[PlanNode, str],
-) -> Lack:
+) -> MissingKernel:
     node = missing[0][0]
     candidates: dict[str, Candidate] = {}
     for _, decision in missing:
@@ -427,4 +427,4 @@ def _lack(
         else "any device of " + ", ".join(dict.fromkeys(d.type or "?" for d in devices))
     )
     hint = what_to_change(chooser, work, node, request, fallback, devices)
-    return Lack(node, f"{node.op}({shown}) on {where}", tuple(lines), hint)
+    return MissingKernel(node, f"{node.op}({shown}) on {where}", tuple(lines), hint)

@@ -24,7 +24,7 @@ from graphdock.planning.trace import trace
 from graphdock.plugin.host import Host
 from graphdock.shape import merge
 
-__all__ = ["Decomposer", "lacks"]
+__all__ = ["Decomposer", "missing_kernel_reason"]
 
 #: Largest constant, in bytes, whose value a decomposition may look at.
 _SEEN = 4096
@@ -76,7 +76,7 @@ class Decomposer:
                     if choice.kernel is not None:
                         continue
                     parts = self._parts(node)
-                    why = parts.why or lacks(parts.graph, type_, chooser)
+                    why = parts.why or missing_kernel_reason(parts.graph, type_, chooser)
                     if why or parts.graph is None:
                         tried[node] = why
                         continue
@@ -162,7 +162,7 @@ class Decomposer:
         return _Parts(PlanGraph(graph.name, inputs, graph.nodes, graph.outputs, graph.targets))
 
 
-def lacks(graph: PlanGraph | None, type_: str, chooser: Chooser) -> str:
+def missing_kernel_reason(graph: PlanGraph | None, type_: str, chooser: Chooser) -> str:
     """Reason why the parts that would stand for a node, or for several, can't run on a device type; empty if they can."""
     levels = () if graph is None else graph.all_graphs()
     for part in (n for level in levels for n in level.nodes):

@@ -20,7 +20,7 @@ from graphdock.dtypes import DType
 from graphdock.errors import ConfigError
 from graphdock.opdef.cost import cost_of
 from graphdock.passes.pipeline import PassReport, apply_pass, broken, check_after, run_passes
-from graphdock.planning.decompose import lacks
+from graphdock.planning.decompose import missing_kernel_reason
 from graphdock.planning.evaluate import evaluator
 from graphdock.planning.plan_builder import PlanBuilder, PlanningContext
 from graphdock.planning.trace import trace
@@ -142,7 +142,7 @@ def _context(draft: PlanBuilder, row: RegisteredPass) -> PlanContext:
         {} if row.own else setting.pass_options(row.plugin),
         switches=setting.switches,
         device_type=lambda node: node.device.type if node.device is not None else setting.decomposer.preferred(node),
-        missing=lambda graph, device_type: lacks(graph, device_type, draft.chooser),
+        missing=lambda graph, device_type: missing_kernel_reason(graph, device_type, draft.chooser),
         flops=_flops,
         # where launches are recorded, and nothing is watched in between
         records=not setting.config.debug and can_record(setting.opened[setting.devices[0]]),

@@ -1,7 +1,7 @@
 """A plugin's manifest, ``graphdock-plugin.toml``: what a plugin is, readable without importing it.
 
 A person writes the upper part: ``schema``, ``[plugin]``, ``[[devices]]``, ``[options]``, ``[command]``,
-``[[conformance.xfail]]``, ``[[lacks]]``. The lower part, below :data:`MARKER`, is written by ``graphdock opgen manifest``:
+``[[conformance.xfail]]``, ``[[unsupported]]``. The lower part, below :data:`MARKER`, is written by ``graphdock opgen manifest``:
 ``[ops] names`` and ``[kernels] rows``; it is read only when somebody asks for it. Code is the truth; where the lower part says
 otherwise the ledger says ``manifest drift``.
 """
@@ -127,7 +127,7 @@ class XFail:
 
 
 @dataclass(frozen=True, slots=True)
-class Lack:
+class UnsupportedOps:
     """Ops that the plugin's devices have no kernel for on purpose, and why."""
 
     reason: str
@@ -139,7 +139,7 @@ class Manifest:
     """A manifest that passed every check of its upper part.
 
     Attributes:
-      api: range of contract versions, such as ``">=0.2,<0.3"``.
+      api: range of contract versions, such as ``">=0.3,<0.4"``.
       imports: top-level modules that must be findable.
       install: what to type when one is not.
       endpoints: the plugin's names below ``tf``, or the module whose ``ENDPOINTS`` has them; see :mod:`graphdock.plugin.endpoints`.
@@ -161,7 +161,7 @@ class Manifest:
     devices: tuple[DeviceDecl, ...] = ()
     options: Mapping[str, OptionDecl] = field(default_factory=dict)
     xfails: tuple[XFail, ...] = ()
-    lacks: tuple[Lack, ...] = ()
+    unsupported: tuple[UnsupportedOps, ...] = ()
     commands: tuple[CommandDecl, ...] = ()
     hooks: tuple[str, ...] | None = None
     generated: str | None = None
@@ -281,7 +281,7 @@ def loads(text: str, path: Path) -> Manifest:
             "options": dict,
             "command": object,
             "conformance": dict,
-            "lacks": list,
+            "unsupported": list,
         },
         ("schema", "plugin"),
     )
@@ -342,10 +342,10 @@ def loads(text: str, path: Path) -> Manifest:
                 hint=did_you_mean(row["dtype"], dtypes.ALL),
             )
         xfails.append(XFail(row["op"], row["reason"], row.get("dtype"), row.get("device")))
-    lacks = []
-    for i, row in enumerate(root.get("lacks", [])):
-        row = reader.table(row, ("lacks", i), {"reason": str, "ops": list}, ("reason", "ops"))
-        lacks.append(Lack(row["reason"], reader.strings(row["ops"], ("lacks", i, "ops"))))
+    unsupported = []
+    for i, row in enumerate(root.get("unsupported", [])):
+        row = reader.table(row, ("unsupported", i), {"reason": str, "ops": list}, ("reason", "ops"))
+        unsupported.append(UnsupportedOps(row["reason"], reader.strings(row["ops"], ("unsupported", i, "ops"))))
     return Manifest(
         plugin["name"],
         plugin["summary"],
@@ -359,7 +359,7 @@ def loads(text: str, path: Path) -> Manifest:
         tuple(devices),
         options,
         tuple(xfails),
-        tuple(lacks),
+        tuple(unsupported),
         _commands(reader, root.get("command", []), plugin["name"]),
         hooks,
         lower if marker else None,

@@ -18,6 +18,9 @@ _EXAMPLES: dict[tuple[str | int, ...], str] = {
     ("plugin", "imports"): '["mychip_driver"]',
 }
 
+#: Keys of earlier versions -> what to write.
+RENAMED = {"lacks": "it is called 'unsupported' since contracts 0.3"}
+
 
 class ManifestReader:
     """The tables of a manifest's upper or lower part.
@@ -64,7 +67,7 @@ class ManifestReader:
                     (*path, key),
                     f"unknown key {key!r} in {shown}",
                     expected="one of " + ", ".join(keys),
-                    hint=did_you_mean(key, keys),
+                    hint=RENAMED.get(key) or did_you_mean(key, keys),
                 )
             kind = keys[key]
             if kind is not object and (not isinstance(item, kind) or (isinstance(item, bool) and kind is not bool)):

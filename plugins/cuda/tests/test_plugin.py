@@ -22,7 +22,7 @@ def test_what_is_said_to_be_lacking_is_lacking() -> None:
     host.backend("cuda")
     state = next(s for s in host.plugins() if s.name == "cuda")
     assert state.manifest is not None
-    stated = {op for lack in state.manifest.lacks for op in lack.ops}
+    stated = {op for row in state.manifest.unsupported for op in row.ops}
     assert stated <= set(host.ops.names()) and stated.isdisjoint(k.op for k in kernels())
 
 

@@ -58,7 +58,7 @@ def test_what_is_said_to_be_lacking_is_lacking_and_the_page_names_the_ops_that_n
     host = Host()
     host.backend("triton")
     state = next(s for s in host.plugins() if s.name == "triton")
-    stated = {op for lack in state.manifest.lacks for op in lack.ops}
+    stated = {op for row in state.manifest.unsupported for op in row.ops}
     assert stated <= set(host.ops.names()) and stated.isdisjoint(o.op for o in OPERATIONS)
     mine = {(o.op, o.name or o.kernel) for o in OPERATIONS if o not in calls.CALLS and o.op != "FusedConv2D"}
     page = (Path(__file__).parents[3] / "docs" / "use-a-gpu.md").read_text()

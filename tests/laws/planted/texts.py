@@ -71,7 +71,7 @@ schema = 1
 [plugin]
 name = "{name}"
 summary = "A plugin with a planted fault"
-api = ">=0.2,<0.3"
+api = ">=0.3,<0.4"
 """
 CODE = """\
 import numpy as np
@@ -104,7 +104,7 @@ OWN = '\n[[devices]]\ntype = "{name}"\n'
 #: name -> (plugin's name, manifest, code)
 PACKAGES = {
     "a schema that nobody knows": ("schema", MANIFEST.replace("schema = 1", "schema = 9"), CODE),
-    "contracts of a later version": ("later", MANIFEST.replace(">=0.2,<0.3", ">=9.0,<10"), CODE),
+    "contracts of a later version": ("later", MANIFEST.replace(">=0.3,<0.4", ">=9.0,<10"), CODE),
     "no text of TOML": ("broken", MANIFEST + "[[[", CODE),
     "a key of the manifest that nobody knows": ("key", MANIFEST + 'colour = "red"\n', CODE),
     "another plugin's name": ("name", MANIFEST.replace("{name}", "other"), CODE),
