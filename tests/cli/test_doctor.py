@@ -61,7 +61,7 @@ def test_the_table_and_the_exit_status(ward):
     assert "-> plug one in" in done.stdout
     assert done.stdout.splitlines()[-1] == "3 faults (crasher, quitter, sick). With --strict this exits 1."
     head = done.stdout.splitlines()
-    assert head[0].startswith("host      graphdock 0.1.0 · contracts 0.2 · CPython 3.")
+    assert head[0].startswith("host      graphdock 0.1.0 · contracts 0.3 · CPython 3.")
     assert head[1] == "config    no file · backends=cpu (default)"
     at = next(i for i, line in enumerate(head) if line.startswith("cpu "))
     assert head[at + 1].startswith("         cpu:0: cores=")  # what its device tells

@@ -112,7 +112,7 @@ def test_a_bad_lower_part_is_a_line(site, builder):
         (["frobnicate"], 2, "no command 'frobnicate'"),
         (["plugins", "--jsn"], 2, "No such option"),
         (["--help"], 0, "doctor"),
-        (["--version"], 0, "graphdock 0.1.0 (contracts 0.2)"),
+        (["--version"], 0, "graphdock 0.1.0 (contracts 0.3)"),
     ],
 )
 def test_the_group(site, arguments, status, text):

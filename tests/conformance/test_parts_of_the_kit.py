@@ -65,7 +65,7 @@ def test_a_decomposition_is_not_the_kernel_that_refused() -> None:
     def refuse(ctx: PrepareContext) -> Prepared:
         raise KernelRefused("its source does not compile")
 
-    proud = replace(standing, kernel=KernelDef("Rsqrt", "queued", prepare=refuse, name="proud"))
+    proud = replace(standing, facts=KernelDef("Rsqrt", "queued", prepare=refuse, name="proud"))
     host.kernels._by_op["Rsqrt"] = tuple(
         [proud if k is standing else k for k in host.kernels.for_op("Rsqrt") if k.kernel.device in ("queued", "host")]
     )

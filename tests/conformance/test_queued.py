@@ -13,8 +13,9 @@ from graphdock_testing import queued
 from graphdock_testing.conformance import Conformance
 
 CPU = Conformance("cpu")
-#: Ops with a kernel for host memory alone, whatever the device; test_cpu.py runs them.
-ON_HOST = {op for op in CPU.ops if (found := CPU.kernels(op)) and all(k.kernel.device == "host" for k in found)}
+#: Ops that run on the host alone, whatever the device; test_cpu.py and the conformance of storage run them.
+ON_HOST = {op for op in CPU.ops if "host" in CPU.host.ops.get(op).traits}
+ON_HOST |= {op for op in CPU.ops if (found := CPU.kernels(op)) and all(k.kernel.device == "host" for k in found)}
 OPS = ["device queued", *(op for op in CPU.ops if op not in ON_HOST)]
 DTYPES = frozenset({"-", "float32", "int32"})
 

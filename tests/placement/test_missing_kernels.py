@@ -5,12 +5,12 @@ from __future__ import annotations
 import graphdock as tf
 import pytest
 from graphdock.contracts import OpDef, PlanNode
-from graphdock.placement.missing_kernels import Lack, not_found
+from graphdock.placement.missing_kernels import MissingKernel, not_found
 from graphdock.plugin.host import Host
 
 
 def lack(name, what, *candidates, hint="add a backend"):
-    return Lack(PlanNode("Op", name, OpDef("Op"), {}, []), what, candidates, hint)
+    return MissingKernel(PlanNode("Op", name, OpDef("Op"), {}, []), what, candidates, hint)
 
 
 def test_one_node_is_told_as_it_is():

@@ -13,7 +13,7 @@ BROKEN = {
     "badtoml": ("", "schema = [", "bad manifest", "not valid TOML"),
     "badkey": ("", "{plain}sumary = 1\n", "bad manifest", "unknown key 'sumary'"),
     "othername": ("", "{plain}".replace("plain", "other"), "bad manifest", "the entry point is named 'othername'"),
-    "oldapi": ("", "{oldapi}", "incompatible", "it needs contracts >=1.0,<2, this is 0.2"),
+    "oldapi": ("", "{oldapi}", "incompatible", "it needs contracts >=1.0,<2, this is 0.3"),
     "nomodule": ("", '{plain}imports = ["no_such_driver"]\n', "missing module", "missing no_such_driver"),
     "badimport": ("npx", "{plain}", "import failed", "name 'npx' is not defined (graphdock_badimport/plugin.py:1)"),
     "exits": ("raise SystemExit(3)", "{plain}", "import failed", "SystemExit: it asked the process to exit with 3"),
