@@ -331,10 +331,8 @@ class Steps:
         wraps = [bench.kernel("FloorMod", shape, [(F, (3,))], queue=q).compute for q in queues]
         limit, last_write, last_reads, waits = bench.buffer([97, 97, 97]), {}, {}, 0
         for lane, a, b, c in self.steps:
-            queue, needed = queues[lane], set()
-            for value in (a, b, c):
-                needed.add(last_write.get(value))
-            needed.update(last_reads.get(c, ()))
+            queue = queues[lane]
+            needed = dict.fromkeys([*(last_write.get(value) for value in (a, b, c)), *last_reads.get(c, ())])
             for event in [e for e in needed if e is not None and e.queue is not queue]:
                 if waits != leave_out:
                     queue.wait(event)
