@@ -48,6 +48,7 @@ def without_times(text):
     return "\n".join([*lines[: first + 1], *sorted(lines[first + 1 :])]) + "\n"
 
 
+@pytest.mark.plain
 def test_the_demos_training_step():
     done = run(DEMO, "--steps", "3", "--limit", "0", "--backends", "cpu")
     assert done.exit_code == 0, done.output
