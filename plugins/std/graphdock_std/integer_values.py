@@ -16,33 +16,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from graphdock.ops import IntegerContext
 
-__all__ = [
-    "add",
-    "concat",
-    "expand_dims",
-    "fill",
-    "floor_div",
-    "floor_mod",
-    "gather",
-    "identity_n",
-    "maximum",
-    "minimum",
-    "mul",
-    "pack",
-    "prod",
-    "range_",
-    "rank",
-    "reshape",
-    "reverse",
-    "size",
-    "slice_",
-    "split",
-    "squeeze",
-    "strided_slice",
-    "sub",
-    "unpack",
-]
-
 
 def _elements(ctx: IntegerContext, index: int) -> tuple[list[Any], int] | None:
     """Elements of a scalar or vector, None for unknown ones, and its rank; None for another rank or an unknown number."""

@@ -12,20 +12,6 @@ from graphdock.typing import DTypeLike, TensorLike
 
 from graphdock_std.grad_support import static_shape
 
-__all__ = [
-    "batch_gather",
-    "batch_tuples",
-    "boolean_mask",
-    "gather",
-    "gather_nd",
-    "getitem",
-    "is_tensor",
-    "one_hot",
-    "strided_slice",
-    "where",
-    "where_v2",
-]
-
 
 def is_tensor(value: Any) -> bool:
     """A Tensor, or what becomes one by itself (a variable)."""

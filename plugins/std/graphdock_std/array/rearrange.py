@@ -15,15 +15,6 @@ from graphdock.typing import DTypeLike, ShapeLike, TensorLike
 from graphdock_std.array.indexing import is_tensor
 from graphdock_std.grad_support import static_shape
 
-__all__ = [
-    "broadcast_static_shape",
-    "guarantee_const",
-    "parallel_stack",
-    "repeat",
-    "reverse_sequence",
-    "shape_n",
-]
-
 
 def reverse_sequence(
     input: TensorLike,

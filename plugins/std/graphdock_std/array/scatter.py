@@ -13,21 +13,6 @@ from graphdock.typing import TensorLike
 from graphdock_std.array.indexing import batch_tuples
 from graphdock_std.grad_support import static_shape
 
-__all__ = [
-    "batch_scatter_update",
-    "scatter_add",
-    "scatter_div",
-    "scatter_max",
-    "scatter_min",
-    "scatter_mul",
-    "scatter_nd_add",
-    "scatter_nd_sub",
-    "scatter_nd_update",
-    "scatter_sub",
-    "scatter_update",
-    "sparse_to_dense",
-]
-
 
 def scatter_update(
     ref: _tf.Variable, indices: TensorLike, updates: TensorLike, use_locking: bool = True, name: str | None = None

@@ -12,20 +12,6 @@ from graphdock.typing import DTypeLike, TensorLike
 
 from graphdock_std.grad_support import static_shape
 
-__all__ = [
-    "argsort",
-    "bincount",
-    "confusion_matrix",
-    "histogram_fixed_width",
-    "histogram_fixed_width_bins",
-    "in_top_k",
-    "listdiff",
-    "searchsorted",
-    "setdiff1d",
-    "sort",
-    "top_k",
-]
-
 
 def setdiff1d(x: TensorLike, y: TensorLike, index_dtype: DTypeLike = dtypes.int32, name: str | None = None) -> Any:
     """The elements of the vector ``x`` that the vector ``y`` does not hold, in their order.

@@ -9,15 +9,6 @@ from graphdock.ops import symbolic
 
 from graphdock_std.shape_support import Dims, known, numbers, shape_from, show, unread
 
-__all__ = [
-    "batch_to_space_nd",
-    "depth_to_space",
-    "extract_image_patches",
-    "extract_image_patches_grad",
-    "space_to_batch_nd",
-    "space_to_depth",
-]
-
 
 def _image(ctx: Any, name: str) -> Dims:
     dims = ctx.shape(name)

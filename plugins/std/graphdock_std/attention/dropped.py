@@ -11,13 +11,6 @@ from graphdock import ops as _ops
 from graphdock_std.attention.functions import attend_log_sum, attend_weights, biased, total
 from graphdock_std.grad_support import apart
 
-__all__ = [
-    "attend_dropped",
-    "attend_kept",
-    "dropped_attention_grad_gradient",
-    "dropped_attention_gradient",
-]
-
 
 def attend_kept(weights: Any, stream: Any, rate: Any) -> Any:
     """1 for each weight that stays, 0 for each that is dropped."""

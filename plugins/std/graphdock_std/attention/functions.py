@@ -11,17 +11,6 @@ from graphdock import ops as _ops
 
 from graphdock_std.grad_support import apart
 
-__all__ = [
-    "attend",
-    "attend_log_sum",
-    "attend_slopes",
-    "attend_weights",
-    "attention_grad_gradient",
-    "attention_gradient",
-    "biased",
-    "total",
-]
-
 
 def _scores(query: Any, key: Any, scale: float, causal: bool, bias: Any = None, hidden: float = -math.inf) -> Any:
     """[..., queries, keys] in float32 at least, ``hidden`` where a query does not look."""

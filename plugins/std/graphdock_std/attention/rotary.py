@@ -7,8 +7,6 @@ from typing import Any
 import graphdock as _tf
 from graphdock import ops as _ops
 
-__all__ = ["rotary_gradient", "turn"]
-
 
 def _parts(x: Any, count: Any, pairs: bool) -> tuple[Any, Any]:
     """What is turned together, of ``count`` angles."""

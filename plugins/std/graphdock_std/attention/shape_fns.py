@@ -6,8 +6,6 @@ from typing import Any
 
 from graphdock.ops import symbolic
 
-__all__ = ["attention", "attention_grad"]
-
 
 def _agree(ctx: Any) -> tuple[Any, Any, Any]:
     """The shapes of query, key and value, which fit one another; None for an unknown one."""

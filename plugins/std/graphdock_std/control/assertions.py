@@ -14,23 +14,6 @@ from graphdock import ops as _ops
 from graphdock.errors import DTypeError, InvalidArgumentError
 from graphdock.typing import TensorLike
 
-__all__ = [
-    "assert_equal",
-    "assert_greater",
-    "assert_greater_equal",
-    "assert_less",
-    "assert_less_equal",
-    "assert_near",
-    "assert_negative",
-    "assert_non_negative",
-    "assert_non_positive",
-    "assert_none_equal",
-    "assert_positive",
-    "is_non_decreasing",
-    "is_numeric_tensor",
-    "is_strictly_increasing",
-]
-
 
 def _value(tensor: Any) -> Any:
     """The array of a constant, else None."""

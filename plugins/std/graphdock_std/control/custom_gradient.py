@@ -14,8 +14,6 @@ from graphdock.errors import InvalidArgumentError
 
 from graphdock_std._gen import custom_ops
 
-__all__ = ["custom_gradient", "hessians", "pass_on"]
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _numbers = itertools.count()

@@ -6,8 +6,6 @@ from typing import Any
 
 from graphdock.ops import symbolic
 
-__all__ = ["identity_n"]
-
 
 @symbolic
 def identity_n(ctx: Any) -> list[Any]:

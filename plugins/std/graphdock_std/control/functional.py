@@ -14,8 +14,6 @@ from graphdock import nest
 from graphdock import ops as _ops
 from graphdock.errors import DTypeError, InvalidArgumentError, ShapeError
 
-__all__ = ["foldl", "foldr", "map_fn", "scan"]
-
 
 def map_fn(
     fn: Callable[[Any], Any],

@@ -11,19 +11,6 @@ from graphdock import ops as _ops
 from graphdock.errors import DTypeError, InvalidArgumentError, ShapeError
 from graphdock.typing import DTypeLike, TensorLike
 
-__all__ = [
-    "add_check_numerics_ops",
-    "assert_integer",
-    "assert_proper_iterable",
-    "assert_rank",
-    "assert_rank_at_least",
-    "assert_rank_in",
-    "assert_scalar",
-    "assert_type",
-    "assert_variables_initialized",
-    "verify_tensor_all_finite",
-]
-
 
 def assert_rank(
     x: TensorLike,

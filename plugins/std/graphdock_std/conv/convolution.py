@@ -17,18 +17,6 @@ from graphdock.typing import TensorLike
 from graphdock_std.conv.window_args import channels_first, either, paddings, per_dim, per_spatial_dim
 from graphdock_std.grad_support import static_shape
 
-__all__ = [
-    "atrous_conv2d",
-    "conv1d",
-    "conv2d",
-    "conv2d_backprop_filter",
-    "conv2d_backprop_input",
-    "conv3d",
-    "conv3d_backprop_filter",
-    "convolution",
-    "row_format",
-]
-
 #: SAME, VALID, or a pair of numbers for each dim of the input: zeros before and after.
 Padding: TypeAlias = "Literal['SAME', 'VALID'] | Sequence[Sequence[int]] | None"
 

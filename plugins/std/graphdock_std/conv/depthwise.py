@@ -12,14 +12,6 @@ from graphdock.typing import TensorLike
 from graphdock_std.conv.convolution import Padding, conv2d
 from graphdock_std.conv.window_args import channels_first, either, paddings, per_spatial_dim
 
-__all__ = [
-    "depthwise_conv2d",
-    "depthwise_conv2d_native",
-    "depthwise_conv2d_native_backprop_filter",
-    "depthwise_conv2d_native_backprop_input",
-    "separable_conv2d",
-]
-
 
 def depthwise_conv2d_native(
     input: TensorLike,

@@ -6,21 +6,6 @@ from typing import Any
 
 from graphdock import ops as _ops
 
-__all__ = [
-    "avg_pool",
-    "avg_pool_grad",
-    "conv_backprop_filter_grad",
-    "conv_backprop_input_grad",
-    "conv_filter",
-    "conv_input",
-    "max_pool",
-    "max_pool_grad",
-    "max_pool_grad_grad",
-    "max_pool_grad_grad_with_argmax",
-    "max_pool_grad_with_argmax",
-    "max_pool_with_argmax",
-]
-
 #: op type of a convolution -> its two gradients.
 _BACKPROPS = {
     "Conv2D": ("Conv2DBackpropInput", "Conv2DBackpropFilter"),

@@ -14,15 +14,6 @@ from graphdock.typing import TensorLike
 
 from graphdock_std.conv.window_args import either
 
-__all__ = [
-    "dilation2d",
-    "dilation_filter_grad",
-    "dilation_input_grad",
-    "dilation_pick_filter",
-    "dilation_pick_input",
-    "erosion2d",
-]
-
 
 def dilation2d(
     input: TensorLike,

@@ -14,20 +14,6 @@ from graphdock.typing import TensorLike
 from graphdock_std.conv.window_args import channels_first, either, paddings, per_dim, per_spatial_dim
 from graphdock_std.grad_support import static_shape
 
-__all__ = [
-    "avg_pool",
-    "avg_pool1d",
-    "avg_pool3d",
-    "avg_pool_v2",
-    "max_pool",
-    "max_pool1d",
-    "max_pool2d",
-    "max_pool3d",
-    "max_pool_v2",
-    "max_pool_with_argmax",
-    "pool",
-]
-
 Word = Literal["SAME", "VALID"]
 
 

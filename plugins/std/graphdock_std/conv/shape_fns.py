@@ -14,26 +14,6 @@ from graphdock.ops import ShapeContext, symbolic
 
 from graphdock_std.shape_support import Dims, known, shape_from, show
 
-__all__ = [
-    "conv",
-    "conv_backprop_filter",
-    "conv_backprop_input",
-    "depthwise",
-    "depthwise_backprop_filter",
-    "depthwise_backprop_input",
-    "dilation",
-    "dilation_backprop_filter",
-    "dilation_backprop_input",
-    "dilation_pick",
-    "fused_conv",
-    "pool",
-    "pool_grad",
-    "pool_grad_of_shape",
-    "pool_grad_with_argmax",
-    "pool_with_argmax",
-    "windows",
-]
-
 
 def windows(ctx: ShapeContext, size: Any, window: Any, stride: int, dilation: int, pads: tuple[int, int] | None) -> Any:
     """How often a window fits: an int, a symbol or None. ``pads`` are the elements added at both ends, None with padding SAME.

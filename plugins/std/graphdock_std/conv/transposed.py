@@ -16,8 +16,6 @@ from graphdock_std.conv.convolution import Padding, conv2d_backprop_input, row_f
 from graphdock_std.conv.window_args import either, paddings, per_dim
 from graphdock_std.grad_support import static_shape
 
-__all__ = ["atrous_conv2d_transpose", "conv1d_transpose", "conv2d_transpose", "conv3d_transpose", "conv_transpose"]
-
 
 def conv2d_transpose(
     value: TensorLike | None = None,

@@ -7,8 +7,6 @@ from typing import Any
 
 from graphdock.errors import InvalidArgumentError
 
-__all__ = ["channels_first", "either", "paddings", "per_dim", "per_spatial_dim"]
-
 
 def either(new_name: str, new: Any, old_name: str, old: Any, required: bool = True) -> Any:
     """The value of an argument that has two names.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["crop_and_resize_grad_boxes", "crop_and_resize_image"]
-
 
 def crop_and_resize_image(op: Any, grad: Any) -> Any:
     """Of the crops, by the images; None where these hold integers."""

@@ -12,16 +12,6 @@ from graphdock.typing import TensorLike
 
 from graphdock_std.random.functions import get_seed
 
-__all__ = [
-    "CombinedNonMaxSuppression",
-    "combined_non_max_suppression",
-    "crop_and_resize",
-    "draw_bounding_boxes",
-    "extract_glimpse",
-    "non_max_suppression_with_scores",
-    "sample_distorted_bounding_box",
-]
-
 
 def crop_and_resize(
     image: TensorLike,

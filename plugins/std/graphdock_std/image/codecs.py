@@ -13,8 +13,6 @@ from graphdock.typing import DTypeLike, TensorLike
 from graphdock_std.grad_support import static_shape
 from graphdock_std.image.color import convert_image_dtype
 
-__all__ = ["adjust_jpeg_quality", "decode_image", "random_jpeg_quality"]
-
 
 def decode_image(
     contents: TensorLike,

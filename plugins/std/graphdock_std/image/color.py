@@ -19,27 +19,6 @@ from graphdock.typing import DTypeLike, TensorLike
 from graphdock_std.grad_support import static_shape
 from graphdock_std.image.support import of_rank, with_channels
 
-__all__ = [
-    "adjust_brightness",
-    "adjust_contrast",
-    "adjust_gamma",
-    "adjust_hue",
-    "adjust_saturation",
-    "convert_image_dtype",
-    "grayscale_to_rgb",
-    "per_image_standardization",
-    "random_brightness",
-    "random_contrast",
-    "random_hue",
-    "random_saturation",
-    "rgb_to_grayscale",
-    "rgb_to_yiq",
-    "rgb_to_yuv",
-    "saturate_cast",
-    "yiq_to_rgb",
-    "yuv_to_rgb",
-]
-
 #: What an op computes as it is.
 _NATIVE = ("float16", "float32")
 

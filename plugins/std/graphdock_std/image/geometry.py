@@ -13,20 +13,6 @@ from graphdock.typing import TensorLike
 from graphdock_std.grad_support import static_shape
 from graphdock_std.image.support import batched, height_and_width, of_rank
 
-__all__ = [
-    "central_crop",
-    "crop_to_bounding_box",
-    "flip_left_right",
-    "flip_up_down",
-    "pad_to_bounding_box",
-    "random_crop",
-    "random_flip_left_right",
-    "random_flip_up_down",
-    "resize_image_with_crop_or_pad",
-    "rot90",
-    "transpose_image",
-]
-
 #: Largest int32: offsets of a random crop are drawn below it and taken modulo the room there is, as TensorFlow does.
 _MOST = 2**31 - 1
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["adjust_hue", "adjust_saturation", "hsv_to_rgb", "rgb_to_hsv"]
-
 
 def _through(op: Any, grad: Any, function: Callable[..., Any]) -> Any:
     """The gradients of ``function`` of the op's inputs."""

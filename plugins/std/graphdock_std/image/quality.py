@@ -16,8 +16,6 @@ from graphdock_std.grad_support import static_shape
 from graphdock_std.image.color import convert_image_dtype
 from graphdock_std.image.support import of_rank
 
-__all__ = ["image_gradients", "psnr", "sobel_edges", "ssim", "ssim_multiscale", "total_variation"]
-
 #: Weights of the scales, from Wang, Simoncelli and Bovik, "Multi-scale structural similarity", 2003.
 _SCALES = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
 

@@ -14,15 +14,6 @@ from graphdock_std.grad_support import static_shape
 from graphdock_std.image.geometry import pad_to_bounding_box
 from graphdock_std.image.support import batched, height_and_width
 
-__all__ = [
-    "ResizeMethod",
-    "resize_bicubic",
-    "resize_bilinear",
-    "resize_image_with_pad",
-    "resize_images",
-    "resize_nearest_neighbor",
-]
-
 
 class ResizeMethod:
     """How :func:`resize_images` makes the pixels."""

@@ -8,22 +8,6 @@ from graphdock.ops import symbolic
 
 from graphdock_std.shape_support import Dims, known, number, shape_from, show
 
-__all__ = [
-    "bitcast",
-    "combined_suppression",
-    "crop_and_resize",
-    "crop_gradient",
-    "decoded",
-    "decoded_any",
-    "decoded_crop",
-    "decoded_frames",
-    "glimpse",
-    "resize",
-    "sized_gradient",
-    "suppression_v4",
-    "suppression_v5",
-]
-
 
 def _size(ctx: Any, name: str) -> tuple[Any, Any]:
     """Height and width, both positive, as the host input ``name`` holds them; ``ctx`` is a ShapeContext."""

@@ -10,8 +10,6 @@ from graphdock.errors import ShapeError
 
 from graphdock_std.grad_support import static_shape
 
-__all__ = ["batched", "height_and_width", "of_rank", "with_channels"]
-
 
 def of_rank(image: Any, *ranks: int, least: int = 0) -> Any:
     """The image as a tensor. Raises ShapeError where its rank is known and is none of ``ranks``, or below ``least``."""

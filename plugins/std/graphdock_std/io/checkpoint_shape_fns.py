@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["restore_v2"]
-
 
 def restore_v2(ctx: Any) -> list[Any]:
     """The shapes that are given; nothing is known of the others before the checkpoint is read."""

@@ -11,8 +11,6 @@ import numpy as np
 from graphdock import nest
 from graphdock.errors import ArgumentTypeError
 
-__all__ = ["print_"]
-
 
 def print_(*inputs: Any, **kwargs: Any) -> Any:
     """Print tensors, and values around them, when the operation runs; give it to ``session.run`` or ``tf.control_dependencies``.

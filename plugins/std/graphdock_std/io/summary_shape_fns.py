@@ -6,8 +6,6 @@ from typing import Any
 
 from graphdock.ops import symbolic
 
-__all__ = ["audio"]
-
 
 @symbolic
 def audio(ctx: Any) -> list[Any]:

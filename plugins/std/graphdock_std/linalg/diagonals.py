@@ -17,8 +17,6 @@ from graphdock.typing import TensorLike
 
 from graphdock_std.grad_support import static_shape
 
-__all__ = ["matrix_diag", "matrix_diag_part", "matrix_set_diag"]
-
 
 def matrix_diag(
     diagonal: TensorLike,

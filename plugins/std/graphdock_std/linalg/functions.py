@@ -15,8 +15,6 @@ from graphdock.typing import TensorLike
 
 from graphdock_std.grad_support import static_shape
 
-__all__ = ["adjoint", "matmul", "matvec", "norm", "normalize", "trace"]
-
 _VECTOR_NORMS = "'euclidean', 1, 2, inf or a positive number"
 _MATRIX_NORMS = "'euclidean', 'fro', 1, 2 or inf"
 

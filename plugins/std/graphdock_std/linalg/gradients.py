@@ -10,18 +10,6 @@ from graphdock.errors import GradientError
 
 from graphdock_std.grad_support import static_shape
 
-__all__ = [
-    "cholesky",
-    "log_determinant",
-    "lu",
-    "of_block",
-    "qr",
-    "self_adjoint_eig",
-    "solve_ls",
-    "svd",
-    "triangular_solve",
-]
-
 
 def triangular_solve(op: Any, grad: Any) -> tuple[Any, Any]:
     """As for a full matrix, kept to the triangle that was read."""

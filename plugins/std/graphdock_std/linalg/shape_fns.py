@@ -6,8 +6,6 @@ from graphdock.ops import ShapeContext, symbolic
 
 from graphdock_std.shape_support import Dims, known
 
-__all__ = ["self_adjoint_eig", "svd"]
-
 
 @symbolic
 def svd(ctx: ShapeContext) -> list[Dims]:

@@ -16,23 +16,6 @@ from graphdock.typing import TensorLike
 
 from graphdock_std.grad_support import static_shape
 
-__all__ = [
-    "cholesky_solve",
-    "expm",
-    "logdet",
-    "lu_matrix_inverse",
-    "lu_reconstruct",
-    "lu_solve",
-    "matrix_rank",
-    "matrix_solve_ls",
-    "pinv",
-    "self_adjoint_eig",
-    "self_adjoint_eigvals",
-    "svd",
-    "tridiagonal_matmul",
-    "tridiagonal_solve",
-]
-
 
 def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -> _ops.Tensor:
     """Solution of ``A x = rhs``, where ``A = chol chol^H``.

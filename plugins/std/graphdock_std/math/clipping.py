@@ -10,8 +10,6 @@ from graphdock import ops as _ops
 from graphdock.errors import ShapeError
 from graphdock.typing import TensorLike
 
-__all__ = ["clip_by_average_norm", "clip_by_global_norm", "clip_by_norm", "global_norm"]
-
 
 def _values(item: Any) -> Any:
     return item.values if isinstance(item, _tf.IndexedSlices) else _ops.convert_to_tensor(item)

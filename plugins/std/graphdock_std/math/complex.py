@@ -13,8 +13,6 @@ from graphdock import ops as _ops
 from graphdock.errors import DTypeError
 from graphdock.typing import TensorLike
 
-__all__ = ["abs", "angle", "complex", "conj", "imag", "imaginary_part", "real", "real_part", "times_i"]
-
 #: The real type of the parts of a complex one, and the other way round.
 _PART = {"complex64": "float32", "complex128": "float64"}
 _WHOLE = {part: whole for whole, part in _PART.items()}

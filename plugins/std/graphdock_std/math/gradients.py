@@ -14,17 +14,6 @@ from graphdock import ops as _ops
 
 from graphdock_std.grad_support import conjugate, static_shape, sum_to
 
-__all__ = [
-    "extremum_grad",
-    "mean_grad",
-    "pow_grad",
-    "prod_grad",
-    "stacked_products",
-    "sum_grad",
-    "sum_of_products_a",
-    "sum_of_products_b",
-]
-
 
 def pow_grad(op: Any, grad: Any) -> tuple[Any, Any]:
     """``d x**y``: y x**(y-1) and x**y ln x.

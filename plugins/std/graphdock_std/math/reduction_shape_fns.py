@@ -8,8 +8,6 @@ from graphdock.ops import ShapeContext, symbolic
 
 from graphdock_std.shape_support import Dims, known, scalar, show, unread
 
-__all__ = ["index_reduction", "reduction", "running", "sum_to"]
-
 
 @symbolic
 def reduction(ctx: ShapeContext) -> list[Dims]:

@@ -8,14 +8,6 @@ import graphdock as _tf
 from graphdock import ops as _ops
 from graphdock.typing import TensorLike
 
-__all__ = [
-    "sparse_segment_mean",
-    "sparse_segment_sqrt_n",
-    "sparse_segment_sum",
-    "unsorted_segment_mean",
-    "unsorted_segment_sqrt_n",
-]
-
 
 def _counts(data: Any, ids: Any, num_segments: Any) -> Any:
     """The number of slices of each segment, at least 1, over the slices of the result."""

@@ -14,8 +14,6 @@ from graphdock import ops as _ops
 
 from graphdock_std.grad_support import sum_to
 
-__all__ = ["betainc_a", "betainc_b", "igamma_grad_a_a", "zeta_x"]
-
 _STEP = 1e-3
 
 

@@ -15,8 +15,6 @@ from graphdock.errors import ShapeError
 
 from graphdock_std.grad_support import static_shape
 
-__all__ = ["assert_broadcastable", "broadcast_weights", "check_compatible", "squeeze_labels", "squeeze_weights"]
-
 _RULE = "one number, or the rank of the values with 1 or their size in each dim"
 
 

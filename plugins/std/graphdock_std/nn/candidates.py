@@ -19,17 +19,6 @@ from graphdock.typing import TensorLike
 
 from graphdock_std.random.functions import op_seeds
 
-__all__ = [
-    "all_candidate_sampler",
-    "compute_accidental_hits",
-    "fixed_unigram_candidate_sampler",
-    "learned_unigram_candidate_sampler",
-    "log_uniform_candidate_sampler",
-    "nce_loss",
-    "sampled_softmax_loss",
-    "uniform_candidate_sampler",
-]
-
 Sampled = tuple[_ops.Tensor, _ops.Tensor, _ops.Tensor]
 
 

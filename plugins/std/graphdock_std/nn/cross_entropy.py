@@ -17,15 +17,6 @@ from graphdock_std.grad_support import static_shape
 from graphdock_std.nn.functions import axis_from_end
 from graphdock_std.shape_support import show
 
-__all__ = [
-    "log_poisson_loss",
-    "sigmoid_cross_entropy_with_logits",
-    "softmax_cross_entropy_with_logits",
-    "softmax_cross_entropy_with_logits_v2",
-    "sparse_softmax_cross_entropy_with_logits",
-    "weighted_cross_entropy_with_logits",
-]
-
 
 def _named(what: str, sentinel: Any, labels: Any, logits: Any) -> None:
     """Labels and logits are given by name, because their order differs between libraries."""

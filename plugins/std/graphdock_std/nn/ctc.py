@@ -13,8 +13,6 @@ from graphdock import ops as _ops
 from graphdock.errors import GradientError, InvalidArgumentError
 from graphdock.typing import TensorLike
 
-__all__ = ["ctc_beam_search_decoder", "ctc_greedy_decoder", "ctc_loss", "ctc_loss_grad"]
-
 
 def ctc_loss(
     labels: Any,

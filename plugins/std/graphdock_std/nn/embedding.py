@@ -11,8 +11,6 @@ from graphdock.typing import TensorLike
 
 from graphdock_std.grad_support import static_shape
 
-__all__ = ["embedding_lookup"]
-
 
 def embedding_lookup(
     params: Any,

@@ -8,22 +8,6 @@ from typing import Any
 import graphdock as _tf
 from graphdock import ops as _ops
 
-__all__ = [
-    "activate",
-    "convolved",
-    "fused_conv_gradient",
-    "fused_matmul_gradient",
-    "gelu",
-    "gelu_curve",
-    "gelu_slope",
-    "gelu_tanh",
-    "gelu_tanh_curve",
-    "gelu_tanh_slope",
-    "inner_sums",
-    "matmul_gelu_grad_gradient",
-    "matmul_with_sums_gradient",
-]
-
 _ROOT = math.sqrt(2 / math.pi)
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["bias_add_grad", "cross_entropy_features", "cross_entropy_labels", "l2_loss_sum"]
-
 
 def l2_loss_sum(op: Any, grad: Any) -> list[Any]:
     """By each tensor as of one."""

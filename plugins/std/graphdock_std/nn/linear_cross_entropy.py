@@ -10,13 +10,6 @@ from graphdock import ops as _ops
 from graphdock_std.attention.functions import total as both
 from graphdock_std.grad_support import apart
 
-__all__ = [
-    "linear_cross_entropy_grad_gradient",
-    "linear_cross_entropy_gradient",
-    "linear_logits",
-    "linear_slope",
-]
-
 
 def linear_logits(x: Any, w: Any, bias: Any, transpose_w: bool, dtype: Any) -> Any:
     """[rows, classes] of a dtype, or of that of ``x`` where that is wider."""

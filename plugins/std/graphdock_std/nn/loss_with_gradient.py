@@ -9,15 +9,6 @@ from graphdock import ops as _ops
 
 from graphdock_std.nn.gradients import cross_entropy_features, cross_entropy_labels
 
-__all__ = [
-    "cross_entropy_with_gradient_gradient",
-    "softmax_loss",
-    "softmax_loss_gradient",
-    "sparse_cross_entropy_with_gradient_gradient",
-    "sparse_softmax_loss",
-    "sparse_softmax_loss_gradient",
-]
-
 _DENSE, _SPARSE = "SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"
 
 

@@ -9,10 +9,6 @@ from graphdock import ops as _ops
 
 from graphdock_std.grad_support import apart
 
-__all__ = [
-    "lstm_gates_grad_gradient", "lstm_gates_gradient", "lstm_gates_slope", "lstm_output", "lstm_state", "lstm_state_slope",
-]  # fmt: skip
-
 
 def _activated(gates: Any, forget_bias: float) -> list[Any]:
     """Input, new value, forget and output, in float32 at least."""

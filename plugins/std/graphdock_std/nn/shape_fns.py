@@ -6,8 +6,6 @@ from typing import Any
 
 from graphdock.ops import symbolic
 
-__all__ = ["bias_add", "bias_add_grad"]
-
 
 def _channels(ctx: Any, name: str) -> Any:
     """Size of the channels of input ``name``; ``ctx`` is a ShapeContext."""

@@ -11,8 +11,6 @@ from typing import Any
 import graphdock as _tf
 from graphdock import ops as _ops
 
-__all__ = ["fused_batch_norm", "fused_batch_norm_grad", "layer_norm", "layer_norm_grad", "lrn", "lrn_grad"]
-
 _LRN = ("depth_radius", "bias", "alpha", "beta")
 
 

@@ -11,8 +11,6 @@ from graphdock.typing import TensorLike
 
 from graphdock_std.grad_support import static_shape
 
-__all__ = ["instance_norm", "layer_norm"]
-
 
 def _floating(x: TensorLike, what: str) -> Any:
     x = _ops.convert_to_tensor(x)

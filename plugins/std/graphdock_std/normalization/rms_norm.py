@@ -7,8 +7,6 @@ from typing import Any
 import graphdock as _tf
 from graphdock import ops as _ops
 
-__all__ = ["rms_gamma_slope", "rms_inverse", "rms_norm_grad_gradient", "rms_norm_gradient", "rms_scaled", "rms_slope"]
-
 
 def _wide(*tensors: Any) -> list[Any]:
     """All of them in one dtype that loses nothing of any, float32 at least."""

@@ -8,8 +8,6 @@ from graphdock.ops import symbolic
 
 from graphdock_std.shape_support import axis_of, same_run, show
 
-__all__ = ["fused_batch_norm", "fused_batch_norm_grad", "layer_norm", "layer_norm_grad"]
-
 
 def _channels(ctx: Any, like: str) -> Any:
     """The channels that ``x`` and ``scale`` agree on; ``like`` names an input of the shape of x. None where unknown."""

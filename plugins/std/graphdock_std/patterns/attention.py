@@ -14,8 +14,6 @@ from graphdock.contracts import CONSTANT, Found, Operand, Pattern
 
 from graphdock_std.patterns.operands import PARTS, any_of
 
-__all__ = ["attentions"]
-
 _NOT_CAUSAL = "the mask is not causal"
 #: What a score is multiplied by at most.
 _MOST = float(np.finfo(np.float32).max)

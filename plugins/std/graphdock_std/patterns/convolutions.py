@@ -14,8 +14,6 @@ from graphdock_std.nn.fused import convolved
 from graphdock_std.patterns.operands import PARTS, ROW, any_of
 from graphdock_std.patterns.products import FOLLOWS, activation_of
 
-__all__ = ["convolutions"]
-
 #: What of a convolution both sides are told.
 _WINDOW = ("strides", "padding", "explicit_paddings", "data_format", "dilations")
 

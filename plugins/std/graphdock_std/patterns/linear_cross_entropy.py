@@ -14,8 +14,6 @@ from graphdock.contracts import Found, Operand, Pattern
 
 from graphdock_std.patterns.operands import PARTS
 
-__all__ = ["LEAST_BYTES", "LEAST_CLASSES", "linear_cross_entropies"]
-
 #: Logits that take less are held: their gradient is ready when the loss is, and nothing is computed twice.
 LEAST_BYTES = 64 << 20
 #: Fewer classes are too few to cut: a chunk that is worth a product would have most of them.

@@ -12,8 +12,6 @@ from graphdock.contracts import Found, Operand, Pattern
 
 from graphdock_std.patterns.operands import PARTS, any_of
 
-__all__ = ["losses"]
-
 
 def _apart(features: Any, labels: Any, column: Any, *, op: str) -> list[Any]:
     """As gradients are built: what arrives at the loss is a column."""

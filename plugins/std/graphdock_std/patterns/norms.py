@@ -12,8 +12,6 @@ from graphdock.contracts import CONSTANT, Found, Pattern
 
 from graphdock_std.patterns.operands import ROW, any_of
 
-__all__ = ["layer_norms", "rms_norms"]
-
 
 def _centred(x: Any) -> tuple[Any, Any]:
     mean = _tf.reduce_mean(x, axis=-1, keepdims=True)

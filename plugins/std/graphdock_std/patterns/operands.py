@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from graphdock.contracts import Operand
 
-__all__ = ["PARTS", "ROW", "any_of"]
-
 ROW = Operand((None,))
 #: Devices without launches to save.
 PARTS = ("cpu",)

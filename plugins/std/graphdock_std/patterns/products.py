@@ -14,8 +14,6 @@ from graphdock.contracts import Found, Operand, Pattern
 from graphdock_std.nn.fused import gelu, gelu_tanh
 from graphdock_std.patterns.operands import PARTS, ROW, any_of
 
-__all__ = ["FOLLOWS", "activation_of", "products", "products_of_gradients"]
-
 
 def _product(a: Any, b: Any, bias: Any) -> Any:
     return _tf.nn.bias_add(_tf.matmul(a, b), bias)

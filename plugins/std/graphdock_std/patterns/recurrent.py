@@ -11,8 +11,6 @@ from graphdock.contracts import CONSTANT, Found, Operand, Pattern
 
 from graphdock_std.patterns.operands import PARTS, any_of
 
-__all__ = ["lstms"]
-
 
 def _cell(gates: Any, c: Any, forget_bias: Any = None) -> tuple[Any, Any]:
     """As BasicLSTMCell and LSTMCell have it."""

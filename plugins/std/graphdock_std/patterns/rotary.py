@@ -14,8 +14,6 @@ from graphdock.contracts import Found, Operand, Pattern
 
 from graphdock_std.patterns.operands import PARTS, any_of
 
-__all__ = ["rotaries"]
-
 
 def _split(x: Any) -> list[Any]:
     return list(_tf.split(x, 2, -1))

@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 from graphdock import ops as _ops
 from graphdock.typing import DTypeLike, TensorLike
 
-__all__ = ["Quantized", "quantize", "quantize_v2"]
-
 
 class Quantized(NamedTuple):
     """Integers, and the range that they stand for."""

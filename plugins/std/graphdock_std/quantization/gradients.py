@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["fake_quant_vars", "fake_quant_vars_gradient"]
-
 
 def _options(op: Any) -> dict[str, Any]:
     return {"num_bits": op.get_attr("num_bits"), "narrow_range": op.get_attr("narrow_range")}

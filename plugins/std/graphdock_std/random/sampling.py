@@ -15,18 +15,6 @@ from graphdock.typing import DTypeLike, ShapeLike, TensorLike
 
 from graphdock_std.random.functions import op_seeds, reaches, shape_input
 
-__all__ = [
-    "categorical",
-    "multinomial",
-    "random_gamma",
-    "random_poisson",
-    "stateless_categorical",
-    "stateless_multinomial",
-    "stateless_random_normal",
-    "stateless_random_uniform",
-    "stateless_truncated_normal",
-]
-
 
 def _count(num_samples: Any) -> Any:
     return num_samples if isinstance(num_samples, _tf.Tensor) else _ops.convert_to_tensor(num_samples, dtypes.int32)

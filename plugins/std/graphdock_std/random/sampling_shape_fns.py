@@ -8,8 +8,6 @@ from graphdock.ops import symbolic
 
 from graphdock_std.shape_support import known, number, shape_from, unread
 
-__all__ = ["multinomial", "of_each"]
-
 
 @symbolic
 def multinomial(ctx: Any) -> list[Any]:

@@ -8,8 +8,6 @@ from graphdock.ops import symbolic
 
 from graphdock_std.shape_support import known, unread
 
-__all__ = ["by_shape"]
-
 
 @symbolic
 def by_shape(ctx: Any) -> list[Any]:

@@ -9,8 +9,6 @@ import numpy as np
 
 from graphdock_std.reference.math import elementwise, wrap
 
-__all__ = ["cross", "mul_no_nan", "next_after", "truncate_div", "truncate_mod", "xdivy", "xlogy"]
-
 
 def _truncated(a: Any, b: Any) -> Any:
     if isinstance(a, int):

@@ -8,17 +8,6 @@ import numpy as np
 
 from graphdock_std.reference.math import elementwise
 
-__all__ = [
-    "bitcast",
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
-    "invert",
-    "left_shift",
-    "population_count",
-    "right_shift",
-]
-
 
 def bitwise_and(x: Any, y: Any, **_: Any) -> np.ndarray:
     return elementwise(lambda a, b: a & b, x, y)

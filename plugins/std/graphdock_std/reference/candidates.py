@@ -12,8 +12,6 @@ import numpy as np
 
 from graphdock_std.reference import random as plain
 
-__all__ = ["accidental_hits", "fixed_unigram", "log_uniform", "uniform"]
-
 
 def _sample(
     true_classes: Any,

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["sharded_filename"]
-
 
 def sharded_filename(basename: Any, shard: Any, num_shards: Any) -> Any:
     out = np.empty((), object)

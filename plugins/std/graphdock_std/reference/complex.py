@@ -10,8 +10,6 @@ import numpy as np
 
 from graphdock_std.reference.math import elementwise
 
-__all__ = ["angle", "complex_", "complex_abs", "conj", "imag", "real"]
-
 
 def complex_(real: Any, imag: Any, Tout: Any = "complex64") -> np.ndarray:
     return elementwise(complex, real, imag, dtype=np.dtype(str(Tout)))

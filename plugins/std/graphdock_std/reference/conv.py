@@ -8,16 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "conv",
-    "conv_backprop_filter",
-    "conv_backprop_input",
-    "depthwise",
-    "depthwise_backprop_filter",
-    "depthwise_backprop_input",
-    "taps",
-]
-
 
 def taps(
     size: int, window: int, stride: int, dilation: int, padding: str, pads: Sequence[int] = (0, 0)

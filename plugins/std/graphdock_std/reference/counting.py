@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["resource_count_up_to"]
-
 
 def resource_count_up_to(var: Any, limit: Any, **_: Any) -> np.ndarray:
     later = range(int(var), int(limit))[1:]

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["beam_search", "greedy", "loss"]
-
 
 def _probabilities(row: Any) -> list[float]:
     exponentials = [math.exp(float(v)) for v in row]

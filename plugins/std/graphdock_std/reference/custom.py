@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["identity_n"]
-
 
 def identity_n(input: Any, **_: Any) -> list[np.ndarray]:
     return [np.array(x.tolist(), x.dtype).reshape(x.shape) for x in input]

@@ -11,21 +11,6 @@ from graphdock_std.reference.conv import conv
 from graphdock_std.reference.nn import softmax_cross_entropy_with_logits, sparse_softmax_cross_entropy_with_logits
 from graphdock_std.reference.random import stream_uniform
 
-__all__ = [
-    "attention",
-    "attention_grad",
-    "cross_entropy_with_gradient",
-    "dropped_attention",
-    "dropped_attention_grad",
-    "fused_conv",
-    "fused_matmul",
-    "gelu_grad",
-    "gelu_tanh_grad",
-    "matmul_gelu_grad",
-    "matmul_with_sums",
-    "sparse_cross_entropy_with_gradient",
-]
-
 
 def _weights(
     query: Any, key: Any, scale: float, causal: bool, bias: Any, hidden: float

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["crop_and_resize", "crop_gradient", "crop_gradient_boxes", "draw"]
-
 f32 = np.float32
 
 

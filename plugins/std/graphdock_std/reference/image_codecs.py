@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["decode", "decode_frames", "is_jpeg"]
-
 
 def _pixels(contents: bytes) -> np.ndarray:
     (start,) = struct.unpack_from("<I", contents, 10)

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["adjust_contrast", "adjust_hue", "adjust_saturation", "hsv_to_rgb", "rgb_to_hsv"]
-
 
 def _each(images: Any, function: Callable[..., tuple[float, float, float]]) -> np.ndarray:
     rows = np.asarray(images).astype(np.float64).reshape(-1, 3).tolist()

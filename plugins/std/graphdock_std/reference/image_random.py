@@ -10,8 +10,6 @@ import numpy as np
 
 from graphdock_std.reference.random import random_uniform, standard_normal, words
 
-__all__ = ["extract_glimpse", "sample_distorted_bounding_box"]
-
 
 def _box(drawn: list[int], height: int, width: int, ratios: Any, areas: Any) -> tuple[int, int, int, int] | None:
     """Row, column, height and width of a box, or None where none fits."""

@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["area", "area_grad", "bicubic", "bicubic_grad", "bilinear", "bilinear_grad", "nearest", "nearest_grad"]
-
 #: Weights of the pixels of one axis that make pixel ``i``: ``(i, n_in, n_out, align, half) -> {pixel: weight}``.
 Axis = Callable[[int, int, int, bool, bool], dict[int, float]]
 

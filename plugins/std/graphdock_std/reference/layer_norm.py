@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["layer_norm", "layer_norm_grad"]
-
 
 def _rows(x: Any, gamma: Any) -> np.ndarray:
     """x as [rows, elements] in float64: a row ends in the dims of gamma."""

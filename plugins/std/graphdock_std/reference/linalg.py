@@ -12,23 +12,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-__all__ = [
-    "cholesky",
-    "determinant",
-    "inverse",
-    "log_determinant",
-    "logarithm",
-    "lu",
-    "qr",
-    "self_adjoint_eig",
-    "set_diag",
-    "solve",
-    "solve_ls",
-    "square_root",
-    "svd",
-    "triangular_solve",
-]
-
 Rows: TypeAlias = "list[list[Any]]"
 
 

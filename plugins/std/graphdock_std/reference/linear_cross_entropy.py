@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["linear_cross_entropy", "linear_cross_entropy_grad"]
-
 
 def _logits(x: Any, w: Any, bias: Any, transpose_w: bool) -> np.ndarray:
     weights = w.astype(np.float64)

@@ -8,25 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "bias_add",
-    "bias_add_grad",
-    "elu",
-    "l2_loss",
-    "l2_loss_sum",
-    "leaky_relu",
-    "log_softmax",
-    "relu",
-    "relu6",
-    "relu_grad",
-    "selu",
-    "softmax",
-    "softmax_cross_entropy_with_logits",
-    "softplus",
-    "softsign",
-    "sparse_softmax_cross_entropy_with_logits",
-]
-
 
 def _log_rows(logits: Any) -> np.ndarray:
     """log softmax in float64: each logit less the row's log of the sum of exponentials, folded pair by pair."""

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["fused_batch_norm", "fused_batch_norm_grad", "lrn", "lrn_grad"]
-
 
 def _near(channel: int, count: int, radius: int) -> range:
     return range(max(0, channel - radius), min(count, channel + radius + 1))

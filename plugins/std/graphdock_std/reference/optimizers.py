@@ -13,23 +13,6 @@ import numpy as np
 from graphdock_std.reference.train import resource_apply_adam, resource_apply_centered_rms_prop, resource_apply_ftrl
 from graphdock_std.reference.train import resource_apply_rms_prop as _rms_prop
 
-__all__ = [
-    "resource_apply_adadelta",
-    "resource_apply_adagrad_da",
-    "resource_apply_ftrl_v2",
-    "resource_apply_proximal_adagrad",
-    "resource_apply_proximal_gradient_descent",
-    "resource_sparse_apply_adadelta",
-    "resource_sparse_apply_adagrad_da",
-    "resource_sparse_apply_adam",
-    "resource_sparse_apply_centered_rms_prop",
-    "resource_sparse_apply_ftrl",
-    "resource_sparse_apply_ftrl_v2",
-    "resource_sparse_apply_proximal_adagrad",
-    "resource_sparse_apply_proximal_gradient_descent",
-    "resource_sparse_apply_rms_prop",
-]
-
 
 def _each(rule: Callable[..., tuple[Any, ...]], grad: Any, *tensors: Any) -> tuple[np.ndarray, ...]:
     """``rule(gradient, *tensors)`` in float64."""

@@ -10,22 +10,6 @@ import numpy as np
 
 from graphdock_std.reference.conv import taps
 
-__all__ = [
-    "avg_pool",
-    "avg_pool_grad",
-    "dilation",
-    "dilation_backprop_filter",
-    "dilation_backprop_input",
-    "dilation_pick_filter",
-    "dilation_pick_input",
-    "max_pool",
-    "max_pool_grad",
-    "max_pool_grad_grad",
-    "max_pool_grad_grad_with_argmax",
-    "max_pool_grad_with_argmax",
-    "max_pool_with_argmax",
-]
-
 
 def _windows(shape: Sequence[int], attrs: dict[str, Any]) -> tuple[tuple[int, ...], Iterator[tuple[Any, list[Any]]]]:
     """The shape of the pool, and each of its positions with the positions that its window covers, in order."""

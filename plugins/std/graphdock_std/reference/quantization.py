@@ -8,17 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "dequantize",
-    "fake_quant",
-    "fake_quant_gradient",
-    "fake_quant_per_channel",
-    "fake_quant_per_channel_gradient",
-    "fake_quant_vars_gradient",
-    "quantize",
-    "quantize_and_dequantize",
-]
-
 
 def _away(x: float) -> int:
     """Rounded, halves away from zero."""

@@ -14,19 +14,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "philox",
-    "random_shuffle",
-    "random_stream",
-    "random_uniform",
-    "random_uniform_int",
-    "seeded",
-    "standard_normal",
-    "stream_uniform",
-    "truncated_normal",
-    "words",
-]
-
 _MASK = (1 << 64) - 1
 _MULTIPLIERS = (0xD2E7470EE14C6C93, 0xCA5A826395121157)
 _WEYL = (0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B)

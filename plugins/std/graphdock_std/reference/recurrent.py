@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["lstm_gates", "lstm_gates_grad"]
-
 
 def _sigmoid(x: float) -> float:
     return 1 / (1 + math.exp(-x)) if x > 0 else math.exp(x) / (1 + math.exp(x))

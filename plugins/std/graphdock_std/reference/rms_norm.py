@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["rms_norm", "rms_norm_grad"]
-
 
 def _rows(x: Any) -> np.ndarray:
     """x as [rows, elements] in float64."""

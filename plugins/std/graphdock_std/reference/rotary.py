@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["rotary"]
-
 
 def rotary(x: Any, cos: Any, sin: Any, pairs: bool = False, back: bool = False) -> np.ndarray:
     y = x.astype(np.float64)

@@ -12,17 +12,6 @@ import numpy as np
 
 from graphdock_std.reference import random as plain
 
-__all__ = [
-    "multinomial",
-    "random_gamma",
-    "random_poisson",
-    "stateless_multinomial",
-    "stateless_normal",
-    "stateless_truncated_normal",
-    "stateless_uniform",
-    "stateless_uniform_int",
-]
-
 _MASK = (1 << 64) - 1
 
 

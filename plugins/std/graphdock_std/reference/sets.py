@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["operation", "size"]
-
 
 def _set(indices: Any, values: Any, place: tuple[int, ...]) -> list[Any]:
     found = [v for at, v in zip(indices.tolist(), values.tolist(), strict=True) if tuple(at[:-1]) == place]

@@ -8,15 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "batch_to_space_nd",
-    "depth_to_space",
-    "extract_image_patches",
-    "extract_image_patches_grad",
-    "space_to_batch_nd",
-    "space_to_depth",
-]
-
 
 def depth_to_space(input: Any, block_size: int, data_format: str, **_: Any) -> np.ndarray:
     s = block_size

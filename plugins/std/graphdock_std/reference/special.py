@@ -10,21 +10,6 @@ import numpy as np
 
 from graphdock_std.reference.math import elementwise
 
-__all__ = [
-    "bessel_i0e",
-    "bessel_i1e",
-    "betainc",
-    "digamma",
-    "erfinv",
-    "igamma",
-    "igamma_grad_a",
-    "igammac",
-    "lgamma",
-    "ndtri",
-    "polygamma",
-    "zeta",
-]
-
 
 def lgamma(x: Any, **_: Any) -> np.ndarray:
     return elementwise(lambda v: math.inf if v <= 0 and v == math.floor(v) else math.lgamma(v), x)

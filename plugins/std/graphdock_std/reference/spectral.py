@@ -7,21 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "fft",
-    "fft2d",
-    "fft3d",
-    "ifft",
-    "ifft2d",
-    "ifft3d",
-    "irfft",
-    "irfft2d",
-    "irfft3d",
-    "rfft",
-    "rfft2d",
-    "rfft3d",
-]
-
 
 def _along(x: np.ndarray, axis: int, sign: int) -> np.ndarray:
     size = x.shape[axis]

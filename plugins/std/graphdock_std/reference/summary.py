@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["audio", "histogram", "image", "merge", "scalar", "tensor"]
-
 _NUMBERS = {
     "float32": 1,
     "float64": 2,

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["combined", "suppress", "suppress_overlaps", "suppress_v4", "suppress_v5"]
-
 
 def _overlap(a: Any, b: Any) -> float:
     """Intersection over union of two boxes."""

@@ -15,30 +15,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "as_string",
-    "decode_base64",
-    "decode_csv",
-    "decode_raw",
-    "encode_base64",
-    "join",
-    "length",
-    "lower",
-    "reduce_join",
-    "regex_full_match",
-    "regex_replace",
-    "split",
-    "split_v2",
-    "string_format",
-    "strip",
-    "substr",
-    "to_hash_bucket",
-    "to_hash_bucket_fast",
-    "to_hash_bucket_strong",
-    "to_number",
-    "upper",
-]
-
 
 def _shaped(values: Iterable[Any], shape: Sequence[int], dtype: Any = object) -> np.ndarray:
     out = np.empty(tuple(shape), dtype)

@@ -9,20 +9,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "resource_apply_adagrad",
-    "resource_apply_adam",
-    "resource_apply_adam_w",
-    "resource_apply_centered_rms_prop",
-    "resource_apply_ftrl",
-    "resource_apply_gradient_descent",
-    "resource_apply_momentum",
-    "resource_apply_rms_prop",
-    "resource_sparse_apply_adagrad",
-    "resource_sparse_apply_gradient_descent",
-    "resource_sparse_apply_momentum",
-]
-
 
 def _wide(*values: Any) -> list[np.ndarray]:
     return [np.asarray(v).astype(np.float64) for v in values]

@@ -18,18 +18,6 @@ from graphdock.typing import DTypeLike, TensorLike
 from graphdock_std.grad_support import static_shape
 from graphdock_std.signal.spectral import dct, irfft, rfft
 
-__all__ = [
-    "frame",
-    "hamming_window",
-    "hann_window",
-    "inverse_stft",
-    "inverse_stft_window_fn",
-    "linear_to_mel_weight_matrix",
-    "mfccs_from_log_mel_spectrograms",
-    "overlap_and_add",
-    "stft",
-]
-
 
 def hann_window(
     window_length: TensorLike, periodic: bool = True, dtype: DTypeLike = "float32", name: str | None = None

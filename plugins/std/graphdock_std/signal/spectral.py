@@ -15,8 +15,6 @@ from graphdock.typing import TensorLike
 
 from graphdock_std.grad_support import static_shape
 
-__all__ = ["dct", "fftshift", "idct", "ifftshift", "irfft", "irfft2d", "irfft3d", "rfft", "rfft2d", "rfft3d"]
-
 _COMPLEX = {"float32": "complex64", "float64": "complex128"}
 _REAL = {whole: part for part, whole in _COMPLEX.items()}
 

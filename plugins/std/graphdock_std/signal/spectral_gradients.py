@@ -12,8 +12,6 @@ from graphdock import ops as _ops
 
 from graphdock_std.grad_support import static_shape
 
-__all__ = ["forward", "forward_real", "inverse", "inverse_real"]
-
 _AXES = {"": 1, "2D": 2, "3D": 3}
 
 

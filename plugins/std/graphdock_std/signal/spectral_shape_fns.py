@@ -8,8 +8,6 @@ from graphdock.ops import ShapeContext, symbolic
 
 from graphdock_std.shape_support import Dims, known
 
-__all__ = ["irfft", "rfft"]
-
 
 @symbolic
 def rfft(ctx: ShapeContext) -> list[Dims]:

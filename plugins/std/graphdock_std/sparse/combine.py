@@ -14,8 +14,6 @@ from graphdock_std.sparse.dense import plus
 from graphdock_std.sparse.shape import sparse_reorder, sparse_retain
 from graphdock_std.sparse.tensor import SparseTensor, SparseTensorValue, as_sparse
 
-__all__ = ["sparse_add", "sparse_concat", "sparse_maximum", "sparse_merge", "sparse_minimum"]
-
 
 def sparse_add(
     a: Any, b: Any, threshold: TensorLike | None = None, thresh: TensorLike | None = None, name: str | None = None

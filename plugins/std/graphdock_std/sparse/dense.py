@@ -13,17 +13,6 @@ from graphdock.typing import TensorLike
 from graphdock_std.grad_support import static_shape
 from graphdock_std.sparse.tensor import SparseTensor, SparseTensorValue, as_sparse
 
-__all__ = [
-    "divided",
-    "from_dense",
-    "plus",
-    "sparse_matmul",
-    "sparse_tensor_dense_matmul",
-    "sparse_tensor_to_dense",
-    "sparse_to_indicator",
-    "times",
-]
-
 
 def sparse_tensor_to_dense(
     sp_input: SparseTensor | SparseTensorValue,

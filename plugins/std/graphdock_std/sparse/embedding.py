@@ -12,8 +12,6 @@ from graphdock_std.grad_support import static_shape
 from graphdock_std.sparse.shape import Sparse, sparse_fill_empty_rows, sparse_reshape, sparse_retain
 from graphdock_std.sparse.tensor import SparseTensor, as_sparse
 
-__all__ = ["edit_distance", "embedding_lookup_sparse", "safe_embedding_lookup_sparse"]
-
 Combiner = Literal["sum", "mean", "sqrtn"]
 
 

@@ -12,14 +12,6 @@ from graphdock.typing import TensorLike
 from graphdock_std.sparse.shape import Sparse, sparse_reorder
 from graphdock_std.sparse.tensor import SparseTensor, as_sparse
 
-__all__ = [
-    "sparse_reduce_max",
-    "sparse_reduce_max_sparse",
-    "sparse_reduce_sum",
-    "sparse_reduce_sum_sparse",
-    "sparse_softmax",
-]
-
 
 def sparse_reduce_sum(
     sp_input: Sparse,

@@ -9,8 +9,6 @@ from graphdock import dtypes
 from graphdock import ops as _ops
 from graphdock.errors import DTypeError, InvalidArgumentError
 
-__all__ = ["set_difference", "set_intersection", "set_size", "set_union"]
-
 
 def _parts(value: Any) -> tuple[Any, Any, Any]:
     """Indices, values and dense shape of a sparse tensor, or of a tensor, each of whose elements counts."""

@@ -8,8 +8,6 @@ from graphdock.ops import symbolic
 
 from graphdock_std.shape_support import shape_from
 
-__all__ = ["set_size"]
-
 
 @symbolic
 def set_size(ctx: Any) -> list[Any]:

@@ -12,20 +12,6 @@ from graphdock.typing import DTypeLike, TensorLike
 
 from graphdock_std.sparse.tensor import SparseTensor, SparseTensorValue, as_sparse
 
-__all__ = [
-    "sparse_expand_dims",
-    "sparse_eye",
-    "sparse_fill_empty_rows",
-    "sparse_mask",
-    "sparse_reorder",
-    "sparse_reset_shape",
-    "sparse_reshape",
-    "sparse_retain",
-    "sparse_slice",
-    "sparse_split",
-    "sparse_transpose",
-]
-
 Sparse = SparseTensor | SparseTensorValue
 
 

@@ -14,14 +14,6 @@ from graphdock.typing import DTypeLike, TensorLike
 from graphdock_std.array.indexing import is_tensor
 from graphdock_std.grad_support import static_shape
 
-__all__ = [
-    "SparseTensor",
-    "SparseTensorValue",
-    "as_sparse",
-    "convert_to_tensor_or_sparse_tensor",
-    "sparse_placeholder",
-]
-
 
 class SparseTensorValue(NamedTuple):
     """The arrays of a SparseTensor, as a session returns and is fed them."""

@@ -14,18 +14,6 @@ from graphdock.typing import DTypeLike, TensorLike
 
 from graphdock_std.grad_support import static_shape
 
-__all__ = [
-    "decode_csv",
-    "decode_raw",
-    "plus",
-    "reduce_join",
-    "string_format",
-    "string_split",
-    "string_split_v2",
-    "string_to_hash_bucket",
-    "string_to_number",
-]
-
 
 def _one_of(what: str, **given: Any) -> Any:
     """The value of an argument that has two names."""

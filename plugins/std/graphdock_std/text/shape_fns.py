@@ -9,8 +9,6 @@ from graphdock.ops import symbolic
 
 from graphdock_std.shape_support import axis_of, known, same_run, show
 
-__all__ = ["as_string", "decode_csv", "join", "reduce_join", "string_format"]
-
 
 @symbolic
 def join(ctx: Any) -> list[Any]:

@@ -10,8 +10,6 @@ from graphdock.errors import DTypeError, InvalidArgumentError, ShapeError
 
 from graphdock_std._gen import counting_ops
 
-__all__ = ["count_up_to"]
-
 
 def count_up_to(ref: _tf.Variable, limit: int, name: str | None = None) -> _ops.Tensor:
     """The value of a counter, which then grows by one; an OutOfRangeError in the step once it has reached ``limit``.

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 import graphdock as _tf
 from graphdock import ops as _ops
 
-__all__ = ["report_uninitialized_variables"]
-
 
 def report_uninitialized_variables(
     var_list: Sequence[_tf.Variable] | None = None, name: str = "report_uninitialized_variables"
