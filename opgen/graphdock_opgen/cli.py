@@ -8,7 +8,6 @@ import os
 from pathlib import Path
 
 import click
-from graphdock.contracts.command_line.files import WritingGroup
 from graphdock.errors import GraphdockError, OpSpecError
 
 from graphdock_opgen.compare import at_revision, compare, of_directory
@@ -17,6 +16,7 @@ from graphdock_opgen.generate import Result, drift, plan, write
 from graphdock_opgen.model import json_schema
 from graphdock_opgen.pages import INDEX, render_index, render_pages
 from graphdock_opgen.stubs import missing_functions, plan_stubs, signature_errors, write_stubs
+from graphdock_opgen.writing_group import WritingGroup
 
 __all__ = ["command"]
 

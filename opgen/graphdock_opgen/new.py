@@ -14,10 +14,11 @@ from typing import Any
 
 import click
 import graphdock
-from graphdock.contracts.command_line.files import WritingGroup
 from graphdock.errors import AlreadyExistsError, GraphdockError, InvalidArgumentError, NotFoundError, did_you_mean
 from graphdock.plugin import manifest
 from graphdock.plugin.discovery import discover
+
+from graphdock_opgen.writing_group import WritingGroup
 
 __all__ = ["command"]
 

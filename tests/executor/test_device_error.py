@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from graphdock.contracts.runtime.device_error import asking, device_error
 from graphdock.errors import InternalError, ResourceExhaustedError
 from graphdock.planning.host_memory import HostMemory
+from graphdock_executor.device_error import asking, device_error
 
 DEVICE = HostMemory()
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.contracts.runtime.shape_checks import OutputCheck, RuleCheck, host_shape
 from graphdock.errors import ShapeError
 from graphdock.planning.plan_shapes import infer_outputs
 from graphdock.planning.translate import translate
+from graphdock_executor.shape_checks import OutputCheck, RuleCheck, host_shape
 
 
 @pytest.fixture(autouse=True)

@@ -13,9 +13,9 @@ from collections.abc import Callable
 
 import numpy as np
 from graphdock.contracts.device import Buffer, Device, Storage
-from graphdock.contracts.runtime.device_error import asking
 from graphdock.dtypes import ALL
 
+from graphdock_executor.device_error import asking
 from graphdock_executor.storage import Root
 
 __all__ = ["POISON", "Canaries", "Canary", "keeps", "margin_of"]

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from graphdock.contracts.device import Device
 from graphdock.contracts.queue import Event
 from graphdock.contracts.runtime.access_history import AccessHistory
-from graphdock.contracts.runtime.device_error import asking
 from graphdock.contracts.runtime.resources import Resource
+
+from graphdock_executor.device_error import asking
 
 if TYPE_CHECKING:
     from graphdock_executor.stream_slot import StreamSlot

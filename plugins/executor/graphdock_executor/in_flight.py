@@ -16,11 +16,11 @@ from collections.abc import Callable
 from typing import Any
 
 from graphdock.contracts.in_flight import InFlightStep, InFlightSteps
-from graphdock.contracts.runtime.device_error import device_error
 from graphdock.contracts.runtime.resource_lock import Limit, LockRequest, with_locks
 from graphdock.contracts.step import StepContext
 from graphdock.errors import DeviceLostError, GraphdockError, format_error
 
+from graphdock_executor.device_error import device_error
 from graphdock_executor.stream_slot import StreamSlot
 from graphdock_executor.stream_slots import SLOTS_LOCK, StreamSlots
 

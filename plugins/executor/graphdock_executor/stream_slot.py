@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from graphdock.contracts.queue import Event, Queue, QueuedDevice
-from graphdock.contracts.runtime.device_error import asking
 from graphdock.errors import FailedPreconditionError
 from graphdock.locks import new_lock
 
+from graphdock_executor.device_error import asking
 from graphdock_executor.fences import StreamFence
 
 __all__ = ["SubmittedStep", "StreamSlot", "shared_stream_slot", "synchronize", "unshare"]

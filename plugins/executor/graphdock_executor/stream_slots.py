@@ -21,12 +21,12 @@ from typing import Any
 
 from graphdock.contracts.device import Device
 from graphdock.contracts.queue import Event, Queue, QueuedDevice
-from graphdock.contracts.runtime.device_error import asking
 from graphdock.contracts.runtime.resource_lock import LockRequest, LockSet, ResourceLock
 from graphdock.contracts.runtime.resources import Resource
 from graphdock.contracts.step import StepContext
 from graphdock.errors import AbortedError, CancelledError, DeadlineExceededError, DeviceLostError, format_error
 
+from graphdock_executor.device_error import asking
 from graphdock_executor.fences import Accesses, StreamFence
 from graphdock_executor.kernel_sanitizer import unchecked
 from graphdock_executor.lower.records import Lowered

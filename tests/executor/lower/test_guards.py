@@ -7,9 +7,9 @@ import re
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.contracts.runtime.shape_checks import RuleCheck
 from graphdock.errors import InvalidArgumentError, ShapeError
 from graphdock.plugin.host import Host
+from graphdock_executor.shape_checks import RuleCheck
 from graphdock_testing import fake, queued
 
 BACKENDS = ("cpu", "fake", "queued")

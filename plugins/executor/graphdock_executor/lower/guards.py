@@ -8,11 +8,11 @@ from graphdock.contracts.device import HOST_MEMORY
 from graphdock.contracts.executor import SCALAR
 from graphdock.contracts.guards import Guard
 from graphdock.contracts.ir import PlanNode, arg_of
-from graphdock.contracts.runtime.shape_checks import OutputCheck, RuleCheck, ShapeOf, host_shape, predicate_check
 from graphdock.shape import concrete
 
 from graphdock_executor.lower.records import Slot
 from graphdock_executor.lower.state import State, resolve, slot
+from graphdock_executor.shape_checks import OutputCheck, RuleCheck, ShapeOf, host_shape, predicate_check
 from graphdock_executor.step_program.names import Operand
 from graphdock_executor.step_program.statements import Block, Call
 from graphdock_executor.storage import Root

@@ -10,10 +10,10 @@ from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.kernel import BuildContext, KernelDef, Prepared
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.contracts.runtime.resources import Resource, Variable
-from graphdock.contracts.runtime.shape_checks import RuleCheck
 from graphdock.contracts.streams import StreamName
 from graphdock.dtypes import DType
 
+from graphdock_executor.shape_checks import RuleCheck
 from graphdock_executor.step_program.names import Name, Operand
 from graphdock_executor.step_program.segments import Boundary
 from graphdock_executor.step_program.statements import Block, Segment

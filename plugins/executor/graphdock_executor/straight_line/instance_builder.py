@@ -15,7 +15,6 @@ from graphdock.contracts.executor import PlacedGraph
 from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.kernel import BindContext, Bound, BuildContext, Lit, Prepared, build_kernel
 from graphdock.contracts.kernel_error import kernel_error
-from graphdock.contracts.runtime.device_error import asking
 from graphdock.contracts.runtime.random_stream import RandomStream
 from graphdock.contracts.runtime.resources.access import step_name
 from graphdock.contracts.step import CancellationToken, StepContext
@@ -24,6 +23,7 @@ from graphdock.locks import new_lock
 from graphdock.shape import concrete
 
 from graphdock_executor.canaries import Canaries, keeps
+from graphdock_executor.device_error import asking
 from graphdock_executor.exhausted import explain_exhausted
 from graphdock_executor.kernel_sanitizer import sanitize, unchecked
 from graphdock_executor.lower import Build, Lowered, Setup

@@ -14,11 +14,11 @@ from graphdock.contracts.executor import PlacedGraph, Program, StageReport
 from graphdock.contracts.in_flight import InFlightStep, InFlightSteps
 from graphdock.contracts.kernel_error import kernel_error
 from graphdock.contracts.queue import QueuedDevice
-from graphdock.contracts.runtime.device_error import device_error
 from graphdock.contracts.runtime.resource_lock import with_locks
 from graphdock.contracts.step import StepContext, TraceLevel
 from graphdock.errors import DeviceLostError, GraphdockError, InvalidArgumentError, ShapeError
 
+from graphdock_executor.device_error import device_error
 from graphdock_executor.in_flight import QueuedStep
 from graphdock_executor.lower import Lowered
 from graphdock_executor.step_program.names import Name
