@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-
 from graphdock.contracts.ir import PlanNode
 from graphdock.errors import ShapeError
 from graphdock.shape import Dims, compatible, merge, show
