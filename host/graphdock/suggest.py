@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterable
 
@@ -27,6 +26,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     """
     if len(name) > 100:
         return None
+    import difflib  # for mistakes alone
+
     known = list(known)
     near = [k for k in difflib.get_close_matches(name, known, cutoff=0.6) if _is_slip(name, k)]
     near = near or difflib.get_close_matches(name, known, n=1, cutoff=0.75)

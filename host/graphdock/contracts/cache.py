@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -19,13 +17,19 @@ def cache_dir(variables: Mapping[str, str] = os.environ) -> Path:
     return Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "graphdock"
 
 
+def _digest(data: bytes) -> bytes:
+    from hashlib import sha256  # loads OpenSSL, which a session without compiled code has no use for
+
+    return sha256(data).digest()
+
+
 def read_cache(path: Path) -> bytes | None:
     """Data that :func:`write_cache` wrote; None where there is nothing, or where it is damaged: it is then made again."""
     try:
         data = path.read_bytes()
     except OSError:
         return None
-    return data[_DIGEST:] if hashlib.sha256(data[_DIGEST:]).digest() == data[:_DIGEST] else None
+    return data[_DIGEST:] if _digest(data[_DIGEST:]) == data[:_DIGEST] else None
 
 
 def write_cache(path: Path, data: bytes) -> bool:
@@ -34,7 +38,7 @@ def write_cache(path: Path, data: bytes) -> bool:
     Returns False where the folder can't be written: nothing is then kept, which costs time alone.
     """
     try:
-        replace_file(path, hashlib.sha256(data).digest() + data)
+        replace_file(path, _digest(data) + data)
     except OSError:
         return False
     return True
@@ -43,7 +47,7 @@ def write_cache(path: Path, data: bytes) -> bool:
 def replace_file(path: Path, data: bytes) -> None:
     """Write a whole file, or leave what was there; whoever reads meanwhile sees one of the two. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    beside = path.with_name(f"{path.name}.{os.urandom(8).hex()}")
     try:
         with beside.open("xb") as file:
             file.write(data)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from graphdock.contracts.device import HOST_MEMORY
 from graphdock.contracts.ir import PlanNode, Value, arg_of
 from graphdock.contracts.kernel import UNDECIDED, ArgInfo, OutInfo, PrepareContext, Prepared
-from graphdock.contracts.kernel_error import kernel_error
+from graphdock.contracts.kernel_errors import kernel_error
 from graphdock.contracts.runtime.resources import Variable
 from graphdock.errors import KernelRefused, format_error
 from graphdock.opdef.shape_rule import rule_for

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Callable, Mapping
 from types import NoneType, TracebackType
 from typing import Any, Self, TypeVar, overload
@@ -82,7 +82,7 @@ class Session(metaclass=SessionType):
         self._recent: Plan | None = None
         self._timeout = c.operation_timeout
         services = StepServices(
-            f"session-{secrets.token_hex(8)}",
+            f"session-{os.urandom(8).hex()}",
             ordinal=self._ordinals.reserve,
             container=self._container,
         )

@@ -7,7 +7,6 @@ for granted that was there before. It returns what it promised, in memory of its
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -186,7 +185,9 @@ def _digest(buffer: Any, info: ArgInfo, device: Device) -> Any:
         return None
     if buffer.dtype.hasobject:
         return buffer.shape, buffer.ravel().tolist() if info.dtype.kind == "S" else None
-    return buffer.shape, hashlib.blake2b(np.ascontiguousarray(buffer).tobytes()).digest()
+    from hashlib import blake2b  # loads OpenSSL, in debug mode alone
+
+    return buffer.shape, blake2b(np.ascontiguousarray(buffer).tobytes()).digest()
 
 
 def _on_host(buffer: Any, info: ArgInfo, device: Device) -> np.ndarray[Any, Any]:

@@ -31,7 +31,7 @@ from graphdock.contracts import (
     build_kernel,
     hookimpl,
 )
-from graphdock.contracts.kernel_error import kernel_error
+from graphdock.contracts.kernel_errors import kernel_error
 from graphdock.locks import new_lock
 
 from graphdock_testing import doubles

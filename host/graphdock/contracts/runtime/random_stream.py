@@ -18,7 +18,7 @@ that is computed twice. The ordinals live in the session: a new plan for another
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Sequence
 
 from graphdock.locks import new_lock
@@ -36,7 +36,7 @@ def random_key(seed: int, seed2: int) -> tuple[int, int]:
     and keeps the answer.
     """
     if seed == 0 and seed2 == 0:
-        return secrets.randbits(64), secrets.randbits(64)
+        return int.from_bytes(os.urandom(8)), int.from_bytes(os.urandom(8))
     return seed & _MASK, seed2 & _MASK
 
 

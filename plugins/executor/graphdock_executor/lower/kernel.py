@@ -20,7 +20,7 @@ from graphdock.contracts.kernel import (
     OutInfo,
     build_kernel,
 )
-from graphdock.contracts.kernel_error import kernel_error
+from graphdock.contracts.kernel_errors import kernel_error
 from graphdock.contracts.opdef import ArgDef
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.contracts.runtime.resources import Resource, Variable

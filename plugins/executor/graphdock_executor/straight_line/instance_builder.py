@@ -14,7 +14,7 @@ from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.executor import PlacedGraph
 from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.kernel import BindContext, Bound, BuildContext, Lit, Prepared, build_kernel
-from graphdock.contracts.kernel_error import kernel_error
+from graphdock.contracts.kernel_errors import kernel_error
 from graphdock.contracts.runtime.random_stream import RandomStream
 from graphdock.contracts.runtime.resources.access import step_name
 from graphdock.contracts.step import CancellationToken, StepContext
@@ -114,10 +114,9 @@ class InstanceBuilder:
         for name, (root, owner) in lowered.lent.items():
             ns[name.text] = functools.partial(lend, owner, root)
         if debug:
+            # the kernels of views are called below, and what they show is read before and after
             for touched in lowered.touches:
-                touched.settle(
-                    False
-                )  # the kernels of views are called below, and what they show is read before and after
+                touched.settle(False)
         streams = self._streams(ns, stream_slots)
         called: dict[str, Any] = {}
         unchecked_yet = self._kernels(ns, called, bounds, stream_slots, step.token, canaries)

@@ -12,7 +12,7 @@ from typing import Any
 from graphdock.contracts.device import Device
 from graphdock.contracts.executor import PlacedGraph, Program, StageReport
 from graphdock.contracts.in_flight import InFlightStep, InFlightSteps
-from graphdock.contracts.kernel_error import kernel_error
+from graphdock.contracts.kernel_errors import kernel_error
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.contracts.runtime.resource_lock import with_locks
 from graphdock.contracts.step import StepContext, TraceLevel

@@ -32,7 +32,7 @@ from graphdock.contracts import (
     dtypes,
     hookimpl,
 )
-from graphdock.contracts.kernel_error import kernel_error
+from graphdock.contracts.kernel_errors import kernel_error
 from graphdock.errors import InternalError
 
 from graphdock_testing import doubles

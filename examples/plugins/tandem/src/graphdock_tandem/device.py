@@ -8,8 +8,7 @@ import weakref
 from queue import SimpleQueue
 
 import numpy as np
-from graphdock.contracts import DeviceFactory, DeviceInfo, Queue, QueuedDevice, errors
-from graphdock.contracts.kernel_error import kernel_error
+from graphdock.contracts import DeviceFactory, DeviceInfo, Queue, QueuedDevice, errors, kernel_error
 
 __all__ = ["Buffer", "TandemDevice", "TandemFactory", "TandemQueue"]
 

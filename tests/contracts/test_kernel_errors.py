@@ -47,7 +47,7 @@ def test_another_error_becomes_one_that_names_the_node(pinned, name, words, cons
         with pytest.raises(InternalError) as info:
             session.run(y, None if constant else {x: [1.0]})
     assert info.value.message == f"kernel user.{name}_of_test of Softsign {words}: KeyError: 'boom'"
-    assert info.value.op_name == "mine" and "test_kernel_error.py:" in info.value.site
+    assert info.value.op_name == "mine" and "test_kernel_errors.py:" in info.value.site
     assert isinstance(info.value.__cause__, KeyError) and info.value.__cause__.__traceback__ is not None
 
 
@@ -64,4 +64,4 @@ def test_a_kernel_that_finds_no_memory_is_no_fault_of_graphdocks(pinned):
         y = tf.nn.softsign(tf.placeholder(tf.float32, [1], name="x"), name="soft")
         with pytest.raises(ResourceExhaustedError, match="found no memory: no 5 PiB") as caught:
             session.run(y, {"x:0": [1.0]})
-    assert caught.value.op_name == "soft" and "test_kernel_error.py" in caught.value.site
+    assert caught.value.op_name == "soft" and "test_kernel_errors.py" in caught.value.site
