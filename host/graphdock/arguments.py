@@ -9,10 +9,10 @@ from typing import Any
 from graphdock.errors import ArgumentTypeError, InvalidArgumentError
 from graphdock.suggest import did_you_mean
 
-__all__ = ["of_keywords", "of_kind", "utf8"]
+__all__ = ["check_keywords", "check_type", "utf8"]
 
 
-def of_kind(value: Any, kinds: type | tuple[type, ...], what: str, expected: str) -> None:
+def check_type(value: Any, kinds: type | tuple[type, ...], what: str, expected: str) -> None:
     """Refuse an argument of the wrong Python type.
 
     Raises:
@@ -38,7 +38,7 @@ def utf8(text: str, what: str) -> bytes:
         ) from None
 
 
-def of_keywords(given: Iterable[str], known: Iterable[str], what: str) -> None:
+def check_keywords(given: Iterable[str], known: Iterable[str], what: str) -> None:
     """Refuse a keyword that a callable with ``**keywords`` does not have.
 
     Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.gradients.levels import standing
+from graphdock.gradients.levels import enclosing_graph
 
 
 def test_a_path_that_begins_outside_of_a_loop(sess):
@@ -101,14 +101,14 @@ def test_a_missing_gradient_outside_is_told_and_adds_nothing(graph):
 
 def test_where_gradients_are_built(graph):
     x = tf.placeholder(tf.float32, [])
-    assert standing([x]) is graph
+    assert enclosing_graph([x]) is graph
     seen = []
-    tf.cond(tf.constant(True), lambda: [seen.append(standing([x])), x][1], lambda: x)
+    tf.cond(tf.constant(True), lambda: [seen.append(enclosing_graph([x])), x][1], lambda: x)
     assert seen[0].name == "cond/then"
     with tf.Graph().as_default():
         other = tf.placeholder(tf.float32, [])
     with pytest.raises(ValueError, match="different graphs"):
-        standing([x, other])
+        enclosing_graph([x, other])
 
 
 @pytest.mark.parametrize("inside", ["the loss", "a product", "nothing"])

@@ -12,7 +12,7 @@ from graphdock import ops
 from graphdock.contracts.ir_check import check
 from graphdock.errors import AlreadyExistsError, DTypeError, GradientError, InvalidArgumentError, ShapeError
 from graphdock.gradients import registry
-from graphdock.passes.dead_code import drop_unneeded
+from graphdock.passes.dead_code import eliminate_dead_code
 from graphdock.planning.translate import translate
 from graphdock_testing.gradient_check import check_gradients, compute_gradient, compute_gradient_error
 
@@ -579,7 +579,7 @@ def test_a_step_without_the_gradient_does_not_compute_what_only_that_needs(sess)
     plan = translate([y], [], [(x, (3,)), (p, ())])
     (node,) = [n for n in plan.nodes if n.op == "Cond"]
     assert len(node.outputs) > 1
-    drop_unneeded(plan)
+    eliminate_dead_code(plan)
     assert [v.index for v in node.outputs] == [0] and all(len(b.outputs) == 1 for b in node.bodies)
     check(plan)
     np.testing.assert_allclose(sess.run(y, {x: [1, 2, 3], p: False}), [1, 4, 9])

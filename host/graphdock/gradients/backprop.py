@@ -16,8 +16,8 @@ from graphdock.gradients.aggregation import AggregationMethod
 from graphdock.gradients.build import Build
 from graphdock.gradients.flow import Flow, Wanted
 from graphdock.gradients.indexed_slices import IndexedSlices, dense
-from graphdock.gradients.levels import Levels, standing
-from graphdock.gradients.unsummed_gradient import Parts
+from graphdock.gradients.levels import Levels, enclosing_graph
+from graphdock.gradients.unsummed_gradient import UnsummedGradient
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import Graph
 from graphdock.graph.operation import Operation
@@ -74,7 +74,7 @@ def gradients(
     outputs = [_tensor(y, f"ys[{i}]") for i, y in enumerate(_as_list(ys))]
     if not outputs:
         raise InvalidArgumentError("gradients needs at least one y")
-    graph = standing(outputs)
+    graph = enclosing_graph(outputs)
     given = _as_list(xs)
     wanted = [_wanted(x, i, graph) for i, x in enumerate(given)]
     stops = {_stop(t, graph) for t in _as_list(stop_gradients) if t is not None}
@@ -124,10 +124,10 @@ def _seed(y: Tensor, grad: Any, index: int) -> Any:
 
 def continue_gradients(
     graph: Graph, ys: Sequence[Tensor], xs: Sequence[Tensor], grads: Sequence[Tensor]
-) -> list[Tensor | IndexedSlices | Parts | None]:
+) -> list[Tensor | IndexedSlices | UnsummedGradient | None]:
     """Gradients of ``ys`` by ``xs``, tensors of one body, built in another ``graph`` that captures what it needs of it.
 
-    ``grads`` are tensors of ``graph``; ``xs`` may hold handles and variants. The gradient by a variant is of type Parts.
+    ``grads`` are tensors of ``graph``; ``xs`` may hold handles and variants. The gradient by a variant is an UnsummedGradient.
     The bodies have been looked into already. Raises GradientError as :func:`gradients`.
     """
     flow = Flow(ys, set(xs), set())

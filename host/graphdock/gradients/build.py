@@ -9,7 +9,7 @@ from typing import Any
 from graphdock.errors import DTypeError, InvalidArgumentError, ShapeError
 from graphdock.gradients.flow import Flow
 from graphdock.gradients.indexed_slices import IndexedSlices, concatenated, dense
-from graphdock.gradients.unsummed_gradient import Parts
+from graphdock.gradients.unsummed_gradient import UnsummedGradient
 from graphdock.graph.graph import Graph
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
@@ -42,14 +42,16 @@ class Build:
             self.sums.setdefault(tensor, []).append(grad)
 
     def total(self, tensor: Tensor) -> Any:
-        """The sum of the gradients that arrived at a tensor, of a variant its Parts; None when none did."""
+        """The sum of the gradients that arrived at a tensor, of a variant an UnsummedGradient; None when none did."""
         if tensor in self.totals:
             return self.totals[tensor]
         parts = self.sums.pop(tensor, None)
         if not parts:
             return None
         if tensor.dtype.kind == "V":
-            found: Any = Parts(tuple([t for p in parts for t in (p.parts if isinstance(p, Parts) else (p,))]))
+            found: Any = UnsummedGradient(
+                tuple([t for p in parts for t in (p.parts if isinstance(p, UnsummedGradient) else (p,))])
+            )
         elif len(parts) == 1:
             found = parts[0]
         elif all(isinstance(p, IndexedSlices) for p in parts):
@@ -103,7 +105,7 @@ class Build:
 
     def _checked(self, op: Operation, index: int, grad: Any, source: Any) -> Any:
         tensor = op.inputs[index]
-        if isinstance(grad, Parts):
+        if isinstance(grad, UnsummedGradient):
             return grad
         dtype, dims = tensor.dtype, tensor._dims
         if dtype.name == "resource":

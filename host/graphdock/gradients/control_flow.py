@@ -14,7 +14,7 @@ from graphdock.control_flow.trace import add_node, body_scope, shared_captures
 from graphdock.dtypes import variant
 from graphdock.gradients.gradient_body import GradientBody, zeros_of
 from graphdock.gradients.indexed_slices import IndexedSlices, dense
-from graphdock.gradients.unsummed_gradient import Parts
+from graphdock.gradients.unsummed_gradient import UnsummedGradient
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.operation import Operation
@@ -52,13 +52,13 @@ def cond(op: Operation, *grads: Any) -> list[Any]:
         node = add_node(graph, "Cond", [pred, *captures], attrs, scope, (1, len(captures)), bodies)
     for i, places_of in places.items():
         found = [node.outputs[k] for k in places_of]
-        result[i] = Parts(tuple(found)) if op.inputs[1 + i].dtype is variant else found[0]
+        result[i] = UnsummedGradient(tuple(found)) if op.inputs[1 + i].dtype is variant else found[0]
     return result
 
 
 def _side(
     op: Operation, branch: BodyGraph, grads: Sequence[Any], body: GradientBody
-) -> tuple[GradientBody, list[Tensor | Parts | None]]:
+) -> tuple[GradientBody, list[Tensor | UnsummedGradient | None]]:
     """Build one branch of the gradient: the gradient by each capture, None where the branch does not depend on it."""
     from graphdock.gradients.backprop import continue_gradients
 
@@ -68,7 +68,7 @@ def _side(
     arrived: list[Tensor] = []
     for y, grad in zip(branch.outputs, grads, strict=True):
         if grad is not None and y.op.verb != "none":
-            parts = grad.parts if isinstance(grad, Parts) else (grad,)
+            parts = grad.parts if isinstance(grad, UnsummedGradient) else (grad,)
             ys += [y] * len(parts)
             arrived += parts
     with body_scope(body):

@@ -21,11 +21,11 @@ from graphdock.ops.convert import constant
 from graphdock.ops.core import shape as shape_of
 from graphdock.shape import Dims, size
 
-__all__ = ["Later", "later", "value_dims"]
+__all__ = ["DeferredAccumulation", "defer_accumulation", "value_dims"]
 
 
 @dataclass(frozen=True, slots=True)
-class Later:
+class DeferredAccumulation:
     """What is kept instead of a sum.
 
     Attributes:
@@ -37,7 +37,7 @@ class Later:
     total: Callable[[Sequence[Tensor]], Any]
 
 
-def later(grad: Any, source: Tensor, body: Graph) -> Later | None:
+def defer_accumulation(grad: Any, source: Tensor, body: Graph) -> DeferredAccumulation | None:
     """What to keep of ``grad``, the gradient by the captured tensor ``source`` in one iteration; None where it is to be summed."""
     if isinstance(grad, IndexedSlices):
         return None if grad.values._dims is None else _rows(grad, source)
@@ -46,7 +46,7 @@ def later(grad: Any, source: Tensor, body: Graph) -> Later | None:
     return None
 
 
-def _rows(grad: IndexedSlices, source: Tensor) -> Later:
+def _rows(grad: IndexedSlices, source: Tensor) -> DeferredAccumulation:
     """The rows of all iterations. Where those may differ in their number, each row is kept with a mark of its own."""
     import graphdock as tf
 
@@ -62,10 +62,10 @@ def _rows(grad: IndexedSlices, source: Tensor) -> Later:
             values, indices = (tf.boolean_mask(rows, there[0]) for rows in (values, indices))
         return IndexedSlices(values, indices, shape)
 
-    return Later(tuple(kept), total)
+    return DeferredAccumulation(tuple(kept), total)
 
 
-def _product(grad: Tensor) -> Later | None:
+def _product(grad: Tensor) -> DeferredAccumulation | None:
     """The factors of a product, where they have fewer elements than it, as far as that is known."""
     op = grad.op
     given, made = [size(t._dims) for t in op.inputs], size(grad._dims)
@@ -81,7 +81,7 @@ def _product(grad: Tensor) -> Later | None:
         result._dims = grad._dims
         return result
 
-    return Later(tuple([_cut_back(t) for t in op.inputs]), total) if function(op) else None
+    return DeferredAccumulation(tuple([_cut_back(t) for t in op.inputs]), total) if function(op) else None
 
 
 def _cut_back(element: Tensor) -> Tensor:

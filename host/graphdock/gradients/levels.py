@@ -17,10 +17,10 @@ from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.tensor import Tensor
 
-__all__ = ["Levels", "standing"]
+__all__ = ["Levels", "enclosing_graph"]
 
 
-def standing(tensors: Sequence[Tensor]) -> Graph:
+def enclosing_graph(tensors: Sequence[Tensor]) -> Graph:
     """The graph in which gradients of these tensors are built: the default graph if it is a body that sees them, else the innermost
     of theirs.
 

@@ -15,10 +15,10 @@ from graphdock.contracts.bodies import carried, scanned
 from graphdock.control_flow.trace import add_node, body_scope, shared_captures
 from graphdock.dtypes import variant
 from graphdock.errors import GradientError
-from graphdock.gradients.deferred_accumulation import Later, later, value_dims
+from graphdock.gradients.deferred_accumulation import DeferredAccumulation, defer_accumulation, value_dims
 from graphdock.gradients.gradient_body import GradientBody, zeros, zeros_of
 from graphdock.gradients.indexed_slices import IndexedSlices, dense
-from graphdock.gradients.unsummed_gradient import Parts
+from graphdock.gradients.unsummed_gradient import UnsummedGradient
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.operation import Operation
@@ -34,7 +34,7 @@ __all__ = ["while_loop"]
 def while_loop(op: Operation, *grads: Any) -> list[Any]:
     """Gradients by the loop variables' first values, by the histories that the loop scans and by what its bodies capture.
 
-    None for what is not floating, or does not depend on it; Parts for a history.
+    None for what is not floating, or does not depend on it; an UnsummedGradient for a history.
     """
     graph = get_default_graph()
     with graph.name_scope("while") as scope:
@@ -98,7 +98,9 @@ class _WayBack:
             tuple[Tensor, Tensor]
         ] = []  # history of a gradient, in the graph of the way back; its element
         self._stacks: dict[int, list[int]] = {}  # number of a history of the forward loop -> outputs of the body
-        self._later: dict[int, Later] = {}  # number of a captured input -> what is kept instead of the sum
+        self._deferred: dict[
+            int, DeferredAccumulation
+        ] = {}  # number of a captured input -> what is kept instead of the sum
 
     def _reached(self) -> list[int]:
         """The floating loop variables that what has a gradient depends on, within an iteration or over several."""
@@ -148,10 +150,14 @@ class _WayBack:
         for j in elements:
             grads = found.get(j)
             if grads is not None:
-                parts = [back.capture(p) for p in grads.parts] if isinstance(grads, Parts) else [self._whole(grads)]
+                parts = (
+                    [back.capture(p) for p in grads.parts]
+                    if isinstance(grads, UnsummedGradient)
+                    else [self._whole(grads)]
+                )
                 self._stacks[j] = list(range(len(back.outputs), len(back.outputs) + len(parts)))
                 back.outputs += [p for p in parts if p is not None]
-        for kept in self._later.values():
+        for kept in self._deferred.values():
             back.outputs += [back.capture(t) for t in kept.tensors]
 
     def _whole(self, grad: Any) -> Tensor | None:
@@ -176,15 +182,15 @@ class _WayBack:
         """Add the gradient by a captured input to those of the iterations before, or keep what makes the sum later."""
         if grad is None:
             return
-        if isinstance(grad, Parts):
+        if isinstance(grad, UnsummedGradient):
             raise GradientError(
                 f"{self.op.name} (While) has no gradient by {self.op.inputs[j].name}, a history that its body captures as a whole",
                 op=self.op.name,
                 site=self.op.site,
             )
-        kept = later(grad, self.op.inputs[j], self.back)
+        kept = defer_accumulation(grad, self.op.inputs[j], self.back)
         if kept is not None:
-            self._later[j] = kept
+            self._deferred[j] = kept
             return
         whole = self._whole(grad)
         assert whole is not None
@@ -215,9 +221,9 @@ class _WayBack:
         for j, tensor in zip([*self.variables, *self.summed], node.outputs, strict=False):
             result[j] = tensor
         for j, places in self._stacks.items():
-            result[j] = Parts(tuple([node.outputs[k] for k in places]))
-        at = len(self.back.outputs) - sum(len(kept.tensors) for kept in self._later.values())
-        for j, kept in self._later.items():
+            result[j] = UnsummedGradient(tuple([node.outputs[k] for k in places]))
+        at = len(self.back.outputs) - sum(len(kept.tensors) for kept in self._deferred.values())
+        for j, kept in self._deferred.items():
             result[j] = kept.total(node.outputs[at : at + len(kept.tensors)])
             at += len(kept.tensors)
         return result

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from graphdock.graph.tensor import Tensor
 
-__all__ = ["Parts"]
+__all__ = ["UnsummedGradient"]
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class UnsummedGradient:
     """The addends of the gradient by a tensor of dtype variant; each is such a tensor, with as many elements."""
 
     parts: tuple[Tensor, ...]

@@ -6,7 +6,7 @@ import re
 import threading
 from typing import Any
 
-from graphdock.arguments import of_kind
+from graphdock.arguments import check_type
 from graphdock.errors import ArgumentTypeError, InvalidArgumentError, NotFoundError, did_you_mean
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
@@ -34,7 +34,7 @@ class GraphElements:
 
     def get_operation_by_name(self, name: str) -> Operation:
         """Raises NotFoundError with the nearest name."""
-        of_kind(name, str, "get_operation_by_name: name", "a name such as 'MatMul'")
+        check_type(name, str, "get_operation_by_name: name", "a name such as 'MatMul'")
         op = self._by_name.get(name)
         if op is None:
             raise NotFoundError(f"the graph has no operation {name!r}", hint=did_you_mean(name, self._by_name))
@@ -45,7 +45,7 @@ class GraphElements:
 
         Raises NotFoundError, or InvalidArgumentError for a name of another form.
         """
-        of_kind(name, str, "get_tensor_by_name: name", "a name such as 'MatMul:0'")
+        check_type(name, str, "get_tensor_by_name: name", "a name such as 'MatMul:0'")
         op_name, colon, port = name.rpartition(":")
         if not colon or not port.isdigit():
             raise InvalidArgumentError(f"{name!r} does not name a tensor", expected="a name such as 'MatMul:0'")

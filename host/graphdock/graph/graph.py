@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from graphdock.arguments import of_kind
+from graphdock.arguments import check_type
 from graphdock.contracts.opdef import OpDef
 from graphdock.dtypes import DType, as_dtype
 from graphdock.errors import FailedPreconditionError, InvalidArgumentError, ShapeError
@@ -296,7 +296,7 @@ class Graph(ScopedGraph):
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """The full name an operation called ``name`` would get here."""
-        of_kind(name, str, "name", "a string")
+        check_type(name, str, "name", "a string")
         with self._lock:
             return self._names.unique(self._scopes.prefix + name, mark_as_used)
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from graphdock.arguments import of_kind
+from graphdock.arguments import check_type
 from graphdock.device_name import DeviceSpec
 from graphdock.errors import ArgumentTypeError, InvalidArgumentError
 from graphdock.graph.elements import GraphElements
@@ -87,7 +87,7 @@ class ScopedGraph(GraphElements):
         if control_inputs is None:
             scopes.control = ()
         else:
-            of_kind(control_inputs, Iterable, "control_dependencies", "a list of operations and tensors")
+            check_type(control_inputs, Iterable, "control_dependencies", "a list of operations and tensors")
             found = dict.fromkeys(before)
             for item in control_inputs:
                 convert = getattr(item, "_as_graph_element", None)

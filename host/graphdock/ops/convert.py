@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphdock.arguments import of_kind, utf8
+from graphdock.arguments import check_type, utf8
 from graphdock.dtypes import DType, as_dtype, float32, int32, int64, string
 from graphdock.errors import (
     ArgumentTypeError,
@@ -39,7 +39,7 @@ def register_tensor_conversion_function(kind: type | tuple[type, ...], function:
       ArgumentTypeError: ``kind`` is no class and no tuple of classes, or ``function`` cannot be called.
     """
     for one in kind if isinstance(kind, tuple) else (kind,):
-        of_kind(one, type, "register_tensor_conversion_function: kind", "a class or a tuple of them")
+        check_type(one, type, "register_tensor_conversion_function: kind", "a class or a tuple of them")
     if not callable(function):
         raise ArgumentTypeError(
             "register_tensor_conversion_function: function is of the wrong type", got=repr(function)

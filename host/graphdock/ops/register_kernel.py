@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from graphdock.arguments import of_keywords
+from graphdock.arguments import check_keywords
 from graphdock.contracts.kernel import KEYWORDS, Bound, BuildContext, KernelDef
 from graphdock.contracts.kernel_facts import check_against
 from graphdock.graph.graph import get_default_graph
@@ -33,7 +33,7 @@ class RegisterKernel:
     """
 
     def __init__(self, op: str, device: str = "cpu", compute: bool = False, **fields: Any) -> None:
-        of_keywords(fields, KEYWORDS, "RegisterKernel")
+        check_keywords(fields, KEYWORDS, "RegisterKernel")
         self._op, self._device, self._compute, self._fields = op, device, compute, fields
 
     def __call__(self, function: Function) -> Function:

@@ -15,10 +15,10 @@ from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.contracts.rewriter import Rewriter
 from graphdock.passes.rewrite import prune
 
-__all__ = ["drop_unneeded"]
+__all__ = ["eliminate_dead_code"]
 
 
-def drop_unneeded(graph: PlanGraph) -> None:
+def eliminate_dead_code(graph: PlanGraph) -> None:
     """Drop, at every level, what neither an output nor a target needs: nodes, and inputs and outputs of those with bodies."""
     if not graph.holders:
         prune(graph)

@@ -13,7 +13,7 @@ from graphdock.contracts.passes import PHASES, Pass, PassContext
 from graphdock.errors import ConfigError, GraphdockError, PlanError, PluginError, did_you_mean
 from graphdock.opdef.resolve import resolve
 from graphdock.passes.captures import captures
-from graphdock.passes.dead_code import drop_unneeded
+from graphdock.passes.dead_code import eliminate_dead_code
 from graphdock.passes.powers import powers
 from graphdock.passes.rewrite import prune
 from graphdock.passes.simplify import algebra, cse, fold, identities, known_integers
@@ -95,7 +95,7 @@ def run_passes(
       passes: of the phase ``simplify``, those that are on. ``context``: what each of them gets.
       verify: check grammar and order after the host's own passes too.
     """
-    drop_unneeded(graph)
+    eliminate_dead_code(graph)
     if verify:
         check_order(graph, "pruning")
     reports = []

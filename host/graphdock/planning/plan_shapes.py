@@ -146,14 +146,14 @@ class PlanShapes:
         if outer.dtype.name == "resource":
             self._captured[inner] = outer
 
-    def later(self, dims: Dims) -> Extent:
+    def unknown_extent(self, dims: Dims) -> Extent:
         """The extent of something of which only the step knows more than the static shape."""
         return Symbol(False) if dims is None else tuple([Symbol(False) if d is None else d for d in dims])
 
     def element(self, dims: Dims, held: Any, renamed: dict[Symbol, Symbol]) -> Extent:
         """The extent of an element of a history, given that of what was put into it in one iteration of another loop."""
         if not isinstance(held, tuple):
-            return self.later(dims)
+            return self.unknown_extent(dims)
         known = (None,) * len(held) if dims is None else dims
         return tuple(
             [
@@ -170,7 +170,7 @@ class PlanShapes:
         if result.dtype.kind == "V":
             return source.extent
         held = self.contents.of(source)
-        return self.later(result._dims) if held is None or held.dtype is not result.dtype else held.extent
+        return self.unknown_extent(result._dims) if held is None or held.dtype is not result.dtype else held.extent
 
     def _owner(self, handle: Value) -> PlanNode | None:
         """The node that names the resource; None for what is passed as a loop variable."""

@@ -349,7 +349,7 @@ class _Translation:
           renamed: dims that change from one iteration to the next -> what stands for them in this loop.
         """
         if held is None:
-            return _input(builder, tensor, self.shapes.later(tensor._dims))
+            return _input(builder, tensor, self.shapes.unknown_extent(tensor._dims))
         if held.dtype is not tensor.dtype or not compatible(held.shape, tensor._dims):
             raise InvalidArgumentError(
                 f"the body reads elements of a history as {tensor.dtype.name}{show(tensor._dims)}, "

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import NoneType
 from typing import Any
 
-from graphdock.arguments import of_kind
+from graphdock.arguments import check_type
 from graphdock.config.session_config import SessionConfig
 from graphdock.errors import ArgumentTypeError, InvalidArgumentError
 from graphdock.graph.graph import Graph
@@ -65,7 +65,7 @@ def with_static_shapes(
 ) -> tuple[FetchPlan, list[tuple[Tensor, Any]]]:
     """Tensors that a call fetches, and all that it feeds or must feed, with shapes: of what is not fed, the static ones."""
     fetch = FetchPlan(graph, fetches)
-    of_kind(feed_dict, (Mapping, NoneType), "feed_dict", "a dict of tensors to values")
+    check_type(feed_dict, (Mapping, NoneType), "feed_dict", "a dict of tensors to values")
     fed = [(Feed(graph, k), v) for k, v in single_tensors(feed_dict or {}).items()]
     feeds = {feed.tensor: convert_feed(feed, v).shape for feed, v in fed}
     roots = [t.op for t in fetch.tensors if t not in feeds] + fetch.operations

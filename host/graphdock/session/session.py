@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar, overload
 
 import numpy as np
 
-from graphdock.arguments import of_keywords, of_kind
+from graphdock.arguments import check_keywords, check_type
 from graphdock.config.session_config import SessionConfig, Translatable, effective_config
 from graphdock.contracts.runtime.random_stream import RandomOrdinals
 from graphdock.contracts.runtime.resources import ResourceClosed, ResourceStore
@@ -67,8 +67,8 @@ class Session(metaclass=SessionType):
         host: Host | None = None,
     ) -> None:
         self.graph = get_default_graph() if graph is None else graph
-        of_kind(self.graph, Graph, "Session: graph", "a tf.Graph")
-        of_kind(host, (Host, NoneType), "Session: host", "a graphdock.plugin.host.Host")
+        check_type(self.graph, Graph, "Session: graph", "a tf.Graph")
+        check_type(host, (Host, NoneType), "Session: host", "a graphdock.plugin.host.Host")
         self._host = self.graph.host if host is None else host
         self.config = effective_config(config)
         refuse(self.config)
@@ -166,8 +166,8 @@ class Session(metaclass=SessionType):
           host: whose containers; default: the process's own.
         """
         names = [] if containers is None else containers
-        of_kind(names, (list, tuple), "Session.reset: containers", "a list of names")
-        of_kind(host, (Host, NoneType), "Session.reset: host", "a graphdock.plugin.host.Host")
+        check_type(names, (list, tuple), "Session.reset: containers", "a list of names")
+        check_type(host, (Host, NoneType), "Session.reset: host", "a graphdock.plugin.host.Host")
         host = default_host() if host is None else host
         with host.containers_lock:
             stores = [host.containers.get(n) for n in (list(host.containers) if containers is None else containers)]
@@ -294,7 +294,7 @@ class Session(metaclass=SessionType):
                 return results[0] if signature.single else signature.fetch.pack(results)
             self._recent = plan
         if run_metadata is not None:
-            of_kind(run_metadata, RunMetadata, "run_metadata", "tf.RunMetadata()")
+            check_type(run_metadata, RunMetadata, "run_metadata", "tf.RunMetadata()")
             run_metadata.plan = plan
             run_metadata.cached = same
         while True:
@@ -332,7 +332,7 @@ class Session(metaclass=SessionType):
 
         With ``accept_options`` it takes ``options`` and ``run_metadata`` by keyword, as ``run`` does.
         """
-        of_kind(feed_list, (list, tuple, NoneType), "make_callable: feed_list", "a list of tensors")
+        check_type(feed_list, (list, tuple, NoneType), "make_callable: feed_list", "a list of tensors")
         keys = list(feed_list or ())
         self._check_open()
         FetchPlan(self.graph, fetches)
@@ -341,7 +341,7 @@ class Session(metaclass=SessionType):
 
         def call(*values: Any, **more: Any) -> Any:
             if more:
-                of_keywords(more, ("options", "run_metadata") if accept_options else (), "this callable")
+                check_keywords(more, ("options", "run_metadata") if accept_options else (), "this callable")
             if len(values) != len(keys):
                 raise InvalidArgumentError(f"this callable takes {len(keys)} values", got=str(len(values)))
             return self.run(fetches, dict(zip(keys, values, strict=True)), **more)
@@ -362,7 +362,7 @@ class Session(metaclass=SessionType):
         Raises:
           InvalidArgumentError: a fetch or feed that was not set up, or is given a second time; or no such handle.
         """
-        of_kind(handle, PartialRun, "partial_run: handle", "what partial_run_setup returned")
+        check_type(handle, PartialRun, "partial_run: handle", "what partial_run_setup returned")
         return handle.piece(self, fetches, feed_dict)
 
     @property

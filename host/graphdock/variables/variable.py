@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from graphdock.arguments import of_kind
+from graphdock.arguments import check_type
 from graphdock.dtypes import DType, as_dtype
 from graphdock.errors import DTypeError, GraphdockError, InvalidArgumentError, ShapeError
 from graphdock.graph.body import BodyGraph
@@ -93,11 +93,11 @@ class Variable(AsProto, Operators):
             )
         if variable_def is not None:
             raise InvalidArgumentError("a Variable is made of an initial value, not of a variable_def")
-        of_kind(constraint, (NoneType, Callable), "Variable: constraint", "a function of its new value")  # type: ignore[arg-type]
+        check_type(constraint, (NoneType, Callable), "Variable: constraint", "a function of its new value")  # type: ignore[arg-type]
         if isinstance(collections, str) or (collections is not None and not hasattr(collections, "__iter__")):
             raise InvalidArgumentError("collections of a Variable must be a list of keys", got=repr(collections))
         trainable = trainable is None or bool(trainable)
-        of_kind(validate_shape, (bool, np.bool_), "Variable: validate_shape", "True or False")
+        check_type(validate_shape, (bool, np.bool_), "Variable: validate_shape", "True or False")
         wanted = None if dtype is None else as_dtype(dtype)
         with init_scope():
             graph = get_default_graph()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
-from graphdock.arguments import of_kind
+from graphdock.arguments import check_type
 from graphdock.errors import AlreadyExistsError, InvalidArgumentError
 from graphdock.locks import new_lock
 from graphdock.ops import get_default_graph, type_of
@@ -65,7 +65,7 @@ class custom_op:
         version: int = 1,
     ) -> None:
         type_of(name)
-        of_kind(shapes, (Mapping, NoneType), f"{name}: shapes", 'a dict such as {"x": "[*S]"}')
+        check_type(shapes, (Mapping, NoneType), f"{name}: shapes", 'a dict such as {"x": "[*S]"}')
         if not isinstance(version, int) or isinstance(version, bool) or version < 1:
             raise InvalidArgumentError(f"{name}: version is wrong", expected="1, 2, 3, ...", got=repr(version))
         self._name = name

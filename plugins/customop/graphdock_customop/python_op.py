@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from graphdock.arguments import of_keywords
+from graphdock.arguments import check_keywords
 from graphdock.contracts.kernel import KEYWORDS, BuildContext, KernelDef
 from graphdock.contracts.opdef import EFFECTS, ArgDef, OpDef
 from graphdock.dtypes import ALL
@@ -312,7 +312,7 @@ class CustomOp(Generic[R]):
           AlreadyExistsError: a kernel of that name is there for the device. InvalidArgumentError: it takes other arguments,
             or there is a keyword that no KernelDef has.
         """
-        of_keywords(fields, KEYWORDS, f"{self.name}: register_kernel")
+        check_keywords(fields, KEYWORDS, f"{self.name}: register_kernel")
 
         def register(function: Function) -> Function:
             if not build:

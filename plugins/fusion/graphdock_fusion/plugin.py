@@ -68,7 +68,7 @@ _PASSES = (
         "simplify",
         20,
         "drops waits between what only computes",
-        "graphdock_fusion.passes.prune_control_edges:gates",
+        "graphdock_fusion.passes.prune_control_edges:prune_control_edges",
         _waits,
     ),
     Pass(
@@ -76,7 +76,7 @@ _PASSES = (
         "simplify",
         90,
         "makes one operation of a sum of many, where its op says how",
-        "graphdock_fusion.passes.flatten_sums:sums",
+        "graphdock_fusion.passes.flatten_sums:flatten_sums",
         _adds,
     ),
     Pass(
@@ -84,7 +84,7 @@ _PASSES = (
         "simplify",
         100,
         "makes one product of many by one matrix, whose rows don't wait for one another",
-        "graphdock_fusion.passes.batch_matmuls:products",
+        "graphdock_fusion.passes.batch_matmuls:batch_matmuls",
         _multiplies,
     ),
     Pass("unroll", "translate", 10, "writes loops out whose length is known, where a device records", _unroll),

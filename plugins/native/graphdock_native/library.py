@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from graphdock.arguments import of_keywords
+from graphdock.arguments import check_keywords
 from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.kernel import KEYWORDS, KernelDef, PrepareContext, Prepared, Scratch
 from graphdock.errors import InvalidArgumentError, PluginError
@@ -121,7 +121,7 @@ class NativeLibrary:
         if refused:
             raise InvalidArgumentError(f"a native kernel has no {refused[0]}", hint="write that kernel in Python")
 
-        of_keywords(fields, KEYWORDS, f"the native kernel {symbol}")
+        check_keywords(fields, KEYWORDS, f"the native kernel {symbol}")
 
         def prepared(ctx: PrepareContext) -> Prepared:
             from graphdock_native.kernel import prepare as prepare_native  # needs NumPy

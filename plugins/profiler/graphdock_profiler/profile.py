@@ -17,7 +17,7 @@ from statistics import fmean
 from typing import Any
 
 from graphdock import RunMetadata, RunOptions, Session
-from graphdock.arguments import of_kind
+from graphdock.arguments import check_type
 from graphdock.contracts.runtime.resources import Variable
 from graphdock.contracts.step import TraceEvent, TraceLevel
 from graphdock.errors import InvalidArgumentError, did_you_mean
@@ -252,7 +252,7 @@ def profile(
       InvalidArgumentError: no steps. And whatever ``session.run`` raises.
     """
     for name, count, least in (("steps", steps, 1), ("warmup", warmup, 0)):
-        of_kind(count, int, f"profile: {name}", "a whole number")
+        check_type(count, int, f"profile: {name}", "a whole number")
         if count < least:
             raise InvalidArgumentError(f"profile: {name} is wrong", expected=f"{least} or more", got=repr(count))
     for _ in range(warmup):

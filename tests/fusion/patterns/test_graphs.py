@@ -22,7 +22,7 @@ def scaled(x, n, factor):
     return tf.exp(x) * factor + tf.cast(n, x.dtype)
 
 
-ASKED = RegisteredPattern(
+REGISTERED = RegisteredPattern(
     "lab",
     "lab",
     Pattern(
@@ -61,26 +61,26 @@ def make():
 
 def test_what_is_looked_for_has_open_dims_and_an_input_per_name():
     graphs, simplified = make()
-    graph = graphs.sought(ASKED, "float16")
+    graph = graphs.pattern_graph(REGISTERED, "float16")
     assert {n: (v.dtype.name, v.shape) for n, v in graph.inputs.items()} == {
         "x": ("float16", (None, None)),
         "n": ("int32", (None,)),
         "factor": ("float16", ()),
     }
-    assert (graph.values[0].dtype.name, graph.values[0].shape, graph.slopes) == ("float16", (None, None), {})
+    assert (graph.values[0].dtype.name, graph.values[0].shape, graph.gradients) == ("float16", (None, None), {})
     assert simplified == [graph.graph]
-    assert graphs.sought(ASKED, "float16") is graph and len(CALLS) == 1
+    assert graphs.pattern_graph(REGISTERED, "float16") is graph and len(CALLS) == 1
 
 
 def test_at_a_place_there_are_gradients_by_what_is_smooth():
     graphs, _ = make()
-    graph = graphs.sought_at(ASKED, PLACE, 0)
-    assert set(graph.inputs) == {"x", "n"} and set(graph.slopes) == {"x"}  # integers and constants have none
-    assert graph.arriving[0].shape == (2, 3) and graph.arriving[0] is graph.graph.inputs[-1]
-    assert graph.slopes["x"].shape == (2, 3)
+    graph = graphs.specialized_pattern(REGISTERED, PLACE, 0)
+    assert set(graph.inputs) == {"x", "n"} and set(graph.gradients) == {"x"}  # integers and constants have none
+    assert graph.cotangents[0].shape == (2, 3) and graph.cotangents[0] is graph.graph.inputs[-1]
+    assert graph.gradients["x"].shape == (2, 3)
     other = Found("float32", PLACE.shapes, {"factor": np.float32(5.0)}, "cpu")
-    assert graphs.sought_at(ASKED, other, 0) is not graph
-    assert graphs.sought_at(ASKED, PLACE, 0) is graph
+    assert graphs.specialized_pattern(REGISTERED, other, 0) is not graph
+    assert graphs.specialized_pattern(REGISTERED, PLACE, 0) is graph
 
 
 def test_attributes_of_the_anchor_are_arguments_and_make_other_graphs():
@@ -92,10 +92,10 @@ def test_attributes_of_the_anchor_are_arguments_and_make_other_graphs():
         return tf.nn.leaky_relu(x, alpha)
 
     pattern = Pattern("leaky", "LeakyRelu", {"x": Operand((None,))}, leaky, leaky, attrs=("alpha",))
-    asked = RegisteredPattern("lab", "lab", pattern)
-    first = graphs.sought(asked, "float32", {"alpha": 0.5})
-    assert graphs.sought(asked, "float32", {"alpha": 0.25}) is not first
-    assert graphs.sought(asked, "float32", {"alpha": 0.5}) is first
+    registered = RegisteredPattern("lab", "lab", pattern)
+    first = graphs.pattern_graph(registered, "float32", {"alpha": 0.5})
+    assert graphs.pattern_graph(registered, "float32", {"alpha": 0.25}) is not first
+    assert graphs.pattern_graph(registered, "float32", {"alpha": 0.5}) is first
     assert given == [0.5, 0.25]
 
 
@@ -106,28 +106,28 @@ def test_an_operand_has_the_dtype_that_the_anchor_says():
         return tf.reduce_sum(tf.cast(x, tf.float32))
 
     pattern = Pattern("counted", "Sum", {"x": Operand((None,), "Tidx")}, counted, counted, attrs=("Tidx",))
-    asked = RegisteredPattern("lab", "lab", pattern)
+    registered = RegisteredPattern("lab", "lab", pattern)
     for dtype in (tf.int32, tf.int64):
-        assert graphs.sought(asked, "float32", {"Tidx": dtype}).inputs["x"].dtype is dtype
+        assert graphs.pattern_graph(registered, "float32", {"Tidx": dtype}).inputs["x"].dtype is dtype
 
 
 def test_what_stands_for_it_has_the_gradients_that_are_asked_for_and_numbers_as_arrays():
     graphs, _ = make()
-    assert graphs.standing(ASKED, PLACE, ()).arriving == {}
-    assert graphs.standing(ASKED, PLACE, ("x",)).slopes.keys() == {"x"}
+    assert graphs.replacement_graph(REGISTERED, PLACE, ()).cotangents == {}
+    assert graphs.replacement_graph(REGISTERED, PLACE, ("x",)).gradients.keys() == {"x"}
     assert CALLS == ["float", "float"]
 
 
 def test_what_cannot_be_built_says_why():
     graphs, _ = make()
     wrong = Found("float32", {"x": (2, 3), "n": (5,), "factor": ()}, PLACE.constants, "cpu")
-    assert graphs.sought_at(ASKED, wrong, 0).startswith("it could not be built: ")
+    assert graphs.specialized_pattern(REGISTERED, wrong, 0).startswith("it could not be built: ")
 
 
 def test_gradients_are_built_with_as_many_open_dims_as_people_leave():
     """Where a gradient has to be summed is then known in other ways."""
     graphs, _ = make()
-    made = [graphs.sought_at(ASKED, PLACE, wide) for wide in WIDTHS]
+    made = [graphs.specialized_pattern(REGISTERED, PLACE, wide) for wide in WIDTHS]
     assert len({id(g) for g in made}) == len(WIDTHS) and {g.values[0].shape for g in made} == {(2, 3)}
 
 
@@ -141,26 +141,26 @@ def test_what_cannot_be_built_is_tried_again():
             raise NotFoundError("not yet")
         return tf.exp(x)
 
-    asked = RegisteredPattern("lab", "lab", Pattern("late", "Exp", {"x": Operand((None,))}, late, late))
-    assert graphs.sought(asked, "float32") == "it could not be built: not yet"
+    registered = RegisteredPattern("lab", "lab", Pattern("late", "Exp", {"x": Operand((None,))}, late, late))
+    assert graphs.pattern_graph(registered, "float32") == "it could not be built: not yet"
     known.append("it")
-    assert graphs.sought(asked, "float32").values[0].shape == (None,)
+    assert graphs.pattern_graph(registered, "float32").values[0].shape == (None,)
     assert held == [True, True]
 
 
 def test_sessions_with_equal_settings_share_what_is_traced():
     graphs, simplified = make()
-    first = graphs.sought_at(ASKED, PLACE, 0)
-    assert graphs_of(simplified).sought_at(ASKED, PLACE, 0) is first
-    assert graphs_of(simplified, ("other",)).sought_at(ASKED, PLACE, 0) is not first
+    first = graphs.specialized_pattern(REGISTERED, PLACE, 0)
+    assert graphs_of(simplified).specialized_pattern(REGISTERED, PLACE, 0) is first
+    assert graphs_of(simplified, ("other",)).specialized_pattern(REGISTERED, PLACE, 0) is not first
     assert len(CALLS) == len(simplified) == 2
 
 
 def test_a_pattern_with_other_inputs_of_the_same_name_is_another_one():
     graphs, _ = make()
-    wider = {**ASKED.pattern.inputs, "x": Operand((None, None, None))}
-    other = dataclasses.replace(ASKED, pattern=dataclasses.replace(ASKED.pattern, inputs=wider))
-    shapes = [graphs.sought(each, "float32").inputs["x"].shape for each in (ASKED, other)]
+    wider = {**REGISTERED.pattern.inputs, "x": Operand((None, None, None))}
+    other = dataclasses.replace(REGISTERED, pattern=dataclasses.replace(REGISTERED.pattern, inputs=wider))
+    shapes = [graphs.pattern_graph(each, "float32").inputs["x"].shape for each in (REGISTERED, other)]
     assert shapes == [(None, None), (None, None, None)]
 
 
@@ -171,7 +171,7 @@ def test_many_threads_trace_a_function_once():
     def ask():
         graphs = graphs_of(simplified)
         together.wait()
-        return graphs.sought_at(ASKED, PLACE, 1)
+        return graphs.specialized_pattern(REGISTERED, PLACE, 1)
 
     with ThreadPoolExecutor(6) as pool:
         found = [f.result() for f in [pool.submit(ask) for _ in range(6)]]
@@ -184,7 +184,7 @@ class Scaling:
     @staticmethod
     @hookimpl
     def register_patterns():
-        return [ASKED.pattern]
+        return [REGISTERED.pattern]
 
 
 def test_the_second_session_of_a_host_traces_none(process_host):

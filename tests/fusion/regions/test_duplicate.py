@@ -1,4 +1,4 @@
-"""Floating nodes stand in every group that reads them; each group gets its own, and can then be one node."""
+"""Rematerializable nodes stand in every group that reads them; each group gets its own, and can then be one node."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 from graphdock.contracts import Builder, Cutter, DeviceSpec, OpDef
 from graphdock.contracts.ir_check import check
 from graphdock.dtypes import float32
-from graphdock_fusion.regions.duplicate import apart, spread
-from graphdock_fusion.regions.groups import ByDevice, grow, without
+from graphdock_fusion.regions.duplicate import apart, duplicate_into_groups
+from graphdock_fusion.regions.groups import ByDevice, form_fusion_groups, without
 
 F, ONE = (float32, (2,)), (float32, ())
 DEVICE = DeviceSpec.parse("/device:cpu:0")
@@ -16,7 +16,7 @@ OP = OpDef("Op")
 
 
 def random_level(seed):
-    """A graph of groups and of nodes in none, with single numbers among them, and with chains that float."""
+    """A graph of groups and of nodes in none, with single numbers among them, and with chains that can be computed again."""
     rng = np.random.default_rng(seed)
     b = Builder()
 
@@ -25,13 +25,13 @@ def random_level(seed):
 
     values, numbers, drawn = [b.input("x", *F)], [b.input("n", *ONE)], []
     kinds = ByDevice(lambda n: n.device)
-    kinds.floating = set()
+    kinds.rematerializable = set()
     for i in range(60):
         roll, recent, fits = rng.random(), values[-10:], False
         if roll < 0.15:
             reads = [pick(some) for some in (drawn, numbers) if some and rng.random() < 0.6]
             drawn += b.node(OP, f"n{i}", reads, {}, [F])
-            kinds.floating.add(b.graph.nodes[-1])
+            kinds.rematerializable.add(b.graph.nodes[-1])
         elif roll < 0.25:
             numbers += b.node(OP, f"n{i}", [pick(recent)], {}, [ONE])
         else:
@@ -40,10 +40,10 @@ def random_level(seed):
         b.graph.nodes[-1].device = DEVICE if fits or roll < 0.15 or rng.random() < 0.75 else None
     read = set(values[-3:])
     for node in reversed(b.graph.nodes):
-        if node not in kinds.floating or read.intersection(node.outputs):
+        if node not in kinds.rematerializable or read.intersection(node.outputs):
             read.update(node.inputs)
-    b.graph.nodes = [n for n in b.graph.nodes if n not in kinds.floating or read.intersection(n.outputs)]
-    kinds.floating.intersection_update(b.graph.nodes)
+    b.graph.nodes = [n for n in b.graph.nodes if n not in kinds.rematerializable or read.intersection(n.outputs)]
+    kinds.rematerializable.intersection_update(b.graph.nodes)
     return b.finish(values[-3:]), kinds
 
 
@@ -52,7 +52,7 @@ def test_groups_of_a_random_level_with_floating_nodes_can_be_one_node_each(seed)
     graph, kinds = random_level(seed)
     before = len(graph.nodes)
     kernels = dict.fromkeys(graph.nodes, "kernel")
-    groups = spread(graph, grow(graph.nodes, kinds), kinds.floating, kernels)
+    groups = duplicate_into_groups(graph, form_fusion_groups(graph.nodes, kinds), kinds.rematerializable, kernels)
     check(graph)
     assert kernels.keys() == set(graph.nodes) and len({n.name for n in graph.nodes}) == len(graph.nodes) >= before
     cutter, seen = Cutter(graph), set()
@@ -61,18 +61,20 @@ def test_groups_of_a_random_level_with_floating_nodes_can_be_one_node_each(seed)
         seen.update(members)
         region = cutter.cut(members, DEVICE)  # raises where it is not convex, or a cycle with those before
         cutter.take(members)
-        assert not [v for v in region.leaving if v.node in kinds.floating]
-        assert not [v for v in region.entering if v.node in kinds.floating]
+        assert not [v for v in region.leaving if v.node in kinds.rematerializable]
+        assert not [v for v in region.entering if v.node in kinds.rematerializable]
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_what_is_left_of_a_group_can_be_one_node_each_too(seed):
     graph, kinds = random_level(seed)
-    for members in spread(graph, grow(graph.nodes, kinds), kinds.floating, dict.fromkeys(graph.nodes)):
+    for members in duplicate_into_groups(
+        graph, form_fusion_groups(graph.nodes, kinds), kinds.rematerializable, dict.fromkeys(graph.nodes)
+    ):
         cutter = Cutter(graph)
         gone = members[: 1 + seed % len(members)]
         cutter.cut(gone, DEVICE)
         cutter.take(gone)
-        for rest in apart(without(members, gone, kinds), kinds.floating):
+        for rest in apart(without(members, gone, kinds), kinds.rematerializable):
             cutter.cut(rest, DEVICE)
             cutter.take(rest)

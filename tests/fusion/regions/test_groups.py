@@ -1,4 +1,4 @@
-"""grow: connected nodes of one device, and groups that can all become one node each without a cycle."""
+"""form_fusion_groups: connected nodes of one device, and groups that can all become one node each without a cycle."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from graphdock.contracts import Builder, Cutter, DeviceSpec, OpDef, PlanNode
 from graphdock.dtypes import float32
-from graphdock_fusion.regions.groups import LARGEST, ByDevice, grow, without
+from graphdock_fusion.regions.groups import LARGEST, ByDevice, form_fusion_groups, without
 
 F = (float32, (2,))
 DEVICES = [DeviceSpec.parse("/device:cpu:0"), DeviceSpec.parse("/device:cpu:1")]
@@ -30,7 +30,7 @@ def random_level(seed):
 
 
 def groups_of(graph):
-    return grow(graph.nodes, BY_DEVICE)
+    return form_fusion_groups(graph.nodes, BY_DEVICE)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -94,4 +94,4 @@ def chain(size) -> list[PlanNode]:
 
 def test_a_long_chain_is_offered_in_parts():
     nodes = chain(2 * LARGEST + 5)
-    assert [len(g) for g in grow(nodes, BY_DEVICE)] == [LARGEST, LARGEST, 5]
+    assert [len(g) for g in form_fusion_groups(nodes, BY_DEVICE)] == [LARGEST, LARGEST, 5]

@@ -1,24 +1,24 @@
-"""What floats: draws, and what is computed of nothing else, wherever all who read it could compute it."""
+"""Rematerializable nodes: draws, and what is computed of nothing else, wherever all who read it could compute it."""
 
 from __future__ import annotations
 
 import graphdock as tf
 import pytest
 from graphdock.contracts import DeviceSpec
-from graphdock_fusion.regions.rematerializable import floating
+from graphdock_fusion.regions.rematerializable import rematerializable
 from graphdock_fusion.regions.spaces import BySpace
 
 CPU = DeviceSpec.parse("/device:cpu:0")
 
 
-def floats(build):
-    """Names of the ops that float where ``build(x)`` is fetched."""
+def rematerialized(build):
+    """Names of the ops that are rematerializable where ``build(x)`` is fetched."""
     with tf.Graph().as_default():
         x = tf.placeholder(tf.float32, [4, 6], name="x")
         with tf.Session() as sess:
             graph = sess.explain(build(x), {x: [[0.0] * 6] * 4}).plan.graph
     kinds = BySpace(lambda node: CPU)
-    return sorted(n.op for n in floating(graph, kinds.own))
+    return sorted(n.op for n in rematerializable(graph, kinds.own))
 
 
 def mask(rate=0.5, shape=(4, 6)):
@@ -26,8 +26,8 @@ def mask(rate=0.5, shape=(4, 6)):
 
 
 def test_a_mask_floats_whether_its_rate_is_known_or_not():
-    assert floats(lambda x: x * mask()) == ["Cast", "GreaterEqual", "RandomUniform"]
-    assert floats(lambda x: x * mask(tf.reduce_max(x))) == ["Cast", "GreaterEqual", "RandomUniform"]
+    assert rematerialized(lambda x: x * mask()) == ["Cast", "GreaterEqual", "RandomUniform"]
+    assert rematerialized(lambda x: x * mask(tf.reduce_max(x))) == ["Cast", "GreaterEqual", "RandomUniform"]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_mask_floats_whether_its_rate_is_known_or_not():
     ],
 )
 def test_what_somebody_needs_as_it_stands_does_not_float(build, left):
-    assert floats(build) == left
+    assert rematerialized(build) == left
 
 
 def test_what_waits_or_is_waited_for_does_not_float():
@@ -53,4 +53,4 @@ def test_what_waits_or_is_waited_for_does_not_float():
             late = tf.random_uniform([4, 6], seed=4)
         return x * drawn * late
 
-    assert floats(build) == ["RandomUniform"]
+    assert rematerialized(build) == ["RandomUniform"]

@@ -7,7 +7,7 @@ import pytest
 from graphdock.contracts import Builder, Cutter, DeviceSpec, PlanNode
 from graphdock.dtypes import float32, int32
 from graphdock.plugin.host import default_host
-from graphdock_fusion.regions.groups import grow, without
+from graphdock_fusion.regions.groups import form_fusion_groups, without
 from graphdock_fusion.regions.lowering import lower_region
 from graphdock_fusion.regions.spaces import BySpace
 
@@ -67,7 +67,7 @@ def check(seed):
     """Cut, take and lower every group; returns the sizes of the groups."""
     graph = random_level(seed)
     kinds = BySpace(lambda n: n.device)
-    groups = grow(graph.nodes, kinds)
+    groups = form_fusion_groups(graph.nodes, kinds)
     cutter, seen, rng = Cutter(graph), set[PlanNode](), np.random.default_rng(seed)
     for members in groups:
         assert len(members) > 1 and len({n.device for n in members}) == 1 and seen.isdisjoint(members)

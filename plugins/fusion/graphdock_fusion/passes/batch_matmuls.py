@@ -22,7 +22,7 @@ from graphdock.contracts.ir import make_node
 from graphdock.dtypes import int32
 from graphdock.shape import Dims
 
-__all__ = ["products"]
+__all__ = ["batch_matmuls"]
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class _Product:
         return a.node.inputs[:-1] if self.joined and a.node is not None else [a]
 
 
-def products(graph: PlanGraph, context: PassContext) -> None:
+def batch_matmuls(graph: PlanGraph, context: PassContext) -> None:
     """Join the products by one matrix whose rows don't depend on one another, where that moves fewer elements."""
     reads = Counter(v for n in graph.nodes for v in n.inputs)
     reads.update(graph.outputs)

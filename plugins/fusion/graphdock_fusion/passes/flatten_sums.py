@@ -15,10 +15,10 @@ from graphdock.contracts.attributes import attr_key
 from graphdock.contracts.ir import make_node
 from graphdock.shape import size
 
-__all__ = ["sums"]
+__all__ = ["flatten_sums"]
 
 
-def sums(graph: PlanGraph, context: PassContext) -> None:
+def flatten_sums(graph: PlanGraph, context: PassContext) -> None:
     """Join the addends of an AddN that are alike but for their inputs, where that moves no more elements than adding them up."""
     reads = Counter(v for n in graph.nodes for v in n.inputs)
     reads.update(graph.outputs)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from graphdock.contracts import PassContext, PlanGraph, PlanNode, Rewriter
 
-__all__ = ["gates"]
+__all__ = ["prune_control_edges"]
 
 
-def gates(graph: PlanGraph, context: PassContext) -> None:
+def prune_control_edges(graph: PlanGraph, context: PassContext) -> None:
     """Drop the control edges of nodes that only compute to nodes that only compute and that the plan needs anyway."""
     waited: dict[PlanNode, frozenset[PlanNode] | None] = {}
     dropped: dict[PlanNode, list[PlanNode]] = {}

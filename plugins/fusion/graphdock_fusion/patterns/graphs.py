@@ -1,4 +1,4 @@
-"""The functions of patterns as graphs: what is looked for, and what stands for it, each with the gradients that are asked for."""
+"""The functions of patterns as graphs: the pattern and its replacement, each with the gradients that are asked for."""
 
 from __future__ import annotations
 
@@ -33,17 +33,39 @@ class PatternGraph:
 
     Attributes:
       inputs: name -> input of the graph. ``values``: what the function returns.
-      arriving: position among the values -> its gradient, an input of the graph too; empty where there are no slopes.
-      slopes: name of an input -> its gradient, of those that were asked for and are there.
+      cotangents: position among the values -> its gradient, an input of the graph too; empty where there are no gradients.
+      gradients: name of an input -> its gradient, of those that were asked for and are there.
       large: whether it holds constants of many bytes.
     """
 
     graph: PlanGraph
     inputs: Mapping[str, Value]
     values: tuple[Value, ...]
-    arriving: Mapping[int, Value]
-    slopes: Mapping[str, Value]
+    cotangents: Mapping[int, Value]
+    gradients: Mapping[str, Value]
     large: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Traced:
+    """What is traced: one of a pattern's functions at a place, and its gradients by the inputs ``wanted``."""
+
+    registered: RegisteredPattern
+    function: Callable[..., Any]
+    found: Found
+    wide: int = 0
+    wanted: tuple[str, ...] = ()
+    cotangents: tuple[int, ...] = ()
+    unit_cotangent: bool = False
+
+    def key(self) -> tuple[Any, ...]:
+        found = self.found
+        constants = tuple([(n, a.shape, sha256(a.tobytes()).digest()) for n, a in found.constants.items()])
+        attrs = tuple([(n, attr_key(v)) for n, v in found.attrs.items()])
+        at = found.dtype, tuple(found.shapes.items()), constants, attrs
+        operands = tuple(self.registered.pattern.inputs.items())
+        asked = self.wide, self.wanted, self.cotangents, self.unit_cotangent
+        return self.registered.full_name, self.function, operands, at, asked
 
 
 class PatternGraphs:
@@ -55,59 +77,53 @@ class PatternGraphs:
     def __init__(self, context: PlanContext) -> None:
         self._context = context
 
-    def sought(
-        self, asked: RegisteredPattern, dtype: str, attrs: Mapping[str, Any] = MappingProxyType({})
+    def pattern_graph(
+        self, registered: RegisteredPattern, dtype: str, attrs: Mapping[str, Any] = MappingProxyType({})
     ) -> PatternGraph | str:
-        """What is looked for, of shapes that the pattern leaves open; or why it can't be built. ``attrs``: as of :class:`Found`."""
-        return self._of(asked, asked.pattern.pattern, Found(dtype, {}, {}, "", attrs), 0, (), ())
+        """The pattern, of shapes that it leaves open; or why it can't be built. ``attrs``: as of :class:`Found`."""
+        return self._of(_Traced(registered, registered.pattern.pattern, Found(dtype, {}, {}, "", attrs)))
 
-    def sought_at(
-        self, asked: RegisteredPattern, found: Found, wide: int, arrives: tuple[int, ...] = (0,), ones: bool = False
+    def specialized_pattern(
+        self,
+        registered: RegisteredPattern,
+        found: Found,
+        wide: int,
+        cotangents: tuple[int, ...] = (0,),
+        unit_cotangent: bool = False,
     ) -> PatternGraph | str:
         """The same and all of its gradients, of the shapes that were found.
 
         Args:
           wide: how many dims, of :data:`WIDTHS`, were unknown when the gradients were built; the last one never.
-          arrives: positions of the values that have gradients; of none, no gradients are built.
-          ones: whether what arrives is 1 everywhere, as at a sum; it is no input then, and ``arriving`` is empty.
+          cotangents: positions of the values that have gradients; of none, no gradients are built.
+          unit_cotangent: whether the gradient of each is 1 everywhere, as at a sum; it is no input then, and the graph has none.
         """
-        wanted = tuple(_smooth(asked, found)) if arrives else ()
-        return self._of(asked, asked.pattern.pattern, found, wide, wanted, arrives, ones)
+        wanted = tuple(_differentiable(registered, found)) if cotangents else ()
+        function = registered.pattern.pattern
+        return self._of(_Traced(registered, function, found, wide, wanted, cotangents, unit_cotangent))
 
-    def standing(
+    def replacement_graph(
         self,
-        asked: RegisteredPattern,
+        registered: RegisteredPattern,
         found: Found,
         wanted: tuple[str, ...],
-        arrives: tuple[int, ...] = (0,),
-        ones: bool = False,
+        cotangents: tuple[int, ...] = (0,),
+        unit_cotangent: bool = False,
     ) -> PatternGraph | str:
-        """What stands for it, and its gradients by the inputs that ``wanted`` names."""
-        return self._of(asked, asked.pattern.replacement, found, 0, wanted, arrives, ones)
+        """The replacement, and its gradients by the inputs that ``wanted`` names."""
+        function = registered.pattern.replacement
+        return self._of(_Traced(registered, function, found, 0, wanted, cotangents, unit_cotangent))
 
-    def _of(
-        self,
-        asked: RegisteredPattern,
-        function: Callable[..., Any],
-        found: Found,
-        wide: int,
-        wanted: tuple[str, ...],
-        arrives: tuple[int, ...],
-        ones: bool = False,
-    ) -> PatternGraph | str:
-        constants = tuple([(n, a.shape, sha256(a.tobytes()).digest()) for n, a in found.constants.items()])
-        large = sum(a.nbytes for a in found.constants.values()) > _LARGE
-        operands = tuple(asked.pattern.inputs.items())
-        attrs = tuple([(n, attr_key(v)) for n, v in found.attrs.items()])
-        at = found.dtype, tuple(found.shapes.items()), constants, attrs, wide, wanted, arrives, ones
-        key = self._context.settings, asked.full_name, function, operands, at
-        made: PatternGraph | str | None = self._context.shared.get(key)
+    def _of(self, asked: _Traced) -> PatternGraph | str:
+        large = sum(a.nbytes for a in asked.found.constants.values()) > _LARGE
+        key = self._context.settings, asked.key()
+        traced = self._context.shared
+        made: PatternGraph | str | None = traced.get(key)
         if made is None:
             with self._context.lock:
-                traced = self._context.shared
                 made = traced.get(key)
                 if made is None:
-                    made = self._trace(asked, function, found, wide, wanted, arrives, ones)
+                    made = self._trace(asked)
                     if not isinstance(made, str):
                         if len(traced) >= _KEPT:
                             traced.clear()
@@ -116,46 +132,39 @@ class PatternGraphs:
                         traced[key] = made = replace(made, large=large)
         return made
 
-    def _trace(
-        self,
-        asked: RegisteredPattern,
-        function: Callable[..., Any],
-        found: Found,
-        wide: int,
-        wanted: tuple[str, ...],
-        arrives: tuple[int, ...],
-        ones: bool = False,
-    ) -> PatternGraph | str:
-        stands = function is asked.pattern.replacement
+    def _trace(self, asked: _Traced) -> PatternGraph | str:
+        registered, found, cotangents = asked.registered, asked.found, asked.cotangents
+        replaces = asked.function is registered.pattern.replacement
         fed: list[str] = []
         values: list[Any] = []
-        slopes: dict[str, Any] = {}
-        coming: list[Any] = []
+        gradients: dict[str, Any] = {}
+        entering: list[Any] = []
 
         def build(tracing: Tracing) -> list[Any]:
             tensors: dict[str, Any] = {}
             given: dict[str, Any] = {}
-            for name, operand in asked.pattern.inputs.items():
+            for name, operand in registered.pattern.inputs.items():
                 dtype = dtype_of(operand, found)
                 shape = found.shapes.get(name, operand.shape)
-                if operand.drawn and stands:
+                if operand.drawn and replaces:
                     dtype, shape = as_dtype("uint64"), (STREAM_WORDS,)
                 if name in found.constants:
                     array = found.constants[name]
-                    given[name] = array if stands else tracing.constant(array, dtype)
+                    given[name] = array if replaces else tracing.constant(array, dtype)
                     continue
-                unknown = 0 if shape is None else max(min(wide, len(shape) - 1), 0)
+                unknown = 0 if shape is None else max(min(asked.wide, len(shape) - 1), 0)
                 given[name] = tensors[name] = tracing.input(dtype, shape and (None,) * unknown + shape[unknown:], shape)
                 fed.append(name)
-            values.extend(_values(asked, _called(asked, function, {**given, **found.attrs}), tracing))
-            if wanted:
+            values.extend(_values(registered, _called(registered, asked.function, {**given, **found.attrs}), tracing))
+            if asked.wanted:
                 shapes = tracing.shapes(values)
-                if not ones:
-                    coming.extend([tracing.like(values[i], shapes[i]) for i in arrives])
-                arriving = coming or [_ones(tracing, values[i].dtype, shapes[i]) for i in arrives]
-                made = tracing.gradients([values[i] for i in arrives], [tensors[n] for n in wanted], arriving)
-                slopes.update({n: s for n, s in zip(wanted, made, strict=True) if tracing.is_tensor(s)})
-            return [*values, *slopes.values()]
+                if not asked.unit_cotangent:
+                    entering.extend([tracing.like(values[i], shapes[i]) for i in cotangents])
+                given_cotangents = entering or [_ones(tracing, values[i].dtype, shapes[i]) for i in cotangents]
+                wanted = [tensors[n] for n in asked.wanted]
+                made = tracing.gradients([values[i] for i in cotangents], wanted, given_cotangents)
+                gradients.update({n: g for n, g in zip(asked.wanted, made, strict=True) if tracing.is_tensor(g)})
+            return [*values, *gradients.values()]
 
         try:
             graph = self._context.trace(build)
@@ -167,8 +176,8 @@ class PatternGraphs:
             graph,
             dict(zip(fed, graph.inputs, strict=False)),
             tuple(graph.outputs[: len(values)]),
-            dict(zip(arrives if coming else (), graph.inputs[len(fed) :], strict=True)),
-            dict(zip(slopes, graph.outputs[len(values) :], strict=True)),
+            dict(zip(cotangents if entering else (), graph.inputs[len(fed) :], strict=True)),
+            dict(zip(gradients, graph.outputs[len(values) :], strict=True)),
         )
 
 
@@ -177,13 +186,13 @@ def _ones(tracing: Tracing, dtype: DType, shape: Dims) -> Any:
     return tracing.constant(np.ones([d or 0 for d in shape or ()], dtype.np), dtype)
 
 
-def _called(asked: RegisteredPattern, function: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+def _called(registered: RegisteredPattern, function: Callable[..., Any], given: Mapping[str, Any]) -> Any:
     """What a function of a pattern returns. Where it raises an error of its own, a note names the pattern."""
     try:
         return function(**given)
     except Exception as error:
         error.add_note(
-            f"raised by a function of the pattern {asked.full_name} (of {asked.package}), given {', '.join(given)}"
+            f"raised by a function of the pattern {registered.full_name} (of {registered.package}), given {', '.join(given)}"
         )
         raise
 
@@ -195,11 +204,11 @@ def _check_pure(graph: PlanGraph) -> None:
             raise PluginError(f"{node.op} does more than compute: {_IMPURE}")
 
 
-def _values(asked: RegisteredPattern, made: Any, tracing: Tracing) -> list[Any]:
+def _values(registered: RegisteredPattern, made: Any, tracing: Tracing) -> list[Any]:
     """What a function of a pattern returned: one tensor, or several."""
     values = list(made) if isinstance(made, tuple | list) else [made]
     if not values or not all(map(tracing.is_tensor, values)):
-        raise PluginError(f"{asked.full_name} returns no tensor", got=repr(made))
+        raise PluginError(f"{registered.full_name} returns no tensor", got=repr(made))
     return values
 
 
@@ -209,7 +218,7 @@ def dtype_of(operand: Operand, found: Found) -> DType:
     return as_dtype(found.attrs.get(name, name))
 
 
-def _smooth(asked: RegisteredPattern, found: Found) -> list[str]:
+def _differentiable(registered: RegisteredPattern, found: Found) -> list[str]:
     """The inputs by which there may be gradients."""
-    operands = asked.pattern.inputs.items()
+    operands = registered.pattern.inputs.items()
     return [n for n, o in operands if not (o.drawn or n in found.constants) and dtype_of(o, found).is_differentiable]

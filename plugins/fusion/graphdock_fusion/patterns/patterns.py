@@ -87,7 +87,7 @@ class _Search:
     def __init__(self, context: PlanContext, known: Sequence[RegisteredPattern]) -> None:
         self._context = context
         self._known = known
-        self._late = any(asked.pattern.late for asked in known)
+        self._late = any(registered.pattern.late for registered in known)
         self._graphs = PatternGraphs(context)
         self._refused: list[tuple[RegionNote, frozenset[PlanNode]]] = []
 
@@ -99,124 +99,124 @@ class _Search:
             index = Index(level)
             place = _Place(index, Rewriter(level), list(anchors) if self._late else ())
             with place.change:
-                for asked in self._known:
-                    if any(o.drawn and o.drawn not in index.by_op for o in asked.pattern.inputs.values()):
+                for registered in self._known:
+                    if any(o.drawn and o.drawn not in index.by_op for o in registered.pattern.inputs.values()):
                         continue
-                    for anchor in index.by_op.get(asked.pattern.anchor, ()):
+                    for anchor in index.by_op.get(registered.pattern.anchor, ()):
                         if anchor not in place.gone:
-                            self._at(anchor, asked, place)
+                            self._at(anchor, registered, place)
                 place.put_sums()
             # where another pattern stands for all of it, nobody asks why this one does not
             self._context.notes.extend([note for note, nodes in self._refused if not nodes <= place.gone])
             self._refused.clear()
 
-    def _at(self, anchor: PlanNode, asked: RegisteredPattern, place: _Place) -> None:
+    def _at(self, anchor: PlanNode, registered: RegisteredPattern, place: _Place) -> None:
         """Replace what stands around an anchor, if it is what a pattern looks for."""
         dtype, device = anchor.outputs[0].dtype.name, self._context.device_type(anchor)
-        if dtype not in asked.pattern.dtypes or device is None or device in asked.pattern.not_on:
+        if dtype not in registered.pattern.dtypes or device is None or device in registered.pattern.not_on:
             return
         dims = anchor.outputs[0].shape
-        if dims is not None and asked.pattern.rank not in (None, len(dims)):
+        if dims is not None and registered.pattern.rank not in (None, len(dims)):
             return
-        if unknown := [name for name in asked.pattern.attrs if name not in anchor.attrs]:
+        if unknown := [name for name in registered.pattern.attrs if name not in anchor.attrs]:
             hint = did_you_mean(unknown[0], anchor.attrs)
-            raise _broken(asked, f"its anchor {anchor.op} has no attribute {unknown[0]!r}", hint)
-        attrs = {name: anchor.attrs[name] for name in asked.pattern.attrs}
-        sought = self._graphs.sought(asked, dtype, attrs)
-        if isinstance(sought, str):
-            raise _broken(asked, sought)
-        first = _first(anchor, asked, sought, place)
+            raise _broken(registered, f"its anchor {anchor.op} has no attribute {unknown[0]!r}", hint)
+        attrs = {name: anchor.attrs[name] for name in registered.pattern.attrs}
+        pattern_graph = self._graphs.pattern_graph(registered, dtype, attrs)
+        if isinstance(pattern_graph, str):
+            raise _broken(registered, pattern_graph)
+        first = _first(anchor, registered, pattern_graph, place)
         if first is None:
             return
-        value = first.values[sought.values[0]]
+        value = first.values[pattern_graph.values[0]]
         assert value.node is not None
-        key = asked.full_name, value.node.name
+        key = registered.full_name, value.node.name
         ops = tuple(n.op for n in first.found.values())
         try:
             if key in self._context.failed:
                 raise _NotHere(self._context.failed[key])
-            found = _found(asked, sought, first, Found(dtype, {}, {}, device, attrs))
-            ones = False
-            graph, match, slopes = self._with_slopes(asked, found, first, sought, place)
-            reason = _read_within(graph, match, slopes, place.index)
-            if reason and not asked.pattern.late:
-                other = self._with_slopes(asked, found, first, sought, place, ones=True)
-                ones = _read_within(*other, place.index) is None
-                graph, match, slopes = other if ones else (graph, match, slopes)
+            found = _found(registered, pattern_graph, first, Found(dtype, {}, {}, device, attrs))
+            unit_cotangent = False
+            graph, match, gradients = self._with_gradients(registered, found, first, pattern_graph, place)
+            reason = _read_within(graph, match, gradients, place.index)
+            if reason and not registered.pattern.late:
+                other = self._with_gradients(registered, found, first, pattern_graph, place, unit_cotangent=True)
+                unit_cotangent = _read_within(*other, place.index) is None
+                graph, match, gradients = other if unit_cotangent else (graph, match, gradients)
             members = list(match.found.values())
             ops = tuple(n.op for n in members)
-            if reason and not ones:
+            if reason and not unit_cotangent:
                 raise _NotHere(reason)
-            arrives = tuple(range(len(graph.values))) if ones else tuple(graph.arriving)
-            standing = self._graphs.standing(asked, found, slopes, arrives, ones)
-            if isinstance(standing, str):
-                raise _broken(asked, standing)
-            _check_same(asked, graph, standing, slopes)
-            if len(graph.values) + len(slopes) > 1:
-                _check_order(graph, match, standing, slopes, place)
-            streams = {n: self._context.opdef(o.stream) for n, o in asked.pattern.inputs.items() if o.drawn}
-            why = self._context.missing(standing.graph, device)
+            cotangents = tuple(range(len(graph.values))) if unit_cotangent else tuple(graph.cotangents)
+            replacement = self._graphs.replacement_graph(registered, found, gradients, cotangents, unit_cotangent)
+            if isinstance(replacement, str):
+                raise _broken(registered, replacement)
+            _check_same(registered, graph, replacement, gradients)
+            if len(graph.values) + len(gradients) > 1:
+                _check_order(graph, match, replacement, gradients, place)
+            streams = {n: self._context.opdef(o.stream) for n, o in registered.pattern.inputs.items() if o.drawn}
+            why = self._context.missing(replacement.graph, device)
             if why:
                 raise _NotHere(why)
         except _NotHere as reason:
-            note = RegionNote(asked.full_name, device, ops, 0, str(reason), pattern=True)
+            note = RegionNote(registered.full_name, device, ops, 0, str(reason), pattern=True)
             self._refused.append((note, frozenset(first.found.values())))
             return
-        nodes = _put(place, graph, match, standing, slopes, value.node, streams)
+        nodes = _put(place, graph, match, replacement, gradients, value.node, streams)
         self._context.standing.update(dict.fromkeys(nodes, Standing(key)))
         place.gone.update([n for p, n in match.found.items() if p not in match.rest])
         names = ", ".join(n.op for n in nodes if n.verb != "constant") or "one of their inputs"
         what = f"{len(members)} nodes around {value.node.origin} became {names}"
-        self._context.notes.append(RegionNote(asked.full_name, device, ops, len(members), what, pattern=True))
+        self._context.notes.append(RegionNote(registered.full_name, device, ops, len(members), what, pattern=True))
 
-    def _with_slopes(
+    def _with_gradients(
         self,
-        asked: RegisteredPattern,
+        registered: RegisteredPattern,
         found: Found,
         first: Match,
-        sought: PatternGraph,
+        pattern_graph: PatternGraph,
         place: _Place,
-        ones: bool = False,
+        unit_cotangent: bool = False,
     ) -> tuple[PatternGraph, Match, tuple[str, ...]]:
         """The pattern with as many of its gradients as the plan has, and their names.
 
         ``ones``: 1 arrives at all values, as at a sum; passes have dropped the products by it.
         """
         best: tuple[PatternGraph, Match, int] | None = None
-        count = len(sought.values)
-        sizes = [0] if asked.pattern.late else [count] if ones else range(count, 0, -1)
+        count = len(pattern_graph.values)
+        sizes = [0] if registered.pattern.late else [count] if unit_cotangent else range(count, 0, -1)
         subsets = [s for size in sizes for s in itertools.combinations(range(count), size)]
-        for arrives, wide in itertools.product(subsets, WIDTHS):
-            graph = self._graphs.sought_at(asked, found, wide, arrives, ones)
+        for cotangents, wide in itertools.product(subsets, WIDTHS):
+            graph = self._graphs.specialized_pattern(registered, found, wide, cotangents, unit_cotangent)
             if isinstance(graph, str):
-                raise _broken(asked, graph)
-            matcher = Matcher(place.index, graph.graph, gone=place.gone, even=graph.arriving.values())
-            goals = [(graph.inputs[n], first.values[v]) for n, v in sought.inputs.items() if n in graph.inputs]
-            goals += [(v, first.values[s]) for v, s in zip(graph.values, sought.values, strict=True)]
+                raise _broken(registered, graph)
+            matcher = Matcher(place.index, graph.graph, gone=place.gone, even=graph.cotangents.values())
+            goals = [(graph.inputs[n], first.values[v]) for n, v in pattern_graph.inputs.items() if n in graph.inputs]
+            goals += [(v, first.values[s]) for v, s in zip(graph.values, pattern_graph.values, strict=True)]
             match = matcher.extend(Match(), goals, graph.values)
             if match is None:
                 continue
             reached = 0
-            for slope in graph.slopes.values():
-                longer = matcher.extend(match, targets=[slope])
-                if longer is not None and longer.values.keys() >= set(graph.arriving.values()):
+            for gradient in graph.gradients.values():
+                longer = matcher.extend(match, targets=[gradient])
+                if longer is not None and longer.values.keys() >= set(graph.cotangents.values()):
                     match, reached = longer, reached + 1
             if best is None or reached > best[2]:
                 best = graph, match, reached
-            if reached == len(graph.slopes):
+            if reached == len(graph.gradients):
                 break
         if best is None:
             raise _NotHere("with these shapes it is built in another way")
         graph, match, _ = best
-        return graph, match, tuple(n for n, s in graph.slopes.items() if s in match.values)
+        return graph, match, tuple(n for n, s in graph.gradients.items() if s in match.values)
 
 
 def _put(
     place: _Place,
     graph: PatternGraph,
     match: Match,
-    standing: PatternGraph,
-    slopes: Sequence[str],
+    replacement: PatternGraph,
+    gradients: Sequence[str],
     at: PlanNode,
     streams: Mapping[str, OpDef],
 ) -> list[PlanNode]:
@@ -224,8 +224,10 @@ def _put(
 
     ``streams``: input that is drawn -> the op of its stream.
     """
-    became: dict[Value, Value] = {standing.inputs[name]: match.values[graph.inputs[name]] for name in standing.inputs}
-    became |= {value: match.values[graph.arriving[i]] for i, value in standing.arriving.items()}
+    became: dict[Value, Value] = {
+        replacement.inputs[name]: match.values[graph.inputs[name]] for name in replacement.inputs
+    }
+    became |= {value: match.values[graph.cotangents[i]] for i, value in replacement.cotangents.items()}
     origins = tuple(dict.fromkeys(o for n in (at, *match.found.values()) for o in n.origins))
     for value, number in match.even.items():
         number.name = number.outputs[0].name = f"{at.name}/{value.name}"
@@ -234,7 +236,7 @@ def _put(
     for name, opdef in streams.items():
         drawn = match.values[graph.inputs[name]].node
         assert drawn is not None
-        words = standing.inputs[name]
+        words = replacement.inputs[name]
         node = make_node(
             opdef,
             f"{at.name}/{drawn.name}/stream",
@@ -248,7 +250,7 @@ def _put(
         node.streams = streams_of(drawn)
         became[words] = node.outputs[0]
         nodes.append(place.change.insert(node, before=at))
-    for part in standing.graph.nodes:
+    for part in replacement.graph.nodes:
         node = make_node(
             part.opdef,
             f"{at.name}/{part.name}",
@@ -266,7 +268,7 @@ def _put(
     ends: dict[PlanNode, list[Value | None]] = {
         n: [None] * len(n.outputs) for n in match.found.values() if n not in summed
     }
-    for mine, theirs in zip(_leaving(graph, slopes), _leaving(standing, slopes), strict=True):
+    for mine, theirs in zip(_leaving(graph, gradients), _leaving(replacement, gradients), strict=True):
         old, new = match.values[mine], became[theirs]
         assert old.node is not None and mine.node is not None
         if old.node in summed:
@@ -282,28 +284,28 @@ def _put(
     return nodes
 
 
-def _first(anchor: PlanNode, asked: RegisteredPattern, sought: PatternGraph, place: _Place) -> Match | None:
+def _first(anchor: PlanNode, registered: RegisteredPattern, pattern_graph: PatternGraph, place: _Place) -> Match | None:
     """Where the pattern without its gradients stands around an anchor."""
-    closed = [sought.inputs[n] for n, o in asked.pattern.inputs.items() if o.constant]
-    matcher = Matcher(place.index, sought.graph, closed, place.gone)
-    alike = [node for node in sought.graph.nodes if node.op == anchor.op]
+    closed = [pattern_graph.inputs[n] for n, o in registered.pattern.inputs.items() if o.constant]
+    matcher = Matcher(place.index, pattern_graph.graph, closed, place.gone)
+    alike = [node for node in pattern_graph.graph.nodes if node.op == anchor.op]
     if not alike:
-        ops = sorted({n.op for n in sought.graph.nodes if n.verb != "constant"})
-        raise _broken(asked, f"its function has no {anchor.op}, the anchor, but {', '.join(ops) or 'no op'}")
+        ops = sorted({n.op for n in pattern_graph.graph.nodes if n.verb != "constant"})
+        raise _broken(registered, f"its function has no {anchor.op}, the anchor, but {', '.join(ops) or 'no op'}")
     for node in alike:
-        found = matcher.extend(Match(), [(node.outputs[0], anchor.outputs[0])], sought.values)
+        found = matcher.extend(Match(), [(node.outputs[0], anchor.outputs[0])], pattern_graph.values)
         if found is not None:
             return found
     return None
 
 
-def _found(asked: RegisteredPattern, sought: PatternGraph, match: Match, anchor: Found) -> Found:
+def _found(registered: RegisteredPattern, pattern_graph: PatternGraph, match: Match, anchor: Found) -> Found:
     """The place of a match around what is known of an anchor; _NotHere where the pattern does not take it."""
     if len({n.requested for n in match.found.values()}) > 1:
         raise _NotHere("its nodes ask for several devices")
     shapes, constants = {}, {}
-    for name, operand in asked.pattern.inputs.items():
-        value = match.values[sought.inputs[name]]
+    for name, operand in registered.pattern.inputs.items():
+        value = match.values[pattern_graph.inputs[name]]
         if value.shape is None or None in value.shape:
             raise _NotHere(f"the shape of {name} is known only when it runs")
         shapes[name] = tuple([d for d in value.shape if d is not None])
@@ -313,7 +315,7 @@ def _found(asked: RegisteredPattern, sought: PatternGraph, match: Match, anchor:
             assert value.node is not None
             constants[name] = value.node.attrs["value"]
     found = replace(anchor, shapes=shapes, constants=constants)
-    reason = asked.pattern.check(found) if asked.pattern.check is not None else None
+    reason = registered.pattern.check(found) if registered.pattern.check is not None else None
     if reason is not None:
         raise _NotHere(reason)
     return found
@@ -324,10 +326,10 @@ def _is_drawn(value: Value, op: str) -> bool:
     return node is not None and node.op == op and node.guard is None and not node.control
 
 
-def _read_within(graph: PatternGraph, match: Match, slopes: Sequence[str], index: Index) -> str | None:
+def _read_within(graph: PatternGraph, match: Match, gradients: Sequence[str], index: Index) -> str | None:
     """What else reads what lies within a match, which would be computed twice then; None where nothing does."""
     inside = set(match.found.values())
-    leaving = {match.values[v] for v in _leaving(graph, slopes)}
+    leaving = {match.values[v] for v in _leaving(graph, gradients)}
     for node in inside:
         for value in node.outputs:
             if value in leaving:
@@ -340,35 +342,37 @@ def _read_within(graph: PatternGraph, match: Match, slopes: Sequence[str], index
     return None
 
 
-def _check_same(asked: RegisteredPattern, graph: PatternGraph, standing: PatternGraph, slopes: Sequence[str]) -> None:
+def _check_same(
+    registered: RegisteredPattern, graph: PatternGraph, replacement: PatternGraph, gradients: Sequence[str]
+) -> None:
     """PluginError where the two functions of a pattern make different things."""
-    mine = _leaving(graph, slopes)
-    if missing := [n for n in slopes if n not in standing.slopes]:
-        raise _broken(asked, f"its replacement has no gradient by {', '.join(missing)}")
-    theirs = _leaving(standing, slopes)
+    mine = _leaving(graph, gradients)
+    if missing := [n for n in gradients if n not in replacement.gradients]:
+        raise _broken(registered, f"its replacement has no gradient by {', '.join(missing)}")
+    theirs = _leaving(replacement, gradients)
     if len(mine) != len(theirs):
-        raise _broken(asked, f"its replacement makes {len(standing.values)} tensors for {len(graph.values)}")
+        raise _broken(registered, f"its replacement makes {len(replacement.values)} tensors for {len(graph.values)}")
     for m, t in zip(mine, theirs, strict=True):
         if m.dtype is not t.dtype or m.shape != t.shape:
-            raise _broken(asked, f"its replacement makes {t!r} for {m!r}")
+            raise _broken(registered, f"its replacement makes {t!r} for {m!r}")
 
 
-def _leaving(graph: PatternGraph, slopes: Sequence[str]) -> list[Value]:
+def _leaving(graph: PatternGraph, gradients: Sequence[str]) -> list[Value]:
     """What a graph gives to others: its values, and the gradients that are wanted of it."""
-    return [*graph.values, *(graph.slopes[n] for n in slopes)]
+    return [*graph.values, *(graph.gradients[n] for n in gradients)]
 
 
 def _check_order(
-    graph: PatternGraph, match: Match, standing: PatternGraph, slopes: Sequence[str], place: _Place
+    graph: PatternGraph, match: Match, replacement: PatternGraph, gradients: Sequence[str], place: _Place
 ) -> None:
     """_NotHere where a value would wait for an input that it did not need, and that may be computed from another value.
 
     One that stands before the value in an order of the plan is not: whatever is replaced, each node waits for some that stood
     before it.
     """
-    mine, theirs = _sources(graph), _sources(standing)
-    given = {**graph.inputs, **{_ARRIVING.format(i): value for i, value in graph.arriving.items()}}
-    for m, t in zip(_leaving(graph, slopes), _leaving(standing, slopes), strict=True):
+    mine, theirs = _sources(graph), _sources(replacement)
+    given = {**graph.inputs, **{_ARRIVING.format(i): value for i, value in graph.cotangents.items()}}
+    for m, t in zip(_leaving(graph, gradients), _leaving(replacement, gradients), strict=True):
         at = place.positions.of(match.values[m])
         if more := [n for n in sorted(theirs[t] - mine[m]) if place.positions.of(match.values[given[n]]) >= at]:
             raise _NotHere(f"what stands for {m.name} would wait for {', '.join(more)}")
@@ -377,15 +381,15 @@ def _check_order(
 def _sources(graph: PatternGraph) -> dict[Value, frozenset[str]]:
     """Value of a graph -> the inputs that it is computed from."""
     found: dict[Value, frozenset[str]] = {value: frozenset([name]) for name, value in graph.inputs.items()}
-    found |= {value: frozenset([_ARRIVING.format(i)]) for i, value in graph.arriving.items()}
+    found |= {value: frozenset([_ARRIVING.format(i)]) for i, value in graph.cotangents.items()}
     for node in graph.graph.nodes:
         needed = frozenset[str]().union(*(found[v] for v in node.inputs))
         found.update(dict.fromkeys(node.outputs, needed))
     return found
 
 
-def _broken(asked: RegisteredPattern, what: str, hint: str | None = None) -> PluginError:
+def _broken(registered: RegisteredPattern, what: str, hint: str | None = None) -> PluginError:
     return PluginError(
-        f"the pattern {asked.full_name} (of {asked.package}) is wrong: {what}",
+        f"the pattern {registered.full_name} (of {registered.package}) is wrong: {what}",
         hint=hint or "fusion = false under [session] does without it",
     )

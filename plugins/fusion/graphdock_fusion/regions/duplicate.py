@@ -1,4 +1,4 @@
-"""Floating nodes in several groups: each group gets its own."""
+"""Rematerializable nodes in several groups: each group gets its own."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, copy_node
 from graphdock.contracts.rewriter import Rewriter
 
-__all__ = ["apart", "spread"]
+__all__ = ["apart", "duplicate_into_groups"]
 
 
-def spread(
+def duplicate_into_groups(
     level: PlanGraph,
     groups: Sequence[list[PlanNode]],
-    floating: set[PlanNode],
+    rematerializable: set[PlanNode],
     kernels: MutableMapping[PlanNode, Any],
 ) -> list[list[PlanNode]]:
-    """The groups with each floating node in one of them only: all but the first that hold one get a copy, which their nodes read.
+    """The groups with each rematerializable node in one of them only: all but the first that hold one get a copy.
 
     Args:
-      floating: grows by the copies. ``kernels``: node -> kernel; the copies get those of what they copy.
+      rematerializable: grows by the copies. ``kernels``: node -> kernel; the copies get those of what they copy.
     """
     holders: dict[PlanNode, int] = {}
     result: list[list[PlanNode]] = []
@@ -29,7 +29,7 @@ def spread(
             became: dict[Value, Value] = {}
             made: dict[PlanNode, PlanNode] = {}
             for node in members:
-                if node in floating:
+                if node in rematerializable:
                     holders[node] = holders.get(node, 0) + 1
                     if holders[node] > 1:
                         made[node] = _again(node, holders[node], became)
@@ -40,7 +40,7 @@ def spread(
             for node, copy in made.items():
                 change.insert(copy, before=node)
                 kernels[copy] = kernels[node]
-            floating.update(made.values())
+            rematerializable.update(made.values())
             result.append([made.get(node, node) for node in members])
     return result
 
@@ -53,10 +53,10 @@ def _again(node: PlanNode, number: int, became: dict[Value, Value]) -> PlanNode:
     return copy
 
 
-def apart(groups: Sequence[list[PlanNode]], floating: Collection[PlanNode]) -> list[list[PlanNode]]:
-    """The groups that share no floating node: those that do would have to be copied first."""
+def apart(groups: Sequence[list[PlanNode]], rematerializable: Collection[PlanNode]) -> list[list[PlanNode]]:
+    """The groups that share no rematerializable node: those that do would have to be copied first."""
     count: dict[PlanNode, int] = {}
     for members in groups:
         for node in members:
-            count[node] = count.get(node, 0) + (node in floating)
+            count[node] = count.get(node, 0) + (node in rematerializable)
     return [g for g in groups if all(count.get(n, 0) < 2 for n in g)]

@@ -31,11 +31,11 @@ from graphdock.contracts.ir import arg_of, make_node
 from graphdock.device_name import DeviceSpec
 from graphdock.errors import PlanError, PluginError
 
-from graphdock_fusion.regions.duplicate import apart, spread
+from graphdock_fusion.regions.duplicate import apart, duplicate_into_groups
 from graphdock_fusion.regions.forms import form_of
-from graphdock_fusion.regions.groups import ByDevice, Kinds, elementwise, grow, without
+from graphdock_fusion.regions.groups import ByDevice, Kinds, elementwise, form_fusion_groups, without
 from graphdock_fusion.regions.lowering import lower_region
-from graphdock_fusion.regions.rematerializable import floating
+from graphdock_fusion.regions.rematerializable import rematerializable
 from graphdock_fusion.regions.spaces import BySpace
 from graphdock_fusion.regions.typed import NotInRegion
 
@@ -56,11 +56,11 @@ def fuse(graph: PlanGraph, context: PlanContext) -> None:
     for asked in context.compilers:
         for level in list(graph.all_graphs()):
             kinds = _kinds(asked.compiler, level, context.kernels)
-            candidates = grow(level.nodes, kinds)
+            candidates = form_fusion_groups(level.nodes, kinds)
             if not candidates:
                 continue
-            if isinstance(kinds, BySpace) and kinds.floating:
-                candidates = spread(level, candidates, kinds.floating, context.kernels)
+            if isinstance(kinds, BySpace) and kinds.rematerializable:
+                candidates = duplicate_into_groups(level, candidates, kinds.rematerializable, context.kernels)
             cutter = Cutter(level)
             with Rewriter(level) as change:
                 for members in candidates:
@@ -82,7 +82,7 @@ def _kinds(compiler: RegionCompiler, level: PlanGraph, kernels: Mapping[PlanNode
 
     if compiler.programs:
         kinds = BySpace(device_of)
-        kinds.floating.update(floating(level, kinds.own))
+        kinds.rematerializable.update(rematerializable(level, kinds.own))
         return kinds
     return ByDevice(lambda node: device_of(node) if elementwise(node) else None)
 
@@ -102,7 +102,9 @@ def _claims(
         assert device is not None
         outer = _views_at_the_rim(cutter, nodes)
         if outer:  # no way leads from the group over one of them and back
-            waiting.extend(reversed(apart(grow([n for n in nodes if n not in outer], kinds), kinds.floating)))
+            waiting.extend(
+                reversed(apart(form_fusion_groups([n for n in nodes if n not in outer], kinds), kinds.rematerializable))
+            )
             continue
         offered = cutter.cut(nodes, device)
         reason = _lower(offered, cutter, asked)
@@ -126,7 +128,7 @@ def _claims(
         else:
             cutter.take(chosen)
             yield region
-        waiting.extend(reversed(apart(without(nodes, chosen, kinds), kinds.floating)))
+        waiting.extend(reversed(apart(without(nodes, chosen, kinds), kinds.rematerializable)))
 
 
 def _lower(region: Region, cutter: Cutter, asked: RegisteredCompiler) -> str | None:

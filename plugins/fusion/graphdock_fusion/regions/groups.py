@@ -8,7 +8,7 @@ from typing import Protocol
 from graphdock.contracts.ir import PlanNode
 from graphdock.device_name import DeviceSpec
 
-__all__ = ["LARGEST", "ByDevice", "Kinds", "elementwise", "grow", "without"]
+__all__ = ["LARGEST", "ByDevice", "Kinds", "elementwise", "form_fusion_groups", "without"]
 
 #: Most nodes of one candidate; longer ones are offered in parts, so that planning stays linear.
 LARGEST = 512
@@ -27,11 +27,11 @@ class Kinds(Protocol):
     """What nodes may be in one group, asked node by node, in order.
 
     Attributes:
-      floating: nodes that are computed of nothing that a group makes, but single numbers, and that belong to every group that reads
-        them: a reader joins only groups of the first kind that it may be in.
+      rematerializable: nodes that are computed of nothing that a group makes, but single numbers, and that belong to every group
+        that reads them: a reader joins only groups of the first kind that it may be in.
     """
 
-    floating: set[PlanNode]
+    rematerializable: set[PlanNode]
 
     def options(self, node: PlanNode, before: Sequence[PlanNode]) -> Sequence[Hashable]:
         """The kinds of group that may take a node, the best first; none where no group may."""
@@ -45,7 +45,7 @@ class ByDevice:
 
     def __init__(self, device_of: Callable[[PlanNode], DeviceSpec | None]) -> None:
         self._device_of = device_of
-        self.floating: set[PlanNode] = set()
+        self.rematerializable: set[PlanNode] = set()
 
     def options(self, node: PlanNode, before: Sequence[PlanNode]) -> Sequence[Hashable]:
         device = self._device_of(node)
@@ -55,12 +55,12 @@ class ByDevice:
         return True
 
 
-def grow(nodes: Sequence[PlanNode], kinds: Kinds) -> list[list[PlanNode]]:
+def form_fusion_groups(nodes: Sequence[PlanNode], kinds: Kinds) -> list[list[PlanNode]]:
     """Groups of two and more connected nodes of one kind, each in order; the groups stand in the order of their first nodes.
 
     No path leaves a group and comes back, not even over other groups: a node's rank counts how often the longest way to it changed
-    between groups and what is in none, and a group has one rank. A floating node counts as a part of each node that reads it, and
-    stands in all of their groups. Linear in the number of nodes.
+    between groups and what is in none, and a group has one rank. A rematerializable node counts as a part of each node that
+    reads it, and stands in all of their groups. Linear in the number of nodes.
 
     Args:
       nodes: in an order that keeps their edges.
@@ -68,13 +68,13 @@ def grow(nodes: Sequence[PlanNode], kinds: Kinds) -> list[list[PlanNode]]:
     rank: dict[PlanNode, int] = {}
     kind: dict[PlanNode, Hashable] = {}
     group: dict[PlanNode, list[PlanNode]] = {}
-    # the floating nodes that a node needs, itself among them if it floats
+    # the rematerializable nodes that a node needs, itself among them if it is one
     carried: dict[PlanNode, dict[PlanNode, None]] = {}
     for node in nodes:
         edges = (*(v.node for v in node.inputs), *node.control, *node.order)
-        needed = {f: None for n in edges if n in carried and n in kinds.floating for f in carried[n]}
+        needed = {f: None for n in edges if n in carried and n in kinds.rematerializable for f in carried[n]}
         edges += tuple([v.node for f in needed for v in f.inputs])
-        if node in kinds.floating:
+        if node in kinds.rematerializable:
             carried[node] = {**needed, node: None}
             continue
         # a constant is copied into each group that reads it
@@ -103,12 +103,12 @@ def _choice(
     kinds: Kinds,
     rank: Mapping[PlanNode, int],
     kind: Mapping[PlanNode, Hashable],
-    floats: bool,
+    copies: bool,
 ) -> tuple[Hashable, int, Sequence[PlanNode]]:
-    """A node's kind (None for one in no group), its rank, and the nodes before it whose groups it joins. ``floats``: it needs
-    floating nodes, which are of its own kind alone."""
+    """A node's kind (None for one in no group), its rank, and the nodes before it whose groups it joins. ``copies``: it needs
+    rematerializable nodes, which are of its own kind alone."""
     options = kinds.options(node, before)
-    for mine in options[:1] if floats else options:
+    for mine in options[:1] if copies else options:
         highest = max((rank[n] + (kind[n] != mine) for n in before), default=0)
         joined = [n for n in before if kind[n] == mine and rank[n] == highest]
         if joined and kinds.settle(node, mine, joined):
@@ -133,7 +133,7 @@ def without(members: Sequence[PlanNode], gone: Collection[PlanNode], kinds: Kind
     taken = set(gone)
 
     class Rest:
-        floating = {n for n in members if n in kinds.floating and n not in taken}
+        rematerializable = {n for n in members if n in kinds.rematerializable and n not in taken}
 
         def options(self, node: PlanNode, before: Sequence[PlanNode]) -> Sequence[Hashable]:
             return () if node in taken else kinds.options(node, before)
@@ -141,4 +141,4 @@ def without(members: Sequence[PlanNode], gone: Collection[PlanNode], kinds: Kind
         def settle(self, node: PlanNode, kind: Hashable, joined: Sequence[PlanNode]) -> bool:
             return kinds.settle(node, kind, joined)
 
-    return grow(members, Rest())
+    return form_fusion_groups(members, Rest())

@@ -2,7 +2,7 @@
 
 A mask of dropout is drawn long before it is read, and read in two regions: forward, and in the gradient. As a region of its own it
 would be written once and read twice, and live in between. What is computed of nothing but draws, constants and single numbers is
-the same wherever it is computed, so it *floats*: it has no place of its own among the groups, and each group gets a copy.
+the same wherever it is computed, so it is *rematerializable*: it has no place of its own, and each group gets a copy.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from graphdock.contracts.streams import streams_of
 
 from graphdock_fusion.regions.forms import form_of
 
-__all__ = ["floating"]
+__all__ = ["rematerializable"]
 
 
-def floating(graph: PlanGraph, kind_of: Callable[[PlanNode], Hashable | None]) -> frozenset[PlanNode]:
-    """The nodes of a level that float: whoever reads them can compute them as well.
+def rematerializable(graph: PlanGraph, kind_of: Callable[[PlanNode], Hashable | None]) -> frozenset[PlanNode]:
+    """The nodes of a level that are rematerializable: whoever reads them can compute them as well.
 
     Args:
       kind_of: node -> device and space of its own; None for one that is in no region.

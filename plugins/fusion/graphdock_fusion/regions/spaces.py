@@ -20,13 +20,13 @@ Kind: TypeAlias = "tuple[DeviceSpec, Space]"
 
 
 class BySpace:
-    """Kinds of groups for :func:`graphdock_fusion.regions.groups.grow`: a device and a space.
+    """Kinds of groups for :func:`graphdock_fusion.regions.groups.form_fusion_groups`: a device and a space.
 
     A node lies in the space of its own shape, or in that of a node before it, if what it reads is a reduction of that space: the
     square root of a variance belongs to the region that the variance was computed in.
 
     Attributes:
-      floating: nodes that belong to every group that reads them (:mod:`graphdock_fusion.regions.rematerializable`).
+      rematerializable: nodes that belong to every group that reads them (:mod:`graphdock_fusion.regions.rematerializable`).
       reasons: node -> why it is in no region.
     """
 
@@ -34,7 +34,7 @@ class BySpace:
         self._device_of = device_of
         self._kind: dict[PlanNode, Kind] = {}
         self._dims: dict[Value, Dims] = {}
-        self.floating: set[PlanNode] = set()
+        self.rematerializable: set[PlanNode] = set()
         self.reasons: dict[PlanNode, str] = {}
 
     def own(self, node: PlanNode) -> Kind | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import graphdock as _tf
 from graphdock import ops as _ops
-from graphdock.arguments import of_kind
+from graphdock.arguments import check_type
 from graphdock.errors import ArgumentTypeError, InvalidArgumentError
 from graphdock.typing import TensorLike
 
@@ -76,7 +76,7 @@ def fully_connected(
     Raises:
       InvalidArgumentError: ``num_outputs`` is no positive number. ShapeError: the last dim is not known.
     """
-    of_kind(num_outputs, (int,), "fully_connected: num_outputs", "an integer")
+    check_type(num_outputs, (int,), "fully_connected: num_outputs", "an integer")
     names = getter({"bias": "biases", "kernel": "weights"})
     with _tf.variable_scope(scope, "fully_connected", [inputs], reuse=reuse, custom_getter=names) as sc:
         inputs = _ops.convert_to_tensor(inputs)

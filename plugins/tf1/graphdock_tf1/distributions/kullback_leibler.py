@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import graphdock as _tf
-from graphdock.arguments import of_kind
+from graphdock.arguments import check_type
 from graphdock.errors import AlreadyExistsError, UnimplementedError
 
 __all__ = ["RegisterKL", "kl_divergence"]
@@ -66,7 +66,7 @@ class RegisterKL:
         Raises:
           AlreadyExistsError: the two have one.
         """
-        of_kind(kl_fn, Callable, "RegisterKL", "a function of two distributions")  # type: ignore[arg-type]
+        check_type(kl_fn, Callable, "RegisterKL", "a function of two distributions")  # type: ignore[arg-type]
         if self._key in _FOUND:
             raise AlreadyExistsError(f"{self._key[0].__name__} and {self._key[1].__name__} have a divergence already")
         _FOUND[self._key] = kl_fn

@@ -8,7 +8,7 @@ from typing import Any
 
 import graphdock as _tf
 from graphdock import ops as _ops
-from graphdock.arguments import of_kind
+from graphdock.arguments import check_type
 from graphdock.errors import InvalidArgumentError
 
 __all__ = ["called", "choose", "data_format_of", "numbers", "padding_of", "static_bool"]
@@ -38,7 +38,7 @@ def static_bool(value: Any) -> bool | None:
         return bool(tensor.op.get_attr("value")) if tensor.op.type == "Const" else None
     if hasattr(value, "item"):
         value = value.item()
-    of_kind(value, (bool, int), "a flag", "a bool, or a scalar tensor of dtype bool")
+    check_type(value, (bool, int), "a flag", "a bool, or a scalar tensor of dtype bool")
     return bool(value)
 
 

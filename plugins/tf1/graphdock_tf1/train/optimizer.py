@@ -11,7 +11,7 @@ import graphdock as _tf
 import numpy as np
 from graphdock import dtypes
 from graphdock import ops as _ops
-from graphdock.arguments import of_kind
+from graphdock.arguments import check_type
 from graphdock.errors import (
     DTypeError,
     FailedPreconditionError,
@@ -351,7 +351,7 @@ class Optimizer:
           InvalidArgumentError: it names the argument.
         """
         for name, value in numbers.items():
-            of_kind(value, (int, float, np.number), f"{self._name}: {name}", "a number")
+            check_type(value, (int, float, np.number), f"{self._name}: {name}", "a number")
 
     def _check_not_negative(self, **numbers: Any) -> None:
         """Refuse an argument that is no number, or is below 0. Raises InvalidArgumentError, which names it."""
