@@ -1,7 +1,4 @@
-"""A package's names that people write by hand: the tables of its ``names.py``, read as data and never imported.
-
-A package with many of them has a folder ``names`` instead, each module of which holds some; its ``__init__.py`` joins them.
-"""
+"""A package's names that people write by hand: the tables of its ``names.py``, read as data and never imported."""
 
 from __future__ import annotations
 
@@ -11,12 +8,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from graphdock.contracts.public_names import names_of
 from graphdock.errors import OpSpecError, did_you_mean
 
 from graphdock_opgen.check_api import OPERATOR_METHODS
 from graphdock_opgen.names import is_dotted
 
-__all__ = ["PublicNames", "names_files", "read_names"]
+__all__ = ["PublicNames", "read_names"]
 
 #: The module beside ``specs``. A package that writes nothing by hand has none.
 FILE_NAME = "names.py"
@@ -58,33 +56,25 @@ class PublicNames:
         return f"{file}:{line}"
 
 
-def names_files(package: Path) -> list[Path]:
-    """The modules that hold a package's tables: its ``names.py``, or else those of its folder ``names``."""
-    path = package / FILE_NAME
-    return [path] if path.is_file() else sorted(f for f in path.with_suffix("").glob("*.py") if f.name != "__init__.py")
-
-
 def read_names(
     package: Path, show: Callable[[Path], str] = str, report: Callable[[OpSpecError], None] | None = None
 ) -> PublicNames:
     """The tables of a package; empty ones where it has none.
 
     Args:
-      package: the folder in which ``names.py`` stands, or the folder ``names``.
+      package: the folder in which ``names.py`` stands.
       show: a path as errors show it.
       report: takes each fault, and the row concerned is left out; None raises the first one.
     """
     tables: dict[str, dict[str, str]] = {name: {} for name in TABLES}
     places: dict[str, tuple[str, int]] = {}
-    for file in names_files(package):
+    file = package / FILE_NAME
+    if file.is_file():
         reader = _Reader(show(file), report, places)
         try:
-            text = file.read_text(encoding="utf-8")
+            tables = reader.read(file.read_text(encoding="utf-8"))
         except UnicodeDecodeError as e:
             reader.fault(ast.Pass(lineno=1, col_offset=0), f"not UTF-8 text: {e.reason} at byte {e.start}")
-            continue
-        for name, rows in reader.read(text).items():
-            tables[name].update(rows)
     return PublicNames(tables["FUNCTIONS"], tables["ENDPOINTS"], tables["HELPERS"], tables["OPERATORS"], places)
 
 
@@ -141,23 +131,34 @@ class _Reader:
             return
         for key, item in zip(value.keys, value.values, strict=True):
             name, target = _text(key), _text(item)
-            if key is None or name is None or target is None:
-                self.fault(key or item, f"{table} holds strings that are written out, nothing computed")
-            elif name in self.places:
-                file, line = self.places[name]
-                first = f"line {line}" if file == self.file else f"{file}:{line}"
-                self.fault(key, f"{name!r} stands here twice, first in {first}")
-            elif table == "OPERATORS" and name not in OPERATOR_METHODS:
-                self.fault(key, f"no operator method {name!r}", did_you_mean(name, OPERATOR_METHODS))
-            elif not is_dotted(name):
-                self.fault(key, f"{name!r} is not a dotted Python name")
-            elif table in ("FUNCTIONS", "HELPERS") and _TAKEN.fullmatch(name):
-                self.fault(key, f"{name!r} can't be called by formulas: generated code binds _{name} itself")
-            elif not _is_target(target):
-                self.fault(item, f"{name}: expected 'module:attribute', got {target!r}")
+            if key is not None and name is not None and target is not None:
+                yield from self.row(table, name, target, key, item)
+            elif name is not None and isinstance(item, ast.Dict):
+                for spaces, words in zip(item.keys, item.values, strict=True):
+                    for of_module, its_target in names_of(name, _text(spaces) or "", _text(words) or ""):
+                        yield from self.row(table, of_module, its_target, words, words)
+                    if not (_text(spaces) and _text(words)):
+                        self.fault(words, f"{table} holds strings that are written out, nothing computed")
             else:
-                self.places[name] = self.file, key.lineno
-                yield name, target
+                self.fault(key or item, f"{table} holds strings that are written out, nothing computed")
+
+    def row(self, table: str, name: str, target: str, key: ast.expr, item: ast.expr) -> Iterator[tuple[str, str]]:
+        """A name and its target, unless one of them is at fault; they stand at ``key`` and ``item``."""
+        if name in self.places:
+            file, line = self.places[name]
+            first = f"line {line}" if file == self.file else f"{file}:{line}"
+            self.fault(key, f"{name!r} stands here twice, first in {first}")
+        elif table == "OPERATORS" and name not in OPERATOR_METHODS:
+            self.fault(key, f"no operator method {name!r}", did_you_mean(name, OPERATOR_METHODS))
+        elif not is_dotted(name):
+            self.fault(key, f"{name!r} is not a dotted Python name")
+        elif table in ("FUNCTIONS", "HELPERS") and _TAKEN.fullmatch(name):
+            self.fault(key, f"{name!r} can't be called by formulas: generated code binds _{name} itself")
+        elif not _is_target(target):
+            self.fault(item, f"{name}: expected 'module:attribute', got {target!r}")
+        else:
+            self.places[name] = self.file, key.lineno
+            yield name, target
 
 
 def _text(node: ast.expr | None) -> str | None:

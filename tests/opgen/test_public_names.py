@@ -55,18 +55,30 @@ def test_the_tables(tmp_path: Path) -> None:
     assert names.place("Clipper") == f"{path}:11"
 
 
-def test_the_tables_of_a_folder(tmp_path: Path) -> None:
-    folder = tmp_path / "names"
-    folder.mkdir()
-    (folder / "__init__.py").write_text("import nothing_that_is_read\n")
-    (folder / "a.py").write_text('FUNCTIONS = {"unit": "p.more:unit"}\n')
-    (folder / "b.py").write_text('\nFUNCTIONS = {"deep.unit": "p.more:unit", "unit": "p.more:safe"}\n')
+def test_a_module_and_its_namespaces_are_said_once(tmp_path: Path) -> None:
+    (tmp_path / "names.py").write_text(
+        'FUNCTIONS = {\n'
+        '    "p.more": {"tf tf.deep": "unit twice=doubled", "tf.deep": (\n'
+        '        "one "\n'
+        '        "un-it"\n'
+        '    )},\n'
+        '    "half": "p.more:half",\n'
+        '}\n'
+        'ENDPOINTS = {"p.other": {"tf": "Clipper half"}, "p.last": {"tf": 1 + 1}}\n'
+    )  # fmt: skip
     errors: list[OpSpecError] = []
     names = read_names(tmp_path, lambda path: path.name, errors.append)
-    assert names.functions == {"unit": "p.more:unit", "deep.unit": "p.more:unit"}
-    assert names.place("unit") == "a.py:1" and names.place("deep.unit") == "b.py:2"
-    (error,) = errors
-    assert str(error).startswith("b.py:2:42: 'unit' stands here twice, first in a.py:1")
+    assert names.functions == {
+        **{name: "p.more:unit" for name in ("unit", "deep.unit")},
+        **{name: "p.more:doubled" for name in ("twice", "deep.twice")},
+        "deep.one": "p.more:one",
+        "half": "p.more:half",
+    }
+    assert names.endpoints == {"Clipper": "p.other:Clipper"}
+    assert names.place("deep.unit") == "names.py:2" and names.place("deep.one") == "names.py:3"
+    assert [(e.line, e.column) for e in errors] == [(3, 9), (8, 32), (8, 66)]
+    for error, part in zip(errors, ("'deep.un-it'", "'half' stands here twice", "nothing computed"), strict=True):
+        assert part in str(error)
 
 
 def test_a_package_without_the_file_has_no_names(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """The standard op library: specs, what opgen made of them, and the public functions written by hand on top.
 
 It enters graphdock as anyone's package would, through the hook ``register_ops``. Importing this package loads neither
-NumPy nor the graph layer. What is public stands in the folder ``names`` and what ops use in their specs, so the modules of
+NumPy nor the graph layer. What is public stands in ``names.py`` and what ops use in their specs, so the modules of
 functions, shape functions, gradients and oracles have no ``__all__``.
 """
 

@@ -5,11 +5,12 @@ Importing this module loads neither NumPy nor the graph layer.
 
 from __future__ import annotations
 
+from graphdock.contracts.public_names import spelled_out
+
+from graphdock_std import names
 from graphdock_std._gen.endpoints import ENDPOINTS as _GENERATED
-from graphdock_std.names import ENDPOINTS as _OTHERS
-from graphdock_std.names import FUNCTIONS
 
 __all__ = ["ENDPOINTS"]
 
 #: Every name stands in one of the three tables only: opgen refuses one that stands in two.
-ENDPOINTS: dict[str, str] = {**_GENERATED, **FUNCTIONS, **_OTHERS}
+ENDPOINTS: dict[str, str] = {**_GENERATED, **spelled_out(names.FUNCTIONS), **spelled_out(names.ENDPOINTS)}
