@@ -6,7 +6,8 @@ import pytest
 from graphdock.config.session_config import SessionConfig, effective_config
 from graphdock.errors import ConfigError
 from graphdock.plugin import settings
-from graphdock.plugin.settings import PluginSettings, environment, find_file, plugin_settings
+from graphdock.plugin.admission import Admission
+from graphdock.plugin.settings import environment, find_file, plugin_settings
 
 SESSION = '[session]\nbackends = ["{}"]\n'
 
@@ -161,7 +162,7 @@ def test_a_file_that_can_not_be_read(work):
 
 def test_plugins_from_the_file(work):
     (work / "graphdock.toml").write_text('[plugins]\nallow = ["toy"]\nblock = ["old"]\nautoload = false\n')
-    assert plugin_settings() == PluginSettings(
+    assert plugin_settings() == Admission(
         ("toy",),
         ("old",),
         False,
@@ -179,7 +180,7 @@ def test_plugins_from_the_environment_beat_the_file_per_key(work, monkeypatch):
 
 
 def test_plugins_by_default(work):
-    assert plugin_settings() == PluginSettings()
+    assert plugin_settings() == Admission()
 
 
 # -- the rest of the environment

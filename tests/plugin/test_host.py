@@ -9,8 +9,8 @@ import graphdock.plugin.host as host_module
 import pytest
 from graphdock.contracts import KernelDef, OpDef
 from graphdock.errors import AlreadyExistsError, PluginError, UnknownBackendError, UnknownOpError
-from graphdock.plugin.backend import Backend
 from graphdock.plugin.host import Host, default_host
+from graphdock.plugin.state import Backend
 
 OPS = """\
 from graphdock.contracts import ArgDef, OpDef
@@ -123,7 +123,7 @@ def test_a_plugin_that_fails_late_leaves_nothing_behind(site, builder):
         host.backend("half")
     (half,) = (s for s in host.plugins() if s.name == "half")
     assert (half.hooks, half.module, half.done) == (None, None, {})
-    assert host.devices.types() == []
+    assert host.devices.names() == []
     assert not list(host.kernels.all())
     assert "half.Fuse" not in host.ops
     assert host.ops.operator("__matmul_half__") is None
@@ -264,7 +264,7 @@ def test_two_hosts_share_nothing(site, builder):
     assert stages(second)["chip"] == "found"
     assert "a.B" not in second.ops
     assert second.containers == {}
-    assert second.devices.types() == []
+    assert second.devices.names() == []
     one, other = first.open_device("chip:0"), second.open_device("chip:0")
     assert one is not other
     assert first.open_device("chip:0") is one

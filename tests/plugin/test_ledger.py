@@ -4,8 +4,7 @@ import pytest
 from graphdock.errors import DeviceUnavailable, PluginError
 from graphdock.plugin.discovery import Found
 from graphdock.plugin.host import Host
-from graphdock.plugin.ledger import FAULTS, STAGES, Added, LedgerEntry
-from graphdock.plugin.state import PluginState
+from graphdock.plugin.state import FAULTS, STAGES, Added, LedgerEntry, PluginState
 
 #: name -> (source, manifest or None, stage, part of the cause)
 BROKEN = {

@@ -15,7 +15,7 @@ from graphdock.contracts.command_line.output import count, json_option, print_js
 from graphdock.plugin import settings
 from graphdock.plugin.discovery import how_to_install
 from graphdock.plugin.host import configured_host
-from graphdock.plugin.ledger import LedgerEntry
+from graphdock.plugin.state import LedgerEntry
 
 __all__ = ["command"]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from graphdock.plugin.ledger import Added, LedgerEntry
+from graphdock.plugin.state import Added, LedgerEntry
 
 if TYPE_CHECKING:
     import subprocess

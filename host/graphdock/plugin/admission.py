@@ -97,7 +97,7 @@ def _stop_duplicates(states: list[PluginState]) -> None:
     for state in states:
         rivals = clash.get(state.found)
         if rivals:
-            names = " and ".join(f"{o.distribution} {o.version}" for o in rivals)
+            names = " and ".join(o.release for o in rivals)
             outcome = "graphdock's own wins" if any(o.is_own for o in rivals) else "neither loads"
             state.stop(
                 "duplicate",

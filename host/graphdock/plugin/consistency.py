@@ -10,7 +10,7 @@ from graphdock.errors import ManifestError, PluginError
 from graphdock.plugin import lint as parts
 from graphdock.plugin import manifest
 from graphdock.plugin.endpoints import read_table
-from graphdock.plugin.hooks import HOOKS
+from graphdock.plugin.hookspecs import HOOKS
 from graphdock.plugin.kernel_registry import differences, row_of
 from graphdock.plugin.state import PluginState
 
@@ -29,7 +29,7 @@ def check_parts(host: Host, state: PluginState) -> None:
     mine = [k.kernel for k in host.kernels.all() if k.plugin == state.name]
     known = {*host.ops.declared(), *(name for s in host.plugins() for name in s.op_names)}
     stated = [s.manifest for s in host.plugins() if s.manifest is not None]
-    devices = {*host.devices.types(), *(d.type for m in stated for d in m.devices)}
+    devices = {*host.devices.names(), *(d.type for m in stated for d in m.devices)}
     namespaces = {state.name, *(name.rpartition(".")[0] for name in declared)}
     found = [
         *(() if state.found.in_memory else parts.misfits(state.manifest.path.parent, declared)),
@@ -41,7 +41,7 @@ def check_parts(host: Host, state: PluginState) -> None:
     ]
     if found:
         shown = "; ".join(found[:3]) + (f"; and {len(found) - 3} more" if len(found) > 3 else "")
-        state.stop("inconsistent", shown, f"a fault of {state.found.distribution} {state.found.version}")
+        state.fault("inconsistent", shown)
     elif state.stage == "registered":
         state.cause = "; ".join(parts.absent(mine, known, devices)) or None
 
@@ -79,11 +79,10 @@ def check_modules(host: Host, state: PluginState) -> None:
     assert state.manifest is not None
     if state.stage not in ("registered", "no device"):
         return
-    of = f"{state.found.distribution} {state.found.version}"
     try:
         list(state.manifest.kernels)
     except ManifestError as error:
-        state.stop("bad manifest", error.text, f"a fault of {of}", error)
+        state.fault("bad manifest", error.text, error)
         return
     for module in host.kernels.modules(state.name):
         try:
@@ -92,7 +91,7 @@ def check_modules(host: Host, state: PluginState) -> None:
             state.stop("manifest drift", error.message, error.hint, error)
             return
         except PluginError as error:
-            state.stop("import failed", error.message, f"a fault of {of}", error)
+            state.fault("import failed", error.message, error)
             return
 
 
@@ -104,7 +103,7 @@ def check_drift(host: Host, state: PluginState) -> None:
     try:
         found = list(_differences(host, state, state.manifest))
     except ManifestError as error:
-        state.stop("bad manifest", error.text, f"a fault of {state.found.distribution} {state.found.version}", error)
+        state.fault("bad manifest", error.text, error)
         return
     if found:
         shown = "; ".join(found[:3]) + (f"; and {len(found) - 3} more" if len(found) > 3 else "")

@@ -1,14 +1,13 @@
-"""Probing device types and opening devices: each is opened once per Host and shared by every session."""
+"""The host's device types: who owns each, what probes find, and the devices that are open, once per Host for every session."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from graphdock.contracts import Device, DeviceFactory, DeviceInfo, DeviceSpec
-from graphdock.contracts.queue import QueuedDevice
+from graphdock import contracts
+from graphdock.contracts.device import DeviceInfo
 from graphdock.errors import (
     ConfigError,
     DeviceUnavailable,
@@ -16,39 +15,63 @@ from graphdock.errors import (
     InvalidArgumentError,
     NotFoundError,
     PluginError,
+    did_you_mean,
     format_error,
 )
+from graphdock.plugin.registry import NamedRegistry
 
-__all__ = ["VIRTUAL_DEVICES", "DeviceTable"]
+if TYPE_CHECKING:
+    from graphdock.contracts import Device, DeviceFactory, DeviceSpec
+    from graphdock.plugin.host import Host
+
+__all__ = ["VIRTUAL_DEVICES", "Devices"]
 
 #: Most devices of a virtual type that a session may open: each costs memory and a place in every search for a device.
 VIRTUAL_DEVICES = 4096
 
 
-class DeviceTable:
-    """What probes found, and the devices that are open.
+class Devices(NamedRegistry["DeviceFactory"]):
+    """Device type -> its factory and the plugin that owns it; what probes found, and the devices that are open."""
 
-    Args:
-      owner: device type -> its factory and plugin; loads the plugin; raises NotFoundError or PluginError.
-      options: (plugin, given options) -> all options with defaults; raises ConfigError.
-      report: told (plugin, stage, exception) about a probe that found nothing or failed.
-      lock: the host's.
-    """
+    _HAS = "owns"
 
-    def __init__(
-        self,
-        owner: Callable[[str], tuple[DeviceFactory, str]],
-        options: Callable[[str, Mapping[str, Any]], dict[str, Any]],
-        report: Callable[[str, str, BaseException], None],
-        lock: threading.RLock,
-    ) -> None:
-        self._owner = owner
-        self._options = options
-        self._report = report
-        self._lock = lock
+    def __init__(self, host: Host) -> None:
+        super().__init__("device type", "device_type")
+        self._host = host
         self._probed: dict[str, list[DeviceInfo]] = {}
         self._failed: dict[str, tuple[str, BaseException]] = {}
         self._open: dict[tuple[str, int], tuple[Device, dict[str, Any]]] = {}
+
+    def owner(self, device_type: str) -> tuple[DeviceFactory, str]:
+        """The factory of a device type or of an alias of one, and its plugin, which is loaded for it.
+
+        Raises:
+          NotFoundError: no installed plugin owns the type. PluginError: the plugin failed to load.
+        """
+        owner = self.entry(device_type)
+        if owner is not None:
+            return owner
+        known = set(self.names())
+        for state in self._host.plugins():
+            for device in state.manifest.devices if state.manifest else ():
+                known.add(device.type)
+                if device_type == device.type or device_type in device.aliases:
+                    self._host.backend(state.name)
+                    owner = self.entry(device.type)
+                    if owner is not None:
+                        return owner
+        raise NotFoundError(
+            f"no installed plugin owns the device type {device_type!r}",
+            expected="one of " + (", ".join(sorted(known)) or "none"),
+            hint=did_you_mean(device_type, known),
+        )
+
+    def _options(self, plugin: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Those of a plugin's options that its devices are opened with."""
+        options = self._host.plugin_options(plugin, given)
+        manifest = self._host.state(plugin).manifest
+        assert manifest is not None
+        return {key: value for key, value in options.items() if manifest.options[key].per == "device"}
 
     def infos(self, device_type: str, count: int | None = None) -> list[DeviceInfo]:
         """The devices of a type, as its probe reports them; probed once.
@@ -62,8 +85,8 @@ class DeviceTable:
           DeviceUnavailable: the probe found no device.
           PluginError: the plugin failed to load, or its probe raised; ``__cause__`` is the first exception.
         """
-        with self._lock:
-            factory, plugin = self._owner(device_type)
+        with self._host.lock:
+            factory, plugin = self.owner(device_type)
             infos = self._probe(factory, plugin)
         if count is None:
             return infos
@@ -109,12 +132,12 @@ class DeviceTable:
                     )
         except DeviceUnavailable as error:
             self._failed[kind] = ("", error)
-            self._report(plugin, "no device", error)
+            self._host.state(plugin).stop("no device", error.reason, error.hint)
             raise
         except Exception as error:  # a probe may raise anything; it is recorded and kept
             text = f"the probe of {kind!r} by plugin {plugin!r} failed: {format_error(error)}"
             self._failed[kind] = (text, error)
-            self._report(plugin, "probe failed", error)
+            self._host.state(plugin).fault("probe failed", format_error(error), error)
             raise PluginError(text) from error
         self._probed[kind] = infos
         return infos
@@ -130,11 +153,11 @@ class DeviceTable:
         if spec.type is None:
             raise InvalidArgumentError(f"a device must name its type, got {str(spec)!r}")
         index = spec.index or 0
-        with self._lock:
-            factory, plugin = self._owner(spec.type)
+        with self._host.lock:
+            factory, plugin = self.owner(spec.type)
             key = (factory.device_type, index)
             present = self._open.get(key)
-            if present is not None and isinstance(present[0], QueuedDevice) and present[0].forked:
+            if present is not None and isinstance(present[0], contracts.QueuedDevice) and present[0].forked:
                 present = None  # it stays in the process that opened it
             if present is not None and given is None:
                 return present[0]
@@ -157,9 +180,15 @@ class DeviceTable:
             self._open[key] = (device, options)
             return device
 
+    def declared(self, device_type: str, architecture: str, given: Mapping[str, Any]) -> Device:
+        """A device that need not be here, for planning. See :meth:`graphdock.contracts.DeviceFactory.declared`."""
+        with self._host.lock:
+            factory, plugin = self.owner(device_type)
+            return factory.declared(architecture, self._options(plugin, given))
+
     def close(self) -> None:
         """Close every open device."""
-        with self._lock:
+        with self._host.lock:
             while self._open:
                 _, (device, _) = self._open.popitem()
                 device.close()

@@ -59,6 +59,11 @@ class Found:
         return self.module.partition(".")[0]
 
     @property
+    def release(self) -> str:
+        """``graphdock-mychip 1.0``."""
+        return f"{self.distribution} {self.version}"
+
+    @property
     def in_memory(self) -> bool:
         return not self.location
 

@@ -33,9 +33,8 @@ def read_table(state: PluginState) -> Mapping[str, str]:
     table: Any = None if state.manifest is None else state.manifest.endpoints
     if table is None:
         return {}
-    whose = f"plugin {state.name!r} ({state.found.distribution} {state.found.version})"
     if isinstance(table, str):
-        module, where = table, f"{whose}: {table}.ENDPOINTS"
+        module, where = table, f"{state}: {table}.ENDPOINTS"
         try:
             table = importlib.import_module(module).ENDPOINTS
         except Exception as error:  # whatever the plugin's module raises
@@ -43,7 +42,7 @@ def read_table(state: PluginState) -> Mapping[str, str]:
         if not isinstance(table, dict):
             raise PluginError(f"{where} is no table", expected="a dict of strings", got=repr(table))
     else:
-        where = f"{whose}: endpoints of its manifest"
+        where = f"{state}: endpoints of its manifest"
     for name, target in table.items():
         if not (isinstance(name, str) and isinstance(target, str) and _is_endpoint(name, target)):
             raise PluginError(
@@ -116,7 +115,7 @@ class Endpoints:
                 others.append(state)
         rows = [(s, target) for s in others if (target := self._table(s).get(name)) is not None]
         if len(rows) > 1 and any(target for _, target in rows):
-            each = [f"{s.name!r} ({s.found.distribution} {s.found.version})" for s, _ in rows]
+            each = [f"{s.name!r} ({s.found.release})" for s, _ in rows]
             raise PluginError(
                 f"tf.{name} is published by several plugins: {', '.join(each)}",
                 hint=f'`block = ["{rows[-1][0].name}"]` under [plugins] leaves the others',

@@ -1,4 +1,4 @@
-"""Every hook of the platform, on one page.
+"""Every hook of the platform, on one page: its specification, what its items are, and where they are registered.
 
 A plugin is a module named by an entry point of the group ``graphdock``. It implements any of these with
 ``@graphdock.contracts.hookimpl``; each may take ``host`` or no argument, and returns an iterable. Hooks run once,
@@ -8,10 +8,13 @@ when a session first needs the plugin, never at import; one that raises takes ba
 # ruff: noqa: B903
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pluggy
+
+from graphdock import contracts
 
 if TYPE_CHECKING:
     from graphdock.contracts import (
@@ -30,60 +33,107 @@ if TYPE_CHECKING:
         SessionFactory,
     )
     from graphdock.plugin.host import Host
+    from graphdock.plugin.state import PluginState
 
-hookspec = pluggy.HookspecMarker("graphdock")
+__all__ = ["HOOKS", "Hook", "Registry"]
 
 
-@hookspec
+class Registry(Protocol):
+    """What holds the items of a hook, as an attribute of the host."""
+
+    def register(self, by: PluginState, item: Any, /) -> int:
+        """Keep one item of a plugin, under the host's lock, and return how many things that are.
+
+        What it raises makes the whole plugin fail.
+        """
+
+    def discard(self, plugin: str, /) -> None:
+        """Take back everything of a plugin; of ops, everything of a package."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """One hook of the platform.
+
+    Attributes:
+      items: the contracts that its items are, one of them each.
+      registry: the attribute of the host that its items are registered with.
+      own_first: graphdock's own plugins register theirs before any other does.
+    """
+
+    items: tuple[str, ...]
+    registry: str
+    own_first: bool = False
+
+    @property
+    def types(self) -> tuple[type, ...]:
+        """The classes of the contracts, imported when the first item is looked at."""
+        return tuple([getattr(contracts, name) for name in self.items])
+
+
+#: Name of a hook -> what is known of it, in the order in which a plugin's hooks run.
+HOOKS: dict[str, Hook] = {}
+_hookspec = pluggy.HookspecMarker("graphdock")
+
+
+def _hook(*items: str, registry: str, own_first: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def declare(specification: Callable[..., Any]) -> Callable[..., Any]:
+        HOOKS[specification.__name__] = Hook(items, registry, own_first)
+        return _hookspec(specification)
+
+    return declare
+
+
+@_hook("DeviceFactory", registry="devices")
 def register_devices(host: Host) -> Iterable[DeviceFactory]:  # type: ignore[empty-body]
     """Return the factories of the device types this plugin owns."""
 
 
-@hookspec
+@_hook("OpLibrary", registry="ops")
 def register_ops(host: Host) -> Iterable[OpLibrary]:  # type: ignore[empty-body]
     """Return the op libraries this plugin declares, as opgen generated them."""
 
 
-@hookspec
+@_hook("KernelDef", "KernelModule", registry="kernels")
 def register_kernels(host: Host) -> Iterable[KernelDef | KernelModule]:  # type: ignore[empty-body]
     """Return kernels, for any op and any device type, or modules of them, which are imported when a plan chooses one."""
 
 
-@hookspec
+@_hook("RegionCompiler", registry="region_compilers")
 def register_region_compilers(host: Host) -> Iterable[RegionCompiler]:  # type: ignore[empty-body]
     """Return what makes one kernel of connected nodes of a device type, for sessions that list the plugin in ``backends``."""
 
 
-@hookspec
+@_hook("Pattern", "PatternLibrary", registry="patterns")
 def register_patterns(host: Host) -> Iterable[Pattern | PatternLibrary]:  # type: ignore[empty-body]
     """Return what people write in several ops and one declared op computes; it is looked for whatever ``backends`` lists."""
 
 
-@hookspec
+@_hook("Pass", registry="passes")
 def register_passes(host: Host) -> Iterable[Pass]:  # type: ignore[empty-body]
     """Return what changes plans while they are made, whatever ``backends`` lists; the manifest names the hook in ``hooks``."""
 
 
-@hookspec
+@_hook("ResourceKind", registry="resource_kinds")
 def register_resource_kinds(host: Host) -> Iterable[ResourceKind]:  # type: ignore[empty-body]
     """Return kinds of resources that outlive steps; the spec of an op that makes handles names one (``resource:``)."""
 
 
-@hookspec
+@_hook("Executor", registry="executors", own_first=True)
 def register_executors(host: Host) -> Iterable[Executor]:  # type: ignore[empty-body]
     """Return engines that compile and run placed graphs; ``SessionConfig(executor=...)`` chooses one by its ``name``."""
 
 
-@hookspec
+@_hook("SessionFactory", registry="session_factories")
 def register_session_factories(host: Host) -> Iterable[SessionFactory]:  # type: ignore[empty-body]
     """Return what opens sessions elsewhere; ``Session("ray://...")`` chooses one by its ``scheme``."""
 
 
-@hookspec
+@_hook("GraphFormat", registry="graph_formats")
 def register_graph_formats(host: Host) -> Iterable[GraphFormat]:  # type: ignore[empty-body]
     """Return forms of graphs that ``tf.import_graph_def``, ``graphdock import`` and ``Graph.as_graph_def`` read and write."""
 
 
-@hookspec
+@_hook("CheckpointFormat", registry="checkpoint_formats")
 def register_checkpoint_formats(host: Host) -> Iterable[CheckpointFormat]:  # type: ignore[empty-body]
     """Return forms of checkpoints that are read besides graphdock's own."""

@@ -7,52 +7,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from graphdock.contracts import (
-    HOST_MEMORY,
-    VARIABLE,
-    CheckpointFormat,
-    Device,
-    DeviceFactory,
-    DeviceInfo,
-    DeviceSpec,
-    Executor,
-    GraphFormat,
-    RegisteredCompiler,
-    ResourceKind,
-    SessionFactory,
-)
-from graphdock.errors import (
-    AlreadyExistsError,
-    DeviceUnavailable,
-    NotFoundError,
-    PluginError,
-    UnknownBackendError,
-    did_you_mean,
-    format_error,
-)
+from graphdock.contracts.device import HOST_MEMORY
+from graphdock.contracts.resource import VARIABLE
+from graphdock.device_name import DeviceSpec
+from graphdock.errors import AlreadyExistsError, NotFoundError, UnknownBackendError, did_you_mean
 from graphdock.locks import new_lock
-from graphdock.plugin import loader
+from graphdock.plugin import loader, registry
 from graphdock.plugin.admission import Admission
-from graphdock.plugin.backend import Backend
-from graphdock.plugin.devices import DeviceTable
+from graphdock.plugin.devices import Devices
 from graphdock.plugin.discovery import Found, discover, how_to_install
 from graphdock.plugin.endpoints import Endpoints
-from graphdock.plugin.formats import FormatRegistry
-from graphdock.plugin.hooks import HOOKS
+from graphdock.plugin.hookspecs import HOOKS
 from graphdock.plugin.kernel_registry import KernelRegistry
-from graphdock.plugin.ledger import LedgerEntry
 from graphdock.plugin.manifest import Manifest
 from graphdock.plugin.patterns import PatternRegistry
-from graphdock.plugin.registry import (
-    DeviceRegistry,
-    NamedRegistry,
-    OpRegistry,
-    RegisteredPass,
-)
+from graphdock.plugin.registry import FormatRegistry, NamedRegistry, OpRegistry, RegisteredPass
 from graphdock.plugin.settings import plugin_settings
-from graphdock.plugin.state import PluginState
+from graphdock.plugin.state import Backend, LedgerEntry, PluginState
+
+if TYPE_CHECKING:
+    from graphdock.contracts import (
+        CheckpointFormat,
+        Device,
+        DeviceInfo,
+        Executor,
+        GraphFormat,
+        RegisteredCompiler,
+        ResourceKind,
+        SessionFactory,
+    )
 
 __all__ = ["Host", "configured_host", "default_host"]
 
@@ -84,7 +69,7 @@ class Host:
         *,
         origins: Mapping[str, str] | None = None,
     ) -> None:
-        self._lock = new_lock()
+        self.lock = new_lock()
         self._admission = Admission(
             None if allow is None else tuple(allow), tuple(block), autoload, dict(origins or {})
         )
@@ -93,26 +78,27 @@ class Host:
         self._passes_loaded = False
         self._endpoints: Endpoints | None = None
         self._backends: dict[str, Backend] = {}
-        self.ops = OpRegistry(self._search, self.fault_notes, self._lock)
-        self.kernels: KernelRegistry = KernelRegistry(self._kernels_wanted, self._lock)
-        self.devices: DeviceRegistry = DeviceRegistry()
+        self.ops = OpRegistry(self._search, self.fault_notes, self.lock)
+        self.kernels = KernelRegistry(self._kernels_wanted, self.lock)
+        self.devices = Devices(self)
         self.resource_kinds: NamedRegistry[ResourceKind] = NamedRegistry("resource kind")
         self.resource_kinds.add(VARIABLE.name, VARIABLE, "graphdock")
-        self.region_compilers: NamedRegistry[RegisteredCompiler] = NamedRegistry("region compiler")
-        self.patterns: PatternRegistry = PatternRegistry()
-        self.passes: NamedRegistry[RegisteredPass] = NamedRegistry("pass")
+        self.region_compilers: NamedRegistry[RegisteredCompiler] = NamedRegistry(
+            "region compiler", "full_name", registry.registered_compiler
+        )
+        self.patterns = PatternRegistry()
+        self.passes: NamedRegistry[RegisteredPass] = NamedRegistry("pass", kept=registry.registered_pass)
         self.executors: NamedRegistry[Executor] = NamedRegistry("executor")
-        self.session_factories: NamedRegistry[SessionFactory] = NamedRegistry("session factory")
+        self.session_factories: NamedRegistry[SessionFactory] = NamedRegistry("session factory", "scheme")
         self.graph_formats: FormatRegistry[GraphFormat] = FormatRegistry("graph", self)
         self.checkpoint_formats: FormatRegistry[CheckpointFormat] = FormatRegistry("checkpoint", self)
-        self._table = DeviceTable(self._owner, self._device_options, self._report, self._lock)
         #: Named containers, as sessions made them (:class:`graphdock.contracts.runtime.resources.ResourceStore`).
         self.containers: dict[str, Any] = {}
         self.containers_lock = new_lock()
         #: Plugin -> what its passes keep for all sessions. The lock is the one that guards loading: a pass may trace a function
         #: that loads a plugin, and a plugin that is being loaded may run a step.
         self.shared: dict[str, dict[Any, Any]] = {}
-        self.shared_lock = self._lock
+        self.shared_lock = self.lock
         if self._admission.limits:
             self._plugins()
 
@@ -122,7 +108,7 @@ class Host:
         """What is installed, with allow and block lists and duplicates decided; nothing is imported."""
         if self._states is not None:
             return self._states
-        with self._lock:
+        with self.lock:
             if self._states is not None:
                 return self._states
             self._states = self._admission.states(discover())
@@ -139,7 +125,7 @@ class Host:
         Args:
           every: also opt-in plugins that nothing allows.
         """
-        with self._lock:
+        with self.lock:
             states = [s for s in self._plugins() if every or not s.hidden]
             for state in states:
                 loader.triage(state)
@@ -157,7 +143,7 @@ class Host:
           AlreadyExistsError: a plugin of that name is there. PluginError: its hooks failed.
         """
         module = getattr(plugin, "__name__", None) or type(plugin).__module__
-        with self._lock:
+        with self.lock:
             others = [s for s in self._plugins() if not (s.hidden and s.name == name)]
             if any(s.name == name for s in others):
                 raise AlreadyExistsError(f"a plugin named {name!r} is there already")
@@ -177,10 +163,10 @@ class Host:
           UnknownBackendError: no installed plugin has the name; the hint has the ``pip install`` line.
           PluginError: it is blocked, or failed to load; ``__cause__`` is its first exception.
         """
-        with self._lock:
-            state = self._state(name, named_by)
+        with self.lock:
+            state = self.state(name, named_by)
             if not loader.load_rest(self, state) or state.stage == "probe failed" or state.busy:
-                raise self._unusable(state)
+                raise state.unusable()
             if name not in self._backends:
                 f = state.found
                 kernels = self.kernels.devices(name) - {HOST_MEMORY}
@@ -189,7 +175,8 @@ class Host:
                 )
             return self._backends[name]
 
-    def _state(self, name: str, named_by: str | None = None) -> PluginState:
+    def state(self, name: str, named_by: str | None = None) -> PluginState:
+        """How far the plugin of that name came; the usable one where two distributions have it. Raises UnknownBackendError."""
         states = [s for s in self._plugins() if s.name == name]
         if not states:
             known = sorted({s.name for s in self.plugins() if s.may_be_backend})
@@ -200,21 +187,6 @@ class Host:
             )
         return next((s for s in states if s.usable), states[0])
 
-    def manifest(self, found: Found) -> Manifest | None:
-        """What a plugin says of itself, once that was read; None for what is no plugin of its own."""
-        return next((s.manifest for s in self._plugins() if s.found is found), None)
-
-    def _unusable(self, state: PluginState) -> PluginError:
-        f = state.found
-        if state.busy:
-            return PluginError(f"plugin {f.plugin!r} asks for itself while it is being loaded")
-        error = PluginError(
-            f"plugin {f.plugin!r} ({f.distribution} {f.version}) can't be used: {state.stage}: {state.cause}",
-            hint=state.hint,
-        )
-        error.__cause__ = state.error
-        return error
-
     def plugin_options(self, name: str, given: Mapping[str, Any], where: str | None = None) -> dict[str, Any]:
         """A plugin's options, checked against its manifest before anything is imported, defaults filled in.
 
@@ -222,18 +194,11 @@ class Host:
           ConfigError: an unknown option (with did-you-mean), a wrong type, a value out of bounds.
           UnknownBackendError, PluginError: there is no such plugin, or it can't be used.
         """
-        with self._lock:
-            state = self._state(name)
+        with self.lock:
+            state = self.state(name)
             if not loader.triage(state) or state.manifest is None:
-                raise self._unusable(state)
+                raise state.unusable()
             return state.manifest.resolve_options(given, where or f"options[{name!r}]")
-
-    def _device_options(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Those of a plugin's options that its devices are opened with."""
-        options = self.plugin_options(name, given)
-        manifest = self._state(name).manifest
-        assert manifest is not None
-        return {key: value for key, value in options.items() if manifest.options[key].per == "device"}
 
     # -- names below tf, and ops
 
@@ -251,7 +216,7 @@ class Host:
         """Load plugins that may declare ops, one by one, until ``found`` holds; first those that list ``op``."""
         if self._all_searched:
             return found()
-        with self._lock:
+        with self.lock:
             states = self._candidates("register_ops")
             if op is not None:
                 for state in states:
@@ -270,7 +235,7 @@ class Host:
     def _kernels_wanted(self, op: str) -> None:
         """Load who declares an op, and of one that runs on the host only the plugins without devices that have a kernel."""
         if op in self.ops and "host" in self.ops.get(op).traits:
-            with self._lock:
+            with self.lock:
                 for state in [s for s in self._candidates("register_kernels") if s.may_serve_hosts(op)]:
                     loader.load_rest(self, state)
 
@@ -295,7 +260,7 @@ class Host:
         """
         found = self.resource_kinds.get(name)
         if found is None:
-            with self._lock:
+            with self.lock:
                 for state in self._candidates("register_resource_kinds"):
                     if state.found.package == package:
                         loader.load_rest(self, state)
@@ -318,7 +283,7 @@ class Host:
         Args:
           own: graphdock's alone.
         """
-        with self._lock:
+        with self.lock:
             for state in self._candidates(hook):
                 if state.found.is_own or not own:
                     loader.load_rest(self, state)
@@ -329,7 +294,7 @@ class Host:
         One whose plugin fails to load takes no part; a warning names it, once, and ``graphdock doctor`` says more.
         """
         if not self._passes_loaded:
-            with self._lock:
+            with self.lock:
                 loader.load_passes(self, self._candidates("register_passes"))
                 self._passes_loaded = not any(s.busy for s in self._plugins())
         return self.passes.all()
@@ -351,7 +316,7 @@ class Host:
 
     def _named(self, registry: NamedRegistry[T], name: str, hook: str, missing: str, builtin: tuple[str, ...]) -> T:
         """Look up; then load the plugin of that name; then graphdock's plugins with that hook; then every allowed one."""
-        with self._lock:
+        with self.lock:
             found = registry.get(name)
             if found is None and any(s.name == name for s in self._plugins()):
                 self.backend(name)
@@ -373,54 +338,22 @@ class Host:
 
     # -- devices
 
-    def _owner(self, device_type: str) -> tuple[DeviceFactory, str]:
-        owner = self.devices.get(device_type)
-        if owner is not None:
-            return owner
-        known: set[str] = set(self.devices.types())
-        for state in self.plugins():
-            for device in state.manifest.devices if state.manifest else ():
-                known.add(device.type)
-                if device_type == device.type or device_type in device.aliases:
-                    self.backend(state.name)
-                    owner = self.devices.get(device.type)
-                    if owner is not None:
-                        return owner
-        raise NotFoundError(
-            f"no installed plugin owns the device type {device_type!r}",
-            expected="one of " + (", ".join(sorted(known)) or "none"),
-            hint=did_you_mean(device_type, known),
-        )
-
-    def _report(self, plugin: str, stage: str, error: BaseException) -> None:
-        state = self._state(plugin)
-        if isinstance(error, DeviceUnavailable):
-            state.stop(stage, error.reason, error.hint)
-        else:
-            hint = f"a fault of {state.found.distribution} {state.found.version}"
-            state.stop(stage, format_error(error), hint, error)
-
     def device_type(self, name: str) -> str:
         """The device type that a name or alias (``gpu``) stands for, lower case. Raises NotFoundError."""
-        name = name.lower()
-        if self.devices.get(name) is not None:
-            return name
-        with self._lock:
-            return self._owner(name)[0].device_type
+        with self.lock:
+            return self.devices.owner(name.lower())[0].device_type
 
     def device_infos(self, device_type: str, count: int | None = None) -> list[DeviceInfo]:
-        """The devices of a type. See :meth:`graphdock.plugin.devices.DeviceTable.infos`."""
-        return self._table.infos(device_type, count)
+        """The devices of a type. See :meth:`graphdock.plugin.devices.Devices.infos`."""
+        return self.devices.infos(device_type, count)
 
     def open_device(self, spec: DeviceSpec | str, options: Mapping[str, Any] | None = None) -> Device:
-        """The device of that name, opened once. See :meth:`graphdock.plugin.devices.DeviceTable.open`."""
-        return self._table.open(DeviceSpec.parse(spec), options)
+        """The device of that name, opened once. See :meth:`graphdock.plugin.devices.Devices.open`."""
+        return self.devices.open(DeviceSpec.parse(spec), options)
 
     def declared_device(self, device_type: str, architecture: str, options: Mapping[str, Any]) -> Device:
         """A device that need not be here, for planning. See :meth:`graphdock.contracts.DeviceFactory.declared`."""
-        with self._lock:
-            factory, plugin = self._owner(device_type)
-            return factory.declared(architecture, self._device_options(plugin, options))
+        return self.devices.declared(device_type, architecture, options)
 
     def close(self) -> None:
         """Close what is in the named containers, once no step uses it, then every open device. The default host is never closed."""
@@ -428,15 +361,13 @@ class Host:
             containers = list(self.containers.values())
         for container in containers:
             container.clear()
-        self._table.close()
+        self.devices.close()
 
     def discard(self, plugin: str, package: str) -> None:
         """Take back everything that a plugin registered."""
-        self.ops.discard(package)
         self.shared.clear()
         for hook in HOOKS.values():
-            if hook.registry is not None:
-                hook.registry(self).discard(plugin)
+            getattr(self, hook.registry).discard(package if hook.registry == "ops" else plugin)
 
 
 def configured_host() -> Host:

@@ -6,13 +6,17 @@ import importlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from graphdock.contracts import KernelDef
+from graphdock.contracts.kernel import KernelDef
+from graphdock.contracts.kernel_module import KernelModule
 from graphdock.errors import AlreadyExistsError, ManifestError, PluginError
 from graphdock.locks import new_lock
 from graphdock.plugin.kernel_rows import KernelRow, KernelRows
-from graphdock.plugin.ledger import cause_of
+from graphdock.plugin.state import cause_of
+
+if TYPE_CHECKING:
+    from graphdock.plugin.state import PluginState
 
 __all__ = ["KernelRegistry", "LazyModule", "RegisteredKernel", "differences", "import_kernels", "row_of"]
 
@@ -216,6 +220,14 @@ class KernelRegistry:
         """The device types that a plugin has kernels for; reads no row and imports nothing."""
         found = {kernel.device for kernel in self.returned(plugin)}
         return found.union(*[module.devices for module in self.modules(plugin)])
+
+    def register(self, by: PluginState, item: KernelDef | KernelModule) -> int:
+        """Register a kernel of a plugin, or the kernels of a module by the rows of its manifest. Raises as :meth:`add_module`."""
+        if not isinstance(item, KernelModule):
+            self.add(item, by.name, by.found.package)
+            return 1
+        rows = None if by.manifest is None else by.manifest.kernels
+        return self.add_module(item.name, rows, by.name, by.found.package)
 
     def add(self, kernel: KernelDef, plugin: str, package: str) -> RegisteredKernel:
         """Register one kernel.

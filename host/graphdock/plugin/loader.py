@@ -14,20 +14,17 @@ import os
 import sys
 import time
 from collections.abc import Iterable
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pluggy
 
-from graphdock.contracts import API_VERSION, api_accepts
+from graphdock.contracts.version import API_VERSION, api_accepts
 from graphdock.errors import ManifestError, PluginError, did_you_mean
 from graphdock.locks import new_lock
 from graphdock.plugin import hookspecs, manifest
-from graphdock.plugin.consistency import check_drift
 from graphdock.plugin.discovery import manifest_path
-from graphdock.plugin.hooks import HOOKS
-from graphdock.plugin.ledger import Added, cause_of
-from graphdock.plugin.state import PluginState
+from graphdock.plugin.hookspecs import HOOKS
+from graphdock.plugin.state import Added, PluginState, cause_of
 
 if TYPE_CHECKING:
     from graphdock.plugin.host import Host
@@ -84,7 +81,7 @@ def _triage(state: PluginState) -> None:
                 f"but the entry point is named {found.plugin!r}"
             )
     except ManifestError as error:
-        state.stop("bad manifest", error.text, f"a fault of {found.distribution} {found.version}", error)
+        state.fault("bad manifest", error.text, error)
         return
     if not api_accepts(state.manifest.api):
         version = f"{API_VERSION[0]}.{API_VERSION[1]}"
@@ -101,7 +98,6 @@ def _triage(state: PluginState) -> None:
             "missing " + ", ".join(missing),
             state.manifest.install or "pip install " + " ".join(missing),
         )
-        return
 
 
 def _findable(module: str) -> bool:
@@ -154,12 +150,11 @@ def _run(host: Host, state: PluginState, hooks: tuple[str, ...]) -> bool:
         if not isinstance(error, (Exception, SystemExit)):
             raise
         state.import_ms = (state.import_ms or 0.0) + 1e3 * (time.perf_counter() - started)
-        f = state.found
-        state.stop(
+        state.fault(
             "bad manifest" if isinstance(error, ManifestError) else stage,
-            cause_of(error, f.package),
-            f'a fault of {f.distribution} {f.version}; `block = ["{f.plugin}"]` under [plugins] silences it',
+            cause_of(error, state.found.package),
             error,
+            f'; `block = ["{state.name}"]` under [plugins] silences it',
         )
         trace(f"{state.name}: {stage} at {where}: {state.cause}")
         return False
@@ -168,7 +163,7 @@ def _run(host: Host, state: PluginState, hooks: tuple[str, ...]) -> bool:
     state.done |= counts
     state.import_ms = (state.import_ms or 0.0) + 1e3 * (time.perf_counter() - started)
     state.added = Added(
-        host.devices.of_plugin(state.name),
+        tuple([factory.device_type for factory in host.devices.of_plugin(state.name)]),
         state.done.get("register_ops", 0),
         state.done.get("register_kernels", 0),
     )
@@ -176,6 +171,8 @@ def _run(host: Host, state: PluginState, hooks: tuple[str, ...]) -> bool:
     if len(state.done) == len(HOOKS):
         state.stage = "registered"
         if not state.found.is_own and not state.found.in_memory:
+            from graphdock.plugin.consistency import check_drift  # graphdock's own are compared before they are shipped
+
             check_drift(host, state)
     return True
 
@@ -209,26 +206,16 @@ def _hooks_of(state: PluginState) -> pluggy.PluginManager:
                 f"plugin {state.name!r} implements {hook!r}, and its manifest does not say so",
                 hint=f'hooks = ["{hook}"] under [plugin], with the others: every plan asks for it, before anything is imported',
             )
-    try:
-        manager.register(state.module, state.name)
-    except pluggy.PluginValidationError as error:
-        hook, extra = _misfit(manager, state.module)
-        raise PluginError(
-            f"plugin {state.name!r}: hook {hook!r} takes {', '.join(map(repr, extra))}, which it is not offered",
-            expected="host or no argument",
-        ) from error
+        taken = inspect.signature(getattr(state.module, name)).parameters.values()
+        wanted = [p for p in taken if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD) and p.default is p.empty]
+        extra = [repr(p.name) for p in wanted if p.name != "host"]
+        if extra:
+            raise PluginError(
+                f"plugin {state.name!r}: hook {hook!r} takes {', '.join(extra)}, which it is not offered",
+                expected="host or no argument",
+            )
+    manager.register(state.module, state.name)
     return manager
-
-
-def _misfit(manager: pluggy.PluginManager, module: ModuleType) -> tuple[str, list[str]]:
-    for name in dir(module):
-        options = manager.parse_hookimpl_opts(module, name)
-        if options is not None:
-            offered = inspect.signature(getattr(module, name)).parameters.values()
-            extra = [p.name for p in offered if p.name != "host" and p.default is p.empty]
-            if extra:
-                return options["specname"] or name, extra
-    return "?", []
 
 
 def _run_hook(host: Host, state: PluginState, name: str) -> int:
@@ -240,7 +227,12 @@ def _run_hook(host: Host, state: PluginState, name: str) -> int:
         if not isinstance(result, Iterable):
             raise PluginError(f"plugin {state.name!r}: {name} must return an iterable", got=repr(result))
         items += result
+    types = row.types if items else ()
     for item in items:
-        if not isinstance(item, row.item):
-            raise PluginError(f"plugin {state.name!r}: {name} returned a wrong item", expected=row.name, got=repr(item))
-    return sum([row.add(host, state.found, item) for item in items])
+        if not isinstance(item, types):
+            expected = " or ".join(row.items)
+            raise PluginError(f"plugin {state.name!r}: {name} returned a wrong item", expected=expected, got=repr(item))
+    if items and row.own_first and not state.found.is_own:
+        host.load_for(name, own=True)
+    registry = getattr(host, row.registry)
+    return sum([registry.register(state, item) for item in items])

@@ -5,9 +5,14 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from graphdock.contracts import Pattern, PatternLibrary, PlanNode, RegisteredPattern
+from graphdock.contracts.pattern import Pattern, PatternLibrary, RegisteredPattern
 from graphdock.errors import AlreadyExistsError, PluginError
+
+if TYPE_CHECKING:
+    from graphdock.contracts import PlanNode
+    from graphdock.plugin.state import PluginState
 
 __all__ = ["PatternRegistry"]
 
@@ -56,16 +61,17 @@ class PatternRegistry:
     def __init__(self) -> None:
         self._entries: list[_Entry] = []
 
-    def add(self, item: Pattern | PatternLibrary, plugin: str, package: str) -> None:
-        """Register a pattern, or a library of some.
+    def register(self, by: PluginState, item: Pattern | PatternLibrary) -> int:
+        """Register a pattern of a plugin, or a library of some.
 
         Raises:
           AlreadyExistsError: the plugin has a pattern of that name.
         """
-        mine = [entry.item for entry in self._entries if entry.plugin == plugin]
+        mine = [entry.item for entry in self._entries if entry.plugin == by.name]
         if isinstance(item, Pattern) and item.name in [other.name for other in mine if isinstance(other, Pattern)]:
-            raise AlreadyExistsError(f"plugin {plugin!r} brings two patterns {item.name!r}")
-        self._entries = [*self._entries, _Entry(plugin, package, item)]
+            raise AlreadyExistsError(f"plugin {by.name!r} brings two patterns {item.name!r}")
+        self._entries = [*self._entries, _Entry(by.name, by.found.package, item)]
+        return 1
 
     def all(self) -> list[RegisteredPattern]:
         """Every pattern, in the order in which they were brought; imports all libraries."""

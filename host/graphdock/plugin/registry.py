@@ -1,4 +1,4 @@
-"""The host's tables of ops, device factories and what goes by name.
+"""The host's tables of ops, of formats of files, and of what else goes by name.
 
 Writers hold the host's lock. Readers of a table take no lock: tables change by single dict assignments. ``discard`` takes
 back what one plugin registered and nothing else, because a plugin may make others load while it loads.
@@ -11,17 +11,31 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from graphdock.contracts import DeviceFactory, OpDef, Pass
-from graphdock.errors import AlreadyExistsError, InternalError, UnknownOpError, did_you_mean
+from graphdock import contracts
+from graphdock.errors import (
+    AlreadyExistsError,
+    InternalError,
+    PluginError,
+    UnavailableError,
+    UnknownOpError,
+    did_you_mean,
+)
 from graphdock.locks import new_lock
 
+if TYPE_CHECKING:
+    from graphdock.contracts import OpDef, OpLibrary, Pass, RegionCompiler, RegisteredCompiler
+    from graphdock.plugin.host import Host
+    from graphdock.plugin.state import PluginState
+
 __all__ = [
-    "DeviceRegistry",
+    "FormatRegistry",
     "NamedRegistry",
     "OpRegistry",
     "RegisteredPass",
+    "registered_compiler",
+    "registered_pass",
 ]
 
 T = TypeVar("T")
@@ -40,6 +54,10 @@ class RegisteredPass:
     package: str
     own: bool
     each: Pass
+
+    @property
+    def name(self) -> str:
+        return self.each.name
 
 
 class OpRegistry:
@@ -149,6 +167,13 @@ class OpRegistry:
             return opdef
         return documented(opdef, Path(importlib.import_module(folder).__path__[0]))
 
+    def register(self, by: PluginState, library: OpLibrary) -> int:
+        """Declare the ops of a plugin's library. Raises as :meth:`add_library`, and what the import of its module raises."""
+        loaded = load_library(library.module)
+        assert loaded is not None
+        self.add_library(*loaded, by.found.package, library.specs)
+        return len(loaded[0])
+
     def add_library(
         self,
         ops: Mapping[str, Callable[[], OpDef]],
@@ -224,53 +249,29 @@ def load_library(
     return library.OPS, getattr(library, "OPERATORS", {})
 
 
-class DeviceRegistry:
-    """Device type -> factory and the plugin that owns it."""
-
-    def __init__(self) -> None:
-        self._factories: dict[str, tuple[DeviceFactory, str]] = {}
-
-    def add(self, factory: DeviceFactory, plugin: str) -> None:
-        """Register the factory of a device type.
-
-        Raises:
-          AlreadyExistsError: another plugin owns that type; names both.
-        """
-        owner = self._factories.get(factory.device_type)
-        if owner is not None:
-            raise AlreadyExistsError(
-                f"plugin {plugin!r} brings the device type {factory.device_type!r}, which plugin {owner[1]!r} owns",
-                hint=f'block one of them: [plugins] block = ["{plugin}"]',
-            )
-        self._factories[factory.device_type] = (factory, plugin)
-
-    def get(self, device_type: str) -> tuple[DeviceFactory, str] | None:
-        """The factory and its plugin's name, or None."""
-        return self._factories.get(device_type)
-
-    def types(self) -> list[str]:
-        return sorted(self._factories)
-
-    def of_plugin(self, plugin: str) -> tuple[str, ...]:
-        """The device types that a plugin registered."""
-        return tuple(t for t, (_, owner) in self._factories.items() if owner == plugin)
-
-    def discard(self, plugin: str) -> None:
-        """Take back every factory of a plugin."""
-        self._factories = {name: item for name, item in self._factories.items() if item[1] != plugin}
-
-
 class NamedRegistry(Generic[T]):
-    """Name -> an object and the plugin that brought it: resource kinds, region compilers, patterns and executors by name, session
-    factories by scheme.
+    """Name -> an object and the plugin that brought it: device types, passes, executors and formats, session factories by scheme.
 
     Args:
       noun: what is registered, for messages.
+      key: the attribute that is an object's name.
+      kept: (plugin, item of the hook) -> the object; the item itself where there is none.
     """
 
-    def __init__(self, noun: str) -> None:
+    #: The verb of the message about an object that is there already.
+    _HAS = "has"
+
+    def __init__(self, noun: str, key: str = "name", kept: Callable[[PluginState, Any], T] | None = None) -> None:
         self._noun = noun
+        self._key = key
+        self._kept = kept
         self._items: dict[str, tuple[T, str]] = {}
+
+    def register(self, by: PluginState, item: Any) -> int:
+        """Register an item of a plugin's hook. Raises as :meth:`add`."""
+        kept: T = item if self._kept is None else self._kept(by, item)
+        self.add(getattr(kept, self._key), kept, by.name)
+        return 1
 
     def add(self, name: str, item: T, plugin: str) -> None:
         """Register an object.
@@ -281,13 +282,18 @@ class NamedRegistry(Generic[T]):
         owner = self._items.get(name)
         if owner is not None:
             raise AlreadyExistsError(
-                f"plugin {plugin!r} brings the {self._noun} {name!r}, which plugin {owner[1]!r} has"
+                f"plugin {plugin!r} brings the {self._noun} {name!r}, which plugin {owner[1]!r} {self._HAS}",
+                hint=f'block one of them: [plugins] block = ["{plugin}"]',
             )
         self._items[name] = (item, plugin)
 
     def get(self, name: str) -> T | None:
         found = self._items.get(name)
         return None if found is None else found[0]
+
+    def entry(self, name: str) -> tuple[T, str] | None:
+        """The object of a name and the plugin that brought it, or None."""
+        return self._items.get(name)
 
     def names(self) -> list[str]:
         return sorted(self._items)
@@ -303,3 +309,64 @@ class NamedRegistry(Generic[T]):
     def discard(self, plugin: str) -> None:
         """Take back everything of a plugin."""
         self._items = {name: item for name, item in self._items.items() if item[1] != plugin}
+
+
+class FormatRegistry(NamedRegistry[T]):
+    """Name -> a format of files and the plugin that brought it.
+
+    Args:
+      kind: ``graph`` or ``checkpoint``.
+      host: before each look-up it loads the plugins that implement the hook.
+    """
+
+    def __init__(self, kind: str, host: Host) -> None:
+        super().__init__(f"{kind} format")
+        self._kind = kind
+        self._host = host
+
+    def all(self) -> list[T]:
+        """Every format, in the order of names."""
+        self._host.load_for(f"register_{self._kind}_formats")
+        return [self._items[name][0] for name in self.names()]
+
+    def find(self, name: str) -> T:
+        """The format of that name. Raises UnavailableError: no installed plugin has it."""
+        self.all()
+        found = self.get(name)
+        if found is None:
+            raise self.missing(f"no installed plugin has the {self._noun} {name!r}", name)
+        return found
+
+    def missing(self, message: str, name: str) -> UnavailableError:
+        """The error where a format is needed that nobody has: why, and what brings it."""
+        from graphdock.plugin.left_out import who_brings  # reads a table of names, for errors
+
+        known = self.names()
+        brought = who_brings(self._kind, name, self._host.plugins())
+        hints = [h for h in (brought, did_you_mean(name, known), self._host.fault_notes()) if h]
+        return UnavailableError(
+            message, expected="one of " + (", ".join(known) or "none"), hint="; ".join(hints) or None
+        )
+
+
+def registered_compiler(by: PluginState, compiler: RegionCompiler) -> RegisteredCompiler:
+    """A region compiler of a plugin. Raises PluginError where it has both ``build`` and ``prepare``, or neither."""
+    base = contracts.RegionCompiler
+    if (type(compiler).build is base.build) == (type(compiler).prepare is base.prepare):
+        raise PluginError(
+            f"plugin {by.name!r}: the region compiler {compiler.name!r} is declared in the wrong way",
+            expected="build or prepare, and not both",
+            got=type(compiler).__name__,
+        )
+    return contracts.RegisteredCompiler(by.name, by.found.package, compiler)
+
+
+def registered_pass(by: PluginState, each: Pass) -> RegisteredPass:
+    """A pass of a plugin. Raises PluginError where it is for a phase that there is not."""
+    if each.phase not in contracts.PHASES:
+        raise PluginError(
+            f"plugin {by.name!r}: the pass {each.name!r} is for the phase {each.phase!r}, which there is not",
+            expected="one of " + ", ".join(contracts.PHASES),
+            hint=did_you_mean(each.phase, contracts.PHASES),
+        )
+    return RegisteredPass(by.name, by.found.package, by.found.is_own, each)

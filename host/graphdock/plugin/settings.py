@@ -10,19 +10,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
 from graphdock.contracts.cache import cache_dir as cache_of
 from graphdock.errors import ConfigError, did_you_mean
+from graphdock.plugin.admission import Admission
 from graphdock.plugin.toml_text import line_of, parse
 
 __all__ = [
     "ENVIRONMENT",
     "ConfigFile",
-    "PluginSettings",
     "as_bool",
     "as_names",
     "cache_dir",
@@ -92,20 +92,6 @@ class ConfigFile:
                 )
         result: Mapping[str, Any] = node
         return result
-
-
-@dataclass(frozen=True)
-class PluginSettings:
-    """``[plugins]`` of the file and the environment, the environment first.
-
-    Attributes:
-      origins: a name in ``allow`` or ``block``, or the word ``allow``, -> where it was written.
-    """
-
-    allow: tuple[str, ...] | None = None
-    block: tuple[str, ...] = ()
-    autoload: bool = True
-    origins: Mapping[str, str] = field(default_factory=dict)
 
 
 def environment(environ: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -204,7 +190,7 @@ def as_bool(value: Any, where: str, what: str) -> bool:
     return value
 
 
-def plugin_settings(variables: Mapping[str, str] | None = None, file: ConfigFile | None = None) -> PluginSettings:
+def plugin_settings(variables: Mapping[str, str] | None = None, file: ConfigFile | None = None) -> Admission:
     """``[plugins]`` as it holds for this process: per key the environment, then the file.
 
     Raises:
@@ -228,18 +214,14 @@ def plugin_settings(variables: Mapping[str, str] | None = None, file: ConfigFile
             return table[key], file.where("plugins", key)
         return None, "default"
 
-    origins: dict[str, str] = {}
     allow_value, allow_where = setting("allow", "GRAPHDOCK_PLUGINS")
     block_value, block_where = setting("block", "GRAPHDOCK_BLOCK")
     load_value, load_where = setting("autoload", "GRAPHDOCK_AUTOLOAD")
     allow = None if allow_value is None else as_names(allow_value, allow_where, "plugins.allow")
     block = () if block_value is None else as_names(block_value, block_where, "plugins.block")
     autoload = True if load_value is None else as_bool(load_value, load_where, "plugins.autoload")
-    if allow is not None:
-        origins["allow"] = allow_where
-        origins.update(dict.fromkeys(allow, allow_where))
-    origins.update(dict.fromkeys(block, block_where))
-    return PluginSettings(allow, block, autoload, origins)
+    origins = {} if allow is None else dict.fromkeys(("allow", *allow), allow_where)
+    return Admission(allow, block, autoload, {**origins, **dict.fromkeys(block, block_where)})
 
 
 def cache_dir(variables: Mapping[str, str] | None = None) -> Path:

@@ -1,24 +1,111 @@
-"""How far one plugin came: found, allowed, imported, registered, or stopped and why."""
+"""How far each plugin came, why not further, how long it took and what it added: the states of a host, and the ledger of them."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from types import ModuleType
-from typing import TypeVar
-
-from pluggy import PluginManager
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from graphdock.contracts.device import HOST_MEMORY
-from graphdock.errors import ManifestError
-from graphdock.plugin.discovery import Found
-from graphdock.plugin.kernel_rows import KernelRow
-from graphdock.plugin.ledger import FAULTS, Added, LedgerEntry
-from graphdock.plugin.manifest import Manifest
+from graphdock.errors import GraphdockError, ManifestError, PluginError
 
-__all__ = ["PluginState"]
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from pluggy import PluginManager
+
+    from graphdock.plugin.discovery import Found
+    from graphdock.plugin.kernel_rows import KernelRow
+    from graphdock.plugin.manifest import Manifest
+
+__all__ = ["FAULTS", "STAGES", "Added", "Backend", "LedgerEntry", "PluginState", "cause_of"]
 
 T = TypeVar("T")
+
+#: Every stage, in the order in which a plugin can stop at it.
+STAGES = (
+    "found",
+    "blocked",
+    "duplicate",
+    "no manifest",
+    "bad manifest",
+    "incompatible",
+    "missing module",
+    "import failed",
+    "hook failed",
+    "inconsistent",
+    "manifest drift",
+    "probe failed",
+    "no device",
+    "registered",
+)
+
+#: Stages that are somebody's mistake. ``graphdock doctor --strict`` exits 1 when a plugin stands at one of them.
+FAULTS = frozenset(STAGES) - {"found", "blocked", "no device", "registered"}
+#: Faults with which a plugin can still be used, as far as it goes.
+_USABLE = frozenset({"inconsistent", "manifest drift", "probe failed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What a plugin registered: its device types, and how many ops and kernels."""
+
+    devices: tuple[str, ...] = ()
+    ops: int = 0
+    kernels: int = 0
+
+    def __str__(self) -> str:
+        counts = ((len(self.devices), "device"), (self.ops, "op"), (self.kernels, "kernel"))
+        return ", ".join(f"{n} {noun}" if n == 1 else f"{n} {noun}s" for n, noun in counts if n)
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """One plugin of one distribution, as it stands now.
+
+    Attributes:
+      stage: one of :data:`STAGES`.
+      cause: why it stands there, in words; None for ``found``. Of one that is ``registered``, what it has parts for and nobody here
+        has; else None.
+      hint: what to do about it.
+      import_ms: wall time of its import and hooks; None when it was not imported.
+    """
+
+    plugin: str
+    distribution: str
+    version: str
+    stage: str
+    cause: str | None = None
+    hint: str | None = None
+    import_ms: float | None = None
+    added: Added = Added()
+
+    @property
+    def is_fault(self) -> bool:
+        return self.stage in FAULTS
+
+    def as_json(self) -> dict[str, Any]:
+        """The entry as ``graphdock doctor --json`` prints it."""
+        return {**asdict(self), "fault": self.is_fault}
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """A plugin that is loaded and may be named in ``backends``, as sessions list it.
+
+    Attributes:
+      name: entry-point name. ``package``: its import package.
+      device_types: those it owns; empty for a plugin that brings kernels for another's device.
+      kernel_devices: device types that it has kernels for.
+    """
+
+    name: str
+    package: str
+    distribution: str
+    version: str
+    device_types: tuple[str, ...] = ()
+    kernel_devices: tuple[str, ...] = ()
 
 
 @dataclass
@@ -26,7 +113,7 @@ class PluginState:
     """One installed plugin inside one host; changed under the host's lock.
 
     Attributes:
-      stage: see :mod:`graphdock.plugin.ledger`.
+      stage: one of :data:`STAGES`.
       error: the first exception of a plugin that failed.
       hooks: pluggy's manager of this plugin alone, once it is imported and its hooks fit their specifications.
       triaged: its manifest was read and checked.
@@ -48,6 +135,9 @@ class PluginState:
     import_ms: float | None = None
     added: Added = Added()
 
+    def __str__(self) -> str:
+        return f"plugin {self.name!r} ({self.found.release})"
+
     @property
     def name(self) -> str:
         return self.found.plugin
@@ -55,7 +145,7 @@ class PluginState:
     @property
     def usable(self) -> bool:
         """Whether it may still load: not blocked, and no fault that keeps it from registering."""
-        return self.stage not in FAULTS - {"inconsistent", "manifest drift", "probe failed"} and self.stage != "blocked"
+        return self.stage not in FAULTS - _USABLE and self.stage != "blocked"
 
     def may_have(self, hook: str) -> bool:
         """Whether it may implement a hook, as far as its manifest says; one that is not read yet does not say."""
@@ -110,7 +200,7 @@ class PluginState:
         try:
             return read(self.manifest)
         except ManifestError as error:
-            self.stop("bad manifest", error.text, f"a fault of {self.found.distribution} {self.found.version}", error)
+            self.fault("bad manifest", error.text, error)
             return ()
 
     def stop(self, stage: str, cause: str, hint: str | None = None, error: BaseException | None = None) -> None:
@@ -118,8 +208,38 @@ class PluginState:
         if self.error is None:
             self.error = error
 
+    def fault(self, stage: str, cause: str, error: BaseException | None = None, more: str = "") -> None:
+        """Stop it for a mistake of its distribution's."""
+        self.stop(stage, cause, f"a fault of {self.found.release}" + more, error)
+
+    def unusable(self) -> PluginError:
+        """The error of a use of a plugin that is stopped, or is being loaded."""
+        if self.busy:
+            return PluginError(f"plugin {self.name!r} asks for itself while it is being loaded")
+        error = PluginError(f"{self} can't be used: {self.stage}: {self.cause}", hint=self.hint)
+        error.__cause__ = self.error
+        return error
+
     def entry(self) -> LedgerEntry:
         f = self.found
         return LedgerEntry(
             f.plugin, f.distribution, f.version, self.stage, self.cause, self.hint, self.import_ms, self.added
         )
+
+
+def cause_of(error: BaseException, package: str) -> str:
+    """``NameError: name 'npx' is not defined (graphdock_mychip/kernels.py:14)``: with the last line of its own code."""
+    import traceback  # of faults only
+
+    if isinstance(error, SystemExit):
+        text = f"SystemExit: it asked the process to exit with {error.code!r}"
+    elif isinstance(error, GraphdockError):
+        text = error.text
+    else:
+        text = f"{type(error).__name__}: {error}"
+    own = [
+        f"{os.path.join(package, frame.filename.replace(os.sep, '/').rpartition(f'/{package}/')[2])}:{frame.lineno}"
+        for frame in traceback.extract_tb(error.__traceback__)
+        if f"/{package}/" in frame.filename.replace(os.sep, "/")
+    ]
+    return f"{text} ({own[-1]})" if own else text

@@ -19,9 +19,9 @@ def _host(tools: Any) -> Host:
     """A host whose GPUs are ``tools``', none of them open yet."""
     host = Host()
     host.backend("cuda")
-    found = host.devices.get("cuda")
-    assert found is not None and isinstance(found[0], CudaFactory)
-    found[0].use(tools)
+    factory = host.devices.get("cuda")
+    assert isinstance(factory, CudaFactory)
+    factory.use(tools)
     return host
 
 

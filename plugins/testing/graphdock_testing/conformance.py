@@ -126,7 +126,7 @@ class Conformance:
             except NotFoundError as error:
                 reasons.append(error.message)
                 continue
-            owner = self.host.devices.get(kind)
+            owner = self.host.devices.entry(kind)
             assert owner is not None
             owners.append(owner[1])
         return owners, None if owners or not reasons else "; ".join(reasons)
@@ -275,7 +275,7 @@ class Conformance:
             self.host.device_infos(kinds[0])
         except DeviceUnavailable as error:
             raise Missing(f"no {kinds[0]}: {error.reason}") from error
-        owner = self.host.devices.get(kinds[0])
+        owner = self.host.devices.entry(kinds[0])
         assert owner is not None
         return replace(
             self._bench,

@@ -246,7 +246,7 @@ def _bench(host: Host, opdef: OpDef, registered: RegisteredKernel | None) -> Ben
         order, pins, plugin, device = ["cpu"], {}, "cpu", "cpu"
     else:
         device = "cpu" if registered.kernel.device == HOST_MEMORY else registered.kernel.device
-        owner = host.devices.get(host.device_type(device))
+        owner = host.devices.entry(host.device_type(device))
         assert owner is not None
         plugin = registered.plugin
         order = [*([] if plugin in _NO_BACKEND else [plugin]), owner[1]]

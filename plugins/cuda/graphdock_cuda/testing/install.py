@@ -17,9 +17,7 @@ def install(host: Any, toolkit: Toolkit, device: int = 0) -> CudaDevice:
     Raises FailedPreconditionError where the host has looked for GPUs already.
     """
     host.backend("cuda")
-    found = host.devices.get("cuda")
-    assert found is not None
-    factory = found[0]
+    factory = host.devices.get("cuda")
     assert isinstance(factory, CudaFactory)
     factory.use(toolkit)
     opened = host.open_device(f"/device:cuda:{device}")
