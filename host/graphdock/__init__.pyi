@@ -67,8 +67,8 @@ from graphdock.dtypes import uint64 as uint64
 from graphdock.dtypes import uint8 as uint8
 from graphdock.dtypes import variant as variant
 from graphdock.errors import OpError as OpError
-from graphdock.gradients.aggregation import AggregationMethod as AggregationMethod
-from graphdock.gradients.aggregation import UnconnectedGradients as UnconnectedGradients
+from graphdock.gradients.backprop import AggregationMethod as AggregationMethod
+from graphdock.gradients.backprop import UnconnectedGradients as UnconnectedGradients
 from graphdock.gradients.backprop import gradients as gradients
 from graphdock.gradients.indexed_slices import IndexedSlices as IndexedSlices
 from graphdock.gradients.indexed_slices import IndexedSlicesValue as IndexedSlicesValue
@@ -123,7 +123,7 @@ from graphdock.ops.scopes import init_scope as init_scope
 from graphdock.ops.scopes import name_scope as name_scope
 from graphdock.plugin.host import Host as Host
 from graphdock.plugin.host import default_host as default_host
-from graphdock.session.interactive_session import InteractiveSession as InteractiveSession
+from graphdock.session.session import InteractiveSession as InteractiveSession
 from graphdock.session.run_options import RunMetadata as RunMetadata
 from graphdock.session.run_options import RunOptions as RunOptions
 from graphdock.session.session import Session as Session
@@ -147,9 +147,9 @@ from graphdock.variables.initialization import local_variables_initializer as in
 from graphdock.variables.initialization import local_variables_initializer as local_variables_initializer
 from graphdock.variables.initialization import variables_initializer as initialize_variables
 from graphdock.variables.initialization import variables_initializer as variables_initializer
-from graphdock.variables.updates import assign as assign
-from graphdock.variables.updates import assign_add as assign_add
-from graphdock.variables.updates import assign_sub as assign_sub
+from graphdock.variables.initialization import assign as assign
+from graphdock.variables.initialization import assign_add as assign_add
+from graphdock.variables.initialization import assign_sub as assign_sub
 from graphdock.variables.variable import Variable as Variable
 from graphdock_customop.define import custom_op as custom_op
 from graphdock_opgen.load_op_library import load_op_library as load_op_library

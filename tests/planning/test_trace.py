@@ -6,7 +6,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.errors import GraphdockError
-from graphdock.planning.trace import trace
+from graphdock.planning.decompose import trace
 
 
 def test_inputs_stand_in_order_and_have_the_shapes_that_are_fed():

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, overload
 
 from graphdock import nest
-from graphdock.control_flow.composites import is_composite, joined
-from graphdock.control_flow.rows import are_rows, split
+from graphdock.control_flow.composites import are_rows, is_composite, joined, split_rows
 from graphdock.control_flow.trace import (
     add_node,
     body_scope,
@@ -120,7 +119,7 @@ def cond(
             raise ShapeError("cond: pred must be a scalar", expected="[]", got=f"{show(test._dims)} ({site_of(test)})")
         then, then_result = _branch(BodyGraph(scope + "then", graph), true_fn, "true_fn", strict)
         other, other_result = _branch(BodyGraph(scope + "else", graph), false_fn, "false_fn", strict)
-        then_result, other_result = split((then, other), (then_result, other_result))
+        then_result, other_result = split_rows((then, other), (then_result, other_result))
         for body, result in ((then, then_result), (other, other_result)):
             body.outputs = [leaf for leaf in nest.flatten(result) if isinstance(leaf, Tensor)]
         kinds = _agree(then, then_result, other, other_result, scope.rstrip("/"))

@@ -8,16 +8,15 @@ it is.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Sequence
 from typing import Any, Literal
 
 from graphdock.errors import DTypeError, InvalidArgumentError, ShapeError
-from graphdock.gradients.aggregation import AggregationMethod
-from graphdock.gradients.build import Build
+from graphdock.gradients.build import Build, UnsummedGradient
 from graphdock.gradients.flow import Flow, Wanted
 from graphdock.gradients.indexed_slices import IndexedSlices, dense
 from graphdock.gradients.levels import Levels, enclosing_graph
-from graphdock.gradients.unsummed_gradient import UnsummedGradient
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import Graph
 from graphdock.graph.operation import Operation
@@ -26,7 +25,7 @@ from graphdock.ops.convert import convert_to_tensor
 from graphdock.ops.core import ones_like, zeros_like
 from graphdock.shape import as_dims, compatible, show
 
-__all__ = ["gradients"]
+__all__ = ["AggregationMethod", "UnconnectedGradients", "gradients"]
 
 
 def gradients(
@@ -176,3 +175,28 @@ def _seen(tensor: Tensor, graph: Graph, what: str) -> Tensor:
             )
         at = at.outer
     return tensor
+
+
+class AggregationMethod:
+    """Taken for TensorFlow's sake: gradients that arrive at one tensor are summed by one AddN, whatever is asked for."""
+
+    ADD_N = 0
+    DEFAULT = ADD_N
+    EXPERIMENTAL_TREE = 1
+    EXPERIMENTAL_ACCUMULATE_N = 2
+
+    @classmethod
+    def check(cls, method: Any) -> None:
+        """Raise InvalidArgumentError for what is no aggregation method and not None."""
+        known = (None, cls.ADD_N, cls.EXPERIMENTAL_TREE, cls.EXPERIMENTAL_ACCUMULATE_N)
+        if method not in known:
+            raise InvalidArgumentError(
+                "aggregation_method is wrong", expected="one of tf.AggregationMethod", got=repr(method)
+            )
+
+
+class UnconnectedGradients(enum.Enum):
+    """What stands for the gradient by a tensor that nothing depends on: None, or zeros."""
+
+    NONE = "none"
+    ZERO = "zero"

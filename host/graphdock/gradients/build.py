@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from graphdock.errors import DTypeError, InvalidArgumentError, ShapeError
 from graphdock.gradients.flow import Flow
 from graphdock.gradients.indexed_slices import IndexedSlices, concatenated, dense
-from graphdock.gradients.unsummed_gradient import UnsummedGradient
 from graphdock.graph.graph import Graph
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
@@ -18,7 +18,7 @@ from graphdock.ops.convert import convert_to_tensor
 from graphdock.ops.core import tuple_, zeros_like
 from graphdock.shape import as_dims, compatible, show
 
-__all__ = ["Build"]
+__all__ = ["Build", "UnsummedGradient"]
 
 #: Verbs whose gradient hands IndexedSlices on as they are; all others get the whole tensor.
 _SPARSE = frozenset({"read", "alias"})
@@ -135,3 +135,10 @@ class Build:
         if isinstance(grad, Tensor) and got != dims and grad.graph is self.graph and grad.op._id >= self.first:
             self.graph._learn(grad, dims)
         return grad
+
+
+@dataclass(frozen=True, slots=True)
+class UnsummedGradient:
+    """The addends of the gradient by a tensor of dtype variant; each is such a tensor, with as many elements."""
+
+    parts: tuple[Tensor, ...]

@@ -15,10 +15,10 @@ from graphdock.contracts.bodies import carried, scanned
 from graphdock.control_flow.trace import add_node, body_scope, shared_captures
 from graphdock.dtypes import variant
 from graphdock.errors import GradientError
+from graphdock.gradients.build import UnsummedGradient
 from graphdock.gradients.deferred_accumulation import DeferredAccumulation, defer_accumulation, value_dims
 from graphdock.gradients.gradient_body import GradientBody, zeros, zeros_of
 from graphdock.gradients.indexed_slices import IndexedSlices, dense
-from graphdock.gradients.unsummed_gradient import UnsummedGradient
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.operation import Operation

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from graphdock.errors import FailedPreconditionError, InvalidArgumentError
 
-__all__ = ["forget", "get_default_session", "needed", "pop", "push"]
+__all__ = ["AsDefault", "forget", "get_default_session", "needed", "pop", "push"]
+
+
+S = TypeVar("S")
 
 
 class _Stack(threading.local):
@@ -39,6 +42,20 @@ def pop(session: Any) -> None:
     if not _stack.sessions or _stack.sessions[-1] is not session:
         raise FailedPreconditionError("sessions must be left in the reverse order of entering them")
     _stack.sessions.pop()
+
+
+class AsDefault(Generic[S]):
+    """A session as the default one of its thread, inside a ``with``."""
+
+    def __init__(self, session: S) -> None:
+        self._session = session
+
+    def __enter__(self) -> S:
+        push(self._session)
+        return self._session
+
+    def __exit__(self, *args: Any) -> None:
+        pop(self._session)
 
 
 def get_default_session() -> Any:

@@ -1,4 +1,4 @@
-"""What shape functions see, at construction and in a plan."""
+"""Context of shape functions, at construction and in a plan."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from graphdock.contracts.opdef import OpDef
 from graphdock.dtypes import DType, as_dtype
 from graphdock.errors import ShapeError
 from graphdock.opdef.assumptions import Assumptions
-from graphdock.opdef.shape_values import Known
+from graphdock.opdef.shape_values import Known, without_symbols
 from graphdock.shape import Dims, Symbol, plain, show
 
 __all__ = ["ShapeContext", "symbolic"]
@@ -90,7 +90,7 @@ class ShapeContext:
         value = self._known(sum(len(s) for s in self._shapes[:index]) + element)
         if self._facts is not None:
             self._facts.read(value)
-        return value if self._symbols else _without_symbols(value)
+        return value if self._symbols else without_symbols(value)
 
     def equal(self, a: Any, b: Any, message: str) -> Any:
         """The dim that two are known or required to be: the one that says more.
@@ -163,11 +163,3 @@ class ShapeContext:
         return ShapeError(
             f"{self.opdef.name}: {message} (input shapes: {args})" if args else f"{self.opdef.name}: {message}"
         )
-
-
-def _without_symbols(value: Known) -> Known:
-    if isinstance(value, tuple):
-        return tuple(
-            [_without_symbols(v) if isinstance(v, tuple) else v if isinstance(v, int) else None for v in value]
-        )
-    return value if isinstance(value, int) else None

@@ -18,7 +18,21 @@ from graphdock.errors import InternalError
 from graphdock.opdef.resolve import resolve
 from graphdock.shape import Dims, Symbol
 
-__all__ = ["LIMIT", "IntegerContext", "Known", "KnownIntegers", "Origin", "is_known", "known_elements", "plan_integers"]
+__all__ = [
+    "LIMIT",
+    "IntegerContext",
+    "Known",
+    "KnownIntegers",
+    "Origin",
+    "cast",
+    "const",
+    "identity",
+    "is_known",
+    "known_elements",
+    "plan_integers",
+    "shape",
+    "without_symbols",
+]
 
 #: Elements that one memo keeps; a rule that is asked for beyond it runs again.
 BUDGET = 1 << 20
@@ -353,3 +367,36 @@ def _broken(opdef: OpDef, what: str) -> InternalError:
         f"the integer rule {opdef.evaluate} of {opdef.name}{owner} returned {what}",
         expected="an int, a tuple of ints or of rows (None for an unknown element), or None; a list of these for several outputs",
     )
+
+
+def without_symbols(value: Known) -> Known:
+    """The value, of whose elements those are None that are not ints."""
+    if isinstance(value, tuple):
+        return tuple(map(without_symbols, value))
+    return value if isinstance(value, int) else None
+
+
+# Integer rules of the host's structural ops.
+
+
+def const(ctx: IntegerContext) -> Known:
+    """The elements, up to rank 2."""
+    return known_elements(ctx.attrs["value"])
+
+
+def shape(ctx: IntegerContext) -> Known:
+    """The dims; nothing where one does not fit the dtype, which the kernel refuses."""
+    dims = ctx.dims(0)
+    top = (1 << 8 * ctx.output_dtype().size - 1) - 1
+    return None if dims is None or any(isinstance(d, int) and d > top for d in dims) else dims
+
+
+def identity(ctx: IntegerContext) -> Known:
+    """The input itself."""
+    return ctx.value(0)
+
+
+def cast(ctx: IntegerContext) -> Known:
+    """The input, which wraps around in the output's dtype; unknown elements may, where it is the narrower one."""
+    value, given, made = ctx.value(0), ctx.dtype(0), ctx.output_dtype()
+    return value if given.kind == made.kind and given.size <= made.size else without_symbols(value)

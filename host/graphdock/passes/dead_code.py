@@ -1,4 +1,4 @@
-"""What a step need not do: outputs of branches and loops that nobody reads, such as those that only a gradient that is not fetched
+"""Dead-code elimination: outputs of branches and loops that nobody reads, such as those that only a gradient that is not fetched
 would need; loop variables that only their own next values need; captures that no body reads; and whatever only those would need.
 
 This is no optimisation but decides which updates run, and so it is done in every plan, whatever passes are on. One search back from
@@ -13,9 +13,8 @@ from typing import Any
 from graphdock.contracts.bodies import captures, carried, elements, first_given, scanned
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.contracts.rewriter import Rewriter
-from graphdock.passes.rewrite import prune
 
-__all__ = ["eliminate_dead_code"]
+__all__ = ["eliminate_dead_code", "prune"]
 
 
 def eliminate_dead_code(graph: PlanGraph) -> None:
@@ -138,3 +137,25 @@ def _sweep(node: PlanNode, needed: set[Value], change: Rewriter) -> None:
 
 def _dtypes(values: Sequence[Value]) -> tuple[object, ...]:
     return tuple([v.dtype for v in values])
+
+
+def prune(graph: PlanGraph) -> None:
+    """Drop every node that neither an output nor a target needs."""
+    if _is_tight(graph):
+        return
+    needed = set(graph.targets)
+    read = set(graph.outputs)
+    with Rewriter(graph) as change:
+        for node in reversed(graph.nodes):  # whoever needs a node stands behind it
+            if node in needed or not read.isdisjoint(node.outputs):
+                needed.update(node.control)
+                read.update(node.inputs)
+            else:
+                change.erase(node)
+
+
+def _is_tight(graph: PlanGraph) -> bool:
+    """Whether every node is read or followed by another, or wanted itself. The last of nodes that nobody needs would not be."""
+    read = set(graph.outputs).union(*[n.inputs for n in graph.nodes])
+    followed = set(graph.targets).union(*[n.control for n in graph.nodes])
+    return followed.issuperset([n for n in graph.nodes if read.isdisjoint(n.outputs)])

@@ -12,11 +12,8 @@ from graphdock.contracts.ir_check import check, check_order
 from graphdock.contracts.passes import PHASES, Pass, PassContext
 from graphdock.errors import ConfigError, GraphdockError, PlanError, PluginError, did_you_mean
 from graphdock.opdef.resolve import resolve
-from graphdock.passes.captures import captures
-from graphdock.passes.dead_code import eliminate_dead_code
-from graphdock.passes.powers import powers
-from graphdock.passes.rewrite import prune
-from graphdock.passes.simplify import algebra, cse, fold, identities, known_integers
+from graphdock.passes.dead_code import eliminate_dead_code, prune
+from graphdock.passes.simplify import algebra, captures, cse, fold, identities, known_integers, powers
 from graphdock.plugin.host import Host, default_host
 from graphdock.plugin.registry import RegisteredPass
 

@@ -1,4 +1,4 @@
-"""The passes that drop what nobody reads: identities, known integers, neutral elements, common subexpressions, folding.
+"""The host's passes: captures, identities, known integers, common subexpressions, folding, neutral elements, powers.
 
 Each takes a plan graph (one level; the pipeline visits the bodies) and changes it in place; each is idempotent.
 """
@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 
 from graphdock.contracts.attributes import attr_key
+from graphdock.contracts.bodies import captures as captured
 from graphdock.contracts.effects import only_reads
-from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of
+from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of, make_node
 from graphdock.contracts.passes import PassContext
 from graphdock.contracts.rewriter import Rewriter
 from graphdock.opdef.shape_values import is_known, plan_integers
 from graphdock.shape import Dims, size
 
-__all__ = ["FOLD_LIMIT", "algebra", "cse", "fold", "identities", "known_integers"]
+__all__ = ["FOLD_LIMIT", "algebra", "captures", "cse", "fold", "identities", "known_integers", "powers"]
 
 #: Largest folded result in bytes.
 FOLD_LIMIT = 64 * 1024
@@ -187,3 +188,120 @@ def fold(graph: PlanGraph, context: PassContext) -> None:
 def _small(value: Value) -> bool:
     count = size(value.shape)
     return count is not None and value.dtype.size > 0 and count * value.dtype.size <= FOLD_LIMIT
+
+
+def captures(graph: PlanGraph, context: PassContext) -> None:
+    """Give every body of this level's nodes its own copy of a captured constant, then drop captures nobody reads."""
+    for node in graph.holders:
+        _sink(node)
+    with Rewriter(graph) as change:
+        for node in graph.holders:
+            _drop(node, change)
+
+
+def _sink(node: PlanNode) -> None:
+    constants = [
+        (v.node, v.shape, inside) for _, v, inside in captured(node) if v.node is not None and v.node.verb == "constant"
+    ]
+    if not constants:
+        return
+    for which, body in enumerate(node.bodies):
+        with Rewriter(body) as change:
+            for source, shape, inside in constants:
+                parameter = inside[which]
+                copy = make_node(
+                    source.opdef,
+                    f"{parameter.name}/const",
+                    [],
+                    source.attrs,
+                    [(parameter.dtype, shape)],
+                    site_of=source.site_of,
+                    origins=source.origins,
+                )
+                change.insert(copy, before=body.nodes[0] if body.nodes else None)
+                change.redirect(parameter, copy.outputs[0])
+
+
+def _drop(node: PlanNode, change: Rewriter) -> None:
+    read = {v for body in node.bodies for v in _read(body)}
+    unread = [(p, inside) for p, _, inside in captured(node) if read.isdisjoint(inside)]
+    if not unread:
+        return
+    for which, body in enumerate(node.bodies):
+        gone = {inside[which] for _, inside in unread}
+        with Rewriter(body) as inner:
+            inner.takes([v for v in body.inputs if v not in gone])
+    positions = {p for p, _ in unread}
+    change.rebind(node, inputs=[v for p, v in enumerate(node.inputs) if p not in positions])
+
+
+def _read(body: PlanGraph) -> set[Value]:
+    """The values that the body's nodes and outputs read."""
+    found = set(body.outputs)
+    for node in body.nodes:
+        found.update(node.inputs)
+    return found
+
+
+#: Elements that are looked at in a constant.
+_MOST = 1 << 14
+
+
+def powers(graph: PlanGraph, context: PassContext) -> None:
+    """Replace what one input that is the same number everywhere makes simpler."""
+    made: dict[tuple[str, str, tuple[Value, ...]], Value] = {}
+    with Rewriter(graph) as change:
+        for node in graph.nodes:
+            if not node.opdef.constants or node.control or node.guard is not None:
+                continue
+            for index, arg in enumerate(node.opdef.inputs):
+                chain = _chain(node, index, arg.name)
+                if chain and all(_takes(context, op, node) for op in chain):
+                    change.replace(node, [_made(node, chain, change.inputs(node)[1 - index], change, context, made)])
+                    break
+
+
+def _chain(node: PlanNode, index: int, name: str) -> tuple[str, ...]:
+    """The ops that stand for a node; none where an input is no such constant, or stretches the other one."""
+    array, other, result = node.constant(index), node.inputs[1 - index], node.outputs[0]
+    if array is None or not 0 < array.size <= _MOST or other.shape is None:
+        return ()
+    if array.ndim and (other.shape != result.shape or None in other.shape):
+        return ()
+    first = array.flat[0]
+    return node.opdef.constants.get(name, {}).get(first.item(), ()) if bool((array == first).all()) else ()
+
+
+def _takes(context: PassContext, op: str, node: PlanNode) -> bool:
+    """Whether an op is for the dtype of a node."""
+    opdef, dtype = context.opdef(op), node.outputs[0].dtype.name
+    return all(not t.allow or dtype in t.allow for t in opdef.types)
+
+
+def _made(
+    node: PlanNode,
+    chain: tuple[str, ...],
+    x: Value,
+    change: Rewriter,
+    context: PassContext,
+    made: dict[tuple[str, str, tuple[Value, ...]], Value],
+) -> Value:
+    value, result = x, node.outputs[0]
+    for number, op in enumerate(chain):
+        opdef = context.opdef(op)
+        inputs = (value, x)[: len(opdef.inputs)]
+        key = op, str(node.requested), inputs
+        if key not in made:
+            part = make_node(
+                opdef,
+                node.name if number == len(chain) - 1 else f"{node.name}/{op}_{number}",
+                inputs,
+                {t.name: result.dtype for t in opdef.types},
+                [(result.dtype, x.shape)],
+                requested=node.requested,
+                site_of=node.site_of,
+                origins=node.origins,
+            )
+            made[key] = change.insert(part, before=node).outputs[0]
+        value = made[key]
+    return value

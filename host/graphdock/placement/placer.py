@@ -20,8 +20,7 @@ from graphdock.contracts.resource import VARIABLE
 from graphdock.device_name import DeviceSpec
 from graphdock.errors import InvalidArgumentError
 from graphdock.placement.choose import Chooser
-from graphdock.placement.hints import what_to_change
-from graphdock.placement.missing_kernels import MissingKernel, not_found
+from graphdock.placement.missing_kernels import MissingKernel, not_found, what_to_change
 from graphdock.plugin.kernel_registry import RegisteredKernel
 
 __all__ = ["Decomposed", "Placement", "place", "warn_of_fallbacks"]

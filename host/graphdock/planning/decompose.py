@@ -6,9 +6,11 @@ was. A decomposition is used whole: every op of it must have a kernel there, and
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from graphdock.contracts.attributes import attr_key
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of, copy_node
@@ -16,15 +18,21 @@ from graphdock.contracts.opdef import OpDef
 from graphdock.contracts.passes import Tracing
 from graphdock.contracts.rewriter import Rewriter
 from graphdock.device_name import DeviceSpec
+from graphdock.dtypes import DType
 from graphdock.errors import GraphdockError, NotFoundError
+from graphdock.gradients.backprop import gradients
+from graphdock.graph.graph import Graph
+from graphdock.graph.tensor import Tensor
 from graphdock.opdef.resolve import resolve
+from graphdock.ops.convert import convert_to_tensor
+from graphdock.ops.core import placeholder
 from graphdock.placement.choose import Chooser
 from graphdock.placement.placer import Decomposed
-from graphdock.planning.trace import trace
+from graphdock.planning.translate import translate
 from graphdock.plugin.host import Host
-from graphdock.shape import merge
+from graphdock.shape import Dims, merge
 
-__all__ = ["Decomposer", "missing_kernel_reason"]
+__all__ = ["Decomposer", "missing_kernel_reason", "trace"]
 
 #: Largest constant, in bytes, whose value a decomposition may look at.
 _SEEN = 4096
@@ -195,3 +203,41 @@ def _copy(parts: PlanGraph, node: PlanNode, check: PlanNode | None) -> PlanGraph
         if value.node is not None:
             value.shape = merge(value.shape, wanted.shape)
     return PlanGraph(parts.name, inputs, list(copies.values()), outputs)
+
+
+class _Tracing:
+    """What :class:`graphdock.contracts.passes.Tracing` says, over the default graph."""
+
+    def __init__(self) -> None:
+        self.feeds: list[tuple[Tensor, Dims]] = []
+
+    def input(self, dtype: DType, declared: Dims, fed: Dims) -> Tensor:
+        tensor = placeholder(dtype, declared)
+        self.feeds.append((tensor, fed))
+        return tensor
+
+    def like(self, tensor: Tensor, fed: Dims) -> Tensor:
+        return self.input(tensor.dtype, tensor._dims, fed)
+
+    def constant(self, array: np.ndarray[Any, Any], dtype: DType) -> Tensor:
+        return convert_to_tensor(array, dtype)
+
+    def is_tensor(self, value: Any) -> bool:
+        return isinstance(value, Tensor)
+
+    def shapes(self, tensors: Sequence[Tensor]) -> list[Dims]:
+        return [v.shape for v in translate(tensors, [], self.feeds).outputs]
+
+    def gradients(self, ys: Sequence[Tensor], xs: Sequence[Tensor], arriving: Sequence[Tensor]) -> list[Any]:
+        return gradients(list(ys), list(xs), list(arriving))
+
+
+def trace(host: Host, build: Callable[[_Tracing], Sequence[Tensor]]) -> PlanGraph:
+    """The plan graph of the tensors that ``build`` returns, whose inputs are in the order in which it made them.
+
+    Raises:
+      whatever ``build`` raises; GraphdockError: what it built can't be translated.
+    """
+    with Graph(host).as_default():
+        tracing = _Tracing()
+        return translate(build(tracing), [], tracing.feeds)

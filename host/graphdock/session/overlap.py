@@ -14,8 +14,7 @@ from graphdock.errors import GraphdockError, ResourceExhaustedError
 from graphdock.graph.graph import Graph
 from graphdock.planning.plan import Plan, Step
 from graphdock.session.plan_cache import Signature
-from graphdock.session.run_options import RunMetadata
-from graphdock.session.running import name_operation, traced
+from graphdock.session.run_options import RunMetadata, name_operation, traced
 
 __all__ = ["Overlap"]
 

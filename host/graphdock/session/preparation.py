@@ -18,7 +18,6 @@ from graphdock.graph.tensor import Tensor
 from graphdock.planning.plan import Plan
 from graphdock.planning.planner import Planner
 from graphdock.planning.translate import needed_operations
-from graphdock.session.call_key import call_key
 from graphdock.session.fetches import Feed, FetchPlan, convert_feed, single_tensors
 from graphdock.session.plan_cache import PlanCache, Signature
 
@@ -52,7 +51,7 @@ def signature_of(graph: Graph, fetches: Any, feed_dict: Mapping[Any, Any] | None
             "feed_dict feeds one tensor twice", got=", ".join(f.tensor.name for f in feeds), site=describe(capture())
         )
     single = not isinstance(fetches, (list, tuple, Mapping)) and len(fetch.tensors) == 1
-    key: Any = call_key(fetches)
+    key: Any = _key(fetches)
     if feed_dict:
         key = (dict, key, *feed_dict)
     if timed:
@@ -108,3 +107,12 @@ def plan_for(
         signature.accepted.add(shapes)
     signature.current = (plan, shapes)
     return plan
+
+
+def _key(fetches: Any) -> Any:
+    """A hashable key of a fetch structure: what ``run`` looks up at once, unless it is nested or a namedtuple."""
+    if isinstance(fetches, (list, tuple)):
+        return type(fetches), *map(_key, fetches)
+    if isinstance(fetches, Mapping):
+        return type(fetches), *[(k, _key(v)) for k, v in fetches.items()]
+    return fetches

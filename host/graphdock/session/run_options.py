@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from graphdock.contracts.step import TraceEvent, TraceLevel
-from graphdock.errors import InvalidArgumentError
+from graphdock.errors import GraphdockError, InvalidArgumentError
+from graphdock.graph.graph import Graph
+from graphdock.planning.plan import Plan
 from graphdock.session.step_stats import StepStats
 
-__all__ = ["RunMetadata", "RunOptions", "checked_options"]
+__all__ = ["RunMetadata", "RunOptions", "checked_options", "name_operation", "traced"]
 
 
 @dataclass(frozen=True)
@@ -100,3 +102,23 @@ def checked_options(options: Any) -> RunOptions:
             "options are no RunOptions", expected="tf.RunOptions(timeout_in_ms=...)", got=repr(options)
         )
     return options
+
+
+def name_operation(error: GraphdockError, graph: Graph) -> None:
+    """Put the Operation itself, where the graph has it, in the place of its name, as TensorFlow's errors carry it."""
+    if isinstance(error.op, str):
+        operation = graph._by_name.get(error.op)
+        if operation is not None:
+            error.op, error.node_def = operation, operation.node_def
+
+
+def traced(plan: Plan, step: Any, values: Any, level: TraceLevel, run_metadata: RunMetadata | None) -> Any:
+    """Run a step that reports what it does."""
+    clock = step.services.clock
+    with plan.program.trace(step, level):
+        start = clock()
+        try:
+            return plan.run(step, values)
+        finally:
+            if run_metadata is not None:
+                run_metadata.ran(start, clock())

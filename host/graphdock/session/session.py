@@ -24,17 +24,15 @@ from graphdock.planning.plan import Plan
 from graphdock.planning.planner import Planner
 from graphdock.plugin.host import Host, default_host
 from graphdock.session.arguments import SessionType, refuse
-from graphdock.session.as_default import AsDefault
 from graphdock.session.fetches import Feed, FetchPlan, convert_feed, single_tensors
 from graphdock.session.overlap import Overlap
 from graphdock.session.partial_run import PartialRun
 from graphdock.session.plan_cache import PlanCache, Signature
 from graphdock.session.preparation import TIMED, plan_for, signature_of, with_static_shapes
-from graphdock.session.run_options import RunMetadata, RunOptions, checked_options
-from graphdock.session.running import name_operation, traced
+from graphdock.session.run_options import RunMetadata, RunOptions, checked_options, name_operation, traced
 from graphdock.typing import HasTensor
 
-__all__ = ["Session"]
+__all__ = ["InteractiveSession", "Session"]
 
 Key = TypeVar("Key")
 
@@ -110,9 +108,9 @@ class Session(metaclass=SessionType):
                 raise
             error.add_note(f"besides, {format_error(late)}")
 
-    def as_default(self) -> AsDefault:
+    def as_default(self) -> default_session.AsDefault[Self]:
         """Make this the default session inside a ``with``, without closing it at the end."""
-        return AsDefault(self)
+        return default_session.AsDefault(self)
 
     def close(self) -> None:
         """Release plans and private variables. Closing twice does nothing.
@@ -418,3 +416,21 @@ class Session(metaclass=SessionType):
             if self._overlap is None:
                 self._recent = plan
             return plan
+
+
+class InteractiveSession(Session):
+    """A session that is the default one of its thread as soon as it is made, for a shell or notebook."""
+
+    def __init__(
+        self,
+        target: str = "",
+        graph: Graph | None = None,
+        config: SessionConfig | Translatable | None = None,
+        host: Host | None = None,
+    ) -> None:
+        super().__init__(target, graph, config, host)
+        default_session.push(self)
+
+    def close(self) -> None:
+        default_session.forget(self)
+        super().close()

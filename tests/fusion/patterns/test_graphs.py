@@ -10,7 +10,7 @@ import graphdock as tf
 import numpy as np
 from graphdock.contracts import CONSTANT, Found, Operand, Pattern, PlanContext, RegisteredPattern, hookimpl
 from graphdock.errors import NotFoundError
-from graphdock.planning.trace import trace
+from graphdock.planning.decompose import trace
 from graphdock.plugin.host import Host, default_host
 from graphdock_fusion.patterns.graphs import WIDTHS, PatternGraphs
 

@@ -47,12 +47,12 @@ def optional_get_value(op, grad_value):
 
 
 def history_unstack(op, grad_history):
-    _fn = _import_module("graphdock.gradients.histories")
+    _fn = _import_module("graphdock.gradients.core")
     return [_fn.unstack(op, grad_history), None]
 
 
 def history_stack(op, grad_value):
-    _fn = _import_module("graphdock.gradients.histories")
+    _fn = _import_module("graphdock.gradients.core")
     return [_fn.stack(op, grad_value), None]
 
 
