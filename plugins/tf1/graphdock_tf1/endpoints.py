@@ -2,15 +2,309 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-
-import graphdock_tf1.names
-
 __all__ = ["ENDPOINTS"]
 
+#: Module -> namespaces -> the names that each of them has of it; ``name=attribute`` where the module calls it otherwise.
+_NAMES: dict[str, dict[str, str]] = {
+    # train
+    "graphdock_tf1.train.optimizer": {"tf.train": "Optimizer"},
+    "graphdock_tf1.train.gradient_descent": {"tf.train": "GradientDescentOptimizer"},
+    "graphdock_tf1.train.momentum": {"tf.train": "MomentumOptimizer"},
+    "graphdock_tf1.train.adagrad": {"tf.train": "AdagradOptimizer"},
+    "graphdock_tf1.train.adam": {"tf.train": "AdamOptimizer"},
+    "graphdock_tf1.train.adam_w": {"tf.contrib.opt tf.train": "AdamWOptimizer"},
+    "graphdock_tf1.train.rmsprop": {"tf.train": "RMSPropOptimizer"},
+    "graphdock_tf1.train.ftrl": {"tf.train": "FtrlOptimizer"},
+    "graphdock_tf1.train.adadelta": {"tf.train": "AdadeltaOptimizer"},
+    "graphdock_tf1.train.adagrad_da": {"tf.train": "AdagradDAOptimizer"},
+    "graphdock_tf1.train.proximal": {"tf.train": "ProximalGradientDescentOptimizer ProximalAdagradOptimizer"},
+    "graphdock_tf1.train.lazy_adam": {"tf.contrib.opt": "LazyAdamOptimizer"},
+    "graphdock_tf1.train.moving_averages": {"tf.train": "ExponentialMovingAverage"},
+    "graphdock_tf1.train.schedules": {
+        "tf.train": (
+            "exponential_decay natural_exp_decay inverse_time_decay polynomial_decay cosine_decay piecewise_constant "
+            "piecewise_constant_decay cosine_decay_restarts linear_cosine_decay noisy_linear_cosine_decay"
+        ),
+    },
+    "graphdock_tf1.train.global_step": {
+        "tf.contrib.framework tf.contrib.slim tf.train": (
+            "assert_global_step create_global_step get_global_step get_or_create_global_step"
+        ),
+        "tf.train": "global_step",
+    },
+    # checkpoint
+    "graphdock_tf1.train.checkpoint_objects": {"tf.train": "Checkpoint"},
+    "graphdock_tf1.train.checkpoint_manager": {"tf.train": "CheckpointManager"},
+    "graphdock_tf1.train.checkpoints_iterator": {"tf.train": "checkpoints_iterator"},
+    "graphdock_tf1.train.saver": {"tf.train": "Saver"},
+    "graphdock_tf1.train.saveables": {"tf.train": "SaveSpec SaveableObject"},
+    "graphdock_tf1.train.saver_def": {"tf.train": "SaverDef"},
+    "graphdock_tf1.train.checkpoint_reader": {
+        "tf.train": "NewCheckpointReader",
+        "tf.contrib.framework tf.train": "list_variables load_checkpoint load_variable",
+    },
+    "graphdock_tf1.train.checkpoint_files": {"tf.train": "checkpoint_exists get_checkpoint_mtimes remove_checkpoint"},
+    "graphdock_tf1.train.checkpoint_state": {
+        "tf.train": "generate_checkpoint_state_proto get_checkpoint_state latest_checkpoint update_checkpoint_state",
+    },
+    "graphdock_tf1.train.init_from_checkpoint": {"tf.contrib.framework tf.train": "init_from_checkpoint"},
+    # supervision
+    "graphdock_tf1.train.supervision.scaffold": {
+        "tf": "initialize_all_tables=tables_initializer",
+        "tf tf.initializers": "tables_initializer",
+        "tf.train": "Scaffold",
+    },
+    "graphdock_tf1.train.supervision.session_creators": {
+        "tf.train": "ChiefSessionCreator SessionCreator WorkerSessionCreator",
+    },
+    "graphdock_tf1.train.hooks.checkpoint_saver": {"tf.train": "CheckpointSaverHook CheckpointSaverListener"},
+    "graphdock_tf1.train.supervision.coordinator": {"tf.train": "Coordinator LooperThread"},
+    "graphdock_tf1.train.hooks.values": {"tf.train": "FeedFnHook FinalOpsHook LoggingTensorHook"},
+    "graphdock_tf1.train.hooks.stopping": {
+        "tf.train": "GlobalStepWaiterHook NanLossDuringTrainingError NanTensorHook StopAtStepHook",
+    },
+    "graphdock_tf1.train.supervision.monitored_session": {"tf.train": "MonitoredSession SingularMonitoredSession"},
+    "graphdock_tf1.train.supervision.monitored_training_session": {"tf.train": "MonitoredTrainingSession"},
+    "graphdock_tf1.train.hooks.profiler": {"tf.train": "ProfilerHook"},
+    "graphdock_tf1.train.hooks.timer": {"tf.train": "SecondOrStepTimer"},
+    "graphdock_tf1.train.supervision.session_manager": {"tf.train": "SessionManager"},
+    "graphdock_tf1.train.hooks.run_hook": {
+        "tf.train": "SessionRunArgs SessionRunContext SessionRunHook SessionRunValues",
+    },
+    "graphdock_tf1.train.hooks.summaries": {"tf.train": "StepCounterHook SummarySaverHook"},
+    "graphdock_tf1.train.supervision.supervisor": {"tf.train": "Supervisor basic_train_loop"},
+    # summary
+    "graphdock.messages": {
+        "tf tf.summary": "Event SessionLog Summary",
+        "tf": "HistogramProto LogMessage SummaryMetadata",
+        "tf.summary": "SummaryDescription TaggedRunMetadata",
+    },
+    "graphdock_tf1.summary.file_writer": {"tf.summary": "FileWriter"},
+    "graphdock_tf1.summary.writer_cache": {"tf.summary": "FileWriterCache"},
+    "graphdock_tf1.summary.ops": {"tf.summary": "audio histogram image merge merge_all scalar tensor_summary text"},
+    "graphdock_tf1.summary.reading": {"tf.summary": "get_summary_description", "tf.train": "summary_iterator"},
+    # platform
+    "graphdock_tf1.platform.compat": {
+        "tf tf.version": "VERSION",
+        "tf.compat": (
+            "as_bytes as_str=as_text as_str_any as_text bytes_or_text_types complex_types integral_types path_to_str "
+            "real_types v1"
+        ),
+        "tf tf.compat": "dimension_at_index dimension_value",
+        "tf": (
+            "control_flow_v2_enabled=off disable_control_flow_v2=no_effect disable_eager_execution=no_effect "
+            "disable_resource_variables=no_effect disable_tensor_equality=no_effect disable_v2_behavior=no_effect "
+            "disable_v2_tensorshape=no_effect enable_resource_variables=no_effect executing_eagerly=off "
+            "resource_variables_enabled=on"
+        ),
+    },
+    "graphdock_tf1.platform.app": {"tf.app": "run"},
+    "graphdock_tf1.platform.flags": {
+        "tf.app.flags tf.flags": (
+            "DEFINE_bool DEFINE_boolean DEFINE_enum DEFINE_float DEFINE_integer DEFINE_list DEFINE_multi_float "
+            "DEFINE_multi_integer DEFINE_multi_string DEFINE_string FLAGS FlagValues mark_flag_as_required "
+            "mark_flags_as_required"
+        ),
+    },
+    "graphdock_tf1.platform.log": {
+        "tf": "get_logger",
+        "tf.logging": (
+            "DEBUG ERROR FATAL INFO WARN debug error fatal flush get_verbosity info log log_every_n log_first_n "
+            "log_if set_verbosity vlog warn warning"
+        ),
+    },
+    "graphdock_tf1.platform.gfile": {
+        "tf.gfile": (
+            "Copy DeleteRecursively Exists FastGFile=GFile GFile Glob IsDirectory ListDirectory MakeDirs MkDir "
+            "Open=GFile Remove Rename Stat Walk"
+        ),
+    },
+    # variables
+    "graphdock_tf1.variables.get_variable": {"tf": "get_variable get_local_variable"},
+    "graphdock_tf1.variables.partitioned": {
+        "tf": "PartitionedVariable fixed_size_partitioner min_max_variable_partitioner variable_axis_size_partitioner",
+    },
+    "graphdock_tf1.variables.scope": {"tf": "get_variable_scope variable_scope VariableScope AUTO_REUSE"},
+    "graphdock_tf1.variables.template": {"tf": "make_template"},
+    "graphdock_tf1.variables.stored": {"tf.ops": "set_initial_value stored_variables"},
+    "graphdock_tf1.variables.variable_def": {"tf.ops": "variable_from_proto=from_proto variable_to_proto=to_proto"},
+    # layers
+    "graphdock_tf1.layers.lookup": {"tf": "no_regularizer"},
+    "graphdock_tf1.layers.base": {"tf.layers": "Layer"},
+    "graphdock_tf1.layers.input_spec": {"tf.layers": "InputSpec"},
+    "graphdock_tf1.layers.dense": {"tf.layers": "Dense dense"},
+    "graphdock_tf1.layers.convolution": {"tf.layers": "Conv1D Conv2D Conv3D conv1d conv2d conv3d"},
+    "graphdock_tf1.layers.transposed": {
+        "tf.layers": "Conv2DTranspose Conv3DTranspose conv2d_transpose conv3d_transpose",
+    },
+    "graphdock_tf1.layers.separable": {
+        "tf.layers": "SeparableConv1D SeparableConv2D separable_conv1d separable_conv2d",
+    },
+    "graphdock_tf1.layers.pooling": {
+        "tf.layers": (
+            "AveragePooling1D AveragePooling2D AveragePooling3D MaxPooling1D MaxPooling2D MaxPooling3D "
+            "average_pooling1d average_pooling2d average_pooling3d max_pooling1d max_pooling2d max_pooling3d"
+        ),
+    },
+    "graphdock_tf1.layers.reshaping": {"tf.layers": "Dropout Flatten dropout flatten"},
+    "graphdock_tf1.layers.normalization": {"tf.layers": "BatchNormalization batch_normalization"},
+    # rnn
+    "graphdock_tf1.rnn.cell": {
+        "tf.contrib.rnn tf.nn.rnn_cell": "RNNCell LSTMStateTuple",
+        "tf.contrib.rnn": "LayerRNNCell",
+    },
+    "graphdock_tf1.rnn.basic": {"tf.contrib.rnn tf.nn.rnn_cell": "BasicRNNCell GRUCell"},
+    "graphdock_tf1.rnn.lstm": {"tf.contrib.rnn tf.nn.rnn_cell": "BasicLSTMCell LSTMCell"},
+    "graphdock_tf1.rnn.multi": {"tf.contrib.rnn tf.nn.rnn_cell": "MultiRNNCell"},
+    "graphdock_tf1.rnn.wrappers": {"tf.contrib.rnn tf.nn.rnn_cell": "DropoutWrapper ResidualWrapper DeviceWrapper"},
+    "graphdock_tf1.rnn.dynamic": {"tf.nn": "dynamic_rnn"},
+    "graphdock_tf1.rnn.raw": {"tf.nn": "raw_rnn"},
+    "graphdock_tf1.rnn.static": {"tf.contrib.rnn tf.nn": "static_rnn static_state_saving_rnn"},
+    "graphdock_tf1.rnn.bidirectional": {
+        "tf.nn": "bidirectional_dynamic_rnn",
+        "tf.contrib.rnn tf.nn": "static_bidirectional_rnn",
+        "tf.contrib.rnn": "stack_bidirectional_dynamic_rnn",
+    },
+    "graphdock_tf1.rnn.layer_norm_lstm": {"tf.contrib.rnn": "LayerNormBasicLSTMCell"},
+    "graphdock_tf1.rnn.block": {"tf.contrib.rnn": "GRUBlockCell GRUBlockCellV2 LSTMBlockCell"},
+    "graphdock_tf1.rnn.projections": {
+        "tf.contrib.rnn": "EmbeddingWrapper InputProjectionWrapper OutputProjectionWrapper",
+    },
+    "graphdock_tf1.rnn.attention_cell": {"tf.contrib.rnn": "AttentionCellWrapper"},
+    # seq2seq
+    "graphdock_tf1.seq2seq.attention": {"tf.contrib.seq2seq": "AttentionMechanism BahdanauAttention LuongAttention"},
+    "graphdock_tf1.seq2seq.wrapper": {"tf.contrib.seq2seq": "AttentionWrapper AttentionWrapperState tile_batch"},
+    "graphdock_tf1.seq2seq.decoder": {"tf.contrib.seq2seq": "BasicDecoder BasicDecoderOutput Decoder dynamic_decode"},
+    "graphdock_tf1.seq2seq.beam_search": {
+        "tf.contrib.seq2seq": (
+            "BeamSearchDecoder BeamSearchDecoderOutput BeamSearchDecoderState FinalBeamSearchDecoderOutput"
+        ),
+    },
+    "graphdock_tf1.seq2seq.helper": {
+        "tf.contrib.seq2seq": (
+            "CustomHelper GreedyEmbeddingHelper Helper SampleEmbeddingHelper ScheduledEmbeddingTrainingHelper "
+            "TrainingHelper"
+        ),
+    },
+    "graphdock_tf1.seq2seq.gather_tree": {"tf.contrib.seq2seq": "gather_tree"},
+    "graphdock_tf1.seq2seq.loss": {"tf.contrib.seq2seq": "sequence_loss"},
+    # losses
+    "graphdock_tf1.losses.weighted": {"tf.losses": "Reduction compute_weighted_loss"},
+    "graphdock_tf1.losses.collected": {
+        "tf.contrib.losses tf.contrib.slim.losses tf.losses": (
+            "add_loss get_losses get_regularization_losses get_total_loss"
+        ),
+        "tf.losses": "get_regularization_loss",
+    },
+    "graphdock_tf1.losses.regression": {
+        "tf.losses": (
+            "absolute_difference cosine_distance hinge_loss huber_loss log_loss mean_pairwise_squared_error "
+            "mean_squared_error"
+        ),
+    },
+    "graphdock_tf1.losses.classification": {
+        "tf.losses": "sigmoid_cross_entropy softmax_cross_entropy sparse_softmax_cross_entropy",
+    },
+    # metrics
+    "graphdock_tf1.metrics.means": {
+        "tf.metrics": (
+            "accuracy mean mean_absolute_error mean_cosine_distance mean_iou mean_per_class_accuracy "
+            "mean_relative_error mean_squared_error mean_tensor percentage_below root_mean_squared_error"
+        ),
+    },
+    "graphdock_tf1.metrics.counts": {
+        "tf.metrics": "false_negatives false_positives precision recall true_negatives true_positives",
+    },
+    "graphdock_tf1.metrics.thresholds": {
+        "tf.metrics": (
+            "auc false_negatives_at_thresholds false_positives_at_thresholds precision_at_thresholds "
+            "recall_at_thresholds sensitivity_at_specificity specificity_at_sensitivity true_negatives_at_thresholds "
+            "true_positives_at_thresholds"
+        ),
+    },
+    "graphdock_tf1.metrics.top_k": {
+        "tf.metrics": (
+            "average_precision_at_k precision_at_k precision_at_top_k recall_at_k recall_at_top_k "
+            "sparse_average_precision_at_k sparse_precision_at_k"
+        ),
+    },
+    # distributions
+    "graphdock_tf1.distributions.distribution": {
+        "tf.distributions": "Distribution ReparameterizationType FULLY_REPARAMETERIZED NOT_REPARAMETERIZED",
+    },
+    "graphdock_tf1.distributions.kullback_leibler": {"tf.distributions": "RegisterKL kl_divergence"},
+    "graphdock_tf1.distributions.discrete": {"tf.distributions": "Bernoulli Categorical Multinomial"},
+    "graphdock_tf1.distributions.dirichlet_multinomial": {"tf.distributions": "DirichletMultinomial"},
+    "graphdock_tf1.distributions.gamma": {"tf.distributions": "Beta Dirichlet Exponential Gamma"},
+    "graphdock_tf1.distributions.location_scale": {"tf.distributions": "Laplace Normal StudentT Uniform"},
+    # contrib: layers, slim and framework
+    "graphdock.nest": {"tf.contrib.framework.nest": "assert_same_structure flatten map_structure pack_sequence_as"},
+    "graphdock_tf1.contrib.model_analyzer": {"tf.contrib.slim.model_analyzer": "analyze_vars"},
+    "graphdock_tf1.contrib.arg_scope": {
+        "tf.contrib.framework tf.contrib.slim": (
+            "add_arg_scope arg_scope arg_scoped_arguments current_arg_scope has_arg_scope"
+        ),
+    },
+    "graphdock_tf1.contrib.variables": {
+        "tf.contrib.framework tf.contrib.slim": (
+            "add_model_variable assert_or_get_global_step assign_from_checkpoint assign_from_checkpoint_fn "
+            "assign_from_values assign_from_values_fn filter_variables get_local_variables get_model_variables "
+            "get_trainable_variables get_unique_variable get_variable_full_name get_variables get_variables_by_name "
+            "get_variables_by_suffix get_variables_to_restore global_variable local_variable model_variable variable"
+        ),
+    },
+    "graphdock_std.array.indexing": {"tf.contrib.framework": "is_tensor"},
+    "graphdock_tf1.contrib.optimize": {"tf.contrib.layers": "OPTIMIZER_CLS_NAMES optimize_loss OPTIMIZER_SUMMARIES"},
+    "graphdock_tf1.contrib.regularizers": {
+        "tf.contrib.layers tf.contrib.slim": (
+            "apply_regularization l1_l2_regularizer l1_regularizer l2_regularizer sum_regularizer"
+        ),
+    },
+    "graphdock_tf1.contrib.pooling": {
+        "tf.contrib.layers tf.contrib.slim": (
+            "avg_pool2d avg_pool3d dropout flatten max_pool2d max_pool3d softmax unit_norm"
+        ),
+    },
+    "graphdock_tf1.contrib.normalization": {"tf.contrib.layers tf.contrib.slim": "batch_norm layer_norm"},
+    "graphdock_tf1.contrib.connected": {
+        "tf.contrib.layers tf.contrib.slim": (
+            "bias_add embed_sequence fully_connected linear one_hot_encoding relu relu6 repeat stack"
+        ),
+    },
+    "graphdock_tf1.contrib.convolution": {
+        "tf.contrib.layers tf.contrib.slim": (
+            "conv1d=convolution1d conv2d=convolution2d conv2d_transpose=convolution2d_transpose conv3d=convolution3d "
+            "conv3d_transpose=convolution3d_transpose convolution convolution1d convolution2d convolution2d_transpose "
+            "convolution3d convolution3d_transpose separable_conv2d=separable_convolution2d separable_convolution2d"
+        ),
+    },
+    "graphdock_tf1.contrib.support": {
+        "tf.contrib.layers.utils tf.contrib.slim.utils": "collect_named_outputs convert_collection_to_dict",
+    },
+    "graphdock_tf1.contrib.initializers": {
+        "tf.contrib.layers tf.contrib.slim": (
+            "variance_scaling_initializer xavier_initializer xavier_initializer_conv2d=xavier_initializer"
+        ),
+    },
+    "graphdock_tf1.contrib.losses": {
+        "tf.contrib.losses tf.contrib.slim.losses": (
+            "absolute_difference compute_weighted_loss cosine_distance hinge_loss log_loss "
+            "mean_pairwise_squared_error mean_squared_error sigmoid_cross_entropy softmax_cross_entropy "
+            "sparse_softmax_cross_entropy"
+        ),
+    },
+    "graphdock_tf1.contrib.summaries": {
+        "tf.contrib.layers": (
+            "summarize_activation summarize_activations summarize_biases summarize_collection summarize_tensor "
+            "summarize_tensors summarize_variables summarize_weights"
+        ),
+    },
+}
+
 ENDPOINTS: dict[str, str] = {
-    name: target
-    for found in pkgutil.iter_modules(graphdock_tf1.names.__path__)
-    for name, target in importlib.import_module(f"graphdock_tf1.names.{found.name}").ENDPOINTS.items()
+    f"{space}.{name}".removeprefix("tf."): f"{module}:{attribute or name}"
+    for module, spaces in _NAMES.items()
+    for each, names in spaces.items()
+    for space in each.split()
+    for name, _, attribute in (word.partition("=") for word in names.split())
 }
