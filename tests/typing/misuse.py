@@ -60,3 +60,10 @@ scaled(tf.Graph())  # E: arg-type
 scaled(1.0, "float23")  # E: arg-type
 scaled([1.0, [x]], np.float64)
 scaled(np.zeros(3), "bfloat16")
+
+image = tf.placeholder(tf.float32, [2, 8, 8, 1])
+tf.layers.conv2d(inputs=image, filters=3, kernel_size=3, activation=tf.nn.relu, reuse=tf.AUTO_REUSE)
+tf.layers.conv2d(image, 3, 3, pading="same")  # E: call-arg
+tf.layers.dense(image, "3")  # E: arg-type
+tf.layers.max_pooling2d(image, 2)  # E: call-arg
+tf.layers.Dense(3, dtpe=tf.float32)  # E: call-arg

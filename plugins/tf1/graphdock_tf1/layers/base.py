@@ -9,7 +9,7 @@ import re
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypedDict
 
 import graphdock as _tf
 from graphdock import dtypes, nest
@@ -21,7 +21,7 @@ from graphdock_std.array.indexing import is_tensor
 from graphdock_tf1.layers.dependence import depends
 from graphdock_tf1.layers.input_spec import check_inputs
 
-__all__ = ["Layer", "add_once"]
+__all__ = ["Layer", "LayerKeywords", "add_once", "snake_case"]
 
 #: Graph -> how many layers of a class were named after it.
 _numbers: weakref.WeakKeyDictionary[_tf.Graph, Counter[str]] = weakref.WeakKeyDictionary()
@@ -29,6 +29,21 @@ _numbers: weakref.WeakKeyDictionary[_tf.Graph, Counter[str]] = weakref.WeakKeyDi
 
 #: Attributes that a deep copy of a layer has in common with it, as it has tensors and variables.
 _SHARED = frozenset({"_scope", "_current_scope", "_losses", "_updates", "_calling", "_called"})
+
+
+def snake_case(kind: str) -> str:
+    """What layers of a class are called, by its name: ``conv2d_transpose`` of ``Conv2DTranspose``."""
+    snake = re.sub(r"(.)([A-Z][a-z0-9]+)", r"\1_\2", kind)
+    snake = re.sub(r"([a-z])([A-Z])", r"\1_\2", snake).lower()
+    return f"private{snake}" if snake.startswith("_") else snake
+
+
+class LayerKeywords(TypedDict, total=False):
+    """What the class of a layer hands on to :class:`Layer`, which see."""
+
+    dtype: DTypeLike | None
+    _scope: Any
+    _reuse: Any
 
 
 class Layer:
@@ -93,10 +108,7 @@ class Layer:
                 self._scope = captured
 
     def _set_name(self, name: Any) -> None:
-        snake = re.sub(r"(.)([A-Z][a-z0-9]+)", r"\1_\2", type(self).__name__)
-        snake = re.sub(r"([a-z])([A-Z])", r"\1_\2", snake).lower()
-        snake = f"private{snake}" if snake.startswith("_") else snake
-        self._base_name = snake
+        snake = self._base_name = snake_case(type(self).__name__)
         if isinstance(name, str) and name:
             self._name = self._base_name = name
             return

@@ -1,17 +1,62 @@
-"""How the functions of ``tf.layers`` make a layer and call it; ``training``, which may be a tensor; formats of data."""
+"""How the functions of ``tf.layers`` are made of layers; ``training``, which may be a tensor; formats of data."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, ParamSpec, Protocol
 
 import graphdock as _tf
 from graphdock import ops as _ops
 from graphdock.arguments import check_type
 from graphdock.errors import InvalidArgumentError
+from graphdock.typing import TensorLike
 
-__all__ = ["called", "choose", "data_format_of", "numbers", "padding_of", "static_bool"]
+from graphdock_tf1.layers.base import snake_case
+from graphdock_tf1.signatures import bound, changed, signed
+
+__all__ = ["called", "choose", "data_format_of", "layer_function", "numbers", "padding_of", "static_bool"]
+
+_P = ParamSpec("_P")
+
+
+class LayerFunction(Protocol[_P]):
+    """A function that makes a layer and calls it: it takes the inputs, then what the layer's class takes."""
+
+    def __call__(self, inputs: TensorLike, *args: _P.args, **keywords: _P.kwargs) -> _tf.Tensor:
+        """The output of a new layer."""
+        raise NotImplementedError
+
+
+def layer_function(
+    kind: Callable[_P, Any], takes: Callable[..., Any] | None = None, without: Sequence[str] = (), **defaults: Any
+) -> LayerFunction[_P]:
+    """The function of a class of layers, such as ``tf.layers.dense`` of ``tf.layers.Dense``, with the class's documentation.
+
+    It takes ``inputs``, the arguments of the class by their names and in their order, and ``reuse`` where the layer has variables
+    (its class takes ``trainable``).
+
+    Args:
+      kind: the class. The function's name is its own in snake case.
+      takes: a class that has its arguments written down; default: ``kind``.
+      without: arguments that the function does not take.
+      defaults: those of the function that are not the class's.
+    """
+    own = changed(inspect.signature(takes or kind), without, **defaults).parameters.values()
+    word = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [inspect.Parameter("inputs", word, annotation="TensorLike"), *(p for p in own if p.kind is word)]
+    if any(p.name == "trainable" for p in parameters):
+        parameters.append(inspect.Parameter("reuse", word, default=None, annotation="Any"))
+    signature = inspect.Signature(parameters, return_annotation="_tf.Tensor")
+    name = snake_case(kind.__name__)
+
+    def made(*args: Any, **keywords: Any) -> Any:
+        return called(kind, bound(name, signature, args, keywords))
+
+    made.__name__ = made.__qualname__ = name
+    made.__module__, made.__doc__ = kind.__module__, kind.__doc__
+    return signed(made, signature)  # type: ignore[no-any-return]
 
 
 def called(kind: Callable[..., Any], given: Mapping[str, Any], *call: str) -> Any:

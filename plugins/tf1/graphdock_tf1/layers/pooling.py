@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Literal, Unpack
 
 import graphdock as _tf
-from graphdock.typing import TensorLike
 
-from graphdock_tf1.layers.base import Layer
+from graphdock_tf1.layers.base import Layer, LayerKeywords
 from graphdock_tf1.layers.convolution import conv_length
-from graphdock_tf1.layers.functional import called, data_format_of, numbers, padding_of
+from graphdock_tf1.layers.functional import data_format_of, layer_function, numbers, padding_of
 from graphdock_tf1.layers.input_spec import InputSpec
 
 __all__ = [
     "AveragePooling1D", "AveragePooling2D", "AveragePooling3D", "MaxPooling1D", "MaxPooling2D", "MaxPooling3D",
     "average_pooling1d", "average_pooling2d", "average_pooling3d", "max_pooling1d", "max_pooling2d", "max_pooling3d",
 ]  # fmt: skip
+
+
+class PoolKeywords(LayerKeywords, total=False):
+    """What the class of a pool hands on to :class:`Layer`."""
+
+    activity_regularizer: Callable[[Any], Any] | None
 
 
 class _Pool(Layer):
@@ -32,7 +37,7 @@ class _Pool(Layer):
         padding: str = "valid",
         data_format: str = "channels_last",
         name: str | None = None,
-        **keywords: Any,
+        **keywords: Unpack[PoolKeywords],
     ) -> None:
         super().__init__(name=name, **keywords)
         n = self.spatial
@@ -66,53 +71,16 @@ class _Pool(Layer):
 
 
 class MaxPooling1D(_Pool):
-    """The largest of each window of sequences. Arguments are those of :func:`max_pooling1d`."""
+    """The largest of each window of sequences ``[batch, width, channels]``; as :class:`MaxPooling2D`."""
 
     spatial, kind = 1, "max"
 
 
 class MaxPooling2D(_Pool):
-    """The largest of each window of images. Arguments are those of :func:`max_pooling2d`."""
-
-    spatial, kind = 2, "max"
-
-
-class MaxPooling3D(_Pool):
-    """The largest of each window of volumes. Arguments are those of :func:`max_pooling3d`."""
-
-    spatial, kind = 3, "max"
-
-
-class AveragePooling1D(_Pool):
-    """The mean of each window of sequences. Arguments are those of :func:`average_pooling1d`."""
-
-    spatial, kind = 1, "avg"
-
-
-class AveragePooling2D(_Pool):
-    """The mean of each window of images. Arguments are those of :func:`average_pooling2d`."""
-
-    spatial, kind = 2, "avg"
-
-
-class AveragePooling3D(_Pool):
-    """The mean of each window of volumes. Arguments are those of :func:`average_pooling3d`."""
-
-    spatial, kind = 3, "avg"
-
-
-def max_pooling2d(
-    inputs: TensorLike,
-    pool_size: int | Sequence[int],
-    strides: int | Sequence[int],
-    padding: str = "valid",
-    data_format: str = "channels_last",
-    name: str | None = None,
-) -> _tf.Tensor:
     """The largest of each window of images ``[batch, height, width, channels]``.
 
     Args:
-      inputs: floating tensor; its channels are dim 1 with ``data_format="channels_first"``.
+      inputs: of a call, floating tensor; its channels are dim 1 with ``data_format="channels_first"``.
       pool_size, strides: one number, or one per spatial dim.
       padding: ``"valid"`` or ``"same"``, in any letters.
       name: of the operation; default: ``max_pooling2d``, with a number for the second.
@@ -123,64 +91,37 @@ def max_pooling2d(
     Raises:
       ShapeError: another rank. InvalidArgumentError: a number, padding or data_format that fits no pool.
     """
-    return called(MaxPooling2D, locals())  # type: ignore[no-any-return]
+
+    spatial, kind = 2, "max"
 
 
-def max_pooling1d(
-    inputs: TensorLike,
-    pool_size: int | Sequence[int],
-    strides: int | Sequence[int],
-    padding: str = "valid",
-    data_format: str = "channels_last",
-    name: str | None = None,
-) -> _tf.Tensor:
-    """The largest of each window of sequences ``[batch, width, channels]``; as :func:`max_pooling2d`."""
-    return called(MaxPooling1D, locals())  # type: ignore[no-any-return]
+class MaxPooling3D(_Pool):
+    """The largest of each window of volumes ``[batch, depth, height, width, channels]``; as :class:`MaxPooling2D`."""
+
+    spatial, kind = 3, "max"
 
 
-def max_pooling3d(
-    inputs: TensorLike,
-    pool_size: int | Sequence[int],
-    strides: int | Sequence[int],
-    padding: str = "valid",
-    data_format: str = "channels_last",
-    name: str | None = None,
-) -> _tf.Tensor:
-    """The largest of each window of volumes ``[batch, depth, height, width, channels]``; as :func:`max_pooling2d`."""
-    return called(MaxPooling3D, locals())  # type: ignore[no-any-return]
+class AveragePooling1D(_Pool):
+    """The mean of each window of sequences ``[batch, width, channels]``; as :class:`MaxPooling2D`."""
+
+    spatial, kind = 1, "avg"
 
 
-def average_pooling2d(
-    inputs: TensorLike,
-    pool_size: int | Sequence[int],
-    strides: int | Sequence[int],
-    padding: str = "valid",
-    data_format: str = "channels_last",
-    name: str | None = None,
-) -> _tf.Tensor:
-    """The mean of each window of images ``[batch, height, width, channels]``; as :func:`max_pooling2d`."""
-    return called(AveragePooling2D, locals())  # type: ignore[no-any-return]
+class AveragePooling2D(_Pool):
+    """The mean of each window of images ``[batch, height, width, channels]``; as :class:`MaxPooling2D`."""
+
+    spatial, kind = 2, "avg"
 
 
-def average_pooling1d(
-    inputs: TensorLike,
-    pool_size: int | Sequence[int],
-    strides: int | Sequence[int],
-    padding: str = "valid",
-    data_format: str = "channels_last",
-    name: str | None = None,
-) -> _tf.Tensor:
-    """The mean of each window of sequences ``[batch, width, channels]``; as :func:`max_pooling2d`."""
-    return called(AveragePooling1D, locals())  # type: ignore[no-any-return]
+class AveragePooling3D(_Pool):
+    """The mean of each window of volumes ``[batch, depth, height, width, channels]``; as :class:`MaxPooling2D`."""
+
+    spatial, kind = 3, "avg"
 
 
-def average_pooling3d(
-    inputs: TensorLike,
-    pool_size: int | Sequence[int],
-    strides: int | Sequence[int],
-    padding: str = "valid",
-    data_format: str = "channels_last",
-    name: str | None = None,
-) -> _tf.Tensor:
-    """The mean of each window of volumes ``[batch, depth, height, width, channels]``; as :func:`max_pooling2d`."""
-    return called(AveragePooling3D, locals())  # type: ignore[no-any-return]
+max_pooling1d = layer_function(MaxPooling1D)
+max_pooling2d = layer_function(MaxPooling2D)
+max_pooling3d = layer_function(MaxPooling3D)
+average_pooling1d = layer_function(AveragePooling1D)
+average_pooling2d = layer_function(AveragePooling2D)
+average_pooling3d = layer_function(AveragePooling3D)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import graphdock as _tf
-from graphdock.typing import TensorLike
 
 from graphdock_tf1.layers.convolution import Conv
-from graphdock_tf1.layers.functional import called, numbers
-from graphdock_tf1.layers.lookup import initializer_of
+from graphdock_tf1.layers.functional import layer_function, numbers
+from graphdock_tf1.layers.weighted import WeightedKeywords
 
 __all__ = ["SeparableConv1D", "SeparableConv2D", "separable_conv1d", "separable_conv2d"]
 
 
 class _Separable(Conv):
     """What they have in common."""
+
+    depthwise_kernel: Any = None
+    pointwise_kernel: Any = None
 
     def __init__(
         self,
@@ -41,7 +43,7 @@ class _Separable(Conv):
         bias_constraint: Callable[[Any], Any] | None = None,
         trainable: bool = True,
         name: str | None = None,
-        **keywords: Any,
+        **keywords: Unpack[WeightedKeywords],
     ) -> None:
         super().__init__(
             filters,
@@ -50,33 +52,21 @@ class _Separable(Conv):
             padding,
             data_format,
             dilation_rate,
-            activation,
-            use_bias,
-            bias_initializer=bias_initializer,
-            bias_regularizer=bias_regularizer,
             activity_regularizer=activity_regularizer,
-            bias_constraint=bias_constraint,
             trainable=trainable,
             name=name,
             **keywords,
         )
+        self._keep(locals())
         self.depth_multiplier = numbers(depth_multiplier, 1, "depth_multiplier")[0]
-        self._depthwise = initializer_of(depthwise_initializer), depthwise_regularizer, depthwise_constraint
-        self._pointwise = initializer_of(pointwise_initializer), pointwise_regularizer, pointwise_constraint
-        self.depthwise_kernel: Any = None
-        self.pointwise_kernel: Any = None
 
     def build(self, input_shape: Any) -> None:
         channels = self._known_channels(input_shape)
         deep = [*self.kernel_size, channels, self.depth_multiplier]
         wide = [1] * self.spatial + [channels * self.depth_multiplier, self.filters]
-        self.depthwise_kernel = self.add_weight(
-            "depthwise_kernel", deep, None, *self._depthwise[:2], constraint=self._depthwise[2]
-        )
-        self.pointwise_kernel = self.add_weight(
-            "pointwise_kernel", wide, None, *self._pointwise[:2], constraint=self._pointwise[2]
-        )
-        self._build_bias()
+        self.depthwise_kernel = self._variable("depthwise_kernel", deep, "depthwise")
+        self.pointwise_kernel = self._variable("pointwise_kernel", wide, "pointwise")
+        self._build_bias(self.filters)
 
     def call(self, inputs: Any) -> Any:
         deep, wide, steps, rates, padding = (
@@ -96,42 +86,12 @@ class _Separable(Conv):
 
 
 class SeparableConv1D(_Separable):
-    """A separable convolution of sequences. Arguments are those of :func:`separable_conv1d`."""
+    """The same for sequences ``[batch, width, channels]``; as :class:`SeparableConv2D`."""
 
     spatial = 1
 
 
 class SeparableConv2D(_Separable):
-    """A separable convolution of images. Arguments are those of :func:`separable_conv2d`."""
-
-    spatial = 2
-
-
-def separable_conv2d(
-    inputs: TensorLike,
-    filters: int,
-    kernel_size: int | Sequence[int],
-    strides: int | Sequence[int] = (1, 1),
-    padding: str = "valid",
-    data_format: str = "channels_last",
-    dilation_rate: int | Sequence[int] = (1, 1),
-    depth_multiplier: int = 1,
-    activation: Callable[[Any], Any] | str | None = None,
-    use_bias: bool = True,
-    depthwise_initializer: Any = None,
-    pointwise_initializer: Any = None,
-    bias_initializer: Any = "zeros",
-    depthwise_regularizer: Callable[[Any], Any] | None = None,
-    pointwise_regularizer: Callable[[Any], Any] | None = None,
-    bias_regularizer: Callable[[Any], Any] | None = None,
-    activity_regularizer: Callable[[Any], Any] | None = None,
-    depthwise_constraint: Callable[[Any], Any] | None = None,
-    pointwise_constraint: Callable[[Any], Any] | None = None,
-    bias_constraint: Callable[[Any], Any] | None = None,
-    trainable: bool = True,
-    name: str | None = None,
-    reuse: Any = None,
-) -> _tf.Tensor:
     """Slide ``depth_multiplier`` filters over each channel of images, then mix the channels at each place.
 
     Other arguments are those of ``tf.layers.conv2d``.
@@ -140,33 +100,9 @@ def separable_conv2d(
       A tensor of the same layout with ``filters`` channels. Variables are ``separable_conv2d/depthwise_kernel``, ``[height, width,
       channels, depth_multiplier]``, ``pointwise_kernel`` and ``bias``.
     """
-    return called(SeparableConv2D, locals())  # type: ignore[no-any-return]
+
+    spatial = 2
 
 
-def separable_conv1d(
-    inputs: TensorLike,
-    filters: int,
-    kernel_size: int | Sequence[int],
-    strides: int | Sequence[int] = 1,
-    padding: str = "valid",
-    data_format: str = "channels_last",
-    dilation_rate: int | Sequence[int] = 1,
-    depth_multiplier: int = 1,
-    activation: Callable[[Any], Any] | str | None = None,
-    use_bias: bool = True,
-    depthwise_initializer: Any = None,
-    pointwise_initializer: Any = None,
-    bias_initializer: Any = "zeros",
-    depthwise_regularizer: Callable[[Any], Any] | None = None,
-    pointwise_regularizer: Callable[[Any], Any] | None = None,
-    bias_regularizer: Callable[[Any], Any] | None = None,
-    activity_regularizer: Callable[[Any], Any] | None = None,
-    depthwise_constraint: Callable[[Any], Any] | None = None,
-    pointwise_constraint: Callable[[Any], Any] | None = None,
-    bias_constraint: Callable[[Any], Any] | None = None,
-    trainable: bool = True,
-    name: str | None = None,
-    reuse: Any = None,
-) -> _tf.Tensor:
-    """The same for sequences ``[batch, width, channels]``; as :func:`separable_conv2d`."""
-    return called(SeparableConv1D, locals())  # type: ignore[no-any-return]
+separable_conv1d = layer_function(SeparableConv1D)
+separable_conv2d = layer_function(SeparableConv2D, strides=(1, 1), dilation_rate=(1, 1))

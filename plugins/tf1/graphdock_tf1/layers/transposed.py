@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import graphdock as _tf
 from graphdock.errors import ArgumentTypeError
-from graphdock.typing import TensorLike
 
 from graphdock_tf1.layers.convolution import Conv
-from graphdock_tf1.layers.functional import called
+from graphdock_tf1.layers.functional import layer_function
 
 __all__ = ["Conv2DTranspose", "Conv3DTranspose", "conv2d_transpose", "conv3d_transpose"]
 
@@ -59,65 +58,21 @@ class _Transposed(Conv):
 
 
 class Conv2DTranspose(_Transposed):
-    """The transpose of a convolution of images. Arguments are those of :func:`conv2d_transpose`."""
-
-    spatial = 2
-
-
-class Conv3DTranspose(_Transposed):
-    """The transpose of a convolution of volumes. Arguments are those of :func:`conv3d_transpose`."""
-
-    spatial = 3
-
-
-def conv2d_transpose(
-    inputs: TensorLike,
-    filters: int,
-    kernel_size: int | Sequence[int],
-    strides: int | Sequence[int] = (1, 1),
-    padding: str = "valid",
-    data_format: str = "channels_last",
-    activation: Callable[[Any], Any] | str | None = None,
-    use_bias: bool = True,
-    kernel_initializer: Any = None,
-    bias_initializer: Any = "zeros",
-    kernel_regularizer: Callable[[Any], Any] | None = None,
-    bias_regularizer: Callable[[Any], Any] | None = None,
-    activity_regularizer: Callable[[Any], Any] | None = None,
-    kernel_constraint: Callable[[Any], Any] | None = None,
-    bias_constraint: Callable[[Any], Any] | None = None,
-    trainable: bool = True,
-    name: str | None = None,
-    reuse: Any = None,
-) -> _tf.Tensor:
     """The transpose of a convolution of images, ``strides`` times as large; arguments are those of ``tf.layers.conv2d``.
 
     Returns:
       ``[batch, height * stride, width * stride, filters]`` with ``padding="same"``; with ``"valid"`` as much larger as the kernel
       is than the stride. Variables are ``conv2d_transpose/kernel``, ``[height, width, filters, channels]``, and ``bias``.
     """
-    return called(Conv2DTranspose, locals())  # type: ignore[no-any-return]
+
+    spatial = 2
 
 
-def conv3d_transpose(
-    inputs: TensorLike,
-    filters: int,
-    kernel_size: int | Sequence[int],
-    strides: int | Sequence[int] = (1, 1, 1),
-    padding: str = "valid",
-    data_format: str = "channels_last",
-    activation: Callable[[Any], Any] | str | None = None,
-    use_bias: bool = True,
-    kernel_initializer: Any = None,
-    bias_initializer: Any = "zeros",
-    kernel_regularizer: Callable[[Any], Any] | None = None,
-    bias_regularizer: Callable[[Any], Any] | None = None,
-    activity_regularizer: Callable[[Any], Any] | None = None,
-    kernel_constraint: Callable[[Any], Any] | None = None,
-    bias_constraint: Callable[[Any], Any] | None = None,
-    trainable: bool = True,
-    name: str | None = None,
-    reuse: Any = None,
-) -> _tf.Tensor:
-    """The transpose of a convolution of volumes; as :func:`conv2d_transpose`."""
-    return called(Conv3DTranspose, locals())  # type: ignore[no-any-return]
+class Conv3DTranspose(_Transposed):
+    """The transpose of a convolution of volumes; as :class:`Conv2DTranspose`."""
+
+    spatial = 3
+
+
+conv2d_transpose = layer_function(Conv2DTranspose, Conv, without=("dilation_rate",), strides=(1, 1))
+conv3d_transpose = layer_function(Conv3DTranspose, Conv, without=("dilation_rate",), strides=(1, 1, 1))
