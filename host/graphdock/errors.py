@@ -85,6 +85,7 @@ __all__ = [
     "UnknownOpError",
     "did_you_mean",
     "format_error",
+    "prefixed",
 ]
 
 
@@ -424,6 +425,12 @@ INTERNAL = 13
 UNAVAILABLE = 14
 DATA_LOSS = 15
 UNAUTHENTICATED = 16
+
+
+def prefixed(what: str, error: GraphdockError, site: str | None = None) -> GraphdockError:
+    """The same error, whose message begins with ``what``; with a line of the user's where it has none."""
+    parts = {"expected": error.expected, "got": error.got, "hint": error.hint}
+    return type(error)(f"{what}: {error.message}", op=error.op, site=error.site or site, **parts)
 
 
 def format_error(error: BaseException) -> str:

@@ -8,10 +8,9 @@ from typing import Any, TypeAlias, overload
 from graphdock import nest
 from graphdock.control_flow.composites import are_rows, is_composite, joined, split_rows
 from graphdock.control_flow.trace import (
-    add_node,
+    add_cond,
     body_scope,
     check_callable,
-    shared_captures,
     site_of,
     to_tensor,
     user_site,
@@ -123,14 +122,7 @@ def cond(
         for body, result in ((then, then_result), (other, other_result)):
             body.outputs = [leaf for leaf in nest.flatten(result) if isinstance(leaf, Tensor)]
         kinds = _agree(then, then_result, other, other_result, scope.rstrip("/"))
-        captures = shared_captures([then, other])
-        attrs = {
-            "Tin": tuple(t.dtype for t in captures),
-            "Tout": tuple(t.dtype for t in then.outputs),
-            "then_branch": then,
-            "else_branch": other,
-        }
-        node = add_node(graph, "Cond", [test, *captures], attrs, scope, (1, len(captures)), (then, other))
+        node = add_cond(graph, scope, test, then, other)
     results = iter(node.outputs)
     leaves = [next(results) if kind == "tensor" else (node if kind == "operation" else None) for kind in kinds]
     if not nest.is_nested(then_result):

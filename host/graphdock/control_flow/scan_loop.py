@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from graphdock.control_flow.trace import add_node, body_scope, shared_captures, to_tensor, user_site
+from graphdock.control_flow.trace import add_while, body_scope, to_tensor, user_site
 from graphdock.control_flow.while_loop import check_next, invariants_of, labels_of, trace_cond
-from graphdock.dtypes import int32, variant
+from graphdock.dtypes import int32
 from graphdock.errors import InvalidArgumentError, ShapeError
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import get_default_graph
@@ -114,19 +114,7 @@ def scan_loop(
                 check_next(label, before, after, invariant)
             keeping = [to_tensor(step, v, f"scan_loop: kept value {i}") for i, v in enumerate(kept)]
         step.outputs = [*outputs, *keeping]
-        captures = shared_captures([test, step])
-        inputs = [*start, *histories, *captures]
-        attrs = {
-            "Tin": tuple(t.dtype for t in inputs),
-            "Tout": (*(t.dtype for t in start), *[variant] * len(keeping)),
-            "cond": test,
-            "body": step,
-            "output_shapes": tuple(invariants),
-            "scanned": len(histories),
-            "maximum_iterations": -1,
-            "parallel_iterations": parallel_iterations,
-        }
-        node = add_node(graph, "While", inputs, attrs, scope, (len(inputs),), (test, step))
+        node = add_while(graph, scope, test, step, start, invariants, parallel_iterations, histories)
         if cond is not None:
             count = node.outputs[given]
         shapes = [t._dims for t in keeping] if element_shapes is None else element_shapes(keeping)

@@ -6,21 +6,22 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from graphdock.dtypes import DType
-from graphdock.errors import GraphdockError
+from graphdock.dtypes import DType, variant
+from graphdock.errors import GraphdockError, prefixed
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import Graph
 from graphdock.graph.operation import Operation
 from graphdock.graph.site import capture, describe
 from graphdock.graph.tensor import Tensor
 from graphdock.ops.convert import convert_to_tensor
+from graphdock.shape import Dims
 
 __all__ = [
-    "add_node",
+    "add_cond",
+    "add_while",
     "body_scope",
     "check_callable",
     "name_of",
-    "shared_captures",
     "site_of",
     "to_tensor",
     "user_site",
@@ -49,17 +50,10 @@ def to_tensor(body: BodyGraph, value: Any, what: str, dtype: DType | None = None
     try:
         return body.capture(convert_to_tensor(value, None if isinstance(value, Tensor) else dtype))
     except GraphdockError as error:
-        raise type(error)(
-            f"{what}: {error.message}",
-            op=error.op,
-            site=error.site,
-            expected=error.expected,
-            got=error.got,
-            hint=error.hint,
-        ) from None
+        raise prefixed(what, error) from None
 
 
-def shared_captures(bodies: Sequence[BodyGraph]) -> list[Tensor]:
+def _shared_captures(bodies: Sequence[BodyGraph]) -> list[Tensor]:
     """The outer tensors that any of ``bodies`` uses, in order of first use; afterwards every body has all, in that
     order.
     """
@@ -69,7 +63,7 @@ def shared_captures(bodies: Sequence[BodyGraph]) -> list[Tensor]:
     return union
 
 
-def add_node(
+def _add_node(
     graph: Graph,
     op_type: str,
     inputs: Sequence[Tensor],
@@ -78,10 +72,52 @@ def add_node(
     lengths: tuple[int, ...],
     bodies: tuple[BodyGraph, ...],
 ) -> Operation:
-    """The Cond or While node itself; outer control inputs of what runs in the bodies become its own."""
+    """The node itself; outer control inputs of what runs in the bodies become its own."""
     lifted = list(dict.fromkeys(op for body in bodies for op in body.lifted()))
     with graph.control_dependencies(lifted):
         return graph.add_op(graph.host.ops.get(op_type), inputs, attrs, name, lengths, bodies)
+
+
+def add_cond(graph: Graph, name: str, pred: Tensor, then: BodyGraph, other: BodyGraph) -> Operation:
+    """The Cond node of two bodies, whose outputs are set."""
+    captures = _shared_captures([then, other])
+    attrs = {
+        "Tin": tuple(t.dtype for t in captures),
+        "Tout": tuple(t.dtype for t in then.outputs),
+        "then_branch": then,
+        "else_branch": other,
+    }
+    return _add_node(graph, "Cond", [pred, *captures], attrs, name, (1, len(captures)), (then, other))
+
+
+def add_while(
+    graph: Graph,
+    name: str,
+    test: BodyGraph,
+    step: BodyGraph,
+    start: Sequence[Tensor],
+    invariants: Sequence[Dims],
+    parallel_iterations: int,
+    histories: Sequence[Tensor] = (),
+    maximum_iterations: int = -1,
+) -> Operation:
+    """The While node of a condition and a body, whose outputs are set: the next values of the loop variables, then what it keeps.
+
+    Args:
+      start: first values of the loop variables. ``invariants``: their shapes. ``histories``: what the loop scans.
+    """
+    inputs = [*start, *histories, *_shared_captures([test, step])]
+    attrs = {
+        "Tin": tuple(t.dtype for t in inputs),
+        "Tout": (*(t.dtype for t in start), *[variant] * (len(step.outputs) - len(start))),
+        "cond": test,
+        "body": step,
+        "output_shapes": tuple(invariants),
+        "scanned": len(histories),
+        "maximum_iterations": maximum_iterations,
+        "parallel_iterations": parallel_iterations,
+    }
+    return _add_node(graph, "While", inputs, attrs, name, (len(inputs),), (test, step))
 
 
 def check_callable(function: Callable[..., Any] | None, what: str) -> Callable[..., Any]:

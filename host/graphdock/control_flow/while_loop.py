@@ -8,11 +8,10 @@ from typing import Any
 from graphdock import nest
 from graphdock.control_flow import composites
 from graphdock.control_flow.trace import (
-    add_node,
+    add_while,
     body_scope,
     check_callable,
     name_of,
-    shared_captures,
     site_of,
     to_tensor,
     user_site,
@@ -119,19 +118,7 @@ def while_loop(
         labels = labels_of(structure, start)
         test = trace_cond(BodyGraph(scope + "cond", graph), cond, structure, start, invariants)
         step = _trace_body(BodyGraph(scope + "body", graph), body, structure, start, invariants, labels)
-        captures = shared_captures([test, step])
-        inputs = [*start, *captures]
-        attrs = {
-            "Tin": tuple(t.dtype for t in inputs),
-            "Tout": tuple(t.dtype for t in start),
-            "cond": test,
-            "body": step,
-            "output_shapes": tuple(invariants),
-            "scanned": 0,
-            "maximum_iterations": limit,
-            "parallel_iterations": parallel_iterations,
-        }
-        node = add_node(graph, "While", inputs, attrs, scope, (len(inputs),), (test, step))
+        node = add_while(graph, scope, test, step, start, invariants, parallel_iterations, maximum_iterations=limit)
         results = list(node.outputs)
         if not back_prop:
             results = [apply_op("StopGradient", input=t, name="exit") for t in results]

@@ -16,8 +16,7 @@ from graphdock.errors import DTypeError, InvalidArgumentError, ShapeError
 from graphdock.gradients.build import Build, UnsummedGradient
 from graphdock.gradients.flow import Flow, Wanted
 from graphdock.gradients.indexed_slices import IndexedSlices, dense
-from graphdock.gradients.levels import Levels, enclosing_graph
-from graphdock.graph.body import BodyGraph
+from graphdock.gradients.levels import Levels, enclosing_graph, graphs_around
 from graphdock.graph.graph import Graph
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
@@ -167,13 +166,10 @@ def _stop(value: Any, graph: Graph) -> Tensor:
 
 def _seen(tensor: Tensor, graph: Graph, what: str) -> Tensor:
     """The tensor itself. Raises InvalidArgumentError unless it is of ``graph`` or of one around it."""
-    at: Graph = graph
-    while at is not tensor.graph:
-        if not isinstance(at, BodyGraph):
-            raise InvalidArgumentError(
-                f"gradients: {what} ({tensor.name}) is of another graph than ys", op=tensor.op.name, site=tensor.op.site
-            )
-        at = at.outer
+    if tensor.graph not in graphs_around(graph):
+        raise InvalidArgumentError(
+            f"gradients: {what} ({tensor.name}) is of another graph than ys", op=tensor.op.name, site=tensor.op.site
+        )
     return tensor
 
 

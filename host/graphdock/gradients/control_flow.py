@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphdock.control_flow.trace import add_node, body_scope, shared_captures
+from graphdock.control_flow.trace import add_cond, body_scope
 from graphdock.dtypes import variant
 from graphdock.gradients.build import UnsummedGradient
 from graphdock.gradients.gradient_body import GradientBody, zeros_of
 from graphdock.gradients.indexed_slices import IndexedSlices, dense
-from graphdock.graph.body import BodyGraph
+from graphdock.graph.body import BodyGraph, captured
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
@@ -34,22 +34,14 @@ def cond(op: Operation, *grads: Any) -> list[Any]:
             _side(op, branch, grads, GradientBody(f"{scope}{label}", graph, op, branch))
             for label, branch in zip(("then", "else"), op.bodies, strict=True)
         ]
-        bodies = tuple([body for body, _ in sides])
+        bodies = [body for body, _ in sides]
         wanted = [i for i in range(count) if any(found[i] is not None for _, found in sides)]
         if not wanted:
             return result
         places = {i: _return(op.inputs[1 + i], [(body, found[i]) for body, found in sides]) for i in wanted}
         for index, body in enumerate(bodies):
             _connect(op, index, body, graph)
-        captures = shared_captures(bodies)
-        pred = graph.capture(op.inputs[0]) if isinstance(graph, BodyGraph) else op.inputs[0]
-        attrs = {
-            "Tin": tuple(t.dtype for t in captures),
-            "Tout": tuple(t.dtype for t in bodies[0].outputs),
-            "then_branch": bodies[0],
-            "else_branch": bodies[1],
-        }
-        node = add_node(graph, "Cond", [pred, *captures], attrs, scope, (1, len(captures)), bodies)
+        node = add_cond(graph, scope, captured(graph, op.inputs[0]), *bodies)
     for i, places_of in places.items():
         found = [node.outputs[k] for k in places_of]
         result[i] = UnsummedGradient(tuple(found)) if op.inputs[1 + i].dtype is variant else found[0]
@@ -98,8 +90,7 @@ def _connect(op: Operation, index: int, body: GradientBody, graph: Graph) -> Non
     """Let the forward Cond leave what ``body`` needs of its branch ``index``, and ``body`` capture it."""
     places = _leave(op, index, list(body.needed))
     for place, slot in zip(places, body.needed.values(), strict=True):
-        left = op.outputs[place]
-        body.captures[graph.capture(left) if isinstance(graph, BodyGraph) else left] = slot
+        body.captures[captured(graph, op.outputs[place])] = slot
 
 
 def _leave(op: Operation, index: int, tensors: Sequence[Tensor]) -> list[int]:

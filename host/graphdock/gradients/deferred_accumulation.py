@@ -1,4 +1,4 @@
-"""What the way back of a loop keeps in each iteration, where a sum that it would carry through all of them costs more.
+"""Values that the way back of a loop keeps in each iteration, where a sum that it would carry through all of them costs more.
 
 The gradient by something that the loop captures is the sum over its iterations. Of a gather it is rows, kept as IndexedSlices; of a
 product of matrices the factors are kept, and one product after the loop sums over the iterations too.
@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphdock.dtypes import int32
+from graphdock.gradients.gradient_body import value_dims, value_in
 from graphdock.gradients.indexed_slices import IndexedSlices
-from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.tensor import Tensor
 from graphdock.opdef.resolve import resolve
 from graphdock.ops.apply import apply_op
 from graphdock.ops.convert import constant
 from graphdock.ops.core import shape as shape_of
-from graphdock.shape import Dims, size
+from graphdock.shape import size
 
-__all__ = ["DeferredAccumulation", "defer_accumulation", "value_dims"]
+__all__ = ["DeferredAccumulation", "defer_accumulation"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,17 +122,4 @@ def _shape_of_value(tensor: Tensor) -> Tensor:
     dims = value_dims(tensor)
     if dims is not None and None not in dims:
         return constant([d or 0 for d in dims], int32)
-    inside = graph.capture(tensor) if isinstance(graph, BodyGraph) else tensor
-    if inside.dtype.kind == "R":
-        inside = apply_op(
-            "ReadVariableOp", resource=inside, dtype=(tensor.op._original or tensor.op).node_attrs["dtype"]
-        )
-    return shape_of(inside)
-
-
-def value_dims(tensor: Tensor) -> Dims:
-    """Static shape of a tensor, or of the value of the variable behind a handle."""
-    if tensor.dtype.kind != "R":
-        return tensor._dims
-    dims: Dims = (tensor.op._original or tensor.op).node_attrs["shape"]
-    return dims
+    return shape_of(value_in(graph, tensor))

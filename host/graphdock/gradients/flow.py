@@ -1,4 +1,4 @@
-"""Which ops gradients flow through, from ``ys`` back to ``xs``, and whether each of them has a gradient."""
+"""Ops that gradients flow through, from ``ys`` back to ``xs``, and whether each of them has a gradient."""
 
 from __future__ import annotations
 

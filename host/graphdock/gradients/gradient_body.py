@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphdock.dtypes import DType, variant
-from graphdock.graph.body import BodyGraph
+from graphdock.graph.body import BodyGraph, captured
 from graphdock.graph.graph import Graph
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
@@ -17,7 +17,7 @@ from graphdock.ops.convert import constant_of
 from graphdock.ops.core import zeros_like
 from graphdock.shape import Dims, size
 
-__all__ = ["GradientBody", "zeros", "zeros_of"]
+__all__ = ["GradientBody", "value_dims", "value_in", "zeros", "zeros_of"]
 
 #: Zeros of at most so many elements are a constant.
 _SMALL = 1024
@@ -147,7 +147,7 @@ def _read_before(op: Operation, handle: Tensor, like: Operation) -> Tensor:
 
 def _key(handle: Tensor) -> Any:
     """What tells the variable behind a handle from others."""
-    op = handle.op._original or handle.op
+    op = _handle(handle)
     attrs = op.node_attrs
     if op.verb != "handle":
         return op
@@ -169,16 +169,31 @@ def _written(bodies: Iterable[BodyGraph]) -> set[Any]:
 
 def zeros_of(tensor: Tensor, graph: Graph) -> Tensor:
     """Zeros like a tensor, or like the value of the variable behind a handle; in ``graph``, which is the default graph."""
-    dtype, dims = tensor.dtype, tensor._dims
-    if dtype.kind == "R":
-        attrs = (tensor.op._original or tensor.op).node_attrs
-        dims, dtype = attrs["shape"], attrs["dtype"]
+    dims = value_dims(tensor)
     if dims is not None and None not in dims:
-        return zeros(dims, dtype)
-    inside = graph.capture(tensor) if isinstance(graph, BodyGraph) else tensor
+        return zeros(dims, _handle(tensor).node_attrs["dtype"] if tensor.dtype.kind == "R" else tensor.dtype)
+    return zeros_like(value_in(graph, tensor))
+
+
+def value_in(graph: Graph, tensor: Tensor) -> Tensor:
+    """A tensor, or the value of the variable behind a handle, as ops of ``graph`` read it, which is the default graph."""
+    inside = captured(graph, tensor)
     if inside.dtype.kind == "R":
-        inside = apply_op("ReadVariableOp", resource=inside, dtype=dtype)
-    return zeros_like(inside)
+        inside = apply_op("ReadVariableOp", resource=inside, dtype=_handle(tensor).node_attrs["dtype"])
+    return inside
+
+
+def value_dims(tensor: Tensor) -> Dims:
+    """Static shape of a tensor, or of the value of the variable behind a handle."""
+    if tensor.dtype.kind != "R":
+        return tensor._dims
+    dims: Dims = _handle(tensor).node_attrs["shape"]
+    return dims
+
+
+def _handle(tensor: Tensor) -> Operation:
+    """The op that makes a handle, also one that a body captures."""
+    return tensor.op._original or tensor.op
 
 
 def zeros(dims: Dims, dtype: DType) -> Tensor:

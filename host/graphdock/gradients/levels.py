@@ -17,7 +17,7 @@ from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.tensor import Tensor
 
-__all__ = ["Levels", "enclosing_graph"]
+__all__ = ["Levels", "enclosing_graph", "graphs_around"]
 
 
 def enclosing_graph(tensors: Sequence[Tensor]) -> Graph:
@@ -30,10 +30,10 @@ def enclosing_graph(tensors: Sequence[Tensor]) -> Graph:
     inner = get_default_graph()
     bodies = [inner] if isinstance(inner, BodyGraph) else []
     for graph in dict.fromkeys([*bodies, *[t.graph for t in tensors]]):
-        around = _chain(graph)
+        around = graphs_around(graph)
         if all(t.graph in around for t in tensors):
             return graph
-    first, other = tensors[0], next(t for t in tensors if t.graph not in _chain(tensors[0].graph))
+    first, other = tensors[0], next(t for t in tensors if t.graph not in graphs_around(tensors[0].graph))
     raise InvalidArgumentError(
         f"gradients: ys[0] ({first.name}) and ys[{list(tensors).index(other)}] ({other.name}) are of different graphs",
         op=other.op.name,
@@ -41,7 +41,7 @@ def enclosing_graph(tensors: Sequence[Tensor]) -> Graph:
     )
 
 
-def _chain(graph: Graph) -> list[Graph]:
+def graphs_around(graph: Graph) -> list[Graph]:
     """A graph and those around it."""
     found = [graph]
     while isinstance(graph, BodyGraph):
@@ -64,7 +64,7 @@ class Levels:
 
     def __init__(self, graph: Graph, ys: Sequence[Tensor], xs: set[Tensor], stops: set[Tensor]) -> None:
         self.graph = graph
-        self._chain = _chain(graph)
+        self._chain = graphs_around(graph)
         if all(x.graph is graph for x in xs):
             del self._chain[1:]
         wanted = self._wanted(ys, xs, stops)

@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphdock.contracts.bodies import carried, scanned
-from graphdock.control_flow.trace import add_node, body_scope, shared_captures
+from graphdock.control_flow.trace import add_while, body_scope
 from graphdock.dtypes import variant
 from graphdock.errors import GradientError
 from graphdock.gradients.build import UnsummedGradient
-from graphdock.gradients.deferred_accumulation import DeferredAccumulation, defer_accumulation, value_dims
-from graphdock.gradients.gradient_body import GradientBody, zeros, zeros_of
+from graphdock.gradients.deferred_accumulation import DeferredAccumulation, defer_accumulation
+from graphdock.gradients.gradient_body import GradientBody, value_dims, zeros, zeros_of
 from graphdock.gradients.indexed_slices import IndexedSlices, dense
-from graphdock.graph.body import BodyGraph
+from graphdock.graph.body import BodyGraph, captured
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
@@ -52,19 +52,8 @@ def while_loop(op: Operation, *grads: Any) -> list[Any]:
             test.add_parameter(parameter.op.name, parameter.dtype, parameter._dims)
         with body_scope(test):
             test.outputs = [constant(True)]
-        captures = shared_captures([test, back])
-        inputs = [*start, *histories, *captures]
-        attrs = {
-            "Tin": tuple(t.dtype for t in inputs),
-            "Tout": (*(t.dtype for t in start), *[variant] * (len(back.outputs) - len(start))),
-            "cond": test,
-            "body": back,
-            "output_shapes": tuple(t._dims for t in test.parameters),
-            "scanned": len(histories),
-            "maximum_iterations": -1,
-            "parallel_iterations": op.get_attr("parallel_iterations"),
-        }
-        node = add_node(graph, "While", inputs, attrs, scope, (len(inputs),), (test, back))
+        shapes = [t._dims for t in test.parameters]
+        node = add_while(graph, scope, test, back, start, shapes, op.get_attr("parallel_iterations"), histories)
     return way.result(node)
 
 
@@ -94,13 +83,12 @@ class _WayBack:
         self.variables = self._reached()
         self.summed: list[int] = []
         self.found = False
-        self._scans: list[
-            tuple[Tensor, Tensor]
-        ] = []  # history of a gradient, in the graph of the way back; its element
-        self._stacks: dict[int, list[int]] = {}  # number of a history of the forward loop -> outputs of the body
-        self._deferred: dict[
-            int, DeferredAccumulation
-        ] = {}  # number of a captured input -> what is kept instead of the sum
+        #: history of a gradient, in the graph of the way back; its element
+        self._scans: list[tuple[Tensor, Tensor]] = []
+        #: number of a history of the forward loop -> outputs of the body
+        self._stacks: dict[int, list[int]] = {}
+        #: number of a captured input -> what is kept instead of the sum
+        self._deferred: dict[int, DeferredAccumulation] = {}
 
     def _reached(self) -> list[int]:
         """The floating loop variables that what has a gradient depends on, within an iteration or over several."""
@@ -212,7 +200,7 @@ class _WayBack:
         scans = list(self._scans)
         for place, element in zip(_stack(op, tensors), back.needed.values(), strict=True):
             history = op.outputs[place]
-            scans.append((graph.capture(history) if isinstance(graph, BodyGraph) else history, element))
+            scans.append((captured(graph, history), element))
         back.parameters += [element for _, element in scans]
         return [history for history, _ in scans]
 

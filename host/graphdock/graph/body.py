@@ -12,7 +12,7 @@ from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.shape import Dims
 
-__all__ = ["BodyGraph"]
+__all__ = ["BodyGraph", "captured"]
 
 
 class BodyGraph(Graph):
@@ -140,3 +140,8 @@ class BodyGraph(Graph):
     def _known(self, tensor: Tensor) -> Any:
         outer = next((o for o, i in self.captures.items() if i is tensor), None) if tensor.op.verb == "feed" else None
         return self.outer._known(outer) if outer is not None else super()._known(tensor)
+
+
+def captured(graph: Graph, tensor: Tensor) -> Tensor:
+    """The tensor as ops of ``graph`` read it: a body's captures stand for tensors of the graphs around it."""
+    return graph.capture(tensor) if isinstance(graph, BodyGraph) else tensor

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from graphdock.dtypes import DType
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from graphdock.graph.operation import Operation
     from graphdock.typing import ShapeLike
 
-__all__ = ["Tensor"]
+__all__ = ["Tensor", "install_operators"]
 
 
 class Tensor(Operators):
@@ -112,32 +112,33 @@ class Tensor(Operators):
         return f'Tensor("{self.name}"{shape}, dtype={self.dtype.name})'
 
 
-def _operator(function: str) -> Any:
-    """A function of the layer that dispatches Python operators; it stands above the graph, and is found when one is used."""
-    return resolve(f"graphdock.ops.operators:{function}")
+def _apply(function: str, *args: Any) -> Any:
+    """Call a function of the layer that dispatches Python operators; it stands above the graph, and is found when one is used."""
+    return resolve(f"graphdock.ops.operators:{function}")(*args)
 
 
-def _install(method: str, reflected: str | None) -> None:
-    if reflected is None:
+def install_operators(kind: type, value: Callable[[Any], Tensor]) -> None:
+    """Let Python's operators on objects of a class be those on their values."""
 
-        def forward(self: Tensor, *args: Any) -> Any:
-            return _operator("apply_operator")(method, self, *args)
+    def install(method: str, function: str) -> None:
+        def operator(self: Any, *args: Any) -> Any:
+            return _apply(function, method, value(self), *args)
 
-    else:
+        operator.__name__ = method
+        setattr(kind, method, operator)
 
-        def forward(self: Tensor, *args: Any) -> Any:
-            return _operator("apply_binary")(method, self, *args)
+    def install_reflected(method: str, name: str) -> None:
+        def operator(self: Any, other: Any) -> Any:
+            return _apply("apply_reflected", method, other, value(self))
 
-        def backward(self: Tensor, other: Any) -> Any:
-            return _operator("apply_reflected")(method, other, self)
+        operator.__name__ = name
+        setattr(kind, name, operator)
 
-        backward.__name__ = reflected
-        setattr(Tensor, reflected, backward)
-    forward.__name__ = method
-    setattr(Tensor, method, forward)
+    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor"):
+        install(f"__{name}__", "apply_binary")
+        install_reflected(f"__{name}__", f"__r{name}__")
+    for name in ("lt", "le", "gt", "ge", "neg", "abs", "invert", "getitem"):
+        install(f"__{name}__", "apply_operator")
 
 
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor"):
-    _install(f"__{_name}__", f"__r{_name}__")
-for _name in ("lt", "le", "gt", "ge", "neg", "abs", "invert", "getitem"):
-    _install(f"__{_name}__", None)
+install_operators(Tensor, lambda tensor: tensor)

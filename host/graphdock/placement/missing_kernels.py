@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from graphdock.contracts.ir import PlanNode
+from graphdock.contracts.kernel import Candidate, Decision
 from graphdock.device_name import DeviceSpec
 from graphdock.errors import KernelNotFoundError
 from graphdock.placement.choose import Chooser
 
-__all__ = ["MissingKernel", "not_found", "what_to_change"]
+__all__ = ["MissingKernel", "missing_kernel", "not_found", "what_to_change"]
 
 #: Most nodes of one op that a message names.
 _NAMED = 5
@@ -30,6 +31,39 @@ class MissingKernel:
     what: str
     candidates: tuple[str, ...]
     hint: str
+
+
+def missing_kernel(
+    chooser: Chooser,
+    work: Sequence[PlanNode],
+    missing: Sequence[tuple[PlanNode, Decision]],
+    request: DeviceSpec | None,
+    fallback: str,
+    devices: Sequence[DeviceSpec],
+    tried: Mapping[PlanNode, str],
+) -> MissingKernel:
+    """The first of ``missing``, nodes that no kernel fits on some device, of ``work``, which must share one.
+
+    Args:
+      request, fallback, devices: as of :func:`what_to_change`. ``tried``: node -> why its decomposition was of no use.
+    """
+    node = missing[0][0]
+    candidates: dict[str, Candidate] = {}
+    for _, decision in missing:
+        for c in decision.candidates:
+            candidates.setdefault(f"{c.name} ({c.device})", c)
+    lines = [f"{name}: {c.reason or 'fits, but fallback is forbidden'}" for name, c in candidates.items()]
+    if node in tried:
+        lines.append(f"its decomposition: {tried[node]}")
+    types: Mapping[str, str] = {k: v.name for k, v in node.attrs.items() if hasattr(v, "as_numpy_dtype")}
+    shown = ", ".join(f"{k}={v}" for k, v in types.items())
+    where = (
+        f"device {request.short()}"
+        if request is not None
+        else "any device of " + ", ".join(dict.fromkeys(d.type or "?" for d in devices))
+    )
+    hint = what_to_change(chooser, work, node, request, fallback, devices)
+    return MissingKernel(node, f"{node.op}({shown}) on {where}", tuple(lines), hint)
 
 
 def not_found(missing: Sequence[MissingKernel]) -> KernelNotFoundError:

@@ -14,13 +14,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of
-from graphdock.contracts.kernel import Candidate, Decision
+from graphdock.contracts.kernel import Decision
 from graphdock.contracts.passes import RegionNote
 from graphdock.contracts.resource import VARIABLE
 from graphdock.device_name import DeviceSpec
 from graphdock.errors import InvalidArgumentError
 from graphdock.placement.choose import Chooser
-from graphdock.placement.missing_kernels import MissingKernel, not_found, what_to_change
+from graphdock.placement.missing_kernels import MissingKernel, missing_kernel, not_found
 from graphdock.plugin.kernel_registry import RegisteredKernel
 
 __all__ = ["Decomposed", "Placement", "place", "warn_of_fallbacks"]
@@ -90,10 +90,10 @@ def place(
     devices: Sequence[DeviceSpec],
     chooser: Chooser,
     fallback: Callable[[str], str],
-    device_type: Callable[[str], str] = str,
-    lives: Callable[[PlanNode], Sequence[DeviceSpec]] = lambda handle: (),
-    tried: Mapping[PlanNode, str] | None = None,
-    thorough: bool = False,
+    device_type: Callable[[str], str],
+    lives: Callable[[PlanNode], Sequence[DeviceSpec]],
+    tried: Mapping[PlanNode, str],
+    thorough: bool,
 ) -> Placement:
     """Set ``device`` and ``decision`` of every node of the graph and its bodies.
 
@@ -102,71 +102,27 @@ def place(
       devices: the session's devices in order of preference, whole names.
       fallback: op type -> ``forbid``, ``warn`` or ``allow`` (DESIGN section 3).
       device_type: what a scope calls a device type -> its own name (aliases).
+      lives: the node of a variable's handle -> the devices in whose memory the variable is; none before it exists.
       tried: node -> why its decomposition was of no use, for messages.
       thorough: decisions name the kernels on all other device types too, and why they lost.
-      lives: the node of a variable's handle -> the devices in whose memory the variable is; none before it exists.
 
     Raises:
       InvalidArgumentError: no such device, or colocated nodes that ask for different ones.
       KernelNotFoundError: nodes for which no device that they may run on has a kernel; lists all of them by op, with each
         candidate and why it lost.
     """
-    placement = Placement(tried={} if tried is None else tried)
     nodes = [n for level in graph.all_graphs() for n in level.nodes]
     known = {d.type for d in devices}
     for node in nodes:
         if node.requested is not None and node.requested.type not in known and node.requested.type is not None:
             node.requested = replace(node.requested, type=device_type(node.requested.type))
-    groups = _groups(nodes, handles)
-    anchors: dict[PlanNode, PlanNode | None] = {}  # first of a group -> a variable that is in it
-    for node, members in groups.items():
-        if node is members[0]:
-            anchor = anchors[node] = next((n for n in members if _is_variable(n)), None)
-            if anchor is not None:
-                _settle_variables(members, handles, devices, lives, fallback)
-    first = _first_of_each_type(devices)[0]
-    for node in nodes:
-        if node not in groups:
-            if _variables_of(node, handles):
-                _place_near(node, None, handles, devices, chooser, fallback, placement)
-            elif node.requested is not None or not _place_alone(node, first, chooser, placement):
-                _place_group([node], _allowed([node], devices, fallback), devices, chooser, fallback, placement)
-        elif node in anchors:
-            members, anchor = groups[node], anchors[node]
-            if anchor is None:
-                _place_group(members, _allowed(members, devices, fallback), devices, chooser, fallback, placement)
-                continue
-            for member in members:
-                _place_near(member, anchor, handles, devices, chooser, fallback, placement)
-    if placement.missing:
-        raise not_found(placement.missing)
+    placer = _Placer(handles, devices, chooser, fallback, lives, Placement(tried=tried))
+    placer.run(nodes)
+    if placer.out.missing:
+        raise not_found(placer.out.missing)
     if thorough:
-        _add_other_devices(placement, devices, chooser)
-    return placement
-
-
-def _add_other_devices(placement: Placement, devices: Sequence[DeviceSpec], chooser: Chooser) -> None:
-    """Say in each decision what kept the node from the device types that it does not run on."""
-    types = list(dict.fromkeys(d.type for d in devices if d.type is not None))
-    for node in placement.kernels:
-        assert node.device is not None and node.decision is not None
-        own, asked = node.device.type, node.requested
-        if own is None or (decision := node.decision).rule == "fallback":
-            continue  # which says it
-        known = {(c.name, c.device) for c in decision.candidates}
-        for other in types:
-            if other == own:
-                continue
-            why = f"{other} comes after {own} in the order of devices"
-            if types.index(other) < types.index(own):
-                why = f"the node stays on {own}, with what it shares a device with"
-            if asked is not None and asked.type is not None:
-                why = f"the device scope asks for {asked.short()}"
-            more = [c for c in chooser.passed_over(node, other, why) if (c.name, c.device) not in known]
-            if decision.rule == "only" and any(c.reason == why for c in more):
-                decision = replace(decision, why=f"the only kernel that fits on {own}")
-            decision = replace(decision, candidates=(*decision.candidates, *more))
-        node.decision = decision
+        placer.add_other_devices()
+    return placer.out
 
 
 def warn_of_fallbacks(placement: Placement, fallback: Callable[[str], str]) -> None:
@@ -181,15 +137,6 @@ def warn_of_fallbacks(placement: Placement, fallback: Callable[[str], str]) -> N
 def _is_variable(node: PlanNode) -> bool:
     """Whether a node makes the handle of a variable."""
     return node.verb == "handle" and node.opdef.resource == VARIABLE.name
-
-
-def _variables_of(node: PlanNode, handles: Mapping[Value, Value]) -> list[PlanNode]:
-    """The nodes of the variables' handles that a node takes, those that it writes first."""
-    if node.bodies or node.verb == "alias" or handles.keys().isdisjoint(node.inputs):
-        return []
-    taken = [(a.mutates, handles[v].node) for v, a in zip(node.inputs, arg_of(node), strict=True) if v in handles]
-    found = [(writes, owner) for writes, owner in taken if owner is not None and _is_variable(owner)]
-    return [owner for _, owner in sorted(found, key=lambda item: not item[0])]
 
 
 def _groups(nodes: Sequence[PlanNode], handles: Mapping[Value, Value]) -> dict[PlanNode, list[PlanNode]]:
@@ -245,56 +192,6 @@ def _request(members: Sequence[PlanNode]) -> tuple[DeviceSpec | None, PlanNode |
     return merged, by
 
 
-def _settle_variables(
-    members: Sequence[PlanNode],
-    handles: Mapping[Value, Value],
-    devices: Sequence[DeviceSpec],
-    lives: Callable[[PlanNode], Sequence[DeviceSpec]],
-    fallback_of: Callable[[str], str],
-) -> None:
-    """Where the variables of a group live: each by its own request, for others of the group are not in every plan."""
-    same: dict[PlanNode, list[PlanNode]] = {}
-    for node in members:
-        owner = handles[node.outputs[0]].node if _is_variable(node) else None
-        if owner is not None:
-            same.setdefault(owner, []).append(node)
-    _request([n for made in same.values() for n in made])
-    for owner, made in same.items():
-        allowed = _allowed(made, devices, fallback_of).of
-        home = next((d for d in lives(owner) if d in allowed), allowed[0])
-        for node in made:
-            node.device, node.decision = home, _HOST
-
-
-def _place_near(
-    node: PlanNode,
-    anchor: PlanNode | None,
-    handles: Mapping[Value, Value],
-    devices: Sequence[DeviceSpec],
-    chooser: Chooser,
-    fallback_of: Callable[[str], str],
-    out: Placement,
-) -> None:
-    """Place a node that touches variables, or is colocated with one (``anchor``), where that lives, or else by itself."""
-    stays = [*_variables_of(node, handles), *([] if anchor is None else [anchor])]
-    near = node.device or stays[0].device
-    assert near is not None
-    if not node.opdef.verb.kernel:
-        node.device, node.decision = near, _HOST
-        return
-    _request([*stays, node])
-    if node.requested is None:
-        if _place_alone(node, near, chooser, out):
-            return
-        others = [d for d in _first_of_each_type(devices) if d.type != near.type]
-        allowed = _Allowed([near, *others], None)
-    else:
-        allowed = _allowed([node], devices, fallback_of)
-        if near in allowed.of:
-            allowed = replace(allowed, of=[near])
-    _place_group([node], allowed, devices, chooser, fallback_of, out)
-
-
 @dataclass(frozen=True, slots=True)
 class _Allowed:
     """The devices that nodes may run on, in order, and what their scopes ask for; ``absent``: the session has no such device."""
@@ -304,92 +201,188 @@ class _Allowed:
     absent: bool = False
 
 
-def _allowed(members: Sequence[PlanNode], devices: Sequence[DeviceSpec], fallback_of: Callable[[str], str]) -> _Allowed:
-    request, by = _request(members)
-    if request is None:
-        return _Allowed(_first_of_each_type(devices), None)
-    allowed = [d for d in devices if request.matches(d)]
-    if not allowed and all(fallback_of(n.op) == "allow" for n in members):
-        return _Allowed(_first_of_each_type(devices), request, absent=True)
-    if not allowed:
-        assert by is not None
-        raise InvalidArgumentError(
-            f"{by.name} asks for the device {request.short()}, which this session does not have",
-            op=by.name,
-            site=by.site,
-            expected="one of " + ", ".join(d.short() for d in devices),
-            hint=f'write tf.device("/{devices[0].short()}"), or set device_count or backends in the session\'s configuration, '
-            'or fallback = "allow"',
-        )
-    return _Allowed(allowed, request)
+class _Placer:
+    """Places the nodes of one plan; arguments are those of :func:`place`. ``out`` is filled in."""
 
+    def __init__(
+        self,
+        handles: Mapping[Value, Value],
+        devices: Sequence[DeviceSpec],
+        chooser: Chooser,
+        fallback: Callable[[str], str],
+        lives: Callable[[PlanNode], Sequence[DeviceSpec]],
+        out: Placement,
+    ) -> None:
+        self._handles = handles
+        self._devices = devices
+        self._chooser = chooser
+        self._fallback = fallback
+        self._lives = lives
+        first: dict[str | None, DeviceSpec] = {}
+        for device in devices:
+            first.setdefault(device.type, device)
+        self._first_of_each_type = list(first.values())
+        self.out = out
 
-def _place_alone(node: PlanNode, device: DeviceSpec, chooser: Chooser, out: Placement) -> bool:
-    """Place a node on the device that it prefers, as its scopes leave it free to; False where that has no kernel for it."""
-    assert device.type is not None
-    decision = _HOST
-    if node.opdef.verb.kernel:
-        choice = chooser.choose(node, device.type)
-        if choice.kernel is None:
-            return False
-        out.kernels[node], decision = choice.kernel, choice.decision
-    node.device, node.decision = device, decision
-    return True
+    def run(self, nodes: Sequence[PlanNode]) -> None:
+        groups = _groups(nodes, self._handles)
+        anchors: dict[PlanNode, PlanNode | None] = {}  # first of a group -> a variable that is in it
+        for node, members in groups.items():
+            if node is members[0]:
+                anchors[node] = next((n for n in members if _is_variable(n)), None)
+                if anchors[node] is not None:
+                    self._settle_variables(members)
+        first = self._devices[0]
+        for node in nodes:
+            if node not in groups:
+                if self._variables_of(node):
+                    self._near(node, None)
+                elif node.requested is not None or not self._alone(node, first):
+                    self._group([node], self._allowed([node]))
+            elif node in anchors:
+                members, anchor = groups[node], anchors[node]
+                if anchor is None:
+                    self._group(members, self._allowed(members))
+                    continue
+                for member in members:
+                    self._near(member, anchor)
 
+    def add_other_devices(self) -> None:
+        """Say in each decision what kept the node from the device types that it does not run on."""
+        types = list(dict.fromkeys(d.type for d in self._devices if d.type is not None))
+        for node in self.out.kernels:
+            assert node.device is not None and node.decision is not None
+            own, asked = node.device.type, node.requested
+            if own is None or (decision := node.decision).rule == "fallback":
+                continue  # which says it
+            known = {(c.name, c.device) for c in decision.candidates}
+            for other in types:
+                if other == own:
+                    continue
+                why = f"{other} comes after {own} in the order of devices"
+                if types.index(other) < types.index(own):
+                    why = f"the node stays on {own}, with what it shares a device with"
+                if asked is not None and asked.type is not None:
+                    why = f"the device scope asks for {asked.short()}"
+                more = [c for c in self._chooser.passed_over(node, other, why) if (c.name, c.device) not in known]
+                if decision.rule == "only" and any(c.reason == why for c in more):
+                    decision = replace(decision, why=f"the only kernel that fits on {own}")
+                decision = replace(decision, candidates=(*decision.candidates, *more))
+            node.decision = decision
 
-def _place_group(
-    members: Sequence[PlanNode],
-    allowed: _Allowed,
-    devices: Sequence[DeviceSpec],
-    chooser: Chooser,
-    fallback_of: Callable[[str], str],
-    out: Placement,
-) -> None:
-    request = allowed.request
-    work = [n for n in members if n.opdef.verb.kernel]
-    policies = {fallback_of(n.op) for n in work} or {"warn"}
-    fallback = next(p for p in ("forbid", "warn", "allow") if p in policies)
-    missing: list[tuple[PlanNode, Decision]] = []
-    ranked = list(allowed.of)
-    if request is not None and fallback == "allow" and not allowed.absent:
-        ranked += [d for d in _first_of_each_type(devices) if d not in ranked]
-    for device in ranked:
-        assert device.type is not None
-        choices = [(n, chooser.choose(n, device.type)) for n in work]
-        lacking = [(n, c.decision) for n, c in choices if c.kernel is None]
-        if lacking:
-            missing += lacking
-            continue
-        moved = device.type != ranked[0].type
-        if moved and missing and fallback == "forbid" and request is None:
-            missing += [(n, c.decision) for n, c in choices]
-            break
+    def _variables_of(self, node: PlanNode) -> list[PlanNode]:
+        """The nodes of the variables' handles that a node takes, those that it writes first."""
+        handles = self._handles
+        if node.bodies or node.verb == "alias" or handles.keys().isdisjoint(node.inputs):
+            return []
+        taken = [(a.mutates, handles[v].node) for v, a in zip(node.inputs, arg_of(node), strict=True) if v in handles]
+        found = [(writes, owner) for writes, owner in taken if owner is not None and _is_variable(owner)]
+        return [owner for _, owner in sorted(found, key=lambda item: not item[0])]
+
+    def _settle_variables(self, members: Sequence[PlanNode]) -> None:
+        """Where the variables of a group live: each by its own request, for others of the group are not in every plan."""
+        same: dict[PlanNode, list[PlanNode]] = {}
         for node in members:
-            node.device = device
-            node.decision = _HOST
-        for node, choice in choices:
-            assert choice.kernel is not None
-            out.kernels[node] = choice.kernel
-            node.decision = choice.decision
-            if allowed.absent or (moved and missing):
-                why = f"this session has no {request.short()}" if request is not None and allowed.absent else ""
-                why = why or _why_not(missing, node, ranked[0])
-                out.fallbacks.append((node, why))
-                node.decision = Decision(
-                    choice.decision.kernel,
-                    "fallback",
-                    f"FALLBACK ({fallback}): {why}",
-                    choice.decision.candidates + tuple(c for _, d in missing if _ is node for c in d.candidates),
-                )
-        return
-    out.missing.append(_missing_kernel(chooser, work, missing, request, fallback, devices, out.tried))
+            owner = self._handles[node.outputs[0]].node if _is_variable(node) else None
+            if owner is not None:
+                same.setdefault(owner, []).append(node)
+        _request([n for made in same.values() for n in made])
+        for owner, made in same.items():
+            allowed = self._allowed(made).of
+            home = next((d for d in self._lives(owner) if d in allowed), allowed[0])
+            for node in made:
+                node.device, node.decision = home, _HOST
 
+    def _near(self, node: PlanNode, anchor: PlanNode | None) -> None:
+        """Place a node that touches variables, or is colocated with one (``anchor``), where that lives, or else by itself."""
+        stays = [*self._variables_of(node), *([] if anchor is None else [anchor])]
+        near = node.device or stays[0].device
+        assert near is not None
+        if not node.opdef.verb.kernel:
+            node.device, node.decision = near, _HOST
+            return
+        _request([*stays, node])
+        if node.requested is None:
+            if self._alone(node, near):
+                return
+            allowed = _Allowed([near, *(d for d in self._first_of_each_type if d.type != near.type)], None)
+        else:
+            allowed = self._allowed([node])
+            if near in allowed.of:
+                allowed = replace(allowed, of=[near])
+        self._group([node], allowed)
 
-def _first_of_each_type(devices: Sequence[DeviceSpec]) -> list[DeviceSpec]:
-    seen: dict[str | None, DeviceSpec] = {}
-    for device in devices:
-        seen.setdefault(device.type, device)
-    return list(seen.values())
+    def _allowed(self, members: Sequence[PlanNode]) -> _Allowed:
+        request, by = _request(members)
+        if request is None:
+            return _Allowed(self._first_of_each_type, None)
+        allowed = [d for d in self._devices if request.matches(d)]
+        if not allowed and all(self._fallback(n.op) == "allow" for n in members):
+            return _Allowed(self._first_of_each_type, request, absent=True)
+        if not allowed:
+            assert by is not None
+            raise InvalidArgumentError(
+                f"{by.name} asks for the device {request.short()}, which this session does not have",
+                op=by.name,
+                site=by.site,
+                expected="one of " + ", ".join(d.short() for d in self._devices),
+                hint=f'write tf.device("/{self._devices[0].short()}"), or set device_count or backends in the session\'s '
+                'configuration, or fallback = "allow"',
+            )
+        return _Allowed(allowed, request)
+
+    def _alone(self, node: PlanNode, device: DeviceSpec) -> bool:
+        """Place a node on the device that it prefers, as its scopes leave it free to; False where that has no kernel for it."""
+        assert device.type is not None
+        decision = _HOST
+        if node.opdef.verb.kernel:
+            choice = self._chooser.choose(node, device.type)
+            if choice.kernel is None:
+                return False
+            self.out.kernels[node], decision = choice.kernel, choice.decision
+        node.device, node.decision = device, decision
+        return True
+
+    def _group(self, members: Sequence[PlanNode], allowed: _Allowed) -> None:
+        request = allowed.request
+        work = [n for n in members if n.opdef.verb.kernel]
+        policies = {self._fallback(n.op) for n in work} or {"warn"}
+        fallback = next(p for p in ("forbid", "warn", "allow") if p in policies)
+        missing: list[tuple[PlanNode, Decision]] = []
+        ranked = list(allowed.of)
+        if request is not None and fallback == "allow" and not allowed.absent:
+            ranked += [d for d in self._first_of_each_type if d not in ranked]
+        for device in ranked:
+            assert device.type is not None
+            choices = [(n, self._chooser.choose(n, device.type)) for n in work]
+            lacking = [(n, c.decision) for n, c in choices if c.kernel is None]
+            if lacking:
+                missing += lacking
+                continue
+            moved = device.type != ranked[0].type
+            if moved and missing and fallback == "forbid" and request is None:
+                missing += [(n, c.decision) for n, c in choices]
+                break
+            for node in members:
+                node.device, node.decision = device, _HOST
+            for node, choice in choices:
+                assert choice.kernel is not None
+                self.out.kernels[node] = choice.kernel
+                node.decision = choice.decision
+                if allowed.absent or (moved and missing):
+                    why = f"this session has no {request.short()}" if request is not None and allowed.absent else ""
+                    why = why or _why_not(missing, node, ranked[0])
+                    self.out.fallbacks.append((node, why))
+                    node.decision = Decision(
+                        choice.decision.kernel,
+                        "fallback",
+                        f"FALLBACK ({fallback}): {why}",
+                        choice.decision.candidates + tuple(c for _, d in missing if _ is node for c in d.candidates),
+                    )
+            return
+        self.out.missing.append(
+            missing_kernel(self._chooser, work, missing, request, fallback, self._devices, self.out.tried)
+        )
 
 
 def _why_not(missing: Sequence[tuple[PlanNode, Decision]], node: PlanNode, preferred: DeviceSpec) -> str:
@@ -399,31 +392,3 @@ def _why_not(missing: Sequence[tuple[PlanNode, Decision]], node: PlanNode, prefe
             return "; ".join(reasons) or f"{preferred.type} has no kernel for {node.op}"
     other = missing[0][0]
     return f"it stays with {other.name}, and {preferred.type} has no kernel for {other.op}"
-
-
-def _missing_kernel(
-    chooser: Chooser,
-    work: Sequence[PlanNode],
-    missing: Sequence[tuple[PlanNode, Decision]],
-    request: DeviceSpec | None,
-    fallback: str,
-    devices: Sequence[DeviceSpec],
-    tried: Mapping[PlanNode, str],
-) -> MissingKernel:
-    node = missing[0][0]
-    candidates: dict[str, Candidate] = {}
-    for _, decision in missing:
-        for c in decision.candidates:
-            candidates.setdefault(f"{c.name} ({c.device})", c)
-    lines = [f"{name}: {c.reason or 'fits, but fallback is forbidden'}" for name, c in candidates.items()]
-    if node in tried:
-        lines.append(f"its decomposition: {tried[node]}")
-    types: Mapping[str, str] = {k: v.name for k, v in node.attrs.items() if hasattr(v, "as_numpy_dtype")}
-    shown = ", ".join(f"{k}={v}" for k, v in types.items())
-    where = (
-        f"device {request.short()}"
-        if request is not None
-        else "any device of " + ", ".join(dict.fromkeys(d.type or "?" for d in devices))
-    )
-    hint = what_to_change(chooser, work, node, request, fallback, devices)
-    return MissingKernel(node, f"{node.op}({shown}) on {where}", tuple(lines), hint)

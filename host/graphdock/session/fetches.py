@@ -22,6 +22,7 @@ from graphdock.errors import (
     ResourceExhaustedError,
     ShapeError,
     format_error,
+    prefixed,
 )
 from graphdock.graph.graph import Graph
 from graphdock.graph.operation import Operation
@@ -107,14 +108,7 @@ class FetchPlan:
 
 def _refused(what: str, given: Any, error: GraphdockError) -> GraphdockError:
     """The error of a fetch or feed that names nothing of the graph, with the user's line: the operation's, or the call's."""
-    return type(error)(
-        f"cannot {what} {given!r}: {error.message}",
-        op=error.op,
-        site=error.site or describe(capture()),
-        expected=error.expected,
-        got=error.got,
-        hint=error.hint,
-    )
+    return prefixed(f"cannot {what} {given!r}", error, describe(capture()))
 
 
 def _filled(mapping: Any, items: list[tuple[Any, Any]]) -> Any:

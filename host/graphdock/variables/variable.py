@@ -12,16 +12,15 @@ import numpy as np
 
 from graphdock.arguments import check_type
 from graphdock.dtypes import DType, as_dtype
-from graphdock.errors import DTypeError, GraphdockError, InvalidArgumentError, ShapeError
+from graphdock.errors import DTypeError, GraphdockError, InvalidArgumentError, ShapeError, prefixed
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.default_session import needed
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.operation import Operation
 from graphdock.graph.site import capture, describe
-from graphdock.graph.tensor import Tensor
+from graphdock.graph.tensor import Tensor, install_operators
 from graphdock.ops.apply import apply_op
 from graphdock.ops.convert import convert_to_tensor, register_tensor_conversion_function
-from graphdock.ops.operators import apply_binary, apply_operator, apply_reflected
 from graphdock.ops.scopes import init_scope
 from graphdock.shape import Dims, as_dims, compatible, show
 from graphdock.tensor_shape import TensorShape
@@ -345,14 +344,7 @@ class Variable(AsProto, Operators):
         try:
             tensor = convert_to_tensor(value, self.dtype, "value")
         except GraphdockError as error:
-            raise type(error)(
-                f"{scope.rstrip('/')} to Variable {self.name}: {error.message}",
-                op=error.op,
-                site=error.site or describe(capture()),
-                expected=error.expected,
-                got=error.got,
-                hint=error.hint,
-            ) from None
+            raise prefixed(f"{scope.rstrip('/')} to Variable {self.name}", error, describe(capture())) from None
         if not compatible(self._dims, tensor._dims):
             raise ShapeError(
                 f"{scope.rstrip('/')}: a value of another shape than Variable {self.name}",
@@ -385,27 +377,7 @@ class Variable(AsProto, Operators):
         return f"<tf.Variable {self.name!r} shape={self.shape} dtype={self.dtype.name}>"
 
 
-def _install(method: str, reflected: str | None) -> None:
-    apply = apply_operator if reflected is None else apply_binary
-
-    def forward(self: Variable, *args: Any) -> Any:
-        return apply(method, self.value(), *args)
-
-    forward.__name__ = method
-    setattr(Variable, method, forward)
-    if reflected is not None:
-
-        def backward(self: Variable, other: Any) -> Any:
-            return apply_reflected(method, other, self.value())
-
-        backward.__name__ = reflected
-        setattr(Variable, reflected, backward)
-
-
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor"):
-    _install(f"__{_name}__", f"__r{_name}__")
-for _name in ("lt", "le", "gt", "ge", "neg", "abs", "invert", "getitem"):
-    _install(f"__{_name}__", None)
+install_operators(Variable, Variable.value)
 
 
 def _to_tensor(variable: Variable, dtype: DType | None, name: str | None) -> Tensor:
