@@ -1,6 +1,8 @@
 """Finding plugins without importing them."""
 
 import sys
+import zipfile
+from importlib import metadata
 
 from graphdock.plugin.discovery import OWN, Found, discover, duplicates, manifest_path, normalized
 
@@ -84,3 +86,45 @@ def test_a_distribution_whose_files_are_no_text_stops_nobody_else(site):
             (other / file).write_bytes((info / file).read_bytes().replace(b"chip", name.encode()))
         (other / lame).write_bytes(b"\xff\xfe" + (other / lame).read_bytes())
     assert "chip" in {f.plugin for f in discover()}
+
+
+def test_folders_are_listed_as_the_library_lists_them(site):
+    site.plugin("chip")
+    listed = {
+        (point.name, point.value.partition(":")[0], normalized(dist.metadata["Name"]), dist.version)
+        for dist in metadata.distributions()
+        for point in dist.entry_points
+        if point.group == "graphdock"
+    }
+    assert {(f.plugin, f.module, f.distribution, f.version) for f in discover() if not f.opt_in} == listed
+
+
+def test_a_distribution_in_an_archive_is_found(site, tmp_path, monkeypatch):
+    site.plugin("chip")
+    site.plugin("zipped", version="2.0")
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        for file in ("METADATA", "entry_points.txt"):
+            (path,) = site.folder.glob(f"graphdock_zipped-*.dist-info/{file}")
+            archive.writestr(f"{path.parent.name}/{file}", path.read_text())
+            path.unlink()
+    monkeypatch.syspath_prepend(str(tmp_path / "all.zip"))
+    names = {f.plugin: (f.version, f.location) for f in discover()}
+    assert names["zipped"] == ("2.0", str(tmp_path / "all.zip")) and "chip" in names
+
+
+def test_a_finder_of_distributions_is_asked(site, monkeypatch):
+    site.plugin("hidden")
+    (info,) = site.folder.glob("graphdock_hidden-*.dist-info")
+    aside = info.rename(site.folder.parent / info.name)
+
+    class Finder:
+        @staticmethod
+        def find_spec(*args):
+            return None
+
+        @staticmethod
+        def find_distributions(context):
+            return [metadata.Distribution.at(aside)]
+
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Finder])
+    assert "hidden" in {f.plugin for f in discover()}

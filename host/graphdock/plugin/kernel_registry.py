@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from graphdock.contracts.kernel import KernelDef
-from graphdock.contracts.kernel_module import KernelModule
+from graphdock import contracts
 from graphdock.errors import AlreadyExistsError, ManifestError, PluginError
 from graphdock.locks import new_lock
 from graphdock.plugin.kernel_rows import KernelRow, KernelRows
 from graphdock.plugin.state import cause_of
 
 if TYPE_CHECKING:
+    from graphdock.contracts import KernelDef, KernelModule
     from graphdock.plugin.state import PluginState
 
 __all__ = ["KernelRegistry", "LazyModule", "RegisteredKernel", "differences", "import_kernels", "row_of"]
@@ -52,7 +52,7 @@ def import_kernels(module: str) -> list[KernelDef]:
         raise PluginError(f"{module} is a KernelModule and has no list KERNELS", got=repr(found))
     kernels = list(found)
     for item in kernels:
-        if not isinstance(item, KernelDef):
+        if not isinstance(item, contracts.KernelDef):
             raise PluginError(f"KERNELS of {module} holds a wrong item", expected="KernelDef", got=repr(item))
     return kernels
 
@@ -133,7 +133,7 @@ class RegisteredKernel:
     @property
     def kernel(self) -> KernelDef:
         """The kernel itself; imports its module where that was not done yet. Raises as :meth:`LazyModule.kernel`."""
-        if isinstance(self.facts, KernelDef):
+        if isinstance(self.facts, contracts.KernelDef):
             return self.facts
         assert self._module is not None
         return self._module.kernel(self.facts)
@@ -214,7 +214,7 @@ class KernelRegistry:
     def returned(self, plugin: str) -> list[KernelDef]:
         """The kernels that are there without a module's being imported for them: a plugin's hook returned them."""
         mine = [item.facts for items in self._by_op.values() for item in items if item.plugin == plugin]
-        return [facts for facts in mine if isinstance(facts, KernelDef)]
+        return [facts for facts in mine if isinstance(facts, contracts.KernelDef)]
 
     def devices(self, plugin: str) -> set[str]:
         """The device types that a plugin has kernels for; reads no row and imports nothing."""
@@ -223,7 +223,7 @@ class KernelRegistry:
 
     def register(self, by: PluginState, item: KernelDef | KernelModule) -> int:
         """Register a kernel of a plugin, or the kernels of a module by the rows of its manifest. Raises as :meth:`add_module`."""
-        if not isinstance(item, KernelModule):
+        if not isinstance(item, contracts.KernelModule):
             self.add(item, by.name, by.found.package)
             return 1
         rows = None if by.manifest is None else by.manifest.kernels

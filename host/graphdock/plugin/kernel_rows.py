@@ -1,41 +1,41 @@
 """The rows of a manifest's kernels: one kernel a line, which is parsed when its op is first asked for.
 
 A first session asks for the kernels of a few ops out of hundreds, and its time counts: so the text is only split in lines, and of a
-line in the form that ``graphdock opgen manifest`` writes only the op, the device and the module are taken.
+line in the form that ``graphdock opgen manifest`` writes only the op, the device and the module are taken. What follows them is the
+same in most lines, and is parsed once for all of these.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from graphdock import dtypes
-from graphdock.contracts.kernel import snake_case
 from graphdock.contracts.kernel_facts import LAYOUTS
 from graphdock.errors import ManifestError, did_you_mean
-from graphdock.plugin.manifest_reader import ManifestReader
+from graphdock.plugin.manifest_reader import Key, ManifestReader
 
 __all__ = ["HEADER", "KernelRow", "KernelRows"]
 
 #: First line of the rows, and the second.
 HEADER = "[kernels]\nrows = [\n"
-_USUAL = re.compile(
-    r'\{op = "(?P<op>[^"\\]+)", device = "(?P<device>[^"\\]+)"(?:, name = "[^"\\]+")?'
-    r'(?:, module = "(?P<module>[^"\\]+)")?(?:, .*)?\},?'
-)
-_KEYS: dict[str, type] = {
-    "op": str,
-    "device": str,
-    "name": str,
-    "module": str,
-    "types": dict,
-    "attrs": dict,
-    "layout": str,
-    "priority": int,
-    "label": str,
-    "deterministic": bool,
+_TEXT = r'"([^"\\\x00-\x1f\x7f]+)"'
+_USUAL = re.compile(rf"\{{op = {_TEXT}, device = {_TEXT}(?:, name = {_TEXT})?(?:, module = {_TEXT})?((?:, .*)?)\}},?")
+
+
+_KEYS = {
+    "op": Key(str, True),
+    "device": Key(str, True),
+    "name": Key(str),
+    "module": Key(str),
+    "types": Key(dict),
+    "attrs": Key(dict),
+    "layout": Key(str, False, LAYOUTS.__contains__, "there is no layout {!r}", "one of " + ", ".join(LAYOUTS), LAYOUTS),
+    "priority": Key(int),
+    "label": Key(str),
+    "deterministic": Key(bool),
 }
 
 
@@ -60,15 +60,22 @@ class KernelRow:
 
     @property
     def short_name(self) -> str:
+        from graphdock.contracts.kernel import snake_case  # a listing needs no kernel's contract
+
         return self.name or snake_case(self.op)
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
+    """A row that is not parsed yet; ``facts`` is what it says behind its module, None where it has another form."""
+
     number: int
     text: str
+    op: str
     device: str
+    name: str
     module: str | None
+    facts: str | None
 
 
 class KernelRows:
@@ -86,6 +93,7 @@ class KernelRows:
         self._label = label
         self._lines: dict[str, list[_Line]] = {}
         self._read: dict[str, tuple[KernelRow, ...]] = {}
+        self._facts: dict[str | None, KernelRow] = {}
         if not text:
             return
         if not text.startswith(HEADER):
@@ -107,14 +115,14 @@ class KernelRows:
             if line.strip():
                 raise ManifestError(f"{label}:{number}: there is more behind the rows of kernels", got=line.strip())
 
-    def _add(self, number: int, line: str) -> None:
-        usual = _USUAL.fullmatch(line)
-        if usual is not None and (usual["module"] or "module" not in line):
-            op, device, module = usual.group("op", "device", "module")
+    def _add(self, number: int, text: str) -> None:
+        usual = _USUAL.fullmatch(text)
+        if usual is not None and (usual[4] or "module" not in text):
+            line = _Line(number, text, usual[1], usual[2], usual[3] or "", usual[4], usual[5])
         else:
-            row = self._parsed(number, line)
-            op, device, module = row.op, row.device, row.module
-        self._lines.setdefault(op, []).append(_Line(number, line, device, module))
+            row = self._parsed(number, text)
+            line = _Line(number, text, row.op, row.device, row.name, row.module, None)
+        self._lines.setdefault(line.op, []).append(line)
 
     def __len__(self) -> int:
         return sum(map(len, self._lines.values()))
@@ -136,7 +144,7 @@ class KernelRows:
         """The rows of an op. Raises ManifestError for a bad one; names file, line and key."""
         found = self._read.get(op)
         if found is None:
-            rows = tuple(self._parsed(line.number, line.text) for line in self._lines.get(op, ()))
+            rows = tuple([self._row(line) for line in self._lines.get(op, ())])
             found = self._read[op] = rows
         return found
 
@@ -145,10 +153,20 @@ class KernelRows:
         for op in self._lines:
             yield from self.of(op)
 
+    def _row(self, line: _Line) -> KernelRow:
+        facts = self._facts.get(line.facts)
+        if facts is not None:
+            return replace(facts, op=line.op, device=line.device, name=line.name, module=line.module)
+        row = self._parsed(line.number, line.text)
+        plain = replace(row, op=line.op, device=line.device, name=line.name, module=line.module)
+        if line.facts is not None and row == plain:
+            self._facts[line.facts] = row
+        return row
+
     def _parsed(self, number: int, line: str) -> KernelRow:
         reader = ManifestReader(f"kernels = {line.removesuffix(',')}", self._label, number - 1)
         path = ("kernels",)
-        row = reader.table(reader.root["kernels"], path, _KEYS, ("op", "device"))
+        row = reader.table(reader.root["kernels"], path, _KEYS)
         for kind in ("types", "attrs"):
             for name, values in row.get(kind, {}).items():
                 if not isinstance(values, list):
@@ -162,11 +180,4 @@ class KernelRows:
                         f"types.{variable} holds {name!r}, which is no dtype",
                         hint=did_you_mean(str(name), dtypes.ALL),
                     )
-        if row.get("layout", LAYOUTS[0]) not in LAYOUTS:
-            raise reader.fail(
-                (*path, "layout"),
-                f"there is no layout {row['layout']!r}",
-                expected="one of " + ", ".join(LAYOUTS),
-                hint=did_you_mean(row["layout"], LAYOUTS),
-            )
         return KernelRow(**row)

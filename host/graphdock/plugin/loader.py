@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
-import logging
 import os
 import sys
 import time
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["load_ops", "load_passes", "load_rest", "triage"]
 
-
-_log = logging.getLogger("graphdock")
 
 #: Held while a manifest is read, when nothing is imported.
 _triage_lock = new_lock()
@@ -116,7 +113,10 @@ def load_passes(host: Host, states: Iterable[PluginState]) -> None:
     """Import the plugins whose manifests say that they have passes, and run ``register_passes``; warn of those that fail."""
     for state in states:
         if state.brings_passes and not _run(host, state, ("register_passes",)):
-            _log.warning("the passes of plugin %s take no part: %s: %s", state.name, state.stage, state.cause)
+            import logging  # takes 3 ms, which a listing of plugins has no use for
+
+            log = logging.getLogger("graphdock")
+            log.warning("the passes of plugin %s take no part: %s: %s", state.name, state.stage, state.cause)
 
 
 def load_rest(host: Host, state: PluginState) -> bool:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from graphdock.contracts.pattern import Pattern, PatternLibrary, RegisteredPattern
+from graphdock import contracts
 from graphdock.errors import AlreadyExistsError, PluginError
 
 if TYPE_CHECKING:
-    from graphdock.contracts import PlanNode
+    from graphdock.contracts import Pattern, PatternLibrary, PlanNode, RegisteredPattern
     from graphdock.plugin.state import PluginState
 
 __all__ = ["PatternRegistry"]
@@ -28,7 +28,7 @@ class _Entry:
 
     @property
     def anchors(self) -> tuple[str, ...]:
-        return (self.item.anchor,) if isinstance(self.item, Pattern) else self.item.anchors
+        return (self.item.anchor,) if isinstance(self.item, contracts.Pattern) else self.item.anchors
 
     def patterns(self) -> tuple[RegisteredPattern, ...]:
         """Its patterns, imported now if they were not.
@@ -37,15 +37,17 @@ class _Entry:
           PluginError: a library holds something else, or a pattern that it does not announce.
         """
         if self.found is None:
-            items: Iterable[Pattern] = (self.item,) if isinstance(self.item, Pattern) else self._imported(self.item)
-            self.found = tuple([RegisteredPattern(self.plugin, self.package, item) for item in items])
+            items: Iterable[Pattern] = (
+                (self.item,) if isinstance(self.item, contracts.Pattern) else self._imported(self.item)
+            )
+            self.found = tuple([contracts.RegisteredPattern(self.plugin, self.package, item) for item in items])
         return self.found
 
     def _imported(self, library: PatternLibrary) -> list[Pattern]:
         module, _, name = library.patterns.partition(":")
         items = list(getattr(importlib.import_module(module), name))
         for item in items:
-            told = isinstance(item, Pattern) and item.anchor in library.anchors
+            told = isinstance(item, contracts.Pattern) and item.anchor in library.anchors
             if not told or not set(library.not_on).issubset(item.not_on):
                 raise PluginError(
                     f"plugin {self.plugin!r}: the library {library.patterns!r} holds what it does not announce",
@@ -68,7 +70,8 @@ class PatternRegistry:
           AlreadyExistsError: the plugin has a pattern of that name.
         """
         mine = [entry.item for entry in self._entries if entry.plugin == by.name]
-        if isinstance(item, Pattern) and item.name in [other.name for other in mine if isinstance(other, Pattern)]:
+        names = [other.name for other in mine if isinstance(other, contracts.Pattern)]
+        if isinstance(item, contracts.Pattern) and item.name in names:
             raise AlreadyExistsError(f"plugin {by.name!r} brings two patterns {item.name!r}")
         self._entries = [*self._entries, _Entry(by.name, by.found.package, item)]
         return 1
