@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphdock_std.reference.math import elementwise, wrap
+from graphdock_std.reference.math import per_element, wrap
 
 
 def _truncated(a: Any, b: Any) -> Any:
@@ -16,24 +16,11 @@ def _truncated(a: Any, b: Any) -> Any:
     return float(math.trunc(a / b))
 
 
-def truncate_div(x: Any, y: Any, **_: Any) -> np.ndarray:
-    return elementwise(_truncated, x, y)
-
-
-def truncate_mod(x: Any, y: Any, **_: Any) -> np.ndarray:
-    return elementwise(lambda a, b: 0 if isinstance(a, int) and b == 0 else a - _truncated(a, b) * b, x, y)
-
-
-def xdivy(x: Any, y: Any, **_: Any) -> np.ndarray:
-    return elementwise(lambda a, b: 0.0 if a == 0 else a / b, x, y)
-
-
-def xlogy(x: Any, y: Any, **_: Any) -> np.ndarray:
-    return elementwise(lambda a, b: 0.0 if a == 0 else a * math.log(b), x, y)
-
-
-def mul_no_nan(x: Any, y: Any, **_: Any) -> np.ndarray:
-    return elementwise(lambda a, b: 0.0 if b == 0 else a * b, x, y)
+truncate_div = per_element(_truncated)
+truncate_mod = per_element(lambda a, b: 0 if isinstance(a, int) and b == 0 else a - _truncated(a, b) * b)
+xdivy = per_element(lambda a, b: 0.0 if a == 0 else a / b)
+xlogy = per_element(lambda a, b: 0.0 if a == 0 else a * math.log(b))
+mul_no_nan = per_element(lambda a, b: 0.0 if b == 0 else a * b)
 
 
 def next_after(x1: Any, x2: Any, **_: Any) -> np.ndarray:

@@ -6,23 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from graphdock_std.reference.math import elementwise
+from graphdock_std.reference.math import elementwise, per_element
 
-
-def bitwise_and(x: Any, y: Any, **_: Any) -> np.ndarray:
-    return elementwise(lambda a, b: a & b, x, y)
-
-
-def bitwise_or(x: Any, y: Any, **_: Any) -> np.ndarray:
-    return elementwise(lambda a, b: a + b - (a & b), x, y)
-
-
-def bitwise_xor(x: Any, y: Any, **_: Any) -> np.ndarray:
-    return elementwise(lambda a, b: a + b - 2 * (a & b), x, y)
-
-
-def invert(x: Any, **_: Any) -> np.ndarray:
-    return elementwise(lambda a: -1 - a, x)
+bitwise_and = per_element(lambda a, b: a & b)
+bitwise_or = per_element(lambda a, b: a + b - (a & b))
+bitwise_xor = per_element(lambda a, b: a + b - 2 * (a & b))
+invert = per_element(lambda a: -1 - a)
 
 
 def _count(y: int, dtype: Any) -> int:

@@ -4,32 +4,12 @@ from __future__ import annotations
 
 import cmath
 import math
-from typing import Any
 
-import numpy as np
+from graphdock_std.reference.math import per_element
 
-from graphdock_std.reference.math import elementwise
-
-
-def complex_(real: Any, imag: Any, Tout: Any = "complex64") -> np.ndarray:
-    return elementwise(complex, real, imag, dtype=np.dtype(str(Tout)))
-
-
-def real(input: Any, Tout: Any = "float32") -> np.ndarray:
-    return elementwise(lambda z: z.real, input, dtype=np.dtype(str(Tout)))
-
-
-def imag(input: Any, Tout: Any = "float32") -> np.ndarray:
-    return elementwise(lambda z: z.imag, input, dtype=np.dtype(str(Tout)))
-
-
-def angle(input: Any, Tout: Any = "float32") -> np.ndarray:
-    return elementwise(cmath.phase, input, dtype=np.dtype(str(Tout)))
-
-
-def complex_abs(x: Any, Tout: Any = "float32") -> np.ndarray:
-    return elementwise(lambda z: math.hypot(z.real, z.imag), x, dtype=np.dtype(str(Tout)))
-
-
-def conj(input: Any) -> np.ndarray:
-    return elementwise(lambda z: complex(z.real, -z.imag), input)
+complex_ = per_element(complex, "Tout")
+real = per_element(lambda z: z.real, "Tout")
+imag = per_element(lambda z: z.imag, "Tout")
+angle = per_element(cmath.phase, "Tout")
+complex_abs = per_element(lambda z: math.hypot(z.real, z.imag), "Tout")
+conj = per_element(lambda z: complex(z.real, -z.imag))

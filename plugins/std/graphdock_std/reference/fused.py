@@ -13,7 +13,13 @@ from graphdock_std.reference.random import stream_uniform
 
 
 def _weights(
-    query: Any, key: Any, scale: float, causal: bool, bias: Any, hidden: float
+    query: Any,
+    key: Any,
+    bias: Any = None,
+    scale: float = 1.0,
+    causal: bool = False,
+    hidden: float = -math.inf,
+    **_: Any,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Softmax, the base 2 logarithms of its sums, and which scores are seen."""
     scores = np.einsum("...md,...nd->...mn", query.astype(np.float64), key.astype(np.float64)) * scale
@@ -33,94 +39,38 @@ def _weights(
     return weights / total, (high + np.log(total))[..., 0] / math.log(2), seen
 
 
-def attention(
-    query: Any,
-    key: Any,
-    value: Any,
-    bias: Any = None,
-    scale: float = 1.0,
-    causal: bool = False,
-    hidden: float = -math.inf,
-) -> tuple[np.ndarray, ...]:
-    weights, logs, _seen = _weights(query, key, scale, causal, bias, hidden)
-    output = np.einsum("...mn,...ne->...me", weights, value.astype(np.float64))
+def _kept(shape: Any, stream: Any = None, rate: Any = 0.0, factor: Any = 1.0, **_: Any) -> np.ndarray:
+    """The factor of each weight: 0 where it is dropped; 1 where no stream is given."""
+    if stream is None:
+        return np.ones(shape)
+    return np.where(stream_uniform(shape, stream) < np.float32(rate), 0.0, float(factor))
+
+
+def attention(query: Any, key: Any, value: Any, **given: Any) -> tuple[np.ndarray, ...]:
+    """Scaled dot products, also with dropped weights; ``given`` are the other inputs and the attributes."""
+    weights, logs, _seen = _weights(query, key, **given)
+    output = np.einsum("...mn,...ne->...me", weights * _kept(weights.shape, **given), value.astype(np.float64))
     return output.astype(query.dtype), logs.astype(np.float32)
 
 
-def attention_grad(
-    output_backprop: Any,
-    query: Any,
-    key: Any,
-    value: Any,
-    bias: Any = None,
-    scale: float = 1.0,
-    causal: bool = False,
-    hidden: float = -math.inf,
-    **_: Any,
-) -> tuple[np.ndarray, ...]:
+def attention_grad(output_backprop: Any, query: Any, key: Any, value: Any, **given: Any) -> tuple[np.ndarray, ...]:
     """By the derivative of each weight by each score of its row."""
     g, q, k, v = (x.astype(np.float64) for x in (output_backprop, query, key, value))
-    weights, _logs, seen = _weights(query, key, scale, causal, bias, hidden)
-    toward = np.einsum("...me,...ne->...mn", g, v)
-    slope = weights[..., :, None] * (np.eye(weights.shape[-1]) - weights[..., None, :])
-    scores = np.where(seen, np.einsum("...mn,...mnj->...mj", toward, slope) * scale, 0.0)
-    found = (
-        np.einsum("...mn,...nd->...md", scores, k),
-        np.einsum("...mn,...md->...nd", scores, q),
-        np.einsum("...mn,...me->...ne", weights, g),
-    )
-    return tuple(x.astype(query.dtype) for x in found)
-
-
-def _kept(weights: np.ndarray, stream: Any, rate: Any, factor: Any) -> np.ndarray:
-    """The factor of each weight: 0 where it is dropped."""
-    return np.where(stream_uniform(weights.shape, stream) < np.float32(rate), 0.0, float(factor))
-
-
-def dropped_attention(
-    query: Any,
-    key: Any,
-    value: Any,
-    stream: Any,
-    rate: Any,
-    factor: Any,
-    bias: Any = None,
-    scale: float = 1.0,
-    causal: bool = False,
-    hidden: float = -math.inf,
-) -> tuple[np.ndarray, ...]:
-    weights, logs, _seen = _weights(query, key, scale, causal, bias, hidden)
-    dropped = weights * _kept(weights, stream, rate, factor)
-    output = np.einsum("...mn,...ne->...me", dropped, value.astype(np.float64))
-    return output.astype(query.dtype), logs.astype(np.float32)
-
-
-def dropped_attention_grad(
-    output_backprop: Any,
-    query: Any,
-    key: Any,
-    value: Any,
-    stream: Any,
-    rate: Any,
-    factor: Any,
-    bias: Any = None,
-    scale: float = 1.0,
-    causal: bool = False,
-    hidden: float = -math.inf,
-    **_: Any,
-) -> tuple[np.ndarray, ...]:
-    g, q, k, v = (x.astype(np.float64) for x in (output_backprop, query, key, value))
-    weights, _logs, seen = _weights(query, key, scale, causal, bias, hidden)
-    kept = _kept(weights, stream, rate, factor)
+    weights, _logs, seen = _weights(query, key, **given)
+    kept = _kept(weights.shape, **given)
     toward = np.einsum("...me,...ne->...mn", g, v) * kept
     slope = weights[..., :, None] * (np.eye(weights.shape[-1]) - weights[..., None, :])
-    scores = np.where(seen, np.einsum("...mn,...mnj->...mj", toward, slope) * scale, 0.0)
+    scores = np.where(seen, np.einsum("...mn,...mnj->...mj", toward, slope) * given.get("scale", 1.0), 0.0)
     found = (
         np.einsum("...mn,...nd->...md", scores, k),
         np.einsum("...mn,...md->...nd", scores, q),
         np.einsum("...mn,...me->...ne", weights * kept, g),
     )
     return tuple(x.astype(query.dtype) for x in found)
+
+
+dropped_attention = attention
+dropped_attention_grad = attention_grad
 
 
 def fused_matmul(

@@ -29,19 +29,18 @@ def sample_distorted_bounding_box(
     image_size: Any,
     bounding_boxes: Any,
     min_object_covered: Any,
-    seed: int = 0,
-    seed2: int = 0,
     aspect_ratio_range: Sequence[float] = (0.75, 1.33),
     area_range: Sequence[float] = (0.05, 1.0),
     max_attempts: int = 100,
-    key: Sequence[int] | None = None,
-    counter: tuple[int, ...] = (0, 0),
+    *,
+    key: Sequence[int],
+    counter: tuple[int, ...],
     **_: Any,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     height, width = int(image_size[0]), int(image_size[1])
     boxes = np.asarray(bounding_boxes).astype(np.float64).reshape(-1, 4).tolist() or [[0.0, 0.0, 1.0, 1.0]]
     found = (0, 0, height, width)
-    drawn = words(4 * max_attempts, (seed, seed2) if key is None else key, counter)
+    drawn = words(4 * max_attempts, key, counter)
     for attempt in range(max_attempts) if bounding_boxes.size else ():
         box = _box(drawn[4 * attempt : 4 * attempt + 4], height, width, aspect_ratio_range, area_range)
         if box is None:
@@ -72,16 +71,15 @@ def extract_glimpse(
     normalized: bool = True,
     uniform_noise: bool = True,
     noise: str = "uniform",
-    seed: int = 0,
-    seed2: int = 0,
-    key: Sequence[int] | None = None,
-    counter: tuple[int, ...] = (0, 0),
+    *,
+    key: Sequence[int],
+    counter: tuple[int, ...],
     **_: Any,
 ) -> np.ndarray:
     batch, height, width, channels = input.shape
     shape = (batch, int(size[0]), int(size[1]), channels)
     draw = random_uniform if uniform_noise else standard_normal
-    numbers = draw(np.array(shape, np.int32), dtype="float32", seed=seed, seed2=seed2, key=key, counter=counter)
+    numbers = draw(np.array(shape, np.int32), dtype="float32", key=key, counter=counter)
     out = np.zeros(shape, np.float32)
     for b in range(batch):
         corner = []

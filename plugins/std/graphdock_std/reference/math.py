@@ -29,6 +29,20 @@ def elementwise(function: Callable[..., Any], *arrays: Any, dtype: Any = None) -
     return out.reshape(shape)
 
 
+def per_element(function: Callable[..., Any], dtype: Any = None) -> Callable[..., np.ndarray]:
+    """The oracle of an elementwise op: ``function`` of Python numbers, as :func:`elementwise` has it.
+
+    Args:
+      dtype: of the result, or the name of the attribute that says it.
+    """
+
+    def oracle(*inputs: Any, **named: Any) -> np.ndarray:
+        arrays = [*inputs, *(v for v in named.values() if isinstance(v, np.ndarray))]
+        return elementwise(function, *arrays, dtype=named[dtype] if isinstance(dtype, str) else dtype)
+
+    return oracle
+
+
 def number(value: Any) -> Any:
     """A Python number for a NumPy one; ml_dtypes' bfloat16 has no ``item`` that gives a float."""
     if isinstance(value, (bytes, str, bool, np.bool_)):
@@ -66,16 +80,9 @@ def _guarded(function: Callable[[float], float], **special: float) -> Callable[[
     return guarded
 
 
-def add(x: Any, y: Any) -> np.ndarray:
-    return elementwise(lambda a, b: a + b, x, y)
-
-
-def sub(x: Any, y: Any) -> np.ndarray:
-    return elementwise(lambda a, b: a - b, x, y)
-
-
-def mul(x: Any, y: Any) -> np.ndarray:
-    return elementwise(lambda a, b: a * b, x, y)
+add = per_element(lambda a, b: a + b)
+sub = per_element(lambda a, b: a - b)
+mul = per_element(lambda a, b: a * b)
 
 
 def _divide(a: Any, b: Any) -> Any:
@@ -86,8 +93,7 @@ def _divide(a: Any, b: Any) -> Any:
     return _NAN if a == 0 or a != a else math.copysign(_INF, a) * math.copysign(1.0, b)
 
 
-def real_div(x: Any, y: Any) -> np.ndarray:
-    return elementwise(_divide, x, y)
+real_div = per_element(_divide)
 
 
 def _floor_divide(a: Any, b: Any) -> Any:
@@ -96,8 +102,7 @@ def _floor_divide(a: Any, b: Any) -> Any:
     return a // b
 
 
-def floor_div(x: Any, y: Any) -> np.ndarray:
-    return elementwise(_floor_divide, x, y)
+floor_div = per_element(_floor_divide)
 
 
 def _floor_modulo(a: Any, b: Any) -> Any:
@@ -106,8 +111,7 @@ def _floor_modulo(a: Any, b: Any) -> Any:
     return a % b
 
 
-def floor_mod(x: Any, y: Any) -> np.ndarray:
-    return elementwise(_floor_modulo, x, y)
+floor_mod = per_element(_floor_modulo)
 
 
 def _power(a: Any, b: Any) -> Any:
@@ -121,72 +125,23 @@ def _power(a: Any, b: Any) -> Any:
         return _INF if a == 0 else _NAN
 
 
-def pow(x: Any, y: Any) -> np.ndarray:
-    return elementwise(_power, x, y)
-
-
-def maximum(x: Any, y: Any) -> np.ndarray:
-    return elementwise(lambda a, b: a if a != a or a >= b else b, x, y)
-
-
-def minimum(x: Any, y: Any) -> np.ndarray:
-    return elementwise(lambda a, b: a if a != a or a <= b else b, x, y)
-
-
-def squared_difference(x: Any, y: Any) -> np.ndarray:
-    return elementwise(lambda a, b: (a - b) * (a - b), x, y)
-
-
-def atan2(y: Any, x: Any) -> np.ndarray:
-    return elementwise(math.atan2, y, x)
-
-
-def less(x: Any, y: Any) -> np.ndarray:
-    return elementwise(lambda a, b: a < b, x, y, dtype=bool)
-
-
-def less_equal(x: Any, y: Any) -> np.ndarray:
-    return elementwise(lambda a, b: a <= b, x, y, dtype=bool)
-
-
-def greater(x: Any, y: Any) -> np.ndarray:
-    return elementwise(lambda a, b: a > b, x, y, dtype=bool)
-
-
-def greater_equal(x: Any, y: Any) -> np.ndarray:
-    return elementwise(lambda a, b: a >= b, x, y, dtype=bool)
-
-
-def equal(x: Any, y: Any) -> np.ndarray:
-    return elementwise(lambda a, b: a == b, x, y, dtype=bool)
-
-
-def not_equal(x: Any, y: Any) -> np.ndarray:
-    return elementwise(lambda a, b: a != b, x, y, dtype=bool)
-
-
-def logical_and(x: Any, y: Any) -> np.ndarray:
-    return elementwise(lambda a, b: a and b, x, y, dtype=bool)
-
-
-def logical_or(x: Any, y: Any) -> np.ndarray:
-    return elementwise(lambda a, b: a or b, x, y, dtype=bool)
-
-
-def logical_xor(x: Any, y: Any) -> np.ndarray:
-    return elementwise(lambda a, b: a is not b, x, y, dtype=bool)
-
-
-def logical_not(x: Any) -> np.ndarray:
-    return elementwise(lambda a: not a, x, dtype=bool)
-
-
-def neg(x: Any) -> np.ndarray:
-    return elementwise(lambda a: -a, x)
-
-
-def abs(x: Any) -> np.ndarray:
-    return elementwise(lambda a: a if a > 0 else 0 - a, x)
+pow = per_element(_power)
+maximum = per_element(lambda a, b: a if a != a or a >= b else b)
+minimum = per_element(lambda a, b: a if a != a or a <= b else b)
+squared_difference = per_element(lambda a, b: (a - b) * (a - b))
+atan2 = per_element(math.atan2)
+less = per_element(lambda a, b: a < b, bool)
+less_equal = per_element(lambda a, b: a <= b, bool)
+greater = per_element(lambda a, b: a > b, bool)
+greater_equal = per_element(lambda a, b: a >= b, bool)
+equal = per_element(lambda a, b: a == b, bool)
+not_equal = per_element(lambda a, b: a != b, bool)
+logical_and = per_element(lambda a, b: a and b, bool)
+logical_or = per_element(lambda a, b: a or b, bool)
+logical_xor = per_element(lambda a, b: a is not b, bool)
+logical_not = per_element(lambda a: not a, bool)
+neg = per_element(lambda a: -a)
+abs = per_element(lambda a: a if a > 0 else 0 - a)
 
 
 def _sign(a: Any) -> Any:
@@ -195,39 +150,16 @@ def _sign(a: Any) -> Any:
     return a if a != a else (a > 0) - (a < 0)
 
 
-def sign(x: Any) -> np.ndarray:
-    return elementwise(_sign, x)
-
-
-def square(x: Any) -> np.ndarray:
-    return elementwise(lambda a: a * a, x)
-
-
-def sqrt(x: Any) -> np.ndarray:
-    return elementwise(_guarded(math.sqrt), x)
-
-
-def rsqrt(x: Any) -> np.ndarray:
-    return elementwise(
-        lambda a: 1 / cmath.sqrt(a) if isinstance(a, complex) else _guarded(lambda b: 1.0 / math.sqrt(b), zero=_INF)(a),
-        x,
-    )
-
-
-def reciprocal(x: Any) -> np.ndarray:
-    return elementwise(lambda a: _divide(1.0, a), x)
-
-
-def exp(x: Any) -> np.ndarray:
-    return elementwise(_guarded(math.exp), x)
-
-
-def expm1(x: Any) -> np.ndarray:
-    return elementwise(lambda a: cmath.exp(a) - 1 if isinstance(a, complex) else _guarded(math.expm1)(a), x)
-
-
-def log(x: Any) -> np.ndarray:
-    return elementwise(_guarded(math.log, zero=-_INF), x)
+sign = per_element(_sign)
+square = per_element(lambda a: a * a)
+sqrt = per_element(_guarded(math.sqrt))
+rsqrt = per_element(
+    lambda a: 1 / cmath.sqrt(a) if isinstance(a, complex) else _guarded(lambda b: 1.0 / math.sqrt(b), zero=_INF)(a)
+)
+reciprocal = per_element(lambda a: _divide(1.0, a))
+exp = per_element(_guarded(math.exp))
+expm1 = per_element(lambda a: cmath.exp(a) - 1 if isinstance(a, complex) else _guarded(math.expm1)(a))
+log = per_element(_guarded(math.log, zero=-_INF))
 
 
 def _log1p(a: Any) -> Any:
@@ -236,60 +168,25 @@ def _log1p(a: Any) -> Any:
     return -_INF if a == -1 else _guarded(math.log1p)(a)
 
 
-def log1p(x: Any) -> np.ndarray:
-    return elementwise(_log1p, x)
-
-
-def sin(x: Any) -> np.ndarray:
-    return elementwise(_guarded(math.sin), x)
-
-
-def cos(x: Any) -> np.ndarray:
-    return elementwise(_guarded(math.cos), x)
-
-
-def tan(x: Any) -> np.ndarray:
-    return elementwise(_guarded(math.tan), x)
-
-
-def asin(x: Any) -> np.ndarray:
-    return elementwise(_guarded(math.asin), x)
-
-
-def acos(x: Any) -> np.ndarray:
-    return elementwise(_guarded(math.acos), x)
-
-
-def atan(x: Any) -> np.ndarray:
-    return elementwise(_guarded(math.atan), x)
+log1p = per_element(_log1p)
+sin = per_element(_guarded(math.sin))
+cos = per_element(_guarded(math.cos))
+tan = per_element(_guarded(math.tan))
+asin = per_element(_guarded(math.asin))
+acos = per_element(_guarded(math.acos))
+atan = per_element(_guarded(math.atan))
 
 
 def _sinh(a: Any) -> Any:
     return cmath.sinh(a) if isinstance(a, complex) else _guarded(math.sinh, overflow=math.copysign(_INF, a))(a)
 
 
-def sinh(x: Any) -> np.ndarray:
-    return elementwise(_sinh, x)
-
-
-def cosh(x: Any) -> np.ndarray:
-    return elementwise(_guarded(math.cosh), x)
-
-
-def tanh(x: Any) -> np.ndarray:
-    return elementwise(_guarded(math.tanh), x)
-
-
-def asinh(x: Any) -> np.ndarray:
-    return elementwise(_guarded(math.asinh), x)
-
-
-def acosh(x: Any) -> np.ndarray:
-    return elementwise(_guarded(math.acosh), x)
-
-
-def atanh(x: Any) -> np.ndarray:
-    return elementwise(lambda a: a * _INF if a in (1, -1) else _guarded(math.atanh)(a), x)
+sinh = per_element(_sinh)
+cosh = per_element(_guarded(math.cosh))
+tanh = per_element(_guarded(math.tanh))
+asinh = per_element(_guarded(math.asinh))
+acosh = per_element(_guarded(math.acosh))
+atanh = per_element(lambda a: a * _INF if a in (1, -1) else _guarded(math.atanh)(a))
 
 
 def _logistic(a: Any) -> Any:
@@ -301,24 +198,11 @@ def _logistic(a: Any) -> Any:
     return e / (1.0 + e)
 
 
-def sigmoid(x: Any) -> np.ndarray:
-    return elementwise(_logistic, x)
-
-
-def tanh_grad(y: Any, dy: Any) -> np.ndarray:
-    return elementwise(lambda a, b: b * (1.0 - a * a), y, dy)
-
-
-def sigmoid_grad(y: Any, dy: Any) -> np.ndarray:
-    return elementwise(lambda a, b: b * a * (1.0 - a), y, dy)
-
-
-def erf(x: Any) -> np.ndarray:
-    return elementwise(math.erf, x)
-
-
-def erfc(x: Any) -> np.ndarray:
-    return elementwise(math.erfc, x)
+sigmoid = per_element(_logistic)
+tanh_grad = per_element(lambda a, b: b * (1.0 - a * a))
+sigmoid_grad = per_element(lambda a, b: b * a * (1.0 - a))
+erf = per_element(math.erf)
+erfc = per_element(math.erfc)
 
 
 def _whole(function: Callable[[float], int]) -> Callable[[float], float]:
@@ -326,32 +210,17 @@ def _whole(function: Callable[[float], int]) -> Callable[[float], float]:
     return lambda a: math.copysign(function(a), a) if math.isfinite(a) else a
 
 
-def floor(x: Any) -> np.ndarray:
-    return elementwise(_whole(math.floor), x)
+floor = per_element(_whole(math.floor))
+ceil = per_element(_whole(math.ceil))
+round = per_element(_whole(lambda a: a.__round__()))
 
 
-def ceil(x: Any) -> np.ndarray:
-    return elementwise(_whole(math.ceil), x)
+rint = round
 
 
-def round(x: Any) -> np.ndarray:
-    return elementwise(_whole(lambda a: a.__round__()), x)
-
-
-def rint(x: Any) -> np.ndarray:
-    return round(x)
-
-
-def is_nan(x: Any) -> np.ndarray:
-    return elementwise(math.isnan, x, dtype=bool)
-
-
-def is_inf(x: Any) -> np.ndarray:
-    return elementwise(math.isinf, x, dtype=bool)
-
-
-def is_finite(x: Any) -> np.ndarray:
-    return elementwise(math.isfinite, x, dtype=bool)
+is_nan = per_element(math.isnan, bool)
+is_inf = per_element(math.isinf, bool)
+is_finite = per_element(math.isfinite, bool)
 
 
 def select(condition: Any, x: Any, y: Any) -> np.ndarray:

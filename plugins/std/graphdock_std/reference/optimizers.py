@@ -10,25 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from graphdock_std.reference.train import resource_apply_adam, resource_apply_centered_rms_prop, resource_apply_ftrl
-from graphdock_std.reference.train import resource_apply_rms_prop as _rms_prop
+from graphdock_std.reference.train import (
+    resource_apply_adam,
+    resource_apply_centered_rms_prop,
+    resource_apply_ftrl,
+    resource_apply_rms_prop,
+    sparse,
+)
 
 
 def _each(rule: Callable[..., tuple[Any, ...]], grad: Any, *tensors: Any) -> tuple[np.ndarray, ...]:
     """``rule(gradient, *tensors)`` in float64."""
     found = rule(np.asarray(grad).astype(np.float64), *[np.asarray(t).astype(np.float64) for t in tensors])
     return tuple(np.asarray(new).astype(np.asarray(t).dtype) for new, t in zip(found, tensors, strict=True))
-
-
-def _rows(rule: Callable[..., Any], grad: Any, indices: Any, *tensors: Any) -> tuple[np.ndarray, ...]:
-    """A dense rule, ``rule(grad, *tensors)``, on one named row at a time with the sum of its gradients."""
-    new = [np.array(t, np.float64) for t in tensors]
-    for row in dict.fromkeys(int(i) for i in indices):
-        total = sum(np.asarray(g, np.float64) for g, i in zip(grad, indices, strict=True) if int(i) == row)
-        found = rule(np.asarray(total), *[np.asarray(t[row], np.float64) for t in new])
-        for tensor, value in zip(new, found, strict=True):
-            tensor[row] = value
-    return tuple(t.astype(old.dtype) for t, old in zip(new, tensors, strict=True))
 
 
 def _shrunk(value: Any, limit: Any) -> Any:
@@ -107,60 +101,18 @@ def resource_apply_ftrl_v2(
     return _each(rule, grad, var, accum, linear)
 
 
-def resource_sparse_apply_adadelta(
-    var: Any, accum: Any, accum_update: Any, grad: Any, indices: Any, **rates: Any
-) -> tuple[np.ndarray, ...]:
-    return _rows(
-        lambda g, v, a, u: resource_apply_adadelta(v, a, u, grad=g, **rates), grad, indices, var, accum, accum_update
-    )
+def _proximal_gradient_descent(grad: Any, **given: Any) -> np.ndarray:
+    return resource_apply_proximal_gradient_descent(delta=grad, **given)
 
 
-def resource_sparse_apply_adagrad_da(
-    var: Any, gradient_accumulator: Any, gradient_squared_accumulator: Any, grad: Any, indices: Any, **rates: Any
-) -> tuple[np.ndarray, ...]:
-    slots = gradient_accumulator, gradient_squared_accumulator
-    return _rows(lambda g, *rows: resource_apply_adagrad_da(*rows, g, **rates), grad, indices, var, *slots)
-
-
-def resource_sparse_apply_proximal_gradient_descent(
-    var: Any, alpha: Any, l1: Any, l2: Any, grad: Any, indices: Any, **_: Any
-) -> np.ndarray:
-    return _rows(lambda g, v: (resource_apply_proximal_gradient_descent(v, alpha, l1, l2, g),), grad, indices, var)[0]
-
-
-def resource_sparse_apply_proximal_adagrad(
-    var: Any, accum: Any, lr: Any, l1: Any, l2: Any, grad: Any, indices: Any, **_: Any
-) -> tuple[np.ndarray, ...]:
-    return _rows(lambda g, v, a: resource_apply_proximal_adagrad(v, a, lr, l1, l2, g), grad, indices, var, accum)
-
-
-def resource_sparse_apply_ftrl(
-    var: Any, accum: Any, linear: Any, grad: Any, indices: Any, **rates: Any
-) -> tuple[np.ndarray, ...]:
-    return _rows(lambda g, *rows: resource_apply_ftrl(*rows, g, **rates), grad, indices, var, accum, linear)
-
-
-def resource_sparse_apply_ftrl_v2(
-    var: Any, accum: Any, linear: Any, grad: Any, indices: Any, **rates: Any
-) -> tuple[np.ndarray, ...]:
-    return _rows(lambda g, *rows: resource_apply_ftrl_v2(*rows, g, **rates), grad, indices, var, accum, linear)
-
-
-def resource_sparse_apply_rms_prop(
-    var: Any, ms: Any, mom: Any, grad: Any, indices: Any, **rates: Any
-) -> tuple[np.ndarray, ...]:
-    return _rows(lambda g, *rows: _rms_prop(*rows, grad=g, **rates), grad, indices, var, ms, mom)
-
-
-def resource_sparse_apply_centered_rms_prop(
-    var: Any, mg: Any, ms: Any, mom: Any, grad: Any, indices: Any, **rates: Any
-) -> tuple[np.ndarray, ...]:
-    return _rows(
-        lambda g, *rows: resource_apply_centered_rms_prop(*rows, grad=g, **rates), grad, indices, var, mg, ms, mom
-    )
-
-
-def resource_sparse_apply_adam(
-    var: Any, m: Any, v: Any, grad: Any, indices: Any, **rates: Any
-) -> tuple[np.ndarray, ...]:
-    return _rows(lambda g, *rows: resource_apply_adam(*rows, grad=g, **rates), grad, indices, var, m, v)
+resource_sparse_apply_adadelta = sparse(resource_apply_adadelta, "accum", "accum_update")
+resource_sparse_apply_adagrad_da = sparse(
+    resource_apply_adagrad_da, "gradient_accumulator", "gradient_squared_accumulator"
+)
+resource_sparse_apply_proximal_gradient_descent = sparse(_proximal_gradient_descent)
+resource_sparse_apply_proximal_adagrad = sparse(resource_apply_proximal_adagrad, "accum")
+resource_sparse_apply_ftrl = sparse(resource_apply_ftrl, "accum", "linear")
+resource_sparse_apply_ftrl_v2 = sparse(resource_apply_ftrl_v2, "accum", "linear")
+resource_sparse_apply_rms_prop = sparse(resource_apply_rms_prop, "ms", "mom")
+resource_sparse_apply_centered_rms_prop = sparse(resource_apply_centered_rms_prop, "mg", "ms", "mom")
+resource_sparse_apply_adam = sparse(resource_apply_adam, "m", "v")

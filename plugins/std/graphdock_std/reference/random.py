@@ -2,7 +2,7 @@
 
 Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011. Nothing of ``numpy.random`` is used.
 Each function takes the op's inputs and attributes. ``key`` and ``counter`` (ordinal, iteration) are as a RandomStream
-gives them; by default they are those of the first step of a session, with the seeds for a key.
+gives them.
 """
 
 from __future__ import annotations
@@ -45,11 +45,6 @@ def _halves(count: int, key: Sequence[int], counter: tuple[int, ...]) -> list[in
     return [h for w in words((count + 1) // 2, key, counter) for h in (w & 0xFFFFFFFF, w >> 32)][:count]
 
 
-def seeded(key: Sequence[int] | None, seed: int, seed2: int) -> Sequence[int]:
-    """The key of an execution; by default the seeds."""
-    return (seed & _MASK, seed2 & _MASK) if key is None else key
-
-
 def _numpy(dtype: Any) -> np.dtype[Any]:
     return np.dtype(getattr(dtype, "np", dtype))
 
@@ -69,17 +64,8 @@ def _size(shape: Any) -> int:
     return math.prod(int(d) for d in shape)
 
 
-def random_uniform(
-    shape: Any,
-    dtype: Any,
-    key: Sequence[int] | None = None,
-    counter: tuple[int, ...] = (0, 0),
-    seed: int = 0,
-    seed2: int = 0,
-    **_: Any,
-) -> np.ndarray:
+def random_uniform(shape: Any, dtype: Any, *, key: Sequence[int], counter: tuple[int, ...], **_: Any) -> np.ndarray:
     """The top 53, 24, 11 or 8 bits (float64, float32, float16, bfloat16) of a word or half, as a fraction of one."""
-    key = seeded(key, seed, seed2)
     name = _numpy(dtype).name
     if name in ("float16", "bfloat16"):
         bits = 11 if name == "float16" else 8
@@ -89,34 +75,24 @@ def random_uniform(
     return _shaped(values, shape, dtype)
 
 
-def random_stream(
-    key: Sequence[int] | None = None, counter: tuple[int, ...] = (0, 0), seed: int = 0, seed2: int = 0, **_: Any
-) -> np.ndarray:
+def random_stream(*, key: Sequence[int], counter: tuple[int, ...], **_: Any) -> np.ndarray:
     """Key, outer iterations, iteration, ordinal."""
     ordinal, iteration, outer = (*counter, 0)[:3]
-    words = (*seeded(key, seed, seed2), outer, iteration, ordinal)
+    words = (*key, outer, iteration, ordinal)
     return np.array([word & _MASK for word in words], np.uint64)
 
 
 def stream_uniform(shape: Any, stream: Any, dtype: Any = np.float32, **_: Any) -> np.ndarray:
     first, second, outer, iteration, ordinal = (int(word) for word in stream)
-    return random_uniform(shape, dtype, (first, second), (ordinal, iteration, outer))
+    return random_uniform(shape, dtype, key=(first, second), counter=(ordinal, iteration, outer))
 
 
 def random_uniform_int(
-    shape: Any,
-    minval: Any,
-    maxval: Any,
-    dtype: Any = None,
-    key: Sequence[int] | None = None,
-    counter: tuple[int, ...] = (0, 0),
-    seed: int = 0,
-    seed2: int = 0,
-    **_: Any,
+    shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, key: Sequence[int], counter: tuple[int, ...], **_: Any
 ) -> np.ndarray:
     """``minval + word mod (maxval - minval)``; of more than 2**32 integers, a 128-bit fraction of the range."""
     low, span = int(minval), int(maxval) - int(minval)
-    size, key = _size(shape), seeded(key, seed, seed2)
+    size = _size(shape)
     if span <= 1 << 32:
         values = [low + w % span for w in words(size, key, counter)]
     else:
@@ -126,18 +102,10 @@ def random_uniform_int(
     return np.array(values, kind).reshape(tuple(int(d) for d in shape))
 
 
-def standard_normal(
-    shape: Any,
-    dtype: Any,
-    key: Sequence[int] | None = None,
-    counter: tuple[int, ...] = (0, 0),
-    seed: int = 0,
-    seed2: int = 0,
-    **_: Any,
-) -> np.ndarray:
+def standard_normal(shape: Any, dtype: Any, *, key: Sequence[int], counter: tuple[int, ...], **_: Any) -> np.ndarray:
     """Box-Muller on pairs: element 2k is the cosine's, 2k + 1 the sine's."""
     size = _size(shape)
-    u, _step = _fractions(size + size % 2, dtype, seeded(key, seed, seed2), counter)
+    u, _step = _fractions(size + size % 2, dtype, key, counter)
     values: list[float] = []
     for a, b in zip(u[::2], u[1::2], strict=True):
         radius, angle = math.sqrt(-2.0 * math.log(1.0 - a)), 2.0 * math.pi * b
@@ -145,33 +113,18 @@ def standard_normal(
     return _shaped(values[:size], shape, dtype)
 
 
-def truncated_normal(
-    shape: Any,
-    dtype: Any,
-    key: Sequence[int] | None = None,
-    counter: tuple[int, ...] = (0, 0),
-    seed: int = 0,
-    seed2: int = 0,
-    **_: Any,
-) -> np.ndarray:
+def truncated_normal(shape: Any, dtype: Any, *, key: Sequence[int], counter: tuple[int, ...], **_: Any) -> np.ndarray:
     """The inverse of the normal distribution, at the middle of each uniform step, between its values at -2 and 2."""
-    u, step = _fractions(_size(shape), dtype, seeded(key, seed, seed2), counter)
+    u, step = _fractions(_size(shape), dtype, key, counter)
     normal = NormalDist()
     low, high = normal.cdf(-2.0), normal.cdf(2.0)
     return _shaped([normal.inv_cdf(low + (v + step / 2) * (high - low)) for v in u], shape, dtype)
 
 
-def random_shuffle(
-    value: Any,
-    key: Sequence[int] | None = None,
-    counter: tuple[int, ...] = (0, 0),
-    seed: int = 0,
-    seed2: int = 0,
-    **_: Any,
-) -> np.ndarray:
+def random_shuffle(value: Any, *, key: Sequence[int], counter: tuple[int, ...], **_: Any) -> np.ndarray:
     """Rows in the order of one word each; equal words keep their order."""
     rows = np.asarray(value)
     if rows.ndim == 0:
         return rows
-    draws = words(len(rows), seeded(key, seed, seed2), counter)
+    draws = words(len(rows), key, counter)
     return rows[sorted(range(len(rows)), key=draws.__getitem__)]

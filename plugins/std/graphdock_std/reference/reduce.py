@@ -10,22 +10,23 @@ import numpy as np
 
 from graphdock_std.reference.math import number, wrap
 
-Reduce = Callable[[list[Any]], Any]
 
+def _reduced(function: Callable[[list[Any], np.dtype[Any]], Any]) -> Callable[..., np.ndarray]:
+    """The oracle of a reduction: ``function`` of the list of elements that go into each element of the result, and of the dtype."""
 
-def _reduced(x: Any, axis: Any, keep_dims: bool, function: Reduce) -> np.ndarray:
-    """``function`` of the list of elements that go into each element of the result."""
-    x = np.asarray(x)
-    axes = {int(a) % x.ndim for a in np.asarray(axis).reshape(-1)}
-    shape = tuple(1 if i in axes else d for i, d in enumerate(x.shape))
-    groups: dict[tuple[int, ...], list[Any]] = {index: [] for index in np.ndindex(shape)}
-    for index in np.ndindex(x.shape):
-        value = x[index]
-        groups[tuple(0 if i in axes else d for i, d in enumerate(index))].append(number(value))
-    out = np.empty(shape, x.dtype)
-    for index, values in groups.items():
-        out[index] = wrap(function(values), x.dtype)
-    return out if keep_dims else out.reshape([d for i, d in enumerate(shape) if i not in axes])
+    def oracle(x: Any, axis: Any, keep_dims: bool = False) -> np.ndarray:
+        x = np.asarray(x)
+        axes = {int(a) % x.ndim for a in np.asarray(axis).reshape(-1)}
+        shape = tuple(1 if i in axes else d for i, d in enumerate(x.shape))
+        groups: dict[tuple[int, ...], list[Any]] = {index: [] for index in np.ndindex(shape)}
+        for index in np.ndindex(x.shape):
+            groups[tuple(0 if i in axes else d for i, d in enumerate(index))].append(number(x[index]))
+        out = np.empty(shape, x.dtype)
+        for index, values in groups.items():
+            out[index] = wrap(function(values, x.dtype), x.dtype)
+        return out if keep_dims else out.reshape([d for i, d in enumerate(shape) if i not in axes])
+
+    return oracle
 
 
 def _total(values: list[Any]) -> Any:
@@ -37,35 +38,23 @@ def _total(values: list[Any]) -> Any:
     return total
 
 
-def sum_(x: Any, axis: Any, keep_dims: bool = False) -> np.ndarray:
-    return _reduced(x, axis, keep_dims, _total)
+def _mean(values: list[Any], dtype: np.dtype[Any]) -> Any:
+    whole = dtype.kind in "iu"
+    if not values:
+        return 0 if whole else math.nan
+    total = _total(values)
+    if whole:
+        quotient = abs(total) // len(values)
+        return -quotient if total < 0 else quotient
+    return total / len(values)
 
 
-def mean_(x: Any, axis: Any, keep_dims: bool = False) -> np.ndarray:
-    whole = np.asarray(x).dtype.kind in "iu"
-
-    def mean(values: list[Any]) -> Any:
-        if not values:
-            return 0 if whole else math.nan
-        total = _total(values)
-        if whole:
-            quotient = abs(total) // len(values)
-            return -quotient if total < 0 else quotient
-        return total / len(values)
-
-    return _reduced(x, axis, keep_dims, mean)
+def _least(dtype: np.dtype[Any]) -> Any:
+    return int(np.iinfo(dtype).min) if dtype.kind in "iu" else -math.inf
 
 
-def prod_(x: Any, axis: Any, keep_dims: bool = False) -> np.ndarray:
-    return _reduced(x, axis, keep_dims, lambda values: math.prod(values))
-
-
-def _limits(x: Any) -> tuple[Any, Any]:
-    dtype = np.asarray(x).dtype
-    if dtype.kind in "iu":
-        info = np.iinfo(dtype)
-        return int(info.min), int(info.max)
-    return -math.inf, math.inf
+def _most(dtype: np.dtype[Any]) -> Any:
+    return int(np.iinfo(dtype).max) if dtype.kind in "iu" else math.inf
 
 
 def _extreme(values: list[Any], start: Any, better: Callable[[Any, Any], bool]) -> Any:
@@ -78,20 +67,13 @@ def _extreme(values: list[Any], start: Any, better: Callable[[Any, Any], bool]) 
     return best
 
 
-def max_(x: Any, axis: Any, keep_dims: bool = False) -> np.ndarray:
-    return _reduced(x, axis, keep_dims, lambda values: _extreme(values, _limits(x)[0], lambda a, b: a > b))
-
-
-def min_(x: Any, axis: Any, keep_dims: bool = False) -> np.ndarray:
-    return _reduced(x, axis, keep_dims, lambda values: _extreme(values, _limits(x)[1], lambda a, b: a < b))
-
-
-def all_(x: Any, axis: Any, keep_dims: bool = False) -> np.ndarray:
-    return _reduced(x, axis, keep_dims, lambda values: False not in values)
-
-
-def any_(x: Any, axis: Any, keep_dims: bool = False) -> np.ndarray:
-    return _reduced(x, axis, keep_dims, lambda values: True in values)
+sum_ = _reduced(lambda values, dtype: _total(values))
+mean_ = _reduced(_mean)
+prod_ = _reduced(lambda values, dtype: math.prod(values))
+max_ = _reduced(lambda values, dtype: _extreme(values, _least(dtype), lambda a, b: a > b))
+min_ = _reduced(lambda values, dtype: _extreme(values, _most(dtype), lambda a, b: a < b))
+all_ = _reduced(lambda values, dtype: False not in values)
+any_ = _reduced(lambda values, dtype: True in values)
 
 
 def _index(x: Any, axis: Any, output_type: Any, better: Callable[[Any, Any], bool]) -> np.ndarray:
@@ -116,30 +98,25 @@ def arg_min(x: Any, axis: Any, output_type: Any = "int64") -> np.ndarray:
     return _index(x, axis, output_type, lambda a, b: a < b)
 
 
-def cumsum(x: Any, axis: Any, exclusive: bool = False, reverse: bool = False) -> np.ndarray:
-    x = np.asarray(x)
-    at = int(axis) % x.ndim
-    out = np.empty(x.shape, x.dtype)
-    for index in np.ndindex(x.shape):
-        place, size = index[at], x.shape[at]
-        first, last = (place + exclusive, size) if reverse else (0, place + 1 - exclusive)
-        line = [x[(*index[:at], i, *index[at + 1 :])] for i in range(first, last)]
-        numbers = [number(v) for v in line]
-        out[index] = wrap(_total(numbers), x.dtype)
-    return out
+def _running(combine: Callable[[list[Any]], Any]) -> Callable[..., np.ndarray]:
+    """The oracle of a running reduction: ``combine`` of the elements up to each one, or from it on."""
+
+    def oracle(x: Any, axis: Any, exclusive: bool = False, reverse: bool = False) -> np.ndarray:
+        x = np.asarray(x)
+        at = int(axis) % x.ndim
+        out = np.empty(x.shape, x.dtype)
+        for index in np.ndindex(x.shape):
+            place, size = index[at], x.shape[at]
+            first, last = (place + exclusive, size) if reverse else (0, place + 1 - exclusive)
+            line = [x[(*index[:at], i, *index[at + 1 :])] for i in range(first, last)]
+            out[index] = wrap(combine([number(v) for v in line]), x.dtype)
+        return out
+
+    return oracle
 
 
-def cumprod(x: Any, axis: Any, exclusive: bool = False, reverse: bool = False) -> np.ndarray:
-    x = np.asarray(x)
-    at = int(axis) % x.ndim
-    out = np.empty(x.shape, x.dtype)
-    for index in np.ndindex(x.shape):
-        place, size = index[at], x.shape[at]
-        first, last = (place + exclusive, size) if reverse else (0, place + 1 - exclusive)
-        line = [x[(*index[:at], i, *index[at + 1 :])] for i in range(first, last)]
-        number: Any = int if x.dtype.kind in "iu" else complex if x.dtype.kind == "c" else float
-        out[index] = wrap(math.prod(map(number, line)), x.dtype)
-    return out
+cumsum = _running(_total)
+cumprod = _running(math.prod)
 
 
 def sum_to(x: Any, shape: Any) -> np.ndarray:

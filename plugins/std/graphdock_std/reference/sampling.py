@@ -23,15 +23,14 @@ def multinomial(
     logits: Any,
     num_samples: Any,
     output_dtype: Any = np.int64,
-    key: Sequence[int] | None = None,
-    counter: tuple[int, ...] = (0, 0),
-    seed: int = 0,
-    seed2: int = 0,
+    *,
+    key: Sequence[int],
+    counter: tuple[int, ...],
     **_: Any,
 ) -> np.ndarray:
     """The first class whose running sum of probabilities is above a uniform part of their total."""
     rows, count = np.asarray(logits, np.float64).tolist(), int(num_samples)
-    words = iter(plain.words(len(rows) * count, plain.seeded(key, seed, seed2), counter))
+    words = iter(plain.words(len(rows) * count, key, counter))
     out = []
     for row in rows:
         top = max((v for v in row if math.isfinite(v)), default=0.0)
@@ -69,17 +68,9 @@ def _gamma(alpha: float, attempts: Any) -> float:
     raise AssertionError("attempts have no end")
 
 
-def random_gamma(
-    shape: Any,
-    alpha: Any,
-    key: Sequence[int] | None = None,
-    counter: tuple[int, ...] = (0, 0),
-    seed: int = 0,
-    seed2: int = 0,
-    **_: Any,
-) -> np.ndarray:
+def random_gamma(shape: Any, alpha: Any, *, key: Sequence[int], counter: tuple[int, ...], **_: Any) -> np.ndarray:
     """Marsaglia and Tsang's method, an element at a time."""
-    return _of_each(shape, alpha, plain.seeded(key, seed, seed2), counter, _gamma).astype(np.asarray(alpha).dtype)
+    return _of_each(shape, alpha, key, counter, _gamma).astype(np.asarray(alpha).dtype)
 
 
 def _poisson(rate: float, attempts: Any) -> float:
@@ -113,17 +104,10 @@ def _poisson(rate: float, attempts: Any) -> float:
 
 
 def random_poisson(
-    shape: Any,
-    lam: Any,
-    dtype: Any = np.float32,
-    key: Sequence[int] | None = None,
-    counter: tuple[int, ...] = (0, 0),
-    seed: int = 0,
-    seed2: int = 0,
-    **_: Any,
+    shape: Any, lam: Any, dtype: Any = np.float32, *, key: Sequence[int], counter: tuple[int, ...], **_: Any
 ) -> np.ndarray:
     """Inversion below a rate of 10, PTRS above, an element at a time."""
-    values = _of_each(shape, lam, plain.seeded(key, seed, seed2), counter, _poisson)
+    values = _of_each(shape, lam, key, counter, _poisson)
     kind = np.dtype(getattr(dtype, "np", dtype))
     return (np.nan_to_num(values) if kind.kind == "i" else values).astype(kind)
 
@@ -135,24 +119,24 @@ def _key(seed: Any) -> tuple[int, int]:
 
 def stateless_multinomial(logits: Any, num_samples: Any, seed: Any, output_dtype: Any = np.int64) -> np.ndarray:
     """The stateful op's first step."""
-    return multinomial(logits, num_samples, output_dtype, _key(seed))
+    return multinomial(logits, num_samples, output_dtype, key=_key(seed), counter=(0, 0))
 
 
 def stateless_uniform(shape: Any, seed: Any, dtype: Any = np.float32) -> np.ndarray:
     """The stateful op's first step."""
-    return plain.random_uniform(shape, dtype, _key(seed))
+    return plain.random_uniform(shape, dtype, key=_key(seed), counter=(0, 0))
 
 
 def stateless_normal(shape: Any, seed: Any, dtype: Any = np.float32) -> np.ndarray:
     """The stateful op's first step."""
-    return plain.standard_normal(shape, dtype, _key(seed))
+    return plain.standard_normal(shape, dtype, key=_key(seed), counter=(0, 0))
 
 
 def stateless_truncated_normal(shape: Any, seed: Any, dtype: Any = np.float32) -> np.ndarray:
     """The stateful op's first step."""
-    return plain.truncated_normal(shape, dtype, _key(seed))
+    return plain.truncated_normal(shape, dtype, key=_key(seed), counter=(0, 0))
 
 
 def stateless_uniform_int(shape: Any, minval: Any, maxval: Any, seed: Any) -> np.ndarray:
     """The stateful op's first step."""
-    return plain.random_uniform_int(shape, minval, maxval, None, _key(seed))
+    return plain.random_uniform_int(shape, minval, maxval, None, key=_key(seed), counter=(0, 0))

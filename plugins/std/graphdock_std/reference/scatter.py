@@ -11,18 +11,37 @@ import numpy as np
 from graphdock_std.reference.math import wrap
 
 
-def _apply(var: np.ndarray, indices: np.ndarray, updates: np.ndarray, combine: Callable[[Any, Any], Any]) -> np.ndarray:
-    """New value of ``var``: ``combine(old element, update)`` for each update in turn, rounded once at the end."""
-    values: dict[tuple[int, ...], Any] = {}
-    for position in itertools.product(*(range(n) for n in indices.shape)):
-        for rest in itertools.product(*(range(n) for n in var.shape[1:])):
-            key = (int(indices[position]), *rest)
-            update = updates[(*position, *rest)] if updates.ndim else updates[()]
-            values[key] = combine(values.get(key, var[key]), update)
-    out = var.copy()
-    for key, value in values.items():
-        out[key] = value if var.dtype.kind not in "iu" else wrap(int(value), var.dtype)
-    return out
+def _by_tuples(combine: Callable[[Any, Any], Any]) -> Callable[..., np.ndarray]:
+    """The oracle of an update by index tuples: ``combine(old element, update)`` of each in turn, rounded once at the end."""
+
+    def oracle(var: np.ndarray, indices: np.ndarray, updates: np.ndarray, **_: Any) -> np.ndarray:
+        depth = indices.shape[-1]
+        values: dict[tuple[int, ...], Any] = {}
+        for position in np.ndindex(indices.shape[:-1]):
+            lead = tuple(int(indices[(*position, k)]) for k in range(depth))
+            for rest in np.ndindex(var.shape[depth:]):
+                key = (*lead, *rest)
+                values[key] = combine(values.get(key, var[key]), updates[(*position, *rest)])
+        out = var.copy()
+        for key, value in values.items():
+            out[key] = value if var.dtype.kind not in "iu" else wrap(int(value), var.dtype)
+        return out
+
+    return oracle
+
+
+def _by_rows(combine: Callable[[Any, Any], Any]) -> Callable[..., np.ndarray]:
+    """The oracle of an update of rows; one update may be for all."""
+
+    def oracle(var: np.ndarray, indices: np.ndarray, updates: np.ndarray, **_: Any) -> np.ndarray:
+        whole = updates if updates.ndim else np.broadcast_to(updates, (*indices.shape, *var.shape[1:]))
+        return _by_tuples(combine)(var, indices[..., None], whole)
+
+    return oracle
+
+
+def _of_tensor(oracle: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    return lambda tensor, indices, updates, **_: oracle(tensor, indices, updates)
 
 
 def _number(value: Any) -> Any:
@@ -30,75 +49,31 @@ def _number(value: Any) -> Any:
     return next((kind for kind, found in kinds if isinstance(value, found)), float)(value)
 
 
-def scatter_update(var: np.ndarray, indices: np.ndarray, updates: np.ndarray, **_: Any) -> np.ndarray:
-    return _apply(var, indices, updates, lambda _old, new: new)
+def _newer(_old: Any, new: Any) -> Any:
+    return new
 
 
-def scatter_add(var: np.ndarray, indices: np.ndarray, updates: np.ndarray, **_: Any) -> np.ndarray:
-    return _apply(var, indices, updates, lambda old, new: _number(old) + _number(new))
+def _sum(old: Any, new: Any) -> Any:
+    return _number(old) + _number(new)
 
 
-def scatter_sub(var: np.ndarray, indices: np.ndarray, updates: np.ndarray, **_: Any) -> np.ndarray:
-    return _apply(var, indices, updates, lambda old, new: _number(old) - _number(new))
+def _difference(old: Any, new: Any) -> Any:
+    return _number(old) - _number(new)
 
 
-def _quotient(old: Any, new: Any) -> Any:
-    return _number(old) / _number(new)
-
-
-def scatter_mul(var: np.ndarray, indices: np.ndarray, updates: np.ndarray, **_: Any) -> np.ndarray:
-    return _apply(var, indices, updates, lambda old, new: _number(old) * _number(new))
-
-
-def scatter_div(var: np.ndarray, indices: np.ndarray, updates: np.ndarray, **_: Any) -> np.ndarray:
-    return _apply(var, indices, updates, _quotient)
-
-
-def scatter_min(var: np.ndarray, indices: np.ndarray, updates: np.ndarray, **_: Any) -> np.ndarray:
-    return _apply(var, indices, updates, lambda old, new: new if new < old else old)
-
-
-def scatter_max(var: np.ndarray, indices: np.ndarray, updates: np.ndarray, **_: Any) -> np.ndarray:
-    return _apply(var, indices, updates, lambda old, new: new if new > old else old)
-
-
-def _apply_nd(var: np.ndarray, indices: np.ndarray, updates: np.ndarray, combine: Any) -> np.ndarray:
-    """As ``_apply``, by index tuples."""
-    depth = indices.shape[-1]
-    values: dict[tuple[int, ...], Any] = {}
-    for position in itertools.product(*(range(n) for n in indices.shape[:-1])):
-        lead = tuple(int(indices[(*position, k)]) for k in range(depth))
-        for rest in itertools.product(*(range(n) for n in var.shape[depth:])):
-            key = (*lead, *rest)
-            values[key] = combine(values.get(key, var[key]), updates[(*position, *rest)])
-    out = var.copy()
-    for key, value in values.items():
-        out[key] = value if var.dtype.kind not in "iu" else wrap(int(value), var.dtype)
-    return out
-
-
-def scatter_nd_update(var: np.ndarray, indices: np.ndarray, updates: np.ndarray, **_: Any) -> np.ndarray:
-    return _apply_nd(var, indices, updates, lambda _old, new: new)
-
-
-def scatter_nd_add(var: np.ndarray, indices: np.ndarray, updates: np.ndarray, **_: Any) -> np.ndarray:
-    return _apply_nd(var, indices, updates, lambda old, new: _number(old) + _number(new))
-
-
-def scatter_nd_sub(var: np.ndarray, indices: np.ndarray, updates: np.ndarray, **_: Any) -> np.ndarray:
-    return _apply_nd(var, indices, updates, lambda old, new: _number(old) - _number(new))
-
-
-def tensor_scatter_update(tensor: np.ndarray, indices: np.ndarray, updates: np.ndarray, **_: Any) -> np.ndarray:
-    return scatter_nd_update(tensor, indices, updates)
-
-
-def tensor_scatter_add(tensor: np.ndarray, indices: np.ndarray, updates: np.ndarray, **_: Any) -> np.ndarray:
-    return scatter_nd_add(tensor, indices, updates)
-
-
-def tensor_scatter_sub(tensor: np.ndarray, indices: np.ndarray, updates: np.ndarray, **_: Any) -> np.ndarray:
-    return scatter_nd_sub(tensor, indices, updates)
+scatter_update = _by_rows(_newer)
+scatter_add = _by_rows(_sum)
+scatter_sub = _by_rows(_difference)
+scatter_mul = _by_rows(lambda old, new: _number(old) * _number(new))
+scatter_div = _by_rows(lambda old, new: _number(old) / _number(new))
+scatter_min = _by_rows(lambda old, new: new if new < old else old)
+scatter_max = _by_rows(lambda old, new: new if new > old else old)
+scatter_nd_update = _by_tuples(_newer)
+scatter_nd_add = _by_tuples(_sum)
+scatter_nd_sub = _by_tuples(_difference)
+tensor_scatter_update = _of_tensor(scatter_nd_update)
+tensor_scatter_add = _of_tensor(scatter_nd_add)
+tensor_scatter_sub = _of_tensor(scatter_nd_sub)
 
 
 def sparse_to_dense(

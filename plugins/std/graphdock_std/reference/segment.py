@@ -47,30 +47,6 @@ def _sqrt_n(values: list[Any]) -> Any:
     return math.fsum(values) / math.sqrt(len(values))
 
 
-def segment_sum(data: np.ndarray, segment_ids: np.ndarray, **_: Any) -> np.ndarray:
-    return _segments(data, segment_ids, _count(segment_ids), _sum, 0)
-
-
-def segment_mean(data: np.ndarray, segment_ids: np.ndarray, **_: Any) -> np.ndarray:
-    return _segments(data, segment_ids, _count(segment_ids), _mean, 0)
-
-
-def segment_prod(data: np.ndarray, segment_ids: np.ndarray, **_: Any) -> np.ndarray:
-    return _segments(data, segment_ids, _count(segment_ids), math.prod, 1)
-
-
-def segment_max(data: np.ndarray, segment_ids: np.ndarray, **_: Any) -> np.ndarray:
-    return _segments(data, segment_ids, _count(segment_ids), max, 0)
-
-
-def segment_min(data: np.ndarray, segment_ids: np.ndarray, **_: Any) -> np.ndarray:
-    return _segments(data, segment_ids, _count(segment_ids), min, 0)
-
-
-def unsorted_segment_prod(data: np.ndarray, segment_ids: np.ndarray, num_segments: Any, **_: Any) -> np.ndarray:
-    return _segments(data, segment_ids, int(num_segments), math.prod, 1)
-
-
 def _ends(dtype: np.dtype[Any]) -> tuple[Any, Any]:
     if dtype.kind in "iu":
         bits = 8 * dtype.itemsize
@@ -81,28 +57,36 @@ def _ends(dtype: np.dtype[Any]) -> tuple[Any, Any]:
     return -largest, largest
 
 
-def unsorted_segment_max(data: np.ndarray, segment_ids: np.ndarray, num_segments: Any, **_: Any) -> np.ndarray:
-    return _segments(data, segment_ids, int(num_segments), max, _ends(data.dtype)[0])
+def _sorted(combine: Combine, empty: Any = 0) -> Callable[..., np.ndarray]:
+    return lambda data, segment_ids, **_: _segments(data, segment_ids, _count(segment_ids), combine, empty)
 
 
-def unsorted_segment_min(data: np.ndarray, segment_ids: np.ndarray, num_segments: Any, **_: Any) -> np.ndarray:
-    return _segments(data, segment_ids, int(num_segments), min, _ends(data.dtype)[1])
+def _unsorted(combine: Combine, empty: Callable[[np.dtype[Any]], Any]) -> Callable[..., np.ndarray]:
+    def oracle(data: np.ndarray, segment_ids: np.ndarray, num_segments: Any, **_: Any) -> np.ndarray:
+        return _segments(data, segment_ids, int(num_segments), combine, empty(data.dtype))
+
+    return oracle
 
 
-def _sparse(data: np.ndarray, indices: np.ndarray, ids: np.ndarray, num: Any, combine: Combine) -> np.ndarray:
-    rows = np.empty((len(indices), *data.shape[1:]), data.dtype)
-    for i, index in enumerate(indices):
-        rows[i] = data[int(index)]
-    return _segments(rows, ids, _count(ids) if num is None else int(num), combine, 0)
+def _sparse(combine: Combine) -> Callable[..., np.ndarray]:
+    def oracle(data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, **_: Any) -> np.ndarray:
+        rows = np.empty((len(indices), *data.shape[1:]), data.dtype)
+        for i, index in enumerate(indices):
+            rows[i] = data[int(index)]
+        count = _count(segment_ids) if num_segments is None else int(num_segments)
+        return _segments(rows, segment_ids, count, combine, 0)
+
+    return oracle
 
 
-def sparse_segment_sum(data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, **_: Any) -> np.ndarray:
-    return _sparse(data, indices, segment_ids, num_segments, _sum)
-
-
-def sparse_segment_mean(data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, **_: Any) -> np.ndarray:
-    return _sparse(data, indices, segment_ids, num_segments, _mean)
-
-
-def sparse_segment_sqrt_n(data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, **_: Any) -> np.ndarray:
-    return _sparse(data, indices, segment_ids, num_segments, _sqrt_n)
+segment_sum = _sorted(_sum)
+segment_mean = _sorted(_mean)
+segment_prod = _sorted(math.prod, 1)
+segment_max = _sorted(max)
+segment_min = _sorted(min)
+unsorted_segment_prod = _unsorted(math.prod, lambda dtype: 1)
+unsorted_segment_max = _unsorted(max, lambda dtype: _ends(dtype)[0])
+unsorted_segment_min = _unsorted(min, lambda dtype: _ends(dtype)[1])
+sparse_segment_sum = _sparse(_sum)
+sparse_segment_mean = _sparse(_mean)
+sparse_segment_sqrt_n = _sparse(_sqrt_n)

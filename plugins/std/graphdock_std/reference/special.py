@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from graphdock_std.reference.math import elementwise
+from graphdock_std.reference.math import elementwise, per_element
 
-
-def lgamma(x: Any, **_: Any) -> np.ndarray:
-    return elementwise(lambda v: math.inf if v <= 0 and v == math.floor(v) else math.lgamma(v), x)
+lgamma = per_element(lambda v: math.inf if v <= 0 and v == math.floor(v) else math.lgamma(v))
 
 
 def _digamma(x: float) -> float:
@@ -26,8 +24,7 @@ def _digamma(x: float) -> float:
     return math.fsum([*terms, math.log(x), -0.5 / x, -1 / (12 * x**2), 1 / (120 * x**4)])
 
 
-def digamma(x: Any, **_: Any) -> np.ndarray:
-    return elementwise(_digamma, x)
+digamma = per_element(_digamma)
 
 
 def _zeta(x: float, q: float) -> float:
@@ -42,8 +39,7 @@ def _zeta(x: float, q: float) -> float:
     return math.fsum([(q + k) ** -x for k in range(200)] + rest)
 
 
-def zeta(x: Any, q: Any, **_: Any) -> np.ndarray:
-    return elementwise(_zeta, x, q)
+zeta = per_element(_zeta)
 
 
 def polygamma(a: Any, x: Any, **_: Any) -> np.ndarray:
@@ -66,12 +62,8 @@ def _igamma(a: float, x: float) -> float:
     return math.exp(a * math.log(x) - x - math.lgamma(a + 1)) * total
 
 
-def igamma(a: Any, x: Any, **_: Any) -> np.ndarray:
-    return elementwise(_igamma, a, x)
-
-
-def igammac(a: Any, x: Any, **_: Any) -> np.ndarray:
-    return elementwise(lambda s, v: 1 - _igamma(s, v), a, x)
+igamma = per_element(_igamma)
+igammac = per_element(lambda s, v: 1 - _igamma(s, v))
 
 
 def igamma_grad_a(a: Any, x: Any, **_: Any) -> np.ndarray:
@@ -97,8 +89,7 @@ def _betainc(a: float, b: float, x: float) -> float:
     return math.exp(log) * total / a
 
 
-def betainc(a: Any, b: Any, x: Any, **_: Any) -> np.ndarray:
-    return elementwise(_betainc, a, b, x)
+betainc = per_element(_betainc)
 
 
 def _bessel(order: int) -> Callable[[float], float]:
@@ -107,12 +98,8 @@ def _bessel(order: int) -> Callable[[float], float]:
     return lambda x: math.fsum(math.exp(x * math.cos(t) - abs(x)) * math.cos(order * t) for t in angles) / 200
 
 
-def bessel_i0e(x: Any, **_: Any) -> np.ndarray:
-    return elementwise(_bessel(0), x)
-
-
-def bessel_i1e(x: Any, **_: Any) -> np.ndarray:
-    return elementwise(_bessel(1), x)
+bessel_i0e = per_element(_bessel(0))
+bessel_i1e = per_element(_bessel(1))
 
 
 def _inverse(function: Callable[[float], float], low: float, high: float) -> Callable[[float], float]:
@@ -128,9 +115,5 @@ def _inverse(function: Callable[[float], float], low: float, high: float) -> Cal
     return solve
 
 
-def ndtri(x: Any, **_: Any) -> np.ndarray:
-    return elementwise(_inverse(lambda v: 0.5 * math.erfc(-v / math.sqrt(2)), -40, 40), x)
-
-
-def erfinv(x: Any, **_: Any) -> np.ndarray:
-    return elementwise(_inverse(math.erf, -6, 6), x)
+ndtri = per_element(_inverse(lambda v: 0.5 * math.erfc(-v / math.sqrt(2)), -40, 40))
+erfinv = per_element(_inverse(math.erf, -6, 6))

@@ -5,6 +5,7 @@ Each returns the new values of what its op mutates, in the order of the op's inp
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -105,37 +106,27 @@ def resource_apply_ftrl(
     return tuple(np.asarray(a).astype(var.dtype) for a in (x, total, z))
 
 
-def _sparse(rule: Any, tensors: list[Any], grad: Any, indices: Any) -> tuple[np.ndarray, ...]:
-    """A dense rule on one named row at a time, in float64."""
-    wide = [np.array(t, np.float64) for t in tensors]
-    for row in sorted(set(np.asarray(indices).tolist())):
-        total = sum(np.asarray(g).astype(np.float64) for g, i in zip(grad, indices, strict=True) if i == row)
-        moved = rule(*[w[row] for w in wide], total)
-        for w, value in zip(wide, moved if isinstance(moved, tuple) else (moved,), strict=True):
-            w[row] = value
-    return tuple(w.astype(t.dtype) for w, t in zip(wide, tensors, strict=True))
+def sparse(dense: Callable[..., Any], *slots: str, grad: str = "grad") -> Callable[..., tuple[np.ndarray, ...]]:
+    """The oracle of a sparse update: the dense one on one named row at a time, with the sum of its gradients, in float64.
+
+    Args:
+      slots: the inputs that are mutated besides ``var``.
+      grad: the input with a gradient for each of the indices.
+    """
+
+    def oracle(indices: Any, **given: Any) -> tuple[np.ndarray, ...]:
+        tensors = {name: given.pop(name) for name in ("var", *slots)}
+        new, grads = {name: np.array(t, np.float64) for name, t in tensors.items()}, given.pop(grad)
+        for row in dict.fromkeys(int(i) for i in indices):
+            total = sum(np.asarray(g).astype(np.float64) for g, i in zip(grads, indices, strict=True) if int(i) == row)
+            found = dense(**{name: t[row] for name, t in new.items()}, **given, **{grad: total})
+            for tensor, value in zip(new.values(), found if isinstance(found, tuple) else (found,), strict=True):
+                tensor[row] = value
+        return tuple(new[name].astype(t.dtype) for name, t in tensors.items())
+
+    return oracle
 
 
-def resource_sparse_apply_gradient_descent(var: Any, alpha: Any, delta: Any, indices: Any, **_: Any) -> np.ndarray:
-    def rule(v: Any, d: Any) -> Any:
-        return resource_apply_gradient_descent(v, alpha, d)
-
-    return _sparse(rule, [var], delta, indices)[0]
-
-
-def resource_sparse_apply_momentum(
-    var: Any, accum: Any, lr: Any, grad: Any, indices: Any, momentum: Any, use_nesterov: bool = False, **_: Any
-) -> tuple[np.ndarray, ...]:
-    def rule(v: Any, a: Any, g: Any) -> Any:
-        return resource_apply_momentum(v, a, lr, g, momentum, use_nesterov)
-
-    return _sparse(rule, [var, accum], grad, indices)
-
-
-def resource_sparse_apply_adagrad(
-    var: Any, accum: Any, lr: Any, grad: Any, indices: Any, **_: Any
-) -> tuple[np.ndarray, ...]:
-    def rule(v: Any, a: Any, g: Any) -> Any:
-        return resource_apply_adagrad(v, a, lr, g)
-
-    return _sparse(rule, [var, accum], grad, indices)
+resource_sparse_apply_gradient_descent = sparse(resource_apply_gradient_descent, grad="delta")
+resource_sparse_apply_momentum = sparse(resource_apply_momentum, "accum")
+resource_sparse_apply_adagrad = sparse(resource_apply_adagrad, "accum")
