@@ -80,7 +80,7 @@ from graphdock.graph.default_session import get_default_session as get_default_s
 from graphdock.graph.graph import Graph as Graph
 from graphdock.graph.graph import get_default_graph as get_default_graph
 from graphdock.graph.graph import reset_default_graph as reset_default_graph
-from graphdock.graph.graph_def import import_graph_def as import_graph_def
+from graphdock_tensorflow.plain_data.writing import import_graph_def as import_graph_def
 from graphdock.graph.operation import Operation as Operation
 from graphdock.graph.tensor import Tensor as Tensor
 from graphdock.messages import AttrValue as AttrValue

@@ -21,7 +21,7 @@ ENDPOINTS: dict[str, str] = {
     "colocate_with": "graphdock.ops.scopes:colocate_with",
     "container": "graphdock.ops.scopes:container",
     "init_scope": "graphdock.ops.scopes:init_scope",
-    "import_graph_def": "graphdock.graph.graph_def:import_graph_def",
+    "import_graph_def": "graphdock_tensorflow.plain_data.writing:import_graph_def",
     "GraphDef": "graphdock.messages:GraphDef",
     "NodeDef": "graphdock.messages:NodeDef",
     "AttrValue": "graphdock.messages:AttrValue",

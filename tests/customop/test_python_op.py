@@ -20,10 +20,10 @@ from graphdock.errors import (
     ShapeError,
     UnknownOpError,
 )
-from graphdock.graph.graph_def import as_data
 from graphdock.opdef.resolve import resolve
 from graphdock.plugin.host import Host
 from graphdock_customop.python_op import defined_in
+from graphdock_tensorflow.plain_data.writing import as_data
 from graphdock_testing import fake
 from numpy.typing import NDArray
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from graphdock import dtypes
 from graphdock.errors import InvalidArgumentError
-from graphdock.graph.graph_def import as_data
 from graphdock_executor.straight_line import instance_builder as make
+from graphdock_tensorflow.plain_data.writing import as_data
 from graphdock_testing.gradient_check import check_gradients
 
 

@@ -21,13 +21,13 @@ from click.testing import CliRunner
 from graphdock.cli import cli
 from graphdock.config.session_config import SessionConfig, effective_config
 from graphdock.errors import ConfigError, GraphdockError, InternalError, ShapeError
-from graphdock.graph.graph_def import to_json
 from graphdock.opdef.shape_rule import ShapeRule
 from graphdock.plugin import settings
 from graphdock.plugin.host import Host
 from graphdock.plugin.manifest import MARKER, loads
 from graphdock_opgen.library import load_file
 from graphdock_opgen.render import render_library
+from graphdock_tensorflow.plain_data.writing import to_json
 
 pytestmark = pytest.mark.slow  # what is read does not depend on debug mode
 

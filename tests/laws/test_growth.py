@@ -8,7 +8,7 @@ import lab
 import numpy as np
 import pytest
 from graphdock.contracts import Cutter, DeviceSpec
-from graphdock.graph.graph_def import as_data, to_json
+from graphdock_tensorflow.plain_data.writing import as_data, to_json
 
 # -- what invalidates plans
 

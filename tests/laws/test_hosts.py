@@ -5,8 +5,8 @@ import graphdock.plugin.host as host_module
 import numpy as np
 import pytest
 from graphdock.contracts import ArgDef, KernelDef, OpDef
-from graphdock.graph.graph_def import as_data
 from graphdock.plugin.host import Host
+from graphdock_tensorflow.plain_data.writing import as_data
 
 
 @pytest.fixture

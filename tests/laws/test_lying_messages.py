@@ -10,9 +10,9 @@ import lies
 import pytest
 import wire
 from graphdock.errors import DataLossError
-from graphdock.graph.graph_def import to_json
 from graphdock.messages import from_bytes, to_text
 from graphdock_storage.events.records import framed, read_records
+from graphdock_tensorflow.plain_data.writing import to_json
 
 pytest.importorskip("google.protobuf")
 

@@ -2,7 +2,7 @@
 
 import graphdock as tf
 import pytest
-from graphdock.graph.graph_def import as_data
+from graphdock_tensorflow.plain_data.writing import as_data
 
 
 def read_late():

@@ -9,7 +9,7 @@ from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import Graph
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
-from graphdock.graph.trampoline import Visit, trampoline
+from graphdock.trampoline import Visit, trampoline
 
 __all__ = ["copy_body", "copy_operation"]
 

@@ -233,7 +233,7 @@ class Graph(ScopedGraph):
         """
         if form != "GraphDef" and from_version is not None:
             raise InvalidArgumentError("as_graph_def: from_version is for a GraphDef", got=f"form={form!r}")
-        made = resolve("graphdock.graph.graph_def:as_graph_def")(self, add_shapes, form)
+        made = resolve("graphdock_tensorflow.plain_data.writing:as_graph_def")(self, add_shapes, form)
         if from_version is not None:
             old = {op.name for op in self._ops[:from_version]}
             kept = [node for node in made.node if node.name not in old]
@@ -247,7 +247,7 @@ class Graph(ScopedGraph):
         Raises:
           InvalidArgumentError: an operation holds a Python function (``py_func``).
         """
-        text: str = resolve("graphdock.graph.graph_def:to_json")(self)
+        text: str = resolve("graphdock_tensorflow.plain_data.writing:to_json")(self)
         return text
 
     @contextlib.contextmanager

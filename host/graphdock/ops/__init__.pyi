@@ -4,7 +4,7 @@ from graphdock.errors import GradientNotFilled as GradientNotFilled
 from graphdock.gradients.registry import NoGradient as NoGradient
 from graphdock.gradients.registry import NotDifferentiable as NotDifferentiable
 from graphdock.gradients.registry import RegisterGradient as RegisterGradient
-from graphdock.graph.drawing import draw as draw
+from graphdock_tensorflow.graphs.drawing import draw as draw
 from graphdock.graph.graph import Graph as Graph
 from graphdock.graph.graph import get_default_graph as get_default_graph
 from graphdock.graph.graph import reset_default_graph as reset_default_graph

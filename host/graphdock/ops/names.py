@@ -33,7 +33,7 @@ ENDPOINTS: dict[str, str] = {
     "Tensor": "graphdock.graph.tensor:Tensor",
     "add_internal_folder": "graphdock.graph.site:add_internal_folder",
     "compile_expression": "graphdock.opdef.expression:compile_expression",
-    "draw": "graphdock.graph.drawing:draw",
+    "draw": "graphdock_tensorflow.graphs.drawing:draw",
     "control_dependencies": "graphdock.ops.scopes:control_dependencies",
     "name_scope": "graphdock.ops.scopes:name_scope",
     "device": "graphdock.ops.scopes:device",

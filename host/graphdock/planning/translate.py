@@ -19,9 +19,9 @@ from graphdock.graph.body import BodyGraph
 from graphdock.graph.operation import Operation
 from graphdock.graph.site import describe
 from graphdock.graph.tensor import Tensor
-from graphdock.graph.trampoline import Visit, trampoline
 from graphdock.planning.plan_shapes import PlanShapes, fed_extent
 from graphdock.shape import Dims, Symbol, compatible, plain, show
+from graphdock.trampoline import Visit, trampoline
 
 __all__ = ["is_shared_read", "needed_operations", "translate"]
 

@@ -26,7 +26,7 @@ ENDPOINTS = {
     "io.write_graph": "graphdock_tensorflow.graphs.write_graph:write_graph",
     "graph_util.convert_variables_to_constants": "graphdock_tensorflow.graph_util:convert_variables_to_constants",
     "graph_util.extract_sub_graph": "graphdock_tensorflow.graph_util:extract_sub_graph",
-    "graph_util.import_graph_def": "graphdock.graph.graph_def:import_graph_def",
+    "graph_util.import_graph_def": "graphdock_tensorflow.plain_data.writing:import_graph_def",
     "graph_util.must_run_on_cpu": "graphdock_tensorflow.graph_util:must_run_on_cpu",
     "graph_util.remove_training_nodes": "graphdock_tensorflow.graph_util:remove_training_nodes",
     "graph_util.tensor_shape_from_node_def_name": "graphdock_tensorflow.graph_util:tensor_shape_from_node_def_name",

@@ -6,8 +6,8 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.errors import UnknownOpError
-from graphdock.graph.graph_def import as_data
 from graphdock_tensorflow.graphs.writing import PRODUCER
+from graphdock_tensorflow.plain_data.writing import as_data
 
 X = np.array([[1.0, -2.0], [3.0, 0.5]], np.float32)
 

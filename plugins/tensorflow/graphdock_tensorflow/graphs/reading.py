@@ -26,7 +26,7 @@ from graphdock_tensorflow.graphs.table import LACKING
 
 __all__ = ["read_graph"]
 
-#: Version of the form of the plain data; :data:`graphdock.graph.import_graph.FORMAT`.
+#: Version of the form of the plain data; :data:`graphdock_tensorflow.plain_data.reading.FORMAT`.
 _FORMAT = 1
 
 

@@ -1,6 +1,6 @@
 """Tensors, shapes and attributes of TensorFlow's messages as plain data, and back.
 
-Plain data is what :mod:`graphdock.graph.attr_values` reads, but that a tensor may stand there as an array.
+Plain data is what :mod:`graphdock_tensorflow.plain_data.attr_values` reads, but that a tensor may stand there as an array.
 """
 
 from __future__ import annotations

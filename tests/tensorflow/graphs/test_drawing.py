@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import graphdock as tf
 import numpy as np
-from graphdock.graph.drawing import draw
+from graphdock_tensorflow.graphs.drawing import draw
 
 
 def nodes(graph):

@@ -18,16 +18,17 @@ from graphdock.errors import (
     UnknownOpError,
     did_you_mean,
 )
-from graphdock.graph.attr_values import attr_type, decode, expect
 from graphdock.graph.binding import complete
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import Graph, get_default_graph
-from graphdock.graph.import_order import check_keys, in_order
 from graphdock.graph.naming import check_name
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
-from graphdock.graph.trampoline import Visit, trampoline
 from graphdock.shape import as_dims
+from graphdock.trampoline import Visit, trampoline
+
+from graphdock_tensorflow.plain_data.attr_values import attr_type, decode, expect
+from graphdock_tensorflow.plain_data.order import check_keys, in_order
 
 __all__ = ["DEEPEST", "FORMAT", "import_graph_def", "parse", "register_upgrade"]
 

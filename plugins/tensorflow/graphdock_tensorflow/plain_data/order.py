@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphdock.errors import InvalidArgumentError, NotFoundError, did_you_mean
-from graphdock.graph.attr_values import expect, shown
 from graphdock.graph.naming import check_name
 from graphdock.graph.tensor import Tensor
+
+from graphdock_tensorflow.plain_data.attr_values import expect, shown
 
 __all__ = ["NODE_KEYS", "check_keys", "in_order"]
 

@@ -11,7 +11,7 @@ import pytest
 from graphdock import dtypes
 from graphdock.contracts.opdef import AttrDef, OpDef, TypeVarDef
 from graphdock.errors import InvalidArgumentError
-from graphdock.graph.attr_values import attr_type, decode, encode
+from graphdock_tensorflow.plain_data.attr_values import attr_type, decode, encode
 
 VALUES = [
     ("int", -3),

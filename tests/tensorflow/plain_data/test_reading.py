@@ -12,8 +12,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 from graphdock.errors import DTypeError, GraphdockError, InvalidArgumentError, NotFoundError, ShapeError, UnknownOpError
-from graphdock.graph import import_graph, import_order
-from graphdock.graph.graph_def import as_data, from_json, to_json
+from graphdock_tensorflow.plain_data import order as import_order
+from graphdock_tensorflow.plain_data import reading as import_graph
+from graphdock_tensorflow.plain_data.writing import as_data, from_json, to_json
 
 
 @pytest.fixture(autouse=True)

@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-
 from graphdock.dtypes import DType, as_dtype
-from graphdock.graph.attr_values import attr_type
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import Graph
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.messages import make
 from graphdock.messages.tensors import number_of, shape_proto, tensor_proto
+
+from graphdock_tensorflow.plain_data.attr_values import attr_type
 
 __all__ = ["draw"]
 

@@ -1,7 +1,7 @@
 """Recursive visits that do not deepen the stack."""
 
 import pytest
-from graphdock.graph.trampoline import trampoline
+from graphdock.trampoline import trampoline
 
 
 def test_a_deep_visit_returns_its_result():

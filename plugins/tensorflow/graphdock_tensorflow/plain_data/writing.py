@@ -19,15 +19,15 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-
 from graphdock.errors import InvalidArgumentError
-from graphdock.graph.attr_values import attr_type, encode, encode_tensor
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import Graph
-from graphdock.graph.import_graph import DEEPEST, FORMAT, import_graph_def, register_upgrade
 from graphdock.graph.operation import Operation
-from graphdock.graph.trampoline import Visit, trampoline
 from graphdock.opdef.shape_rule import rule_for
+from graphdock.trampoline import Visit, trampoline
+
+from graphdock_tensorflow.plain_data.attr_values import attr_type, encode, encode_tensor
+from graphdock_tensorflow.plain_data.reading import DEEPEST, FORMAT, import_graph_def, register_upgrade
 
 __all__ = ["FORMAT", "as_data", "as_graph_def", "from_json", "import_graph_def", "register_upgrade", "to_json"]
 
@@ -79,7 +79,7 @@ def to_json(graph: Graph | dict[str, Any]) -> str:
 
 def from_json(text: str | bytes) -> dict[str, Any]:
     """The plain data of a JSON text. Raises InvalidArgumentError with line and column when it is not JSON."""
-    from graphdock.graph.import_graph import parse
+    from graphdock_tensorflow.plain_data.reading import parse
 
     return parse(text)
 
