@@ -80,7 +80,6 @@ from graphdock.graph.default_session import get_default_session as get_default_s
 from graphdock.graph.graph import Graph as Graph
 from graphdock.graph.graph import get_default_graph as get_default_graph
 from graphdock.graph.graph import reset_default_graph as reset_default_graph
-from graphdock_tensorflow.plain_data.writing import import_graph_def as import_graph_def
 from graphdock.graph.operation import Operation as Operation
 from graphdock.graph.tensor import Tensor as Tensor
 from graphdock.messages import AttrValue as AttrValue
@@ -506,6 +505,7 @@ from graphdock_tensorflow.config_proto import ConfigProto as ConfigProto
 from graphdock_tensorflow.config_proto import GPUOptions as GPUOptions
 from graphdock_tensorflow.config_proto import GraphOptions as GraphOptions
 from graphdock_tensorflow.config_proto import OptimizerOptions as OptimizerOptions
+from graphdock_tensorflow.plain_data.reading import import_graph_def as import_graph_def
 from graphdock_tf1.layers.lookup import no_regularizer as no_regularizer
 from graphdock_tf1.platform.compat import VERSION as VERSION
 from graphdock_tf1.platform.compat import dimension_at_index as dimension_at_index

@@ -27,7 +27,7 @@ from graphdock.plugin.host import Host
 from graphdock.plugin.manifest import MARKER, loads
 from graphdock_opgen.library import load_file
 from graphdock_opgen.render import render_library
-from graphdock_tensorflow.plain_data.writing import to_json
+from graphdock_tensorflow.plain_data.format import to_json
 
 pytestmark = pytest.mark.slow  # what is read does not depend on debug mode
 

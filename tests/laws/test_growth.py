@@ -8,7 +8,8 @@ import lab
 import numpy as np
 import pytest
 from graphdock.contracts import Cutter, DeviceSpec
-from graphdock_tensorflow.plain_data.writing import as_data, to_json
+from graphdock_tensorflow.plain_data.format import to_json
+from graphdock_tensorflow.plain_data.writing import as_data
 
 # -- what invalidates plans
 

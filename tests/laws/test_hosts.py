@@ -24,8 +24,7 @@ def host():
     host.close()
 
 
-@pytest.fixture
-def no_default(monkeypatch):
+def refuse_default(monkeypatch):
     """Whoever asks for the default host fails."""
 
     def refuse():
@@ -52,7 +51,13 @@ def test_a_session_takes_its_graphs_host(host):
         assert sess.run(y).tolist() == [6.0]
 
 
-def test_a_program_on_a_host_of_its_own_never_asks_for_the_default_one(host, no_default):
+def test_a_program_on_a_host_of_its_own_never_asks_for_the_default_one(host, monkeypatch):
+    program(host)  # names below tf are the process's own: what plugins publish is looked up once
+    refuse_default(monkeypatch)
+    program(host)
+
+
+def program(host):
     with tf.Graph(host=host).as_default() as graph:
         x = tf.placeholder(tf.float32, [2], name="x")
         v = tf.Variable([1.0, 2.0], name="v")

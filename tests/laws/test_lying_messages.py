@@ -12,7 +12,7 @@ import wire
 from graphdock.errors import DataLossError
 from graphdock.messages import from_bytes, to_text
 from graphdock_storage.events.records import framed, read_records
-from graphdock_tensorflow.plain_data.writing import to_json
+from graphdock_tensorflow.plain_data.format import to_json
 
 pytest.importorskip("google.protobuf")
 

@@ -34,7 +34,7 @@ def test_colocation_is_asked_of_an_operation():
     w = tf.Variable(1.0)
     with ops.colocate_with(w.op):
         x = tf.constant(1.0)
-    assert w.op.name in str(x.op._colocation)
+    assert w.op.name in str(x.op.colocation)
 
 
 def test_init_scope_leaves_bodies_and_control_dependencies(graph):

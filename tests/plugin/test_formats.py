@@ -165,7 +165,7 @@ def test_formats_are_asked_under_no_lock_of_the_hosts_or_the_graphs(tmp_path):
             elsewhere()
             return super().read(value, ops, mapped, outputs)
 
-        def write(self, data, ops, add_shapes=False):
+        def write(self, graph, add_shapes=False):
             elsewhere()
 
     class Files(CheckpointFormat):
@@ -192,12 +192,11 @@ def test_without_the_plugin_of_a_format_it_says_what_to_install(monkeypatch):
     monkeypatch.setattr("graphdock.plugin.host.discover", lambda: [f for f in installed if f.plugin != "tensorflow"])
     with tf.Graph(host=Host()).as_default() as graph:
         message = SimpleNamespace(SerializeToString=lambda: b"")
-        for ask in (graph.as_graph_def, lambda: tf.import_graph_def(tf.GraphDef())):
+        for ask in (graph.as_graph_def, graph.to_json, lambda: tf.import_graph_def(tf.GraphDef())):
             with pytest.raises(UnavailableError, match="pip install --force-reinstall graphdock"):
                 ask()
         with pytest.raises(UnavailableError, match="reads a graph from a SimpleNamespace"):
             tf.import_graph_def(message)
-        graph.to_json()
 
 
 def test_a_plugin_that_fails_is_named_where_its_format_is_missed(site):

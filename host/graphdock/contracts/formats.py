@@ -6,7 +6,7 @@ A plugin whose manifest lists its ``hooks`` is imported only when one of its for
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -114,12 +114,11 @@ class GraphFormat(ABC):
           outputs: names of tensors or nodes: only what they need is read. Default: everything.
         """
 
-    def write(self, data: Mapping[str, Any], ops: Any, add_shapes: bool = False) -> Any:
-        """A value of a graph.
+    def write(self, graph: Any, add_shapes: bool = False) -> Any:
+        """A value of a ``tf.Graph``, which another thread may extend meanwhile: operations are added, none is changed.
 
         Args:
-          data: plain data, in which tensors are arrays and each node has the ``shapes`` of its outputs.
-          add_shapes: those of outputs are wanted in it.
+          add_shapes: the shapes of outputs are wanted in it.
         """
         raise UnimplementedError(f"graphs are read from {self.name}, and not written")
 

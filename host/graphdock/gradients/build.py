@@ -133,7 +133,7 @@ class Build:
                 hint="sum over the dims that were broadcast",
             )
         if isinstance(grad, Tensor) and got != dims and grad.graph is self.graph and grad.op._id >= self.first:
-            self.graph._learn(grad, dims)
+            self.graph.learn_shape(grad, dims)
         return grad
 
 

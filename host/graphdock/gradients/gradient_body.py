@@ -118,7 +118,7 @@ class GradientBody(BodyGraph):
             if op.verb == "handle":
                 attrs = {**attrs, "shared_name": attrs["shared_name"] or op.name}
             copy = self.add_op(op.op_def, inputs, attrs, op.name.rpartition("/")[2], op._input_lengths)
-            copy._device, copy._gradient_type, copy._site = op._device, op._gradient_type, op._site
+            copy._device, copy.gradient_type, copy._site = op._device, op.gradient_type, op._site
             for before, after in zip(op.outputs, copy.outputs, strict=True):
                 after._dims = before._dims
                 self._here[before] = after
@@ -139,7 +139,7 @@ def _read_before(op: Operation, handle: Tensor, like: Operation) -> Tensor:
         if found is None:
             with graph.control_dependencies(None), graph.name_scope(op.name + "/"):
                 found = graph.add_op(like.op_def, [handle], like.node_attrs, like.name.rpartition("/")[2])
-            found._device, found._colocation, found._site = like._device, like._colocation, like._site
+            found._device, found.colocation, found._site = like._device, like.colocation, like._site
             found.outputs[0]._dims = like.outputs[0]._dims
             op._add_companion(handle, found)
     return found.outputs[0]

@@ -125,7 +125,7 @@ def gradient_of(op: Operation) -> GradientSource:
     Raises:
       GradientError: ``gradient_override_map`` names a gradient that nobody registered.
     """
-    override = op._gradient_type
+    override = op.gradient_type
     if override is not None:
         if override not in _registered:
             raise GradientError(

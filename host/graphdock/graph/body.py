@@ -66,10 +66,14 @@ class BodyGraph(Graph):
                 )
             return self.capture(self.outer.capture(tensor))
         inner = self._placeholder(tensor.op.name.rpartition("/")[2], tensor.dtype, tensor._dims)
-        if tensor.op.verb == "handle" or tensor.op._original is not None:
-            inner.op._original = tensor.op._original or tensor.op
-        self.captures[tensor] = inner
+        self.bind(tensor, inner)
         return inner
+
+    def bind(self, tensor: Tensor, placeholder: Tensor) -> None:
+        """Let a placeholder in here be the capture of a tensor of the graph around."""
+        if tensor.op.verb == "handle" or tensor.op._original is not None:
+            placeholder.op._original = tensor.op._original or tensor.op
+        self.captures[tensor] = placeholder
 
     def replace(self, changes: Mapping[Tensor, Tensor]) -> None:
         """Let everything in here read each value of ``changes`` where it reads the key; for bodies that are not in a node yet."""

@@ -65,7 +65,7 @@ def _operation(op: Operation, graph: Graph, became: dict[Tensor, Tensor], name: 
     attrs = {k: copies.get(id(v), v) for k, v in op.node_attrs.items()} if copies else op.node_attrs
     bodies = tuple(copies.values())
     made = graph.add_op(op.op_def, [became[t] for t in op.inputs], attrs, name, op._input_lengths, bodies)
-    made._device, made._gradient_type, made._site = op._device, op._gradient_type, op._site
+    made._device, made.gradient_type, made._site = op._device, op.gradient_type, op._site
     for before, after in zip(op.outputs, made.outputs, strict=True):
         after._dims = before._dims
     return made

@@ -32,6 +32,14 @@ class GraphElements:
         """All operations in creation order."""
         return list(self._ops)
 
+    def in_order(self) -> list[Operation]:
+        """All operations in creation order, but that one which was made to stand before another stands there."""
+        return sorted(self._ops, key=lambda op: op._id)
+
+    def let_read(self, handle: Operation, value: Tensor) -> None:
+        """Let the name of a variable's handle, ``"w:0"``, mean this read of it, unless it means one already."""
+        self._reads.setdefault(handle, value)
+
     def get_operation_by_name(self, name: str) -> Operation:
         """Raises NotFoundError with the nearest name."""
         check_type(name, str, "get_operation_by_name: name", "a name such as 'MatMul'")

@@ -18,7 +18,6 @@ from graphdock.graph.operation import Operation
 from graphdock.graph.scopes import ScopedGraph, Scopes
 from graphdock.graph.tensor import Tensor
 from graphdock.locks import new_lock
-from graphdock.opdef.resolve import resolve
 from graphdock.opdef.shape_rule import rule_for
 from graphdock.opdef.shape_values import Known, KnownIntegers, Origin
 from graphdock.shape import Dims, merge
@@ -156,9 +155,9 @@ class Graph(ScopedGraph):
             op.bodies = tuple(bodies)
             if scopes.devices or scopes.colocation:
                 op._device = scopes.device_for(op)
-                op._colocation = scopes.groups()
+                op.colocation = scopes.groups()
             if scopes.gradients:
-                op._gradient_type = scopes.gradients.get(op.type)
+                op.gradient_type = scopes.gradients.get(op.type)
             self._infer(op)
             if scopes.container and "container" in attrs and not attrs["container"]:
                 op.node_attrs = {**attrs, "container": scopes.container}
@@ -167,9 +166,8 @@ class Graph(ScopedGraph):
         return op
 
     def _infer(self, op: Operation) -> None:
-        rule = rule_for(op.op_def)
         try:
-            shapes = rule.infer(op.node_attrs, op.input_shapes(), lambda i: self._known(op.inputs[i]))
+            shapes = self.inferred_shapes(op)
         except ShapeError as error:
             if error.op is None:
                 error.op, error.site = op.name, op.site
@@ -179,7 +177,7 @@ class Graph(ScopedGraph):
         if len(args) == 1 and args[0].arity == "one":
             outputs.append(Tensor(op, 0, _dtype(args[0].dtype, attrs, 0), shapes[0]))
             return
-        counts = rule.output_counts(attrs)
+        counts = rule_for(op.op_def).output_counts(attrs)
         if any(a.arity != "one" for a in args):
             op._output_lengths = tuple(counts)
         for arg, count in zip(args, counts, strict=True):
@@ -187,10 +185,14 @@ class Graph(ScopedGraph):
                 index = len(outputs)
                 outputs.append(Tensor(op, index, _dtype(arg.dtype, attrs, i), shapes[index]))
 
+    def inferred_shapes(self, op: Operation) -> Sequence[Dims]:
+        """Static shapes of an operation's outputs as its op has them, whatever ``set_shape`` has said more."""
+        return rule_for(op.op_def).infer(op.node_attrs, op.input_shapes(), lambda i: self._known(op.inputs[i]))
+
     def _known(self, tensor: Tensor) -> Known:
         return self._integers.value(tensor)
 
-    def _learn(self, tensor: Tensor, dims: Dims) -> None:
+    def learn_shape(self, tensor: Tensor, dims: Dims) -> None:
         """Add what is known of a tensor's static shape. Raises ShapeError when it contradicts what was known."""
         with self._lock:
             learned = merge(tensor._dims, dims)
@@ -229,11 +231,11 @@ class Graph(ScopedGraph):
           form: another form, which a plugin brings; without ``from_version``.
 
         Raises:
-          UnavailableError: no installed plugin has that form; :meth:`to_json` needs none.
+          UnavailableError: no installed plugin has that form. InvalidArgumentError: bodies are deeper than a reader takes.
         """
         if form != "GraphDef" and from_version is not None:
             raise InvalidArgumentError("as_graph_def: from_version is for a GraphDef", got=f"form={form!r}")
-        made = resolve("graphdock_tensorflow.plain_data.writing:as_graph_def")(self, add_shapes, form)
+        made = self.host.graph_formats.find(form).write(self, add_shapes)
         if from_version is not None:
             old = {op.name for op in self._ops[:from_version]}
             kept = [node for node in made.node if node.name not in old]
@@ -245,24 +247,29 @@ class Graph(ScopedGraph):
         """The graph as readable JSON, which ``tf.import_graph_def`` reads: graphdock's own form, which loses nothing.
 
         Raises:
-          InvalidArgumentError: an operation holds a Python function (``py_func``).
+          InvalidArgumentError: an operation holds a Python function (``py_func``), or bodies are deeper than a reader takes.
+          UnavailableError: no installed plugin has the form ``JSON``.
         """
-        text: str = resolve("graphdock_tensorflow.plain_data.writing:to_json")(self)
+        text: str = self.host.graph_formats.find("JSON").write(self)
         return text
 
     @contextlib.contextmanager
     def all_or_nothing(self) -> Iterator[None]:
-        """Take back the operations made inside, and their names, when it ends with an exception. The caller holds the lock."""
-        count, names = len(self._ops), self._names.state()
-        try:
-            yield
-        except BaseException:
-            for op in self._ops[count:]:
-                self._by_name.pop(op.name, None)
-            del self._ops[count:]
-            self._names.restore(names)
-            self._integers = KnownIntegers(_origin, _dims)
-            raise
+        """Take back the operations made inside, and their names, when it ends with an exception.
+
+        It holds the graph's lock: no other thread adds one meanwhile.
+        """
+        with self._lock:
+            count, names = len(self._ops), self._names.state()
+            try:
+                yield
+            except BaseException:
+                for op in self._ops[count:]:
+                    self._by_name.pop(op.name, None)
+                del self._ops[count:]
+                self._names.restore(names)
+                self._integers = KnownIntegers(_origin, _dims)
+                raise
 
     @property
     def version(self) -> int:

@@ -29,15 +29,17 @@ class Operation:
       inputs: tensors, list arguments flattened. ``outputs``: tensors. ``control_inputs``: operations that run before it.
       node_attrs: every attribute with its value.
       bodies: the body graphs of Cond (then, else) and While (cond, body).
+      colocation: names of the operations whose device it shares, as its scopes or its file said.
+      gradient_type: under which its gradient is registered, when not under its op type.
     """
 
     __slots__ = (
         "__weakref__",
-        "_colocation",
+        "colocation",
         "_companions",
         "_control",
         "_device",
-        "_gradient_type",
+        "gradient_type",
         "_id",
         "_input_lengths",
         "_original",
@@ -78,14 +80,14 @@ class Operation:
         self.bodies: tuple[Any, ...] = ()
         self._control = tuple(control)
         self._device = device
-        self._colocation: tuple[str, ...] = ()
+        self.colocation: tuple[str, ...] = ()
         self._companions: dict[Tensor, Operation] | None = None
         self._site = site
         self._id = ident
         self._input_lengths = input_lengths
         self._output_lengths: tuple[int, ...] | None = None
         self._original: Operation | None = None
-        self._gradient_type: str | None = None
+        self.gradient_type: str | None = None
 
     @property
     def control_inputs(self) -> list[Operation]:
@@ -103,7 +105,7 @@ class Operation:
 
     def colocation_groups(self) -> list[bytes]:
         """``b"loc:@name"`` of each operation it must share a device with, in order; its own when there is none."""
-        return [b"loc:@" + name.encode() for name in sorted(self._colocation or (self.name,))]
+        return [b"loc:@" + name.encode() for name in sorted(self.colocation or (self.name,))]
 
     @property
     def node_def(self) -> NodeDef:

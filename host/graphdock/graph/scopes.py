@@ -48,7 +48,7 @@ class Scopes(threading.local):
 
     def groups(self) -> tuple[str, ...]:
         """The operations that a new one shares a device with: of one that is colocated itself, those that it is with."""
-        return tuple(dict.fromkeys(name for op in self.colocation for name in op._colocation or (op.name,)))
+        return tuple(dict.fromkeys(name for op in self.colocation for name in op.colocation or (op.name,)))
 
 
 class ScopedGraph(GraphElements):

@@ -70,7 +70,7 @@ class Tensor(Operators):
         to a session, are checked against it.
         """
         try:
-            self.op.graph._learn(self, as_dims(shape))
+            self.op.graph.learn_shape(self, as_dims(shape))
         except ShapeError as error:
             raise ShapeError(f"set_shape on {self.name}: {error.message}", op=self.op.name, site=self.op.site) from None
 

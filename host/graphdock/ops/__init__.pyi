@@ -4,10 +4,12 @@ from graphdock.errors import GradientNotFilled as GradientNotFilled
 from graphdock.gradients.registry import NoGradient as NoGradient
 from graphdock.gradients.registry import NotDifferentiable as NotDifferentiable
 from graphdock.gradients.registry import RegisterGradient as RegisterGradient
-from graphdock_tensorflow.graphs.drawing import draw as draw
+from graphdock.graph.binding import complete as complete_attrs
+from graphdock.graph.body import BodyGraph as BodyGraph
 from graphdock.graph.graph import Graph as Graph
 from graphdock.graph.graph import get_default_graph as get_default_graph
 from graphdock.graph.graph import reset_default_graph as reset_default_graph
+from graphdock.graph.naming import check_name as check_name
 from graphdock.graph.operation import Operation as Operation
 from graphdock.graph.site import add_internal_folder as add_internal_folder
 from graphdock.graph.site import call_site as call_site
@@ -46,12 +48,14 @@ from graphdock.variables.of_operations import variable_of_operations as variable
 from graphdock.variables.variable import variable_of as variable_of
 from graphdock_customop.define import custom_op as custom_op
 from graphdock_customop.python_op import CustomOp as CustomOp
+from graphdock_tensorflow.graphs.drawing import draw as draw
 from graphdock_tf1.variables.stored import set_initial_value as set_initial_value
 from graphdock_tf1.variables.stored import stored_variables as stored_variables
 from graphdock_tf1.variables.variable_def import from_proto as variable_from_proto
 from graphdock_tf1.variables.variable_def import to_proto as variable_to_proto
 
 __all__ = [
+    "BodyGraph",
     "CustomOp",
     "GradientNotFilled",
     "Graph",
@@ -69,9 +73,11 @@ __all__ = [
     "apply_op",
     "call_site",
     "cast",
+    "check_name",
     "check_numerics",
     "colocate_with",
     "compile_expression",
+    "complete_attrs",
     "constant",
     "constant_of",
     "control_dependencies",

@@ -234,8 +234,8 @@ class _Translation:
                 values.setdefault(tensor, value)
             if may_hold(node):
                 self.shapes.contents.leave(node)
-            if op._colocation:
-                node.attrs = {**node.attrs, "_colocate": op._colocation}
+            if op.colocation:
+                node.attrs = {**node.attrs, "_colocate": op.colocation}
 
     def _written(self, op: Operation, inputs: list[Value], unrolling: LoopWriter) -> Visit[bool]:
         """Whether the operation was translated otherwise: a loop that is written out, and what puts together what one kept."""
@@ -402,12 +402,12 @@ def _requested(op: Operation) -> Any:
     A handle that asks for nothing asks for what the op does that it is colocated with, whether that is in the plan or not: a
     resource lives on one device in all plans.
     """
-    if op._device is not None or not op._colocation:
+    if op._device is not None or not op.colocation:
         return op._device
     seen = {op}
     asking = op
-    while asking._device is None and asking._colocation and op.verb == "handle":
-        found = op.graph._by_name.get(asking._colocation[0])
+    while asking._device is None and asking.colocation and op.verb == "handle":
+        found = op.graph._by_name.get(asking.colocation[0])
         if found is None or found in seen:
             break
         seen.add(found)

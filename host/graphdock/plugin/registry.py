@@ -330,12 +330,13 @@ class FormatRegistry(NamedRegistry[T]):
         return [self._items[name][0] for name in self.names()]
 
     def find(self, name: str) -> T:
-        """The format of that name. Raises UnavailableError: no installed plugin has it."""
-        self.all()
-        found = self.get(name)
-        if found is None:
-            raise self.missing(f"no installed plugin has the {self._noun} {name!r}", name)
-        return found
+        """The format of that name: of one of graphdock's plugins, or else of any. Raises UnavailableError: none has it."""
+        for own in (True, False):
+            self._host.load_for(f"register_{self._kind}_formats", own)
+            found = self.get(name)
+            if found is not None:
+                return found
+        raise self.missing(f"no installed plugin has the {self._noun} {name!r}", name)
 
     def missing(self, message: str, name: str) -> UnavailableError:
         """The error where a format is needed that nobody has: why, and what brings it."""

@@ -43,7 +43,7 @@ def _snapshot(graph: Graph, variable: Variable, name: str) -> Any:
         found = graph.as_graph_element(name, allow_operation=False)
         if found.op.verb == "read" and found.op.inputs[0] is variable.handle:
             if variable._dims is not None:
-                graph._learn(found, variable._dims)
+                graph.learn_shape(found, variable._dims)
             return found
     with graph.control_dependencies(None), graph.name_scope(variable.op.name + "/Read/"):
         return variable._read(None)

@@ -1,4 +1,4 @@
-"""The plugin: TensorFlow's forms of graphs and of checkpoints."""
+"""The plugin: TensorFlow's forms of graphs and of checkpoints, and graphdock's own JSON."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from graphdock.contracts import CheckpointFormat, GraphFormat, hookimpl
 @hookimpl
 def register_graph_formats() -> Iterable[GraphFormat]:
     from graphdock_tensorflow.graphs.format import TensorFlowGraphs
+    from graphdock_tensorflow.plain_data.format import JsonGraphs
 
-    return [TensorFlowGraphs()]
+    return [TensorFlowGraphs(), JsonGraphs()]
 
 
 @hookimpl

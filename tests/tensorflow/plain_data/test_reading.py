@@ -12,9 +12,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 from graphdock.errors import DTypeError, GraphdockError, InvalidArgumentError, NotFoundError, ShapeError, UnknownOpError
-from graphdock_tensorflow.plain_data import order as import_order
-from graphdock_tensorflow.plain_data import reading as import_graph
-from graphdock_tensorflow.plain_data.writing import as_data, from_json, to_json
+from graphdock_tensorflow.plain_data import order, reading
+from graphdock_tensorflow.plain_data.format import parse, to_json
+from graphdock_tensorflow.plain_data.writing import DEEPEST, as_data
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +52,7 @@ def test_round_trip_is_the_same_bytes(graph):
     assert [op.name for op in other.get_operations()] == [op.name for op in graph.get_operations()]
     for mine, theirs in zip(graph.get_operations(), other.get_operations(), strict=True):
         assert [(t.dtype, t.shape) for t in mine.outputs] == [(t.dtype, t.shape) for t in theirs.outputs]
-    assert to_json(from_json(text)) == text and as_data(graph) == from_json(text)
+    assert to_json(parse(text)) == text and as_data(graph) == parse(text)
 
 
 def test_imported_graphs_compute_the_same(graph):
@@ -146,12 +146,12 @@ def test_op_versions():
     node["version"] = 0
     with pytest.raises(InvalidArgumentError, match="nothing brings it to version 1"):
         tf.import_graph_def(data)
-    import_graph.register_upgrade("NoOp", 0, lambda old: {**old, "name": old["name"]})
+    reading.register_upgrade("NoOp", 0, lambda old: {**old, "name": old["name"]})
     try:
         (op,) = tf.import_graph_def(data, return_elements=["n"])
         assert op.type == "NoOp"
     finally:
-        del import_graph._upgrades["NoOp", 0]
+        del reading._upgrades["NoOp", 0]
 
 
 CONST = {"name": "c", "op": "Const", "attrs": {"dtype": {"type": "int32"}}}
@@ -278,9 +278,9 @@ def test_fuzzed_files_give_clear_errors_and_leave_the_graph_alone(graph):
 
 def test_the_schema_has_every_key_that_is_written(graph):
     everything()
-    schema = json.loads((Path(import_graph.__file__).parent / "graph_def.schema.json").read_text())
+    schema = json.loads((Path(reading.__file__).parent / "graph_def.schema.json").read_text())
     known = {name: set(schema["$defs"][name]["properties"]) for name in ("node", "attr", "tensor", "body")}
-    assert known["node"] == set(import_order.NODE_KEYS) and known["body"] == set(import_graph._BODY_KEYS)
+    assert known["node"] == set(order.NODE_KEYS) and known["body"] == set(reading._BODY_KEYS)
 
     def walk(nodes):
         for node in nodes:
@@ -407,14 +407,14 @@ def nested(depth, p, x):
 
 def test_what_is_written_is_read_and_what_is_too_deep_is_not_written(graph):
     x, p = tf.placeholder(tf.float32, [], name="x"), tf.placeholder(tf.bool, [], name="p")
-    y = nested(import_graph.DEEPEST, p, x)
+    y = nested(DEEPEST, p, x)
     text = to_json(graph)
     with tf.Graph().as_default() as other:
         tf.import_graph_def(text, name="")
         with tf.Session() as sess:
             assert sess.run(y.name, {"x:0": 1.0, "p:0": True}) == 2.0
     assert to_json(other) == text
-    nested(import_graph.DEEPEST + 1, p, x)
+    nested(DEEPEST + 1, p, x)
     with pytest.raises(InvalidArgumentError, match="nested deeper than 64"):
         as_data(graph)
 

@@ -51,6 +51,12 @@ def test_what_is_no_variable(graph):
         tf.Variable.from_proto(made)
     with pytest.raises(NotFoundError):
         tf.Variable.from_proto(made, "elsewhere")
+    with tf.Graph().as_default():
+        tf.import_graph_def(graph.as_graph_def(), name="")
+        tf.placeholder(tf.float32, name="x")
+        made.variable_name, made.initializer_name = "v:0", "x"
+        with pytest.raises(InvalidArgumentError, match="x initializes nothing"):
+            tf.Variable.from_proto(made)
 
 
 def test_a_variable_without_a_shared_read_gets_one(graph):

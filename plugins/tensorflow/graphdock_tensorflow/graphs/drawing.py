@@ -11,12 +11,9 @@ from typing import Any
 
 import numpy as np
 from graphdock.dtypes import DType, as_dtype
-from graphdock.graph.body import BodyGraph
-from graphdock.graph.graph import Graph
-from graphdock.graph.operation import Operation
-from graphdock.graph.tensor import Tensor
 from graphdock.messages import make
 from graphdock.messages.tensors import number_of, shape_proto, tensor_proto
+from graphdock.ops import BodyGraph, Graph, Operation, Tensor
 
 from graphdock_tensorflow.plain_data.attr_values import attr_type
 
@@ -83,7 +80,7 @@ def _attrs(op: Operation) -> Iterator[tuple[str, Any]]:
         kind = attr_type(op.op_def, key)
         if kind is not None and kind != "func":
             yield key, _attr(kind, op.node_attrs[key])
-    if op._colocation:
+    if op.colocation:
         yield "_class", make("AttrValue", list={"s": op.colocation_groups()})
     if op.outputs:
         yield "_output_shapes", make("AttrValue", list={"shape": [shape_proto(t._dims) for t in op.outputs]})

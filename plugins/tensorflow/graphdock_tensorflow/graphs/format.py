@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from graphdock.contracts import GraphFormat, GraphRead
@@ -12,6 +12,7 @@ from graphdock.messages import from_bytes, make
 from graphdock_tensorflow.graphs.files import ENDINGS, SAVED_MODEL, graph_of
 from graphdock_tensorflow.graphs.reading import read_graph
 from graphdock_tensorflow.graphs.writing import write_graph
+from graphdock_tensorflow.plain_data.writing import as_data
 
 __all__ = ["TensorFlowGraphs"]
 
@@ -38,5 +39,5 @@ class TensorFlowGraphs(GraphFormat):
             value = from_bytes("GraphDef", value.SerializeToString(), "the GraphDef")
         return read_graph(value, ops, mapped, outputs)
 
-    def write(self, data: Mapping[str, Any], ops: Any, add_shapes: bool = False) -> Any:
-        return write_graph(data, ops, add_shapes)
+    def write(self, graph: Any, add_shapes: bool = False) -> Any:
+        return write_graph(as_data(graph, exact=True), graph.host.ops, add_shapes)

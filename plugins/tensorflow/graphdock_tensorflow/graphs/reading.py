@@ -23,11 +23,9 @@ from graphdock_tensorflow.graphs.nodes import Level, Room, op_of, port
 from graphdock_tensorflow.graphs.references import without_references
 from graphdock_tensorflow.graphs.sums import make_sums
 from graphdock_tensorflow.graphs.table import LACKING
+from graphdock_tensorflow.plain_data.writing import FORMAT
 
 __all__ = ["read_graph"]
-
-#: Version of the form of the plain data; :data:`graphdock_tensorflow.plain_data.reading.FORMAT`.
-_FORMAT = 1
 
 
 def read_graph(message: Any, ops: Any, mapped: Collection[str] = (), outputs: Sequence[str] = ()) -> GraphRead:
@@ -63,7 +61,7 @@ def read_graph(message: Any, ops: Any, mapped: Collection[str] = (), outputs: Se
     library.expand(level)
     _finish(level)
     report = _leave_out(level, replaced, total)
-    data = {"graphdock_graph": _FORMAT, "nodes": [n.data() for n in level.values()]}
+    data = {"graphdock_graph": FORMAT, "nodes": [n.data() for n in level.values()]}
     return GraphRead(data, report)
 
 

@@ -1,0 +1,1 @@
+"""Plain data, graphdock's own form of a graph: what every format of graphs is read as, and readable JSON."""

@@ -9,7 +9,6 @@ import reprlib
 from typing import Any
 
 import numpy as np
-
 from graphdock.contracts.opdef import OpDef
 from graphdock.dtypes import DType, as_dtype
 from graphdock.errors import InvalidArgumentError

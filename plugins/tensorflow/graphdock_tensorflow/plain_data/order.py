@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphdock.errors import InvalidArgumentError, NotFoundError, did_you_mean
-from graphdock.graph.naming import check_name
-from graphdock.graph.tensor import Tensor
+from graphdock.ops import Tensor, check_name
 
 from graphdock_tensorflow.plain_data.attr_values import expect, shown
 

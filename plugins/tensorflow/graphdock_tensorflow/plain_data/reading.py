@@ -1,9 +1,8 @@
-"""Reading a GraphDef: the data is checked, ordered and added to the default graph, or nothing is."""
+"""Reading a graph: its plain data is checked, ordered and added to the default graph, or nothing is."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -18,24 +17,26 @@ from graphdock.errors import (
     UnknownOpError,
     did_you_mean,
 )
-from graphdock.graph.binding import complete
-from graphdock.graph.body import BodyGraph
-from graphdock.graph.graph import Graph, get_default_graph
-from graphdock.graph.naming import check_name
-from graphdock.graph.operation import Operation
-from graphdock.graph.tensor import Tensor
+from graphdock.ops import (
+    BodyGraph,
+    Graph,
+    Operation,
+    Tensor,
+    check_name,
+    complete_attrs,
+    convert_to_tensor,
+    get_default_graph,
+)
 from graphdock.shape import as_dims
 from graphdock.trampoline import Visit, trampoline
 
 from graphdock_tensorflow.plain_data.attr_values import attr_type, decode, expect
+from graphdock_tensorflow.plain_data.format import JsonGraphs
 from graphdock_tensorflow.plain_data.order import check_keys, in_order
+from graphdock_tensorflow.plain_data.writing import DEEPEST, FORMAT
 
-__all__ = ["DEEPEST", "FORMAT", "import_graph_def", "parse", "register_upgrade"]
+__all__ = ["import_graph_def", "register_upgrade"]
 
-#: Version of the form of the data.
-FORMAT = 1
-#: Deepest nesting of bodies that is read.
-DEEPEST = 64
 _GRAPH_KEYS = ("graphdock_graph", "producer", "packages", "nodes")
 #: The attribute of a placeholder of any shape.
 _ANY = {"shape": None}
@@ -55,27 +56,6 @@ def register_upgrade(op: str, version: int, function: Callable[[dict[str, Any]],
     if (op, version) in _upgrades:
         raise AlreadyExistsError(f"an upgrade of {op} from version {version} is registered already")
     _upgrades[(op, version)] = function
-
-
-def parse(text: str | bytes) -> dict[str, Any]:
-    """The data of a JSON text. Raises InvalidArgumentError with line and column."""
-    try:
-        data = json.loads(text, parse_constant=_no_constant)
-    except json.JSONDecodeError as error:
-        raise InvalidArgumentError(
-            f"GraphDef: not JSON: {error.msg}, line {error.lineno}, column {error.colno}"
-        ) from None
-    except UnicodeDecodeError as error:
-        raise InvalidArgumentError(f"GraphDef: not UTF-8 text: {error.reason}") from None
-    except RecursionError:
-        raise InvalidArgumentError("GraphDef: the JSON is nested too deep") from None
-    except ValueError as error:
-        raise InvalidArgumentError(f"GraphDef: {error}") from None
-    return expect(data, dict, "the file")  # type: ignore[no-any-return]
-
-
-def _no_constant(name: str) -> Any:
-    raise InvalidArgumentError(f"{name} is not JSON; the strings 'nan', 'inf' and '-inf' are")
 
 
 def import_graph_def(
@@ -108,16 +88,14 @@ def import_graph_def(
       ``input_map`` or ``return_elements`` is not there. The graph is
       as it was.
     """
-    if not _is_own(graph_def):
-        graph_def = _read(graph_def, input_map or {}, allow_missing)
-    data = parse(graph_def) if isinstance(graph_def, (str, bytes)) else expect(graph_def, dict, "the file")
+    data = _read(graph_def, input_map or {}, allow_missing)
     check_keys(data, _GRAPH_KEYS, "the file")
     found = expect(data.get("graphdock_graph"), int, "graphdock_graph")
     if found != FORMAT:
         raise InvalidArgumentError("GraphDef: the form of the file is not known", expected=str(FORMAT), got=str(found))
     graph = get_default_graph()
     mapped = {(k if ":" in k else f"{k}:0"): k for k in [expect(k, str, "input_map") for k in input_map or {}]}
-    with graph._lock, graph.all_or_nothing():
+    with graph.all_or_nothing():
         replaced = {full: _replacement(graph, key, (input_map or {})[key]) for full, key in mapped.items()}
         reader = _Reader(graph, replaced, expect(data.get("packages", []), list, "packages"))
         with graph.name_scope(name or None):
@@ -131,20 +109,14 @@ def import_graph_def(
         return None if return_elements is None else [reader.element(e) for e in return_elements]
 
 
-def _is_own(value: Any) -> bool:
-    """Whether it is of graphdock's own form: plain data, or the text of a JSON object."""
-    return isinstance(value, dict) or isinstance(value, (str, bytes)) and value.lstrip()[:1] in ("{", b"{")
-
-
-def _read(value: Any, input_map: Mapping[str, Any], allow_missing: bool) -> Any:
-    """The plain data of a value that a plugin's format accepts; any other value as it is."""
+def _read(value: Any, input_map: Mapping[str, Any], allow_missing: bool) -> dict[str, Any]:
+    """The plain data of a value, of graphdock's own form or of one that a plugin's format accepts."""
     host = get_default_graph().host
-    form = next((f for f in host.graph_formats.all() if f.accepts(value)), None)
-    if form is None:
-        if hasattr(value, "SerializeToString"):
-            kind = type(value).__name__
-            raise host.graph_formats.missing(f"no installed plugin reads a graph from a {kind}", kind)
-        return value
+    own = JsonGraphs()
+    form = own if own.accepts(value) else next((f for f in host.graph_formats.all() if f.accepts(value)), own)
+    if form is own and hasattr(value, "SerializeToString"):
+        kind = type(value).__name__
+        raise host.graph_formats.missing(f"no installed plugin reads a graph from a {kind}", kind)
     read = form.read(value, host.ops, [expect(k, str, "input_map") for k in input_map])
     if read.report.missing and not allow_missing:
         raise UnknownOpError(
@@ -155,8 +127,6 @@ def _read(value: Any, input_map: Mapping[str, Any], allow_missing: bool) -> Any:
 
 
 def _replacement(graph: Graph, key: str, value: Any) -> Tensor:
-    from graphdock.ops.convert import convert_to_tensor
-
     tensor = convert_to_tensor(value, name="input_map")
     if tensor.graph is not graph:
         raise InvalidArgumentError(f"import_graph_def: input_map[{key!r}] ({tensor.name}) belongs to another graph")
@@ -228,7 +198,7 @@ class _Reader:
         lengths = node.get("input_lengths")
         if lengths is not None:
             lengths = tuple(expect(n, int, f"{where}: input_lengths") for n in expect(lengths, list, where))
-        full, lengths = complete(op_def, inputs, attrs, lengths)
+        full, lengths = complete_attrs(op_def, inputs, attrs, lengths)
         if op_def.executes == "constant" and as_dtype(full["value"].dtype) is not full["dtype"]:
             raise InvalidArgumentError(f"GraphDef: {where}: attribute 'dtype' is not the dtype of its value")
         control = [self._control(n[1:]) for n in node.get("inputs", []) if n.startswith("^")]
@@ -236,9 +206,9 @@ class _Reader:
         place = self.graph.device(device) if device else contextlib.nullcontext()
         with self.graph.control_dependencies(control), place:
             op = self.graph.add_op(op_def, inputs, full, node["name"], lengths, bodies)
-        op._gradient_type = None if "gradient" not in node else expect(node["gradient"], str, f"{where}: gradient")
+        op.gradient_type = None if "gradient" not in node else expect(node["gradient"], str, f"{where}: gradient")
         colocate = [expect(n, str, where) for n in expect(node.get("colocate", []), list, f"{where}: colocate")]
-        op._colocation = tuple(self.ops[n].name if n in self.ops else n for n in colocate)
+        op.colocation = tuple(self.ops[n].name if n in self.ops else n for n in colocate)
         shapes = node.get("output_shapes")
         if shapes is not None:
             if len(expect(shapes, list, f"{where}: output_shapes")) != len(op.outputs):
@@ -248,9 +218,9 @@ class _Reader:
                     got=str(len(shapes)),
                 )
             for tensor, dims in zip(op.outputs, shapes, strict=True):
-                tensor.op.graph._learn(tensor, as_dims(None if dims is None else expect(dims, list, where)))
+                self.graph.learn_shape(tensor, as_dims(None if dims is None else expect(dims, list, where)))
         if op.verb == "read" and not control and inputs[0].op.verb == "handle":  # "w:0" is the value of w
-            self.graph._reads.setdefault(inputs[0].op, op.outputs[0])
+            self.graph.let_read(inputs[0].op, op.outputs[0])
         self.ops[node["name"]] = op
         for tensor in op.outputs:
             self.tensors[f"{node['name']}:{tensor.value_index}"] = tensor
@@ -328,7 +298,8 @@ class _Reader:
             raise InvalidArgumentError(f"GraphDef: {where}: bodies are nested deeper than {DEEPEST}")
         name = expect(data.get("name"), str, f"{where}: name")
         check_name(name, inner=True)
-        body = BodyGraph(self.graph._scopes.prefix + name, self.graph)
+        scope = self.graph.get_name_scope()
+        body = BodyGraph(f"{scope}/{name}" if scope else name, self.graph)
         parameters = [expect(n, str, where) for n in expect(data.get("parameters"), list, f"{where}: parameters")]
         captures = [expect(n, str, where) for n in expect(data.get("captures"), list, f"{where}: captures")]
         variables, histories = _counts(op_def, attrs)
@@ -343,7 +314,7 @@ class _Reader:
         inner = _Reader(body, {}, self.packages, self.depth + 1)
         placeholders = {*parameters, *captures}
         nodes = _with_shapes(expect(data.get("nodes"), list, f"{where}: nodes"), captures, inputs[skip:])
-        with body.as_default(), body.name_scope(self.graph._scopes.prefix or None):
+        with body.as_default(), body.name_scope(f"{scope}/" if scope else None):
             yield inner.add(nodes, where)
         for names in (parameters, captures):
             for n in names:
@@ -369,9 +340,7 @@ class _Reader:
             if outer in body.captures:
                 merged[placeholder] = body.captures[outer]
                 continue
-            body.captures[outer] = placeholder
-            if outer.op.verb == "handle" or outer.op._original is not None:
-                placeholder.op._original = outer.op._original or outer.op
+            body.bind(outer, placeholder)
         outputs = [expect(n, str, where) for n in expect(data.get("outputs"), list, f"{where}: outputs")]
         body.outputs = [inner.tensor(n) for n in outputs]
         for n in expect(data.get("targets", []), list, f"{where}: targets"):
@@ -387,13 +356,13 @@ class _Reader:
 
 def _with_shapes(nodes: list[Any], captures: Sequence[str], outside: Sequence[Tensor]) -> list[Any]:
     """The nodes of a body, of which each capture has the shape that is known outside, where the file says none."""
-    dims = {n: t._dims for n, t in zip(captures, outside, strict=True) if t._dims is not None}
+    dims = {n: t.shape.as_list() for n, t in zip(captures, outside, strict=True) if t.shape.ndims is not None}
     made = list(nodes)
     for i, node in enumerate(made):
         if isinstance(node, dict) and isinstance(node.get("name"), str) and node["name"] in dims:
             attrs = node.get("attrs")
             if isinstance(attrs, dict) and "dtype" in attrs and attrs.get("shape", _ANY) == _ANY:
-                made[i] = {**node, "attrs": {**attrs, "shape": {"shape": list(dims[node["name"]] or ())}}}
+                made[i] = {**node, "attrs": {**attrs, "shape": {"shape": dims[node["name"]]}}}
     return made
 
 

@@ -56,6 +56,8 @@ def from_proto(message: Any, import_scope: str | None = None) -> Variable:
     if known is not None:
         return known
     initializer = graph.as_graph_element(prefix + message.initializer_name, allow_tensor=False)
+    if len(initializer.inputs) < 2:
+        raise InvalidArgumentError(f"{initializer.name} initializes nothing", op=initializer.name, got=initializer.type)
     value = initializer.inputs[1]
     if message.initial_value_name:
         value = graph.as_graph_element(prefix + message.initial_value_name, allow_operation=False)

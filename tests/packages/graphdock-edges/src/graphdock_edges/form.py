@@ -48,6 +48,6 @@ class Edges(GraphFormat):
         )
         return GraphRead({"graphdock_graph": 1, "nodes": nodes}, report)
 
-    def write(self, data, ops, add_shapes=False):
-        lines = [f"{n['name']} = {n['op']}({', '.join(n.get('inputs', []))})\n" for n in data["nodes"]]
+    def write(self, graph, add_shapes=False):
+        lines = [f"{op.name} = {op.type}({', '.join(t.name for t in op.inputs)})\n" for op in graph.get_operations()]
         return HEAD + "".join(lines)
