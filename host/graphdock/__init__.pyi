@@ -122,9 +122,9 @@ from graphdock.ops.scopes import init_scope as init_scope
 from graphdock.ops.scopes import name_scope as name_scope
 from graphdock.plugin.host import Host as Host
 from graphdock.plugin.host import default_host as default_host
-from graphdock.session.session import InteractiveSession as InteractiveSession
 from graphdock.session.run_options import RunMetadata as RunMetadata
 from graphdock.session.run_options import RunOptions as RunOptions
+from graphdock.session.session import InteractiveSession as InteractiveSession
 from graphdock.session.session import Session as Session
 from graphdock.tensor_shape import Dimension as Dimension
 from graphdock.tensor_shape import TensorShape as TensorShape
@@ -139,6 +139,9 @@ from graphdock.variables.collections import local_variables as local_variables
 from graphdock.variables.collections import model_variables as model_variables
 from graphdock.variables.collections import moving_average_variables as moving_average_variables
 from graphdock.variables.collections import trainable_variables as trainable_variables
+from graphdock.variables.initialization import assign as assign
+from graphdock.variables.initialization import assign_add as assign_add
+from graphdock.variables.initialization import assign_sub as assign_sub
 from graphdock.variables.initialization import global_variables_initializer as global_variables_initializer
 from graphdock.variables.initialization import initialize_all_variables as initialize_all_variables
 from graphdock.variables.initialization import is_variable_initialized as is_variable_initialized
@@ -146,9 +149,6 @@ from graphdock.variables.initialization import local_variables_initializer as in
 from graphdock.variables.initialization import local_variables_initializer as local_variables_initializer
 from graphdock.variables.initialization import variables_initializer as initialize_variables
 from graphdock.variables.initialization import variables_initializer as variables_initializer
-from graphdock.variables.initialization import assign as assign
-from graphdock.variables.initialization import assign_add as assign_add
-from graphdock.variables.initialization import assign_sub as assign_sub
 from graphdock.variables.variable import Variable as Variable
 from graphdock_customop.define import custom_op as custom_op
 from graphdock_opgen.load_op_library import load_op_library as load_op_library
