@@ -98,7 +98,7 @@ def test_a_command_of_a_room_that_is_left_out_says_what_to_install(environment):
 
 NAMES = """
 import graphdock as tf
-for name in ("custom_op", "load_op_library", "profiler"):
+for name in ("custom_op", "load_op_library", "profiler", "import_graph_def", "GraphDef"):
     try:
         getattr(tf, name)
     except AttributeError as error:
@@ -107,6 +107,12 @@ try:
     from graphdock.testing import opcheck
 except ModuleNotFoundError as error:
     print(error)
+graph = tf.Graph()
+for write in (graph.to_json, graph.as_graph_def):
+    try:
+        write()
+    except tf.errors.UnavailableError as error:
+        print(error.hint)
 """
 
 
@@ -114,7 +120,8 @@ def test_a_name_of_a_room_that_is_left_out_says_what_to_install(environment):
     done = environment.run("-c", NAMES)
     assert done.returncode == 0, done.stderr
     said = done.stdout.splitlines()
-    for line, plugin in zip(said, ("customop", "opgen", "profiler", "testing"), strict=True):
+    rooms = ("customop", "opgen", "profiler", *["tensorflow"] * 2, "testing", *["tensorflow"] * 2)
+    for line, plugin in zip(said, rooms, strict=True):
         assert f"it is brought by the plugin {plugin!r}, which this installation leaves out: pip install" in line
 
 
