@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, make_node
-from graphdock.contracts.ir_check import check
 from graphdock.contracts.opdef import OpDef
 from graphdock.device_name import DeviceSpec
 from graphdock.dtypes import DType
@@ -53,6 +52,8 @@ class Builder:
 
     def finish(self, outputs: Sequence[Value] = (), targets: Sequence[PlanNode] = ()) -> PlanGraph:
         """The graph, checked. Raises PlanError when it breaks the grammar."""
+        from graphdock.contracts.ir_check import check
+
         self.graph.outputs = list(outputs)
         self.graph.targets = list(targets)
         check(self.graph)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphdock.contracts.ir import PlanGraph
-from graphdock.contracts.ir_check import check, check_order
 from graphdock.contracts.passes import PHASES, Pass, PassContext
 from graphdock.errors import ConfigError, GraphdockError, PlanError, PluginError, did_you_mean
 from graphdock.opdef.resolve import resolve
@@ -94,6 +93,8 @@ def run_passes(
     """
     eliminate_dead_code(graph)
     if verify:
+        from graphdock.contracts.ir_check import check_order
+
         check_order(graph, "pruning")
     reports = []
     after = _count(graph)
@@ -144,6 +145,8 @@ def check_after(row: RegisteredPass, graph: PlanGraph) -> None:
     Raises:
       PlanError: one of the host's own broke it. PluginError: a third party's did; names pass and node.
     """
+    from graphdock.contracts.ir_check import check, check_order
+
     try:
         check(graph)
         check_order(graph, f"the pass {row.each.name}")

@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of
 from graphdock.contracts.kernel import Decision
@@ -20,8 +21,10 @@ from graphdock.contracts.resource import VARIABLE
 from graphdock.device_name import DeviceSpec
 from graphdock.errors import InvalidArgumentError
 from graphdock.placement.choose import Chooser
-from graphdock.placement.missing_kernels import MissingKernel, missing_kernel, not_found
 from graphdock.plugin.kernel_registry import RegisteredKernel
+
+if TYPE_CHECKING:
+    from graphdock.placement.missing_kernels import MissingKernel
 
 __all__ = ["Decomposed", "Placement", "place", "warn_of_fallbacks"]
 
@@ -119,6 +122,8 @@ def place(
     placer = _Placer(handles, devices, chooser, fallback, lives, Placement(tried=tried))
     placer.run(nodes)
     if placer.out.missing:
+        from graphdock.placement.missing_kernels import not_found
+
         raise not_found(placer.out.missing)
     if thorough:
         placer.add_other_devices()
@@ -380,6 +385,8 @@ class _Placer:
                         choice.decision.candidates + tuple(c for _, d in missing if _ is node for c in d.candidates),
                     )
             return
+        from graphdock.placement.missing_kernels import missing_kernel
+
         self.out.missing.append(
             missing_kernel(self._chooser, work, missing, request, fallback, self._devices, self.out.tried)
         )

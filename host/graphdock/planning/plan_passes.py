@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from graphdock.contracts.cut import put_back
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of
 from graphdock.contracts.kernel import PLANNED, ArgInfo, BuildContext, In, KernelDef, Lit, OutInfo, build_kernel
@@ -22,7 +21,6 @@ from graphdock.contracts.region import RegisteredCompiler
 from graphdock.contracts.rewriter import Rewriter
 from graphdock.dtypes import DType
 from graphdock.errors import ConfigError
-from graphdock.opdef.cost import cost_of
 from graphdock.passes.pipeline import PassReport, apply_pass, broken, check_after, run_passes
 from graphdock.placement.choose import Chooser
 from graphdock.planning.decompose import missing_kernel_reason, trace
@@ -109,6 +107,8 @@ def take_back(draft: PlanBuilder) -> bool:
     for level in () if anew else list(draft.graph.all_graphs()):
         regions = [(node, standing[node]) for node in level.nodes if node in standing]
         if regions:
+            from graphdock.contracts.cut import put_back
+
             with Rewriter(level) as change:
                 for node, region in regions:
                     draft.refused.pop(node, None)
@@ -166,6 +166,8 @@ def _patterns(setting: PlanningContext, graph: PlanGraph) -> list[RegisteredPatt
 
 
 def _flops(node: PlanNode) -> int | None:
+    from graphdock.opdef.cost import cost_of
+
     return cost_of(node.opdef, node.attrs, _typed(node.inputs), _typed(node.outputs)).flops
 
 

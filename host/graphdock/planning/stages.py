@@ -14,7 +14,6 @@ from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.executor import PlacedGraph
 from graphdock.contracts.handles import check_handles, handle_of, resource_name
 from graphdock.contracts.ir import PlanNode
-from graphdock.contracts.ir_check import check, check_order
 from graphdock.contracts.kernel import KernelDef, inplace, view
 from graphdock.contracts.passes import RegionNote
 from graphdock.contracts.runtime.resources import Access, ResourceStore
@@ -23,11 +22,9 @@ from graphdock.device_name import DeviceSpec
 from graphdock.dtypes import string
 from graphdock.errors import NotFoundError
 from graphdock.placement.placer import place, warn_of_fallbacks
-from graphdock.planning.host_ops import build_host_op
 from graphdock.planning.plan_builder import PlanBuilder, PlanningContext
 from graphdock.planning.plan_passes import loop_writer, run_phase, simplify, take_back
 from graphdock.planning.plan_shapes import infer_outputs
-from graphdock.planning.prepare import prepare_kernels
 from graphdock.planning.scalars import KEPT, scalar_function, scalar_values
 from graphdock.planning.spaces import assign_spaces
 from graphdock.planning.translate import translate
@@ -102,7 +99,10 @@ def _regions(draft: PlanBuilder) -> None:
 
 def _prepare(draft: PlanBuilder) -> None:
     """Kernels compile and tune; where one refuses, what is between the choice and here is done again."""
-    prepare_kernels(draft, _choose_again)
+    if any(registered.kernel.prepare is not None for registered in draft.placement.kernels.values()):
+        from graphdock.planning.prepare import prepare_kernels
+
+        prepare_kernels(draft, _choose_again)
     warn_of_fallbacks(draft.placement, draft.setting.config.fallback_for)
 
 
@@ -128,6 +128,8 @@ def _spaces(draft: PlanBuilder) -> None:
                 source = node.inputs[0].node
                 node.device = source.device if source is not None else None
     if draft.setting.config.debug:
+        from graphdock.contracts.ir_check import check, check_order
+
         check(draft.graph)
         check_order(draft.graph, "placement")
     run_phase(draft, "memory")
@@ -239,4 +241,8 @@ def _formula(node: PlanNode) -> str:
 
 
 def _function(node: PlanNode) -> Callable[..., Any]:
-    return build_host_op(node) if node.verb == "host" else scalar_function(node)
+    if node.verb != "host":
+        return scalar_function(node)
+    from graphdock.planning.host_ops import build_host_op
+
+    return build_host_op(node)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from types import NoneType, TracebackType
-from typing import Any, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 import numpy as np
 
@@ -25,12 +25,14 @@ from graphdock.planning.planner import Planner
 from graphdock.plugin.host import Host, default_host
 from graphdock.session.arguments import SessionType, refuse
 from graphdock.session.fetches import Feed, FetchPlan, convert_feed, single_tensors
-from graphdock.session.overlap import Overlap
-from graphdock.session.partial_run import PartialRun
 from graphdock.session.plan_cache import PlanCache, Signature
 from graphdock.session.preparation import TIMED, plan_for, signature_of, with_static_shapes
 from graphdock.session.run_options import RunMetadata, RunOptions, checked_options, name_operation, traced
 from graphdock.typing import HasTensor
+
+if TYPE_CHECKING:
+    from graphdock.session.overlap import Overlap
+    from graphdock.session.partial_run import PartialRun
 
 __all__ = ["InteractiveSession", "Session"]
 
@@ -85,7 +87,11 @@ class Session(metaclass=SessionType):
             container=self._container,
         )
         self._planner = Planner(self._host, c, self._ordinals, services)
-        self._overlap = Overlap(c.steps_in_flight, self.graph, self._remake) if c.steps_in_flight > 1 else None
+        self._overlap: Overlap | None = None
+        if c.steps_in_flight > 1:
+            from graphdock.session.overlap import Overlap
+
+            self._overlap = Overlap(c.steps_in_flight, self.graph, self._remake)
 
     # -- life ---------------------------------------------------------------------------------------------------------
 
@@ -351,6 +357,8 @@ class Session(metaclass=SessionType):
 
         See :class:`graphdock.session.partial_run.PartialRun` for what runs when.
         """
+        from graphdock.session.partial_run import PartialRun
+
         self._check_open()
         return PartialRun(self.graph, fetches, feeds)
 
@@ -360,6 +368,8 @@ class Session(metaclass=SessionType):
         Raises:
           InvalidArgumentError: a fetch or feed that was not set up, or is given a second time; or no such handle.
         """
+        from graphdock.session.partial_run import PartialRun
+
         check_type(handle, PartialRun, "partial_run: handle", "what partial_run_setup returned")
         return handle.piece(self, fetches, feed_dict)
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from graphdock.contracts.executor import Executor, PlacedGraph
-from graphdock.contracts.ir_check import check
 from graphdock.contracts.stages import run_stages
 
 from graphdock_executor.canaries import margin_of
@@ -52,6 +51,8 @@ def _liveness(made: Compilation) -> None:
     if recorder is not None:
         feeds_first(placed.graph)
         if placed.debug:
+            from graphdock.contracts.ir_check import check
+
             check(placed.graph)
     facts = analyse(placed.graph, placed.kernels, placed.handles)
     made.given = LoweringInput(placed, facts, placed.holds, recorder)
