@@ -5,7 +5,7 @@ An assertion runs when something that is fetched depends on it: ``with tf.contro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import graphdock as _tf
@@ -14,6 +14,8 @@ from graphdock import ops as _ops
 from graphdock.errors import DTypeError, InvalidArgumentError
 from graphdock.typing import TensorLike
 
+from graphdock_std.variants import variants
+
 
 def _value(tensor: Any) -> Any:
     """The array of a constant, else None."""
@@ -21,27 +23,26 @@ def _value(tensor: Any) -> Any:
 
 
 def _compared(
-    symbol: str,
-    test: Callable[[Any, Any], Any],
-    holds: Callable[[Any, Any], Any],
+    name: str,
+    rule: tuple[str, str],
     x: Any,
     y: Any,
-    data: Any,
+    data: Sequence[TensorLike] | None,
     summarize: int | None,
     message: str | None,
-    name: str,
 ) -> _ops.Operation:
-    """An assertion that ``test`` holds for every element.
+    """An assertion that a comparison holds for every element.
 
     Args:
-      test, holds: the comparison of tensors, and that of arrays.
+      rule: its symbol, and its name in TensorFlow and in NumPy.
     """
+    symbol, test = rule
     with _tf.name_scope(name):
         a = _ops.convert_to_tensor(x, name="x")
         b = _ops.convert_to_tensor(y, a.dtype, "y")
         told = [f"condition x {symbol} y did not hold for every element: x ({a.name}) =", a, f"y ({b.name}) =", b]
         first, second = _value(a), _value(b)
-        if first is not None and second is not None and not np.all(holds(first, second)):
+        if first is not None and second is not None and not np.all(getattr(np, test)(first, second)):
             raise InvalidArgumentError(
                 f"{message + ': ' if message else ''}x {symbol} y does not hold for every element",
                 expected=f"x {symbol} y",
@@ -49,14 +50,17 @@ def _compared(
             )
         if data is None:
             data = [*([message] if message else []), *told]
-        return _tf.Assert(_tf.reduce_all(test(a, b)), list(data), summarize)
+        return _tf.Assert(_tf.reduce_all(getattr(_tf, test)(a, b)), list(data), summarize)
 
 
 def _short(array: Any) -> str:
     return np.array2string(np.asarray(array), threshold=8, separator=", ")
 
 
-def assert_equal(
+@variants
+def _of_two(
+    own: str,
+    rule: tuple[str, str],
     x: TensorLike,
     y: TensorLike,
     data: Sequence[TensorLike] | None = None,
@@ -64,152 +68,78 @@ def assert_equal(
     message: str | None = None,
     name: str | None = None,
 ) -> _ops.Operation:
+    return _compared(name or own, rule, x, y, data, summarize, message)
+
+
+@variants
+def _of_one(
+    own: str,
+    rule: tuple[str, str],
+    x: TensorLike,
+    data: Sequence[TensorLike] | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
+) -> _ops.Operation:
+    return _compared(name or own, rule, x, 0, data, summarize, message)
+
+
+assert_equal = _of_two(
+    "assert_equal",
+    ("==", "equal"),
     """An operation that fails unless ``x == y`` for every element, broadcast; InvalidArgumentError.
 
     Args:
       x, y: tensors of one dtype; where both are constants the error comes now.
       data: what the error shows; default: both tensors. ``summarize``: elements of each to show.
       message: what the error begins with.
-    """
-    return _compared("==", _tf.equal, np.equal, x, y, data, summarize, message, name or "assert_equal")
-
-
-def assert_none_equal(
-    x: TensorLike,
-    y: TensorLike,
-    data: Sequence[TensorLike] | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> _ops.Operation:
-    """An operation that fails unless ``x != y`` for every element, broadcast; InvalidArgumentError.
-
-    Args:
-      x, y: tensors of one dtype; where both are constants the error comes now.
-      data: what the error shows; default: both tensors. ``summarize``: elements of each to show.
-      message: what the error begins with.
-    """
-    return _compared("!=", _tf.not_equal, np.not_equal, x, y, data, summarize, message, name or "assert_none_equal")
-
-
-def assert_less(
-    x: TensorLike,
-    y: TensorLike,
-    data: Sequence[TensorLike] | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> _ops.Operation:
-    """An operation that fails unless ``x < y`` for every element, broadcast; InvalidArgumentError.
-
-    Args:
-      x, y: tensors of one dtype, numbers; where both are constants the error comes now.
-      data: what the error shows; default: both tensors. ``summarize``: elements of each to show.
-      message: what the error begins with.
-    """
-    return _compared("<", _tf.less, np.less, x, y, data, summarize, message, name or "assert_less")
-
-
-def assert_less_equal(
-    x: TensorLike,
-    y: TensorLike,
-    data: Sequence[TensorLike] | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> _ops.Operation:
-    """An operation that fails unless ``x <= y`` for every element, broadcast; InvalidArgumentError.
-
-    Args:
-      x, y: tensors of one dtype, numbers; where both are constants the error comes now.
-      data: what the error shows; default: both tensors. ``summarize``: elements of each to show.
-      message: what the error begins with.
-    """
-    return _compared("<=", _tf.less_equal, np.less_equal, x, y, data, summarize, message, name or "assert_less_equal")
-
-
-def assert_greater(
-    x: TensorLike,
-    y: TensorLike,
-    data: Sequence[TensorLike] | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> _ops.Operation:
-    """An operation that fails unless ``x > y`` for every element, broadcast; InvalidArgumentError.
-
-    Args:
-      x, y: tensors of one dtype, numbers; where both are constants the error comes now.
-      data: what the error shows; default: both tensors. ``summarize``: elements of each to show.
-      message: what the error begins with.
-    """
-    return _compared(">", _tf.greater, np.greater, x, y, data, summarize, message, name or "assert_greater")
-
-
-def assert_greater_equal(
-    x: TensorLike,
-    y: TensorLike,
-    data: Sequence[TensorLike] | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> _ops.Operation:
-    """An operation that fails unless ``x >= y`` for every element, broadcast; InvalidArgumentError.
-
-    Args:
-      x, y: tensors of one dtype, numbers; where both are constants the error comes now.
-      data: what the error shows; default: both tensors. ``summarize``: elements of each to show.
-      message: what the error begins with.
-    """
-    return _compared(
-        ">=", _tf.greater_equal, np.greater_equal, x, y, data, summarize, message, name or "assert_greater_equal"
-    )
-
-
-def assert_negative(
-    x: TensorLike,
-    data: Sequence[TensorLike] | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> _ops.Operation:
-    """An operation that fails unless ``x < 0`` for every element; as :func:`assert_less`."""
-    return _compared("<", _tf.less, np.less, x, 0, data, summarize, message, name or "assert_negative")
-
-
-def assert_positive(
-    x: TensorLike,
-    data: Sequence[TensorLike] | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> _ops.Operation:
-    """An operation that fails unless ``x > 0`` for every element; as :func:`assert_greater`."""
-    return _compared(">", _tf.greater, np.greater, x, 0, data, summarize, message, name or "assert_positive")
-
-
-def assert_non_negative(
-    x: TensorLike,
-    data: Sequence[TensorLike] | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> _ops.Operation:
-    """An operation that fails unless ``x >= 0`` for every element; as :func:`assert_greater_equal`."""
-    return _compared(
-        ">=", _tf.greater_equal, np.greater_equal, x, 0, data, summarize, message, name or "assert_non_negative"
-    )
-
-
-def assert_non_positive(
-    x: TensorLike,
-    data: Sequence[TensorLike] | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> _ops.Operation:
-    """An operation that fails unless ``x <= 0`` for every element; as :func:`assert_less_equal`."""
-    return _compared("<=", _tf.less_equal, np.less_equal, x, 0, data, summarize, message, name or "assert_non_positive")
+    """,
+)
+assert_none_equal = _of_two(
+    "assert_none_equal",
+    ("!=", "not_equal"),
+    "An operation that fails unless ``x != y`` for every element, broadcast; as :func:`assert_equal`.",
+)
+assert_less = _of_two(
+    "assert_less",
+    ("<", "less"),
+    "An operation that fails unless ``x < y`` for every element, broadcast; as :func:`assert_equal`, of numbers.",
+)
+assert_less_equal = _of_two(
+    "assert_less_equal",
+    ("<=", "less_equal"),
+    "An operation that fails unless ``x <= y`` for every element, broadcast; as :func:`assert_equal`, of numbers.",
+)
+assert_greater = _of_two(
+    "assert_greater",
+    (">", "greater"),
+    "An operation that fails unless ``x > y`` for every element, broadcast; as :func:`assert_equal`, of numbers.",
+)
+assert_greater_equal = _of_two(
+    "assert_greater_equal",
+    (">=", "greater_equal"),
+    "An operation that fails unless ``x >= y`` for every element, broadcast; as :func:`assert_equal`, of numbers.",
+)
+assert_negative = _of_one(
+    "assert_negative",
+    ("<", "less"),
+    "An operation that fails unless ``x < 0`` for every element; as :func:`assert_less`.",
+)
+assert_positive = _of_one(
+    "assert_positive",
+    (">", "greater"),
+    "An operation that fails unless ``x > 0`` for every element; as :func:`assert_greater`.",
+)
+assert_non_negative = _of_one(
+    "assert_non_negative",
+    (">=", "greater_equal"),
+    "An operation that fails unless ``x >= 0`` for every element; as :func:`assert_greater_equal`.",
+)
+assert_non_positive = _of_one(
+    "assert_non_positive",
+    ("<=", "less_equal"),
+    "An operation that fails unless ``x <= 0`` for every element; as :func:`assert_less_equal`.",
+)
 
 
 def assert_near(

@@ -11,6 +11,7 @@ from graphdock.errors import InvalidArgumentError
 from graphdock.typing import DTypeLike, TensorLike
 
 from graphdock_std.grad_support import static_shape
+from graphdock_std.variants import variants
 
 
 def _reduce(op: str, x: Any, axis: Any, keep: bool, name: str | None) -> Any:
@@ -38,7 +39,10 @@ def _one_of(name: str, new: Any, old_name: str, old: Any) -> Any:
     return old
 
 
-def reduce_sum(
+@variants
+def _over_axes(
+    _: str,
+    op: str,
     input_tensor: TensorLike,
     axis: TensorLike | None = None,
     keepdims: bool | None = None,
@@ -46,6 +50,13 @@ def reduce_sum(
     reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> _ops.Tensor:
+    axis = _one_of("axis", axis, "reduction_indices", reduction_indices)
+    return _reduce(op, input_tensor, axis, bool(_one_of("keepdims", keepdims, "keep_dims", keep_dims)), name)
+
+
+reduce_sum = _over_axes(
+    "reduce_sum",
+    "Sum",
     """Sum over axes.
 
     Args:
@@ -56,87 +67,24 @@ def reduce_sum(
 
     Raises:
       ShapeError: an axis is out of range or given twice.
-    """
-    axis = _one_of("axis", axis, "reduction_indices", reduction_indices)
-    return _reduce("Sum", input_tensor, axis, bool(_one_of("keepdims", keepdims, "keep_dims", keep_dims)), name)
-
-
-def reduce_mean(
-    input_tensor: TensorLike,
-    axis: TensorLike | None = None,
-    keepdims: bool | None = None,
-    name: str | None = None,
-    reduction_indices: TensorLike | None = None,
-    keep_dims: bool | None = None,
-) -> _ops.Tensor:
-    """Mean over axes; integers divide towards zero. Arguments as for :func:`reduce_sum`."""
-    axis = _one_of("axis", axis, "reduction_indices", reduction_indices)
-    return _reduce("Mean", input_tensor, axis, bool(_one_of("keepdims", keepdims, "keep_dims", keep_dims)), name)
-
-
-def reduce_prod(
-    input_tensor: TensorLike,
-    axis: TensorLike | None = None,
-    keepdims: bool | None = None,
-    name: str | None = None,
-    reduction_indices: TensorLike | None = None,
-    keep_dims: bool | None = None,
-) -> _ops.Tensor:
-    """Product over axes. Arguments as for :func:`reduce_sum`."""
-    axis = _one_of("axis", axis, "reduction_indices", reduction_indices)
-    return _reduce("Prod", input_tensor, axis, bool(_one_of("keepdims", keepdims, "keep_dims", keep_dims)), name)
-
-
-def reduce_max(
-    input_tensor: TensorLike,
-    axis: TensorLike | None = None,
-    keepdims: bool | None = None,
-    name: str | None = None,
-    reduction_indices: TensorLike | None = None,
-    keep_dims: bool | None = None,
-) -> _ops.Tensor:
-    """Maximum over axes. Arguments as for :func:`reduce_sum`."""
-    axis = _one_of("axis", axis, "reduction_indices", reduction_indices)
-    return _reduce("Max", input_tensor, axis, bool(_one_of("keepdims", keepdims, "keep_dims", keep_dims)), name)
-
-
-def reduce_min(
-    input_tensor: TensorLike,
-    axis: TensorLike | None = None,
-    keepdims: bool | None = None,
-    name: str | None = None,
-    reduction_indices: TensorLike | None = None,
-    keep_dims: bool | None = None,
-) -> _ops.Tensor:
-    """Minimum over axes. Arguments as for :func:`reduce_sum`."""
-    axis = _one_of("axis", axis, "reduction_indices", reduction_indices)
-    return _reduce("Min", input_tensor, axis, bool(_one_of("keepdims", keepdims, "keep_dims", keep_dims)), name)
-
-
-def reduce_all(
-    input_tensor: TensorLike,
-    axis: TensorLike | None = None,
-    keepdims: bool | None = None,
-    name: str | None = None,
-    reduction_indices: TensorLike | None = None,
-    keep_dims: bool | None = None,
-) -> _ops.Tensor:
-    """Whether all elements of a bool tensor are true, over axes. Arguments as for :func:`reduce_sum`."""
-    axis = _one_of("axis", axis, "reduction_indices", reduction_indices)
-    return _reduce("All", input_tensor, axis, bool(_one_of("keepdims", keepdims, "keep_dims", keep_dims)), name)
-
-
-def reduce_any(
-    input_tensor: TensorLike,
-    axis: TensorLike | None = None,
-    keepdims: bool | None = None,
-    name: str | None = None,
-    reduction_indices: TensorLike | None = None,
-    keep_dims: bool | None = None,
-) -> _ops.Tensor:
-    """Whether one element of a bool tensor is true, over axes. Arguments as for :func:`reduce_sum`."""
-    axis = _one_of("axis", axis, "reduction_indices", reduction_indices)
-    return _reduce("Any", input_tensor, axis, bool(_one_of("keepdims", keepdims, "keep_dims", keep_dims)), name)
+    """,
+)
+reduce_mean = _over_axes(
+    "reduce_mean", "Mean", "Mean over axes; integers divide towards zero. Arguments as for :func:`reduce_sum`."
+)
+reduce_prod = _over_axes("reduce_prod", "Prod", "Product over axes. Arguments as for :func:`reduce_sum`.")
+reduce_max = _over_axes("reduce_max", "Max", "Maximum over axes. Arguments as for :func:`reduce_sum`.")
+reduce_min = _over_axes("reduce_min", "Min", "Minimum over axes. Arguments as for :func:`reduce_sum`.")
+reduce_all = _over_axes(
+    "reduce_all",
+    "All",
+    "Whether all elements of a bool tensor are true, over axes. Arguments as for :func:`reduce_sum`.",
+)
+reduce_any = _over_axes(
+    "reduce_any",
+    "Any",
+    "Whether one element of a bool tensor is true, over axes. Arguments as for :func:`reduce_sum`.",
+)
 
 
 def reduce_logsumexp(
@@ -208,30 +156,29 @@ def count_nonzero(
         return _ops.cast(_reduce("Sum", counts, axis, keepdims, None), dtype, scope)
 
 
-def argmax(
+@variants
+def _place(
+    _: str,
+    op: str,
     input: TensorLike,
     axis: TensorLike | None = None,
     name: str | None = None,
     dimension: TensorLike | None = None,
     output_type: DTypeLike = "int64",
 ) -> _ops.Tensor:
-    """Index of the largest element along an axis (default 0), the first of equals. ``dimension`` is an old name of
-    ``axis``.
-    """
-    return _arg("ArgMax", input, _one_of("axis", axis, "dimension", dimension), output_type, name)
+    return _arg(op, input, _one_of("axis", axis, "dimension", dimension), output_type, name)
 
 
-def argmin(
-    input: TensorLike,
-    axis: TensorLike | None = None,
-    name: str | None = None,
-    dimension: TensorLike | None = None,
-    output_type: DTypeLike = "int64",
-) -> _ops.Tensor:
-    """Index of the smallest element along an axis (default 0), the first of equals. ``dimension`` is an old name of
-    ``axis``.
-    """
-    return _arg("ArgMin", input, _one_of("axis", axis, "dimension", dimension), output_type, name)
+argmax = _place(
+    "argmax",
+    "ArgMax",
+    "Index of the largest element along an axis (default 0), the first of equals. ``dimension`` is an old name of ``axis``.",
+)
+argmin = _place(
+    "argmin",
+    "ArgMin",
+    "Index of the smallest element along an axis (default 0), the first of equals. ``dimension`` is an old name of ``axis``.",
+)
 
 
 def arg_max(
