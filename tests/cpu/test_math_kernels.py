@@ -39,13 +39,15 @@ from graphdock_cpu.device import CpuFactory
 from graphdock_cpu.kernels import math as math_kernels
 from graphdock_cpu.kernels import matmul as matmul_kernels
 from graphdock_cpu.kernels import reduce as reduce_kernels
+from graphdock_cpu.kernels import special_functions
 from graphdock_cpu.plugin import register_kernels
 from graphdock_std._gen.opdefs import OPS
 from graphdock_testing.specs import spec_cases
 
 CASES = spec_cases("graphdock_std", default_host().ops.get)
 KERNELS: dict[str, KernelDef] = {
-    k.op: k for k in (*math_kernels.KERNELS, *reduce_kernels.KERNELS, *matmul_kernels.KERNELS)
+    k.op: k
+    for k in (*math_kernels.KERNELS, *reduce_kernels.KERNELS, *matmul_kernels.KERNELS, *special_functions.KERNELS)
 }
 #: The modes below take single arrays; kernels of lists of arrays are held by the conformance kit alone.
 SINGLE = [op for op in KERNELS if all(a.arity == "one" for a in default_host().ops.get(op).inputs)]
@@ -227,9 +229,11 @@ def test_error_samples_are_refused_when_the_graph_is_built(op: str) -> None:
 
 
 def test_kernels_and_specs_cover_each_other() -> None:
-    """Every op of specs/math.yaml and specs/reduce.yaml has a cpu kernel, and no kernel is without an op."""
+    """Every op of specs/math.yaml, reduce.yaml and special.yaml has a cpu kernel, and no kernel is without an op."""
     declared = {
-        op for op, build in OPS.items() if build().source.partition(":")[0].endswith(("math.yaml", "reduce.yaml"))
+        op
+        for op, build in OPS.items()
+        if build().source.partition(":")[0].endswith(("math.yaml", "reduce.yaml", "special.yaml"))
     }
     assert declared == set(KERNELS)
 

@@ -19,7 +19,7 @@ OPS = (
     "LayerNorm", "LayerNormGrad", "Relu", "ReluGrad", "Softplus", "BiasAdd", "BiasAddGrad",
     "Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter", "Conv3D", "Conv3DBackpropInputV2", "Conv3DBackpropFilterV2",
     "MaxPool", "AvgPool", "MaxPoolGrad", "MaxPool3D", "MaxPool3DGrad",
-    "ResourceApplyAdam", "ResourceApplyMomentum", "ResourceApplyFtrlV2",
+    "ResourceApplyAdam", "ResourceApplyMomentum", "ResourceApplyFtrlV2", "Betainc", "Igamma", "Lgamma",
 )  # fmt: skip
 #: Those of them whose samples have one image, or less than a block.
 ONE_PIECE = {

@@ -141,16 +141,17 @@ def body_kernel(
     *,
     inplace: Mapping[str, tuple[str, ...]] | None = None,
     widen: bool = True,
+    weight: float = _PASSES,
 ) -> KernelDef:
     """A kernel of several ufunc calls. ``make(dtype)`` returns the body for that dtype of the output.
 
     ``inplace`` names only inputs that the body no longer reads once it has begun to write. With ``widen`` float16 and
-    bfloat16 are computed in float32 and rounded once.
+    bfloat16 are computed in float32 and rounded once. ``weight``: cheap passes that the body takes, about.
     """
     return KernelDef(
         op,
         "cpu",
-        lambda ctx: bind_body(ctx, make, widen),
+        lambda ctx: bind_body(ctx, make, widen, weight),
         layout="strided",
         inplace=inplace or {},
         modes=_modes(inplace),

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from graphdock.contracts import BuildContext, KernelDef, Scratch, dtypes
 
-from graphdock_cpu.kernels import special
 from graphdock_cpu.kernels.conv import FORWARD, maker
 from graphdock_cpu.kernels.random import Philox
 from graphdock_cpu.kernels.shaped import Made, Shape, bind
@@ -165,11 +164,10 @@ def _sigmoid(x: Any) -> Any:
 
 
 def _normal(x: Any) -> Any:
-    """The normal distribution's function."""
-    e = np.empty(x.size)
-    work, mask = np.empty((special.ROWS, special.BLOCK)), np.empty(special.BLOCK, np.bool_)
-    special.erf(np.asarray(x, np.float64).ravel() * math.sqrt(0.5), e, work, mask)
-    return 0.5 * (1.0 + e.reshape(x.shape))
+    """The normal distribution's function; SciPy is loaded for the first that is computed."""
+    from scipy.special import ndtr
+
+    return ndtr(x)
 
 
 def _gelu(x: Any) -> Any:

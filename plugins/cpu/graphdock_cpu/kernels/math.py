@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from graphdock.contracts import Bound, BuildContext, In, KernelDef, Out, Scratch, dtypes, errors
 
-from graphdock_cpu.kernels import special
+from graphdock_cpu.kernels import erf
 from graphdock_cpu.kernels.common import (
     Body,
+    bind_body,
     bind_ufunc,
     body_kernel,
     constant,
@@ -196,37 +197,26 @@ def _select(ctx: BuildContext) -> Bound | Callable[..., Any]:
     return select
 
 
-def _special(function: Callable[..., None]) -> Callable[[BuildContext], Bound | Callable[..., Any]]:
-    """erf and erfc: float64 inside for every dtype, through one block of scratch."""
-    scratch = (Scratch(dtypes.float64, (special.ROWS, special.BLOCK)), Scratch(dtypes.bool_, (special.BLOCK,)))
-    return lambda ctx: _through(ctx, function, scratch)
-
-
 def _erf(ctx: BuildContext) -> Bound | Callable[..., Any]:
-    """float64 by rational approximations; what is narrower in float32, in blocks no longer than the input."""
+    """SciPy's, which is loaded for it, of float64; what is narrower in float32, in blocks no longer than the input."""
     if ctx.outputs[0].dtype == dtypes.float64:
-        return _special(special.erf)(ctx)
+        from scipy import special
+
+        return bind_body(ctx, lambda dtype: special.erf, weight=40)
     shape = ctx.inputs[0].shape
-    size = math.prod(shape) if known(shape) else special.FLOAT_BLOCK  # type: ignore[arg-type]
-    block = max(1, min(size, special.FLOAT_BLOCK))
-    return _through(ctx, special.erf_float, (Scratch(dtypes.float32, (special.FLOAT_ROWS, block)),))
-
-
-def _through(
-    ctx: BuildContext, function: Callable[..., None], scratch: tuple[Scratch, ...]
-) -> Bound | Callable[..., Any]:
-    """``function(x, y, *scratch)`` as a kernel."""
+    size = math.prod(shape) if known(shape) else erf.FLOAT_BLOCK  # type: ignore[arg-type]
+    block = max(1, min(size, erf.FLOAT_BLOCK))
+    scratch = (Scratch(dtypes.float32, (erf.FLOAT_ROWS, block)),)
     if not ctx.fresh:
-        shape = ctx.outputs[0].shape
-        if not known(shape) or ctx.inputs[0].shape != shape:
-            return Bound(function, scratch=scratch)
-        compute, wanted = share_rows(ctx, Rows("rr", 8), [tuple(shape or ())] * 2, lambda _: (function, scratch))
+        if not known(shape) or ctx.outputs[0].shape != shape:
+            return Bound(erf.erf_float, scratch=scratch)
+        compute, wanted = share_rows(ctx, Rows("rr", 8), [tuple(shape or ())] * 2, lambda _: (erf.erf_float, scratch))
         return Bound(compute, scratch=wanted)
     dtype = ctx.outputs[0].dtype.np
 
     def fresh(x: np.ndarray) -> np.ndarray:
         y = np.empty(x.shape, dtype)
-        function(x, y, *(np.empty(s.shape, s.dtype.np) for s in scratch))
+        erf.erf_float(x, y, *(np.empty(s.shape, s.dtype.np) for s in scratch))
         return y
 
     return fresh
@@ -256,5 +246,4 @@ KERNELS = [
         modes=("planned", "fresh", "inplace"),
     ),
     KernelDef("Erf", "cpu", _erf, inplace=_X, modes=("planned", "fresh", "inplace")),
-    KernelDef("Erfc", "cpu", _special(special.erfc), inplace=_X, modes=("planned", "fresh", "inplace")),
 ]
