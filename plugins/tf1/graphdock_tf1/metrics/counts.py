@@ -11,6 +11,7 @@ from graphdock.errors import ShapeError
 from graphdock.typing import TensorLike
 
 from graphdock_tf1.metrics.support import Collections, Metric, aligned, collected, metric_variable, single
+from graphdock_tf1.signatures import like
 
 __all__ = ["false_negatives", "false_positives", "precision", "recall", "true_negatives", "true_positives"]
 
@@ -21,14 +22,7 @@ def _yes_or_no(labels: Any, predictions: Any, weights: Any) -> tuple[Any, Any, A
 
 
 def _count(
-    kind: str,
-    label: bool,
-    prediction: bool,
-    labels: Any,
-    predictions: Any,
-    weights: Any,
-    keys: tuple[Any, Any],
-    name: Any,
+    kind: str, label: bool, prediction: bool, labels: Any, predictions: Any, weights: Any, name: Any, **keys: Any
 ) -> Metric:
     """How often a label came with a prediction."""
     with _tf.variable_scope(name, kind):
@@ -44,7 +38,7 @@ def _count(
                 raise ShapeError("weights of another rank", expected=f"rank 0 or {ranks[1]}", got=str(weights.shape))
             found = found * single(weights)
         value = _tf.identity(count)
-        return collected(value, count.assign_add(_tf.reduce_sum(found)), *keys)
+        return collected(value, count.assign_add(_tf.reduce_sum(found)), **keys)
 
 
 def true_positives(
@@ -61,83 +55,49 @@ def true_positives(
       labels, predictions: tensors of one shape that are cast to bool.
       weights, metrics_collections, updates_collections, name: as of ``tf.metrics.mean``.
     """
-    keys = (metrics_collections, updates_collections)
-    return _count("true_positives", True, True, labels, predictions, weights, keys, name)
+    return _count("true_positives", True, True, **locals())
 
 
-def true_negatives(
-    labels: TensorLike,
-    predictions: TensorLike,
-    weights: TensorLike | None = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
+@like(true_positives)
+def true_negatives(**given: Any) -> Metric:
     """How often no was predicted where the label is no; as ``tf.metrics.true_positives``."""
-    keys = (metrics_collections, updates_collections)
-    return _count("true_negatives", False, False, labels, predictions, weights, keys, name)
+    return _count("true_negatives", False, False, **given)
 
 
-def false_positives(
-    labels: TensorLike,
-    predictions: TensorLike,
-    weights: TensorLike | None = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
+@like(true_positives)
+def false_positives(**given: Any) -> Metric:
     """How often yes was predicted where the label is no; as ``tf.metrics.true_positives``."""
-    keys = (metrics_collections, updates_collections)
-    return _count("false_positives", False, True, labels, predictions, weights, keys, name)
+    return _count("false_positives", False, True, **given)
 
 
-def false_negatives(
-    labels: TensorLike,
-    predictions: TensorLike,
-    weights: TensorLike | None = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
+@like(true_positives)
+def false_negatives(**given: Any) -> Metric:
     """How often no was predicted where the label is yes; as ``tf.metrics.true_positives``."""
-    keys = (metrics_collections, updates_collections)
-    return _count("false_negatives", True, False, labels, predictions, weights, keys, name)
+    return _count("false_negatives", True, False, **given)
 
 
-def precision(
-    labels: TensorLike,
-    predictions: TensorLike,
-    weights: TensorLike | None = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
+@like(true_positives)
+def precision(labels: Any, predictions: Any, weights: Any, name: Any, **keys: Any) -> Metric:
     """What part of the predicted yes was right; 0 where there was none. As ``tf.metrics.true_positives``."""
     with _tf.variable_scope(name, "precision"):
         predictions, labels, weights = _yes_or_no(labels, predictions, weights)
         right = true_positives(labels, predictions, weights)
         wrong = false_positives(labels, predictions, weights)
-        return _part(right, wrong, metrics_collections, updates_collections)
+        return _part(right, wrong, **keys)
 
 
-def recall(
-    labels: TensorLike,
-    predictions: TensorLike,
-    weights: TensorLike | None = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
+@like(true_positives)
+def recall(labels: Any, predictions: Any, weights: Any, name: Any, **keys: Any) -> Metric:
     """What part of the labels that are yes was predicted; 0 where there was none. As ``tf.metrics.true_positives``."""
     with _tf.variable_scope(name, "recall"):
         predictions, labels, weights = _yes_or_no(labels, predictions, weights)
         right = true_positives(labels, predictions, weights)
         missed = false_negatives(labels, predictions, weights)
-        return _part(right, missed, metrics_collections, updates_collections)
+        return _part(right, missed, **keys)
 
 
-def _part(some: Metric, others: Metric, *keys: Any) -> Metric:
+def _part(some: Metric, others: Metric, **keys: Any) -> Metric:
     value, update = (
         _tf.div_no_nan(a, a + b, name=name) for a, b, name in zip(some, others, ("value", "update_op"), strict=True)
     )
-    return collected(value, update, *keys)
+    return collected(value, update, **keys)

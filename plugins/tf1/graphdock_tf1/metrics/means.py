@@ -11,6 +11,7 @@ from graphdock.typing import TensorLike
 from graphdock_std.nn.broadcasting import broadcast_weights, check_compatible, squeeze_labels
 
 from graphdock_tf1.metrics.support import Collections, Metric, aligned, collected, flat, metric_variable, ratio, single
+from graphdock_tf1.signatures import like
 
 __all__ = [
     "accuracy",
@@ -63,13 +64,8 @@ def mean(
         return collected(value, update, metrics_collections, updates_collections)
 
 
-def mean_tensor(
-    values: TensorLike,
-    weights: TensorLike | None = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
+@like(mean)
+def mean_tensor(values: Any, weights: Any, name: Any, **keys: Any) -> Metric:
     """The mean of each element of ``values``, whose static shape must be known; as :func:`mean`, but for the shape."""
     with _tf.variable_scope(name, "mean"):
         values = single(values)
@@ -82,7 +78,7 @@ def mean_tensor(
             values = values * counted
         sums = total.assign_add(values), count.assign_add(counted)
         value, update = ratio(total, count, "value"), ratio(*sums, "update_op")
-        return collected(value, update, metrics_collections, updates_collections)
+        return collected(value, update, **keys)
 
 
 def accuracy(
@@ -105,46 +101,28 @@ def accuracy(
     return mean(right, weights, metrics_collections, updates_collections, name or "accuracy")
 
 
-def mean_absolute_error(
-    labels: TensorLike,
-    predictions: TensorLike,
-    weights: TensorLike | None = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
+@like(accuracy)
+def mean_absolute_error(labels: Any, predictions: Any, weights: Any, name: Any, **keys: Any) -> Metric:
     """The mean of ``|predictions - labels|``; arguments as of ``tf.metrics.accuracy``."""
     predictions, labels, weights = aligned(predictions, labels, weights)
     errors = _tf.abs(predictions - labels)
-    return mean(errors, weights, metrics_collections, updates_collections, name or "mean_absolute_error")
+    return mean(errors, weights, name=name or "mean_absolute_error", **keys)
 
 
-def mean_squared_error(
-    labels: TensorLike,
-    predictions: TensorLike,
-    weights: TensorLike | None = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
+@like(accuracy)
+def mean_squared_error(labels: Any, predictions: Any, weights: Any, name: Any, **keys: Any) -> Metric:
     """The mean of ``(predictions - labels) ** 2``; arguments as of ``tf.metrics.accuracy``."""
     predictions, labels, weights = aligned(predictions, labels, weights)
     errors = _tf.squared_difference(labels, predictions)
-    return mean(errors, weights, metrics_collections, updates_collections, name or "mean_squared_error")
+    return mean(errors, weights, name=name or "mean_squared_error", **keys)
 
 
-def root_mean_squared_error(
-    labels: TensorLike,
-    predictions: TensorLike,
-    weights: TensorLike | None = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
+@like(accuracy)
+def root_mean_squared_error(labels: Any, predictions: Any, weights: Any, name: Any, **keys: Any) -> Metric:
     """The root of ``tf.metrics.mean_squared_error``."""
     made = mean_squared_error(labels, predictions, weights, name=name or "root_mean_squared_error")
     value, update = (_tf.sqrt(m) for m in made)
-    return collected(value, update, metrics_collections, updates_collections)
+    return collected(value, update, **keys)
 
 
 def mean_relative_error(
@@ -231,15 +209,8 @@ def mean_per_class_accuracy(
         return collected(value, update, metrics_collections, updates_collections)
 
 
-def mean_iou(
-    labels: TensorLike,
-    predictions: TensorLike,
-    num_classes: int,
-    weights: TensorLike | None = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
+@like(mean_per_class_accuracy)
+def mean_iou(labels: Any, predictions: Any, num_classes: Any, weights: Any, name: Any, **keys: Any) -> Metric:
     """The mean over classes of intersection by union: of what is of the class, and what was taken for it.
 
     Classes that do not occur are left out. The update gives the matrix of counts, ``total_confusion_matrix``.
@@ -265,4 +236,4 @@ def mean_iou(
         each = both / _tf.where(_tf.greater(union, 0), union, _tf.ones_like(union))
         summed = _tf.reduce_sum(each, name="mean_iou")
         value = _tf.where(_tf.greater(present, 0), summed / present, _tf.zeros_like(present))
-        return collected(value, update, metrics_collections, updates_collections)
+        return collected(value, update, **keys)

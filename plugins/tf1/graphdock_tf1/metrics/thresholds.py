@@ -14,6 +14,7 @@ from graphdock.typing import TensorLike
 from graphdock_std.nn.broadcasting import broadcast_weights
 
 from graphdock_tf1.metrics.support import Collections, Metric, aligned, collected, metric_variable, single
+from graphdock_tf1.signatures import like
 
 __all__ = [
     "auc",
@@ -63,17 +64,11 @@ def _counts(labels: Any, predictions: Any, thresholds: Sequence[float], weights:
 
 
 def _counted(
-    kind: str,
-    labels: Any,
-    predictions: Any,
-    thresholds: Sequence[float],
-    weights: Any,
-    keys: tuple[Any, Any],
-    name: Any,
+    kind: str, labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any, name: Any, **keys: Any
 ) -> Metric:
     with _tf.variable_scope(name, _VARIABLES[kind]):
         kept, updates = _counts(labels, predictions, thresholds, weights, kind)
-        return collected(_tf.identity(kept[kind]), updates[kind], *keys)
+        return collected(_tf.identity(kept[kind]), updates[kind], **keys)
 
 
 def true_positives_at_thresholds(
@@ -96,88 +91,50 @@ def true_positives_at_thresholds(
     Returns:
       ``(value, update_op)``, both of as many counts as there are thresholds, float32.
     """
-    keys = (metrics_collections, updates_collections)
-    return _counted("tp", labels, predictions, thresholds, weights, keys, name)
+    return _counted("tp", **locals())
 
 
-def true_negatives_at_thresholds(
-    labels: TensorLike,
-    predictions: TensorLike,
-    thresholds: Sequence[float],
-    weights: TensorLike | None = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
+@like(true_positives_at_thresholds)
+def true_negatives_at_thresholds(**given: Any) -> Metric:
     """How many are not above each threshold where the label is no; as ``tf.metrics.true_positives_at_thresholds``."""
-    keys = (metrics_collections, updates_collections)
-    return _counted("tn", labels, predictions, thresholds, weights, keys, name)
+    return _counted("tn", **given)
 
 
-def false_positives_at_thresholds(
-    labels: TensorLike,
-    predictions: TensorLike,
-    thresholds: Sequence[float],
-    weights: TensorLike | None = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
+@like(true_positives_at_thresholds)
+def false_positives_at_thresholds(**given: Any) -> Metric:
     """How many are above each threshold where the label is no; as ``tf.metrics.true_positives_at_thresholds``."""
-    keys = (metrics_collections, updates_collections)
-    return _counted("fp", labels, predictions, thresholds, weights, keys, name)
+    return _counted("fp", **given)
 
 
-def false_negatives_at_thresholds(
-    labels: TensorLike,
-    predictions: TensorLike,
-    thresholds: Sequence[float],
-    weights: TensorLike | None = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
+@like(true_positives_at_thresholds)
+def false_negatives_at_thresholds(**given: Any) -> Metric:
     """How many are not above each threshold where the label is yes; as ``tf.metrics.true_positives_at_thresholds``."""
-    keys = (metrics_collections, updates_collections)
-    return _counted("fn", labels, predictions, thresholds, weights, keys, name)
+    return _counted("fn", **given)
 
 
-def precision_at_thresholds(
-    labels: TensorLike,
-    predictions: TensorLike,
-    thresholds: Sequence[float],
-    weights: TensorLike | None = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
+def _rate(
+    of: str, other: str, labels: Any, predictions: Any, thresholds: Any, weights: Any, name: Any, **keys: Any
 ) -> Metric:
+    """What part the true positives are of them and the others, at each threshold."""
+    with _tf.variable_scope(name, f"{of}_at_thresholds"):
+        kept, updates = _counts(labels, predictions, thresholds, weights, "tp", other)
+        value, update = (
+            _tf.divide(c["tp"], _EPSILON + c["tp"] + c[other], name=f"{of}_{n}")
+            for c, n in ((kept, "value"), (updates, "update_op"))
+        )
+        return collected(value, update, **keys)
+
+
+@like(true_positives_at_thresholds)
+def precision_at_thresholds(**given: Any) -> Metric:
     """Precision at each threshold; as ``tf.metrics.true_positives_at_thresholds``."""
-    with _tf.variable_scope(name, "precision_at_thresholds"):
-        kept, updates = _counts(labels, predictions, thresholds, weights, "tp", "fp")
-        value, update = (
-            _tf.divide(c["tp"], _EPSILON + c["tp"] + c["fp"], name=f"precision_{n}")
-            for c, n in ((kept, "value"), (updates, "update_op"))
-        )
-        return collected(value, update, metrics_collections, updates_collections)
+    return _rate("precision", "fp", **given)
 
 
-def recall_at_thresholds(
-    labels: TensorLike,
-    predictions: TensorLike,
-    thresholds: Sequence[float],
-    weights: TensorLike | None = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
+@like(true_positives_at_thresholds)
+def recall_at_thresholds(**given: Any) -> Metric:
     """Recall at each threshold; as ``tf.metrics.true_positives_at_thresholds``."""
-    with _tf.variable_scope(name, "recall_at_thresholds"):
-        kept, updates = _counts(labels, predictions, thresholds, weights, "tp", "fn")
-        value, update = (
-            _tf.divide(c["tp"], _EPSILON + c["tp"] + c["fn"], name=f"recall_{n}")
-            for c, n in ((kept, "value"), (updates, "update_op"))
-        )
-        return collected(value, update, metrics_collections, updates_collections)
+    return _rate("recall", "fn", **given)
 
 
 def _even(num_thresholds: int, last: float = 1.0 + _EPSILON) -> list[float]:

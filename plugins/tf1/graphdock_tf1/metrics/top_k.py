@@ -12,6 +12,7 @@ from graphdock.typing import TensorLike
 from graphdock_std.nn.broadcasting import assert_broadcastable, broadcast_weights
 
 from graphdock_tf1.metrics.support import Collections, Metric, collected, metric_variable
+from graphdock_tf1.signatures import like
 
 __all__ = [
     "average_precision_at_k",
@@ -85,7 +86,7 @@ def _streamed(kind: str, k: int | None, class_id: int | None, found: Any, weight
 
 
 def _of_top(
-    kind: str, labels: Any, predictions_idx: Any, k: Any, class_id: Any, weights: Any, keys: tuple[Any, Any], name: Any
+    kind: str, labels: Any, predictions_idx: Any, k: Any, class_id: Any, weights: Any, name: Any, **keys: Any
 ) -> Metric:
     with _tf.name_scope(name or _named(kind, k, class_id)) as scope:
         predictions_idx = _tf.cast(_ops.convert_to_tensor(predictions_idx), dtypes.int64)
@@ -96,7 +97,13 @@ def _of_top(
         wrong = _streamed(missing, k, class_id, lambda: _tf.sets.set_difference(picked, wanted, aminusb=fewer), weights)
         value = _tf.divide(right[0], _tf.add(right[0], wrong[0]), name=scope)
         update = _tf.divide(right[1], _tf.add(right[1], wrong[1]), name="update")
-        return collected(value, update, *keys)
+        return collected(value, update, **keys)
+
+
+def _of_best(kind: str, predictions: Any, k: int, class_id: int | None, name: Any, **given: Any) -> Metric:
+    with _tf.name_scope(name or _named(kind, k, class_id)) as scope:
+        best = _tf.nn.top_k(predictions, k)[1]
+        return _of_top(kind, predictions_idx=best, k=k, class_id=class_id, name=scope, **given)
 
 
 def _wide(labels: Any) -> Any:
@@ -128,23 +135,13 @@ def precision_at_top_k(
     Returns:
       ``(value, update_op)``, float64; NaN where nothing was counted.
     """
-    keys = (metrics_collections, updates_collections)
-    return _of_top("precision", labels, predictions_idx, k, class_id, weights, keys, name)
+    return _of_top("precision", **locals())
 
 
-def recall_at_top_k(
-    labels: Any,
-    predictions_idx: TensorLike,
-    k: int | None = None,
-    class_id: int | None = None,
-    weights: TensorLike | None = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
+@like(precision_at_top_k)
+def recall_at_top_k(**given: Any) -> Metric:
     """What part of the labels is among the guesses; as ``tf.metrics.precision_at_top_k``."""
-    keys = (metrics_collections, updates_collections)
-    return _of_top("recall", labels, predictions_idx, k, class_id, weights, keys, name)
+    return _of_top("recall", **given)
 
 
 def precision_at_k(
@@ -158,39 +155,19 @@ def precision_at_k(
     name: str | None = None,
 ) -> Metric:
     """``tf.metrics.precision_at_top_k`` of the k classes with the largest ``predictions``, ``[..., classes]``."""
-    with _tf.name_scope(name or _named("precision", k, class_id)) as scope:
-        best = _tf.nn.top_k(predictions, k)[1]
-        return precision_at_top_k(labels, best, k, class_id, weights, metrics_collections, updates_collections, scope)
+    return _of_best("precision", **locals())
 
 
-def recall_at_k(
-    labels: Any,
-    predictions: TensorLike,
-    k: int,
-    class_id: int | None = None,
-    weights: TensorLike | None = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
+@like(precision_at_k)
+def recall_at_k(**given: Any) -> Metric:
     """``tf.metrics.recall_at_top_k`` of the k classes with the largest ``predictions``, ``[..., classes]``."""
-    with _tf.name_scope(name or _named("recall", k, class_id)) as scope:
-        best = _tf.nn.top_k(predictions, k)[1]
-        return recall_at_top_k(labels, best, k, class_id, weights, metrics_collections, updates_collections, scope)
+    return _of_best("recall", **given)
 
 
-def sparse_precision_at_k(
-    labels: Any,
-    predictions: TensorLike,
-    k: int,
-    class_id: int | None = None,
-    weights: TensorLike | None = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
+@like(precision_at_k)
+def sparse_precision_at_k(**given: Any) -> Metric:
     """The older name of ``tf.metrics.precision_at_k``."""
-    return precision_at_k(labels, predictions, k, class_id, weights, metrics_collections, updates_collections, name)
+    return precision_at_k(**given)
 
 
 def average_precision_at_k(
@@ -253,14 +230,7 @@ def _average(labels: Any, best: Any, k: int) -> Any:
     return _tf.reduce_sum(right * _tf.cumsum(right, axis=-1) / places, -1)
 
 
-def sparse_average_precision_at_k(
-    labels: Any,
-    predictions: TensorLike,
-    k: int,
-    weights: TensorLike | None = None,
-    metrics_collections: Collections = None,
-    updates_collections: Collections = None,
-    name: str | None = None,
-) -> Metric:
+@like(average_precision_at_k)
+def sparse_average_precision_at_k(**given: Any) -> Metric:
     """The older name of ``tf.metrics.average_precision_at_k``."""
-    return average_precision_at_k(labels, predictions, k, weights, metrics_collections, updates_collections, name)
+    return average_precision_at_k(**given)
