@@ -14,14 +14,7 @@ from graphdock.typing import TensorLike
 
 from graphdock_tf1.contrib.arg_scope import add_arg_scope
 from graphdock_tf1.contrib.initializers import xavier_initializer
-from graphdock_tf1.contrib.support import (
-    channels_word,
-    collect_named_outputs,
-    collect_variable,
-    collections_of,
-    finished,
-    getter,
-)
+from graphdock_tf1.contrib.support import channels_word, collect_named_outputs, collections_of, finished, weighted
 from graphdock_tf1.contrib.variables import model_variable
 from graphdock_tf1.layers.dense import Dense
 
@@ -77,26 +70,15 @@ def fully_connected(
       InvalidArgumentError: ``num_outputs`` is no positive number. ShapeError: the last dim is not known.
     """
     check_type(num_outputs, (int,), "fully_connected: num_outputs", "an integer")
-    names = getter({"bias": "biases", "kernel": "weights"})
-    with _tf.variable_scope(scope, "fully_connected", [inputs], reuse=reuse, custom_getter=names) as sc:
-        inputs = _ops.convert_to_tensor(inputs)
-        layer = Dense(
-            num_outputs,
-            use_bias=normalizer_fn is None and biases_initializer is not None,
-            kernel_initializer=weights_initializer,
-            bias_initializer=biases_initializer,
-            kernel_regularizer=weights_regularizer,
-            bias_regularizer=biases_regularizer,
-            trainable=trainable,
-            name=sc.name,
-            dtype=inputs.dtype,
-            _scope=sc,
-            _reuse=reuse,
-        )
-        outputs = layer(inputs)
-        collect_variable(layer.kernel, variables_collections, "weights")
-        collect_variable(layer.bias, variables_collections, "biases")
-        return finished(outputs, normalizer_fn, normalizer_params, activation_fn, outputs_collections, sc.name)  # type: ignore[no-any-return]
+    return weighted(  # type: ignore[no-any-return]
+        Dense,
+        locals(),
+        "fully_connected",
+        {"kernel": "weights", "bias": "biases"},
+        units=num_outputs,
+        kernel_initializer=weights_initializer,
+        kernel_regularizer=weights_regularizer,
+    )
 
 
 #: ``fully_connected`` with other activations.

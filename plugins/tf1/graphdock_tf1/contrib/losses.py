@@ -7,6 +7,8 @@ from typing import Any
 import graphdock as _tf
 from graphdock.typing import TensorLike
 
+from graphdock_tf1.signatures import like
+
 __all__ = [
     "absolute_difference", "compute_weighted_loss", "cosine_distance", "hinge_loss", "log_loss", "mean_pairwise_squared_error",
     "mean_squared_error", "sigmoid_cross_entropy", "softmax_cross_entropy", "sparse_softmax_cross_entropy",
@@ -20,18 +22,16 @@ def absolute_difference(
     return _tf.losses.absolute_difference(labels, predictions, weights, scope)
 
 
-def mean_squared_error(
-    predictions: TensorLike, labels: TensorLike | None = None, weights: TensorLike = 1.0, scope: str | None = None
-) -> _tf.Tensor:
+@like(absolute_difference)
+def mean_squared_error(**given: Any) -> _tf.Tensor:
     """``tf.losses.mean_squared_error``."""
-    return _tf.losses.mean_squared_error(labels, predictions, weights, scope)
+    return _tf.losses.mean_squared_error(**given)
 
 
-def mean_pairwise_squared_error(
-    predictions: TensorLike, labels: TensorLike | None = None, weights: TensorLike = 1.0, scope: str | None = None
-) -> _tf.Tensor:
+@like(absolute_difference)
+def mean_pairwise_squared_error(**given: Any) -> _tf.Tensor:
     """``tf.losses.mean_pairwise_squared_error``."""
-    return _tf.losses.mean_pairwise_squared_error(labels, predictions, weights, scope)
+    return _tf.losses.mean_pairwise_squared_error(**given)
 
 
 def log_loss(

@@ -15,6 +15,7 @@ from graphdock_tf1.contrib.arg_scope import add_arg_scope
 from graphdock_tf1.contrib.support import channels_word, collect_named_outputs
 from graphdock_tf1.layers.functional import numbers
 from graphdock_tf1.layers.reshaping import Dropout, Flatten
+from graphdock_tf1.signatures import like
 
 __all__ = [
     "avg_pool2d", "avg_pool3d", "dropout", "flatten", "max_pool2d", "max_pool3d", "softmax", "unit_norm",
@@ -22,14 +23,23 @@ __all__ = [
 
 
 def _pooled(
-    pool: Any, dims: int, inputs: Any, size: Any, stride: Any, padding: str, data_format: str, out: Any, scope: Any
+    pool: Any,
+    dims: int,
+    default: str,
+    inputs: Any,
+    kernel_size: Any,
+    stride: Any,
+    padding: str,
+    data_format: str,
+    outputs_collections: Any,
+    scope: Any,
 ) -> Any:
-    with _tf.name_scope(scope) as sc:
+    with _tf.name_scope(scope or default) as sc:
         first = channels_word(data_format) == "channels_first"
-        window, steps = numbers(size, dims, "kernel_size"), numbers(stride, dims, "stride")
+        window, steps = numbers(kernel_size, dims, "kernel_size"), numbers(stride, dims, "stride")
         sizes = [[1, 1, *v] if first else [1, *v, 1] for v in (window, steps)]
         outputs = pool(inputs, *sizes, padding.upper(), data_format=data_format)
-        return collect_named_outputs(out, sc.rstrip("/"), outputs)
+        return collect_named_outputs(outputs_collections, sc.rstrip("/"), outputs)
 
 
 @add_arg_scope
@@ -52,53 +62,28 @@ def max_pool2d(
       outputs_collections: collections of the output.
       scope: name scope; default ``MaxPool2D``.
     """
-    given = inputs, kernel_size, stride, padding, data_format, outputs_collections, scope or "MaxPool2D"
-    return _pooled(_tf.nn.max_pool, 2, *given)  # type: ignore[no-any-return]
+    return _pooled(_tf.nn.max_pool, 2, "MaxPool2D", **locals())  # type: ignore[no-any-return]
 
 
 @add_arg_scope
-def avg_pool2d(
-    inputs: TensorLike,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] = 2,
-    padding: str = "VALID",
-    data_format: str = "NHWC",
-    outputs_collections: Any = None,
-    scope: str | None = None,
-) -> _tf.Tensor:
+@like(max_pool2d)
+def avg_pool2d(**given: Any) -> _tf.Tensor:
     """The mean of each window of images; arguments as of ``max_pool2d``."""
-    given = inputs, kernel_size, stride, padding, data_format, outputs_collections, scope or "AvgPool2D"
-    return _pooled(_tf.nn.avg_pool, 2, *given)  # type: ignore[no-any-return]
+    return _pooled(_tf.nn.avg_pool, 2, "AvgPool2D", **given)  # type: ignore[no-any-return]
 
 
 @add_arg_scope
-def max_pool3d(
-    inputs: TensorLike,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] = 2,
-    padding: str = "VALID",
-    data_format: str = "NDHWC",
-    outputs_collections: Any = None,
-    scope: str | None = None,
-) -> _tf.Tensor:
+@like(max_pool2d, data_format="NDHWC")
+def max_pool3d(**given: Any) -> _tf.Tensor:
     """The largest of each window of volumes; arguments as of ``max_pool2d``."""
-    given = inputs, kernel_size, stride, padding, data_format, outputs_collections, scope or "MaxPool3D"
-    return _pooled(_tf.nn.max_pool3d, 3, *given)  # type: ignore[no-any-return]
+    return _pooled(_tf.nn.max_pool3d, 3, "MaxPool3D", **given)  # type: ignore[no-any-return]
 
 
 @add_arg_scope
-def avg_pool3d(
-    inputs: TensorLike,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] = 2,
-    padding: str = "VALID",
-    data_format: str = "NDHWC",
-    outputs_collections: Any = None,
-    scope: str | None = None,
-) -> _tf.Tensor:
+@like(max_pool2d, data_format="NDHWC")
+def avg_pool3d(**given: Any) -> _tf.Tensor:
     """The mean of each window of volumes; arguments as of ``max_pool2d``."""
-    given = inputs, kernel_size, stride, padding, data_format, outputs_collections, scope or "AvgPool3D"
-    return _pooled(_tf.nn.avg_pool3d, 3, *given)  # type: ignore[no-any-return]
+    return _pooled(_tf.nn.avg_pool3d, 3, "AvgPool3D", **given)  # type: ignore[no-any-return]
 
 
 @add_arg_scope

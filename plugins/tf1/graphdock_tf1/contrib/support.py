@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import graphdock as _tf
+from graphdock import ops as _ops
 from graphdock.errors import InvalidArgumentError
 
 from graphdock_tf1.contrib.variables import model_variable
@@ -20,6 +21,7 @@ __all__ = [
     "convert_collection_to_dict",
     "finished",
     "getter",
+    "weighted",
 ]
 
 #: Tensor -> the names that layers gave it.
@@ -86,6 +88,41 @@ def finished(
     if activation_fn is not None:
         outputs = activation_fn(outputs)
     return collect_named_outputs(outputs_collections, alias, outputs)
+
+
+def weighted(
+    kind: Callable[..., Any], given: Mapping[str, Any], default: str, names: Mapping[str, str], **own: Any
+) -> Any:
+    """The output of a layer with a bias, which is normalised, activated and collected; its variables are collected too.
+
+    Args:
+      kind: the layer's class.
+      given: arguments of a function of contrib, by their names.
+      default: the name of its variable scope.
+      names: of variables: the layer's -> contrib's; they are collected in this order.
+      own: what the class takes besides: all but those of the bias, of the scope and the dtype.
+    """
+    with _tf.variable_scope(
+        given["scope"], default, [given["inputs"]], reuse=given["reuse"], custom_getter=getter(names)
+    ) as sc:
+        inputs = _ops.convert_to_tensor(given["inputs"])
+        layer = kind(
+            **own,
+            use_bias=given["normalizer_fn"] is None and given["biases_initializer"] is not None,
+            bias_initializer=given["biases_initializer"],
+            bias_regularizer=given["biases_regularizer"],
+            trainable=given["trainable"],
+            name=sc.name,
+            dtype=inputs.dtype,
+            _scope=sc,
+            _reuse=given["reuse"],
+        )
+        outputs = layer(inputs)
+        for name in names:
+            kind_of = "biases" if name == "bias" else "weights"
+            collect_variable(getattr(layer, name), given["variables_collections"], kind_of)
+        normalizer, activation = (given["normalizer_fn"], given["normalizer_params"]), given["activation_fn"]
+        return finished(outputs, *normalizer, activation, given["outputs_collections"], sc.name)
 
 
 def channels_word(data_format: str | None) -> str:

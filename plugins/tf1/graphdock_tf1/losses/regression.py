@@ -11,6 +11,7 @@ from graphdock_std.nn.broadcasting import assert_broadcastable, check_compatible
 
 from graphdock_tf1.losses.collected import add_loss
 from graphdock_tf1.losses.weighted import Reduction, compute_weighted_loss, present, single
+from graphdock_tf1.signatures import like
 
 __all__ = [
     "absolute_difference",
@@ -59,18 +60,12 @@ def mean_squared_error(
         return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 
 
-def absolute_difference(
-    labels: TensorLike,
-    predictions: TensorLike,
-    weights: TensorLike = 1.0,
-    scope: str | None = None,
-    loss_collection: str | None = _tf.GraphKeys.LOSSES,
-    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
-) -> _tf.Tensor:
+@like(mean_squared_error)
+def absolute_difference(labels: Any, predictions: Any, weights: Any, scope: Any, **how: Any) -> _tf.Tensor:
     """The weighted mean of ``|predictions - labels|``; arguments as of :func:`mean_squared_error`."""
     with _tf.name_scope(scope or "absolute_difference") as scope:
         labels, predictions = _pair(labels, predictions)
-        return compute_weighted_loss(_tf.abs(predictions - labels), weights, scope, loss_collection, reduction)
+        return compute_weighted_loss(_tf.abs(predictions - labels), weights, scope, **how)
 
 
 def huber_loss(
