@@ -15,8 +15,6 @@ import click
 from graphdock.contracts.command_line.options import file_options
 from graphdock.errors import GraphdockError, UnavailableError
 
-__all__ = ["command"]
-
 BATCH = 32
 #: Where checkpoints and event files go, below the working directory.
 LOGDIR = "graphdock-demo"

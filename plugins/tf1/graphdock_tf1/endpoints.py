@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["ENDPOINTS"]
-
 #: Module -> namespaces -> the names that each of them has of it; ``name=attribute`` where the module calls it otherwise.
 _NAMES: dict[str, dict[str, str]] = {
     # train

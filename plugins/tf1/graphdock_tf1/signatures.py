@@ -7,8 +7,6 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-__all__ = ["bound", "changed", "like", "signed"]
-
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 

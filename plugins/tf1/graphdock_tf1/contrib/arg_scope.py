@@ -11,8 +11,6 @@ from typing import Any, TypeVar
 
 from graphdock.errors import ArgumentTypeError, InvalidArgumentError
 
-__all__ = ["add_arg_scope", "arg_scope", "arg_scoped_arguments", "current_arg_scope", "has_arg_scope"]
-
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 

@@ -18,18 +18,6 @@ from graphdock_tf1.contrib.support import channels_word, collect_named_outputs, 
 from graphdock_tf1.contrib.variables import model_variable
 from graphdock_tf1.layers.dense import Dense
 
-__all__ = [
-    "bias_add",
-    "embed_sequence",
-    "fully_connected",
-    "linear",
-    "one_hot_encoding",
-    "relu",
-    "relu6",
-    "repeat",
-    "stack",
-]
-
 
 @add_arg_scope
 def fully_connected(

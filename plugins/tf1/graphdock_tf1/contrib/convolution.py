@@ -20,16 +20,6 @@ from graphdock_tf1.layers.separable import SeparableConv2D
 from graphdock_tf1.layers.transposed import Conv2DTranspose, Conv3DTranspose
 from graphdock_tf1.signatures import like
 
-__all__ = [
-    "convolution",
-    "convolution1d",
-    "convolution2d",
-    "convolution2d_transpose",
-    "convolution3d",
-    "convolution3d_transpose",
-    "separable_convolution2d",
-]
-
 
 def _convolved(kind: Any, given: Mapping[str, Any], default: str, names: Mapping[str, str], **more: Any) -> Any:
     """The output of a layer of that class, with the arguments of a function of contrib."""

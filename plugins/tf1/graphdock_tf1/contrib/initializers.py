@@ -11,8 +11,6 @@ from graphdock.errors import DTypeError, InvalidArgumentError
 from graphdock.typing import DTypeLike
 from graphdock_std.variables.initializers import Initializer, fans
 
-__all__ = ["variance_scaling_initializer", "xavier_initializer"]
-
 
 class _VarianceScaling(Initializer):
     def __init__(self, factor: float, mode: str, uniform: bool, seed: int | None, dtype: DTypeLike) -> None:

@@ -9,11 +9,6 @@ from graphdock.typing import TensorLike
 
 from graphdock_tf1.signatures import like
 
-__all__ = [
-    "absolute_difference", "compute_weighted_loss", "cosine_distance", "hinge_loss", "log_loss", "mean_pairwise_squared_error",
-    "mean_squared_error", "sigmoid_cross_entropy", "softmax_cross_entropy", "sparse_softmax_cross_entropy",
-]  # fmt: skip
-
 
 def absolute_difference(
     predictions: TensorLike, labels: TensorLike | None = None, weights: TensorLike = 1.0, scope: str | None = None

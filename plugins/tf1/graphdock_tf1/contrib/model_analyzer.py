@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["analyze_vars"]
-
 
 def analyze_vars(variables: Iterable[Any], print_info: bool = False) -> tuple[int, int]:
     """The number of elements of variables, and of their bytes; a shape that is not known counts as none.

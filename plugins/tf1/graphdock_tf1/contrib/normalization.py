@@ -16,8 +16,6 @@ from graphdock_tf1.contrib.support import channels_word, collect_variable, colle
 from graphdock_tf1.contrib.variables import model_variable
 from graphdock_tf1.layers.normalization import BatchNormalization
 
-__all__ = ["batch_norm", "layer_norm"]
-
 
 @add_arg_scope
 def batch_norm(

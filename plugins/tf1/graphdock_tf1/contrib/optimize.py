@@ -11,8 +11,6 @@ from graphdock import ops as _ops
 from graphdock.errors import InvalidArgumentError, did_you_mean
 from graphdock.typing import TensorLike
 
-__all__ = ["OPTIMIZER_CLS_NAMES", "OPTIMIZER_SUMMARIES", "optimize_loss"]
-
 #: Name -> how an optimizer is made of a rate.
 OPTIMIZER_CLS_NAMES: dict[str, Callable[[Any], Any]] = {
     "Adagrad": _tf.train.AdagradOptimizer,

@@ -17,10 +17,6 @@ from graphdock_tf1.layers.functional import numbers
 from graphdock_tf1.layers.reshaping import Dropout, Flatten
 from graphdock_tf1.signatures import like
 
-__all__ = [
-    "avg_pool2d", "avg_pool3d", "dropout", "flatten", "max_pool2d", "max_pool3d", "softmax", "unit_norm",
-]  # fmt: skip
-
 
 def _pooled(
     pool: Any,

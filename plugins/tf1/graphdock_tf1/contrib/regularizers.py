@@ -9,8 +9,6 @@ from typing import Any, TypeAlias
 import graphdock as _tf
 from graphdock.errors import InvalidArgumentError
 
-__all__ = ["apply_regularization", "l1_l2_regularizer", "l1_regularizer", "l2_regularizer", "sum_regularizer"]
-
 #: A function of a tensor; None for no loss.
 Regularizer: TypeAlias = "Callable[[Any], Any]"
 

@@ -10,17 +10,6 @@ from typing import Any
 import graphdock as _tf
 from graphdock import dtypes
 
-__all__ = [
-    "summarize_activation",
-    "summarize_activations",
-    "summarize_biases",
-    "summarize_collection",
-    "summarize_tensor",
-    "summarize_tensors",
-    "summarize_variables",
-    "summarize_weights",
-]
-
 _KEYS = _tf.GraphKeys
 
 

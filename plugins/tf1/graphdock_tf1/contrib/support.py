@@ -13,17 +13,6 @@ from graphdock.errors import InvalidArgumentError
 from graphdock_tf1.contrib.variables import model_variable
 from graphdock_tf1.layers.base import add_once
 
-__all__ = [
-    "channels_word",
-    "collect_named_outputs",
-    "collect_variable",
-    "collections_of",
-    "convert_collection_to_dict",
-    "finished",
-    "getter",
-    "weighted",
-]
-
 #: Tensor -> the names that layers gave it.
 _aliases: weakref.WeakKeyDictionary[Any, list[str]] = weakref.WeakKeyDictionary()
 

@@ -14,29 +14,6 @@ from graphdock.typing import DTypeLike, ShapeLike, TensorLike
 
 from graphdock_tf1.contrib.arg_scope import add_arg_scope
 
-__all__ = [
-    "add_model_variable",
-    "assert_or_get_global_step",
-    "assign_from_checkpoint",
-    "assign_from_checkpoint_fn",
-    "assign_from_values",
-    "assign_from_values_fn",
-    "filter_variables",
-    "get_local_variables",
-    "get_model_variables",
-    "get_trainable_variables",
-    "get_unique_variable",
-    "get_variable_full_name",
-    "get_variables",
-    "get_variables_by_name",
-    "get_variables_by_suffix",
-    "get_variables_to_restore",
-    "global_variable",
-    "local_variable",
-    "model_variable",
-    "variable",
-]
-
 _KEYS = _tf.GraphKeys
 
 

@@ -9,8 +9,6 @@ from graphdock import dtypes
 from graphdock import ops as _ops
 from graphdock.errors import InvalidArgumentError
 
-__all__ = ["bits", "counts", "enough_classes", "inside_unit", "integers", "of_simplex", "total"]
-
 
 def _assert(condition: Any, said: str, x: Any) -> Any:
     return _tf.Assert(_tf.reduce_all(condition), [said, x])

@@ -13,8 +13,6 @@ from graphdock_tf1.distributions.checks import counts, enough_classes, total
 from graphdock_tf1.distributions.distribution import NOT_REPARAMETERIZED, Distribution
 from graphdock_tf1.distributions.location_scale import _floating
 
-__all__ = ["DirichletMultinomial"]
-
 
 class DirichletMultinomial(Distribution):
     """How often each class came in a number of draws, with probabilities from Dirichlet's distribution.

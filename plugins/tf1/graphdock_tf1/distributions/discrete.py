@@ -15,8 +15,6 @@ from graphdock_tf1.distributions.distribution import NOT_REPARAMETERIZED, Distri
 from graphdock_tf1.distributions.kullback_leibler import RegisterKL
 from graphdock_tf1.distributions.location_scale import _floating
 
-__all__ = ["Bernoulli", "Categorical", "Multinomial"]
-
 
 class _Discrete(Distribution):
     """What has probabilities, given as such or as logits."""

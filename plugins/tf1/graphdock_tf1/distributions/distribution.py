@@ -12,8 +12,6 @@ from graphdock import ops as _ops
 from graphdock.errors import UnimplementedError
 from graphdock.typing import TensorLike
 
-__all__ = ["FULLY_REPARAMETERIZED", "NOT_REPARAMETERIZED", "Distribution", "ReparameterizationType"]
-
 
 class ReparameterizationType:
     """Whether gradients flow from samples to parameters."""

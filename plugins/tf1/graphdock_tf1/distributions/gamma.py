@@ -13,8 +13,6 @@ from graphdock_tf1.distributions.distribution import FULLY_REPARAMETERIZED, NOT_
 from graphdock_tf1.distributions.kullback_leibler import RegisterKL
 from graphdock_tf1.distributions.location_scale import _Broadcast, _floating
 
-__all__ = ["Beta", "Dirichlet", "Exponential", "Gamma"]
-
 
 def _xlogy(x: Any, y: Any) -> Any:
     """``x * log(y)``, 0 where x is."""

@@ -9,8 +9,6 @@ import graphdock as _tf
 from graphdock.arguments import check_type
 from graphdock.errors import AlreadyExistsError, UnimplementedError
 
-__all__ = ["RegisterKL", "kl_divergence"]
-
 _FOUND: dict[tuple[type, type], Callable[..., Any]] = {}
 
 

@@ -13,8 +13,6 @@ from graphdock.typing import TensorLike
 from graphdock_tf1.distributions.distribution import FULLY_REPARAMETERIZED, NOT_REPARAMETERIZED, Distribution
 from graphdock_tf1.distributions.kullback_leibler import RegisterKL
 
-__all__ = ["Laplace", "Normal", "StudentT", "Uniform"]
-
 
 class _Broadcast(Distribution):
     """A batch of the shape that two or three parameters broadcast to."""

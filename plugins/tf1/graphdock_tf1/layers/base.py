@@ -21,8 +21,6 @@ from graphdock_std.array.indexing import is_tensor
 from graphdock_tf1.layers.dependence import depends
 from graphdock_tf1.layers.input_spec import check_inputs
 
-__all__ = ["Layer", "LayerKeywords", "add_once", "snake_case"]
-
 #: Graph -> how many layers of a class were named after it.
 _numbers: weakref.WeakKeyDictionary[_tf.Graph, Counter[str]] = weakref.WeakKeyDictionary()
 

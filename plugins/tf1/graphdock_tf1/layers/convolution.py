@@ -12,8 +12,6 @@ from graphdock_tf1.layers.functional import data_format_of, layer_function, numb
 from graphdock_tf1.layers.input_spec import InputSpec
 from graphdock_tf1.layers.weighted import Weighted, WeightedKeywords
 
-__all__ = ["Conv", "Conv1D", "Conv2D", "Conv3D", "conv1d", "conv2d", "conv3d", "conv_length"]
-
 
 def conv_length(size: int | None, window: int, padding: str, stride: int, dilation: int = 1) -> int | None:
     """How many places a window has along a dim; None where the dim is not known."""

@@ -12,8 +12,6 @@ from graphdock_tf1.layers.functional import layer_function
 from graphdock_tf1.layers.input_spec import InputSpec
 from graphdock_tf1.layers.weighted import Weighted, WeightedKeywords
 
-__all__ = ["Dense", "dense"]
-
 
 class Dense(Weighted):
     """``activation(inputs @ kernel + bias)``, with variables ``dense/kernel`` and ``dense/bias``.

@@ -9,8 +9,6 @@ import graphdock as _tf
 from graphdock import nest
 from graphdock import ops as _ops
 
-__all__ = ["depends"]
-
 
 def depends(made: Any, inputs: Any) -> bool:
     """Whether a tensor or operation is computed from one of the tensors ``inputs``."""

@@ -16,8 +16,6 @@ from graphdock.typing import TensorLike
 from graphdock_tf1.layers.base import snake_case
 from graphdock_tf1.signatures import bound, changed, signed
 
-__all__ = ["called", "choose", "data_format_of", "layer_function", "numbers", "padding_of", "static_bool"]
-
 _P = ParamSpec("_P")
 
 

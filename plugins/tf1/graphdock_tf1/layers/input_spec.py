@@ -10,8 +10,6 @@ from graphdock import nest
 from graphdock.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, ShapeError
 from graphdock.typing import DTypeLike, ShapeLike
 
-__all__ = ["InputSpec", "check_inputs"]
-
 
 class InputSpec:
     """What a layer wants of an input: what is None goes unchecked.

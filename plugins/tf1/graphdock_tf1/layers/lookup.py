@@ -8,8 +8,6 @@ from typing import Any
 import graphdock as _tf
 from graphdock.errors import NotFoundError, did_you_mean
 
-__all__ = ["activation_of", "initializer_of", "no_regularizer"]
-
 _ACTIVATIONS = (
     "elu", "leaky_relu", "log_softmax", "relu", "relu6", "selu", "sigmoid", "softmax", "softplus", "softsign", "swish", "tanh",
 )  # fmt: skip

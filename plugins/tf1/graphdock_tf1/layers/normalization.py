@@ -16,8 +16,6 @@ from graphdock_tf1.layers.functional import called, choose, static_bool
 from graphdock_tf1.layers.input_spec import InputSpec
 from graphdock_tf1.layers.lookup import initializer_of
 
-__all__ = ["BatchNormalization", "batch_normalization"]
-
 
 class BatchNormalization(Layer):
     """Batch normalisation. Arguments are those of :func:`batch_normalization`; ``training`` is the call's."""

@@ -12,11 +12,6 @@ from graphdock_tf1.layers.convolution import conv_length
 from graphdock_tf1.layers.functional import data_format_of, layer_function, numbers, padding_of
 from graphdock_tf1.layers.input_spec import InputSpec
 
-__all__ = [
-    "AveragePooling1D", "AveragePooling2D", "AveragePooling3D", "MaxPooling1D", "MaxPooling2D", "MaxPooling3D",
-    "average_pooling1d", "average_pooling2d", "average_pooling3d", "max_pooling1d", "max_pooling2d", "max_pooling3d",
-]  # fmt: skip
-
 
 class PoolKeywords(LayerKeywords, total=False):
     """What the class of a pool hands on to :class:`Layer`."""

@@ -13,8 +13,6 @@ from graphdock_tf1.layers.base import Layer
 from graphdock_tf1.layers.functional import called, choose, data_format_of
 from graphdock_tf1.layers.input_spec import InputSpec
 
-__all__ = ["Dropout", "Flatten", "dropout", "flatten"]
-
 
 class Flatten(Layer):
     """A row per element of the batch. Arguments are those of :func:`flatten`."""

@@ -11,8 +11,6 @@ from graphdock_tf1.layers.convolution import Conv
 from graphdock_tf1.layers.functional import layer_function, numbers
 from graphdock_tf1.layers.weighted import WeightedKeywords
 
-__all__ = ["SeparableConv1D", "SeparableConv2D", "separable_conv1d", "separable_conv2d"]
-
 
 class _Separable(Conv):
     """What they have in common."""

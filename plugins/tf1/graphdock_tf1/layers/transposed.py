@@ -11,8 +11,6 @@ from graphdock.errors import ArgumentTypeError
 from graphdock_tf1.layers.convolution import Conv
 from graphdock_tf1.layers.functional import layer_function
 
-__all__ = ["Conv2DTranspose", "Conv3DTranspose", "conv2d_transpose", "conv3d_transpose"]
-
 
 class _Transposed(Conv):
     """What they have in common; the kernel's last dims are outputs and inputs."""

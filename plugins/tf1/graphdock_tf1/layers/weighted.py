@@ -10,8 +10,6 @@ import graphdock as _tf
 from graphdock_tf1.layers.base import Layer, LayerKeywords
 from graphdock_tf1.layers.lookup import activation_of, initializer_of
 
-__all__ = ["Weighted", "WeightedKeywords"]
-
 
 class WeightedKeywords(LayerKeywords, total=False):
     """What a class hands on to :class:`Layer`; ``reuse`` is taken by its function alone, for which a type checker finds it here."""

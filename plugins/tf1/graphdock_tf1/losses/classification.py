@@ -12,8 +12,6 @@ from graphdock_std.nn.broadcasting import check_compatible, squeeze_labels
 
 from graphdock_tf1.losses.weighted import Reduction, compute_weighted_loss
 
-__all__ = ["sigmoid_cross_entropy", "softmax_cross_entropy", "sparse_softmax_cross_entropy"]
-
 
 def _logits_and_labels(logits: Any, labels: Any) -> tuple[Any, Any]:
     """Both tensors of one shape and dtype."""

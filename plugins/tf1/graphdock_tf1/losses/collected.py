@@ -6,8 +6,6 @@ import graphdock as _tf
 from graphdock import ops as _ops
 from graphdock.errors import InvalidArgumentError
 
-__all__ = ["add_loss", "get_losses", "get_regularization_loss", "get_regularization_losses", "get_total_loss"]
-
 
 def add_loss(loss: _tf.Tensor, loss_collection: str | None = _tf.GraphKeys.LOSSES) -> None:
     """Add a loss of one's own to the collection; None for none."""

@@ -13,16 +13,6 @@ from graphdock_tf1.losses.collected import add_loss
 from graphdock_tf1.losses.weighted import Reduction, compute_weighted_loss, present, single
 from graphdock_tf1.signatures import like
 
-__all__ = [
-    "absolute_difference",
-    "cosine_distance",
-    "hinge_loss",
-    "huber_loss",
-    "log_loss",
-    "mean_pairwise_squared_error",
-    "mean_squared_error",
-]
-
 
 def _pair(labels: Any, predictions: Any, what: str = "predictions") -> tuple[Any, Any]:
     """Both in float32; they must be of one shape."""

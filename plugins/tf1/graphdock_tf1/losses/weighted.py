@@ -13,8 +13,6 @@ from graphdock_std.nn.broadcasting import assert_broadcastable
 
 from graphdock_tf1.losses.collected import add_loss
 
-__all__ = ["Reduction", "compute_weighted_loss", "present", "single"]
-
 
 class Reduction:
     """What becomes of the losses of elements.

@@ -13,8 +13,6 @@ from graphdock.typing import TensorLike
 from graphdock_tf1.metrics.support import Collections, Metric, aligned, collected, metric_variable, single
 from graphdock_tf1.signatures import like
 
-__all__ = ["false_negatives", "false_positives", "precision", "recall", "true_negatives", "true_positives"]
-
 
 def _yes_or_no(labels: Any, predictions: Any, weights: Any) -> tuple[Any, Any, Any]:
     labels, predictions = (_tf.cast(_ops.convert_to_tensor(v), dtypes.bool_) for v in (labels, predictions))

@@ -13,20 +13,6 @@ from graphdock_std.nn.broadcasting import broadcast_weights, check_compatible, s
 from graphdock_tf1.metrics.support import Collections, Metric, aligned, collected, flat, metric_variable, ratio, single
 from graphdock_tf1.signatures import like
 
-__all__ = [
-    "accuracy",
-    "mean",
-    "mean_absolute_error",
-    "mean_cosine_distance",
-    "mean_iou",
-    "mean_per_class_accuracy",
-    "mean_relative_error",
-    "mean_squared_error",
-    "mean_tensor",
-    "percentage_below",
-    "root_mean_squared_error",
-]
-
 
 def mean(
     values: TensorLike,

@@ -20,8 +20,6 @@ from graphdock import dtypes
 from graphdock import ops as _ops
 from graphdock_std.nn.broadcasting import check_compatible, squeeze_labels, squeeze_weights
 
-__all__ = ["Collections", "Metric", "aligned", "collected", "flat", "metric_variable", "ratio", "single"]
-
 #: Names of collections, or one name.
 Collections: TypeAlias = "Sequence[str] | str | None"
 #: The value so far, and the update.

@@ -16,18 +16,6 @@ from graphdock_std.nn.broadcasting import broadcast_weights
 from graphdock_tf1.metrics.support import Collections, Metric, aligned, collected, metric_variable, single
 from graphdock_tf1.signatures import like
 
-__all__ = [
-    "auc",
-    "false_negatives_at_thresholds",
-    "false_positives_at_thresholds",
-    "precision_at_thresholds",
-    "recall_at_thresholds",
-    "sensitivity_at_specificity",
-    "specificity_at_sensitivity",
-    "true_negatives_at_thresholds",
-    "true_positives_at_thresholds",
-]
-
 _VARIABLES = {"tp": "true_positives", "fn": "false_negatives", "tn": "true_negatives", "fp": "false_positives"}
 #: What TensorFlow adds so that nothing is divided by zero, and puts around the thresholds.
 _EPSILON = 1e-7

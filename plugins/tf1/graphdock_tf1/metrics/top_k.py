@@ -14,16 +14,6 @@ from graphdock_std.nn.broadcasting import assert_broadcastable, broadcast_weight
 from graphdock_tf1.metrics.support import Collections, Metric, collected, metric_variable
 from graphdock_tf1.signatures import like
 
-__all__ = [
-    "average_precision_at_k",
-    "precision_at_k",
-    "precision_at_top_k",
-    "recall_at_k",
-    "recall_at_top_k",
-    "sparse_average_precision_at_k",
-    "sparse_precision_at_k",
-]
-
 
 def _named(kind: str, k: int | None, class_id: int | None = None) -> str:
     name = f"{kind}_at_{'k' if k is None else k}"

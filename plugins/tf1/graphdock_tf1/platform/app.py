@@ -10,8 +10,6 @@ from graphdock.errors import InvalidArgumentError
 
 from graphdock_tf1.platform.flags import FLAGS
 
-__all__ = ["run"]
-
 
 def run(main: Callable[[list[str]], Any] | None = None, argv: Sequence[str] | None = None) -> NoReturn:
     """Read the command line into ``tf.flags.FLAGS``, call ``main`` with what is left of it, and end the process with what that

@@ -16,23 +16,6 @@ from typing import Any
 
 from graphdock.errors import AlreadyExistsError, InvalidArgumentError, did_you_mean
 
-__all__ = [
-    "DEFINE_bool",
-    "DEFINE_boolean",
-    "DEFINE_enum",
-    "DEFINE_float",
-    "DEFINE_integer",
-    "DEFINE_list",
-    "DEFINE_multi_float",
-    "DEFINE_multi_integer",
-    "DEFINE_multi_string",
-    "DEFINE_string",
-    "FLAGS",
-    "FlagValues",
-    "mark_flag_as_required",
-    "mark_flags_as_required",
-]
-
 _TRUE, _FALSE = ("true", "t", "1", "yes", "y"), ("false", "f", "0", "no", "n")
 
 

@@ -22,22 +22,6 @@ from graphdock.errors import (
 )
 from graphdock_storage.checkpoint.files import explained
 
-__all__ = [
-    "Copy",
-    "DeleteRecursively",
-    "Exists",
-    "GFile",
-    "Glob",
-    "IsDirectory",
-    "ListDirectory",
-    "MakeDirs",
-    "MkDir",
-    "Remove",
-    "Rename",
-    "Stat",
-    "Walk",
-]
-
 
 def _path(given: str | bytes | os.PathLike[str]) -> str:
     path = os.fsdecode(given)

@@ -12,29 +12,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = [
-    "DEBUG",
-    "ERROR",
-    "FATAL",
-    "INFO",
-    "WARN",
-    "debug",
-    "error",
-    "fatal",
-    "flush",
-    "get_logger",
-    "get_verbosity",
-    "info",
-    "log",
-    "log_every_n",
-    "log_first_n",
-    "log_if",
-    "set_verbosity",
-    "vlog",
-    "warn",
-    "warning",
-]
-
 DEBUG = logging.DEBUG
 INFO = logging.INFO
 WARN = logging.WARNING

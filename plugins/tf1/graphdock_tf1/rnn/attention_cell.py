@@ -11,8 +11,6 @@ from graphdock.errors import InvalidArgumentError
 from graphdock_tf1.rnn.cell import RNNCell, check_cell, depth_of
 from graphdock_tf1.rnn.projections import linear
 
-__all__ = ["AttentionCellWrapper"]
-
 
 class AttentionCellWrapper(RNNCell):
     """A cell with attention over its last outputs (https://arxiv.org/abs/1601.06733).

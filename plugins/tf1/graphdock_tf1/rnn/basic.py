@@ -11,8 +11,6 @@ from graphdock.typing import DTypeLike
 from graphdock_tf1.layers.lookup import activation_of, initializer_of
 from graphdock_tf1.rnn.cell import LayerRNNCell, depth_of
 
-__all__ = ["BasicRNNCell", "GRUCell", "affine"]
-
 
 def affine(parts: list[Any], kernel: Any, bias: Any) -> Any:
     """The parts, side by side, times a matrix, plus a bias."""

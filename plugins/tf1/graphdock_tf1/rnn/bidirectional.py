@@ -14,8 +14,6 @@ from graphdock_tf1.rnn.cell import check_cell
 from graphdock_tf1.rnn.dynamic import dynamic_rnn
 from graphdock_tf1.rnn.static import static_rnn
 
-__all__ = ["bidirectional_dynamic_rnn", "stack_bidirectional_dynamic_rnn", "static_bidirectional_rnn"]
-
 
 def bidirectional_dynamic_rnn(
     cell_fw: Any,

@@ -10,8 +10,6 @@ from graphdock.typing import DTypeLike
 from graphdock_tf1.rnn.basic import GRUCell
 from graphdock_tf1.rnn.lstm import LSTMCell
 
-__all__ = ["GRUBlockCell", "GRUBlockCellV2", "LSTMBlockCell"]
-
 
 class GRUBlockCell(GRUCell):
     """A GRUCell under another name.

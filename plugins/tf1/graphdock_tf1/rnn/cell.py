@@ -12,8 +12,6 @@ from graphdock_std.array.indexing import is_tensor
 
 from graphdock_tf1.layers.base import Layer
 
-__all__ = ["LSTMStateTuple", "LayerRNNCell", "RNNCell", "check_cell", "depth_of", "full_shape", "zeros_of"]
-
 
 class LSTMStateTuple(NamedTuple):
     """The state of an LSTM: ``c``, what it remembers, and ``h``, its output; or the sizes or shapes of both."""

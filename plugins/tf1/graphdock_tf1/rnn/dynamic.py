@@ -14,8 +14,6 @@ from graphdock_tf1.rnn.cell import check_cell
 from graphdock_tf1.rnn.step_array import joined, parted
 from graphdock_tf1.rnn.steps import batch_of, copied_through, dims_outside, initial, lengths_of, one_step
 
-__all__ = ["dynamic_rnn", "swapped"]
-
 
 def dynamic_rnn(
     cell: Any,

@@ -10,8 +10,6 @@ from graphdock_std.array.indexing import is_tensor
 
 from graphdock_tf1.rnn.cell import LSTMStateTuple, RNNCell, depth_of
 
-__all__ = ["LayerNormBasicLSTMCell"]
-
 _EPSILON = 1e-12
 
 

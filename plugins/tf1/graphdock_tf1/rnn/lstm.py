@@ -12,8 +12,6 @@ from graphdock_tf1.layers.lookup import activation_of, initializer_of
 from graphdock_tf1.rnn.basic import affine
 from graphdock_tf1.rnn.cell import LayerRNNCell, LSTMStateTuple, depth_of
 
-__all__ = ["BasicLSTMCell", "LSTMCell", "joined", "parted"]
-
 
 def parted(state: Any, sizes: LSTMStateTuple, is_tuple: bool) -> Any:
     """The two states, of a tuple or of one tensor that holds both side by side."""

@@ -11,8 +11,6 @@ from graphdock.typing import DTypeLike
 
 from graphdock_tf1.rnn.cell import RNNCell, check_cell
 
-__all__ = ["MultiRNNCell"]
-
 
 class MultiRNNCell(RNNCell):
     """Cells of which each takes the output of the one before, in variable scopes ``cell_0``, ``cell_1``, ...

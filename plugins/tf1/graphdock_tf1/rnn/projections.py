@@ -13,8 +13,6 @@ from graphdock.typing import DTypeLike
 
 from graphdock_tf1.rnn.cell import RNNCell, check_cell, depth_of
 
-__all__ = ["EmbeddingWrapper", "InputProjectionWrapper", "OutputProjectionWrapper", "linear"]
-
 
 def linear(parts: list[Any], size: int) -> Any:
     """The parts side by side times ``kernel``, plus ``bias``: variables of the scope."""

@@ -14,8 +14,6 @@ from graphdock_tf1.rnn.cell import check_cell
 from graphdock_tf1.rnn.step_array import StepArray, joined, parted
 from graphdock_tf1.rnn.steps import batch_of, copied_through
 
-__all__ = ["raw_rnn"]
-
 
 def raw_rnn(
     cell: Any,

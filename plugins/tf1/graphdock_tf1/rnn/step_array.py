@@ -10,8 +10,6 @@ from graphdock import nest
 from graphdock.errors import InvalidArgumentError, UnimplementedError
 from graphdock.typing import TensorLike
 
-__all__ = ["StepArray", "joined", "parted"]
-
 
 class StepArray:
     """Tensors of one dtype and shape, in the order of the steps that left them.

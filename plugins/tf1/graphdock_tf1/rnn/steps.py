@@ -12,8 +12,6 @@ from graphdock.typing import DTypeLike
 
 from graphdock_tf1.rnn.step_array import joined, parted
 
-__all__ = ["batch_of", "copied_through", "dims_outside", "initial", "lengths_of", "one_step"]
-
 
 def batch_of(flat: Sequence[Any], axis: int) -> Any:
     """The size of the batch: a number where an input says it, else an int32 scalar.

@@ -16,8 +16,6 @@ from graphdock_std.array.indexing import is_tensor
 from graphdock_tf1.rnn.cell import LSTMStateTuple, RNNCell, check_cell
 from graphdock_tf1.rnn.step_array import StepArray
 
-__all__ = ["CellWrapper", "DeviceWrapper", "DropoutWrapper", "ResidualWrapper"]
-
 
 class CellWrapper(RNNCell, ABC):
     """A cell with the sizes, the zero state and the variables of another; it has no variable scope of its own.

@@ -12,8 +12,6 @@ from graphdock.typing import DTypeLike, TensorLike
 
 from graphdock_tf1.layers.dense import Dense
 
-__all__ = ["AttentionMechanism", "BahdanauAttention", "LuongAttention"]
-
 
 class AttentionMechanism(ABC):
     """What an AttentionWrapper asks how much each row of a memory counts for a query.

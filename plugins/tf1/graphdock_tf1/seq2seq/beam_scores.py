@@ -9,8 +9,6 @@ from graphdock.errors import InvalidArgumentError, ShapeError
 
 from graphdock_tf1.seq2seq.wrapper import AttentionWrapperState
 
-__all__ = ["attention_of", "masked", "scores_of"]
-
 
 def masked(log_probs: Any, finished: Any, end_token: Any) -> Any:
     """Log probabilities ``[batch, beam, ids]``, where a sequence that has finished is sure to end once more.

@@ -16,8 +16,6 @@ from graphdock_tf1.seq2seq.beam_scores import attention_of, masked, scores_of
 from graphdock_tf1.seq2seq.decoder import Decoder
 from graphdock_tf1.seq2seq.gather_tree import ancestors, gather_tree
 
-__all__ = ["BeamSearchDecoder", "BeamSearchDecoderOutput", "BeamSearchDecoderState", "FinalBeamSearchDecoderOutput"]
-
 
 class BeamSearchDecoderState(NamedTuple):
     """The state of a BeamSearchDecoder; of ``[batch, beam]`` each but the cell's, ``[batch, beam, ...]``.

@@ -15,8 +15,6 @@ from graphdock_tf1.rnn.cell import check_cell, full_shape
 from graphdock_tf1.rnn.dynamic import swapped
 from graphdock_tf1.rnn.step_array import joined, parted
 
-__all__ = ["BasicDecoder", "BasicDecoderOutput", "Decoder", "dynamic_decode"]
-
 
 class BasicDecoderOutput(NamedTuple):
     """What a BasicDecoder gives in a step: the outputs, and the samples that the helper made of them."""

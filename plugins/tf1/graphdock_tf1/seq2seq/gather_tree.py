@@ -9,8 +9,6 @@ from graphdock import ops as _ops
 from graphdock.errors import ShapeError
 from graphdock.typing import TensorLike
 
-__all__ = ["ancestors", "gather_tree"]
-
 
 def ancestors(parent_ids: Any, max_sequence_lengths: Any) -> tuple[Any, Any]:
     """For each step of each sequence the beam in which it stood.

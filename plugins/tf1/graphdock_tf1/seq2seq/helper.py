@@ -14,15 +14,6 @@ from graphdock.typing import TensorLike
 from graphdock_tf1.rnn.dynamic import swapped
 from graphdock_tf1.rnn.steps import lengths_of
 
-__all__ = [
-    "CustomHelper",
-    "GreedyEmbeddingHelper",
-    "Helper",
-    "SampleEmbeddingHelper",
-    "ScheduledEmbeddingTrainingHelper",
-    "TrainingHelper",
-]
-
 
 class Helper(ABC):
     """What a BasicDecoder asks: how to begin, what to take of an output, and what to read next.

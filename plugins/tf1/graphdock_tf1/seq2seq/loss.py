@@ -9,8 +9,6 @@ import graphdock as _tf
 from graphdock.errors import InvalidArgumentError, ShapeError
 from graphdock.typing import TensorLike
 
-__all__ = ["sequence_loss"]
-
 #: Added to a sum of weights, as TensorFlow does, so that no weights give no loss.
 _TINY = 1e-12
 

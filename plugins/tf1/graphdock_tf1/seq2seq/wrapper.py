@@ -14,8 +14,6 @@ from graphdock_tf1.layers.dense import Dense
 from graphdock_tf1.rnn.cell import RNNCell, check_cell, zeros_of
 from graphdock_tf1.rnn.step_array import StepArray
 
-__all__ = ["AttentionWrapper", "AttentionWrapperState", "tile_batch"]
-
 
 class AttentionWrapperState(NamedTuple):
     """The state of an AttentionWrapper.

@@ -17,8 +17,6 @@ from graphdock.locks import new_lock
 from graphdock_storage.events.summaries import EVENT_KEYS, check
 from graphdock_storage.events.writer import EventWriter
 
-__all__ = ["FileWriter"]
-
 #: What the metadata of a value begins with; where it is not found there is none.
 _METADATA = re.compile(rb"\x4a(?s:.){1,2}[\x0a\x12\x1a\x20]")
 

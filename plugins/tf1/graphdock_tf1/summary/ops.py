@@ -16,8 +16,6 @@ from graphdock.typing import TensorLike
 
 from graphdock_tf1.summary.tags import clean_tag, collect, summary_scope
 
-__all__ = ["audio", "histogram", "image", "merge", "merge_all", "scalar", "tensor_summary", "text"]
-
 _SUMMARIES = (_tf.GraphKeys.SUMMARIES,)
 
 

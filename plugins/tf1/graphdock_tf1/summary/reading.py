@@ -10,8 +10,6 @@ from graphdock import messages
 from graphdock.errors import InvalidArgumentError
 from graphdock_storage.events.records import read_records
 
-__all__ = ["get_summary_description", "summary_iterator"]
-
 
 def summary_iterator(path: str) -> Iterator[Any]:
     """The events of an event file, one after another; the file may still grow.

@@ -11,8 +11,6 @@ from typing import Any
 import graphdock as _tf
 from graphdock.errors import InvalidArgumentError
 
-__all__ = ["clean_tag", "collect", "summary_scope"]
-
 _log = logging.getLogger("graphdock")
 _ILLEGAL = re.compile(r"[^-/\w\.]")
 

@@ -10,8 +10,6 @@ from graphdock.locks import new_lock
 
 from graphdock_tf1.summary.file_writer import FileWriter
 
-__all__ = ["FileWriterCache"]
-
 
 class FileWriterCache:
     """The FileWriters of a process, by folder. Any thread may call it."""

@@ -10,8 +10,6 @@ from graphdock_std._gen import optimizers_ops
 
 from graphdock_tf1.train.optimizer import Optimizer
 
-__all__ = ["AdadeltaOptimizer"]
-
 
 class AdadeltaOptimizer(Optimizer):
     """Moves as large as the moves before, relative to the gradients before.

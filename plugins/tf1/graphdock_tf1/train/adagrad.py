@@ -11,8 +11,6 @@ from graphdock_std._gen import train_ops
 
 from graphdock_tf1.train.optimizer import Optimizer
 
-__all__ = ["AdagradOptimizer"]
-
 
 class AdagradOptimizer(Optimizer):
     """``accum += grad ** 2; var -= learning_rate * grad / sqrt(accum)``.

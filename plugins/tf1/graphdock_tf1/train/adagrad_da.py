@@ -13,8 +13,6 @@ from graphdock_std._gen import optimizers_ops
 
 from graphdock_tf1.train.optimizer import Optimizer
 
-__all__ = ["AdagradDAOptimizer"]
-
 
 class AdagradDAOptimizer(Optimizer):
     """Weights that follow from the sums of all gradients, so that an L1 term makes them sparse.

@@ -12,8 +12,6 @@ from graphdock_std._gen import train_ops
 
 from graphdock_tf1.train.optimizer import Optimizer
 
-__all__ = ["AdamOptimizer"]
-
 
 class AdamOptimizer(Optimizer):
     """Adam, with epsilon added before the bias of the second moment is corrected ("epsilon hat" in the paper).

@@ -10,8 +10,6 @@ from graphdock_std._gen import train_ops
 
 from graphdock_tf1.train.adam import AdamOptimizer
 
-__all__ = ["AdamWOptimizer"]
-
 
 class AdamWOptimizer(AdamOptimizer):
     """``var *= 1 - learning_rate * weight_decay`` before each step of Adam.

@@ -11,8 +11,6 @@ from graphdock_storage import checkpoint
 from graphdock_storage.checkpoint.files import explained
 from graphdock_storage.checkpoint.layout import INDEX
 
-__all__ = ["checkpoint_exists", "get_checkpoint_mtimes", "meta_graph_filename", "remove_checkpoint"]
-
 
 def _path_of(prefix: str) -> str | None:
     """The file whose time is the checkpoint's: its index, or the one file that old checkpoints of TensorFlow are."""

@@ -13,8 +13,6 @@ from graphdock_tf1.train.checkpoint_files import checkpoint_exists, remove_check
 from graphdock_tf1.train.checkpoint_objects import Checkpoint
 from graphdock_tf1.train.checkpoint_state import get_checkpoint_state, write_state
 
-__all__ = ["CheckpointManager"]
-
 
 class CheckpointManager:
     """Saves a :class:`Checkpoint` as ``ckpt-1``, ``ckpt-2`` and so on into a folder, and removes the oldest ones.

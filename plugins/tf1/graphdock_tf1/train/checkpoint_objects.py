@@ -14,8 +14,6 @@ from graphdock_tf1.train.checkpoint_state import write_state
 from graphdock_tf1.train.optimizer import Optimizer
 from graphdock_tf1.train.saver import Saver
 
-__all__ = ["Checkpoint", "RestoreStatus"]
-
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 _SLOT = "/.OPTIMIZER_SLOT/"
 _COUNTER = "save_counter" + _VALUE

@@ -12,15 +12,6 @@ from graphdock_storage import checkpoint
 
 from graphdock_tf1.train.checkpoint_state import latest_checkpoint
 
-__all__ = [
-    "CheckpointReader",
-    "NewCheckpointReader",
-    "checkpoint_path",
-    "list_variables",
-    "load_checkpoint",
-    "load_variable",
-]
-
 
 class CheckpointReader:
     """An open checkpoint, of graphdock's own format or of TensorFlow's. It stays readable as it was opened.

@@ -14,15 +14,6 @@ from graphdock.errors import FailedPreconditionError, InvalidArgumentError
 from graphdock_storage import checkpoint
 from graphdock_storage.checkpoint.files import explained, replaced, sync_folder
 
-__all__ = [
-    "CheckpointState",
-    "generate_checkpoint_state_proto",
-    "get_checkpoint_state",
-    "latest_checkpoint",
-    "update_checkpoint_state",
-    "write_state",
-]
-
 _log = logging.getLogger("graphdock")
 
 #: A file of more bytes names no checkpoints.

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator
 
 from graphdock_tf1.train.checkpoint_state import latest_checkpoint
 
-__all__ = ["checkpoints_iterator"]
-
 _log = logging.getLogger("graphdock")
 
 #: Seconds between two looks at the folder, in which another process writes: it wakes nobody here.

@@ -11,8 +11,6 @@ from graphdock_std._gen import optimizers_ops, train_ops
 
 from graphdock_tf1.train.optimizer import Optimizer
 
-__all__ = ["FtrlOptimizer"]
-
 
 class FtrlOptimizer(Optimizer):
     """Follow the regularized leader: sparse weights by an L1 term that is handled exactly.

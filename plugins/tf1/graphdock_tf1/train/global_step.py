@@ -7,8 +7,6 @@ from typing import Any
 import graphdock as _tf
 from graphdock.errors import AlreadyExistsError, ArgumentTypeError, DTypeError, FailedPreconditionError
 
-__all__ = ["assert_global_step", "create_global_step", "get_global_step", "get_or_create_global_step", "global_step"]
-
 
 def _within(graph: Any) -> Any:
     return graph if graph is not None else _tf.get_default_graph()

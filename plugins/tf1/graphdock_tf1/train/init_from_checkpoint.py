@@ -12,8 +12,6 @@ from graphdock.errors import DTypeError, InvalidArgumentError, NotFoundError, Sh
 from graphdock_tf1.train.checkpoint_reader import CheckpointReader, checkpoint_path
 from graphdock_tf1.variables import stored as _stored
 
-__all__ = ["init_from_checkpoint"]
-
 
 def init_from_checkpoint(ckpt_dir_or_file: str, assignment_map: Mapping[str, Any]) -> None:
     """Let variables begin with values of a checkpoint. Run an initializer that is made afterwards.

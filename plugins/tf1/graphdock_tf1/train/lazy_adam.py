@@ -8,8 +8,6 @@ from graphdock_std._gen import optimizers_ops
 
 from graphdock_tf1.train.adam import AdamOptimizer
 
-__all__ = ["LazyAdamOptimizer"]
-
 
 class LazyAdamOptimizer(AdamOptimizer):
     """AdamOptimizer, but IndexedSlices change only the rows that they name, and only those rows' moments.

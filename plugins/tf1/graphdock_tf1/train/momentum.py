@@ -10,8 +10,6 @@ from graphdock_std._gen import train_ops
 
 from graphdock_tf1.train.optimizer import Optimizer
 
-__all__ = ["MomentumOptimizer"]
-
 
 class MomentumOptimizer(Optimizer):
     """``accum = momentum * accum + grad; var -= learning_rate * accum``.

@@ -11,8 +11,6 @@ from graphdock import ops as _ops
 from graphdock.errors import DTypeError, InvalidArgumentError
 from graphdock.typing import TensorLike
 
-__all__ = ["ExponentialMovingAverage"]
-
 
 class ExponentialMovingAverage:
     """Shadow variables: ``shadow = decay * shadow + (1 - decay) * value`` at each run of :meth:`apply`'s operation.

@@ -22,8 +22,6 @@ from graphdock.errors import (
 )
 from graphdock.typing import HasTensor, TensorLike
 
-__all__ = ["Optimizer"]
-
 
 class Optimizer:
     """Base of all optimizers.

@@ -11,8 +11,6 @@ from graphdock_std._gen import optimizers_ops
 
 from graphdock_tf1.train.optimizer import Optimizer
 
-__all__ = ["ProximalAdagradOptimizer", "ProximalGradientDescentOptimizer"]
-
 
 class ProximalGradientDescentOptimizer(Optimizer):
     """``p = var - learning_rate * grad``, then shrunk by L1 and L2 in proportion to the learning rate.

@@ -10,8 +10,6 @@ from graphdock_std._gen import optimizers_ops, train_ops
 
 from graphdock_tf1.train.optimizer import Optimizer
 
-__all__ = ["RMSPropOptimizer"]
-
 
 class RMSPropOptimizer(Optimizer):
     """Divide each gradient by the root of a running mean of its squares.

@@ -9,8 +9,6 @@ import graphdock as _tf
 from graphdock import ops as _ops
 from graphdock.errors import ArgumentTypeError, InvalidArgumentError
 
-__all__ = ["SaveSpec", "SaveableObject", "VariableSaveable", "saveables_of"]
-
 
 class SaveSpec:
     """One tensor of a :class:`SaveableObject`.

@@ -33,8 +33,6 @@ from graphdock_tf1.train.saveables import saveables_of
 from graphdock_tf1.train.saver_def import SaverDef
 from graphdock_tf1.train.saver_ops import add_saver_ops
 
-__all__ = ["Saver"]
-
 _log = logging.getLogger("graphdock")
 
 

@@ -6,8 +6,6 @@ import dataclasses
 from dataclasses import dataclass
 from typing import ClassVar
 
-__all__ = ["SaverDef"]
-
 
 @dataclass
 class SaverDef:

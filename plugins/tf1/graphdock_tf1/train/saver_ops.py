@@ -15,8 +15,6 @@ from graphdock.errors import InvalidArgumentError
 from graphdock_tf1.train.saveables import VariableSaveable
 from graphdock_tf1.train.saver_def import SaverDef
 
-__all__ = ["add_saver_ops"]
-
 #: Bytes of variables that one operation saves. Those of a device are all in host memory while it runs, and none before or after; so
 #: this is what saving a model takes of it, however large the model is.
 PORTION = 256 << 20

@@ -24,8 +24,6 @@ from graphdock.typing import DTypeLike, ShapeLike
 from graphdock_tf1.variables.partitioned import PartitionedVariable, PartitionInfo, partitions_of, parts_of
 from graphdock_tf1.variables.scope import AUTO_REUSE, store_of_graph
 
-__all__ = ["get_local_variable", "get_variable"]
-
 
 def get_variable(
     name: str,

@@ -14,16 +14,6 @@ from graphdock.errors import InvalidArgumentError
 from graphdock.ops import Tensor, apply_op, convert_to_tensor, get_default_graph, register_tensor_conversion_function
 from graphdock.typing import DTypeLike
 
-__all__ = [
-    "PartitionInfo",
-    "PartitionedVariable",
-    "SaveSliceInfo",
-    "fixed_size_partitioner",
-    "min_max_variable_partitioner",
-    "partitions_of",
-    "variable_axis_size_partitioner",
-]
-
 Partitioner = Callable[..., Sequence[int]]
 
 

@@ -16,8 +16,6 @@ from graphdock.locks import new_lock
 from graphdock.ops import name_scope, outermost_graph
 from graphdock.typing import DTypeLike
 
-__all__ = ["AUTO_REUSE", "Store", "VariableScope", "get_variable_scope", "store_of_graph", "variable_scope"]
-
 
 class _AutoReuse:
     def __repr__(self) -> str:

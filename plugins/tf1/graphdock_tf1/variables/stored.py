@@ -11,8 +11,6 @@ from graphdock.shape import compatible, show
 
 from graphdock_tf1.variables.scope import store_of_graph
 
-__all__ = ["set_initial_value", "stored_variables"]
-
 
 def stored_variables() -> dict[str, Any]:
     """Full name -> what ``get_variable`` has made of that name in the default graph: a Variable, or a PartitionedVariable."""

@@ -11,8 +11,6 @@ from graphdock.errors import InvalidArgumentError
 
 from graphdock_tf1.variables.scope import VariableScope, variable_scope
 
-__all__ = ["Template", "make_template"]
-
 
 class Template:
     """What :func:`make_template` returns. Calling it calls the function inside of the template's own variable scope.

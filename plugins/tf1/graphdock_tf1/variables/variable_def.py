@@ -10,8 +10,6 @@ from graphdock.ops import get_default_graph, variable_of, variable_of_operations
 
 from graphdock_tf1.variables.partitioned import SaveSliceInfo
 
-__all__ = ["from_proto", "to_proto"]
-
 
 def to_proto(variable: Variable, export_scope: str | None = None) -> Any:
     """The VariableDef of a variable; None where it is not in the scope that is given, which names lose.

@@ -15,8 +15,6 @@ from graphdock_tf1.train.hooks.step_read import step_read
 from graphdock_tf1.train.hooks.timer import SecondOrStepTimer
 from graphdock_tf1.train.supervision.event_files import note_checkpoint, note_graph, writer_of
 
-__all__ = ["CheckpointSaverHook", "CheckpointSaverListener"]
-
 _log = logging.getLogger("graphdock")
 
 

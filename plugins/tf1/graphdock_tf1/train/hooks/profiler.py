@@ -14,8 +14,6 @@ from graphdock_tf1.train.hooks.step_read import step_read
 from graphdock_tf1.train.hooks.timer import SecondOrStepTimer
 from graphdock_tf1.train.supervision.event_files import writer_of
 
-__all__ = ["ProfilerHook"]
-
 _log = logging.getLogger("graphdock")
 
 

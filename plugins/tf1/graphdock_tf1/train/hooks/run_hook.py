@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 import graphdock as _tf
 
-__all__ = ["SessionRunArgs", "SessionRunContext", "SessionRunHook", "SessionRunValues"]
-
 
 class SessionRunArgs(NamedTuple):
     """What a hook adds to a step.

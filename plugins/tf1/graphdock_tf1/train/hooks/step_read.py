@@ -9,8 +9,6 @@ from graphdock.errors import FailedPreconditionError
 
 from graphdock_tf1.train.global_step import get_global_step
 
-__all__ = ["step_read"]
-
 #: The collection that keeps the read; TensorFlow's name of it.
 _KEY = "global_step_read_op_cache"
 

@@ -13,8 +13,6 @@ from graphdock.errors import GraphdockError, InvalidArgumentError
 from graphdock_tf1.train.hooks.run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
 from graphdock_tf1.train.hooks.step_read import step_read
 
-__all__ = ["GlobalStepWaiterHook", "NanLossDuringTrainingError", "NanTensorHook", "StopAtStepHook"]
-
 _log = logging.getLogger("graphdock")
 
 #: Seconds between two looks at the global step of another worker.

@@ -13,8 +13,6 @@ from graphdock_tf1.train.hooks.step_read import step_read
 from graphdock_tf1.train.hooks.timer import SecondOrStepTimer
 from graphdock_tf1.train.supervision.event_files import note_rate, note_start, writer_of
 
-__all__ = ["StepCounterHook", "SummarySaverHook"]
-
 _log = logging.getLogger("graphdock")
 
 #: How often a log says that the global step stands still.

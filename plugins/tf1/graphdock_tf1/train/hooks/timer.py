@@ -6,8 +6,6 @@ import time
 
 from graphdock.errors import InvalidArgumentError
 
-__all__ = ["NeverTriggerTimer", "SecondOrStepTimer"]
-
 
 class SecondOrStepTimer:
     """Says at which steps something is due. The first step that it is asked of always is, and no step is twice.

@@ -13,8 +13,6 @@ from graphdock.errors import GraphdockError, InvalidArgumentError, OutOfRangeErr
 from graphdock_tf1.train.hooks.run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
 from graphdock_tf1.train.hooks.timer import NeverTriggerTimer, SecondOrStepTimer
 
-__all__ = ["FeedFnHook", "FinalOpsHook", "LoggingTensorHook"]
-
 _log = logging.getLogger("graphdock")
 
 

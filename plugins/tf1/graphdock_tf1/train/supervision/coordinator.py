@@ -12,8 +12,6 @@ from typing import Any
 from graphdock.errors import ArgumentTypeError, FailedPreconditionError, InvalidArgumentError, OutOfRangeError
 from graphdock.locks import new_lock
 
-__all__ = ["Coordinator", "LooperThread"]
-
 _log = logging.getLogger("graphdock")
 
 #: Seconds after which who waits for threads looks again whether they are to stop.

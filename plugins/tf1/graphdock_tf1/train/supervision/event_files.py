@@ -8,8 +8,6 @@ from typing import Any
 import graphdock as _tf
 from graphdock.errors import UnavailableError
 
-__all__ = ["note_checkpoint", "note_graph", "note_rate", "note_start", "note_stop", "writer_of"]
-
 _log = logging.getLogger("graphdock")
 
 

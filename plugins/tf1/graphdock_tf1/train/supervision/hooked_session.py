@@ -11,8 +11,6 @@ from graphdock.errors import FailedPreconditionError, InvalidArgumentError
 from graphdock_tf1.train.hooks.run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
 from graphdock_tf1.train.supervision.coordinator import Coordinator
 
-__all__ = ["HookedSession"]
-
 
 class HookedSession:
     """A session with its hooks, and the threads that feed it. Making one starts the queue runners and tells the hooks.

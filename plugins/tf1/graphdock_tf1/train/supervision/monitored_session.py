@@ -24,8 +24,6 @@ from graphdock_tf1.train.supervision.hooked_session import HookedSession
 from graphdock_tf1.train.supervision.scaffold import Scaffold
 from graphdock_tf1.train.supervision.session_creators import ChiefSessionCreator, SessionCreator
 
-__all__ = ["MonitoredSession", "SingularMonitoredSession", "StepContext"]
-
 _log = logging.getLogger("graphdock")
 
 #: How often in a row a session is made again without a step that works.

@@ -12,8 +12,6 @@ from graphdock_tf1.train.supervision.monitored_session import MonitoredSession
 from graphdock_tf1.train.supervision.scaffold import Scaffold
 from graphdock_tf1.train.supervision.session_creators import ChiefSessionCreator, WorkerSessionCreator
 
-__all__ = ["MonitoredTrainingSession"]
-
 #: Stands for an argument that was not given.
 USE_DEFAULT: Any = object()
 

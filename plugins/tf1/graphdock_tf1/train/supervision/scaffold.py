@@ -11,8 +11,6 @@ from graphdock.errors import ArgumentTypeError, FailedPreconditionError
 
 from graphdock_tf1.train.saver import Saver
 
-__all__ = ["Scaffold", "initialize_locals", "tables_initializer"]
-
 _log = logging.getLogger("graphdock")
 
 

@@ -10,8 +10,6 @@ import graphdock as _tf
 from graphdock_tf1.train.supervision.scaffold import Scaffold
 from graphdock_tf1.train.supervision.session_manager import SessionManager
 
-__all__ = ["ChiefSessionCreator", "SessionCreator", "WorkerSessionCreator"]
-
 
 class SessionCreator(ABC):
     """Makes sessions."""

@@ -13,8 +13,6 @@ from graphdock.errors import DeadlineExceededError, FailedPreconditionError, Inv
 
 from graphdock_tf1.train.checkpoint_state import get_checkpoint_state
 
-__all__ = ["SessionManager"]
-
 _log = logging.getLogger("graphdock")
 
 

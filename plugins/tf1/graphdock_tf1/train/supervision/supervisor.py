@@ -21,8 +21,6 @@ from graphdock_tf1.train.supervision.scaffold import initialize_locals
 from graphdock_tf1.train.supervision.session_manager import SessionManager
 from graphdock_tf1.train.supervision.supervisor_threads import CheckpointThread, StepCounterThread, SummaryThread
 
-__all__ = ["Supervisor", "basic_train_loop"]
-
 _log = logging.getLogger("graphdock")
 
 #: Stands for what is found in the graph or made: TensorFlow's value.

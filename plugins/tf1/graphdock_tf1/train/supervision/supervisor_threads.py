@@ -10,8 +10,6 @@ from graphdock_tf1.train.global_step import global_step as value_of_step
 from graphdock_tf1.train.supervision.coordinator import LooperThread
 from graphdock_tf1.train.supervision.event_files import note_checkpoint, note_rate
 
-__all__ = ["CheckpointThread", "StepCounterThread", "SummaryThread"]
-
 _log = logging.getLogger("graphdock")
 
 
