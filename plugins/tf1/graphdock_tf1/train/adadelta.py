@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from graphdock.typing import ScalarLike
 from graphdock_std._gen import optimizers_ops
 
-from graphdock_tf1.train.optimizer import Optimizer
+from graphdock_tf1.train.rule import Rule
 
 
-class AdadeltaOptimizer(Optimizer):
+class AdadeltaOptimizer(Rule):
     """Moves as large as the moves before, relative to the gradients before.
 
     Zeiler, "ADADELTA: an adaptive learning rate method", 2012::
@@ -37,28 +37,8 @@ class AdadeltaOptimizer(Optimizer):
         use_locking: bool = False,
         name: str = "Adadelta",
     ) -> None:
-        super().__init__(use_locking, name)
-        self._check_rates(learning_rate=learning_rate, rho=rho, epsilon=epsilon)
-        self._learning_rate = learning_rate
-        self._rho = rho
-        self._epsilon = epsilon
+        slots = {"accum": 0, "accum_update": 0}
+        super().__init__(use_locking, name, slots, learning_rate=learning_rate, rho=rho, epsilon=epsilon)
 
-    def _create_slots(self, var_list: Sequence[Any]) -> None:
-        for var in var_list:
-            self._zeros_slot(var, "accum", self._name)
-            self._zeros_slot(var, "accum_update", self._name)
-
-    def _inputs(self, var: Any) -> list[Any]:
-        rates = {"learning_rate": self._learning_rate, "rho": self._rho, "epsilon": self._epsilon}
-        return [
-            var.handle,
-            self.get_slot(var, "accum").handle,
-            self.get_slot(var, "accum_update").handle,
-            *[self._hyper(name, value, var) for name, value in rates.items()],
-        ]
-
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
-        return optimizers_ops.resource_apply_adadelta(*self._inputs(var), grad)
-
-    def _apply_sparse(self, grad: Any, var: Any) -> Any:
-        return optimizers_ops.resource_sparse_apply_adadelta(*self._inputs(var), grad.values, grad.indices)
+    def _updates(self) -> tuple[Any, Any]:
+        return optimizers_ops.resource_apply_adadelta, optimizers_ops.resource_sparse_apply_adadelta

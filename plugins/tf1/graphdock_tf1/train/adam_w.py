@@ -34,9 +34,7 @@ class AdamWOptimizer(AdamOptimizer):
     ) -> None:
         super().__init__(learning_rate, beta1, beta2, epsilon, use_locking, name)
         self._check_rates(weight_decay=weight_decay)
-        self._weight_decay = weight_decay
+        self._rates["weight_decay"] = weight_decay
 
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
-        handles, rates = self._inputs(var)
-        decay = self._hyper("weight_decay", self._weight_decay, var)
-        return train_ops.resource_apply_adam_w(*handles, *rates, decay, grad)
+    def _updates(self) -> tuple[Any, Any]:
+        return train_ops.resource_apply_adam_w, None

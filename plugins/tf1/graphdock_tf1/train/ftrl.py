@@ -9,10 +9,10 @@ from graphdock.errors import InvalidArgumentError
 from graphdock.typing import ScalarLike
 from graphdock_std._gen import optimizers_ops, train_ops
 
-from graphdock_tf1.train.optimizer import Optimizer
+from graphdock_tf1.train.rule import Rule
 
 
-class FtrlOptimizer(Optimizer):
+class FtrlOptimizer(Rule):
     """Follow the regularized leader: sparse weights by an L1 term that is handled exactly.
 
     McMahan and others, "Ad click prediction: a view from the trenches", 2013. Slots are ``accum`` and ``linear``,
@@ -29,6 +29,8 @@ class FtrlOptimizer(Optimizer):
       l2_shrinkage_regularization_strength: not negative; a part of the gradient that ``accum`` does not see.
     """
 
+    _before_gradient = 0
+
     def __init__(
         self,
         learning_rate: ScalarLike | Callable[[], ScalarLike],
@@ -42,47 +44,27 @@ class FtrlOptimizer(Optimizer):
         linear_name: str | None = None,
         l2_shrinkage_regularization_strength: float = 0.0,
     ) -> None:
-        super().__init__(use_locking, name)
-        self._check_rates(learning_rate=learning_rate)
-        self._check_not_negative(
-            initial_accumulator_value=initial_accumulator_value,
-            l1_regularization_strength=l1_regularization_strength,
-            l2_regularization_strength=l2_regularization_strength,
-            l2_shrinkage_regularization_strength=l2_shrinkage_regularization_strength,
-        )
+        slots = {"accum": initial_accumulator_value, "linear": 0}
+        super().__init__(use_locking, name, slots, learning_rate=learning_rate)
+        self._check_not_negative(initial_accumulator_value=initial_accumulator_value)
+        self._regularize(l1_regularization_strength, l2_regularization_strength)
+        self._check_not_negative(l2_shrinkage_regularization_strength=l2_shrinkage_regularization_strength)
         self._check_numbers(learning_rate_power=learning_rate_power)
         if learning_rate_power > 0.0:
             raise InvalidArgumentError("learning_rate_power must not be positive", got=str(learning_rate_power))
-        self._learning_rate = learning_rate
-        self._power = learning_rate_power
-        self._start = initial_accumulator_value
-        self._l1 = l1_regularization_strength
-        self._l2 = l2_regularization_strength
-        self._shrinkage = l2_shrinkage_regularization_strength
+        self._shrinks = l2_shrinkage_regularization_strength > 0.0
+        if self._shrinks:
+            self._rates["l2_shrinkage"] = l2_shrinkage_regularization_strength
+        self._rates["learning_rate_power"] = learning_rate_power
         self._accum_name = accum_name
         self._linear_name = linear_name
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         for var in var_list:
-            self._filled_slot(var, self._start, "accum", self._accum_name or self._name)
+            self._filled_slot(var, self._starts["accum"], "accum", self._accum_name or self._name)
             self._zeros_slot(var, "linear", self._linear_name or self._name)
 
-    def _handles(self, var: Any) -> list[Any]:
-        return [var.handle, self.get_slot(var, "accum").handle, self.get_slot(var, "linear").handle]
-
-    def _rates(self, var: Any) -> list[Any]:
-        rates = {"learning_rate": self._learning_rate, "l1": self._l1, "l2": self._l2}
-        if self._shrinkage > 0.0:
-            rates["l2_shrinkage"] = self._shrinkage
-        rates["learning_rate_power"] = self._power
-        return [self._hyper(name, value, var) for name, value in rates.items()]
-
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
-        shrunk = optimizers_ops.resource_apply_ftrl_v2
-        apply = shrunk if self._shrinkage > 0.0 else train_ops.resource_apply_ftrl
-        return apply(*self._handles(var), grad, *self._rates(var))
-
-    def _apply_sparse(self, grad: Any, var: Any) -> Any:
-        shrunk = optimizers_ops.resource_sparse_apply_ftrl_v2
-        apply = shrunk if self._shrinkage > 0.0 else optimizers_ops.resource_sparse_apply_ftrl
-        return apply(*self._handles(var), grad.values, grad.indices, *self._rates(var))
+    def _updates(self) -> tuple[Any, Any]:
+        if self._shrinks:
+            return optimizers_ops.resource_apply_ftrl_v2, optimizers_ops.resource_sparse_apply_ftrl_v2
+        return train_ops.resource_apply_ftrl, optimizers_ops.resource_sparse_apply_ftrl

@@ -8,10 +8,10 @@ from typing import Any
 from graphdock.typing import ScalarLike
 from graphdock_std._gen import train_ops
 
-from graphdock_tf1.train.optimizer import Optimizer
+from graphdock_tf1.train.rule import Rule
 
 
-class GradientDescentOptimizer(Optimizer):
+class GradientDescentOptimizer(Rule):
     """``var -= learning_rate * grad``.
 
     Args:
@@ -26,14 +26,7 @@ class GradientDescentOptimizer(Optimizer):
         use_locking: bool = False,
         name: str = "GradientDescent",
     ) -> None:
-        super().__init__(use_locking, name)
-        self._check_rates(learning_rate=learning_rate)
-        self._learning_rate = learning_rate
+        super().__init__(use_locking, name, learning_rate=learning_rate)
 
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
-        rate = self._hyper("learning_rate", self._learning_rate, var)
-        return train_ops.resource_apply_gradient_descent(var.handle, rate, grad)
-
-    def _apply_sparse(self, grad: Any, var: Any) -> Any:
-        rate = self._hyper("learning_rate", self._learning_rate, var)
-        return train_ops.resource_sparse_apply_gradient_descent(var.handle, rate, grad.values, grad.indices)
+    def _updates(self) -> tuple[Any, Any]:
+        return train_ops.resource_apply_gradient_descent, train_ops.resource_sparse_apply_gradient_descent

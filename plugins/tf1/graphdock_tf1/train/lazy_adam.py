@@ -17,6 +17,5 @@ class LazyAdamOptimizer(AdamOptimizer):
     applied as by AdamOptimizer, whose arguments and slots it has.
     """
 
-    def _apply_sparse(self, grad: Any, var: Any) -> Any:
-        handles, rates = self._inputs(var)
-        return optimizers_ops.resource_sparse_apply_adam(*handles, *rates, grad.values, grad.indices)
+    def _updates(self) -> tuple[Any, Any]:
+        return super()._updates()[0], optimizers_ops.resource_sparse_apply_adam

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from graphdock.typing import ScalarLike
 from graphdock_std._gen import train_ops
 
-from graphdock_tf1.train.optimizer import Optimizer
+from graphdock_tf1.train.rule import Rule
 
 
-class MomentumOptimizer(Optimizer):
+class MomentumOptimizer(Rule):
     """``accum = momentum * accum + grad; var -= learning_rate * accum``.
 
     Sutskever, Martens, Dahl and Hinton, "On the importance of initialization and momentum in deep learning", 2013. The
@@ -24,6 +25,8 @@ class MomentumOptimizer(Optimizer):
       use_nesterov: look ahead: ``var -= learning_rate * (grad + momentum * accum)``.
     """
 
+    _before_gradient = 1
+
     def __init__(
         self,
         learning_rate: ScalarLike | Callable[[], ScalarLike],
@@ -32,34 +35,10 @@ class MomentumOptimizer(Optimizer):
         name: str = "Momentum",
         use_nesterov: bool = False,
     ) -> None:
-        super().__init__(use_locking, name)
-        self._check_rates(learning_rate=learning_rate, momentum=momentum)
-        self._learning_rate = learning_rate
-        self._momentum = momentum
+        super().__init__(use_locking, name, {"momentum": 0}, learning_rate=learning_rate, momentum=momentum)
         self._use_nesterov = use_nesterov
 
-    def _create_slots(self, var_list: Sequence[Any]) -> None:
-        for var in var_list:
-            self._zeros_slot(var, "momentum", self._name)
-
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
-        return train_ops.resource_apply_momentum(
-            var.handle,
-            self.get_slot(var, "momentum").handle,
-            self._hyper("learning_rate", self._learning_rate, var),
-            grad,
-            self._hyper("momentum", self._momentum, var),
-            use_nesterov=self._use_nesterov,
-        )
-
-    def _apply_sparse(self, grad: Any, var: Any) -> Any:
-        """Only the rows that the gradient names move, and only their momentum decays."""
-        return train_ops.resource_sparse_apply_momentum(
-            var.handle,
-            self.get_slot(var, "momentum").handle,
-            self._hyper("learning_rate", self._learning_rate, var),
-            grad.values,
-            grad.indices,
-            self._hyper("momentum", self._momentum, var),
-            use_nesterov=self._use_nesterov,
-        )
+    def _updates(self) -> tuple[Any, Any]:
+        """For rows: only those that the gradient names move, and only their momentum decays."""
+        updates = train_ops.resource_apply_momentum, train_ops.resource_sparse_apply_momentum
+        return tuple(functools.partial(update, use_nesterov=self._use_nesterov) for update in updates)  # type: ignore[return-value]

@@ -8,10 +8,10 @@ from typing import Any
 from graphdock.typing import ScalarLike
 from graphdock_std._gen import optimizers_ops, train_ops
 
-from graphdock_tf1.train.optimizer import Optimizer
+from graphdock_tf1.train.rule import Rule
 
 
-class RMSPropOptimizer(Optimizer):
+class RMSPropOptimizer(Rule):
     """Divide each gradient by the root of a running mean of its squares.
 
     Tieleman and Hinton, lecture 6.5 of "Neural networks for machine learning", 2012; the centred form is Graves's,
@@ -41,12 +41,9 @@ class RMSPropOptimizer(Optimizer):
         centered: bool = False,
         name: str = "RMSProp",
     ) -> None:
-        super().__init__(use_locking, name)
-        self._check_rates(learning_rate=learning_rate, decay=decay, momentum=momentum, epsilon=epsilon)
-        self._learning_rate = learning_rate
-        self._decay = decay
-        self._momentum = momentum
-        self._epsilon = epsilon
+        slots = {"mg": 0, "rms": 1, "momentum": 0} if centered else {"rms": 1, "momentum": 0}
+        rates = {"learning_rate": learning_rate, "decay": decay, "momentum": momentum, "epsilon": epsilon}
+        super().__init__(use_locking, name, slots, **rates)
         self._centered = centered
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
@@ -56,23 +53,9 @@ class RMSPropOptimizer(Optimizer):
                 self._zeros_slot(var, "mg", self._name)
             self._zeros_slot(var, "momentum", self._name)
 
-    def _inputs(self, var: Any) -> list[Any]:
-        names = ("mg", "rms", "momentum") if self._centered else ("rms", "momentum")
-        rates = {
-            "learning_rate": self._learning_rate,
-            "decay": self._decay,
-            "momentum": self._momentum,
-            "epsilon": self._epsilon,
-        }
-        handles = [var.handle, *[self.get_slot(var, name).handle for name in names]]
-        return [*handles, *[self._hyper(name, value, var) for name, value in rates.items()]]
-
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
-        centered = train_ops.resource_apply_centered_rms_prop
-        return (centered if self._centered else train_ops.resource_apply_rms_prop)(*self._inputs(var), grad)
-
-    def _apply_sparse(self, grad: Any, var: Any) -> Any:
-        """Only the rows that the gradient names move, and only their means decay."""
-        plain = optimizers_ops.resource_sparse_apply_rms_prop
-        apply = optimizers_ops.resource_sparse_apply_centered_rms_prop if self._centered else plain
-        return apply(*self._inputs(var), grad.values, grad.indices)
+    def _updates(self) -> tuple[Any, Any]:
+        """For rows: only those that the gradient names move, and only their means decay."""
+        if self._centered:
+            centered = optimizers_ops.resource_sparse_apply_centered_rms_prop
+            return train_ops.resource_apply_centered_rms_prop, centered
+        return train_ops.resource_apply_rms_prop, optimizers_ops.resource_sparse_apply_rms_prop
