@@ -10,11 +10,11 @@ from graphdock import ops as _ops
 from graphdock.typing import TensorLike
 
 from graphdock_tf1.distributions.checks import counts, enough_classes, total
-from graphdock_tf1.distributions.distribution import NOT_REPARAMETERIZED, Distribution
+from graphdock_tf1.distributions.distribution import NOT_REPARAMETERIZED, VectorDistribution
 from graphdock_tf1.distributions.location_scale import _floating
 
 
-class DirichletMultinomial(Distribution):
+class DirichletMultinomial(VectorDistribution):
     """How often each class came in a number of draws, with probabilities from Dirichlet's distribution.
 
     Args:
@@ -56,17 +56,8 @@ class DirichletMultinomial(Distribution):
     def total_concentration(self) -> _tf.Tensor:
         return self._total
 
-    def _batch_shape(self) -> Any:
-        return self._count.shape[:-1]
-
-    def _batch_shape_tensor(self) -> Any:
-        return _tf.shape(self._count)[:-1]
-
-    def _event_shape(self) -> Any:
-        return self._count.shape[-1:]
-
-    def _event_shape_tensor(self) -> Any:
-        return _tf.shape(self._count)[-1:]
+    def _rows(self) -> Any:
+        return self._count
 
     def _sample(self, shape: Any, seed: int | None) -> Any:
         whole = self._concentration + _tf.zeros_like(self._count)

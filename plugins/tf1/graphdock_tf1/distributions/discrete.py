@@ -11,7 +11,7 @@ from graphdock.errors import InvalidArgumentError
 from graphdock.typing import DTypeLike, TensorLike
 
 from graphdock_tf1.distributions.checks import bits, counts, enough_classes, integers, total
-from graphdock_tf1.distributions.distribution import NOT_REPARAMETERIZED, Distribution
+from graphdock_tf1.distributions.distribution import NOT_REPARAMETERIZED, Distribution, VectorDistribution
 from graphdock_tf1.distributions.kullback_leibler import RegisterKL
 from graphdock_tf1.distributions.location_scale import _floating
 
@@ -184,7 +184,7 @@ def _kl_categorical(a: Any, b: Any, name: str | None = None) -> Any:
         return _tf.reduce_sum(_tf.nn.softmax(a.logits) * apart, -1)
 
 
-class Multinomial(_Discrete):
+class Multinomial(_Discrete, VectorDistribution):
     """How often each class came in a number of draws.
 
     Args:
@@ -213,17 +213,8 @@ class Multinomial(_Discrete):
     def total_count(self) -> _tf.Tensor:
         return self._total_count  # type: ignore[no-any-return]
 
-    def _batch_shape(self) -> Any:
-        return self._mean_value.shape[:-1]
-
-    def _batch_shape_tensor(self) -> Any:
-        return _tf.shape(self._mean_value)[:-1]
-
-    def _event_shape(self) -> Any:
-        return self._mean_value.shape[-1:]
-
-    def _event_shape_tensor(self) -> Any:
-        return _tf.shape(self._mean_value)[-1:]
+    def _rows(self) -> Any:
+        return self._mean_value
 
     def _sample(self, shape: Any, seed: int | None) -> Any:
         """As many draws for each row as the largest count, of which each row takes its own number."""

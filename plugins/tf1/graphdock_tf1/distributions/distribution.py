@@ -272,6 +272,26 @@ class Distribution:
         )
 
 
+class VectorDistribution(Distribution):
+    """Draws of vectors: the last dim of a parameter is the event's, those before are the batch's."""
+
+    def _rows(self) -> Any:
+        """The parameter."""
+        raise UnimplementedError(f"{type(self).__name__} does not define _rows")
+
+    def _batch_shape(self) -> Any:
+        return self._rows().shape[:-1]
+
+    def _batch_shape_tensor(self) -> Any:
+        return _tf.shape(self._rows())[:-1]
+
+    def _event_shape(self) -> Any:
+        return self._rows().shape[-1:]
+
+    def _event_shape_tensor(self) -> Any:
+        return _tf.shape(self._rows())[-1:]
+
+
 def _vector(static: _tf.TensorShape, dynamic: Any) -> Any:
     """A shape as an int32 vector, a constant where it is known."""
     if static.is_fully_defined():

@@ -9,7 +9,12 @@ from graphdock import ops as _ops
 from graphdock.typing import TensorLike
 
 from graphdock_tf1.distributions.checks import enough_classes, inside_unit, of_simplex
-from graphdock_tf1.distributions.distribution import FULLY_REPARAMETERIZED, NOT_REPARAMETERIZED, Distribution
+from graphdock_tf1.distributions.distribution import (
+    FULLY_REPARAMETERIZED,
+    NOT_REPARAMETERIZED,
+    Distribution,
+    VectorDistribution,
+)
 from graphdock_tf1.distributions.kullback_leibler import RegisterKL
 from graphdock_tf1.distributions.location_scale import _Broadcast, _floating
 
@@ -218,7 +223,7 @@ def _kl_beta(a: Any, b: Any, name: str | None = None) -> Any:
         )
 
 
-class Dirichlet(Distribution):
+class Dirichlet(VectorDistribution):
     """Dirichlet's distribution over vectors of positive numbers that sum to 1.
 
     Args:
@@ -251,17 +256,8 @@ class Dirichlet(Distribution):
     def total_concentration(self) -> _tf.Tensor:
         return self._total
 
-    def _batch_shape(self) -> Any:
-        return self._concentration.shape[:-1]
-
-    def _batch_shape_tensor(self) -> Any:
-        return _tf.shape(self._concentration)[:-1]
-
-    def _event_shape(self) -> Any:
-        return self._concentration.shape[-1:]
-
-    def _event_shape_tensor(self) -> Any:
-        return _tf.shape(self._concentration)[-1:]
+    def _rows(self) -> Any:
+        return self._concentration
 
     def _sample(self, shape: Any, seed: int | None) -> Any:
         drawn = _tf.random_gamma(shape, self._concentration, dtype=self.dtype, seed=seed)

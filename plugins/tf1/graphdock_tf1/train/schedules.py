@@ -11,6 +11,8 @@ from graphdock import ops as _ops
 from graphdock.errors import InvalidArgumentError
 from graphdock.typing import TensorLike
 
+from graphdock_tf1.signatures import like
+
 
 def _step(what: str, learning_rate: Any, global_step: Any) -> tuple[Any, Any]:
     """The rate as a tensor, and the step in its dtype."""
@@ -40,13 +42,9 @@ def exponential_decay(
         return _tf.multiply(rate, _tf.pow(_ops.convert_to_tensor(decay_rate, rate.dtype), periods), name=scope)
 
 
+@like(exponential_decay)
 def natural_exp_decay(
-    learning_rate: TensorLike,
-    global_step: TensorLike,
-    decay_steps: TensorLike,
-    decay_rate: TensorLike,
-    staircase: bool = False,
-    name: str | None = None,
+    learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any, staircase: Any, name: Any
 ) -> _ops.Tensor:
     """``learning_rate * exp(-decay_rate * global_step / decay_steps)``."""
     with _tf.name_scope(name or "NaturalExpDecay") as scope:
@@ -54,13 +52,9 @@ def natural_exp_decay(
         return _tf.multiply(rate, _tf.exp(-_ops.convert_to_tensor(decay_rate, rate.dtype) * periods), name=scope)
 
 
+@like(exponential_decay)
 def inverse_time_decay(
-    learning_rate: TensorLike,
-    global_step: TensorLike,
-    decay_steps: TensorLike,
-    decay_rate: TensorLike,
-    staircase: bool = False,
-    name: str | None = None,
+    learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any, staircase: Any, name: Any
 ) -> _ops.Tensor:
     """``learning_rate / (1 + decay_rate * global_step / decay_steps)``."""
     with _tf.name_scope(name or "InverseTimeDecay") as scope:
