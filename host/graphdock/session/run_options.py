@@ -6,11 +6,12 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from graphdock_tensorflow.step_stats import StepStats
+
 from graphdock.contracts.step import TraceEvent, TraceLevel
 from graphdock.errors import GraphdockError, InvalidArgumentError
 from graphdock.graph.graph import Graph
 from graphdock.planning.plan import Plan
-from graphdock.session.step_stats import StepStats
 
 __all__ = ["RunMetadata", "RunOptions", "checked_options", "name_operation", "traced"]
 
@@ -85,7 +86,7 @@ class RunMetadata:
 
     def SerializeToString(self) -> bytes:  # noqa: N802 - protobuf's name
         """The step's times and memory as the bytes of TensorFlow's RunMetadata, which TensorBoard's graph page shows."""
-        from graphdock.session.traced_nodes import run_metadata_proto
+        from graphdock_tensorflow.run_metadata import run_metadata_proto
 
         data: bytes = run_metadata_proto(self.step_stats, self.plan).SerializeToString()
         return data

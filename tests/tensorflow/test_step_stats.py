@@ -6,7 +6,7 @@ import time
 
 import graphdock as tf
 from graphdock.contracts import TraceEvent
-from graphdock.session.step_stats import StepStats
+from graphdock_tensorflow.step_stats import StepStats
 
 
 def test_events_stand_under_their_device_in_order_with_times_since_1970():

@@ -8,8 +8,9 @@ from typing import Any
 from graphdock.contracts.ir import PlanNode
 from graphdock.messages import make
 from graphdock.messages.tensors import number_of, shape_proto
-from graphdock.session.step_stats import StepStats
 from graphdock.shape import concrete
+
+from graphdock_tensorflow.step_stats import StepStats
 
 __all__ = ["run_metadata_proto"]
 

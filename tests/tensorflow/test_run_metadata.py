@@ -5,8 +5,8 @@ from __future__ import annotations
 import graphdock as tf
 import numpy as np
 from graphdock.messages import RunMetadata
-from graphdock.session.step_stats import DeviceStepStats, NodeExecStats, StepStats
-from graphdock.session.traced_nodes import run_metadata_proto
+from graphdock_tensorflow.run_metadata import run_metadata_proto
+from graphdock_tensorflow.step_stats import DeviceStepStats, NodeExecStats, StepStats
 
 
 def test_times_are_those_of_the_events_and_memory_that_of_outputs():
