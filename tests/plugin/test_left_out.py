@@ -25,6 +25,8 @@ def test_the_table_is_what_the_manifests_say():
     table = tomllib.loads(TABLE.read_text())
     assert table["commands"] == commands
     assert table["names"] == {plugin: found for plugin, found in alone.items() if found}
+    below = {s.name: sorted(name[4:] for name in read_table(s) if name.startswith("ops.")) for s in own}
+    assert table["ops"] == {plugin: found for plugin, found in below.items() if found and plugin != "std"}
     host_ops = {s.name: sorted({k.op for k in s.kernel_rows}) for s in own if s.kernel_rows and not s.manifest.devices}
     assert table["kernels"] == host_ops
     assert table["packages"].items() <= {s.name: [s.found.package] for s in own}.items()

@@ -113,6 +113,10 @@ for write in (graph.to_json, graph.as_graph_def):
         write()
     except tf.errors.UnavailableError as error:
         print(error.hint)
+try:
+    tf.RunMetadata().step_stats
+except AttributeError as error:
+    print(error)
 """
 
 
@@ -120,7 +124,7 @@ def test_a_name_of_a_room_that_is_left_out_says_what_to_install(environment):
     done = environment.run("-c", NAMES)
     assert done.returncode == 0, done.stderr
     said = done.stdout.splitlines()
-    rooms = ("customop", "opgen", "profiler", *["tensorflow"] * 2, "testing", *["tensorflow"] * 2)
+    rooms = ("customop", "opgen", "profiler", *["tensorflow"] * 2, "testing", *["tensorflow"] * 3)
     for line, plugin in zip(said, rooms, strict=True):
         assert f"it is brought by the plugin {plugin!r}, which this installation leaves out: pip install" in line
 

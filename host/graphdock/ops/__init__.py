@@ -34,7 +34,10 @@ def __getattr__(name: str) -> Any:
     if target is None and not name.startswith("__"):
         target = _generated().get(name) or _published().target(f"ops.{name}")
     if target is None:
-        raise AttributeError(f"module 'graphdock.ops' has no attribute {name!r}")
+        from graphdock.plugin.left_out import who_brings
+
+        brought = None if name.startswith("__") else who_brings("ops", name, _published().states)
+        raise AttributeError("; ".join(filter(None, (f"module 'graphdock.ops' has no attribute {name!r}", brought))))
     module, _, attribute = target.partition(":")
     value = getattr(importlib.import_module(module), attribute)
     globals()[name] = value

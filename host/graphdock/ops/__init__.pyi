@@ -49,6 +49,8 @@ from graphdock.variables.variable import variable_of as variable_of
 from graphdock_customop.define import custom_op as custom_op
 from graphdock_customop.python_op import CustomOp as CustomOp
 from graphdock_tensorflow.graphs.drawing import draw as draw
+from graphdock_tensorflow.run_metadata import run_metadata_proto as run_metadata_proto
+from graphdock_tensorflow.step_stats import StepStats as StepStats
 from graphdock_tf1.variables.stored import set_initial_value as set_initial_value
 from graphdock_tf1.variables.stored import stored_variables as stored_variables
 from graphdock_tf1.variables.variable_def import from_proto as variable_from_proto
@@ -67,6 +69,7 @@ __all__ = [
     "RegisterKernel",
     "ShapeContext",
     "ShapeRule",
+    "StepStats",
     "Tensor",
     "add_internal_folder",
     "add_n",
@@ -97,6 +100,7 @@ __all__ = [
     "outermost_graph",
     "register_tensor_conversion_function",
     "reset_default_graph",
+    "run_metadata_proto",
     "scan_loop",
     "set_initial_value",
     "shape",

@@ -6,8 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from graphdock_tensorflow.step_stats import StepStats
-
+from graphdock import ops
 from graphdock.contracts.step import TraceEvent, TraceLevel
 from graphdock.errors import GraphdockError, InvalidArgumentError
 from graphdock.graph.graph import Graph
@@ -74,21 +73,23 @@ class RunMetadata:
     start: float = 0.0
     seconds: float = 0.0
     _offset: float = field(default=0.0, repr=False)
-    _stats: tuple[tuple[float, int], StepStats] | None = field(default=None, repr=False, compare=False)
+    _stats: tuple[tuple[float, int], ops.StepStats] | None = field(default=None, repr=False, compare=False)
 
     @property
-    def step_stats(self) -> StepStats:
-        """The events as TensorFlow's ``RunMetadata.step_stats`` has them, device by device; what is added to them stays."""
+    def step_stats(self) -> ops.StepStats:
+        """The events as TensorFlow's ``RunMetadata.step_stats`` has them, device by device; what is added to them stays.
+
+        Raises:
+          AttributeError: no installed plugin knows that form; says which one does.
+        """
         step = self.start, id(self.events)
         if self._stats is None or self._stats[0] != step:
-            self._stats = step, StepStats.of(self.events, self._offset)
+            self._stats = step, ops.StepStats.of(self.events, self._offset)
         return self._stats[1]
 
     def SerializeToString(self) -> bytes:  # noqa: N802 - protobuf's name
         """The step's times and memory as the bytes of TensorFlow's RunMetadata, which TensorBoard's graph page shows."""
-        from graphdock_tensorflow.run_metadata import run_metadata_proto
-
-        data: bytes = run_metadata_proto(self.step_stats, self.plan).SerializeToString()
+        data: bytes = ops.run_metadata_proto(self.step_stats, self.plan).SerializeToString()
         return data
 
     def ran(self, start: float, end: float) -> None:
