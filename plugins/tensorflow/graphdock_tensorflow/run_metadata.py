@@ -7,8 +7,8 @@ from typing import Any
 
 from graphdock.contracts.ir import PlanNode
 from graphdock.messages import make
-from graphdock.messages.tensors import number_of, shape_proto
 from graphdock.shape import concrete
+from graphdock_storage.tensor_messages import number_of, shape_proto
 
 from graphdock_tensorflow.step_stats import StepStats
 

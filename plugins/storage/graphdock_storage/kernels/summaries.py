@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from graphdock import messages
 from graphdock.contracts import Bound, BuildContext, KernelDef, PlanNode, errors
-from graphdock.messages.tensors import tensor_proto
 
 from graphdock_storage.events.audio import wav
 from graphdock_storage.events.histogram import histogram
 from graphdock_storage.events.images import pixels, png
 from graphdock_storage.events.summaries import scalar_encoder, tags_of
+from graphdock_storage.tensor_messages import tensor_proto
 
 __all__ = ["KERNELS"]
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from graphdock.dtypes import as_dtype
 from graphdock.messages import make
-from graphdock.messages.tensors import number_of
 from graphdock_storage.checkpoint.crc32c import crc32c, masked
 from graphdock_storage.checkpoint.encoding import bytes_of
 from graphdock_storage.checkpoint.files import Sink, make_folder, replaced, sync_folder
 from graphdock_storage.checkpoint.slices import Slice
 from graphdock_storage.checkpoint.varint import varint
+from graphdock_storage.tensor_messages import number_of
 
 from graphdock_tensorflow.checkpoints.names import key_of_slice
 from graphdock_tensorflow.checkpoints.table import MAGIC

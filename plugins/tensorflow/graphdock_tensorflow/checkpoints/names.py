@@ -7,8 +7,8 @@ from typing import Any
 
 from graphdock.dtypes import DType, as_dtype
 from graphdock.errors import DataLossError, GraphdockError
-from graphdock.messages.tensors import DTYPES
 from graphdock_storage.checkpoint.slices import Slice, check_parts, check_shape
+from graphdock_storage.tensor_messages import DTYPES
 
 __all__ = ["dims_of", "dtype_of", "key_of_slice", "slice_of", "slices_of"]
 

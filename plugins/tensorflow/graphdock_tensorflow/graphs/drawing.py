@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from graphdock.dtypes import DType, as_dtype
 from graphdock.messages import make
-from graphdock.messages.tensors import number_of, shape_proto, tensor_proto
 from graphdock.ops import BodyGraph, Graph, Operation, Tensor
+from graphdock_storage.tensor_messages import number_of, shape_proto, tensor_proto
 
 from graphdock_tensorflow.plain_data.attr_values import attr_type
 

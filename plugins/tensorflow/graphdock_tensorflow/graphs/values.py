@@ -13,8 +13,8 @@ import numpy as np
 from graphdock.dtypes import DType, as_dtype
 from graphdock.errors import DataLossError, GraphdockError, InvalidArgumentError
 from graphdock.messages import make
-from graphdock.messages.tensors import DTYPES, number_of, shape_proto
-from graphdock.messages.tensors import tensor_proto as of_bytes
+from graphdock_storage.tensor_messages import DTYPES, number_of, shape_proto
+from graphdock_storage.tensor_messages import tensor_proto as of_bytes
 
 __all__ = [
     "array_of",

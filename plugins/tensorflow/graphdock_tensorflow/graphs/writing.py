@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from graphdock.messages import make
-from graphdock.messages.tensors import number_of, shape_proto
+from graphdock_storage.tensor_messages import number_of, shape_proto
 
 from graphdock_tensorflow.graphs.nodes import op_of, output_counts, port
 from graphdock_tensorflow.graphs.table import ATTRS, HISTORIES, OUTPUTS, OWN_WHILE, WRITE_AS

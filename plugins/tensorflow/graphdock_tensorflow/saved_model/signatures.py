@@ -8,7 +8,7 @@ from typing import Any
 import graphdock as _tf
 from graphdock.errors import ArgumentTypeError, InvalidArgumentError
 from graphdock.messages import make
-from graphdock.messages.tensors import number_of, shape_proto
+from graphdock_storage.tensor_messages import number_of, shape_proto
 
 from graphdock_tensorflow.saved_model import constants
 

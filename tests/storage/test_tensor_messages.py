@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from graphdock.dtypes import ALL, as_dtype, string
-from graphdock.messages.tensors import number_of, shape_proto, tensor_proto
+from graphdock_storage.tensor_messages import number_of, shape_proto, tensor_proto
 from graphdock_tensorflow.checkpoints.names import dtype_of
 
 
