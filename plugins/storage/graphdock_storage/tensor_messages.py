@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-
 from graphdock.dtypes import DType
 from graphdock.messages import make
 from graphdock.shape import Dims
