@@ -12,11 +12,11 @@ from typing import Any
 from graphdock.contracts import ArgDef, AttrDef, OpDef
 from graphdock.errors import NotFoundError, PluginError
 from graphdock.plugin.manifest import FILE_NAME, load
-from graphdock.plugin.spec_docs import documented
 
 from graphdock_opgen.library import dotted_name
 from graphdock_opgen.names import snake
 from graphdock_opgen.render import environment
+from graphdock_opgen.spec_docs import documented
 
 __all__ = ["find_opdef", "header_name", "ops_with_kernels", "render_header"]
 

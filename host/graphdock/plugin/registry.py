@@ -159,7 +159,7 @@ class OpRegistry:
         Raises:
           UnknownOpError: no allowed plugin declares it.
         """
-        from graphdock.plugin.spec_docs import documented  # no session reads them
+        from graphdock_opgen.spec_docs import documented  # no session reads them
 
         opdef = self.get(name)
         folder = next((specs for specs, package in self._specs if package == opdef.package), None)

@@ -7,7 +7,7 @@ import os
 import pytest
 from graphdock.contracts.opdef import ArgDef, AttrDef, OpDef
 from graphdock.plugin.host import default_host
-from graphdock.plugin.spec_docs import documented
+from graphdock_opgen.spec_docs import documented
 
 SPEC = """\
 graphdock_opdef: 1
