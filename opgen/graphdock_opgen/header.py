@@ -16,7 +16,7 @@ from graphdock.plugin.manifest import FILE_NAME, load
 from graphdock_opgen.library import dotted_name
 from graphdock_opgen.names import snake
 from graphdock_opgen.render import environment
-from graphdock_opgen.spec_docs import documented
+from graphdock_opgen.spec_docs import documented, documented_op
 
 __all__ = ["find_opdef", "header_name", "ops_with_kernels", "render_header"]
 
@@ -112,8 +112,7 @@ def find_opdef(op: str, package: Path | None = None) -> OpDef:
     if package is not None and op in (table := _declared(package)):
         return documented(table[op](), package)
     host: Any = importlib.import_module("graphdock.plugin.host")
-    found: OpDef = host.default_host().ops.documented(op)
-    return found
+    return documented_op(host.default_host().ops, op)
 
 
 def _declared(package: Path) -> dict[str, Any]:

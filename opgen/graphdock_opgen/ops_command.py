@@ -6,10 +6,11 @@ from dataclasses import asdict, fields
 from typing import Any
 
 import click
-
 from graphdock.contracts import REQUIRED, AttrDef, OpDef
 from graphdock.contracts.command_line.output import count, json_option, print_json, table
 from graphdock.plugin.host import configured_host
+
+from graphdock_opgen.spec_docs import documented_op
 
 __all__ = ["command"]
 
@@ -87,13 +88,13 @@ def describe(opdef: OpDef) -> str:
 def command(name: str | None, as_json: bool) -> None:
     host = configured_host()
     if name is not None:
-        opdef = host.ops.documented(name)
+        opdef = documented_op(host.ops, name)
         if as_json:
             print_json(facts(opdef))
         else:
             click.echo(describe(opdef))
         return
-    opdefs = [host.ops.documented(n) for n in host.ops.names()]
+    opdefs = [documented_op(host.ops, n) for n in host.ops.names()]
     if as_json:
         print_json([facts(opdef) for opdef in opdefs])
         return

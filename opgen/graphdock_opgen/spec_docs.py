@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -10,7 +11,7 @@ from typing import Any, TypeVar
 
 from graphdock.contracts.opdef import ArgDef, AttrDef, OpDef
 
-__all__ = ["documented"]
+__all__ = ["documented", "documented_op"]
 
 _Def = TypeVar("_Def", ArgDef, AttrDef)
 
@@ -44,6 +45,20 @@ def documented(opdef: OpDef, folder: Path) -> OpDef:
     )
 
 
+def documented_op(registry: Any, name: str) -> OpDef:
+    """The OpDef of a host's op with the texts of its spec.
+
+    Args:
+      registry: the host's ``ops``.
+
+    Raises:
+      UnknownOpError: no allowed plugin declares it.
+    """
+    opdef: OpDef = registry.get(name)
+    folder = registry.specs_of(opdef.package)
+    return opdef if folder is None else documented(opdef, Path(importlib.import_module(folder).__path__[0]))
+
+
 def _with_docs(items: Sequence[_Def], node: Any) -> tuple[_Def, ...]:
     said = [_fields(item) for item in node.value] if node is not None else []
     docs = {_text(fields, "name"): _text(fields, "doc") for fields in said}
@@ -53,7 +68,7 @@ def _with_docs(items: Sequence[_Def], node: Any) -> tuple[_Def, ...]:
 @lru_cache(maxsize=512)
 def _entries(path: Path, changed: int) -> Mapping[str, tuple[int, Mapping[str, Any]]]:
     """Name of an op -> its line in a file of a modification time, and the nodes of its entry."""
-    import yaml  # takes 30 ms, and nothing else of the host reads YAML
+    import yaml  # takes 30 ms, which a list of ops without specs need not
 
     root = yaml.compose(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     ops = [(node.start_mark.line + 1, _fields(node)) for node in _fields(root)["ops"].value]

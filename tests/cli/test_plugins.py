@@ -139,7 +139,6 @@ def test_every_command_of_the_table_has_a_line_of_help():
         "plugins",
         "doctor",
         "devices",
-        "ops",
         "kernels",
         "explain",
         "error",

@@ -44,7 +44,6 @@ ELSEWHERE = {
     "cli/error.py": "tests/docs/test_error_pages.py",
     "cli/explain.py": "tests/cli/test_target.py",
     "cli/kernels.py": COMMAND,
-    "cli/ops.py": COMMAND,
     "cli/probe.py": "tests/cli/test_isolated.py runs it as a child",
     "contracts/attributes.py": "tests/passes/test_simplify.py: what is merged, and tests/fusion/patterns/test_match.py",
     "contracts/bodies.py": "tests/host/test_control_flow.py: what nodes with bodies take and give",

@@ -24,6 +24,7 @@ from dataclasses import replace
 import graphdock as tf, graphdock_geo, numpy as np
 from graphdock.opdef.attrs import normal_attr
 from graphdock.plugin.host import Host, default_host
+from graphdock_opgen.spec_docs import documented_op
 
 with tf.Graph(Host(block=["geo"])).as_default():
     import notebook_ops
@@ -31,7 +32,7 @@ host = default_host()
 out = {}
 for name in OPS:
     made = getattr(notebook_ops, name)
-    a, b = made.op_def, host.ops.documented(made.type)
+    a, b = made.op_def, documented_op(host.ops, made.type)
     for field in ("name", "version", "inputs", "outputs", "types", "effects", "traits", "summary", "where", "let"):
         left, right = getattr(a, field), getattr(b, field)
         if field == "outputs" and a.shape_fn is not None:

@@ -28,7 +28,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "plugins": ("graphdock.cli.plugins", "List installed plugins; imports none of them."),
     "doctor": ("graphdock.cli.doctor", "Load and probe every plugin, and say what is wrong."),
     "devices": ("graphdock.cli.devices", "List the devices that plugins find."),
-    "ops": ("graphdock_opgen.ops_command", "List ops, or describe one."),
     "kernels": ("graphdock.cli.kernels", "List the kernels of an op."),
     "explain": ("graphdock.cli.explain", "Say where each node of a program runs, and why."),
     "error": ("graphdock.cli.error", "Say what causes an error, and what cures it."),

@@ -10,7 +10,6 @@ import importlib
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from graphdock import contracts
@@ -153,19 +152,9 @@ class OpRegistry:
         self.names()
         return tuple(specs for specs, _ in self._specs)
 
-    def documented(self, name: str) -> OpDef:
-        """The OpDef with its summary and the other texts for people, which those of generated tables leave to the spec.
-
-        Raises:
-          UnknownOpError: no allowed plugin declares it.
-        """
-        from graphdock_opgen.spec_docs import documented  # no session reads them
-
-        opdef = self.get(name)
-        folder = next((specs for specs, package in self._specs if package == opdef.package), None)
-        if folder is None:
-            return opdef
-        return documented(opdef, Path(importlib.import_module(folder).__path__[0]))
+    def specs_of(self, package: str) -> str | None:
+        """The package whose folder ``specs`` has the YAML of a loaded package's ops; None where they have none."""
+        return next((specs for specs, owner in self._specs if owner == package), None)
 
     def register(self, by: PluginState, library: OpLibrary) -> int:
         """Declare the ops of a plugin's library. Raises as :meth:`add_library`, and what the import of its module raises."""
