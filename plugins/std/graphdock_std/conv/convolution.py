@@ -14,7 +14,7 @@ from graphdock import ops as _ops
 from graphdock.errors import InvalidArgumentError
 from graphdock.typing import TensorLike
 
-from graphdock_std.conv.window_args import channels_first, either, paddings, per_dim, per_spatial_dim
+from graphdock_std.conv.window_args import channels_first, either, per_dim, per_spatial_dim, sliding
 from graphdock_std.grad_support import static_shape
 
 #: SAME, VALID, or a pair of numbers for each dim of the input: zeros before and after.
@@ -56,11 +56,8 @@ def conv2d(
         "Conv2D",
         input=input,
         filter=filter,
-        strides=per_dim(strides, 4, data_format, "strides"),
         use_cudnn_on_gpu=use_cudnn_on_gpu,
-        **paddings(padding, 4),
-        data_format=data_format,
-        dilations=per_dim(dilations, 4, data_format, "dilations"),
+        **sliding(strides, padding, data_format, dilations),
         name=name,
     )
 
@@ -80,10 +77,7 @@ def conv3d(
         "Conv3D",
         input=input,
         filter=either("filters", filters, "filter", filter),
-        strides=per_dim(strides, 5, data_format, "strides"),
-        **paddings(padding, 5),
-        data_format=data_format,
-        dilations=per_dim(dilations, 5, data_format, "dilations"),
+        **sliding(strides, padding, data_format, dilations, 5),
         name=name,
     )
 
@@ -210,11 +204,8 @@ def conv2d_backprop_input(
         input_sizes=input_sizes,
         filter=either("filters", filters, "filter", filter),
         out_backprop=out_backprop,
-        strides=per_dim(strides, 4, data_format, "strides"),
         use_cudnn_on_gpu=use_cudnn_on_gpu,
-        **paddings(padding, 4),
-        data_format=data_format,
-        dilations=per_dim(dilations, 4, data_format, "dilations"),
+        **sliding(strides, padding, data_format, dilations),
         name=name,
     )
 
@@ -236,11 +227,8 @@ def conv2d_backprop_filter(
         input=input,
         filter_sizes=filter_sizes,
         out_backprop=out_backprop,
-        strides=per_dim(strides, 4, data_format, "strides"),
         use_cudnn_on_gpu=use_cudnn_on_gpu,
-        **paddings(padding, 4),
-        data_format=data_format,
-        dilations=per_dim(dilations, 4, data_format, "dilations"),
+        **sliding(strides, padding, data_format, dilations),
         name=name,
     )
 

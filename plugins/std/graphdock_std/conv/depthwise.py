@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import graphdock as _tf
 from graphdock import ops as _ops
@@ -11,6 +12,13 @@ from graphdock.typing import TensorLike
 
 from graphdock_std.conv.convolution import Padding, conv2d
 from graphdock_std.conv.window_args import channels_first, either, paddings, per_spatial_dim
+
+
+def _native(
+    op: str, inputs: Any, strides: Any, padding: Any, data_format: str, dilations: Any, name: str | None
+) -> Any:
+    window = {"strides": list(strides), "dilations": list(dilations), **paddings(padding, 4)}
+    return _ops.apply_op(op, **inputs, **window, data_format=data_format, name=name)
 
 
 def depthwise_conv2d_native(
@@ -35,16 +43,8 @@ def depthwise_conv2d_native(
     Raises:
       ShapeError: the channels differ, or a window is larger than the padded input.
     """
-    return _ops.apply_op(
-        "DepthwiseConv2dNative",
-        input=input,
-        filter=filter,
-        strides=list(strides),
-        **paddings(padding, 4),
-        data_format=data_format,
-        dilations=list(dilations),
-        name=name,
-    )
+    inputs = {"input": input, "filter": filter}
+    return _native("DepthwiseConv2dNative", inputs, strides, padding, data_format, dilations, name)
 
 
 def depthwise_conv2d_native_backprop_input(
@@ -58,17 +58,8 @@ def depthwise_conv2d_native_backprop_input(
     name: str | None = None,
 ) -> _ops.Tensor:
     """Gradient of :func:`depthwise_conv2d_native` with respect to its input, whose shape is the int32 vector ``input_sizes``."""
-    return _ops.apply_op(
-        "DepthwiseConv2dNativeBackpropInput",
-        input_sizes=input_sizes,
-        filter=filter,
-        out_backprop=out_backprop,
-        strides=list(strides),
-        **paddings(padding, 4),
-        data_format=data_format,
-        dilations=list(dilations),
-        name=name,
-    )
+    inputs = {"input_sizes": input_sizes, "filter": filter, "out_backprop": out_backprop}
+    return _native("DepthwiseConv2dNativeBackpropInput", inputs, strides, padding, data_format, dilations, name)
 
 
 def depthwise_conv2d_native_backprop_filter(
@@ -82,17 +73,8 @@ def depthwise_conv2d_native_backprop_filter(
     name: str | None = None,
 ) -> _ops.Tensor:
     """Gradient of :func:`depthwise_conv2d_native` with respect to its filter, whose shape is the int32 vector ``filter_sizes``."""
-    return _ops.apply_op(
-        "DepthwiseConv2dNativeBackpropFilter",
-        input=input,
-        filter_sizes=filter_sizes,
-        out_backprop=out_backprop,
-        strides=list(strides),
-        **paddings(padding, 4),
-        data_format=data_format,
-        dilations=list(dilations),
-        name=name,
-    )
+    inputs = {"input": input, "filter_sizes": filter_sizes, "out_backprop": out_backprop}
+    return _native("DepthwiseConv2dNativeBackpropFilter", inputs, strides, padding, data_format, dilations, name)
 
 
 def _spread(

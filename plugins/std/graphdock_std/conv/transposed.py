@@ -13,7 +13,7 @@ from graphdock.errors import InvalidArgumentError
 from graphdock.typing import TensorLike
 
 from graphdock_std.conv.convolution import Padding, conv2d_backprop_input, row_format
-from graphdock_std.conv.window_args import either, paddings, per_dim
+from graphdock_std.conv.window_args import either, per_dim, sliding
 from graphdock_std.grad_support import static_shape
 
 
@@ -80,10 +80,7 @@ def conv3d_transpose(
             input_sizes=output_shape,
             filter=either("filters", filters, "filter", filter),
             out_backprop=value,
-            strides=per_dim(strides, 5, data_format, "strides"),
-            **paddings(padding, 5),
-            data_format=data_format,
-            dilations=per_dim(dilations, 5, data_format, "dilations"),
+            **sliding(strides, padding, data_format, dilations, 5),
             name=scope,
         )
 

@@ -80,3 +80,17 @@ def paddings(padding: Any, rank: int) -> dict[str, Any]:
             "padding must have a pair of numbers for each dim", expected=f"{rank} pairs", got=str(pairs)
         )
     return {"padding": "EXPLICIT", "explicit_paddings": [int(n) for pair in pairs for n in pair]}
+
+
+def sliding(strides: Any, padding: Any, data_format: str, dilations: Any, rank: int = 4) -> dict[str, Any]:
+    """The attributes of a convolution over an input of a rank, from what its function takes.
+
+    Raises:
+      InvalidArgumentError: as :func:`per_dim` and :func:`paddings`.
+    """
+    return {
+        "strides": per_dim(strides, rank, data_format, "strides"),
+        **paddings(padding, rank),
+        "data_format": data_format,
+        "dilations": per_dim(dilations, rank, data_format, "dilations"),
+    }

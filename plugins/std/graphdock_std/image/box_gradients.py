@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import graphdock as tf
+from graphdock import ops
+
 
 def crop_and_resize_image(op: Any, grad: Any) -> Any:
     """Of the crops, by the images; None where these hold integers."""
-    from graphdock import ops
-
     image, boxes, indices, _ = op.inputs
     if grad is None or not image.dtype.is_floating:
         return None
@@ -25,8 +26,6 @@ def crop_and_resize_image(op: Any, grad: Any) -> Any:
 
 def crop_and_resize_grad_boxes(op: Any, grad: Any) -> Any:
     """Of the gradient by the boxes, by what it was made of: it is written of differentiable ops once more."""
-    import graphdock as tf
-
     grads, image, boxes, indices = op.inputs
     if grad is None:
         return [None] * 3
@@ -37,8 +36,6 @@ def crop_and_resize_grad_boxes(op: Any, grad: Any) -> Any:
 
 
 def _by_boxes(grads: Any, image: Any, boxes: Any, indices: Any) -> Any:
-    import graphdock as tf
-
     size, wanted = tf.shape(image), tf.shape(grads)
     axes = [_positions(boxes[:, k], boxes[:, k + 2], size[k + 1], wanted[k + 1]) for k in (0, 1)]
     (top, bottom, down, y_part, y_inside), (left, right, along, x_part, x_inside) = axes
@@ -63,8 +60,6 @@ def _by_boxes(grads: Any, image: Any, boxes: Any, indices: Any) -> Any:
 
 def _positions(start: Any, end: Any, size: Any, wanted: Any) -> tuple[Any, ...]:
     """Per box and pixel of an axis: both neighbours, the share of ``end``, the part of the second neighbour, and whether inside."""
-    import graphdock as tf
-
     last = tf.cast(size - 1, tf.float32)
     share = tf.cast(tf.range(0, wanted), tf.float32) / tf.cast(tf.maximum(wanted - 1, 1), tf.float32)
     share = tf.where(tf.fill(tf.shape(share), wanted > 1), share, 0.5 * tf.ones_like(share))

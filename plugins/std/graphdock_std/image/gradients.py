@@ -8,19 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import graphdock as tf
+
 
 def _through(op: Any, grad: Any, function: Callable[..., Any]) -> Any:
     """The gradients of ``function`` of the op's inputs."""
-    import graphdock as tf
-
     if grad is None:
         return [None] * len(op.inputs)
     return tf.gradients(function(*op.inputs), list(op.inputs), grad, stop_gradients=list(op.inputs))
 
 
 def _hue_saturation_value(images: Any) -> tuple[Any, Any, Any]:
-    import graphdock as tf
-
     r, g, b = tf.unstack(images, num=3, axis=-1)
     value = tf.maximum(tf.maximum(r, g), b)
     chroma = value - tf.minimum(tf.minimum(r, g), b)
@@ -38,30 +36,22 @@ def _hue_saturation_value(images: Any) -> tuple[Any, Any, Any]:
 
 
 def _pixels(hue: Any, saturation: Any, value: Any) -> Any:
-    import graphdock as tf
-
     h = hue * 6
     bright = tf.abs(h - 3) - 1, 2 - tf.abs(h - 2), 2 - tf.abs(h - 4)
     return tf.stack([(1 - saturation * (1 - tf.clip_by_value(k, 0, 1))) * value for k in bright], axis=-1)
 
 
 def rgb_to_hsv(op: Any, grad: Any) -> Any:
-    import graphdock as tf
-
     (made,) = _through(op, grad, lambda images: tf.stack(_hue_saturation_value(images), axis=-1))
     return made
 
 
 def hsv_to_rgb(op: Any, grad: Any) -> Any:
-    import graphdock as tf
-
     (made,) = _through(op, grad, lambda images: _pixels(*tf.unstack(images, num=3, axis=-1)))
     return made
 
 
 def adjust_hue(op: Any, grad: Any) -> Any:
-    import graphdock as tf
-
     def turned(images: Any, delta: Any) -> Any:
         hue, saturation, value = _hue_saturation_value(images)
         hue = hue + tf.cast(delta, hue.dtype)
@@ -71,8 +61,6 @@ def adjust_hue(op: Any, grad: Any) -> Any:
 
 
 def adjust_saturation(op: Any, grad: Any) -> Any:
-    import graphdock as tf
-
     def scaled(images: Any, scale: Any) -> Any:
         hue, saturation, value = _hue_saturation_value(images)
         return _pixels(hue, tf.clip_by_value(saturation * tf.cast(scale, saturation.dtype), 0, 1), value)

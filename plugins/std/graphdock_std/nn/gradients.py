@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import graphdock as tf
+
 
 def l2_loss_sum(op: Any, grad: Any) -> list[Any]:
     """By each tensor as of one."""
@@ -12,8 +14,6 @@ def l2_loss_sum(op: Any, grad: Any) -> list[Any]:
 
 def cross_entropy_features(op: Any, grad_loss: Any, grad_backprop: Any) -> Any:
     """Of both cross-entropies, by features: backprop is the derivative of loss; that of backprop is softmax's own."""
-    import graphdock as tf
-
     parts = []
     if grad_loss is not None:
         parts.append(tf.expand_dims(grad_loss, -1) * op.outputs[1])
@@ -25,8 +25,6 @@ def cross_entropy_features(op: Any, grad_loss: Any, grad_backprop: Any) -> Any:
 
 def cross_entropy_labels(op: Any, grad_loss: Any, grad_backprop: Any) -> Any:
     """Of the dense cross-entropy, by labels."""
-    import graphdock as tf
-
     parts = []
     if grad_loss is not None:
         parts.append(-tf.nn.log_softmax(op.inputs[0]) * tf.expand_dims(grad_loss, -1))
@@ -37,8 +35,6 @@ def cross_entropy_labels(op: Any, grad_loss: Any, grad_backprop: Any) -> Any:
 
 def bias_add_grad(op: Any, grad: Any) -> Any:
     """Every element of a channel gets the gradient of the channel's sum."""
-    import graphdock as tf
-
     backprop = op.inputs[0]
     if op.get_attr("data_format") == "NCHW":
         grad = tf.reshape(grad, tf.concat([[1, -1], tf.fill([tf.rank(backprop) - 2], 1)], 0))

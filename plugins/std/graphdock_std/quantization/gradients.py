@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import graphdock as tf
+from graphdock import ops
+
 
 def _options(op: Any) -> dict[str, Any]:
     return {"num_bits": op.get_attr("num_bits"), "narrow_range": op.get_attr("narrow_range")}
@@ -11,8 +14,6 @@ def _options(op: Any) -> dict[str, Any]:
 
 def fake_quant_vars(op: Any, grad: Any) -> Any:
     """Of FakeQuantWithMinMaxVars, and of its form per channel."""
-    from graphdock import ops
-
     inputs, low, high = op.inputs
     if grad is None:
         return [None] * 3
@@ -22,9 +23,6 @@ def fake_quant_vars(op: Any, grad: Any) -> Any:
 
 def fake_quant_vars_gradient(op: Any, by_input: Any, by_min: Any, by_max: Any) -> Any:
     """Of the gradient, by the gradients it was made of: it is linear in them."""
-    import graphdock as tf
-    from graphdock import ops
-
     gradients, inputs, low, high = op.inputs
     forward = op.type.removesuffix("Gradient")
     quantised = ops.apply_op(forward, inputs=inputs, min=low, max=high, **_options(op))

@@ -11,31 +11,43 @@ from typing import Any
 import numpy as np
 
 
-def _wide(*values: Any) -> list[np.ndarray]:
-    return [np.asarray(v).astype(np.float64) for v in values]
+def updates(*tensors: str) -> Callable[[Callable[..., Any]], Callable[..., tuple[np.ndarray, ...]]]:
+    """Decorate a rule over float64 so that it takes any dtype, by name; it returns the new values of these of its inputs."""
+
+    def decorate(rule: Callable[..., Any]) -> Callable[..., tuple[np.ndarray, ...]]:
+        def oracle(**given: Any) -> tuple[np.ndarray, ...]:
+            found = rule(**{n: v.astype(np.float64) if isinstance(v, _ARRAYS) else v for n, v in given.items()})
+            values = found if isinstance(found, tuple) else (found,)
+            return tuple(np.asarray(v).astype(given[n].dtype) for n, v in zip(tensors, values, strict=True))
+
+        return oracle
+
+    return decorate
 
 
-def resource_apply_gradient_descent(var: Any, alpha: Any, delta: Any, **_: Any) -> np.ndarray:
-    v, a, d = _wide(var, alpha, delta)
-    return np.asarray(v - a * d).astype(var.dtype)
+_ARRAYS = (np.ndarray, np.generic)
 
 
+@updates("var")
+def resource_apply_gradient_descent(var: Any, alpha: Any, delta: Any, **_: Any) -> Any:
+    return var - alpha * delta
+
+
+@updates("var", "accum")
 def resource_apply_momentum(
     var: Any, accum: Any, lr: Any, grad: Any, momentum: Any, use_nesterov: bool = False, **_: Any
-) -> tuple[np.ndarray, np.ndarray]:
-    v, a, rate, g, mu = _wide(var, accum, lr, grad, momentum)
-    velocity = mu * a + g
-    step = g + mu * velocity if use_nesterov else velocity
-    return np.asarray(v - rate * step).astype(var.dtype), np.asarray(velocity).astype(accum.dtype)
+) -> Any:
+    velocity = momentum * accum + grad
+    return var - lr * (grad + momentum * velocity if use_nesterov else velocity), velocity
 
 
-def resource_apply_adagrad(var: Any, accum: Any, lr: Any, grad: Any, **_: Any) -> tuple[np.ndarray, np.ndarray]:
-    v, a, rate, g = _wide(var, accum, lr, grad)
-    total = a + g**2
-    return np.asarray(v - rate * g * total**-0.5).astype(var.dtype), np.asarray(total).astype(accum.dtype)
+@updates("var", "accum")
+def resource_apply_adagrad(var: Any, accum: Any, lr: Any, grad: Any, **_: Any) -> Any:
+    total = accum + grad**2
+    return var - lr * grad * total**-0.5, total
 
 
-def resource_apply_adam(
+def _adam(
     var: Any,
     m: Any,
     v: Any,
@@ -47,63 +59,46 @@ def resource_apply_adam(
     epsilon: Any,
     grad: Any,
     **_: Any,
-) -> tuple[np.ndarray, ...]:
-    x, mean, square, p1, p2, rate, b1, b2, eps, g = _wide(
-        var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad
-    )
-    mean = b1 * mean + (1.0 - b1) * g
-    square = b2 * square + (1.0 - b2) * g**2
-    scale = rate * (1.0 - p2) ** 0.5 / (1.0 - p1)
-    moved = x - scale * mean / (square**0.5 + eps)
-    return tuple(np.asarray(a).astype(var.dtype) for a in (moved, mean, square))
+) -> Any:
+    mean, square = beta1 * m + (1.0 - beta1) * grad, beta2 * v + (1.0 - beta2) * grad**2
+    scale = lr * (1.0 - beta2_power) ** 0.5 / (1.0 - beta1_power)
+    return var - scale * mean / (square**0.5 + epsilon), mean, square
 
 
-def resource_apply_adam_w(var: Any, lr: Any, weight_decay: Any, **rest: Any) -> tuple[np.ndarray, ...]:
-    v, rate, decay = _wide(var, lr, weight_decay)
-    moved, mean, square = resource_apply_adam(var=v - rate * decay * v, lr=lr, **rest)
-    return tuple(np.asarray(a).astype(var.dtype) for a in (moved, mean, square))
+resource_apply_adam = updates("var", "m", "v")(_adam)
 
 
+@updates("var", "m", "v")
+def resource_apply_adam_w(var: Any, lr: Any, weight_decay: Any, **rest: Any) -> Any:
+    return _adam(var=var - lr * weight_decay * var, lr=lr, **rest)
+
+
+@updates("var", "ms", "mom")
 def resource_apply_rms_prop(
     var: Any, ms: Any, mom: Any, lr: Any, rho: Any, momentum: Any, epsilon: Any, grad: Any, **_: Any
-) -> tuple[np.ndarray, ...]:
-    zero = np.zeros_like(np.asarray(var).astype(np.float64))
-    moved, _mean, square, move = _rms(var, zero, ms, mom, lr, rho, momentum, epsilon, grad, centered=False)
-    return moved, square, move
+) -> Any:
+    square = rho * ms + (1.0 - rho) * grad**2
+    move = momentum * mom + lr * grad / (square + epsilon) ** 0.5
+    return var - move, square, move
 
 
+@updates("var", "mg", "ms", "mom")
 def resource_apply_centered_rms_prop(
     var: Any, mg: Any, ms: Any, mom: Any, lr: Any, rho: Any, momentum: Any, epsilon: Any, grad: Any, **_: Any
-) -> tuple[np.ndarray, ...]:
-    return _rms(var, mg, ms, mom, lr, rho, momentum, epsilon, grad, centered=True)
+) -> Any:
+    mean, square = rho * mg + (1.0 - rho) * grad, rho * ms + (1.0 - rho) * grad**2
+    move = momentum * mom + lr * grad / (square - mean**2 + epsilon) ** 0.5
+    return var - move, mean, square, move
 
 
-def _rms(
-    var: Any,
-    mg: Any,
-    ms: Any,
-    mom: Any,
-    lr: Any,
-    rho: Any,
-    momentum: Any,
-    epsilon: Any,
-    grad: Any,
-    centered: bool,
-) -> tuple[np.ndarray, ...]:
-    x, mean, square, move, rate, r, mu, eps, g = _wide(var, mg, ms, mom, lr, rho, momentum, epsilon, grad)
-    mean, square = r * mean + (1.0 - r) * g, r * square + (1.0 - r) * g**2
-    move = mu * move + rate * g / (square - (mean**2 if centered else 0.0) + eps) ** 0.5
-    return tuple(np.asarray(a).astype(var.dtype) for a in (x - move, mean, square, move))
-
-
+@updates("var", "accum", "linear")
 def resource_apply_ftrl(
     var: Any, accum: Any, linear: Any, grad: Any, lr: Any, l1: Any, l2: Any, lr_power: Any, **_: Any
-) -> tuple[np.ndarray, ...]:
-    x, n, z, g, rate, one, two, p = _wide(var, accum, linear, grad, lr, l1, l2, lr_power)
-    total = n + g**2
-    z = z + g - (total**-p - n**-p) / rate * x
-    x = np.where(np.abs(z) > one, (np.sign(z) * one - z) / (total**-p / rate + 2.0 * two), 0.0)
-    return tuple(np.asarray(a).astype(var.dtype) for a in (x, total, z))
+) -> Any:
+    total = accum + grad**2
+    z = linear + grad - (total**-lr_power - accum**-lr_power) / lr * var
+    weight = total**-lr_power / lr + 2.0 * l2
+    return np.where(np.abs(z) > l1, (np.sign(z) * l1 - z) / weight, 0.0), total, z
 
 
 def sparse(dense: Callable[..., Any], *slots: str, grad: str = "grad") -> Callable[..., tuple[np.ndarray, ...]]:
