@@ -87,8 +87,8 @@ def test_the_time_to_load_is_not_the_probes(chip, monkeypatch):
     """Each has a limit of its own, which counts from its own beginning."""
     began, begin = [], isolated._Child._begin
 
-    def noted(self, doing, limit):
-        begin(self, doing, limit)
+    def noted(self, doing, limit, *more):
+        begin(self, doing, limit, *more)
         began.append((limit, self.since))
 
     monkeypatch.setattr(isolated._Child, "_begin", noted)

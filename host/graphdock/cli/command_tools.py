@@ -16,7 +16,7 @@ class Tools(CommandTools):
     """The tools of a command line. Programs are loaded once each, however often they are asked for."""
 
     def __init__(self) -> None:
-        self._steps: dict[str, list[Any]] = {}
+        self._programs: dict[str, tuple[ProgramStep, Any]] = {}
 
     def config(self, **config: Any) -> Any:
         from graphdock.config.session_config import effective_config
@@ -24,29 +24,18 @@ class Tools(CommandTools):
         return effective_config(None, config)
 
     def explain(self, target: str, **config: Any) -> list[Any]:
-        from graphdock.session.session import Session
-        from graphdock.variables.initialization import global_variables_initializer
-
-        if target not in self._steps:
-            step = build(target)
-            with step.graph.as_default():
-                initializer = global_variables_initializer()
-            wanted = [(step.fetches, step.feeds)] + [(initializer, None)] * bool(initializer.control_inputs)
-            self._steps[target] = [step.graph, wanted]
-        graph, wanted = self._steps[target]
-        with Session(graph=graph, config=self.config(**config)) as session:
+        if target not in self._programs:
+            self._programs[target] = _program(target)
+        program, initializer = self._programs[target]
+        wanted = [(program.fetches, program.feeds)] + [(initializer, None)] * bool(initializer.control_inputs)
+        with _session(program, self.config(**config)) as session:
             return [session.explain(fetches, feeds) for fetches, feeds in wanted]
 
     def session(self, target: str, **config: Any) -> tuple[Any, ProgramStep]:
-        from graphdock.session.session import Session
-        from graphdock.variables.initialization import global_variables_initializer
-
         effective = self.config(**config)
-        program = build(target)
-        with program.graph.as_default():
-            initializer = global_variables_initializer()
+        program, initializer = _program(target)
         check_fed(target, program)
-        session = Session(graph=program.graph, config=effective)
+        session = _session(program, effective)
         try:
             session.run(initializer)
         except BaseException:
@@ -56,3 +45,18 @@ class Tools(CommandTools):
 
     def table(self, head: Sequence[str], rows: Iterable[Sequence[Any]], right: Iterable[str] = ()) -> str:
         return output.table(head, rows, right)
+
+
+def _program(target: str) -> tuple[ProgramStep, Any]:
+    """A program, and what gives its variables their initial values."""
+    from graphdock.variables.initialization import global_variables_initializer
+
+    program = build(target)
+    with program.graph.as_default():
+        return program, global_variables_initializer()
+
+
+def _session(program: ProgramStep, config: Any) -> Any:
+    from graphdock.session.session import Session
+
+    return Session(graph=program.graph, config=config)

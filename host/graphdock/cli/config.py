@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from graphdock.config.session_config import SessionConfig, effective_config
+from graphdock.config.values import plain
 from graphdock.contracts.command_line.options import file_options
 from graphdock.contracts.command_line.output import json_option, print_json, table
 from graphdock.errors import ConfigError, PluginError, UnknownBackendError
@@ -27,10 +28,6 @@ def _show(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
-
-
-def _plain(value: Any) -> Any:
-    return {k: _plain(v) for k, v in value.items()} if isinstance(value, Mapping) else value
 
 
 def problems(config: SessionConfig) -> list[str]:
@@ -79,7 +76,7 @@ def command(ctx: click.Context, /, as_json: bool, **given: str | None) -> None:
             {
                 "file": None if file is None else file.label,
                 "profile": variables.get("GRAPHDOCK_PROFILE"),
-                "session": {n: {"value": _plain(v), "source": s} for n, (v, s) in resolved.items()},
+                "session": {n: {"value": plain(v), "source": s} for n, (v, s) in resolved.items()},
                 "plugins": {n: {"value": v, "source": s} for n, (v, s) in plugins.items()},
                 "cache_dir": str(settings.cache_dir(variables)),
                 "findings": found,

@@ -93,7 +93,7 @@ class _Child:
 
     Attributes:
       doing: the words for what it is at. ``device``: whose probe that is. ``since``: when it began. ``limit``: seconds for that.
-      stage: where the plugin stands if the child ends now, unless it is a device's probe that ends it.
+      stage: where the plugin stands if the child ends now.
     """
 
     def __init__(self, entry: LedgerEntry, limits: Limits, stop: threading.Event) -> None:
@@ -102,14 +102,12 @@ class _Child:
         self.stop = stop
         self.devices: dict[str, Mapping[str, Any]] = {}
         self.done: Mapping[str, Any] | None = None
-        self.device: str | None = None
-        self.stage = "import failed"
         self._read = 0
-        self._told = False
         self._begin("it loaded", limits.load)
 
-    def _begin(self, doing: str, limit: float) -> None:
-        self.doing, self.limit, self.since, self._told = doing, limit, time.monotonic(), False
+    def _begin(self, doing: str, limit: float, stage: str = "import failed", device: str | None = None) -> None:
+        self.doing, self.limit, self.stage, self.device = doing, limit, stage, device
+        self.since, self._told = time.monotonic(), False
 
     def run(self) -> Examined:
         import subprocess
@@ -166,18 +164,14 @@ class _Child:
                 return
             self._read += len(line)
             row = json.loads(line)
-            if row.get("doing") == "probe":
-                self.device = row["device"]
-                self._begin(f"it probed for {self.device!r}", self.limits.probe)
-                self._say(f"is probed for {self.device!r}")
-            elif row.get("doing") == "kernels":
-                self.stage = "probe failed"
-                self._begin("it probed its kernels", self.limits.probe)
+            if "doing" in row:
+                self._begin(row["doing"], self.limits.probe, "probe failed", row.get("device"))
+                if self.device is not None:
+                    self._say(f"is probed for {self.device!r}")
             elif "status" in row:
                 self.devices[row.pop("device")] = row
-                self.device = None
                 self._begin("it loaded", self.limits.load)
-            elif "entry" in row:
+            else:
                 self.done = row["entry"]
                 self._begin("it ended", ENDING)
 
@@ -188,21 +182,13 @@ class _Child:
             told = {name: self.done[name] for name in ("stage", "cause", "hint", "import_ms")}
             entry = replace(entry, **told, added=Added(tuple(added["devices"]), added["ops"], added["kernels"]))
             return Examined(entry, self.devices)
-        cause = (
-            _ending(status) + f" while {self.doing}"
-            if in_time
-            else f"it did not end in {self.limit:g} s while {self.doing}"
-        )
-        cause += f"; it wrote: {written[0]}" if written else ""
-        blame = (
+        end = _ending(status) if in_time else f"it did not end in {self.limit:g} s"
+        cause = "; it wrote: ".join([f"{end} while {self.doing}", *written])
+        hint = (
             f'a fault of {entry.distribution} {entry.version}; `block = ["{entry.plugin}"]` under [plugins] silences it'
         )
-        if self.device is None:
-            return Examined(replace(entry, stage=self.stage, cause=cause, hint=blame), self.devices)
-        fault = {"status": "fault", "cause": cause, "hint": blame}
-        return Examined(
-            replace(entry, stage="probe failed", cause=cause, hint=blame), {**self.devices, self.device: fault}
-        )
+        fault = {} if self.device is None else {self.device: {"status": "fault", "cause": cause, "hint": hint}}
+        return Examined(replace(entry, stage=self.stage, cause=cause, hint=hint), {**self.devices, **fault})
 
     def _say(self, text: str, always: bool = False) -> None:
         if always or sys.stderr.isatty():

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
 
 from graphdock.cli.missing import missing
-from graphdock.contracts import OpDef
+from graphdock.contracts import KernelDef, OpDef
 from graphdock.contracts.command_line.output import json_option, print_json, table
 from graphdock.errors import ManifestError, PluginError
 from graphdock.plugin.host import Host, configured_host
+from graphdock.plugin.kernel_rows import KernelRow
 
 __all__ = ["command"]
 
@@ -33,22 +34,20 @@ def facts(host: Host, opdef: OpDef) -> list[dict[str, Any]]:
             pass  # its stage says why; what its manifest promises is listed below
         for row in state.kernels_of(opdef.name):
             status = state.stage if state.stage != "missing module" else str(state.cause)
-            rows.append(_row(f"{state.name}.{row.short_name}", row.device, row.types, "?", None, None, status))
+            rows.append(_row(f"{state.name}.{row.short_name}", row, status))
     for item in host.kernels.for_op(opdef.name) if opdef.verb.kernel else ():
         try:
             kernel = item.kernel
         except (ManifestError, PluginError) as error:
-            rows.append(_row(item.full_name, item.facts.device, item.facts.types, "?", None, None, error.message))
+            rows.append(_row(item.full_name, item.facts, error.message))
             continue
         when = [f"{name} in {', '.join(map(str, values))}" for name, values in kernel.attrs.items()]
         if kernel.check is not None:
             when.append(f"check: {_spoken(kernel.check)}")
         if kernel.label:
             when.append(f"only by pin (label {kernel.label})")
-        planned = "planned" in kernel.modes
-        rows.append(
-            _row(item.full_name, kernel.device, kernel.types, "; ".join(when), kernel.priority, planned, "found")
-        )
+        known = {"when": "; ".join(when), "priority": kernel.priority, "writes_out": "planned" in kernel.modes}
+        rows.append(_row(item.full_name, kernel, "found", known))
     return sorted(rows, key=lambda r: (r["kernel"], r["device"]))
 
 
@@ -61,24 +60,12 @@ def _spoken(check: Callable[..., Any]) -> str:
     return text.splitlines()[0].rstrip(".") if text else name
 
 
-def _row(
-    name: str,
-    device: str,
-    types: Mapping[str, Sequence[str]],
-    when: str,
-    priority: int | None,
-    out: bool | None,
-    status: str,
-) -> dict[str, Any]:
-    return {
-        "kernel": name,
-        "device": device,
-        "types": {var: list(names) for var, names in types.items()},
-        "when": when,
-        "priority": priority,
-        "writes_out": out,
-        "status": status,
-    }
+_UNKNOWN = {"when": "?", "priority": None, "writes_out": None}
+
+
+def _row(name: str, facts: KernelDef | KernelRow, status: str, known: Mapping[str, Any] = _UNKNOWN) -> dict[str, Any]:
+    types = {var: list(names) for var, names in facts.types.items()}
+    return {"kernel": name, "device": facts.device, "types": types, **known, "status": status}
 
 
 def _types(row: dict[str, Any]) -> str:
@@ -117,29 +104,15 @@ def command(ctx: click.Context, op: str | None, backend: str | None, as_json: bo
     opdef = host.ops.get(op)
     rows = facts(host, opdef)
     if as_json:
-        print_json(
-            {
-                "op": opdef.name,
-                "executes": opdef.executes,
-                "package": opdef.package,
-                "kernels": rows,
-                "decomposition": opdef.decomposition,
-            }
-        )
+        about = {"op": opdef.name, "executes": opdef.executes, "package": opdef.package}
+        print_json({**about, "kernels": rows, "decomposition": opdef.decomposition})
     else:
         words = {None: "?", True: "yes", False: "no"}
-        cells = [
-            (
-                r["kernel"],
-                r["device"],
-                _types(r),
-                r["when"],
-                "?" if r["priority"] is None else r["priority"],
-                words[r["writes_out"]],
-                r["status"],
-            )
-            for r in rows
-        ]
+        cells: list[tuple[Any, ...]] = []
+        for r in rows:
+            priority = "?" if r["priority"] is None else r["priority"]
+            out = words[r["writes_out"]]
+            cells.append((r["kernel"], r["device"], _types(r), r["when"], priority, out, r["status"]))
         if not opdef.verb.kernel:
             cells = [("host", "any", "all", opdef.verb.summary, "", "", "found")]
         cells.append(("decomposition", "any", "-", "", "", "", opdef.decomposition or "none"))

@@ -23,19 +23,14 @@ def missing(host: Host, backend: str) -> dict[str, Any]:
     """
     loaded = host.backend(backend)
     devices = set(loaded.kernel_devices) | {"host"}
-    state = next(s for s in host.plugins() if s.name == backend)
-    stated = {op: row.reason for row in (state.manifest.unsupported if state.manifest else ()) for op in row.ops}
+    manifest = host.state(backend).manifest
+    stated = {op: row.reason for row in (manifest.unsupported if manifest else ()) for op in row.ops}
     fuses = bool(host.region_compilers.of_plugin(backend))
     others = _others(host, backend, set(loaded.kernel_devices))
     rows, covered = [], 0
-    for opdef in map(host.ops.get, sorted(host.ops.names())):
-        if not opdef.verb.kernel:
-            continue
-        kernels = host.kernels.for_op(opdef.name)
-        here = [
-            r for r in kernels if r.facts.device == HOST_MEMORY or r.plugin == backend and r.facts.device in devices
-        ]
-        if here:
+    for opdef in [opdef for opdef in map(host.ops.get, host.ops.names()) if opdef.verb.kernel]:
+        kernels = [(r.plugin, r.facts.device) for r in host.kernels.for_op(opdef.name)]
+        if any(device == HOST_MEMORY or plugin == backend and device in devices for plugin, device in kernels):
             covered += 1
             continue
         instead = "its decomposition" if opdef.decomposition else "a fallback, by the session's policy"

@@ -1,9 +1,9 @@
 """``python -m graphdock.cli.probe PLUGIN FILE``: load and probe one plugin, and write to FILE what happens.
 
 :mod:`graphdock.cli.isolated` runs this in a child process, so that a plugin that crashes, exits or hangs takes only the child with
-it. FILE gets one JSON object per line: ``{"doing": "load"}`` before the import, ``{"doing": "probe", "device": TYPE}`` before each
-probe, ``{"device": TYPE, ...}`` with what it found, ``{"doing": "kernels"}`` before kernels are asked whether their
-libraries are here, and at the end ``{"entry": ...}``, the plugin's ledger entry.
+it. FILE gets one JSON object per line: ``{"doing": WORDS, "device": TYPE}`` before each probe, ``{"device": TYPE, "status": ...}``
+with what it found, ``{"doing": WORDS}`` before kernels are asked whether their libraries are here, and at the end
+``{"entry": ...}``, the plugin's ledger entry.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from graphdock.contracts import DeviceInfo
 from graphdock.errors import DeviceUnavailable, GraphdockError, PluginError
 from graphdock.plugin.consistency import check_drift, check_modules, check_parts
 from graphdock.plugin.host import Host, configured_host
@@ -32,14 +31,13 @@ def main(plugin: str, file: str) -> None:
         def tell(**row: Any) -> None:
             print(json.dumps(row, default=str), file=out, flush=True)
 
-        tell(doing="load")
         host = configured_host()
         state = next(s for s in host.plugins() if s.name == plugin and s.stage not in ("blocked", "duplicate"))
         try:
             backend = host.backend(plugin)
             check_modules(host, state)
             for device_type in backend.device_types if state.stage == "registered" else ():
-                tell(doing="probe", device=device_type)
+                tell(doing=f"it probed for {device_type!r}", device=device_type)
                 _probe(host, device_type, tell)
         except PluginError:
             pass  # the ledger says it
@@ -55,7 +53,7 @@ def _probe_kernels(host: Host, state: PluginState, tell: Callable[..., None]) ->
         return
     probes = [(r, r.kernel.probe) for r in host.kernels.all() if r.plugin == state.name and r.kernel.probe is not None]
     if probes:
-        tell(doing="kernels")
+        tell(doing="it probed its kernels")
     lacking: dict[str, tuple[list[str], Exception]] = {}
     for registered, probe in probes:
         try:
@@ -85,17 +83,12 @@ def _probe(host: Host, device_type: str, tell: Callable[..., None]) -> None:
         tell(device=device_type, status="fault", cause=error.message, hint=error.hint)
         raise
     else:
-        tell(device=device_type, status="ready", infos=[_facts(info) for info in infos])
-
-
-def _facts(info: DeviceInfo) -> dict[str, Any]:
-    """A row of ``graphdock devices``."""
-    return {
-        "device": f"{info.device_type}:{info.index}",
-        "memory_bytes": info.memory_bytes,
-        "attributes": dict(info.attributes),
-        "facts": {name: getattr(info, name) for name in TYPED},
-    }
+        rows = []
+        for info in infos:
+            row = {"memory_bytes": info.memory_bytes, "attributes": dict(info.attributes)}
+            facts = {name: getattr(info, name) for name in TYPED}
+            rows.append({"device": f"{info.device_type}:{info.index}", **row, "facts": facts})
+        tell(device=device_type, status="ready", infos=rows)
 
 
 if __name__ == "__main__":
