@@ -29,9 +29,7 @@ def facts(state: PluginState) -> dict[str, Any]:
             own = {d.type for d in manifest.devices}
             foreign = {k.device for k in manifest.kernels} - own - {"host"}  # which is no device: any will do
         except ManifestError as error:
-            state.stop(
-                "bad manifest", error.text, f"a fault of {state.found.distribution} {state.found.version}", error
-            )
+            state.fault("bad manifest", error.text, error)
     return {
         "plugin": state.name,
         "distribution": state.found.distribution,

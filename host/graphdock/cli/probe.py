@@ -49,7 +49,7 @@ def main(plugin: str, file: str) -> None:
 
 def _probe_kernels(host: Host, state: PluginState, tell: Callable[..., None]) -> None:
     """Ask each kernel of a plugin that has loaded whether what it needs is here; what is not is the plugin's fault."""
-    if state.stage not in ("registered", "no device"):
+    if not state.loaded:
         return
     probes = [(r, r.kernel.probe) for r in host.kernels.all() if r.plugin == state.name and r.kernel.probe is not None]
     if probes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
@@ -320,17 +320,15 @@ def effective_config(
         found = _cache.get(key)
     if found is not None:
         return found
-    layers: list[Mapping[str, Resolved]] = [{name: Resolved(value, "default") for name, value in _DEFAULTS.items()}]
+    values = {name: Resolved(value, "default") for name, value in _DEFAULTS.items()}
     profile = variables.get("GRAPHDOCK_PROFILE")
     if file is not None:
-        layers.append(_from_file(file, profile, "GRAPHDOCK_PROFILE"))
+        values |= _from_file(file, profile, "GRAPHDOCK_PROFILE")
     elif profile is not None:
         raise ConfigError(f"GRAPHDOCK_PROFILE: there is no configuration file to take the profile {profile!r} from")
-    layers.append(_from_environment(variables))
-    layers.append(_from_command_line(command_line or {}))
+    values |= _from_environment(variables) | _from_command_line(command_line or {})
     if code is not None:
-        layers.append({name: Resolved(getattr(code, name), source) for name, source in code._given.items()})
-    values = _merge(layers)
+        values |= {name: Resolved(getattr(code, name), source) for name, source in code._given.items()}
     config = SessionConfig._of(values)
     object.__setattr__(config, "_complete", True)
     with _cache_lock:
@@ -338,10 +336,3 @@ def effective_config(
             _cache.clear()
         _cache[key] = config
     return config
-
-
-def _merge(layers: Iterable[Mapping[str, Resolved]]) -> dict[str, Resolved]:
-    values: dict[str, Resolved] = {}
-    for layer in layers:
-        values.update(layer)
-    return values

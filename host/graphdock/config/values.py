@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -45,49 +46,43 @@ def _backends(value: Any, where: str) -> tuple[str, ...]:
     return names
 
 
-def _choice(name: str, allowed: Sequence[str]) -> Callable[[Any, str], Any]:
-    def check(value: Any, where: str) -> Any:
-        if not isinstance(value, str) or value not in allowed:
-            hint = did_you_mean(value, allowed) if isinstance(value, str) else None
-            raise ConfigError(
-                f"{where}: {name} is wrong", expected="one of " + ", ".join(allowed), got=repr(value), hint=hint
-            )
-        return value
-
-    return check
+def _choice(name: str, allowed: Sequence[str], value: Any, where: str) -> Any:
+    if not isinstance(value, str) or value not in allowed:
+        hint = did_you_mean(value, allowed) if isinstance(value, str) else None
+        raise ConfigError(
+            f"{where}: {name} is wrong", expected="one of " + ", ".join(allowed), got=repr(value), hint=hint
+        )
+    return value
 
 
 def _fallback(value: Any, where: str) -> Any:
-    check = _choice("fallback", _POLICIES)
     if isinstance(value, Mapping):
-        return MappingProxyType({op: check(policy, where) for op, policy in value.items()})
-    return check(value, where)
+        return MappingProxyType({op: _choice("fallback", _POLICIES, each, where) for op, each in value.items()})
+    return _choice("fallback", _POLICIES, value, where)
 
 
-def _integer(name: str, least: int) -> Callable[[Any, str], int]:
-    def check(value: Any, where: str) -> int:
-        if isinstance(value, str) and value.isdecimal() and len(value) <= 10:
-            value = int(value)
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise _wrong(where, name, f"an integer of at least {least}", value)
-        if value > _LARGEST:
-            raise _wrong(where, name, f"an integer of at most {_LARGEST}", value if value < _PRINTED else "more")
-        return value
-
-    return check
+def _integer(name: str, least: int, value: Any, where: str) -> int:
+    if isinstance(value, str) and value.isdecimal() and len(value) <= 10:
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise _wrong(where, name, f"an integer of at least {least}", value)
+    if value > _LARGEST:
+        raise _wrong(where, name, f"an integer of at most {_LARGEST}", value if value < _PRINTED else "more")
+    return value
 
 
-def _truth(name: str) -> Callable[[Any, str], bool]:
-    return lambda value, where: as_bool(value, where, name)
+def _truth(name: str, value: Any, where: str) -> bool:
+    return as_bool(value, where, name)
 
 
-def _table(name: str, check: Callable[[str, Any, str], Any]) -> Callable[[Any, str], Any]:
-    def read(value: Any, where: str) -> Any:
-        if not isinstance(value, Mapping) or not all(isinstance(k, str) for k in value):
-            raise _wrong(where, name, "a table", value)
-        return MappingProxyType({key: check(key, item, where) for key, item in value.items()})
+def _table(name: str, check: Callable[[str, Any, str], Any], value: Any, where: str) -> Any:
+    if not isinstance(value, Mapping) or not all(isinstance(k, str) for k in value):
+        raise _wrong(where, name, "a table", value)
+    return MappingProxyType({key: check(key, item, where) for key, item in value.items()})
 
-    return read
+
+def _device_count(key: str, value: Any, where: str) -> int:
+    return _integer(f"device_count[{key!r}]", 0, value, where)
 
 
 def _pin(key: str, value: Any, where: str) -> str:
@@ -141,23 +136,23 @@ def _executor(value: Any, where: str) -> str:
 CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "backends": _backends,
     "fallback": _fallback,
-    "kernels": _table("kernels", _pin),
+    "kernels": partial(_table, "kernels", _pin),
     "executor": _executor,
-    "device_count": _table("device_count", lambda k, v, w: _integer(f"device_count[{k!r}]", 0)(v, w)),
-    "plan_for": _table("plan_for", _architecture),
-    "memory_limit": _table("memory_limit", _bytes),
-    "passes": _table("passes", lambda k, v, w: as_bool(v, w, f"passes[{k!r}]")),
-    "fusion": _truth("fusion"),
-    "plan_cache_size": _integer("plan_cache_size", 1),
-    "shape_policy": _choice("shape_policy", ("auto", "exact", "generic")),
-    "intra_op_threads": _integer("intra_op_threads", 0),
-    "inter_op_threads": _integer("inter_op_threads", 0),
-    "deterministic": _truth("deterministic"),
-    "check_numerics": _truth("check_numerics"),
+    "device_count": partial(_table, "device_count", _device_count),
+    "plan_for": partial(_table, "plan_for", _architecture),
+    "memory_limit": partial(_table, "memory_limit", _bytes),
+    "passes": partial(_table, "passes", lambda k, v, w: _truth(f"passes[{k!r}]", v, w)),
+    "fusion": partial(_truth, "fusion"),
+    "plan_cache_size": partial(_integer, "plan_cache_size", 1),
+    "shape_policy": partial(_choice, "shape_policy", ("auto", "exact", "generic")),
+    "intra_op_threads": partial(_integer, "intra_op_threads", 0),
+    "inter_op_threads": partial(_integer, "inter_op_threads", 0),
+    "deterministic": partial(_truth, "deterministic"),
+    "check_numerics": partial(_truth, "check_numerics"),
     "operation_timeout": _timeout,
-    "steps_in_flight": _integer("steps_in_flight", 1),
-    "log_device_placement": _truth("log_device_placement"),
-    "options": _table("options", _options),
-    "debug": _truth("debug"),
+    "steps_in_flight": partial(_integer, "steps_in_flight", 1),
+    "log_device_placement": partial(_truth, "log_device_placement"),
+    "options": partial(_table, "options", _options),
+    "debug": partial(_truth, "debug"),
 }
 FIELDS: tuple[str, ...] = tuple(CHECKS)

@@ -12,7 +12,7 @@ from graphdock.plugin import manifest
 from graphdock.plugin.endpoints import read_table
 from graphdock.plugin.hookspecs import HOOKS
 from graphdock.plugin.kernel_registry import differences, row_of
-from graphdock.plugin.state import PluginState
+from graphdock.plugin.state import PluginState, first_of
 
 if TYPE_CHECKING:
     from graphdock.plugin.host import Host
@@ -22,8 +22,7 @@ __all__ = ["check_drift", "check_modules", "check_parts"]
 
 def check_parts(host: Host, state: PluginState) -> None:
     """See whether what a loaded plugin registered fits together and is what its package says; the first misfits are recorded."""
-    assert state.manifest is not None
-    if state.stage not in ("registered", "no device"):
+    if not state.loaded or state.manifest is None:
         return
     declared = host.ops.declared_by(state.found.package)
     mine = [k.kernel for k in host.kernels.all() if k.plugin == state.name]
@@ -40,8 +39,7 @@ def check_parts(host: Host, state: PluginState) -> None:
         *(() if state.found.is_own else _unpublished(host, state)),
     ]
     if found:
-        shown = "; ".join(found[:3]) + (f"; and {len(found) - 3} more" if len(found) > 3 else "")
-        state.fault("inconsistent", shown)
+        state.fault("inconsistent", first_of(found))
     elif state.stage == "registered":
         state.cause = "; ".join(parts.absent(mine, known, devices)) or None
 
@@ -76,29 +74,22 @@ def _is_there(target: str) -> bool:
 
 def check_modules(host: Host, state: PluginState) -> None:
     """Import the modules of a plugin's kernels that a session imports when it needs one; the first fault is recorded."""
-    assert state.manifest is not None
-    if state.stage not in ("registered", "no device"):
-        return
-    try:
-        list(state.manifest.kernels)
-    except ManifestError as error:
-        state.fault("bad manifest", error.text, error)
-        return
+    if state.loaded:
+        _ = state.kernel_rows  # one that can't be read stops it
     for module in host.kernels.modules(state.name):
+        if not state.loaded:
+            return
         try:
             module.load()
         except ManifestError as error:
             state.stop("manifest drift", error.message, error.hint, error)
-            return
         except PluginError as error:
             state.fault("import failed", error.message, error)
-            return
 
 
 def check_drift(host: Host, state: PluginState) -> None:
     """Compare the manifest with what the code registered; the code holds, a difference is recorded. Imports nothing."""
-    assert state.manifest is not None
-    if state.stage not in ("registered", "no device"):
+    if not state.loaded or state.manifest is None:
         return
     try:
         found = list(_differences(host, state, state.manifest))
@@ -106,8 +97,7 @@ def check_drift(host: Host, state: PluginState) -> None:
         state.fault("bad manifest", error.text, error)
         return
     if found:
-        shown = "; ".join(found[:3]) + (f"; and {len(found) - 3} more" if len(found) > 3 else "")
-        state.stop("manifest drift", shown, f"run `graphdock opgen manifest` in {state.found.distribution}")
+        state.stop("manifest drift", first_of(found), f"run `graphdock opgen manifest` in {state.found.distribution}")
 
 
 def _differences(host: Host, state: PluginState, stated: manifest.Manifest) -> Iterable[str]:
@@ -120,10 +110,9 @@ def _differences(host: Host, state: PluginState, stated: manifest.Manifest) -> I
             yield f"hook {name} is only in the {'code' if name in implemented else 'manifest'}"
     if stated.generated is None:
         return
-
     lazy = {module.name for module in host.kernels.modules(state.name)}
     rows = [row for row in stated.kernels if row.module not in lazy] if stated.kernels.modules() - lazy else []
     yield from differences(rows, [row_of(k, None) for k in host.kernels.returned(state.name)])
-    ops = {n for n in host.ops.declared_by(state.found.package)}
+    ops = set(host.ops.declared_by(state.found.package))
     for name in sorted(ops ^ set(stated.op_names)):
         yield f"op {name} is only in the {'code' if name in ops else 'manifest'}"

@@ -12,7 +12,7 @@ from graphdock import contracts
 from graphdock.errors import AlreadyExistsError, ManifestError, PluginError
 from graphdock.locks import new_lock
 from graphdock.plugin.kernel_rows import KernelRow, KernelRows
-from graphdock.plugin.state import cause_of
+from graphdock.plugin.state import cause_of, first_of
 
 if TYPE_CHECKING:
     from graphdock.contracts import KernelDef, KernelModule
@@ -107,8 +107,7 @@ class LazyModule:
         different = list(differences(stated.values(), [row_of(k, self.name) for k in kernels]))
         if different:
             raise ManifestError(
-                f"plugin {self.plugin!r}: {self.name} is not what the manifest says: {'; '.join(different[:3])}"
-                + (f"; and {len(different) - 3} more" if len(different) > 3 else ""),
+                f"plugin {self.plugin!r}: {self.name} is not what the manifest says: {first_of(different)}",
                 hint=f"run `graphdock opgen manifest` in the package {self.package}",
             )
         return {(k.op, k.device, k.short_name): k for k in kernels}

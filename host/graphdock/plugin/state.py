@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from graphdock.plugin.kernel_rows import KernelRow
     from graphdock.plugin.manifest import Manifest
 
-__all__ = ["FAULTS", "STAGES", "Added", "Backend", "LedgerEntry", "PluginState", "cause_of"]
+__all__ = ["FAULTS", "STAGES", "Added", "Backend", "LedgerEntry", "PluginState", "cause_of", "first_of"]
 
 T = TypeVar("T")
 
@@ -147,6 +147,11 @@ class PluginState:
         """Whether it may still load: not blocked, and no fault that keeps it from registering."""
         return self.stage not in FAULTS - _USABLE and self.stage != "blocked"
 
+    @property
+    def loaded(self) -> bool:
+        """Whether its hooks have run and nothing was found wrong since; its devices need not be here."""
+        return self.stage in ("registered", "no device")
+
     def may_have(self, hook: str) -> bool:
         """Whether it may implement a hook, as far as its manifest says; one that is not read yet does not say."""
         return self.manifest is None or self.manifest.hooks is None or hook in self.manifest.hooks
@@ -225,6 +230,11 @@ class PluginState:
         return LedgerEntry(
             f.plugin, f.distribution, f.version, self.stage, self.cause, self.hint, self.import_ms, self.added
         )
+
+
+def first_of(found: Sequence[str]) -> str:
+    """The first three things that were found, and how many more there are."""
+    return "; ".join([*found[:3], *([f"and {len(found) - 3} more"] if len(found) > 3 else [])])
 
 
 def cause_of(error: BaseException, package: str) -> str:
