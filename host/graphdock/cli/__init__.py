@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from graphdock.plugin.manifest import CommandDecl
     from graphdock.plugin.state import PluginState
 
-__all__ = ["COMMANDS", "cli", "main"]
-
 #: Command, which is a module of this package that exposes ``command``, and its line in ``graphdock --help``.
 COMMANDS: dict[str, str] = {
     "plugins": "List installed plugins; imports none of them.",

@@ -9,8 +9,6 @@ from graphdock.cli.target import build, check_fed
 from graphdock.contracts.command import CommandTools, ProgramStep
 from graphdock.contracts.command_line import output
 
-__all__ = ["Tools"]
-
 
 class Tools(CommandTools):
     """The tools of a command line. Programs are loaded once each, however often they are asked for."""

@@ -15,8 +15,6 @@ from graphdock.errors import ConfigError, PluginError, UnknownBackendError
 from graphdock.plugin import settings
 from graphdock.plugin.host import configured_host
 
-__all__ = ["command", "problems"]
-
 
 def _show(value: Any) -> str:
     if isinstance(value, Mapping):

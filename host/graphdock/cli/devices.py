@@ -11,8 +11,6 @@ from graphdock.contracts.command_line.output import json_option, print_json, tab
 from graphdock.plugin.host import Host, configured_host
 from graphdock.units import in_bytes
 
-__all__ = ["command"]
-
 
 def facts(host: Host, limits: Limits | None = None) -> list[dict[str, Any]]:
     """One row per device, and one per device type that has none, with the reason.

@@ -17,8 +17,6 @@ from graphdock.plugin.discovery import how_to_install
 from graphdock.plugin.host import configured_host
 from graphdock.plugin.state import LedgerEntry
 
-__all__ = ["command"]
-
 
 def findings(entries: Sequence[LedgerEntry], strict: bool, required: Sequence[str]) -> list[str]:
     """What makes the exit status 1: faults under ``strict``, and required plugins that have not registered."""

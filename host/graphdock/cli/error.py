@@ -13,8 +13,6 @@ from graphdock import errors
 from graphdock.contracts.command_line.output import json_option, print_json, table
 from graphdock.errors import GraphdockError, NotFoundError, did_you_mean
 
-__all__ = ["classes", "command", "page"]
-
 
 def classes() -> dict[str, type[GraphdockError]]:
     """Code -> error class, by code."""

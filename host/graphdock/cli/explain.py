@@ -10,8 +10,6 @@ from graphdock.cli.target import build
 from graphdock.contracts.command_line.options import file_options
 from graphdock.contracts.command_line.output import json_option, print_json
 
-__all__ = ["command"]
-
 
 @click.command(
     help="Say where each node of a program runs, with which kernel and why. TARGET is module:name or "

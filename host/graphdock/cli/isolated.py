@@ -20,8 +20,6 @@ from graphdock.plugin.state import Added, LedgerEntry
 if TYPE_CHECKING:
     import subprocess
 
-__all__ = ["LOAD", "PROBE", "Examined", "Limits", "examine", "timeout_option"]
-
 #: Seconds a plugin may take to load, and each of its probes.
 LOAD, PROBE = 120.0, 60.0
 #: Seconds after which a plugin that is still busy is told of.

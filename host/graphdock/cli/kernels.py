@@ -19,8 +19,6 @@ from graphdock.errors import ManifestError, PluginError
 from graphdock.plugin.host import Host, configured_host
 from graphdock.plugin.kernel_rows import KernelRow
 
-__all__ = ["command"]
-
 
 def facts(host: Host, opdef: OpDef) -> list[dict[str, Any]]:
     """One row per kernel: from the code of plugins that load, from the manifests of those that can't."""

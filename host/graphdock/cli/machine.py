@@ -8,8 +8,6 @@ import platform
 from pathlib import Path
 from typing import Any
 
-__all__ = ["facts", "note"]
-
 _CORENAME = ("scipy_openblas_get_corename64_", "openblas_get_corename64_", "openblas_get_corename")
 #: Kernel sets of OpenBLAS without AVX-512, as ``get_corename`` spells them.
 _OLDER = {"Haswell", "Zen", "SandyBridge", "Nehalem", "Prescott", "Excavator"}

@@ -7,8 +7,6 @@ from typing import Any
 from graphdock.contracts import HOST_MEMORY
 from graphdock.plugin.host import Host
 
-__all__ = ["missing"]
-
 #: What stands where the manifest says nothing.
 UNSTATED = "not stated"
 #: What stands there of an op that the backend's region compiler takes.

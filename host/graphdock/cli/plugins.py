@@ -14,8 +14,6 @@ from graphdock.errors import ManifestError
 from graphdock.plugin.host import configured_host
 from graphdock.plugin.state import PluginState
 
-__all__ = ["command"]
-
 
 def facts(state: PluginState) -> dict[str, Any]:
     """What is known of one plugin without importing it."""

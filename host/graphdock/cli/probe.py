@@ -19,8 +19,6 @@ from graphdock.plugin.consistency import check_drift, check_modules, check_parts
 from graphdock.plugin.host import Host, configured_host
 from graphdock.plugin.state import PluginState
 
-__all__ = ["main"]
-
 #: Typed facts of a DeviceInfo; None where the probe does not know.
 TYPED = ("architecture", "multiprocessors", "shared_memory_bytes", "warp_size")
 

@@ -21,8 +21,6 @@ from graphdock.contracts.command import ProgramStep
 from graphdock.errors import GraphdockError, InvalidArgumentError, NotFoundError, did_you_mean
 from graphdock.graph.graph import Graph
 
-__all__ = ["build", "check_fed"]
-
 
 def build(target: str) -> ProgramStep:
     """Load a program, and call the function if the target is one.

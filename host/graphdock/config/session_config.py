@@ -21,8 +21,6 @@ from graphdock.locks import new_lock
 from graphdock.plugin import settings
 from graphdock.plugin.settings import ConfigFile
 
-__all__ = ["Resolved", "SessionConfig", "Translatable", "effective_config"]
-
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 _DEFAULTS: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("defaults.toml").read_text(encoding="utf-8"))
 

@@ -12,8 +12,6 @@ from typing import Any
 from graphdock.errors import ConfigError, did_you_mean
 from graphdock.plugin.settings import as_bool, as_names
 
-__all__ = ["CHECKS", "FIELDS", "plain"]
-
 #: Largest count of anything that a setting counts.
 _LARGEST = 2**31 - 1
 #: Larger numbers are not printed: they may have thousands of digits.

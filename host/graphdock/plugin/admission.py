@@ -9,8 +9,6 @@ from graphdock.errors import ConfigError, did_you_mean
 from graphdock.plugin.discovery import Found, duplicates, normalized
 from graphdock.plugin.state import PluginState
 
-__all__ = ["Admission"]
-
 #: Why an opt-in plugin does not load, and what to do.
 _SHIPPED_BLOCKED = "{distribution} ships it blocked"
 _ALLOW = 'to allow it: allow = ["{name}"] under [plugins], or GRAPHDOCK_PLUGINS={name}'

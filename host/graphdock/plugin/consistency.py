@@ -17,8 +17,6 @@ from graphdock.plugin.state import PluginState, first_of
 if TYPE_CHECKING:
     from graphdock.plugin.host import Host
 
-__all__ = ["check_drift", "check_modules", "check_parts"]
-
 
 def check_parts(host: Host, state: PluginState) -> None:
     """See whether what a loaded plugin registered fits together and is what its package says; the first misfits are recorded."""

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from graphdock.contracts import Device, DeviceFactory, DeviceSpec
     from graphdock.plugin.host import Host
 
-__all__ = ["VIRTUAL_DEVICES", "Devices"]
-
 #: Most devices of a virtual type that a session may open: each costs memory and a place in every search for a device.
 VIRTUAL_DEVICES = 4096
 

@@ -15,18 +15,6 @@ from pathlib import Path
 from graphdock.errors import did_you_mean
 from graphdock.plugin.manifest import FILE_NAME
 
-__all__ = [
-    "GROUP",
-    "OPT_IN",
-    "OWN",
-    "Found",
-    "discover",
-    "duplicates",
-    "how_to_install",
-    "manifest_path",
-    "normalized",
-]
-
 GROUP = "graphdock"
 #: Plugins of this group load only where a list of allowed plugins names them: for trials, not for programs.
 OPT_IN = "graphdock.opt_in"

@@ -21,8 +21,6 @@ from graphdock.plugin import manifest
 from graphdock.plugin.discovery import Found, manifest_path
 from graphdock.plugin.state import PluginState
 
-__all__ = ["Endpoints", "read_table"]
-
 
 def read_table(state: PluginState) -> Mapping[str, str]:
     """The names that a plugin publishes; none where its manifest has no ``endpoints``. Imports the module that it names.

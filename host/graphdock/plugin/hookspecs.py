@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from graphdock.plugin.host import Host
     from graphdock.plugin.state import PluginState
 
-__all__ = ["HOOKS", "Hook", "Registry"]
-
 
 class Registry(Protocol):
     """What holds the items of a hook, as an attribute of the host."""

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
         SessionFactory,
     )
 
-__all__ = ["Host", "configured_host", "default_host"]
-
 T = TypeVar("T")
 
 

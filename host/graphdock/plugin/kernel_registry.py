@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from graphdock.contracts import KernelDef, KernelModule
     from graphdock.plugin.state import PluginState
 
-__all__ = ["KernelRegistry", "LazyModule", "RegisteredKernel", "differences", "import_kernels", "row_of"]
-
 _FACTS = tuple(f.name for f in fields(KernelRow) if f.name != "name")
 
 

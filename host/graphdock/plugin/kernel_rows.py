@@ -17,8 +17,6 @@ from graphdock.contracts.kernel_facts import LAYOUTS
 from graphdock.errors import ManifestError, did_you_mean
 from graphdock.plugin.manifest_reader import Key, ManifestReader
 
-__all__ = ["HEADER", "KernelRow", "KernelRows"]
-
 #: First line of the rows, and the second.
 HEADER = "[kernels]\nrows = [\n"
 _TEXT = r'"([^"\\\x00-\x1f\x7f]+)"'

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from graphdock.plugin.state import PluginState
 
-__all__ = ["TABLE", "who_brings"]
-
 #: Kind of name -> plugin -> the names that it brings.
 TABLE = Path(__file__).with_suffix(".toml")
 

@@ -28,8 +28,6 @@ from graphdock.plugin.state import Added, PluginState, cause_of
 if TYPE_CHECKING:
     from graphdock.plugin.host import Host
 
-__all__ = ["load_ops", "load_passes", "load_rest", "triage"]
-
 
 #: Held while a manifest is read, when nothing is imported.
 _triage_lock = new_lock()

@@ -11,8 +11,6 @@ from graphdock.contracts.version import API_RANGE
 from graphdock.errors import ManifestError, did_you_mean
 from graphdock.plugin.toml_text import line_of, parse
 
-__all__ = ["Key", "ManifestReader", "Path"]
-
 #: Where something stands: keys, and the numbers of rows of arrays.
 Path: TypeAlias = tuple[str | int, ...]
 #: Key -> a value as it is written.

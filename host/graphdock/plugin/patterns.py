@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from graphdock.contracts import Pattern, PatternLibrary, PlanNode, RegisteredPattern
     from graphdock.plugin.state import PluginState
 
-__all__ = ["PatternRegistry"]
-
 
 @dataclass(slots=True)
 class _Entry:

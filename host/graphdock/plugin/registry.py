@@ -28,15 +28,6 @@ if TYPE_CHECKING:
     from graphdock.plugin.host import Host
     from graphdock.plugin.state import PluginState
 
-__all__ = [
-    "FormatRegistry",
-    "NamedRegistry",
-    "OpRegistry",
-    "RegisteredPass",
-    "registered_compiler",
-    "registered_pass",
-]
-
 T = TypeVar("T")
 #: The package under which the host's own ops are declared.
 CORE = "graphdock"

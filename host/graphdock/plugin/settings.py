@@ -20,18 +20,6 @@ from graphdock.errors import ConfigError, did_you_mean
 from graphdock.plugin.admission import Admission
 from graphdock.plugin.toml_text import line_of, parse
 
-__all__ = [
-    "ENVIRONMENT",
-    "ConfigFile",
-    "as_bool",
-    "as_names",
-    "cache_dir",
-    "environment",
-    "find_file",
-    "plugin_settings",
-    "read_file",
-]
-
 #: Every variable graphdock reads. Another GRAPHDOCK_* name is an error, because it is a typing mistake.
 ENVIRONMENT: dict[str, str] = {
     "GRAPHDOCK_CONFIG": "path of the configuration file",

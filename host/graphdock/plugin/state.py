@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from graphdock.plugin.kernel_rows import KernelRow
     from graphdock.plugin.manifest import Manifest
 
-__all__ = ["FAULTS", "STAGES", "Added", "Backend", "LedgerEntry", "PluginState", "cause_of", "first_of"]
-
 T = TypeVar("T")
 
 #: Every stage, in the order in which a plugin can stop at it.

@@ -13,8 +13,6 @@ from typing import Any
 
 from graphdock.errors import GraphdockError
 
-__all__ = ["DEEPEST", "line_of", "parse"]
-
 #: Deepest nesting of tables and arrays.
 DEEPEST = 32
 # all of a line without the blanks around it
