@@ -88,61 +88,44 @@ def _resize(axis: Axis, images: Any, size: Any, align: bool, half: bool) -> np.n
     return out
 
 
-def _gradient(axis: Axis, grads: Any, size: Any, align: bool, half: bool) -> np.ndarray:
+def _resized(axis: Axis, dtype: Any = None) -> Callable[..., np.ndarray]:
+    def oracle(
+        images: Any, size: Any, align_corners: bool = False, half_pixel_centers: bool = False, **_: Any
+    ) -> np.ndarray:
+        return _resize(axis, images, size, align_corners, half_pixel_centers).astype(dtype or images.dtype)
+
+    return oracle
+
+
+def _gradient(axis: Axis) -> Callable[..., np.ndarray]:
     """The derivative of the sum of resized pixels times grads, pixel by pixel of the image."""
-    g = np.asarray(grads).astype(np.float64)
-    height, width = size
-    out = np.zeros((g.shape[0], height, width, g.shape[3]))
-    for i in range(height):
-        for j in range(width):
+
+    def oracle(
+        grads: Any,
+        original_image: Any = None,
+        size: Any = None,
+        align_corners: bool = False,
+        half_pixel_centers: bool = False,
+        **_: Any,
+    ) -> np.ndarray:
+        g = np.asarray(grads).astype(np.float64)
+        height, width = original_image.shape[1:3] if size is None else map(int, size)
+        out = np.zeros((g.shape[0], height, width, g.shape[3]))
+        for i, j in np.ndindex(height, width):
             unit = np.zeros((1, height, width, 1))
             unit[0, i, j] = 1.0
-            out[:, i, j] = np.einsum("bhwc,hw->bc", g, _resize(axis, unit, g.shape[1:3], align, half)[0, :, :, 0])
-    return out
+            shares = _resize(axis, unit, g.shape[1:3], align_corners, half_pixel_centers)[0, :, :, 0]
+            out[:, i, j] = np.einsum("bhwc,hw->bc", g, shares)
+        return out.astype(grads.dtype if original_image is None else original_image.dtype)
+
+    return oracle
 
 
-def bilinear(
-    images: Any, size: Any, align_corners: bool = False, half_pixel_centers: bool = False, **_: Any
-) -> np.ndarray:
-    return _resize(_bilinear, images, size, align_corners, half_pixel_centers).astype(np.float32)
-
-
-def bilinear_grad(
-    grads: Any, original_image: Any, align_corners: bool = False, half_pixel_centers: bool = False, **_: Any
-) -> np.ndarray:
-    made = _gradient(_bilinear, grads, original_image.shape[1:3], align_corners, half_pixel_centers)
-    return made.astype(original_image.dtype)
-
-
-def nearest(
-    images: Any, size: Any, align_corners: bool = False, half_pixel_centers: bool = False, **_: Any
-) -> np.ndarray:
-    return _resize(_nearest, images, size, align_corners, half_pixel_centers).astype(images.dtype)
-
-
-def nearest_grad(
-    grads: Any, size: Any, align_corners: bool = False, half_pixel_centers: bool = False, **_: Any
-) -> np.ndarray:
-    height, width = (int(d) for d in size)
-    return _gradient(_nearest, grads, (height, width), align_corners, half_pixel_centers).astype(grads.dtype)
-
-
-def bicubic(
-    images: Any, size: Any, align_corners: bool = False, half_pixel_centers: bool = False, **_: Any
-) -> np.ndarray:
-    return _resize(_bicubic, images, size, align_corners, half_pixel_centers).astype(np.float32)
-
-
-def bicubic_grad(
-    grads: Any, original_image: Any, align_corners: bool = False, half_pixel_centers: bool = False, **_: Any
-) -> np.ndarray:
-    made = _gradient(_bicubic, grads, original_image.shape[1:3], align_corners, half_pixel_centers)
-    return made.astype(original_image.dtype)
-
-
-def area(images: Any, size: Any, align_corners: bool = False, **_: Any) -> np.ndarray:
-    return _resize(_area, images, size, align_corners, False).astype(np.float32)
-
-
-def area_grad(grads: Any, original_image: Any, align_corners: bool = False, **_: Any) -> np.ndarray:
-    return _gradient(_area, grads, original_image.shape[1:3], align_corners, False).astype(original_image.dtype)
+bilinear = _resized(_bilinear, np.float32)
+bilinear_grad = _gradient(_bilinear)
+nearest = _resized(_nearest)
+nearest_grad = _gradient(_nearest)
+bicubic = _resized(_bicubic, np.float32)
+bicubic_grad = _gradient(_bicubic)
+area = _resized(_area, np.float32)
+area_grad = _gradient(_area)

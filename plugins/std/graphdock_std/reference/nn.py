@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from graphdock_std.reference.math import elementwise, per_element
 
 
 def _log_rows(logits: Any) -> np.ndarray:
@@ -37,46 +38,22 @@ def sparse_softmax_cross_entropy_with_logits(features: Any, labels: Any, **_: An
     return loss.astype(features.dtype), backprop.astype(features.dtype)
 
 
-def _each(function: Callable[[float], float], x: Any) -> np.ndarray:
-    """A function of Python numbers on every element, rounded once."""
-    x = np.asarray(x)
-    values = [function(v) for v in x.astype(np.float64 if x.dtype.kind not in "iub" else x.dtype).ravel().tolist()]
-    return np.array(values, np.float64 if x.dtype.kind not in "iub" else x.dtype).reshape(x.shape).astype(x.dtype)
+_SCALE, _ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
 
-
-def relu(features: Any, **_: Any) -> np.ndarray:
-    return _each(lambda v: v if v > 0 else 0, features)
-
-
-def relu6(features: Any, **_: Any) -> np.ndarray:
-    return _each(lambda v: 6 if v > 6 else v if v > 0 else 0, features)
-
-
-def relu_grad(gradients: Any, features: Any, **_: Any) -> np.ndarray:
-    pairs = zip(np.ravel(gradients), np.ravel(features), strict=True)
-    values = [g if f > 0 else gradients.dtype.type(0) for g, f in pairs]
-    return np.array(values, gradients.dtype).reshape(gradients.shape)
-
-
-def elu(features: Any, **_: Any) -> np.ndarray:
-    return _each(lambda v: v if v > 0 else math.expm1(v), features)
-
-
-def selu(features: Any, **_: Any) -> np.ndarray:
-    scale, alpha = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
-    return _each(lambda v: scale * (v if v > 0 else alpha * math.expm1(v)), features)
+relu = per_element(lambda v: v if v > 0 else 0)
+relu6 = per_element(lambda v: 6 if v > 6 else v if v > 0 else 0)
+relu_grad = per_element(lambda g, v: g if v > 0 else 0)
+elu = per_element(lambda v: v if v > 0 else math.expm1(v))
+selu = per_element(lambda v: _SCALE * (v if v > 0 else _ALPHA * math.expm1(v)))
+softsign = per_element(lambda v: math.copysign(1.0 - 1.0 / (1.0 + abs(v)), v))
 
 
 def leaky_relu(features: Any, alpha: float = 0.2, **_: Any) -> np.ndarray:
-    return _each(lambda v: v if v > 0 else alpha * v, features)
+    return elementwise(lambda v: v if v > 0 else alpha * v, features)
 
 
 def softplus(features: Any, **_: Any) -> np.ndarray:
     return np.logaddexp(np.asarray(features).astype(np.float64), 0.0).astype(features.dtype)
-
-
-def softsign(features: Any, **_: Any) -> np.ndarray:
-    return _each(lambda v: math.copysign(1.0 - 1.0 / (1.0 + abs(v)), v), features)
 
 
 def _channel_axis(rank: int, data_format: str) -> int:

@@ -41,22 +41,36 @@ def _first(x: Any, y: Any, covered: Sequence[Any]) -> Any:
     return next((i for i in covered if x[i] == y), None)
 
 
-def max_pool_grad(orig_input: Any, orig_output: Any, grad: Any, **attrs: Any) -> np.ndarray:
-    dx = np.zeros(orig_input.shape)
-    for o, covered in _windows(orig_input.shape, attrs)[1]:
-        i = _first(orig_input, orig_output[o], covered)
+def _maxima(x: Any, y: Any, attrs: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
+    """Each position of a pool of x, and where the window has the element that y has there."""
+    for o, covered in _windows(x.shape, attrs)[1]:
+        i = _first(x, y[o], covered)
         if i is not None:
-            dx[i] += float(grad[o])
-    return dx.astype(grad.dtype)
+            yield o, i
+
+
+def _scattered(shape: Sequence[int], pairs: Iterator[tuple[Any, Any]], grad: Any, dtype: Any = None) -> np.ndarray:
+    """The sum of what stands in ``grad`` at the first of each pair, at the second."""
+    out = np.zeros(shape)
+    for o, i in pairs:
+        out[i] += float(grad[o])
+    return out.astype(dtype or grad.dtype)
+
+
+def _gathered(shape: Sequence[int], pairs: Iterator[tuple[Any, Any]], grad: Any) -> np.ndarray:
+    """What stands in ``grad`` at the second of each pair, at the first."""
+    out = np.zeros(shape, grad.dtype)
+    for o, i in pairs:
+        out[o] = grad[i]
+    return out
+
+
+def max_pool_grad(orig_input: Any, orig_output: Any, grad: Any, **attrs: Any) -> np.ndarray:
+    return _scattered(orig_input.shape, _maxima(orig_input, orig_output, attrs), grad)
 
 
 def max_pool_grad_grad(orig_input: Any, orig_output: Any, grad: Any, **attrs: Any) -> np.ndarray:
-    out = np.zeros(orig_output.shape, grad.dtype)
-    for o, covered in _windows(orig_input.shape, attrs)[1]:
-        i = _first(orig_input, orig_output[o], covered)
-        if i is not None:
-            out[o] = grad[i]
-    return out
+    return _gathered(orig_output.shape, _maxima(orig_input, orig_output, attrs), grad)
 
 
 def avg_pool(**given: Any) -> np.ndarray:
@@ -88,10 +102,8 @@ def max_pool_with_argmax(
 ) -> tuple[np.ndarray, np.ndarray]:
     y = max_pool(input, **attrs)
     argmax = np.zeros(y.shape, np.dtype(str(Targmax)))
-    for o, covered in _windows(input.shape, attrs)[1]:
-        i = _first(input, y[o], covered)
-        if i is not None:
-            argmax[o] = _flat(input.shape, i, include_batch_in_index)
+    for o, i in _maxima(input, y, attrs):
+        argmax[o] = _flat(input.shape, i, include_batch_in_index)
     return y, argmax
 
 
@@ -106,19 +118,13 @@ def _places(shape: Sequence[int], argmax: Any, include_batch_in_index: bool) -> 
 def max_pool_grad_with_argmax(
     input: Any, grad: Any, argmax: Any, include_batch_in_index: bool = False, **_: Any
 ) -> np.ndarray:
-    dx = np.zeros(input.shape)
-    for o, i in _places(input.shape, argmax, include_batch_in_index):
-        dx[i] += float(grad[o])
-    return dx.astype(grad.dtype)
+    return _scattered(input.shape, _places(input.shape, argmax, include_batch_in_index), grad)
 
 
 def max_pool_grad_grad_with_argmax(
     input: Any, grad: Any, argmax: Any, include_batch_in_index: bool = False, **_: Any
 ) -> np.ndarray:
-    out = np.zeros(argmax.shape, grad.dtype)
-    for o, i in _places(input.shape, argmax, include_batch_in_index):
-        out[o] = grad[i]
-    return out
+    return _gathered(argmax.shape, _places(input.shape, argmax, include_batch_in_index), grad)
 
 
 def _sums(x: Any, w: Any, attrs: dict[str, Any]) -> Iterator[tuple[Any, list[tuple[Any, Any, Any]]]]:
@@ -147,36 +153,24 @@ def dilation(input: Any, filter: Any, **attrs: Any) -> np.ndarray:
     return y
 
 
-def _winner(cells: list[tuple[Any, Any, Any]]) -> tuple[Any, Any]:
-    """Element and tap of the first largest sum."""
-    largest = max(value for value, _, _ in cells)
-    return next((i, k) for value, i, k in cells if value == largest)
+def _winners(input: Any, filter: Any, attrs: dict[str, Any], which: int) -> Iterator[tuple[Any, Any]]:
+    """Each position of a dilation, and the element (0) or the tap (1) of the first largest sum of its window."""
+    for o, cells in _sums(input, filter, attrs):
+        largest = max(value for value, _, _ in cells)
+        yield o, next(found for value, *found in cells if value == largest)[which]
 
 
 def dilation_backprop_input(input: Any, filter: Any, out_backprop: Any, **attrs: Any) -> np.ndarray:
-    dx = np.zeros(input.shape)
-    for o, cells in _sums(input, filter, attrs):
-        dx[_winner(cells)[0]] += float(out_backprop[o])
-    return dx.astype(input.dtype)
+    return _scattered(input.shape, _winners(input, filter, attrs, 0), out_backprop, input.dtype)
 
 
 def dilation_backprop_filter(input: Any, filter: Any, out_backprop: Any, **attrs: Any) -> np.ndarray:
-    dw = np.zeros(filter.shape)
-    for o, cells in _sums(input, filter, attrs):
-        dw[_winner(cells)[1]] += float(out_backprop[o])
-    return dw.astype(input.dtype)
-
-
-def _pick(which: int, input: Any, filter: Any, grad: Any, attrs: dict[str, Any]) -> np.ndarray:
-    out = dilation(input, filter, **attrs)
-    for o, cells in _sums(input, filter, attrs):
-        out[o] = grad[_winner(cells)[which]]
-    return out
+    return _scattered(filter.shape, _winners(input, filter, attrs, 1), out_backprop, input.dtype)
 
 
 def dilation_pick_input(input: Any, filter: Any, grad: Any, **attrs: Any) -> np.ndarray:
-    return _pick(0, input, filter, grad, attrs)
+    return _gathered(dilation(input, filter, **attrs).shape, _winners(input, filter, attrs, 0), grad)
 
 
 def dilation_pick_filter(input: Any, filter: Any, grad: Any, **attrs: Any) -> np.ndarray:
-    return _pick(1, input, filter, grad, attrs)
+    return _gathered(dilation(input, filter, **attrs).shape, _winners(input, filter, attrs, 1), grad)

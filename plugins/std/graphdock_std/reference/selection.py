@@ -23,7 +23,7 @@ def _distinct(x: np.ndarray) -> tuple[list[Any], list[int]]:
     return found, places
 
 
-def _vector(values: list[Any], dtype: Any) -> np.ndarray:
+def vector(values: list[Any], dtype: Any) -> np.ndarray:
     out = np.empty(len(values), dtype)
     for i, value in enumerate(values):
         out[i] = value
@@ -32,18 +32,18 @@ def _vector(values: list[Any], dtype: Any) -> np.ndarray:
 
 def unique(x: np.ndarray, out_idx: Any = "int32", **_: Any) -> tuple[np.ndarray, ...]:
     found, places = _distinct(x)
-    return _vector(found, x.dtype), _vector(places, str(out_idx))
+    return vector(found, x.dtype), vector(places, str(out_idx))
 
 
 def unique_with_counts(x: np.ndarray, out_idx: Any = "int32", **_: Any) -> tuple[np.ndarray, ...]:
     found, places = _distinct(x)
     counts = [places.count(i) for i in range(len(found))]
-    return _vector(found, x.dtype), _vector(places, str(out_idx)), _vector(counts, str(out_idx))
+    return vector(found, x.dtype), vector(places, str(out_idx)), vector(counts, str(out_idx))
 
 
 def list_diff(x: np.ndarray, y: np.ndarray, out_idx: Any = "int32", **_: Any) -> tuple[np.ndarray, ...]:
     left = [i for i, value in enumerate(x) if not any(value == other for other in y)]
-    return _vector([x[i] for i in left], x.dtype), _vector(left, str(out_idx))
+    return vector([x[i] for i in left], x.dtype), vector(left, str(out_idx))
 
 
 def _key(value: Any) -> Any:

@@ -9,13 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphdock_std.reference.math import wrap
-
-
-def _vector(values: list[Any], dtype: Any) -> np.ndarray:
-    out = np.empty(len(values), dtype)
-    for i, value in enumerate(values):
-        out[i] = value
-    return out
+from graphdock_std.reference.selection import vector
 
 
 def dense_matmul(
@@ -45,7 +39,7 @@ def reorder(input_indices: Any, input_values: Any, input_shape: Any, **_: Any) -
     indices = np.empty(input_indices.shape, np.int64)
     for row, i in enumerate(order):
         indices[row] = input_indices[i]
-    return indices, _vector([input_values[i] for i in order], input_values.dtype)
+    return indices, vector([input_values[i] for i in order], input_values.dtype)
 
 
 def _complete(shape: list[int], new: list[int]) -> list[int]:
@@ -86,7 +80,7 @@ def fill_empty_rows(
             out_values.append(default_value[()])
     return (
         np.array(out_indices, np.int64).reshape(-1, len(dense_shape)),
-        _vector(out_values, values.dtype),
+        vector(out_values, values.dtype),
         np.array(empty, bool),
         np.array(places, np.int64),
     )

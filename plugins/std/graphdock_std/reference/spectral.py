@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cmath
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,10 @@ def _transformed(x: Any, rank: int, sign: int) -> np.ndarray:
     return out
 
 
+def _complex(rank: int, sign: int) -> Callable[..., np.ndarray]:
+    return lambda input: _transformed(input, rank, sign).astype(input.dtype)
+
+
 def _fitted(x: np.ndarray, sizes: list[int]) -> np.ndarray:
     shape = (*x.shape[: x.ndim - len(sizes)], *sizes)
     out = np.zeros(shape, x.dtype)
@@ -35,17 +40,17 @@ def _fitted(x: np.ndarray, sizes: list[int]) -> np.ndarray:
     return out
 
 
-def _rfft(x: Any, fft_length: Any, dtype: Any) -> np.ndarray:
+def rfft(input: Any, fft_length: Any, Tout: Any = "complex64") -> np.ndarray:
     sizes = [int(n) for n in fft_length]
-    whole = _transformed(_fitted(x, sizes), len(sizes), -1)
-    return whole[..., : sizes[-1] // 2 + 1].astype(np.dtype(str(dtype)))
+    whole = _transformed(_fitted(input, sizes), len(sizes), -1)
+    return whole[..., : sizes[-1] // 2 + 1].astype(np.dtype(str(Tout)))
 
 
-def _irfft(x: Any, fft_length: Any, dtype: Any) -> np.ndarray:
+def irfft(input: Any, fft_length: Any, Tout: Any = "float32") -> np.ndarray:
     """The other half of each line is made of conjugates, after the other axes are done."""
     sizes = [int(n) for n in fft_length]
     last = sizes[-1]
-    half = _fitted(x, [*sizes[:-1], last // 2 + 1]).astype(np.complex128)
+    half = _fitted(input, [*sizes[:-1], last // 2 + 1]).astype(np.complex128)
     for axis in range(-len(sizes), -1):
         half = _along(half, axis, 1)
     lines = np.zeros((*half.shape[:-1], last), np.complex128)
@@ -54,40 +59,10 @@ def _irfft(x: Any, fft_length: Any, dtype: Any) -> np.ndarray:
     lines[..., 0] = half[..., 0].real
     if last % 2 == 0:
         lines[..., last // 2] = half[..., last // 2].real
-    return _along(lines, -1, 1).real.astype(np.dtype(str(dtype)))
+    return _along(lines, -1, 1).real.astype(np.dtype(str(Tout)))
 
 
-def fft(input: Any) -> np.ndarray:
-    return _transformed(input, 1, -1).astype(input.dtype)
-
-
-def fft2d(input: Any) -> np.ndarray:
-    return _transformed(input, 2, -1).astype(input.dtype)
-
-
-def fft3d(input: Any) -> np.ndarray:
-    return _transformed(input, 3, -1).astype(input.dtype)
-
-
-def ifft(input: Any) -> np.ndarray:
-    return _transformed(input, 1, 1).astype(input.dtype)
-
-
-def ifft2d(input: Any) -> np.ndarray:
-    return _transformed(input, 2, 1).astype(input.dtype)
-
-
-def ifft3d(input: Any) -> np.ndarray:
-    return _transformed(input, 3, 1).astype(input.dtype)
-
-
-def rfft(input: Any, fft_length: Any, Tout: Any = "complex64") -> np.ndarray:
-    return _rfft(input, fft_length, Tout)
-
-
-def irfft(input: Any, fft_length: Any, Tout: Any = "float32") -> np.ndarray:
-    return _irfft(input, fft_length, Tout)
-
-
+fft, fft2d, fft3d = (_complex(rank, -1) for rank in (1, 2, 3))
+ifft, ifft2d, ifft3d = (_complex(rank, 1) for rank in (1, 2, 3))
 rfft2d = rfft3d = rfft
 irfft2d = irfft3d = irfft
