@@ -62,7 +62,11 @@ def irfft(input: Any, fft_length: Any, Tout: Any = "float32") -> np.ndarray:
     return _along(lines, -1, 1).real.astype(np.dtype(str(Tout)))
 
 
-fft, fft2d, fft3d = (_complex(rank, -1) for rank in (1, 2, 3))
-ifft, ifft2d, ifft3d = (_complex(rank, 1) for rank in (1, 2, 3))
+fft = _complex(1, -1)
+fft2d = _complex(2, -1)
+fft3d = _complex(3, -1)
+ifft = _complex(1, 1)
+ifft2d = _complex(2, 1)
+ifft3d = _complex(3, 1)
 rfft2d = rfft3d = rfft
 irfft2d = irfft3d = irfft
