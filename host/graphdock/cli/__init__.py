@@ -72,10 +72,8 @@ class _Commands(click.Group):
         name = args[0]
         if name not in COMMANDS and not name.startswith("-") and name not in _of_plugins():
             from graphdock.plugin.host import configured_host
-            from graphdock.plugin.left_out import who_brings
 
-            brought = who_brings("commands", name, configured_host().plugins())
-            hint = brought or did_you_mean(name, self.list_commands(ctx))
+            hint = configured_host().who_brings("commands", name) or did_you_mean(name, self.list_commands(ctx))
             raise click.UsageError(f"no command {name!r}" + (f"; {hint}" if hint else ""), ctx)
         return super().resolve_command(ctx, args)
 

@@ -20,7 +20,6 @@ from graphdock.dtypes import DType
 from graphdock.errors import ConfigError, KernelTieError, did_you_mean
 from graphdock.plugin.host import Host
 from graphdock.plugin.kernel_registry import RegisteredKernel
-from graphdock.plugin.left_out import who_brings
 
 __all__ = ["Chooser", "Choice"]
 
@@ -170,7 +169,7 @@ class Chooser:
 
     def left_out(self, op: str) -> str | None:
         """Which plugin of graphdock's would bring a kernel of an op, and why it is not here."""
-        return who_brings("kernels", op, self._host.plugins())
+        return self._host.who_brings("kernels", op)
 
     def _asked(self, node: PlanNode, known: _Known, whole: bool = False) -> tuple[str | None, ...]:
         """The reasons against the kernels, those of their ``check`` too, down to the rank at which one takes the node.

@@ -104,13 +104,11 @@ class Host:
 
     def _plugins(self) -> list[PluginState]:
         """What is installed, with allow and block lists and duplicates decided; nothing is imported."""
-        if self._states is not None:
-            return self._states
-        with self.lock:
-            if self._states is not None:
-                return self._states
-            self._states = self._admission.states(discover())
-            return self._states
+        if self._states is None:
+            with self.lock:
+                if self._states is None:
+                    self._states = self._admission.states(discover())
+        return self._states
 
     @property
     def ledger(self) -> tuple[LedgerEntry, ...]:
@@ -218,7 +216,7 @@ class Host:
             states = self._candidates("register_ops")
             if op is not None:
                 for state in states:
-                    if "register_ops" not in state.done and self._lists(state, op):
+                    if "register_ops" not in state.done and op in state.op_names:
                         loader.load_ops(self, state)
                         if found():
                             return True
@@ -237,13 +235,16 @@ class Host:
                 for state in [s for s in self._candidates("register_kernels") if s.may_serve_hosts(op)]:
                     loader.load_rest(self, state)
 
-    def _lists(self, state: PluginState, op: str) -> bool:
-        return loader.triage(state) and op in state.op_names
-
     def fault_notes(self) -> str | None:
         """Plugins that failed and might have declared an op that nobody else does."""
         lines = [f"plugin {s.name!r} did not load: {s.stage}: {s.cause}" for s in self._plugins() if s.entry().is_fault]
         return "; ".join(lines) or None
+
+    def who_brings(self, kind: str, name: str) -> str | None:
+        """Which plugin of graphdock's would bring a name that nobody has. See :func:`graphdock.plugin.left_out.who_brings`."""
+        from graphdock.plugin.left_out import who_brings  # reads a table, for errors
+
+        return who_brings(kind, name, self.plugins())
 
     # -- resource kinds, executors and session factories
 

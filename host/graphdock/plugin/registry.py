@@ -320,11 +320,12 @@ class FormatRegistry(NamedRegistry[T]):
 
     def missing(self, message: str, name: str) -> UnavailableError:
         """The error where a format is needed that nobody has: why, and what brings it."""
-        from graphdock.plugin.left_out import who_brings  # reads a table of names, for errors
-
         known = self.names()
-        brought = who_brings(self._kind, name, self._host.plugins())
-        hints = [h for h in (brought, did_you_mean(name, known), self._host.fault_notes()) if h]
+        hints = [
+            h
+            for h in (self._host.who_brings(self._kind, name), did_you_mean(name, known), self._host.fault_notes())
+            if h
+        ]
         return UnavailableError(
             message, expected="one of " + (", ".join(known) or "none"), hint="; ".join(hints) or None
         )
