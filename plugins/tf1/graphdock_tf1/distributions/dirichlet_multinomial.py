@@ -10,7 +10,7 @@ from graphdock import ops as _ops
 from graphdock.typing import TensorLike
 
 from graphdock_tf1.distributions.checks import counts, enough_classes, total
-from graphdock_tf1.distributions.distribution import NOT_REPARAMETERIZED, VectorDistribution
+from graphdock_tf1.distributions.distribution import NOT_REPARAMETERIZED, Parameter, VectorDistribution
 from graphdock_tf1.distributions.location_scale import _floating
 
 
@@ -44,17 +44,9 @@ class DirichletMultinomial(VectorDistribution):
             self._count = _tf.expand_dims(self._total_count, -1) + _tf.zeros_like(self._concentration)
         super().__init__(kind, NOT_REPARAMETERIZED, validate_args, allow_nan_stats, given, None, name)
 
-    @property
-    def total_count(self) -> _tf.Tensor:
-        return self._total_count  # type: ignore[no-any-return]
-
-    @property
-    def concentration(self) -> _tf.Tensor:
-        return self._concentration  # type: ignore[no-any-return]
-
-    @property
-    def total_concentration(self) -> _tf.Tensor:
-        return self._total
+    total_count = Parameter("_total_count")
+    concentration = Parameter("_concentration")
+    total_concentration = Parameter("_total")
 
     def _rows(self) -> Any:
         return self._count

@@ -11,7 +11,12 @@ from graphdock.errors import InvalidArgumentError
 from graphdock.typing import DTypeLike, TensorLike
 
 from graphdock_tf1.distributions.checks import bits, counts, enough_classes, integers, total
-from graphdock_tf1.distributions.distribution import NOT_REPARAMETERIZED, Distribution, VectorDistribution
+from graphdock_tf1.distributions.distribution import (
+    NOT_REPARAMETERIZED,
+    Distribution,
+    Parameter,
+    VectorDistribution,
+)
 from graphdock_tf1.distributions.kullback_leibler import RegisterKL
 from graphdock_tf1.distributions.location_scale import _floating
 
@@ -40,13 +45,8 @@ class _Discrete(Distribution):
         self._probs = self._checked(_ops.convert_to_tensor(probs, kind), parts)
         self._logits = _tf.log(self._probs) - (0.0 if many else _tf.log1p(-self._probs))
 
-    @property
-    def logits(self) -> _tf.Tensor:
-        return self._logits  # type: ignore[no-any-return]
-
-    @property
-    def probs(self) -> _tf.Tensor:
-        return self._probs  # type: ignore[no-any-return]
+    logits = Parameter("_logits")
+    probs = Parameter("_probs")
 
 
 class Bernoulli(_Discrete):
@@ -209,9 +209,7 @@ class Multinomial(_Discrete, VectorDistribution):
             self._mean_value = _tf.expand_dims(self._total_count, -1) * self._probs
         super().__init__(kind, NOT_REPARAMETERIZED, validate_args, allow_nan_stats, given, None, name)
 
-    @property
-    def total_count(self) -> _tf.Tensor:
-        return self._total_count  # type: ignore[no-any-return]
+    total_count = Parameter("_total_count")
 
     def _rows(self) -> Any:
         return self._mean_value

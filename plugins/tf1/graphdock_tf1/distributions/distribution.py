@@ -29,6 +29,19 @@ FULLY_REPARAMETERIZED: Final = ReparameterizationType("FULLY_REPARAMETERIZED")
 NOT_REPARAMETERIZED: Final = ReparameterizationType("NOT_REPARAMETERIZED")
 
 
+class Parameter(property):
+    """A parameter of a distribution, to be read: the attribute that keeps it."""
+
+    def __init__(self, kept: str) -> None:
+        def read(self: Distribution) -> _tf.Tensor:
+            return getattr(self, kept)  # type: ignore[no-any-return]
+
+        super().__init__(read)
+
+    def __get__(self, made: Any, kind: Any = None) -> _tf.Tensor:
+        return super().__get__(made, kind)  # type: ignore[no-any-return]
+
+
 class Distribution:
     """Base: a batch of distributions of one kind, by parameters that broadcast.
 

@@ -13,6 +13,7 @@ from graphdock_tf1.distributions.distribution import (
     FULLY_REPARAMETERIZED,
     NOT_REPARAMETERIZED,
     Distribution,
+    Parameter,
     VectorDistribution,
 )
 from graphdock_tf1.distributions.kullback_leibler import RegisterKL
@@ -58,13 +59,8 @@ class Gamma(_Broadcast):
             self._rate = _tf.identity(made[1], name="rate")
         Distribution.__init__(self, dtype, kind, validate, allow, given, None, name)
 
-    @property
-    def concentration(self) -> _tf.Tensor:
-        return self._concentration
-
-    @property
-    def rate(self) -> _tf.Tensor:
-        return self._rate
+    concentration = Parameter("_concentration")
+    rate = Parameter("_rate")
 
     def _shapes(self) -> list[Any]:
         return [self._concentration, self._rate]
@@ -158,17 +154,9 @@ class Beta(_Broadcast):
             self._total = self._one + self._zero
         super().__init__(kind, NOT_REPARAMETERIZED, validate_args, allow_nan_stats, given, None, name)
 
-    @property
-    def concentration1(self) -> _tf.Tensor:
-        return self._one  # type: ignore[no-any-return]
-
-    @property
-    def concentration0(self) -> _tf.Tensor:
-        return self._zero  # type: ignore[no-any-return]
-
-    @property
-    def total_concentration(self) -> _tf.Tensor:
-        return self._total  # type: ignore[no-any-return]
+    concentration1 = Parameter("_one")
+    concentration0 = Parameter("_zero")
+    total_concentration = Parameter("_total")
 
     def _shapes(self) -> list[Any]:
         return [self._one, self._zero]
@@ -248,13 +236,8 @@ class Dirichlet(VectorDistribution):
             self._total = _tf.reduce_sum(self._concentration, -1)
         super().__init__(kind, NOT_REPARAMETERIZED, validate_args, allow_nan_stats, given, None, name)
 
-    @property
-    def concentration(self) -> _tf.Tensor:
-        return self._concentration  # type: ignore[no-any-return]
-
-    @property
-    def total_concentration(self) -> _tf.Tensor:
-        return self._total
+    concentration = Parameter("_concentration")
+    total_concentration = Parameter("_total")
 
     def _rows(self) -> Any:
         return self._concentration

@@ -10,7 +10,12 @@ from graphdock import dtypes
 from graphdock import ops as _ops
 from graphdock.typing import TensorLike
 
-from graphdock_tf1.distributions.distribution import FULLY_REPARAMETERIZED, NOT_REPARAMETERIZED, Distribution
+from graphdock_tf1.distributions.distribution import (
+    FULLY_REPARAMETERIZED,
+    NOT_REPARAMETERIZED,
+    Distribution,
+    Parameter,
+)
 from graphdock_tf1.distributions.kullback_leibler import RegisterKL
 
 
@@ -52,13 +57,8 @@ class _LocationScale(_Broadcast):
             self._loc = _tf.identity(_ops.convert_to_tensor(loc, kind), name="loc")
             self._scale = _tf.identity(scale, name="scale")
 
-    @property
-    def loc(self) -> _tf.Tensor:
-        return self._loc  # type: ignore[no-any-return]
-
-    @property
-    def scale(self) -> _tf.Tensor:
-        return self._scale  # type: ignore[no-any-return]
+    loc = Parameter("_loc")
+    scale = Parameter("_scale")
 
     def _shapes(self) -> list[Any]:
         return [self._loc, self._scale]
@@ -218,9 +218,7 @@ class StudentT(_LocationScale):
             self._df = _tf.identity(self._checked(_ops.convert_to_tensor(df, kind), _tf.assert_positive), name="df")
         super().__init__(kind, NOT_REPARAMETERIZED, validate_args, allow_nan_stats, given, None, name)
 
-    @property
-    def df(self) -> _tf.Tensor:
-        return self._df
+    df = Parameter("_df")
 
     def _shapes(self) -> list[Any]:
         return [self._df, self._loc, self._scale]
@@ -301,13 +299,8 @@ class Uniform(_Broadcast):
             self._high = _tf.identity(high, name="high")
         super().__init__(kind, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats, given, None, name)
 
-    @property
-    def low(self) -> _tf.Tensor:
-        return self._low
-
-    @property
-    def high(self) -> _tf.Tensor:
-        return self._high
+    low = Parameter("_low")
+    high = Parameter("_high")
 
     def range(self, name: str = "range") -> _tf.Tensor:
         """``high - low``."""

@@ -8,8 +8,8 @@ from typing import Any
 import graphdock as _tf
 from graphdock.typing import DTypeLike
 
-from graphdock_tf1.layers.lookup import activation_of, initializer_of
-from graphdock_tf1.rnn.cell import LayerRNNCell, depth_of
+from graphdock_tf1.layers.lookup import initializer_of
+from graphdock_tf1.rnn.cell import UnitsCell, depth_of
 
 
 def affine(parts: list[Any], kernel: Any, bias: Any) -> Any:
@@ -17,7 +17,7 @@ def affine(parts: list[Any], kernel: Any, bias: Any) -> Any:
     return _tf.nn.bias_add(_tf.matmul(_tf.concat(parts, 1), kernel), bias)
 
 
-class BasicRNNCell(LayerRNNCell):
+class BasicRNNCell(UnitsCell):
     """``output = next_state = activation([inputs, state] @ kernel + bias)``.
 
     Args:
@@ -37,33 +37,19 @@ class BasicRNNCell(LayerRNNCell):
         dtype: DTypeLike | None = None,
         **keywords: Any,
     ) -> None:
-        super().__init__(_reuse=reuse, name=name, dtype=dtype, **keywords)
-        self._num_units = num_units
-        self._activation: Any = activation_of(activation) or _tf.tanh
-        self._kernel: Any = None
-        self._bias: Any = None
-
-    @property
-    def state_size(self) -> int:
-        return self._num_units
-
-    @property
-    def output_size(self) -> int:
-        return self._num_units
+        super().__init__(num_units, activation, reuse, name, dtype, **keywords)
+        self._weights: Any = None
 
     def build(self, inputs_shape: Any) -> None:
-        self._kernel = self.add_weight("kernel", [depth_of(inputs_shape) + self._num_units, self._num_units])
-        self._bias = self.add_weight(
-            "bias", [self._num_units], initializer=_tf.zeros_initializer(dtype=self.dtype or _tf.float32)
-        )
+        self._weights = self._affine(inputs_shape, self._num_units)
         self.built = True
 
     def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
-        output = self._activation(affine([inputs, state], self._kernel, self._bias))
+        output = self._activation(affine([inputs, state], *self._weights))
         return output, output
 
 
-class GRUCell(LayerRNNCell):
+class GRUCell(UnitsCell):
     """A gated recurrent unit (Cho et al. 2014, https://arxiv.org/abs/1406.1078), with the reset gate before the product.
 
     Args:
@@ -84,21 +70,11 @@ class GRUCell(LayerRNNCell):
         dtype: DTypeLike | None = None,
         **keywords: Any,
     ) -> None:
-        super().__init__(_reuse=reuse, name=name, dtype=dtype, **keywords)
-        self._num_units = num_units
-        self._activation: Any = activation_of(activation) or _tf.tanh
+        super().__init__(num_units, activation, reuse, name, dtype, **keywords)
         self._kernel_initializer = initializer_of(kernel_initializer)
         self._bias_initializer = initializer_of(bias_initializer)
         self._gates: Any = None
         self._candidate: Any = None
-
-    @property
-    def state_size(self) -> int:
-        return self._num_units
-
-    @property
-    def output_size(self) -> int:
-        return self._num_units
 
     def build(self, inputs_shape: Any) -> None:
         units, dtype = self._num_units, self.dtype or _tf.float32

@@ -11,6 +11,7 @@ from graphdock.typing import DTypeLike
 from graphdock_std.array.indexing import is_tensor
 
 from graphdock_tf1.layers.base import Layer
+from graphdock_tf1.layers.lookup import activation_of
 
 
 class LSTMStateTuple(NamedTuple):
@@ -116,6 +117,54 @@ class LayerRNNCell(RNNCell):
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
         return Layer.__call__(self, inputs, state, scope=scope)
+
+
+class CellAround(RNNCell):
+    """A cell with the sizes and the zero state of another one, which it calls; its own variables stand below its scope.
+
+    Args:
+      cell: the cell inside. reuse: as of BasicRNNCell.
+    """
+
+    def __init__(self, cell: Any, reuse: Any = None) -> None:
+        super().__init__(_reuse=reuse)
+        check_cell("cell", cell)
+        self._cell = cell
+
+    @property
+    def state_size(self) -> Any:
+        return self._cell.state_size
+
+    @property
+    def output_size(self) -> Any:
+        return self._cell.output_size
+
+    def zero_state(self, batch_size: Any, dtype: DTypeLike) -> Any:
+        with _tf.name_scope(type(self).__name__ + "ZeroState"):
+            return self._cell.zero_state(batch_size, dtype)
+
+
+class UnitsCell(LayerRNNCell):
+    """A cell of a number of units, which is the size of its output and of its state, with an activation; default: tanh."""
+
+    def __init__(self, num_units: int, activation: Any, reuse: Any, name: Any, dtype: Any, **keywords: Any) -> None:
+        super().__init__(_reuse=reuse, name=name, dtype=dtype, **keywords)
+        self._num_units = num_units
+        self._activation: Any = activation_of(activation) or _tf.tanh
+
+    @property
+    def state_size(self) -> int:
+        return self._num_units
+
+    @property
+    def output_size(self) -> int:
+        return self._num_units
+
+    def _affine(self, inputs_shape: Any, size: int, **how: Any) -> tuple[Any, Any]:
+        """A kernel for the inputs and the last output, side by side, and a bias of zeros."""
+        kernel = self.add_weight("kernel", [depth_of(inputs_shape) + self.output_size, size], **how)
+        zeros = _tf.zeros_initializer(dtype=self.dtype or _tf.float32)
+        return kernel, self.add_weight("bias", [size], initializer=zeros)
 
 
 def full_shape(batch_size: Any, size: Any) -> tuple[Any, list[int | None]]:

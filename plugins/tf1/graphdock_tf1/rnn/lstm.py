@@ -8,9 +8,9 @@ from typing import Any
 import graphdock as _tf
 from graphdock.typing import DTypeLike
 
-from graphdock_tf1.layers.lookup import activation_of, initializer_of
+from graphdock_tf1.layers.lookup import initializer_of
 from graphdock_tf1.rnn.basic import affine
-from graphdock_tf1.rnn.cell import LayerRNNCell, LSTMStateTuple, depth_of
+from graphdock_tf1.rnn.cell import LSTMStateTuple, UnitsCell
 
 
 def parted(state: Any, sizes: LSTMStateTuple, is_tuple: bool) -> Any:
@@ -23,7 +23,7 @@ def joined(c: Any, h: Any, is_tuple: bool) -> Any:
     return LSTMStateTuple(c, h) if is_tuple else _tf.concat([c, h], 1)
 
 
-class BasicLSTMCell(LayerRNNCell):
+class BasicLSTMCell(UnitsCell):
     """A long short-term memory (Zaremba et al. 2014, https://arxiv.org/abs/1409.2329), without peepholes, clipping or projection.
 
     Args:
@@ -45,40 +45,29 @@ class BasicLSTMCell(LayerRNNCell):
         dtype: DTypeLike | None = None,
         **keywords: Any,
     ) -> None:
-        super().__init__(_reuse=reuse, name=name, dtype=dtype, **keywords)
-        self._num_units = num_units
+        super().__init__(num_units, activation, reuse, name, dtype, **keywords)
         self._forget_bias = forget_bias
         self._state_is_tuple = state_is_tuple
-        self._activation: Any = activation_of(activation) or _tf.tanh
-        self._kernel: Any = None
-        self._bias: Any = None
+        self._weights: Any = None
 
     @property
     def state_size(self) -> Any:
         sizes = LSTMStateTuple(self._num_units, self._num_units)
         return sizes if self._state_is_tuple else 2 * self._num_units
 
-    @property
-    def output_size(self) -> int:
-        return self._num_units
-
     def build(self, inputs_shape: Any) -> None:
-        units = self._num_units
-        self._kernel = self.add_weight("kernel", [depth_of(inputs_shape) + units, 4 * units])
-        self._bias = self.add_weight(
-            "bias", [4 * units], initializer=_tf.zeros_initializer(dtype=self.dtype or _tf.float32)
-        )
+        self._weights = self._affine(inputs_shape, 4 * self._num_units)
         self.built = True
 
     def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
         c, h = parted(state, LSTMStateTuple(self._num_units, self._num_units), self._state_is_tuple)
-        i, j, f, o = _tf.split(affine([inputs, h], self._kernel, self._bias), 4, 1)
+        i, j, f, o = _tf.split(affine([inputs, h], *self._weights), 4, 1)
         c = c * _tf.sigmoid(f + self._forget_bias) + _tf.sigmoid(i) * self._activation(j)
         h = self._activation(c) * _tf.sigmoid(o)
         return h, joined(c, h, self._state_is_tuple)
 
 
-class LSTMCell(LayerRNNCell):
+class LSTMCell(UnitsCell):
     """A long short-term memory with peepholes, clipping and a projection of its output (Sak et al. 2014).
 
     Args:
@@ -113,8 +102,7 @@ class LSTMCell(LayerRNNCell):
         dtype: DTypeLike | None = None,
         **keywords: Any,
     ) -> None:
-        super().__init__(_reuse=reuse, name=name, dtype=dtype, **keywords)
-        self._num_units = num_units
+        super().__init__(num_units, activation, reuse, name, dtype, **keywords)
         self._use_peepholes = use_peepholes
         self._cell_clip = cell_clip
         self._initializer = initializer_of(initializer)
@@ -124,7 +112,6 @@ class LSTMCell(LayerRNNCell):
         self._num_proj_shards = num_proj_shards
         self._forget_bias = forget_bias
         self._state_is_tuple = state_is_tuple
-        self._activation: Any = activation_of(activation) or _tf.tanh
         self._weights: Any = None
         self._peepholes: Any = None
         self._projection: Any = None
@@ -143,14 +130,8 @@ class LSTMCell(LayerRNNCell):
 
     def build(self, inputs_shape: Any) -> None:
         units = self._num_units
-        kernel = self.add_weight(
-            "kernel",
-            [depth_of(inputs_shape) + self.output_size, 4 * units],
-            initializer=self._initializer,
-            partitioner=_cut(self._num_unit_shards),
-        )
-        zeros = _tf.zeros_initializer(dtype=self.dtype or _tf.float32)
-        self._weights = kernel, self.add_weight("bias", [4 * units], initializer=zeros)
+        cut = _cut(self._num_unit_shards)
+        self._weights = self._affine(inputs_shape, 4 * units, initializer=self._initializer, partitioner=cut)
         if self._use_peepholes:
             self._peepholes = [
                 self.add_weight(f"w_{gate}_diag", [units], initializer=self._initializer) for gate in "fio"

@@ -9,9 +9,8 @@ from typing import Any
 import graphdock as _tf
 from graphdock import nest
 from graphdock.errors import InvalidArgumentError
-from graphdock.typing import DTypeLike
 
-from graphdock_tf1.rnn.cell import RNNCell, check_cell, depth_of
+from graphdock_tf1.rnn.cell import CellAround, depth_of
 
 
 def linear(parts: list[Any], size: int) -> Any:
@@ -22,28 +21,7 @@ def linear(parts: list[Any], size: int) -> Any:
     return _tf.nn.bias_add(_tf.matmul(parts[0] if len(parts) == 1 else _tf.concat(parts, 1), kernel), bias)
 
 
-class _Around(RNNCell):
-    """A cell around another, with variables of its own, so that those inside stand below its scope."""
-
-    def __init__(self, cell: Any, reuse: Any) -> None:
-        super().__init__(_reuse=reuse)
-        check_cell("cell", cell)
-        self._cell = cell
-
-    @property
-    def state_size(self) -> Any:
-        return self._cell.state_size
-
-    @property
-    def output_size(self) -> Any:
-        return self._cell.output_size
-
-    def zero_state(self, batch_size: Any, dtype: DTypeLike) -> Any:
-        with _tf.name_scope(type(self).__name__ + "ZeroState"):
-            return self._cell.zero_state(batch_size, dtype)
-
-
-class EmbeddingWrapper(_Around):
+class EmbeddingWrapper(CellAround):
     """A cell whose inputs are integers, ``[batch]`` or ``[batch, 1]``: rows of a variable ``embedding``.
 
     Args:
@@ -72,7 +50,7 @@ class EmbeddingWrapper(_Around):
         return self._cell(_tf.nn.embedding_lookup(embedding, _tf.reshape(inputs, [-1])), state)
 
 
-class InputProjectionWrapper(_Around):
+class InputProjectionWrapper(CellAround):
     """A cell whose inputs go through a linear function first.
 
     Args:
@@ -97,7 +75,7 @@ class InputProjectionWrapper(_Around):
         return self._cell(projected if self._activation is None else self._activation(projected), state)
 
 
-class OutputProjectionWrapper(_Around):
+class OutputProjectionWrapper(CellAround):
     """A cell whose outputs go through a linear function.
 
     Args:

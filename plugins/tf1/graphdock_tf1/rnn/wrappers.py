@@ -13,34 +13,21 @@ from graphdock.errors import InvalidArgumentError
 from graphdock.typing import DTypeLike
 from graphdock_std.array.indexing import is_tensor
 
-from graphdock_tf1.rnn.cell import LSTMStateTuple, RNNCell, check_cell
+from graphdock_tf1.rnn.cell import CellAround, LSTMStateTuple
 from graphdock_tf1.rnn.step_array import StepArray
 
 
-class CellWrapper(RNNCell, ABC):
+class CellWrapper(CellAround, ABC):
     """A cell with the sizes, the zero state and the variables of another; it has no variable scope of its own.
 
     Args:
       cell: the cell inside.
     """
 
-    def __init__(self, cell: Any) -> None:
-        super().__init__()
-        check_cell("cell", cell)
-        self._cell = cell
-
     @property
     def wrapped_cell(self) -> Any:
         """The cell inside."""
         return self._cell
-
-    @property
-    def state_size(self) -> Any:
-        return self._cell.state_size
-
-    @property
-    def output_size(self) -> Any:
-        return self._cell.output_size
 
     @property
     def trainable_weights(self) -> list[_tf.Variable]:
@@ -49,10 +36,6 @@ class CellWrapper(RNNCell, ABC):
     @property
     def non_trainable_weights(self) -> list[_tf.Variable]:
         return list(getattr(self._cell, "non_trainable_weights", []))
-
-    def zero_state(self, batch_size: Any, dtype: DTypeLike) -> Any:
-        with _tf.name_scope(type(self).__name__ + "ZeroState"):
-            return self._cell.zero_state(batch_size, dtype)
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
         return self._around_cell(inputs, state, {} if scope is None else {"scope": scope})

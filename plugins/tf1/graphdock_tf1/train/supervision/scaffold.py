@@ -25,6 +25,15 @@ def tables_initializer(name: str = "init_all_tables") -> Any:
     return _tf.group(*_tf.get_collection(_tf.GraphKeys.TABLE_INITIALIZERS), name=name)
 
 
+def _part(name: str) -> Any:
+    """A property: what was given of that name, or what finalizing found or made in its place."""
+
+    def part(self: Scaffold) -> Any:
+        return self._parts[name]
+
+    return property(part)
+
+
 class Scaffold:
     """The parts that a monitored session needs of a graph. What is not given is taken from the graph's collections by
     :meth:`finalize`, or made and put there.
@@ -101,43 +110,20 @@ class Scaffold:
         _log.info("Graph was finalized.")
         return self
 
-    @property
-    def init_op(self) -> Any:
-        return self._parts["init_op"]
-
-    @property
-    def init_feed_dict(self) -> Any:
-        return self._parts["init_feed_dict"]
+    init_op = _part("init_op")
+    init_feed_dict = _part("init_feed_dict")
+    ready_op = _part("ready_op")
+    ready_for_local_init_op = _part("ready_for_local_init_op")
+    local_init_op = _part("local_init_op")
+    local_init_feed_dict = _part("local_init_feed_dict")
+    summary_op = _part("summary_op")
+    saver = _part("saver")
 
     @property
     def init_fn(self) -> Callable[[Any], Any] | None:
         """A function of the session; None where none was given."""
         given = self._parts["user_init_fn"]
         return None if given is None else lambda session: given(self, session)
-
-    @property
-    def ready_op(self) -> Any:
-        return self._parts["ready_op"]
-
-    @property
-    def ready_for_local_init_op(self) -> Any:
-        return self._parts["ready_for_local_init_op"]
-
-    @property
-    def local_init_op(self) -> Any:
-        return self._parts["local_init_op"]
-
-    @property
-    def local_init_feed_dict(self) -> Any:
-        return self._parts["local_init_feed_dict"]
-
-    @property
-    def summary_op(self) -> Any:
-        return self._parts["summary_op"]
-
-    @property
-    def saver(self) -> Any:
-        return self._parts["saver"]
 
     @staticmethod
     def get_or_default(arg_name: str, collection_key: str, default_constructor: Callable[[], Any]) -> Any:
