@@ -136,17 +136,18 @@ def from_bytes(message: str, data: bytes, what: str) -> Any:
     return made
 
 
-def from_text(message: str, text: str, what: str) -> Any:
-    """A message of its text. Fields that are not known are left out.
+def from_text(message: str, text: str, what: str, strict: bool = False) -> Any:
+    """A message of its text. Fields that are not known are left out, unless ``strict``.
 
     Raises:
-      DataLossError: it is no such text. UnavailableError: the library protobuf is not installed.
+      DataLossError: it is no such text, or names an unknown field where that is refused.
+      UnavailableError: the library protobuf is not installed.
     """
     made = make(message)
     from google.protobuf import text_format
 
     try:
-        text_format.Parse(text, made, allow_unknown_field=True)
+        text_format.Parse(text, made, allow_unknown_field=not strict)
     except (text_format.ParseError, ValueError, RecursionError, UnicodeError) as error:
         raise DataLossError(f"{what} is no text of a {message}: {error}") from error
     return made

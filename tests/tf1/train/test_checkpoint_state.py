@@ -76,6 +76,14 @@ def test_what_is_written_is_found(tmp_path, item_of, monkeypatch, caplog):
         tf.train.get_checkpoint_state(folder)
 
 
+def test_a_path_may_be_bytes_that_are_no_text(tmp_path):
+    (tmp_path / "checkpoint").write_bytes(b'model_checkpoint_path: "/a\xffb"')
+    state = tf.train.get_checkpoint_state(str(tmp_path))
+    assert state.model_checkpoint_path == os.fsdecode(b"/a\xffb")
+    state.all_model_checkpoint_paths = [state.model_checkpoint_path]
+    assert CheckpointState.parse(str(state)) == state
+
+
 @pytest.fixture
 def item_of(tmp_path):
     from graphdock.dtypes import float32

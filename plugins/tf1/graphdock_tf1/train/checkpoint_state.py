@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import graphdock as _tf
-from graphdock.errors import FailedPreconditionError, InvalidArgumentError
+from graphdock import messages
+from graphdock.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
 from graphdock_storage import checkpoint
 from graphdock_storage.checkpoint.files import explained, replaced, sync_folder
 
@@ -36,12 +36,14 @@ class CheckpointState:
     last_preserved_timestamp: float = 0.0
 
     def __str__(self) -> str:
-        lines = [f'model_checkpoint_path: "{_escaped(self.model_checkpoint_path)}"']
-        lines += [f'all_model_checkpoint_paths: "{_escaped(p)}"' for p in self.all_model_checkpoint_paths]
-        lines += [f"all_model_checkpoint_timestamps: {t!r}" for t in map(float, self.all_model_checkpoint_timestamps)]
-        if self.last_preserved_timestamp:
-            lines.append(f"last_preserved_timestamp: {float(self.last_preserved_timestamp)!r}")
-        return "\n".join(lines) + "\n"
+        return messages.to_text(
+            messages.CheckpointState(
+                model_checkpoint_path=os.fsencode(self.model_checkpoint_path),
+                all_model_checkpoint_paths=[os.fsencode(path) for path in self.all_model_checkpoint_paths],
+                all_model_checkpoint_timestamps=self.all_model_checkpoint_timestamps,
+                last_preserved_timestamp=self.last_preserved_timestamp,
+            )
+        )
 
     @classmethod
     def parse(cls, text: str) -> CheckpointState:
@@ -50,59 +52,16 @@ class CheckpointState:
         Raises:
           InvalidArgumentError: it is none, or names another field.
         """
-        state = cls()
-        for name, value in _fields(text):
-            known = name in cls.__dataclass_fields__
-            if not known or (name.endswith(("path", "paths")) is not isinstance(value, str)):
-                raise InvalidArgumentError(f"a checkpoint state has no such field {name!r}", got=repr(value))
-            if isinstance(getattr(state, name), list):
-                getattr(state, name).append(value)
-            else:
-                setattr(state, name, value)
-        return state
-
-
-_SIMPLE = {ord("\n"): "\\n", ord("\r"): "\\r", ord("\t"): "\\t", ord('"'): '\\"', ord("'"): "\\'", ord("\\"): "\\\\"}
-_STRING = r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'"
-_FIELD = re.compile(rf"\s*(\w+)\s*:\s*((?:{_STRING})(?:\s*(?:{_STRING}))*|[-+.\w]+)\s*[,;]?")
-_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|.)")
-_LETTERS = {"n": "\n", "r": "\r", "t": "\t", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
-
-
-def _escaped(path: str) -> str:
-    """A path as C would spell it: bytes of UTF-8 that are not printable ASCII as octal numbers."""
-    return "".join(_SIMPLE.get(b) or (chr(b) if 32 <= b < 127 else f"\\{b:03o}") for b in os.fsencode(path))
-
-
-def _unescaped(match: re.Match[str]) -> str:
-    text = match[1]
-    if text[0] == "x" and len(text) > 1:
-        return chr(int(text[1:], 16))
-    return chr(int(text, 8) & 255) if text[0].isdigit() else _LETTERS.get(text, text)
-
-
-def _fields(text: str) -> Iterator[tuple[str, str | float]]:
-    bare = "\n".join("" if line.lstrip().startswith("#") else line for line in text.splitlines())
-    position = 0
-    while bare[position:].strip():
-        found = _FIELD.match(bare, position)
-        if found is None:
-            raise InvalidArgumentError("this is no checkpoint state", got=repr(bare[position : position + 40]))
-        position = found.end()
-        if found[2][0] not in "\"'":
-            try:
-                yield found[1], float(found[2])
-            except ValueError:
-                raise InvalidArgumentError("this is no checkpoint state", got=repr(found[0])) from None
-            continue
-        raw = "".join(s[1:-1] for s in re.findall(_STRING, found[2]))
-        plain = "".join(
-            _ESCAPE.sub(_unescaped, piece)
-            if piece.startswith("\\")
-            else piece.encode("utf-8", "surrogateescape").decode("latin-1")
-            for piece in re.split(r"(\\(?:x[0-9a-fA-F]{1,2}|[0-7]{1,3}|.))", raw)
+        try:
+            said = messages.from_text("CheckpointState", text, "this", strict=True)
+        except DataLossError as error:
+            raise InvalidArgumentError(f"no checkpoint state: {error.message}") from error
+        return cls(
+            os.fsdecode(said.model_checkpoint_path),
+            [os.fsdecode(path) for path in said.all_model_checkpoint_paths],
+            list(said.all_model_checkpoint_timestamps),
+            said.last_preserved_timestamp,
         )
-        yield found[1], os.fsdecode(plain.encode("latin-1", "replace"))
 
 
 def _state_file(folder: str, latest_filename: str | None) -> str:
@@ -204,7 +163,7 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
     path = _state_file(folder, latest_filename)
     try:
         with open(path, "rb") as file:
-            text = file.read(_LIMIT).decode("utf-8", "surrogateescape")
+            text = file.read(_LIMIT).decode("utf-8", "backslashreplace")  # a byte that is no UTF-8: its escape
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None
     except (OSError, ValueError) as error:
