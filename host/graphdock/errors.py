@@ -43,7 +43,8 @@ the code of its class, of which ``graphdock error CODE`` prints a page.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Iterable
+from typing import Any, ClassVar, Self
 
 from graphdock.suggest import did_you_mean
 
@@ -135,6 +136,12 @@ class GraphdockError(Exception):
         self.got = got
         self.hint = hint
         self.step: str | None = None
+
+    @classmethod
+    def unknown(cls, message: str, name: str, known: Iterable[str], hint: str | None = None) -> Self:
+        """The error about a name that is none of those known: lists them, and suggests the nearest unless a ``hint`` is given."""
+        known = list(known)
+        return cls(message, expected="one of " + (", ".join(known) or "none"), hint=hint or did_you_mean(name, known))
 
     @property
     def op_name(self) -> str | None:

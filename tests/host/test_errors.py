@@ -6,7 +6,7 @@ import inspect
 
 import pytest
 from graphdock import errors
-from graphdock.errors import GraphdockError
+from graphdock.errors import GraphdockError, NotFoundError
 
 CLASSES = [c for c in vars(errors).values() if inspect.isclass(c) and issubclass(c, GraphdockError)]
 
@@ -67,3 +67,11 @@ def test_an_error_of_a_spec_begins_with_its_place():
 def test_a_missing_device_carries_its_reason():
     error = errors.DeviceUnavailable("no driver", hint="install one")
     assert (error.reason, error.hint) == ("no driver", "install one")
+
+
+def test_a_name_that_nobody_knows_is_told_with_those_that_are_known():
+    error = NotFoundError.unknown("no colour 'rde'", "rde", iter(["red", "blue"]))
+    assert type(error) is NotFoundError
+    assert (error.message, error.expected, error.hint) == ("no colour 'rde'", "one of red, blue", "did you mean 'red'?")
+    assert NotFoundError.unknown("none", "red", ["red"], "ask elsewhere").hint == "ask elsewhere"
+    assert NotFoundError.unknown("none", "x", []).text == "none\n  expected one of none"

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import platform
 from pathlib import Path
 from typing import Any
 
-_CORENAME = ("scipy_openblas_get_corename64_", "openblas_get_corename64_", "openblas_get_corename")
-#: Kernel sets of OpenBLAS without AVX-512, as ``get_corename`` spells them.
+#: Kernel sets of OpenBLAS without AVX-512, as it spells them.
 _OLDER = {"Haswell", "Zen", "SandyBridge", "Nehalem", "Prescott", "Excavator"}
 
 
@@ -47,20 +45,11 @@ def note(machine: dict[str, Any]) -> str | None:
 
 
 def _blas_core() -> str | None:
-    """The kernel set that the loaded OpenBLAS chose; None for another BLAS or system."""
-    maps = Path("/proc/self/maps")
-    if not maps.exists():
-        return None
-    libraries = {line.split(maxsplit=5)[-1] for line in maps.read_text().splitlines() if "openblas" in line}
-    for path in sorted(libraries):
-        library = ctypes.CDLL(path)
-        for symbol in _CORENAME:
-            function = getattr(library, symbol, None)
-            if function is not None:
-                function.restype = ctypes.c_char_p
-                name = function()
-                return name.decode() if name else None
-    return None
+    """The kernel set that the loaded OpenBLAS chose; None for another BLAS."""
+    from threadpoolctl import threadpool_info
+
+    found = (library.get("architecture") for library in threadpool_info() if library["internal_api"] == "openblas")
+    return next(found, None)
 
 
 def _has_avx512() -> bool:

@@ -114,10 +114,8 @@ class SessionConfig:
     def __new__(cls, **given: Any) -> SessionConfig:
         for name in given:
             if name not in FIELDS:
-                hint = f"write {_REPLACED[name]}" if name in _REPLACED else did_you_mean(name, FIELDS)
-                raise ConfigError(
-                    f"SessionConfig has no field {name!r}", expected="one of " + ", ".join(FIELDS), hint=hint
-                )
+                hint = f"write {_REPLACED[name]}" if name in _REPLACED else None
+                raise ConfigError.unknown(f"SessionConfig has no field {name!r}", name, FIELDS, hint)
         self = super().__new__(cls)
         object.__setattr__(self, "_sources", dict.fromkeys(given, "code"))
         object.__setattr__(self, "_complete", False)
@@ -250,11 +248,7 @@ def _from_file(file: ConfigFile, profile: str | None, named_by: str) -> dict[str
         file.table(("profile", name), ("session",))
     if profile is not None:
         if profile not in profiles:
-            raise ConfigError(
-                f"{named_by}: {file.label} has no profile {profile!r}",
-                expected="one of " + (", ".join(profiles) or "none"),
-                hint=did_you_mean(profile, profiles),
-            )
+            raise ConfigError.unknown(f"{named_by}: {file.label} has no profile {profile!r}", profile, profiles)
         values.update(_from_table(file, ("profile", profile, "session")))
     return values
 

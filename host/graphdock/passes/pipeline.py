@@ -9,7 +9,7 @@ from typing import Any
 
 from graphdock.contracts.ir import PlanGraph
 from graphdock.contracts.passes import PHASES, Pass, PassContext
-from graphdock.errors import ConfigError, GraphdockError, PlanError, PluginError, did_you_mean
+from graphdock.errors import ConfigError, GraphdockError, PlanError, PluginError
 from graphdock.opdef.resolve import resolve
 from graphdock.passes.dead_code import eliminate_dead_code, prune
 from graphdock.passes.simplify import algebra, captures, cse, fold, identities, known_integers, powers
@@ -73,9 +73,7 @@ def checked_switches(switches: Mapping[str, bool], known: Mapping[str, Registere
     """
     for name in switches:
         if name not in known:
-            raise ConfigError(
-                f"no pass named {name!r}", expected="one of " + ", ".join(known), hint=did_you_mean(name, known)
-            )
+            raise ConfigError.unknown(f"no pass named {name!r}", name, known)
     return {name: switches.get(name, row.each.on) for name, row in known.items()}
 
 

@@ -293,11 +293,8 @@ class Chooser:
             lost = {r.full_name: "another kernel is pinned" for r, why in found if why is None and r is not registered}
             return Choice(registered, self._decision(pin, "pin", _WHY["pin"], registered, found, lost))
         names = [r.full_name for r, _ in found]
-        raise ConfigError(
-            f'kernels: the pin "{node.op}@{device_type}" names {pin!r}, which is no kernel for it',
-            expected="one of " + (", ".join(names) or "none"),
-            hint=did_you_mean(pin, names),
-        )
+        message = f'kernels: the pin "{node.op}@{device_type}" names {pin!r}, which is no kernel for it'
+        raise ConfigError.unknown(message, pin, names)
 
     @staticmethod
     def _decision(

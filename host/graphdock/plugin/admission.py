@@ -77,10 +77,9 @@ class Admission:
         for label, names in (("allow", self.allow or ()), ("block", self.block)):
             for name in names:
                 if name not in known and normalized(name) not in known and name not in offered:
-                    raise ConfigError(
-                        f"{self.origins.get(name, label)}: no plugin or distribution named {name!r} is installed",
-                        expected="one of " + ", ".join(sorted(known)),
-                        hint=did_you_mean(name, [*sorted(known), *offered]),
+                    message = f"{self.origins.get(name, label)}: no plugin or distribution named {name!r} is installed"
+                    raise ConfigError.unknown(
+                        message, name, sorted(known), did_you_mean(name, [*sorted(known), *offered])
                     )
 
 

@@ -15,7 +15,6 @@ from graphdock.errors import (
     InvalidArgumentError,
     NotFoundError,
     PluginError,
-    did_you_mean,
     format_error,
 )
 from graphdock.plugin.registry import NamedRegistry
@@ -58,11 +57,8 @@ class Devices(NamedRegistry["DeviceFactory"]):
                     owner = self.entry(device.type)
                     if owner is not None:
                         return owner
-        raise NotFoundError(
-            f"no installed plugin owns the device type {device_type!r}",
-            expected="one of " + (", ".join(sorted(known)) or "none"),
-            hint=did_you_mean(device_type, known),
-        )
+        message = f"no installed plugin owns the device type {device_type!r}"
+        raise NotFoundError.unknown(message, device_type, sorted(known))
 
     def _options(self, plugin: str, given: Mapping[str, Any]) -> dict[str, Any]:
         """Those of a plugin's options that its devices are opened with."""

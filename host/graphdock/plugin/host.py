@@ -176,11 +176,8 @@ class Host:
         states = [s for s in self._plugins() if s.name == name]
         if not states:
             known = sorted({s.name for s in self.plugins() if s.may_be_backend})
-            raise UnknownBackendError(
-                (f"{named_by}: " if named_by else "") + f"no installed plugin provides the backend {name!r}",
-                expected="one of " + (", ".join(known) or "none"),
-                hint=how_to_install(name, known),
-            )
+            message = (f"{named_by}: " if named_by else "") + f"no installed plugin provides the backend {name!r}"
+            raise UnknownBackendError.unknown(message, name, known, how_to_install(name, known))
         return next((s for s in states if s.usable), states[0])
 
     def plugin_options(self, name: str, given: Mapping[str, Any], where: str | None = None) -> dict[str, Any]:
@@ -326,8 +323,8 @@ class Host:
                     found = registry.get(name)
             if found is None:
                 known = sorted({*builtin, *registry.names()})
-                hint = "; ".join(filter(None, (did_you_mean(name, known), self.fault_notes()))) or None
-                raise NotFoundError(missing, expected="one of " + (", ".join(known) or "none"), hint=hint)
+                hint = "; ".join(filter(None, (did_you_mean(name, known), self.fault_notes())))
+                raise NotFoundError.unknown(missing, name, known, hint)
             return found
 
     def _candidates(self, hook: str) -> list[PluginState]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 from graphdock.contracts.version import API_VERSION, api_accepts
-from graphdock.errors import ManifestError, PluginError, did_you_mean
+from graphdock.errors import ManifestError, PluginError
 from graphdock.locks import new_lock
 from graphdock.plugin import hookspecs, manifest
 from graphdock.plugin.discovery import manifest_path
@@ -190,11 +190,7 @@ def _hooks_of(state: PluginState) -> pluggy.PluginManager:
             continue
         hook = options["specname"] or name
         if hook not in HOOKS:
-            raise PluginError(
-                f"plugin {state.name!r} implements {hook!r}, which is no hook",
-                expected="one of " + ", ".join(HOOKS),
-                hint=did_you_mean(hook, HOOKS),
-            )
+            raise PluginError.unknown(f"plugin {state.name!r} implements {hook!r}, which is no hook", hook, HOOKS)
         if options["wrapper"] or options["hookwrapper"]:
             raise PluginError(
                 f"plugin {state.name!r}: hook {hook!r} is a wrapper; graphdock calls each plugin by itself"

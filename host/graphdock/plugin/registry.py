@@ -326,9 +326,7 @@ class FormatRegistry(NamedRegistry[T]):
             for h in (self._host.who_brings(self._kind, name), did_you_mean(name, known), self._host.fault_notes())
             if h
         ]
-        return UnavailableError(
-            message, expected="one of " + (", ".join(known) or "none"), hint="; ".join(hints) or None
-        )
+        return UnavailableError.unknown(message, name, known, "; ".join(hints))
 
 
 def registered_compiler(by: PluginState, compiler: RegionCompiler) -> RegisteredCompiler:
@@ -346,9 +344,6 @@ def registered_compiler(by: PluginState, compiler: RegionCompiler) -> Registered
 def registered_pass(by: PluginState, each: Pass) -> RegisteredPass:
     """A pass of a plugin. Raises PluginError where it is for a phase that there is not."""
     if each.phase not in contracts.PHASES:
-        raise PluginError(
-            f"plugin {by.name!r}: the pass {each.name!r} is for the phase {each.phase!r}, which there is not",
-            expected="one of " + ", ".join(contracts.PHASES),
-            hint=did_you_mean(each.phase, contracts.PHASES),
-        )
+        message = f"plugin {by.name!r}: the pass {each.name!r} is for the phase {each.phase!r}, which there is not"
+        raise PluginError.unknown(message, each.phase, contracts.PHASES)
     return RegisteredPass(by.name, by.found.package, by.found.is_own, each)

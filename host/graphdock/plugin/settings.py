@@ -16,7 +16,7 @@ from stat import S_ISREG
 from typing import Any
 
 from graphdock.contracts.cache import cache_dir as cache_of
-from graphdock.errors import ConfigError, did_you_mean
+from graphdock.errors import ConfigError
 from graphdock.plugin.admission import Admission
 from graphdock.plugin.toml_text import line_of, parse
 
@@ -73,11 +73,7 @@ class ConfigFile:
         for key in node if keys is not None else ():
             if key not in (keys or ()):
                 inside = f" in [{'.'.join((*self.prefix, *path))}]" if path else ""
-                raise ConfigError(
-                    f"{self.where(*path, key)}: unknown key {key!r}{inside}",
-                    expected="one of " + ", ".join(keys or ()),
-                    hint=did_you_mean(key, keys or ()),
-                )
+                raise ConfigError.unknown(f"{self.where(*path, key)}: unknown key {key!r}{inside}", key, keys or ())
         result: Mapping[str, Any] = node
         return result
 
@@ -92,11 +88,7 @@ def environment(environ: Mapping[str, str] | None = None) -> dict[str, str]:
     mine = {k: v for k, v in environ.items() if k.startswith("GRAPHDOCK_") and v}
     for name in mine:
         if name not in ENVIRONMENT:
-            raise ConfigError(
-                f"unknown environment variable {name}",
-                expected="one of " + ", ".join(ENVIRONMENT),
-                hint=did_you_mean(name, ENVIRONMENT),
-            )
+            raise ConfigError.unknown(f"unknown environment variable {name}", name, ENVIRONMENT)
     return mine
 
 
