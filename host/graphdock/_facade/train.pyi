@@ -16,7 +16,7 @@ from graphdock_tf1.train.adadelta import AdadeltaOptimizer as AdadeltaOptimizer
 from graphdock_tf1.train.adagrad import AdagradOptimizer as AdagradOptimizer
 from graphdock_tf1.train.adagrad_da import AdagradDAOptimizer as AdagradDAOptimizer
 from graphdock_tf1.train.adam import AdamOptimizer as AdamOptimizer
-from graphdock_tf1.train.adam_w import AdamWOptimizer as AdamWOptimizer
+from graphdock_tf1.train.adam import AdamWOptimizer as AdamWOptimizer
 from graphdock_tf1.train.checkpoint_files import checkpoint_exists as checkpoint_exists
 from graphdock_tf1.train.checkpoint_files import get_checkpoint_mtimes as get_checkpoint_mtimes
 from graphdock_tf1.train.checkpoint_files import remove_checkpoint as remove_checkpoint
@@ -38,6 +38,7 @@ from graphdock_tf1.train.global_step import get_global_step as get_global_step
 from graphdock_tf1.train.global_step import get_or_create_global_step as get_or_create_global_step
 from graphdock_tf1.train.global_step import global_step as global_step
 from graphdock_tf1.train.gradient_descent import GradientDescentOptimizer as GradientDescentOptimizer
+from graphdock_tf1.train.gradient_descent import MomentumOptimizer as MomentumOptimizer
 from graphdock_tf1.train.hooks.checkpoint_saver import CheckpointSaverHook as CheckpointSaverHook
 from graphdock_tf1.train.hooks.checkpoint_saver import CheckpointSaverListener as CheckpointSaverListener
 from graphdock_tf1.train.hooks.profiler import ProfilerHook as ProfilerHook
@@ -56,7 +57,6 @@ from graphdock_tf1.train.hooks.values import FeedFnHook as FeedFnHook
 from graphdock_tf1.train.hooks.values import FinalOpsHook as FinalOpsHook
 from graphdock_tf1.train.hooks.values import LoggingTensorHook as LoggingTensorHook
 from graphdock_tf1.train.init_from_checkpoint import init_from_checkpoint as init_from_checkpoint
-from graphdock_tf1.train.momentum import MomentumOptimizer as MomentumOptimizer
 from graphdock_tf1.train.moving_averages import ExponentialMovingAverage as ExponentialMovingAverage
 from graphdock_tf1.train.optimizer import Optimizer as Optimizer
 from graphdock_tf1.train.proximal import ProximalAdagradOptimizer as ProximalAdagradOptimizer

@@ -6,11 +6,9 @@ from __future__ import annotations
 _NAMES: dict[str, dict[str, str]] = {
     # train
     "graphdock_tf1.train.optimizer": {"tf.train": "Optimizer"},
-    "graphdock_tf1.train.gradient_descent": {"tf.train": "GradientDescentOptimizer"},
-    "graphdock_tf1.train.momentum": {"tf.train": "MomentumOptimizer"},
+    "graphdock_tf1.train.gradient_descent": {"tf.train": "GradientDescentOptimizer MomentumOptimizer"},
     "graphdock_tf1.train.adagrad": {"tf.train": "AdagradOptimizer"},
-    "graphdock_tf1.train.adam": {"tf.train": "AdamOptimizer"},
-    "graphdock_tf1.train.adam_w": {"tf.contrib.opt tf.train": "AdamWOptimizer"},
+    "graphdock_tf1.train.adam": {"tf.train": "AdamOptimizer", "tf.contrib.opt tf.train": "AdamWOptimizer"},
     "graphdock_tf1.train.rmsprop": {"tf.train": "RMSPropOptimizer"},
     "graphdock_tf1.train.ftrl": {"tf.train": "FtrlOptimizer"},
     "graphdock_tf1.train.adadelta": {"tf.train": "AdadeltaOptimizer"},

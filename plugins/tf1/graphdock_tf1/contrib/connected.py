@@ -175,13 +175,7 @@ def repeat(inputs: Any, repetitions: int, layer: Callable[..., Any], *args: Any,
       layer: function of inputs, ``args`` and ``kwargs`` that takes a ``scope``.
       scope: (in ``kwargs``) name of the outer scope, and beginning of the inner ones'.
     """
-    scope = kwargs.pop("scope", None)
-    with _tf.variable_scope(scope, "Repeat", [inputs]):
-        name = _named(layer, "repeat") if scope is None else scope
-        outputs = _ops.convert_to_tensor(inputs)
-        for i in range(repetitions):
-            outputs = layer(outputs, *args, **{**kwargs, "scope": f"{name}_{i + 1}"})
-        return outputs
+    return _stacked(inputs, layer, [args] * repetitions, "Repeat", kwargs)
 
 
 def stack(inputs: Any, layer: Callable[..., Any], stack_args: Sequence[Any], **kwargs: Any) -> Any:
@@ -191,13 +185,18 @@ def stack(inputs: Any, layer: Callable[..., Any], stack_args: Sequence[Any], **k
       stack_args: of each; a tuple, or one argument.
       kwargs: of all; ``scope`` as of :func:`repeat`, default ``Stack``.
     """
-    scope = kwargs.pop("scope", None)
     if not isinstance(stack_args, list | tuple):
         raise ArgumentTypeError("stack_args must be a list or a tuple", got=repr(stack_args))
-    with _tf.variable_scope(scope, "Stack", [inputs]):
-        name = _named(layer, "stack") if scope is None else scope
+    each = [given if isinstance(given, list | tuple) else [given] for given in stack_args]
+    return _stacked(inputs, layer, each, "Stack", kwargs)
+
+
+def _stacked(inputs: Any, layer: Callable[..., Any], each: Sequence[Any], kind: str, keywords: dict[str, Any]) -> Any:
+    """Layers on top of one another, whose scopes are counted from 1: below ``scope`` of the keywords, or one of that kind."""
+    scope = keywords.pop("scope", None)
+    with _tf.variable_scope(scope, kind, [inputs]):
+        name = _named(layer, kind.lower()) if scope is None else scope
         outputs = _ops.convert_to_tensor(inputs)
-        for i, given in enumerate(stack_args):
-            own = given if isinstance(given, list | tuple) else [given]
-            outputs = layer(outputs, *own, **{**kwargs, "scope": f"{name}_{i + 1}"})
+        for i, own in enumerate(each, 1):
+            outputs = layer(outputs, *own, **{**keywords, "scope": f"{name}_{i}"})
         return outputs

@@ -9,27 +9,12 @@ import numbers
 import os
 from typing import Any
 
-import graphdock as v1
+import graphdock
 import numpy as np
 from graphdock.errors import ArgumentTypeError
 
-__all__ = [
-    "VERSION",
-    "as_bytes",
-    "as_str_any",
-    "as_text",
-    "bytes_or_text_types",
-    "complex_types",
-    "dimension_at_index",
-    "dimension_value",
-    "integral_types",
-    "no_effect",
-    "off",
-    "on",
-    "path_to_str",
-    "real_types",
-    "v1",
-]
+#: What a program gets of ``tf.compat.v1``.
+v1 = graphdock
 
 #: The version of TensorFlow whose names and semantics these are; graphdock's own is ``tf.__version__``.
 VERSION = "1.15.0"
