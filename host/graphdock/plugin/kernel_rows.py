@@ -8,6 +8,7 @@ same in most lines, and is parsed once for all of these.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -90,6 +91,7 @@ class KernelRows:
     def __init__(self, text: str, label: str, offset: int) -> None:
         self._label = label
         self._lines: dict[str, list[_Line]] = {}
+        self._modules: dict[str | None, Counter[tuple[str, str]]] = {}
         self._read: dict[str, tuple[KernelRow, ...]] = {}
         self._facts: dict[str | None, KernelRow] = {}
         if not text:
@@ -121,22 +123,27 @@ class KernelRows:
             row = self._parsed(number, text)
             line = _Line(number, text, row.op, row.device, row.name, row.module, None)
         self._lines.setdefault(line.op, []).append(line)
+        counts = self._modules.setdefault(line.module, Counter())
+        counts[line.op, line.device] += 1
 
     def __len__(self) -> int:
         return sum(map(len, self._lines.values()))
 
     def ops(self, module: str) -> dict[str, int]:
         """Op -> how many kernels a module has for it."""
-        counts = {op: sum(line.module == module for line in lines) for op, lines in self._lines.items()}
-        return {op: count for op, count in counts.items() if count}
+        counts: Counter[str] = Counter()
+        for (op, _), count in self._modules.get(module, {}).items():
+            counts[op] += count
+        return counts
 
     def modules(self) -> set[str | None]:
         """The modules that rows name; None is among them where a row names none."""
-        return {line.module for lines in self._lines.values() for line in lines}
+        return set(self._modules)
 
     def devices(self, module: str | None = None) -> set[str]:
         """The device types that kernels are for: those of a module, or all."""
-        return {line.device for lines in self._lines.values() for line in lines if module in (None, line.module)}
+        chosen = self._modules.values() if module is None else [self._modules.get(module, Counter())]
+        return {device for counts in chosen for _, device in counts}
 
     def of(self, op: str) -> tuple[KernelRow, ...]:
         """The rows of an op. Raises ManifestError for a bad one; names file, line and key."""
