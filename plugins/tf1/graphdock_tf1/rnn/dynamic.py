@@ -12,7 +12,7 @@ from graphdock.typing import DTypeLike, TensorLike
 
 from graphdock_tf1.rnn.cell import check_cell
 from graphdock_tf1.rnn.step_array import joined, parted
-from graphdock_tf1.rnn.steps import batch_of, copied_through, dims_outside, initial, lengths_of, one_step
+from graphdock_tf1.rnn.steps import batch_of, check_depth, copied_through, dims_outside, initial, lengths_of, one_step
 
 
 def dynamic_rnn(
@@ -59,7 +59,7 @@ def dynamic_rnn(
                 raise ShapeError("inputs must be of rank 2 or more", got=f"{tensor.name} of shape {tensor.shape}")
         if not time_major:
             flat = [swapped(x) for x in flat]
-        _check_depth(flat)
+        check_depth("dynamic_rnn", flat, 2, "numbers after batch and time")
         batch_size = batch_of(flat, 1)
         state = initial(cell, initial_state, batch_size, dtype)
         carried, arrays = parted(state)
@@ -113,14 +113,3 @@ def swapped(tensor: Any) -> Any:
     if rank is None:
         return _tf.transpose(tensor, _tf.concat([[1, 0], _tf.range(2, _tf.rank(tensor))], 0))
     return _tf.transpose(tensor, [1, 0, *range(2, rank)])
-
-
-def _check_depth(flat: list[Any]) -> None:
-    for tensor in flat:
-        if tensor.shape.rank is None or None in tensor.shape.as_list()[2:]:
-            raise ShapeError(
-                "dynamic_rnn must know the depth of its inputs",
-                expected="numbers after batch and time",
-                got=f"{tensor.name} of shape {tensor.shape}",
-                hint="call set_shape on them",
-            )

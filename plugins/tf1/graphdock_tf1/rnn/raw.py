@@ -12,7 +12,7 @@ from graphdock.errors import InvalidArgumentError
 
 from graphdock_tf1.rnn.cell import check_cell
 from graphdock_tf1.rnn.step_array import StepArray, joined, parted
-from graphdock_tf1.rnn.steps import batch_of, copied_through
+from graphdock_tf1.rnn.steps import batch_of, check_nesting, copied_through
 
 
 def raw_rnn(
@@ -81,12 +81,7 @@ def raw_rnn(
                 ("a state", state, after),
                 ("an output", like["emitted"], emitted),
             ):
-                if not nest.same_structure(a, b):
-                    raise InvalidArgumentError(
-                        f"raw_rnn: loop_fn returned {what} that nests differently than at first",
-                        expected=str(a),
-                        got=str(b),
-                    )
+                check_nesting(f"raw_rnn: loop_fn returned {what} that nests differently than at first", a, b)
             after, longer = parted(after)
             kept = [_tf.convert_to_tensor(t) for t in nest.flatten(emitted)]
             kept = copied_through(over, [_tf.zeros_like(t) for t in kept], kept)

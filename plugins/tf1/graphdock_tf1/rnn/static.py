@@ -7,12 +7,12 @@ from typing import Any
 
 import graphdock as _tf
 from graphdock import nest
-from graphdock.errors import InvalidArgumentError, ShapeError
+from graphdock.errors import InvalidArgumentError
 from graphdock.typing import DTypeLike, TensorLike
 
 from graphdock_tf1.rnn.cell import check_cell
 from graphdock_tf1.rnn.step_array import joined, parted
-from graphdock_tf1.rnn.steps import batch_of, copied_through, dims_outside, initial, lengths_of, one_step
+from graphdock_tf1.rnn.steps import batch_of, check_depth, copied_through, dims_outside, initial, lengths_of, one_step
 
 
 def static_rnn(
@@ -50,7 +50,8 @@ def static_rnn(
     with _tf.variable_scope(scope or "rnn") as entered:
         steps = [nest.pack_sequence_as(x, [_tf.convert_to_tensor(t) for t in nest.flatten(x)]) for x in inputs]
         first = nest.flatten(steps[0])
-        _check_depth([t for x in steps for t in nest.flatten(x)])
+        known = [t for x in steps for t in nest.flatten(x) if t.shape.rank is not None]
+        check_depth("static_rnn", known, 1, "numbers after the batch")
         batch_size = batch_of(first, 0)
         state = initial(cell, initial_state, batch_size, dtype)
         lengths = None if sequence_length is None else lengths_of(sequence_length)
@@ -87,18 +88,6 @@ def _unless_over(cell: Any, x: Any, state: Any, finished: Any, batch_size: Any) 
     kept, added, after = made[:count], made[count : count + len(arrays)], made[count + len(arrays) :]
     longer = [a.plus(t) for a, t in zip(arrays, added, strict=True)]
     return nest.pack_sequence_as(like[0], kept), joined(like[1], after, longer)
-
-
-def _check_depth(flat: list[Any]) -> None:
-    for tensor in flat:
-        dims = tensor.shape.rank and tensor.shape.as_list()
-        if dims and len(dims) > 1 and None in dims[1:]:
-            raise ShapeError(
-                "static_rnn must know the depth of its inputs",
-                expected="numbers after the batch",
-                got=f"{tensor.name} of shape {tensor.shape}",
-                hint="call set_shape on them",
-            )
 
 
 def static_state_saving_rnn(

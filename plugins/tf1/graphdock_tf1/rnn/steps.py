@@ -62,6 +62,28 @@ def lengths_of(sequence_length: Any) -> Any:
     return lengths
 
 
+def check_nesting(said: str, before: Any, after: Any) -> None:
+    """Refuse, with these words, what does not nest as it did before. Raises InvalidArgumentError."""
+    if not nest.same_structure(before, after):
+        raise InvalidArgumentError(said, expected=str(before), got=str(after))
+
+
+def check_depth(who: str, flat: Sequence[Any], outer: int, expected: str) -> None:
+    """Refuse inputs whose rank, or a static dim of which after the first ``outer``, is not known.
+
+    Raises:
+      ShapeError: it names the input.
+    """
+    for tensor in flat:
+        if tensor.shape.rank is None or None in tensor.shape.as_list()[outer:]:
+            raise ShapeError(
+                f"{who} must know the depth of its inputs",
+                expected=expected,
+                got=f"{tensor.name} of shape {tensor.shape}",
+                hint="call set_shape on them",
+            )
+
+
 def one_step(cell: Any, inputs: Any, state: Any) -> tuple[Any, Any]:
     """A call of the cell, whose next state keeps the static shapes of the one before.
 
@@ -69,12 +91,7 @@ def one_step(cell: Any, inputs: Any, state: Any) -> tuple[Any, Any]:
       InvalidArgumentError: the next state nests differently.
     """
     output, following = cell(inputs, state)
-    if not nest.same_structure(state, following):
-        raise InvalidArgumentError(
-            "the cell returned a state that nests differently than the one it was given",
-            expected=str(state),
-            got=str(following),
-        )
+    check_nesting("the cell returned a state that nests differently than the one it was given", state, following)
     for before, after in zip(parted(state)[0], parted(following)[0], strict=True):
         if after.shape.is_compatible_with(before.shape):
             after.set_shape(before.shape)

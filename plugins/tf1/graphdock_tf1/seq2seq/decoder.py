@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 import graphdock as _tf
 from graphdock import nest
 from graphdock import ops as _ops
-from graphdock.errors import InvalidArgumentError, ShapeError
+from graphdock.errors import ShapeError
 from graphdock.typing import TensorLike
 
 from graphdock_tf1.rnn.cell import check_cell, full_shape
 from graphdock_tf1.rnn.dynamic import swapped
 from graphdock_tf1.rnn.step_array import joined, parted
+from graphdock_tf1.rnn.steps import check_nesting, copied_through
 
 
 class BasicDecoderOutput(NamedTuple):
@@ -176,18 +177,13 @@ def dynamic_decode(
             given = nest.pack_sequence_as(inputs, rest[count:])
             outputs, after, following, done = decoder.step(time, given, before)
             for what, a, b in (("state", before, after), ("inputs", given, following)):
-                if not nest.same_structure(a, b):
-                    raise InvalidArgumentError(
-                        f"a decoder's step returned {what} that nest differently than those before",
-                        expected=str(a),
-                        got=str(b),
-                    )
+                check_nesting(f"a decoder's step returned {what} that nest differently than those before", a, b)
             done = done if decoder.tracks_own_finished else _tf.logical_or(done, over)
             seen = _tf.where(over, seen, _tf.fill(_tf.shape(seen), time + 1))
             kept, (states, longer) = nest.flatten(outputs), parted(after)
             if impute_finished:
-                kept = [_chosen(over, _tf.zeros_like(t), t) for t in kept]
-                states = [_chosen(over, old, new) for old, new in zip(rest, states, strict=False)]
+                kept = copied_through(over, [_tf.zeros_like(t) for t in kept], kept)
+                states = copied_through(over, rest[:count], states)
             like.append(outputs)
             kept += [a.left("dynamic_decode") for a in longer]
             return [time + 1, done, seen, *states, *nest.flatten(following)], kept
@@ -217,15 +213,6 @@ def _with_shapes(following: list[Any], kept: list[Any], before: list[Any]) -> tu
         if new.shape.is_compatible_with(old.shape):
             new.set_shape(old.shape)
     return following, kept
-
-
-def _chosen(over: Any, old: Any, new: Any) -> Any:
-    """In the sequences that are over the old value, in others the new one; a scalar is the new one."""
-    if new.shape.rank == 0:
-        return new
-    made = _tf.where(over, old, new)
-    made.set_shape(new.shape)
-    return made
 
 
 def _sizes(structure: Any) -> list[Any]:

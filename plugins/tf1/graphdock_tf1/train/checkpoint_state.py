@@ -115,15 +115,7 @@ def update_checkpoint_state(
     Raises:
       FailedPreconditionError: a checkpoint has the file's own name. And what the file system refuses.
     """
-    write_state(
-        save_dir,
-        model_checkpoint_path,
-        all_model_checkpoint_paths,
-        latest_filename,
-        False,
-        all_model_checkpoint_timestamps,
-        last_preserved_timestamp,
-    )
+    write_state(**locals(), relative=False)
 
 
 def write_state(
@@ -132,8 +124,8 @@ def write_state(
     all_model_checkpoint_paths: Sequence[str] | None,
     latest_filename: str | None,
     relative: bool,
-    timestamps: Sequence[float] | None = None,
-    last_preserved: float | None = None,
+    all_model_checkpoint_timestamps: Sequence[float] | None = None,
+    last_preserved_timestamp: float | None = None,
 ) -> None:
     """As :func:`update_checkpoint_state`; ``relative`` writes paths relative to the folder, so that it may be moved."""
     path = _state_file(save_dir, latest_filename)
@@ -142,7 +134,9 @@ def write_state(
         latest, *every = [
             os.path.relpath(p, save_dir or os.curdir) if os.path.isabs(p) else p for p in (latest, *every)
         ]
-    state = generate_checkpoint_state_proto(save_dir, latest, every, timestamps, last_preserved)
+    state = generate_checkpoint_state_proto(
+        save_dir, latest, every, all_model_checkpoint_timestamps, last_preserved_timestamp
+    )
     if path == state.model_checkpoint_path:
         raise FailedPreconditionError(
             f"the checkpoint {model_checkpoint_path!r} has the name of the file that lists checkpoints",
