@@ -41,3 +41,8 @@ def test_what_it_does_not_take_is_an_error_of_its_name(args, keywords, says):
 
 def test_arguments_may_be_left_out():
     assert list(changed(inspect.signature(model), without=("b",)).parameters) == ["a", "c"]
+
+
+def test_what_the_model_does_not_take_can_not_be_changed():
+    with pytest.raises(TypeError, match="has no d, e"):
+        like(model, without=("d",), e=1)

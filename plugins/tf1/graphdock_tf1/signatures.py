@@ -25,7 +25,14 @@ def bound(name: str, signature: inspect.Signature, args: Sequence[Any], keywords
 
 
 def changed(signature: inspect.Signature, without: Sequence[str] = (), **defaults: Any) -> inspect.Signature:
-    """A signature without some arguments, and with other defaults."""
+    """A signature without some arguments, and with other defaults.
+
+    Raises:
+      TypeError: it does not have one of them.
+    """
+    unknown = sorted({*without, *defaults} - signature.parameters.keys())
+    if unknown:
+        raise TypeError(f"{signature} has no {', '.join(unknown)}")
     kept = [p for name, p in signature.parameters.items() if name not in without]
     return signature.replace(parameters=[p.replace(default=defaults.get(p.name, p.default)) for p in kept])
 
