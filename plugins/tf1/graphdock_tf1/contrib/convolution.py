@@ -23,25 +23,24 @@ from graphdock_tf1.signatures import like
 
 def _convolved(kind: Any, given: Mapping[str, Any], default: str, names: Mapping[str, str], **more: Any) -> Any:
     """The output of a layer of that class, with the arguments of a function of contrib."""
-    words = ("kernel_size", "padding")
     return weighted(
         kind,
         given,
         default,
         names,
         filters=given["num_outputs"],
+        kernel_size=given["kernel_size"],
         strides=given["stride"],
+        padding=given["padding"],
         data_format=channels_word(given["data_format"]),
-        **{word: given[word] for word in words},
         **more,
     )
 
 
 def _with_kernel(kind: Any, given: Mapping[str, Any], default: str, **more: Any) -> Any:
-    """Of a layer with one kernel."""
-    names = {"kernel": "weights", "bias": "biases"}
-    kernel = {f"kernel_{word}": given[f"weights_{word}"] for word in ("initializer", "regularizer")}
-    return _convolved(kind, given, default, names, **kernel, **more)
+    """The output of a layer with one kernel."""
+    more["kernel_initializer"], more["kernel_regularizer"] = given["weights_initializer"], given["weights_regularizer"]
+    return _convolved(kind, given, default, {"kernel": "weights", "bias": "biases"}, **more)
 
 
 @add_arg_scope

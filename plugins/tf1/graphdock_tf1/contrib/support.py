@@ -108,10 +108,10 @@ def weighted(
         )
         outputs = layer(inputs)
         for name in names:
-            kind_of = "biases" if name == "bias" else "weights"
-            collect_variable(getattr(layer, name), given["variables_collections"], kind_of)
-        normalizer, activation = (given["normalizer_fn"], given["normalizer_params"]), given["activation_fn"]
-        return finished(outputs, *normalizer, activation, given["outputs_collections"], sc.name)
+            collection = "biases" if name == "bias" else "weights"
+            collect_variable(getattr(layer, name), given["variables_collections"], collection)
+        normalizer = given["normalizer_fn"], given["normalizer_params"]
+        return finished(outputs, *normalizer, given["activation_fn"], given["outputs_collections"], sc.name)
 
 
 def channels_word(data_format: str | None) -> str:
