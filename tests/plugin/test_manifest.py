@@ -215,3 +215,37 @@ def test_a_plugin_may_have_several_commands():
         read('nam = "burn"')
     with pytest.raises(ManifestError, match=r"command must be a table"):
         manifest.loads("command = 3\n" + WHOLE, PATH)
+
+
+@pytest.mark.parametrize("behind", ["", ", priority = 1", ', types = {T = ["float32"]}, layout = "strided"'])
+@pytest.mark.parametrize("late", [False, True])
+def test_rows_that_say_the_same_behind_their_module_keep_what_is_their_own(behind, late):
+    """What is parsed once for many rows is what stands behind the module, wherever a row has its name."""
+    own = [("Abs", "first"), ("Neg", "first"), ("Abs", "second")]
+    lines = [
+        f'{{op = "{op}", device = "chip"'
+        + (f'{behind}, name = "{name}"' if late else f', name = "{name}"{behind}')
+        + "},\n"
+        for op, name in own
+    ]
+    rows = manifest.loads(WHOLE.partition("  {op")[0] + "".join(lines) + "]\n", PATH).kernels
+    assert {(row.op, row.name) for row in rows} == set(own)
+    assert {row.layout for row in rows} == {"strided" if "strided" in behind else "contiguous"}
+    assert {row.priority for row in rows} == {int("priority" in behind)}
+
+
+def test_a_wrong_row_is_told_of_beside_right_ones_of_its_form():
+    rows = '{op = "Abs", device = "chip", priority = 1},\n{op = "Neg", device = "chip", priority = "1"},\n'
+    kernels = manifest.loads(WHOLE.partition("  {op")[0] + rows + "]\n", PATH).kernels
+    assert kernels.of("Abs")[0].priority == 1
+    with pytest.raises(ManifestError, match="toml:32: 'priority' in kernels has the wrong type"):
+        kernels.of("Neg")
+
+
+def test_rows_are_counted_by_module():
+    row = '{{op = "{}", device = "{}", module = "chip.{}"}},\n'
+    rows = [row.format(*it) for it in (("Abs", "chip", "one"), ("Abs", "host", "one"), ("Neg", "chip", "two"))]
+    kernels = manifest.loads(WHOLE.partition("  {op")[0] + "".join(rows) + "]\n", PATH).kernels
+    assert (kernels.ops("chip.one"), kernels.ops("chip.two"), kernels.ops("none")) == ({"Abs": 2}, {"Neg": 1}, {})
+    assert (kernels.devices("chip.one"), kernels.devices("none")) == ({"chip", "host"}, set())
+    assert (kernels.devices(), kernels.modules(), len(kernels)) == ({"chip", "host"}, {"chip.one", "chip.two"}, 3)
