@@ -99,6 +99,17 @@ def test_folders_are_listed_as_the_library_lists_them(site):
     assert {(f.plugin, f.module, f.distribution, f.version) for f in discover() if not f.opt_in} == listed
 
 
+def test_an_egg_is_found_and_what_is_no_name_of_a_folder_is_passed_over(site, tmp_path, monkeypatch):
+    site.plugin("chip", version="3.0")
+    (info,) = site.folder.glob("graphdock_chip-*.dist-info")
+    egg = tmp_path / "chip.egg"
+    egg.mkdir()
+    info = info.rename(egg / "EGG-INFO")
+    (info / "METADATA").rename(info / "PKG-INFO")
+    monkeypatch.setattr(sys, "path", [b"/bytes", None, *sys.path, "", "/nowhere", str(egg)])
+    assert [(f.version, f.location) for f in discover() if f.plugin == "chip"] == [("3.0", str(egg))]
+
+
 def test_a_distribution_in_an_archive_is_found(site, tmp_path, monkeypatch):
     site.plugin("chip")
     site.plugin("zipped", version="2.0")

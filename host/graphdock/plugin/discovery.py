@@ -115,19 +115,20 @@ def _records() -> Iterator[tuple[Callable[[str], str | None], Callable[[], str]]
     somebody has a finder of distributions.
     """
     finders = [f for f in sys.meta_path if f is not PathFinder and hasattr(f, "find_distributions")]
-    if finders or any(os.path.isfile(folder) for folder in sys.path):
+    folders = [folder for folder in sys.path if isinstance(folder, str)]  # an import passes over others
+    if finders or any(map(os.path.isfile, folders)):
         from importlib import metadata
 
         for dist in metadata.distributions():
             yield dist.read_text, partial(lambda dist: os.path.realpath(str(dist.locate_file(""))), dist)
         return
-    for folder in dict.fromkeys(sys.path):
+    for folder in folders:
         try:
             names = os.listdir(folder or ".")
         except OSError:
             continue  # as an import does: it is not there, or not ours to read
         for name in names:
-            if name.lower().endswith((".dist-info", ".egg-info")):
+            if name.lower().endswith((".dist-info", ".egg-info")) or name == "EGG-INFO":
                 yield partial(_text, os.path.join(folder, name)), partial(os.path.realpath, folder)
 
 
