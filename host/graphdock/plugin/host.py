@@ -260,9 +260,8 @@ class Host:
                 for state in self._candidates("register_resource_kinds"):
                     if state.found.package == package:
                         loader.load_rest(self, state)
-            found = self._named(
-                self.resource_kinds, name, "register_resource_kinds", f"no resource kind named {name!r}", ()
-            )
+            missing = f"no resource kind named {name!r}"
+            found = self._named(self.resource_kinds, name, "register_resource_kinds", missing)
         return found
 
     def executor(self, name: str) -> Executor:
@@ -302,15 +301,12 @@ class Host:
           NotFoundError: no allowed plugin brings the scheme. PluginError: the plugin of that name failed to load.
         """
         scheme = target.partition("://")[0]
-        return self._named(
-            self.session_factories,
-            scheme,
-            "register_session_factories",
-            f"no session factory for the target {target!r}",
-            (),
-        )
+        missing = f"no session factory for the target {target!r}"
+        return self._named(self.session_factories, scheme, "register_session_factories", missing)
 
-    def _named(self, registry: NamedRegistry[T], name: str, hook: str, missing: str, builtin: tuple[str, ...]) -> T:
+    def _named(
+        self, registry: NamedRegistry[T], name: str, hook: str, missing: str, builtin: tuple[str, ...] = ()
+    ) -> T:
         """Look up; then load the plugin of that name; then graphdock's plugins with that hook; then every allowed one."""
         with self.lock:
             found = registry.get(name)

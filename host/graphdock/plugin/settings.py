@@ -9,7 +9,7 @@ shared parent folder has no say.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from stat import S_ISREG
@@ -181,27 +181,22 @@ def plugin_settings(variables: Mapping[str, str] | None = None, file: ConfigFile
         file = find_file(variables)
     table = {} if file is None else file.table(("plugins",), ("allow", "block", "autoload"))
 
-    def setting(key: str, variable: str) -> tuple[Any, str]:
+    def setting(key: str, variable: str, read: Callable[[Any, str, str], Any]) -> tuple[Any, str]:
         if variable in variables:
-            return variables[variable], variable
-        if file is not None and key in table:
-            if key != "autoload" and isinstance(table[key], str):
-                raise ConfigError(
-                    f"{file.where('plugins', key)}: plugins.{key} has the wrong type",
-                    expected="a list of names",
-                    got=repr(table[key]),
-                )
-            return table[key], file.where("plugins", key)
-        return None, "default"
+            return read(variables[variable], variable, f"plugins.{key}"), variable
+        if file is None or key not in table:
+            return None, "default"
+        value, where = table[key], file.where("plugins", key)
+        if read is as_names and isinstance(value, str):
+            raise ConfigError(f"{where}: plugins.{key} has the wrong type", expected="a list of names", got=repr(value))
+        return read(value, where, f"plugins.{key}"), where
 
-    allow_value, allow_where = setting("allow", "GRAPHDOCK_PLUGINS")
-    block_value, block_where = setting("block", "GRAPHDOCK_BLOCK")
-    load_value, load_where = setting("autoload", "GRAPHDOCK_AUTOLOAD")
-    allow = None if allow_value is None else as_names(allow_value, allow_where, "plugins.allow")
-    block = () if block_value is None else as_names(block_value, block_where, "plugins.block")
-    autoload = True if load_value is None else as_bool(load_value, load_where, "plugins.autoload")
+    allow, allow_where = setting("allow", "GRAPHDOCK_PLUGINS", as_names)
+    block, block_where = setting("block", "GRAPHDOCK_BLOCK", as_names)
+    autoload, _ = setting("autoload", "GRAPHDOCK_AUTOLOAD", as_bool)
+    block = block or ()
     origins = {} if allow is None else dict.fromkeys(("allow", *allow), allow_where)
-    return Admission(allow, block, autoload, {**origins, **dict.fromkeys(block, block_where)})
+    return Admission(allow, block, autoload is not False, {**origins, **dict.fromkeys(block, block_where)})
 
 
 def cache_dir(variables: Mapping[str, str] | None = None) -> Path:
