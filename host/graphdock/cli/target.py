@@ -86,32 +86,28 @@ def _from_file(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(path.parent.resolve()))
-    try:
-        with _running(str(path)):
-            spec.loader.exec_module(module)
-    finally:
-        sys.path.pop(0)
+    with _running(str(path), str(path.parent.resolve())):
+        spec.loader.exec_module(module)
     return module
 
 
 def _import(name: str) -> ModuleType:
-    sys.path.insert(0, "")
-    try:
-        with _running(name):
-            try:
-                return importlib.import_module(name)
-            except ModuleNotFoundError as error:
-                if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-                    raise
-                raise NotFoundError(f"no module {name!r}") from error
-    finally:
-        sys.path.pop(0)
+    with _running(name, ""):
+        try:
+            return importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+                raise
+            raise NotFoundError(f"no module {name!r}") from error
 
 
 @contextlib.contextmanager
-def _running(program: str) -> Iterator[None]:
-    """Whatever the program raises becomes one message with the last line of it; what is graphdock's own goes through."""
+def _running(program: str, *folders: str) -> Iterator[None]:
+    """Whatever the program raises becomes one message with the last line of it; what is graphdock's own goes through.
+
+    ``folders`` are first on ``sys.path`` meanwhile.
+    """
+    sys.path[:0] = folders
     try:
         yield
     except GraphdockError:
@@ -120,6 +116,8 @@ def _running(program: str) -> Iterator[None]:
         last = traceback.extract_tb(error.__traceback__)[-1:]
         where = f"{last[0].filename}:{last[0].lineno}" if last else None
         raise InvalidArgumentError(f"{program} failed: {type(error).__name__}: {error}", site=where) from error
+    finally:
+        del sys.path[: len(folders)]
 
 
 def _takes_nothing(target: str, function: Any) -> None:
