@@ -1,4 +1,4 @@
-"""Which interpreter runs which framework.
+"""Interpreters of the frameworks: which one runs which.
 
 graphdock and bare NumPy run in the interpreter that runs the benchmark, so both use the same NumPy and the same BLAS.
 Every peer has an environment of its own under `.bench/`, made by `python -m benchmarks.setup`.

@@ -1,4 +1,4 @@
-"""What the graphdock and TensorFlow workers share: one program text, two modules that answer to `tf`."""
+"""Common parts of the graphdock and TensorFlow workers: one program text, two modules that answer to `tf`."""
 
 from __future__ import annotations
 

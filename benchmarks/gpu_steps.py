@@ -1,4 +1,4 @@
-"""What benchmarks/gpu.py measures, as each framework computes it: training steps, small steps, products, copies.
+"""Measurements of benchmarks/gpu.py, as each framework computes it: training steps, small steps, products, copies.
 
 A step is a function of nothing that returns when what it computes is there; training steps return their loss. Whole networks are
 those of benchmarks/networks.py, fed from the host in every step. In ``bfloat16`` weights stay float32 and are cast in the step, in

@@ -1,4 +1,4 @@
-"""What planning costs per node of the user's graph: a chain, a training step, and their growth from 10,000 to 100,000 nodes.
+"""Cost of planning per node of the user's graph: a chain, a training step, and their growth from 10,000 to 100,000 nodes.
 
 Only planning is timed, each time in a session of its own, by the process's own CPU time: nothing in it waits. The parts are the
 planner's stages; what is in none, which is the collector's work and the plan's lock set; and of `compile`, which is the executor's,

@@ -1,4 +1,4 @@
-"""Where a step's microseconds go: `python -m benchmarks.profile_step [null_step.scalar]`.
+"""Profile of a step's microseconds: `python -m benchmarks.profile_step [null_step.scalar]`.
 
 A timer interrupts the running step some thousand times a second and notes which line was running; a line's share of the
 samples times the step's own time, measured without the timer, is what it costs. Python notices the interrupt after the

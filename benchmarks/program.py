@@ -1,4 +1,4 @@
-"""What a benchmark module declares: programs, how each framework runs them, and the bars they are held to."""
+"""Declarations of a benchmark module: programs, how each framework runs them, and the bars they are held to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What summaries cost the thread that trains: steps with scalar summaries, merged and written, beside the same steps without.
+"""Cost of summaries to the thread that trains: steps with scalar summaries, merged and written, beside the same steps without.
 
 Bursts of both kinds go in turns, and what is printed per scalar is their difference over the number of scalars: by the clock, by
 what the thread that trains had of the processor, of ``add_summary`` alone, and what other threads had of the processor: the

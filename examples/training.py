@@ -1,4 +1,4 @@
-"""What the example programs share: their command line, their session, the loop of steps with its progress, and a summary.
+"""Common parts of the example programs: their command line, their session, the loop of steps with its progress, and a summary.
 
 Each program is ordinary TensorFlow 1 but for ``--backend`` and for what a step tells of itself, which stand here.
 """

@@ -1,4 +1,4 @@
-"""How many cores this process may use, and on how many threads a kernel computes by default."""
+"""Count of the cores that this process may use, and of the threads on which a kernel computes by default."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an op does, as its spec says it: verb, effects, bodies, handles, formulas, identity and neutral elements."""
+"""Check of what an op does, as its spec says it: verb, effects, bodies, handles, formulas, identity and neutral elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the inputs of a library's ops get their gradients, counted."""
+"""Counts of how the inputs of a library's ops get their gradients."""
 
 from __future__ import annotations
 

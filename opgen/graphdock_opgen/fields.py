@@ -1,4 +1,4 @@
-"""What the blocks of an OpDef file are made of: their base, and kinds of values with their messages and their JSON Schema."""
+"""Fields of the blocks of an OpDef file: their base, and kinds of values with their messages and their JSON Schema."""
 
 from __future__ import annotations
 

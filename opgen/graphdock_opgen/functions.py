@@ -1,4 +1,4 @@
-"""What formulas may call, and how generated code calls it."""
+"""Functions that formulas may call, and how generated code calls them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a spec file ships, which bounds the code that it may name.
+"""Home of a spec file: where it ships, which bounds the code that it may name.
 
 A ``"module:function"`` of a spec resolves inside the package that ships the file, or among the public functions of graphdock_std.
 A file that ``load_op_library`` reads ships the modules that lie beside it, and names them by their own names. Nothing is imported

@@ -1,4 +1,4 @@
-"""What an OpDef file may say: frozen pydantic models, one per block of the schema.
+"""Model of an OpDef file: frozen pydantic models, one per block of the schema.
 
 These hold the file as written, after the checks that need no context. What needs context (names that must exist, one
 gradient per input, ...) is checked in :mod:`graphdock_opgen.check`.

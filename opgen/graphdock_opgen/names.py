@@ -1,4 +1,4 @@
-"""How names are spelled: op types, snake case, Python identifiers."""
+"""Spelling of names: op types, snake case, Python identifiers."""
 
 from __future__ import annotations
 

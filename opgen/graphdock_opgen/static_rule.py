@@ -1,4 +1,4 @@
-"""What the host will say of a sample before anything runs: its own shape rule and attribute checks, over the sample's shapes."""
+"""Static rule of a sample: its own shape rule and attribute checks, over the sample's shapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands of plugins are given."""
+"""Tools that commands of plugins are given."""
 
 from __future__ import annotations
 

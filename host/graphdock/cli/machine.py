@@ -1,4 +1,4 @@
-"""What ``graphdock doctor`` says of the machine: Python, NumPy, its BLAS, and whether that BLAS knows the CPU."""
+"""Facts of the machine that ``graphdock doctor`` prints: Python, NumPy, its BLAS, and whether that BLAS knows the CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``register_kernels`` may return instead of a module's KernelDefs, so that the module is imported when a plan needs it."""
+"""Row that ``register_kernels`` returns instead of a module's KernelDefs, so that the module is imported when a plan needs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a graph holds, found by name: operations, tensors and collections."""
+"""Elements of a graph, found by name: operations, tensors and collections."""
 
 from __future__ import annotations
 

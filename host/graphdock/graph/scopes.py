@@ -1,4 +1,4 @@
-"""What a thread's scopes say of the operations that are made inside them, and the context managers that enter them."""
+"""Scopes of a thread: what they say of the operations that are made inside them, and the context managers that enter them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where an operation was made: remembered as a code object and an instruction, read as file and line only when asked for."""
+"""Site where an operation was made: remembered as a code object and an instruction, read as file and line only when asked for."""
 
 from __future__ import annotations
 

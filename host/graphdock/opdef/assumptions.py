@@ -1,4 +1,4 @@
-"""What the shape rules of a plan take for granted about dims that it does not know.
+"""Assumptions: what the shape rules of a plan take for granted about dims that it does not know.
 
 A plan for any shape must refuse whatever a plan for one shape refuses. While such a plan is translated, its unknown dims are
 symbols (:class:`graphdock.shape.Symbol`). Where a rule needs two dims to agree and inference cannot prove it, the rule asks here,

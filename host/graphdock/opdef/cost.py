@@ -1,4 +1,4 @@
-"""What a node costs: arithmetic operations and bytes moved, from the formulas of its spec and the shapes of a plan.
+"""Cost of a node: arithmetic operations and bytes moved, from the formulas of its spec and the shapes of a plan.
 
 A cost is an estimate that does not depend on a device; ``explain`` shows it. An unknown dim makes what depends on it unknown.
 """

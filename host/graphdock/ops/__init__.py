@@ -1,4 +1,4 @@
-"""What op packages build on: ``apply_op``, conversion, scopes, and the registration of gradients and kernels.
+"""Base of op packages: ``apply_op``, conversion, scopes, and the registration of gradients and kernels.
 
 The name is TensorFlow's own: ``ops.RegisterGradient``, ``ops.control_dependencies``.
 """

@@ -1,4 +1,4 @@
-"""What the host's structural ops compute, for conformance: written with plain loops and Python numbers."""
+"""Reference of the host's structural ops, for conformance: written with plain loops and Python numbers."""
 
 from __future__ import annotations
 

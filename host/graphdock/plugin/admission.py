@@ -1,4 +1,4 @@
-"""Which installed plugins may load: allow and block lists, opt-in plugins, and two plugins of one name."""
+"""Admission of installed plugins: allow and block lists, opt-in plugins, and two plugins of one name."""
 
 from __future__ import annotations
 

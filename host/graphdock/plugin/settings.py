@@ -1,4 +1,4 @@
-"""What a process is told from outside: the configuration file, the GRAPHDOCK_* variables, and ``[plugins]`` in both.
+"""Settings that a process is given from outside: the configuration file, the GRAPHDOCK_* variables, and ``[plugins]`` in both.
 
 The file is the one that ``GRAPHDOCK_CONFIG`` names; else the nearest ``graphdock.toml`` from the working directory
 upwards to the first folder with a ``.git``; else the nearest ``pyproject.toml`` on that way that has a table

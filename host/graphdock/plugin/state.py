@@ -1,4 +1,4 @@
-"""How far each plugin came, why not further, how long it took and what it added: the states of a host, and the ledger of them."""
+"""States of plugins: how far each came, why not further, how long it took and what it added; and the ledger of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many threads the BLAS that NumPy calls may use: one, while threads of our own share a kernel."""
+"""Threads that the BLAS which NumPy calls may use: one, while threads of our own share a kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a kernel does on the GPU, told as a small program: launches, fills, copies and matrix products over operands.
+"""Work of a kernel on the GPU, told as a small program: launches, fills, copies and matrix products over operands.
 
 A kernel of this package is a function of one argument, a :class:`Work`, which knows attributes, shapes and host values, and takes
 down what is to be done. It runs once per plan where all of that is known when the plan is made, and then costs a step nothing but

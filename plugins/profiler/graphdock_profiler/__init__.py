@@ -1,4 +1,4 @@
-"""Where the time of steps goes: profiles of traced steps, as tables and as traces for Perfetto."""
+"""Time of steps, and where it goes: profiles of traced steps, as tables and as traces for Perfetto."""
 
 from graphdock_profiler.profile import Held, Profile, Row, profile
 

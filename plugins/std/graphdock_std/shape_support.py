@@ -1,4 +1,4 @@
-"""What std's shape functions share: reading host inputs, dims that may be unknown, and errors that say what was found.
+"""Common parts of std's shape functions: reading host inputs, dims that may be unknown, and errors that say what was found.
 
 A dim is an int; None where a graph does not know it; a symbol where a plan does not. :func:`known` tells an int from the others.
 """

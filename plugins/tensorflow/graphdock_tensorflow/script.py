@@ -1,4 +1,4 @@
-"""Which public names of TensorFlow a Python file uses: read from its syntax, never run."""
+"""Public names of TensorFlow that a Python file uses: read from its syntax, never run."""
 
 from __future__ import annotations
 

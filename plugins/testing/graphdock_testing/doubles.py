@@ -1,4 +1,4 @@
-"""What the devices for tests share: the default backend's kernels to wrap, arguments as a launch reads them, and installation."""
+"""Doubles of devices: the default backend's kernels to wrap, arguments as a launch reads them, and installation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who compiles kernels, and what is kept of it: in this process, and on disk under graphdock's cache folder."""
+"""Compiling of kernels, and what is kept of it: in this process, and on disk under graphdock's cache folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many blocks of a compiled kernel a multiprocessor runs side by side, and what time that lets a kernel expect.
+"""Number of blocks of a compiled kernel that a multiprocessor runs side by side, and what time that lets a kernel expect.
 
 The limits are those of the table "Technical Specifications per Compute Capability" of NVIDIA's CUDA C++ Programming Guide (warps,
 blocks, registers, shared memory per multiprocessor); what is handed out at once (256 registers to a warp, warps in fours, 1 KiB of

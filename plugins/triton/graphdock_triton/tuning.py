@@ -1,4 +1,4 @@
-"""Which of several configurations of a kernel is taken, and what is kept of the choice.
+"""Choice of one of several configurations of a kernel, and what is kept of the choice.
 
 A kernel states its configurations, the best guess first. Where a GPU may be measured (``options={"triton": {"tune": "measure"}}``)
 the quickest is found while a plan is made, never in a step, and kept on disk; every later plan, of any process, takes it. Without a

@@ -1,1 +1,1 @@
-"""What commands of graphdock and of plugins share on the command line; needs click, so that no kernel imports it."""
+"""Common parts of the commands of graphdock and of plugins; needs click, so that no kernel imports it."""

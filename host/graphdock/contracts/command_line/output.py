@@ -1,4 +1,4 @@
-"""What commands print: aligned tables and JSON. Plain text, so that it can be piped; colours only on a terminal."""
+"""Output of commands: aligned tables and JSON. Plain text, so that it can be piped; colours only on a terminal."""
 
 from __future__ import annotations
 

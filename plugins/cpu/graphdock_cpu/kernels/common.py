@@ -1,4 +1,4 @@
-"""What kernels of several families share: binding a ufunc, running several ufuncs as one kernel, half-precision rules.
+"""Common parts of kernels of several families: binding a ufunc, running several ufuncs as one kernel, half-precision rules.
 
 Conventions. A bare ufunc is the best kernel there is: NumPy takes its output array positionally, so ``np.add`` itself
 is a legal ``compute(x, y, z)``. NumPy returns a scalar object where a result has rank 0; mode ``fresh`` promises an

@@ -1,4 +1,4 @@
-"""Where along one axis a resized image takes its pixels from: indices and weights of the taps, or the matrix of them.
+"""Source of a resized image's pixels along one axis: indices and weights of the taps, or the matrix of them.
 
 Positions are computed in float32, as they are part of what the ops mean: a floor of a position must not depend on a backend.
 """

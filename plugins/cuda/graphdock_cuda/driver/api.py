@@ -1,4 +1,4 @@
-"""What graphdock asks of CUDA: the driver, the compiler, the matrix library and the network library, each a protocol.
+"""Interface of CUDA: the driver, the compiler, the matrix library and the network library, each a protocol.
 
 The rest of the package sees these alone, so that one object stands for all of CUDA: :class:`Toolkit`. On a machine with a GPU it is
 made of CuPy's bindings, NVRTC, cuBLASLt and cuDNN (:mod:`graphdock_cuda.toolkit`); in tests of one that runs the same sources on

@@ -1,4 +1,4 @@
-"""How sums per channel are launched: in as many parts as fill the GPU, which a second kernel joins in order."""
+"""Launches of sums per channel: in as many parts as fill the GPU, which a second kernel joins in order."""
 
 from __future__ import annotations
 

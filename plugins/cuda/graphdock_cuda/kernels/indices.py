@@ -1,4 +1,4 @@
-"""What families that read or write where integers say have in common: rows that index tuples name, and reductions by such rows.
+"""Common parts of families that read or write where integers say: rows that index tuples name, and reductions by such rows.
 
 Indices are checked on the GPU before anything is written; a bad one makes the fence of the queue raise what the cpu raises. What
 falls on one row is combined in the order of the indices, after a stable sort of the rows' numbers, in an order that depends on

@@ -1,4 +1,4 @@
-"""What norms of many tensors cost: their squares summed in one launch for many, and products by a number that are one with others.
+"""Norms of many tensors: their squares summed in one launch for many, and products by a number that are one with others.
 
 A launch takes addresses and sizes of its tensors by value, as many as parameters hold.
 """

@@ -1,4 +1,4 @@
-"""What ops on padded arrays share, and the gradient of padding by mirrors."""
+"""Common parts of ops on padded arrays, and the gradient of padding by mirrors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What cells of recurrent networks do with their matrix product, a thread per unit. Narrow floats are computed in float32."""
+"""Cells of recurrent networks, behind their matrix product, a thread per unit. Narrow floats are computed in float32."""
 
 from __future__ import annotations
 

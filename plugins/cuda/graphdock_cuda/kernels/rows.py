@@ -1,4 +1,4 @@
-"""How kernels over the rows of a matrix are launched: a warp for a short row, a block for a long one."""
+"""Launches of kernels over the rows of a matrix: a warp for a short row, a block for a long one."""
 
 from __future__ import annotations
 

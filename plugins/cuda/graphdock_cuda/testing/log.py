@@ -1,4 +1,4 @@
-"""What a fake driver was asked, for tests that count it."""
+"""Log of what a fake driver was asked, for tests that count it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the calls of the fake driver share: devices, handles, what is queued, and what is recorded."""
+"""State that the calls of the fake driver share: devices, handles, what is queued, and what is recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an op computes inside of a region, as its OpDef says it: formulas over its inputs, in the space of its widest input.
+"""Forms: what an op computes inside of a region, as its OpDef says it: formulas over its inputs, in the space of its widest input.
 
 An op with a ``scalar`` formula has one for its only output. Others say it in ``region``
 (:class:`graphdock.contracts.opdef.RegionForm`), where formulas also reduce::

@@ -1,4 +1,4 @@
-"""Which nodes are offered to region compilers: connected nodes of one kind, in groups that can each be one node."""
+"""Groups of nodes that are offered to region compilers: connected nodes of one kind, in groups that can each be one node."""
 
 from __future__ import annotations
 

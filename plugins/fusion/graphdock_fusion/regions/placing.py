@@ -1,4 +1,4 @@
-"""Where values lie in a space: the axis of each of their dims."""
+"""Places of values in a space: the axis of each of their dims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which nodes can be in one region program: those of one device that lie in one space."""
+"""Nodes that can be in one region program: those of one device that lie in one space."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the functions of images share: ranks, sizes that are known or only a tensor, and the way back from a batch of one."""
+"""Common parts of the functions of images: ranks, sizes that are known or only a tensor, and the way back from a batch of one."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What prints, and the shapes of what checkpoints and summaries hold."""
+"""Printing, and the shapes of what checkpoints and summaries hold."""

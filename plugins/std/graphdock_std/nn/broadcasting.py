@@ -1,4 +1,4 @@
-"""How weights fit values, and labels fit predictions, in losses and metrics: TensorFlow's rules.
+"""Broadcasting of weights to values, and of labels to predictions, in losses and metrics: TensorFlow's rules.
 
 Weights are one number, or of the rank of the values with 1 or the values' size in each dim. Labels and predictions may differ by a
 last dim of 1.

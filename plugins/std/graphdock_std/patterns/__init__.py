@@ -1,4 +1,4 @@
-"""What people write in several ops and one op of std computes: norms, attention, cells, angles, products and convolutions with what
+"""Patterns of several ops that one op of std computes: norms, attention, cells, angles, products and convolutions with what
 follows them, losses with the layer before them.
 
 Each spelling is a pattern of its own, and each rank.

@@ -1,4 +1,4 @@
-"""What operands of patterns are."""
+"""Operands of patterns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What cells of recurrent networks do with their matrix product."""
+"""Cells of recurrent networks, behind their matrix product."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the array ops mean, element by element: oracles for conformance, slow on purpose.
+"""Meaning of the array ops, element by element: oracles for conformance, slow on purpose.
 
 Each takes the op's inputs as NumPy arrays and its attributes as keywords, and returns an array, or a list of arrays for
 a list output. They move elements one at a time by index arithmetic and use none of NumPy's functions that rearrange

@@ -1,4 +1,4 @@
-"""What joins sparse and dense tensors: conversions, products, elementwise arithmetic."""
+"""Functions that join sparse and dense tensors: conversions, products, elementwise arithmetic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which variables have no value yet."""
+"""Variables that have no value yet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a checkpoint holds, as its index says it: tensors, their parts, and where in which file these lie.
+"""Layout of a checkpoint, as its index says it: tensors, their parts, and where in which file these lie.
 
 The index is two lines of JSON: the first names format, schema version, length and CRC-32 of the second, which is the table. Data
 files stand in it without the prefix, so that a checkpoint may be renamed and copied as a whole.

@@ -1,4 +1,4 @@
-"""What TensorFlow's two formats of checkpoints share: its numbers of dtypes, its shapes and slices, and the keys of slices."""
+"""Common parts of TensorFlow's two formats of checkpoints: its numbers of dtypes, its shapes and slices, and the keys of slices."""
 
 from __future__ import annotations
 

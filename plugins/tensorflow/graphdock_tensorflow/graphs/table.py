@@ -1,4 +1,4 @@
-"""What TensorFlow's ops and attributes are called here, where that differs. Both ways are read off one table."""
+"""Names of TensorFlow's ops and attributes here, where that differs. Both ways are read off one table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How contrib's layers name their variables, and collect variables and outputs."""
+"""Names of the variables of contrib's layers, and collections of variables and outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is computed from what: which losses and updates of a layer belong to a call."""
+"""Dependence, what is computed from what: which losses and updates of a layer belong to a call."""
 
 from __future__ import annotations
 

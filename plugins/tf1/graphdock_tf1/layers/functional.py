@@ -1,4 +1,4 @@
-"""How the functions of ``tf.layers`` are made of layers; ``training``, which may be a tensor; formats of data."""
+"""Functions of ``tf.layers``, made of layers; ``training``, which may be a tensor; formats of data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What metrics are made of: variables of one process, and shapes brought together.
+"""Parts of metrics: variables of one process, and shapes brought together.
 
 Every function of ``tf.metrics`` returns ``(value, update_op)``: the metric of what was counted so far, and the operation that
 counts a batch and gives the metric with it. What is counted lies in local variables:

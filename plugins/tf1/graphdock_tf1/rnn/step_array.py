@@ -1,4 +1,4 @@
-"""What the steps of a network leave behind, one tensor each: where TensorFlow gives a TensorArray."""
+"""Arrays that the steps of a network leave behind, one tensor each: where TensorFlow gives a TensorArray."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What static_rnn and dynamic_rnn share: initial states, checks, and what happens past the end of a sequence."""
+"""Common parts of static_rnn and dynamic_rnn: initial states, checks, and what happens past the end of a sequence."""
 
 from __future__ import annotations
 

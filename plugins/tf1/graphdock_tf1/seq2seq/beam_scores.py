@@ -1,4 +1,4 @@
-"""How a beam search rates sequences: log probabilities, the penalty of their length, the penalty of what attention left aside."""
+"""Scores in a beam search: log probabilities, the penalty of their length, the penalty of what attention left aside."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What ``tf.summary`` is made of: operations that make summaries, and what writes and reads event files."""
+"""Parts of ``tf.summary``: operations that make summaries, and what writes and reads event files."""

@@ -1,4 +1,4 @@
-"""What a Saver saves: variables, parts of variables, and objects of several tensors, each under its name in a checkpoint."""
+"""Objects of a Saver: variables, parts of variables, and objects of several tensors, each under its name in a checkpoint."""
 
 from __future__ import annotations
 

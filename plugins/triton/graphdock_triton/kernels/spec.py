@@ -1,4 +1,4 @@
-"""How a kernel of the library is launched, said once for whoever binds, tests or tunes it. Imports no triton.
+"""Launch of a kernel of the library, said once for whoever binds, tests or tunes it. Imports no triton.
 
 A :class:`Kernel` has one or more ``triton.jit`` functions, launched in the order of its stages. Their parameters are known by name:
 those that :attr:`Kernel.arguments` has are passed when the kernel runs; all others are constants that the code is made for, of the

@@ -1,4 +1,4 @@
-"""How an op is a call of a kernel of the library. Imports no triton.
+"""An op as a call of a kernel of the library. Imports no triton.
 
 A :class:`Call` says it for one node: the problem, and which tensor of the op each argument of the kernel is. The other modules of
 this folder have functions that make the call of one op from what a kernel is told when it is prepared, and a tuple of

@@ -1,4 +1,4 @@
-"""Which kernel, of those that compute the same, a node gets, and how it is launched: the guess, or what was estimated or measured.
+"""Choice of a node's kernel, of those that compute the same, and how it is launched: the guess, or what was estimated or measured.
 
 The guess is the first kernel that has nothing against a problem: those that stand in for others are asked before them
 (:attr:`graphdock_triton.kernels.spec.Kernel.decline`). Configurations of all of them are candidates where something is found out.

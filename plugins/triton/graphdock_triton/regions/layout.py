@@ -1,4 +1,4 @@
-"""How the space of a region program is walked by the blocks of a kernel.
+"""Walk of a kernel's blocks through the space of a region program.
 
 The axes fall into those that every reduction goes over and those that are kept. Each block has a tile of kept places (rows of
 the tile) by reduced places (its columns), whichever of them lie side by side in memory; without reductions tiles have one

@@ -1,4 +1,4 @@
-"""How large the tiles of a region's kernel are. Rules of thumb for memory-bound kernels, the same on every GPU; nothing is
+"""Sizes of the tiles of a region's kernel. Rules of thumb for memory-bound kernels, the same on every GPU; nothing is
 measured."""
 
 from __future__ import annotations

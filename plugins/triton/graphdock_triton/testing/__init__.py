@@ -1,1 +1,1 @@
-"""What tests of Triton kernels need where there is no GPU: the interpreter over NumPy's memory."""
+"""Tools of tests of Triton kernels where there is no GPU: the interpreter over NumPy's memory."""

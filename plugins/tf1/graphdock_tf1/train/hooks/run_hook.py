@@ -1,4 +1,4 @@
-"""What a hook is: called by a monitored session before and after its steps, with what it asked for."""
+"""A hook: called by a monitored session before and after its steps, with what it asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a hook does its work: every so many steps, or seconds."""
+"""Timer of a hook: every so many steps, or seconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What sessions that are watched over note in event files, beside the summaries of the model."""
+"""Notes of sessions that are watched over in event files, beside the summaries of the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who makes the sessions of a monitored session: at the beginning, and again after a failure."""
+"""Makers of the sessions of a monitored session: at the beginning, and again after a failure."""
 
 from __future__ import annotations
 
