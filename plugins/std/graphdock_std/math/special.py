@@ -72,9 +72,3 @@ def reduce_euclidean_norm(
     with _tf.name_scope(name or "EuclideanNorm"):
         x = _ops.convert_to_tensor(input_tensor)
         return _tf.sqrt(_tf.reduce_sum(x * x, axis, keepdims=keepdims))
-
-
-def _differences(x: Any) -> Any:
-    """Neighbours of the flattened tensor: each but the first, and each but the last."""
-    flat = _tf.reshape(_ops.convert_to_tensor(x), [-1])
-    return flat[1:], flat[:-1]
