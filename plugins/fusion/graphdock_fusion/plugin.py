@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from graphdock.contracts import LoopWriter, Pass, PlanContext, PlanGraph, PlanNode, hookimpl
 
@@ -33,14 +34,6 @@ def _patterns(late: bool, graph: PlanGraph, context: PlanContext) -> None:
         from graphdock_fusion.patterns.patterns import patterns
 
         patterns(graph, context, known)
-
-
-def _early_patterns(graph: PlanGraph, context: PlanContext) -> None:
-    _patterns(False, graph, context)
-
-
-def _late_patterns(graph: PlanGraph, context: PlanContext) -> None:
-    _patterns(True, graph, context)
 
 
 def _regions(graph: PlanGraph, context: PlanContext) -> None:
@@ -89,8 +82,8 @@ _PASSES = (
     ),
     Pass("unroll", "translate", 10, "writes loops out whose length is known, where a device records", _unroll),
     Pass("tables", "rewrite", 20, "computes the large constants that patterns look at", _tables),
-    Pass("patterns", "rewrite", 30, "makes one op of what is written in several", _early_patterns),
-    Pass("late_patterns", "rewrite", 40, "does so with what other patterns have left", _late_patterns),
+    Pass("patterns", "rewrite", 30, "makes one op of what is written in several", partial(_patterns, False)),
+    Pass("late_patterns", "rewrite", 40, "does so with what other patterns have left", partial(_patterns, True)),
     Pass("regions", "chosen", 10, "makes one node of what a region compiler claims", _regions),
 )
 

@@ -7,8 +7,8 @@ import pytest
 from graphdock.contracts import Builder, Cutter, DeviceSpec, OpDef
 from graphdock.contracts.ir_check import check
 from graphdock.dtypes import float32
-from graphdock_fusion.regions.duplicate import apart, duplicate_into_groups
 from graphdock_fusion.regions.groups import ByDevice, form_fusion_groups, without
+from graphdock_fusion.regions.rematerializable import apart, duplicate_into_groups
 
 F, ONE = (float32, (2,)), (float32, ())
 DEVICE = DeviceSpec.parse("/device:cpu:0")

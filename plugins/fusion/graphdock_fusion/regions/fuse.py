@@ -31,11 +31,10 @@ from graphdock.contracts.ir import arg_of, make_node
 from graphdock.device_name import DeviceSpec
 from graphdock.errors import PlanError, PluginError
 
-from graphdock_fusion.regions.duplicate import apart, duplicate_into_groups
 from graphdock_fusion.regions.forms import form_of
 from graphdock_fusion.regions.groups import ByDevice, Kinds, elementwise, form_fusion_groups, without
 from graphdock_fusion.regions.lowering import lower_region
-from graphdock_fusion.regions.rematerializable import rematerializable
+from graphdock_fusion.regions.rematerializable import apart, duplicate_into_groups, rematerializable
 from graphdock_fusion.regions.spaces import BySpace
 from graphdock_fusion.regions.typed import NotInRegion
 

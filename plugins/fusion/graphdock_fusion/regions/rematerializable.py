@@ -7,14 +7,16 @@ the same wherever it is computed, so it is *rematerializable*: it has no place o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable, MutableMapping, Sequence
+from typing import Any
 
-from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of
+from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of, copy_node
+from graphdock.contracts.rewriter import Rewriter
 from graphdock.contracts.streams import streams_of
 
 from graphdock_fusion.regions.forms import form_of
 
-__all__ = ["rematerializable"]
+__all__ = ["apart", "duplicate_into_groups", "rematerializable"]
 
 
 def rematerializable(graph: PlanGraph, kind_of: Callable[[PlanNode], Hashable | None]) -> frozenset[PlanNode]:
@@ -73,3 +75,54 @@ def _small(value: Value) -> bool:
     """A constant, or a single number."""
     constant = value.node is not None and value.node.verb == "constant"
     return constant or (value.shape is not None and all(d == 1 for d in value.shape))
+
+
+def duplicate_into_groups(
+    level: PlanGraph,
+    groups: Sequence[list[PlanNode]],
+    recomputed: set[PlanNode],
+    kernels: MutableMapping[PlanNode, Any],
+) -> list[list[PlanNode]]:
+    """The groups with each rematerializable node in one of them only: all but the first that hold one get a copy.
+
+    Args:
+      recomputed: rematerializable nodes; grows by the copies. ``kernels``: node -> kernel; copies get those of what they copy.
+    """
+    holders: dict[PlanNode, int] = {}
+    result: list[list[PlanNode]] = []
+    with Rewriter(level) as change:
+        for members in groups:
+            became: dict[Value, Value] = {}
+            made: dict[PlanNode, PlanNode] = {}
+            for node in members:
+                if node in recomputed:
+                    holders[node] = holders.get(node, 0) + 1
+                    if holders[node] > 1:
+                        made[node] = _again(node, holders[node], became)
+                        became.update(zip(node.outputs, made[node].outputs, strict=True))
+            for node in members:
+                if node not in made and not became.keys().isdisjoint(node.inputs):
+                    change.rebind(node, inputs=[became.get(v, v) for v in node.inputs])
+            for node, copy in made.items():
+                change.insert(copy, before=node)
+                kernels[copy] = kernels[node]
+            recomputed.update(made.values())
+            result.append([made.get(node, node) for node in members])
+    return result
+
+
+def _again(node: PlanNode, number: int, became: dict[Value, Value]) -> PlanNode:
+    copy = copy_node(node, [became.get(v, v) for v in node.inputs])
+    copy.name = f"{node.name}/{number}"
+    for value in copy.outputs:
+        value.name = f"{value.name}/{number}"
+    return copy
+
+
+def apart(groups: Sequence[list[PlanNode]], recomputed: Collection[PlanNode]) -> list[list[PlanNode]]:
+    """The groups that share no rematerializable node: those that do would have to be copied first."""
+    count: dict[PlanNode, int] = {}
+    for members in groups:
+        for node in members:
+            count[node] = count.get(node, 0) + (node in recomputed)
+    return [g for g in groups if all(count.get(n, 0) < 2 for n in g)]
