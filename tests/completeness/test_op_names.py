@@ -22,7 +22,7 @@ MODULES = {
     if "_gen" not in p.parts
 }
 #: Functions whose first strings are op types: they make nodes, or look an OpDef up to make one.
-BUILDERS = {"apply_op", "add_node", "_node", "_like", "_update", "create_op", "get"}
+BUILDERS = {"apply_op", "_add_node", "_node", "_like", "_update", "create_op", "get"}
 #: Names that a user may leave to the function and that happen to be op types.
 DEFAULT_NAMES = {("ops/convert.py", "Const"), ("ops/core.py", "Shape")}
 #: The conformance kit strides inputs through these, where the backend has them.
