@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from graphdock.contracts import BuildContext, KernelDef, Scratch, dtypes, errors
+from numpy import copyto, take, uint8
 
 from graphdock_cpu.kernels.common import Body, body_kernel, constant, maximum, minimum, ufunc_kernel
 from graphdock_cpu.kernels.shaped import Made, Shape, bind, like_first
@@ -36,7 +37,7 @@ def _shift(ufunc: np.ufunc) -> Any:
 def _population_count(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
     (shape,) = shapes
     size = ctx.inputs[0].dtype.size
-    take, reduce, shaped = np.take, np.add.reduce, (*shape, size)
+    reduce, shaped = np.add.reduce, (*shape, size)
 
     def count(x: Any, y: Any, found: Any) -> None:
         take(_COUNTS, x.reshape(-1).view(np.uint8).reshape(shaped), None, found, "clip")
@@ -55,7 +56,6 @@ def _cast_shape(ctx: BuildContext, shapes: Sequence[Shape]) -> Sequence[Shape]:
 
 
 def _bitcast(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
-    copyto, uint8 = np.copyto, np.uint8
     return lambda x, y: copyto(y.reshape(-1).view(uint8), x.reshape(-1).view(uint8)), ()
 
 

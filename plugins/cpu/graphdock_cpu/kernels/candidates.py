@@ -36,17 +36,12 @@ def _weighted(node: PlanNode, classes: int, weights: np.ndarray) -> Distribution
     sums = np.cumsum(wide)
     if not (wide >= 0).all() or not 0 < sums[-1] < math.inf:
         raise errors.InvalidArgumentError(
-            "unigrams are no weights",
-            op=node.origin,
-            site=node.site,
-            expected="finite numbers, 0 or more, not all of them 0",
+            "unigrams are no weights", expected="finite numbers, 0 or more, not all of them 0"
         )
     possible = int(np.count_nonzero(wide))
     if node.attrs["unique"] and possible < node.attrs["num_sampled"]:
         raise errors.InvalidArgumentError(
-            f"{node.attrs['num_sampled']} unique classes are to be drawn, and {possible} of {classes} classes have a weight",
-            op=node.origin,
-            site=node.site,
+            f"{node.attrs['num_sampled']} unique classes are to be drawn, and {possible} of {classes} classes have a weight"
         )
     return lambda u: np.searchsorted(sums, u * sums[-1], "right"), lambda ids: wide[ids] / sums[-1]
 
@@ -80,8 +75,6 @@ def _sampler(distribution: Callable[..., Distribution]) -> Callable[[BuildContex
             if outside.any():
                 raise errors.InvalidArgumentError(
                     f"there is no class {int(true_classes[outside][0])}",
-                    op=node.origin,
-                    site=node.site,
                     expected=f"true_classes from 0 to {classes - 1}",
                 )
             draw, probability = distribution(node, classes, *rest[:-1])

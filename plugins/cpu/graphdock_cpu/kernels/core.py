@@ -99,7 +99,7 @@ def _cast_complex(ctx: BuildContext) -> Callable[..., Any]:
 
 
 def _check_numerics(ctx: BuildContext) -> Bound | Callable[..., Any]:
-    message, node = ctx.attr("message"), ctx.node
+    message = ctx.attr("message")
     here = ctx.outputs[0].mode.kind == "inplace"
 
     def check(x: np.ndarray, finite: np.ndarray) -> None:
@@ -107,9 +107,7 @@ def _check_numerics(ctx: BuildContext) -> Bound | Callable[..., Any]:
         if not np.logical_and.reduce(finite, None):
             found = [name for name, test in (("NaN", np.isnan), ("infinity", np.isinf)) if test(x).any()]
             raise errors.InvalidArgumentError(
-                f"{message}: tensor had {' and '.join(found)}" if message else f"tensor had {' and '.join(found)}",
-                op=node.origin,
-                site=node.site,
+                f"{message}: tensor had {' and '.join(found)}" if message else f"tensor had {' and '.join(found)}"
             )
 
     def allocating(x: np.ndarray, *out: np.ndarray) -> Any:

@@ -11,15 +11,12 @@ __all__ = ["KERNELS"]
 
 
 def _count_up_to(ctx: BuildContext) -> Bound:
-    node = ctx.node
 
     def compute(var: Any, limit: Any) -> None:
         if var.ndim:
-            raise errors.InvalidArgumentError("a counter must be a scalar", op=node.origin, got=str(list(var.shape)))
+            raise errors.InvalidArgumentError("a counter must be a scalar", got=str(list(var.shape)))
         if var >= limit:
-            raise errors.OutOfRangeError(
-                f"the counter has reached its limit of {limit}", op=node.origin, site=node.site
-            )
+            raise errors.OutOfRangeError(f"the counter has reached its limit of {limit}")
         np.add(var, 1, var)
 
     return Bound(compute)

@@ -10,9 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from graphdock.contracts import Bound, BuildContext, KernelDef, PlanNode
-
-from graphdock_cpu.kernels.text import refused
+from graphdock.contracts import Bound, BuildContext, KernelDef, errors
 
 __all__ = ["KERNELS"]
 
@@ -23,24 +21,28 @@ def _log_softmax(logits: np.ndarray) -> np.ndarray:
     return wide - np.log(np.exp(wide).sum(-1, keepdims=True))
 
 
-def _lengths(node: PlanNode, steps: int, given: np.ndarray) -> np.ndarray:
+def _lengths(steps: int, given: np.ndarray) -> np.ndarray:
     outside = (given < 0) | (given > steps)
     if outside.any():
-        raise refused(
-            node, "sequence_length is out of range", expected=f"0 to {steps}", got=str(int(given[outside][0]))
+        raise errors.InvalidArgumentError(
+            "sequence_length is out of range", expected=f"0 to {steps}", got=str(int(given[outside][0]))
         )
     return given.astype(np.int64)
 
 
-def _labels(node: PlanNode, indices: np.ndarray, values: np.ndarray, rows: int, blank: int) -> list[list[int]]:
+def _labels(indices: np.ndarray, values: np.ndarray, rows: int, blank: int) -> list[list[int]]:
     """The labels of each row, in the order of their places."""
     outside = (values < 0) | (values >= blank)
     if outside.any():
         got = str(int(values[outside][0]))
-        raise refused(node, "a label is no class", expected=f"0 to {blank - 1}: class {blank} is the blank", got=got)
+        raise errors.InvalidArgumentError(
+            "a label is no class", expected=f"0 to {blank - 1}: class {blank} is the blank", got=got
+        )
     strangers = (indices[:, 0] < 0) | (indices[:, 0] >= rows)
     if strangers.any():
-        raise refused(node, f"a label of row {int(indices[strangers][0, 0])}", expected=f"rows from 0 to {rows - 1}")
+        raise errors.InvalidArgumentError(
+            f"a label of row {int(indices[strangers][0, 0])}", expected=f"rows from 0 to {rows - 1}"
+        )
     labels: list[list[int]] = [[] for _ in range(rows)]
     for i in np.lexsort((indices[:, 1], indices[:, 0])):
         labels[indices[i, 0]].append(int(values[i]))
@@ -109,7 +111,6 @@ class _Lattice:
 
 
 def _loss(ctx: BuildContext) -> Bound:
-    node = ctx.node
     collapse, merge, ignore = (
         ctx.attr(n) for n in ("preprocess_collapse_repeated", "ctc_merge_repeated", "ignore_longer_outputs_than_inputs")
     )
@@ -117,16 +118,15 @@ def _loss(ctx: BuildContext) -> Bound:
 
     def compute(inputs: Any, indices: Any, values: Any, sequence_length: Any) -> tuple[np.ndarray, np.ndarray]:
         steps, rows, classes = inputs.shape
-        lengths = _lengths(node, steps, sequence_length)
-        labels = _labels(node, indices, values, rows, classes - 1)
+        lengths = _lengths(steps, sequence_length)
+        labels = _labels(indices, values, rows, classes - 1)
         if collapse:
             labels = [_without_repeats(label) for label in labels]
         lattice = _Lattice(labels, classes - 1, merge)
         ignored = lattice.sizes > lengths
         if ignored.any() and not ignore:
             row = int(np.argmax(ignored))
-            raise refused(
-                node,
+            raise errors.InvalidArgumentError(
                 f"the label of row {row} is longer than its sequence",
                 expected=f"at most {lengths[row]} classes",
                 got=str(lattice.sizes[row]),
@@ -168,11 +168,11 @@ def _sparse(labels: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray, np
 
 
 def _greedy(ctx: BuildContext) -> Bound:
-    node, merge = ctx.node, ctx.attr("merge_repeated")
+    merge = ctx.attr("merge_repeated")
 
     def decode(inputs: Any, sequence_length: Any) -> tuple[np.ndarray, ...]:
         steps, rows, classes = inputs.shape
-        lengths = _lengths(node, steps, sequence_length)
+        lengths = _lengths(steps, sequence_length)
         best = inputs.argmax(2) if inputs.size else np.zeros((steps, rows), np.int64)
         labels = []
         for row in range(rows):
@@ -217,12 +217,11 @@ def _step(beams: list[Beam], logs: np.ndarray, width: int) -> list[Beam]:
 
 
 def _beam_search(ctx: BuildContext) -> Bound:
-    node = ctx.node
     width, top, merge = (ctx.attr(n) for n in ("beam_width", "top_paths", "merge_repeated"))
 
     def decode(inputs: Any, sequence_length: Any) -> tuple[np.ndarray, ...]:
         steps, rows, _ = inputs.shape
-        lengths = _lengths(node, steps, sequence_length)
+        lengths = _lengths(steps, sequence_length)
         logs = _log_softmax(inputs) if inputs.size else inputs.astype(np.float64)
         found: list[list[Sequence[int]]] = [[] for _ in range(top)]
         scores = np.zeros((rows, top))
@@ -232,10 +231,12 @@ def _beam_search(ctx: BuildContext) -> Bound:
                 for t in range(lengths[row]):
                     beams = _step(beams, logs[t, row], width)
                     if not beams:
-                        raise refused(node, f"inputs give no class of row {row} a probability at step {t}")
+                        raise errors.InvalidArgumentError(
+                            f"inputs give no class of row {row} a probability at step {t}"
+                        )
             if len(beams) < top:
-                raise refused(
-                    node, f"row {row} has fewer labels than top_paths", expected=str(top), got=str(len(beams))
+                raise errors.InvalidArgumentError(
+                    f"row {row} has fewer labels than top_paths", expected=str(top), got=str(len(beams))
                 )
             for path in range(top):
                 label, ending, staying = beams[path]

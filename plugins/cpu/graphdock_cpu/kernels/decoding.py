@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from graphdock.contracts import Bound, BuildContext, KernelDef, dtypes
+from graphdock.contracts import Bound, BuildContext, KernelDef, dtypes, errors
 
-from graphdock_cpu.kernels.text import elementwise, refused
+from graphdock_cpu.kernels.text import elementwise
 from graphdock_cpu.kernels.text_formats import parsed
 
 __all__ = ["KERNELS"]
@@ -27,34 +27,35 @@ _BASE64 = re.compile(rb"([0-9A-Za-z_-]{4})*([0-9A-Za-z_-]{2}(==)?|[0-9A-Za-z_-]{
 
 
 def _decode_base64(ctx: BuildContext) -> Callable[[bytes], bytes]:
-    node = ctx.node
 
     def decode(text: bytes) -> bytes:
         if not _BASE64.match(text):
-            raise refused(node, f"{text!r} is no base64", expected="letters, digits, - and _, perhaps padded with =")
+            raise errors.InvalidArgumentError(
+                f"{text!r} is no base64", expected="letters, digits, - and _, perhaps padded with ="
+            )
         return base64.urlsafe_b64decode(text + b"=" * (-len(text) % 4))
 
     return decode
 
 
 def _decode_raw(ctx: BuildContext) -> Bound:
-    node, dtype = ctx.node, ctx.outputs[0].dtype.np
+    dtype = ctx.outputs[0].dtype.np
     swapped = ctx.attr("little_endian") is not (sys.byteorder == "little")
 
     def decode(text: Any) -> np.ndarray:
         sizes = {len(t) for t in text.flat} or {0}
         if len(sizes) > 1:
-            raise refused(
-                node, "strings of several lengths", expected="one length", got=f"{min(sizes)} to {max(sizes)}"
+            raise errors.InvalidArgumentError(
+                "strings of several lengths", expected="one length", got=f"{min(sizes)} to {max(sizes)}"
             )
         (size,) = sizes
         if size % dtype.itemsize:
-            raise refused(
-                node, f"{size} bytes are no whole number of elements", expected=f"a multiple of {dtype.itemsize}"
+            raise errors.InvalidArgumentError(
+                f"{size} bytes are no whole number of elements", expected=f"a multiple of {dtype.itemsize}"
             )
         data = b"".join(text.flat)
         if dtype == np.bool_ and data.strip(b"\0\1"):
-            raise refused(node, "a byte of a bool is neither 0 nor 1")
+            raise errors.InvalidArgumentError("a byte of a bool is neither 0 nor 1")
         values = np.frombuffer(data, dtype).reshape(*text.shape, size // dtype.itemsize)
         return values.byteswap() if swapped else values.copy()
 
@@ -97,7 +98,7 @@ def fields(line: bytes, delimiter: int, quoted: bool) -> Iterator[bytes]:
 
 
 def _decode_csv(ctx: BuildContext) -> Bound:
-    node, kinds = ctx.node, [o.dtype for o in ctx.outputs]
+    kinds = [o.dtype for o in ctx.outputs]
     delimiter, quoted, missing = (
         ord(ctx.attr("field_delim")),
         ctx.attr("use_quote_delim"),
@@ -109,25 +110,25 @@ def _decode_csv(ctx: BuildContext) -> Bound:
         try:
             found = list(fields(line, delimiter, quoted))
         except ValueError as error:
-            raise refused(node, f"record {number} is no CSV: {error}", got=repr(line)) from None
+            raise errors.InvalidArgumentError(f"record {number} is no CSV: {error}", got=repr(line)) from None
         if selected:
             found = [found[c] for c in selected if c < len(found)]
         if len(found) != len(kinds):
-            raise refused(
-                node, f"record {number} has another number of fields", expected=str(len(kinds)), got=str(len(found))
+            raise errors.InvalidArgumentError(
+                f"record {number} has another number of fields", expected=str(len(kinds)), got=str(len(found))
             )
         return found
 
     def value(text: bytes, kind: dtypes.DType, default: Any, column: int, number: int) -> Any:
         if text in (b"", missing):
             if not default.size:
-                raise refused(
-                    node, f"field {column} of record {number} is empty", expected="a value: it has no default"
+                raise errors.InvalidArgumentError(
+                    f"field {column} of record {number} is empty", expected="a value: it has no default"
                 )
             return default.item()
         made = text if kind is dtypes.string else parsed(text, kind)
         if made is None:
-            raise refused(node, f"field {column} of record {number} is no {kind.name}", got=repr(text))
+            raise errors.InvalidArgumentError(f"field {column} of record {number} is no {kind.name}", got=repr(text))
         return made
 
     def decode(records: Any, *defaults: Any) -> Any:

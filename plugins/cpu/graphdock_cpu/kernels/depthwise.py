@@ -11,8 +11,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 from graphdock.contracts import BuildContext, KernelDef, Scratch
+from numpy import add, copyto, dot, multiply
 
 from graphdock_cpu.kernels.conv_im2col import Padded, tap_views
 from graphdock_cpu.kernels.sliding import (
@@ -58,7 +58,6 @@ def _convolve(slide: Slide) -> Method:
     padded, (images, chunks), (width, groups) = Padded(slide), _chunks(slide), _groups(slide)
     plane = (images, *slide.out, width)
     taps = [(tap, (slice(None), *where)) for tap, where in tap_views(slide)]
-    multiply, add, copyto = np.multiply, np.add, np.copyto
     several = slide.outputs > 1
 
     def compute(x: Any, w: Any, y: Any, *scratch: Any) -> None:
@@ -85,7 +84,6 @@ def _input(slide: Slide) -> Method:
     padded, (images, chunks), (width, groups) = Padded(slide), _chunks(slide), _groups(slide)
     plane = (images, *slide.out, width)
     taps = [(tap, (slice(None), *where)) for tap, where in tap_views(slide)]
-    multiply, add, copyto = np.multiply, np.add, np.copyto
 
     def compute(w: Any, dy: Any, dx: Any, *scratch: Any) -> None:
         target = scratch[0] if padded.needed else dx
@@ -112,7 +110,6 @@ def _filter(slide: Slide) -> Method:
     padded, (images, chunks), (width, groups) = Padded(slide), _chunks(slide), _groups(slide)
     plane, positions = (images, *slide.out, width), images * math.prod(slide.out)
     taps = [(tap, (slice(None), *where)) for tap, where in tap_views(slide)]
-    multiply, add, copyto, dot = np.multiply, np.add, np.copyto, np.dot
 
     def compute(x: Any, dy: Any, dw: Any, *scratch: Any) -> None:
         if padded.needed:

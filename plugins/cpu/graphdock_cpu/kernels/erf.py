@@ -8,6 +8,7 @@ buffers stay in cache and no call allocates.
 from __future__ import annotations
 
 import numpy as np
+from numpy import add, maximum, minimum, multiply, tanh
 
 __all__ = ["FLOAT_BLOCK", "FLOAT_ROWS", "erf_float"]
 
@@ -29,7 +30,6 @@ def erf_float(x: np.ndarray, out: np.ndarray, work: np.ndarray) -> None:
     """
     flat, result, block = x.reshape(-1), out.reshape(-1), work.shape[1]
     narrow = out.dtype != np.float32
-    minimum, maximum, multiply, add, tanh = np.minimum, np.maximum, np.multiply, np.add, np.tanh
     first, second, last = _FLOAT_P[0], _FLOAT_P[1:-1], _FLOAT_P[-1]
     for start in range(0, flat.size, block):
         piece, target = flat[start : start + block], result[start : start + block]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from graphdock.contracts import BuildContext, KernelDef, Scratch, dtypes, errors
+from numpy import take
 
 from graphdock_cpu.kernels import shaped, sized
 from graphdock_cpu.kernels.shaped import Made, Shape
@@ -93,7 +94,6 @@ def _crop_and_resize(ctx: BuildContext, shapes: Sequence[Shape], values: Values)
     outside, nearest = np.float32(ctx.attr("extrapolation_value")), ctx.attr("method") == "nearest"
     made = Scratch(dtypes.float32, (shapes[1][0], *size, shape[3]))
     copied = ctx.inputs[0].dtype is not dtypes.float32
-    take = np.take
 
     def compute(image: Any, boxes: Any, indices: Any, _: Any, out: Any, part: Any, low: Any, wide: Any = None) -> None:
         if copied:

@@ -26,8 +26,6 @@ def _pillow(ctx: BuildContext) -> Any:
     except ImportError as error:
         raise errors.UnimplementedError(
             f"{ctx.node.op} reads and writes images by Pillow, which is not installed",
-            op=ctx.node.origin,
-            site=ctx.node.site,
             hint="pip install 'graphdock[images]'",
         ) from error
     return Image
@@ -39,24 +37,20 @@ def _open(ctx: BuildContext, image: Any, contents: Any) -> Any:
     try:
         return image.open(io.BytesIO(data), formats=_FORMATS)
     except image.DecompressionBombError as error:
-        raise _too_large(ctx, error) from error
+        raise _too_large(error) from error
     except (OSError, ValueError, SyntaxError) as error:
         start = data[:8]
         raise errors.InvalidArgumentError(
             "contents are no image",
             expected=f"a file of one of {', '.join(_FORMATS)}",
             got=f"{len(data)} bytes that begin with {start!r}",
-            op=ctx.node.origin,
-            site=ctx.node.site,
         ) from error
 
 
-def _too_large(ctx: BuildContext, error: Exception) -> errors.InvalidArgumentError:
+def _too_large(error: Exception) -> errors.InvalidArgumentError:
     """A file's header claims more pixels than anybody means; they would be allocated before its data turns out to be too short."""
     return errors.InvalidArgumentError(
         f"contents claim too many pixels: {error}",
-        op=ctx.node.origin,
-        site=ctx.node.site,
         hint="a program that trusts its files may raise PIL.Image.MAX_IMAGE_PIXELS",
     )
 
@@ -93,9 +87,7 @@ def _pixels(ctx: BuildContext, file: Any, asked: int, dtype: Any = np.uint8) -> 
             else:
                 made = np.asarray(file.convert(_MODES[count]))
     except (OSError, ValueError, SyntaxError) as error:
-        raise errors.InvalidArgumentError(
-            f"contents can't be read: {error}", op=ctx.node.origin, site=ctx.node.site
-        ) from error
+        raise errors.InvalidArgumentError(f"contents can't be read: {error}") from error
     if deep:
         made = made if dtype == np.uint16 else (made >> 8).astype(np.uint8)
     elif dtype == np.uint16:
@@ -129,17 +121,13 @@ def _frames(ctx: BuildContext, file: Any) -> Any:
             file.seek(n)
             made.append(_pixels(ctx, file, 3))
     except (EOFError, OSError, SyntaxError) as error:
-        raise errors.InvalidArgumentError(
-            f"contents can't be read: {error}", op=ctx.node.origin, site=ctx.node.site
-        ) from error
+        raise errors.InvalidArgumentError(f"contents can't be read: {error}") from error
     return np.stack(made)
 
 
 def _refuse(ctx: BuildContext, attr: str, value: Any) -> None:
     if ctx.attr(attr) != value:
-        raise errors.UnimplementedError(
-            f"{ctx.node.op} does not know {attr}={ctx.attr(attr)!r}", op=ctx.node.origin, site=ctx.node.site
-        )
+        raise errors.UnimplementedError(f"{ctx.node.op} does not know {attr}={ctx.attr(attr)!r}")
 
 
 def _decode_jpeg(ctx: BuildContext) -> Bound:
@@ -161,9 +149,7 @@ def _decode_jpeg(ctx: BuildContext) -> Bound:
             or column + width > made.shape[1]
         ):
             raise errors.InvalidArgumentError(
-                f"crop_window {window.tolist()} is not inside of an image of {list(made.shape)}",
-                op=ctx.node.origin,
-                site=ctx.node.site,
+                f"crop_window {window.tolist()} is not inside of an image of {list(made.shape)}"
             )
         return np.ascontiguousarray(made[row : row + height, column : column + width])
 

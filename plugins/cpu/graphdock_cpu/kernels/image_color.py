@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from graphdock.contracts import BuildContext, KernelDef, Scratch, dtypes
+from numpy import add, divide, maximum, minimum, multiply, subtract
 
 from graphdock_cpu.kernels.shaped import Made, Shape, bind, like_first
 
@@ -19,14 +20,6 @@ _PLANES = 5
 
 def _to_hsv(r: Any, g: Any, b: Any, v: Any, c: Any, mask: Any) -> None:
     """Hue, saturation and value of planes in place: h in r, s in g, v in v, by way of ``c`` and a mask."""
-    maximum, minimum, subtract, multiply, add, divide = (
-        np.maximum,
-        np.minimum,
-        np.subtract,
-        np.multiply,
-        np.add,
-        np.divide,
-    )
     maximum(r, g, out=v)
     maximum(v, b, out=v)
     minimum(r, g, out=c)

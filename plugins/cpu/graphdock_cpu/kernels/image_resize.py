@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from graphdock.contracts import BuildContext, KernelDef, Scratch, errors
+from numpy import add, copyto, matmul, multiply, take
 
 from graphdock_cpu.kernels import resample, shaped, sized
 from graphdock_cpu.kernels.resample import Taps
@@ -38,7 +39,7 @@ def _resized(ctx: BuildContext, shapes: Sequence[Shape], values: Values) -> Sequ
 
 def _gather(taps: Taps, axis: int) -> tuple[Callable[..., None], int]:
     """``compute(x, out, *scratch)`` along an axis of a ``[B,H,W,C]`` array, and how many buffers like ``out`` it wants."""
-    (first, *others), take, multiply, add = taps.indices, np.take, np.multiply, np.add
+    (first, *others) = taps.indices
     if taps.plain:
         return lambda x, out: take(x, first, axis, out, "clip"), 0
     shape = (-1,) + (1,) * (3 - axis)
@@ -68,7 +69,7 @@ def _by_taps(rule: Rule) -> sized.Make:
         columns, of_columns = _gather(rule(width, wanted[1], *options), 2)
         between, last = Scratch(dtype, (batch, wanted[0], width, channels)), (batch, *wanted, channels)
         buffers = [between] * (1 + of_rows) + [Scratch(dtype, last)] * of_columns
-        copied, copyto = given is not dtype, np.copyto
+        copied = given is not dtype
         if copied:
             buffers.append(Scratch(dtype, shapes[0]))
 
@@ -89,7 +90,6 @@ def _product(dtype: Any, rows: Any, columns: Any, shape: Shape) -> tuple[Callabl
     batch, height, width, channels = shape
     tall, wide = rows.shape[0], columns.shape[0]
     rows, columns = rows.astype(dtype), columns.astype(dtype)
-    matmul = np.matmul
 
     def compute(x: Any, out: Any, middle: Any) -> None:
         matmul(rows, x.reshape(batch, height, width * channels), middle.reshape(batch, tall, width * channels))

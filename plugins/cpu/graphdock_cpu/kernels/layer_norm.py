@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from graphdock.contracts import BuildContext, KernelDef, Scratch, dtypes
+from numpy import add, copyto, divide, dot, multiply, sqrt, subtract
 
 from graphdock_cpu.kernels.shaped import Made, Shape, bind
 from graphdock_cpu.kernels.sharing import Rows
@@ -52,15 +53,6 @@ def _layer_norm(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
     direct, same = x_dtype is wide, statistics is wide
     epsilon, one = wide.np.type(ctx.attr("epsilon")), np.ones((), wide.np)
     gammas, betas = (np.empty(rows.width, wide.np) for _ in range(2))
-    subtract, multiply, add, divide, sqrt, copyto, dot = (
-        np.subtract,
-        np.multiply,
-        np.add,
-        np.divide,
-        np.sqrt,
-        np.copyto,
-        np.dot,
-    )
 
     def compute(x: Any, gamma: Any, beta: Any, y: Any, mean: Any, inverse: Any, centred: Any, thick: Any) -> None:
         x, y, mean, inverse = rows.matrix(x), rows.matrix(y), mean.reshape(rows.rows), inverse.reshape(rows.rows)
@@ -106,8 +98,6 @@ def _layer_norm_grad(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
     wide = _common(ctx, statistics)
     rows = _Rows(shapes[1], ctx.attr("begin_norm_axis"), wide.np, 4)
     totals, products, part, factors = (np.empty(rows.width, wide.np) for _ in range(4))
-    subtract, multiply, add, divide = np.subtract, np.multiply, np.add, np.divide
-    copyto, dot = np.copyto, np.dot
 
     def compute(
         dy: Any,

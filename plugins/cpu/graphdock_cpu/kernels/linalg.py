@@ -30,9 +30,7 @@ def _guarded(ctx: BuildContext, message: str, hint: str | None, function: Callab
         try:
             return function(*args)
         except np.linalg.LinAlgError as error:
-            raise errors.InvalidArgumentError(
-                f"{node.opdef.name}: {message}", op=node.origin, site=node.site, hint=hint
-            ) from error
+            raise errors.InvalidArgumentError(f"{node.opdef.name}: {message}", hint=hint) from error
 
     return compute
 
@@ -138,7 +136,6 @@ def _solve_ls(ctx: BuildContext) -> Callable[..., Any]:
 def _lu(ctx: BuildContext) -> Callable[..., Any]:
     """Elimination by columns, with the largest pivot of each; over a batch at once (Golub and Van Loan, 3.4)."""
     index = ctx.outputs[1].dtype.np
-    node = ctx.node
 
     def lu(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         size = x.shape[-1]
@@ -150,7 +147,7 @@ def _lu(ctx: BuildContext) -> Callable[..., Any]:
             for what in (made, order):
                 what[each, k], what[each, pivot] = what[each, pivot], what[each, k].copy()
             if not made[:, k, k].all():
-                raise errors.InvalidArgumentError("Lu: Input is not invertible.", op=node.origin, site=node.site)
+                raise errors.InvalidArgumentError("Lu: Input is not invertible.")
             made[:, k + 1 :, k] /= made[:, k, None, k]
             made[:, k + 1 :, k + 1 :] -= made[:, k + 1 :, k, None] * made[:, k, None, k + 1 :]
         return made.reshape(x.shape), order.reshape(x.shape[:-1])

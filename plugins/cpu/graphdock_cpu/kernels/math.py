@@ -162,17 +162,13 @@ def _pow(ctx: BuildContext) -> Bound | Callable[..., Any]:
 
 def _integer_pow(ctx: BuildContext) -> Callable[..., Any]:
     """numpy.power, with NumPy's refusal of negative exponents as an error of the node."""
-    node = ctx.node
 
     def compute(x: np.ndarray, y: np.ndarray, *z: np.ndarray) -> Any:
         try:
             return np.asarray(np.power(x, y, *z))
         except ValueError as error:
             raise errors.InvalidArgumentError(
-                "Pow: an integer to a negative power is not an integer",
-                op=node.origin,
-                site=node.site,
-                hint="cast both operands to a floating dtype",
+                "Pow: an integer to a negative power is not an integer", hint="cast both operands to a floating dtype"
             ) from error
 
     return compute

@@ -55,7 +55,7 @@ def _logarithm(x: np.ndarray) -> np.ndarray:
 
 def _of_each(function: Callable[[np.ndarray], np.ndarray], message: str) -> Callable[[BuildContext], Any]:
     def build(ctx: BuildContext) -> Callable[..., Any]:
-        node, dtype = ctx.node, ctx.outputs[0].dtype
+        dtype = ctx.outputs[0].dtype
 
         def compute(x: np.ndarray, out: np.ndarray) -> None:
             if not x.size:
@@ -64,7 +64,7 @@ def _of_each(function: Callable[[np.ndarray], np.ndarray], message: str) -> Call
                 try:
                     made = function(x[index])
                 except ValueError as error:
-                    raise errors.InvalidArgumentError(message, op=node.origin, site=node.site) from error
+                    raise errors.InvalidArgumentError(message) from error
                 out[index] = made if dtype.is_complex else made.real
 
         def fresh(x: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from graphdock.contracts import BuildContext, KernelDef, Scratch, dtypes
+from numpy import add, copyto, dot, equal, greater, maximum
 
 from graphdock_cpu.kernels.pool import tap as tap_of
 from graphdock_cpu.kernels.sliding import Shape, bind_sized, padding_before
@@ -43,7 +44,6 @@ def _taps(ctx: BuildContext, x: Shape, w: Shape) -> tuple[Shape, list[Tap]]:
 def _dilate(ctx: BuildContext, x: Shape, w: Shape) -> tuple[Shape, list[Tap], Callable[..., None]]:
     out, taps = _taps(ctx, x, w)
     lowest = ctx.inputs[0].dtype.np.type(-np.inf)
-    add, maximum = np.add, np.maximum
 
     def dilate(x: Any, w: Any, y: Any, sums: Any) -> None:
         y.fill(lowest)
@@ -69,7 +69,7 @@ def _backprop(of_filter: bool) -> Callable[[BuildContext, Sequence[Shape], Shape
         wide, rows = dtype.accumulator, math.prod(dims[:3])
         scratch = [Scratch(dtype, dims), Scratch(dtype, dims), Scratch(dtypes.bool_, dims), Scratch(dtypes.bool_, dims)]
         scratch += [Scratch(wide, dims), Scratch(wide, out), Scratch(wide, (rows,))]
-        add, equal, both, greater, copyto, dot = np.add, np.equal, np.logical_and, np.greater, np.copyto, np.dot
+        both = np.logical_and
 
         def compute(x: Any, w: Any, dy: Any, result: Any, *buffers: Any) -> None:
             y, sums, waiting, flags, share, total, ones = buffers
@@ -106,7 +106,7 @@ def _pick(of_filter: bool) -> Callable[[BuildContext, Sequence[Shape], Shape], M
         dims, taps, dilate = _dilate(ctx, *shapes[:2])
         dtype = ctx.outputs[0].dtype
         scratch = (Scratch(dtype, dims), Scratch(dtype, dims), Scratch(dtypes.bool_, dims), Scratch(dtypes.bool_, dims))
-        add, equal, both, greater, copyto = np.add, np.equal, np.logical_and, np.greater, np.copyto
+        both = np.logical_and
 
         def compute(x: Any, w: Any, g: Any, result: Any, y: Any, sums: Any, waiting: Any, flags: Any) -> None:
             dilate(x, w, y, sums)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from graphdock.contracts import BuildContext, KernelDef, Scratch, dtypes
+from numpy import absolute, add, copyto, divide, exp, expm1, greater, log1p, maximum, minimum, multiply, negative, vdot
 
 from graphdock_cpu.kernels import softmax
 from graphdock_cpu.kernels.shaped import Made, Make, Shape, bind, like_first, widened
@@ -21,7 +22,7 @@ __all__ = ["KERNELS"]
 
 
 def _relu(dtype: np.dtype[Any]) -> Callable[..., None]:
-    zero, maximum = np.zeros((), dtype), np.maximum
+    zero = np.zeros((), dtype)
 
     def relu(x: Any, y: Any) -> None:
         maximum(x, zero, out=y)
@@ -31,7 +32,6 @@ def _relu(dtype: np.dtype[Any]) -> Callable[..., None]:
 
 def _relu_grad(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
     zero = np.zeros((), ctx.outputs[0].dtype.np)
-    greater, multiply, copyto = np.greater, np.multiply, np.copyto
 
     def relu_grad(g: Any, x: Any, y: Any, mask: Any) -> None:
         greater(x, zero, mask)
@@ -53,7 +53,6 @@ def _activation(make: Callable[..., Callable[..., None]], *attrs: str, scratch: 
 
 def _relu6(dtype: np.dtype[Any]) -> Callable[..., None]:
     zero, six = np.zeros((), dtype), np.full((), 6, dtype)
-    maximum, minimum = np.maximum, np.minimum
 
     def relu6(x: Any, y: Any) -> None:
         maximum(x, zero, out=y)
@@ -64,7 +63,6 @@ def _relu6(dtype: np.dtype[Any]) -> Callable[..., None]:
 
 def _elu(dtype: np.dtype[Any]) -> Callable[..., None]:
     zero = np.zeros((), dtype)
-    maximum, minimum, expm1, add = np.maximum, np.minimum, np.expm1, np.add
 
     def elu(x: Any, y: Any, t: Any) -> None:
         minimum(x, zero, out=t)
@@ -81,7 +79,6 @@ SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.050700987355480493
 
 def _selu(dtype: np.dtype[Any]) -> Callable[..., None]:
     zero, alpha, scale = np.zeros((), dtype), np.full((), SELU_ALPHA, dtype), np.full((), SELU_SCALE, dtype)
-    maximum, minimum, expm1, multiply, add = np.maximum, np.minimum, np.expm1, np.multiply, np.add
 
     def selu(x: Any, y: Any, t: Any) -> None:
         minimum(x, zero, out=t)
@@ -96,7 +93,6 @@ def _selu(dtype: np.dtype[Any]) -> Callable[..., None]:
 
 def _leaky_relu(dtype: np.dtype[Any], alpha: float) -> Callable[..., None]:
     zero, slope = np.zeros((), dtype), np.full((), alpha, dtype)
-    maximum, minimum, multiply, add = np.maximum, np.minimum, np.multiply, np.add
 
     def leaky_relu(x: Any, y: Any, t: Any) -> None:
         minimum(x, zero, out=t)
@@ -109,7 +105,6 @@ def _leaky_relu(dtype: np.dtype[Any], alpha: float) -> Callable[..., None]:
 
 def _softplus(dtype: np.dtype[Any]) -> Callable[..., None]:
     zero = np.zeros((), dtype)
-    absolute, negative, exp, log1p, maximum, add = np.absolute, np.negative, np.exp, np.log1p, np.maximum, np.add
 
     def softplus(x: Any, y: Any, t: Any) -> None:
         absolute(x, t)
@@ -124,7 +119,6 @@ def _softplus(dtype: np.dtype[Any]) -> Callable[..., None]:
 
 def _softsign(dtype: np.dtype[Any]) -> Callable[..., None]:
     one = np.ones((), dtype)
-    absolute, add, divide = np.absolute, np.add, np.divide
 
     def softsign(x: Any, y: Any, t: Any) -> None:
         absolute(x, t)
@@ -142,7 +136,6 @@ def _bias_shape(ctx: BuildContext, shapes: Sequence[Shape]) -> Shape:
 
 def _bias_add(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
     shape = _bias_shape(ctx, shapes)
-    add = np.add
     if len(shape) == 1:
         return add, ()
     return lambda value, bias, y: add(value, bias.reshape(shape), y), ()
@@ -163,7 +156,6 @@ def _bias_add_grad(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
         return lambda g, out: np.ndarray.dot(ones, g.reshape(rows, channels), out), ()
     if wide is dtype:
         return lambda g, out: reduce(g, axes, None, out), ()
-    copyto = np.copyto
 
     def narrow(g: Any, out: Any, total: Any) -> None:
         reduce(g, axes, wide.np, total)
@@ -185,7 +177,6 @@ def _l2_loss(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
     (shape,), dtype = shapes, ctx.outputs[0].dtype
     wide, size = dtype.accumulator, math.prod(shape)
     half = np.full((), 0.5, dtype.np)
-    multiply, copyto = np.multiply, np.copyto
 
     def l2_loss(t: Any, y: Any) -> None:
         flat = t.reshape(size)
@@ -207,7 +198,7 @@ def _l2_loss_sum(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
     """Left to right, each as of one tensor; narrow floats are rounded once, at the end."""
     dtype, count = ctx.outputs[0].dtype, len(shapes)
     wide = dtype.accumulator.np
-    vdot, half = np.vdot, wide.type(0.5)
+    half = wide.type(0.5)
 
     def l2_loss_sum(*args: Any) -> None:
         total = wide.type(0)

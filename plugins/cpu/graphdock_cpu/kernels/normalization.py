@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from graphdock.contracts import BuildContext, KernelDef, Scratch, dtypes
+from numpy import add, copyto, divide, multiply, power, reciprocal, sqrt, subtract
 
 from graphdock_cpu.kernels.shaped import Made, Shape, bind, like_first
 
@@ -59,7 +60,6 @@ class _Window:
 
 def _power(beta: float) -> Callable[[Any, Any], None]:
     """``s, spare``: s to the power of ``-beta`` in place; the common exponents without a logarithm."""
-    sqrt, reciprocal, multiply, power = np.sqrt, np.reciprocal, np.multiply, np.power
     if beta == 1.0:
         return lambda s, spare: reciprocal(s, s)
     if beta == 0.5:
@@ -90,7 +90,6 @@ def _lrn(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
     bias, alpha, raise_to = (wide.np.type(ctx.attr("bias")), wide.np.type(ctx.attr("alpha")), _power(ctx.attr("beta")))
     pieces = _blocks(rows, window.width)
     size = pieces[0].stop if pieces else 0
-    multiply, add, copyto = np.multiply, np.add, np.copyto
 
     def lrn(x: Any, y: Any, padded: Any, spare: Any, sums: Any, thin: Any) -> None:
         x, y = x.reshape(rows, channels), y.reshape(rows, channels)
@@ -123,7 +122,6 @@ def _lrn_grad(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
     factor = wide.np.type(2 * ctx.attr("alpha") * ctx.attr("beta"))
     pieces = _blocks(rows, window.width)
     size = pieces[0].stop if pieces else 0
-    multiply, add, subtract, divide, copyto = np.multiply, np.add, np.subtract, np.divide, np.copyto
 
     def lrn_grad(g: Any, x: Any, y: Any, out: Any, padded: Any, spare: Any, *work: Any) -> None:
         g, x, y, out = (a.reshape(rows, channels) for a in (g, x, y, out))
@@ -204,7 +202,6 @@ def _fused_batch_norm(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
     view, training = _Channels(ctx, shape, wide.np), ctx.attr("is_training")
     epsilon, count, rest = real(ctx.attr("epsilon")), real(view.count), real(max(view.count - 1, 1))
     direct = ctx.inputs[0].dtype is wide
-    subtract, multiply, add, divide, copyto = np.subtract, np.multiply, np.add, np.divide, np.copyto
     average, spread = np.empty(view.channels, wide.np), np.empty(view.channels, wide.np)
 
     def statistics(x: Any, mean: Any, variance: Any, work: Any) -> None:
@@ -273,7 +270,6 @@ def _fused_batch_norm_grad(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
     real = wide.np.type
     view, training = _Channels(ctx, shape, wide.np), ctx.attr("is_training")
     epsilon, count = real(ctx.attr("epsilon")), real(max(view.count, 1))
-    subtract, multiply, divide, copyto = np.subtract, np.multiply, np.divide, np.copyto
     totals, products, inverse, slope = (np.empty(view.channels, wide.np) for _ in range(4))
 
     def compute(

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from graphdock.contracts import BuildContext, KernelDef, Scratch, dtypes, errors
+from numpy import add, copyto, divide, equal, greater
 
 from graphdock_cpu.kernels.sharing import Made, share
 from graphdock_cpu.kernels.sliding import Shape, bind_sized, padding_before, sizes_in
@@ -101,7 +102,7 @@ def chunks_of(shape: Shape) -> tuple[int, list[slice]]:
 def fold(axis: Axis, rank: int, combine: Callable[..., Any], start: Any) -> Callable[[Any, Any], None]:
     """``fold(x, y)``: one axis of windows into one axis of results."""
     taps = [(_in(rank, axis.at, out), _in(rank, axis.at, source)) for out, source in axis.taps]
-    copyto, full = np.copyto, axis.full
+    full = axis.full
 
     def fold_all(x: Any, y: Any) -> None:
         if full:
@@ -161,7 +162,6 @@ def _pool(make: Callable[[np.dtype[Any]], tuple[Callable[..., Any], Any]], mean:
         counts = _counts(axes, len(shape), wide.np) if mean else None
         widened = wide is not narrow
         sizes = [(images, *shape[1:])] * widened + _between(shape, axes, images) + [(images, *out[1:])] * widened
-        copyto, divide = np.copyto, np.divide
 
         def compute(x: Any, y: Any, *scratch: Any) -> None:
             for chunk in chunks:
@@ -214,7 +214,7 @@ def _zero(dtype: np.dtype[Any]) -> tuple[Callable[..., Any], Any]:
 def _spread(axis: Axis, rank: int) -> Callable[[Any, Any], None]:
     """``spread(y, x)``: the transpose of a sum over one axis of windows."""
     taps = [(_in(rank, axis.at, out), _in(rank, axis.at, source)) for out, source in axis.taps]
-    add, copyto, apart = np.add, np.copyto, axis.apart
+    apart = axis.apart
 
     def spread(y: Any, x: Any) -> None:
         x.fill(0)
@@ -232,7 +232,7 @@ def _avg_pool_grad(ctx: BuildContext, shapes: Sequence[Shape], out: Shape) -> Ma
     """``(shape, grad) -> dx``: the gradients divided by the counts, spread axis by axis from the last to the first."""
     pooled, narrow = shapes[1], ctx.outputs[0].dtype
     axes, made = axes_of(ctx, out)
-    _check(ctx, pooled, made)
+    _check(pooled, made)
     wide, rank = narrow.accumulator, len(out)
     if not axes:
         return (lambda shape, g, dx: np.copyto(dx, g)), ()
@@ -243,7 +243,6 @@ def _avg_pool_grad(ctx: BuildContext, shapes: Sequence[Shape], out: Shape) -> Ma
     between = _between(out, axes, images)[::-1]
     widened = wide is not narrow
     sizes = [divided, *between, *([(images, *out[1:])] * widened)]
-    copyto, divide = np.copyto, np.divide
 
     def compute(_: Any, g: Any, dx: Any, *scratch: Any) -> None:
         for chunk in chunks:
@@ -265,14 +264,10 @@ def _avg_pool_grad(ctx: BuildContext, shapes: Sequence[Shape], out: Shape) -> Ma
     return compute, tuple(Scratch(wide, s) for s in sizes)
 
 
-def _check(ctx: BuildContext, have: Shape, want: Shape) -> None:
+def _check(have: Shape, want: Shape) -> None:
     if tuple(have) != tuple(want):
         raise errors.InvalidArgumentError(
-            "grad does not have the shape of the pool",
-            op=ctx.node.origin,
-            site=ctx.node.site,
-            expected=str(list(want)),
-            got=str(list(have)),
+            "grad does not have the shape of the pool", expected=str(list(want)), got=str(list(have))
         )
 
 
@@ -294,7 +289,7 @@ def _max_pool_grad_grad(ctx: BuildContext, shapes: Sequence[Shape], out: Shape) 
     taps = joint_taps(axes, len(out))
     images, chunks = chunks_of(shapes[0])
     part = (images, *out[1:])
-    equal, copyto, both, greater = np.equal, np.copyto, np.logical_and, np.greater
+    both = np.logical_and
 
     def compute(x: Any, y: Any, g: Any, d: Any, *buffers: Any) -> None:
         d.fill(0)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from graphdock.contracts import BuildContext, KernelDef, Scratch, dtypes, errors
+from numpy import add, copyto, equal, greater, maximum
 
 from graphdock_cpu.kernels.pool import axes_of, chunks_of, joint_taps
 from graphdock_cpu.kernels.shaped import bind
@@ -29,7 +30,7 @@ def _pool(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
     batched = bool(ctx.attr("include_batch_in_index"))
     starts = (np.arange(shape[0], dtype=positions.dtype) * size).reshape(-1, 1, 1, 1)
     lowest = ctx.outputs[0].dtype.np.type(-np.inf)
-    equal, both, greater, copyto, maximum, add = np.equal, np.logical_and, np.greater, np.copyto, np.maximum, np.add
+    both = np.logical_and
 
     def compute(x: Any, y: Any, argmax: Any, *buffers: Any) -> None:
         argmax.fill(0)
@@ -65,11 +66,7 @@ def _index(ctx: BuildContext, shape: Shape, argmax: Any) -> Any:
     if argmax.size and not (argmax.min() >= 0 and argmax.max() < limit):
         wrong = argmax[(argmax < 0) | (argmax >= limit)].flat[0]
         raise errors.InvalidArgumentError(
-            "argmax has an index outside of the input",
-            op=ctx.node.origin,
-            site=ctx.node.site,
-            expected=f"0 to {limit - 1}",
-            got=str(wrong),
+            "argmax has an index outside of the input", expected=f"0 to {limit - 1}", got=str(wrong)
         )
     return argmax if batched else argmax + (np.arange(shape[0]) * size).reshape(-1, 1, 1, 1)
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from graphdock.contracts import BuildContext, DType, KernelDef, Scratch, dtypes
+from numpy import add, copyto, equal, multiply
 
 from graphdock_cpu.kernels.pool import Axis, axes_of, chunks_of, fold, joint_taps, lowest, share_images
 from graphdock_cpu.kernels.sharing import Made
@@ -55,14 +56,7 @@ class _Stage:
 
     def __call__(self, x: Any, y: Any, g: Any, dx: Any, shares: Any, flags: Any, waiting: Any) -> None:
         """``dx`` of ``g``, for elements ``x`` whose maxima are ``y``; the last three are buffers of ``part``."""
-        equal, both, without, multiply, copyto, add = (
-            np.equal,
-            np.bitwise_and,
-            np.bitwise_xor,
-            np.multiply,
-            np.copyto,
-            np.add,
-        )
+        both, without = np.bitwise_and, np.bitwise_xor
         kind, moved, last, apart, count = dx.dtype, dx.view(self.bits), self.last, self.apart, len(y)
         if not self.covers:
             dx.fill(0)
@@ -144,7 +138,7 @@ def _grad_of(ctx: BuildContext, shape: Shape) -> Made:
     combine, start = lowest(narrow.np)
     # from the last axis to the second
     folds = [fold(axis, len(shape), combine, start) for axis in reversed(axes[1:])] if inner else []
-    widened, copyto = wide is not narrow, np.copyto
+    widened = wide is not narrow
     buffers = [Scratch(kind, stage.part) for stage in stages for kind in (bits, dtypes.bool_, dtypes.bool_)]
     maxima, grads = [Scratch(narrow, s) for s in inner], [Scratch(wide, s) for s in inner]
     ends = [Scratch(wide, levels[0]), Scratch(wide, levels[-1])] if widened else []

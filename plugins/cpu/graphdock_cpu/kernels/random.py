@@ -298,17 +298,13 @@ def bounded(philox: Philox, count: int, span: int) -> np.ndarray:
 
 def _uniform_int(ctx: BuildContext) -> Bound:
     philox, shape, dtype = Philox(), _sized(ctx), ctx.outputs[0].dtype.np
-    node, start = ctx.node, philox.starter(ctx)
+    start = philox.starter(ctx)
 
     def draw(shape: Any, low: Any, high: Any, stream: Any) -> np.ndarray:
         first, span = int(low), int(high) - int(low)
         if span <= 0:
             raise errors.InvalidArgumentError(
-                "the range to draw from is empty",
-                op=node.origin,
-                site=node.site,
-                expected="minval < maxval",
-                got=f"minval {first}, maxval {int(high)}",
+                "the range to draw from is empty", expected="minval < maxval", got=f"minval {first}, maxval {int(high)}"
             )
         size = sizes(shape)
         start(stream)

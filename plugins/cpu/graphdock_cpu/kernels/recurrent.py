@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from graphdock.contracts import BuildContext, KernelDef, Scratch
+from numpy import add, copyto, multiply, subtract, tanh
 
 from graphdock_cpu.kernels.shaped import Made, Shape, bind
 
@@ -42,7 +43,6 @@ class _Cell:
 
 def _lstm_gates(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
     cell = _Cell(ctx, shapes[1])
-    multiply, add, tanh, copyto = np.multiply, np.add, np.tanh, np.copyto
 
     def compute(gates: Any, c: Any, h: Any, new_c: Any, active: Any, state: Any, spare: Any) -> None:
         i, j, f, o = cell.activate(gates, active)
@@ -58,7 +58,6 @@ def _lstm_gates(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
 
 def _lstm_gates_grad(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
     cell, one = _Cell(ctx, shapes[3]), ctx.outputs[0].dtype.accumulator.np.type(1)
-    multiply, add, subtract, tanh = np.multiply, np.add, np.subtract, np.tanh
 
     def compute(
         dh: Any,

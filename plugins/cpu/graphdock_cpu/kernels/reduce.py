@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from graphdock.contracts import Bound, BuildContext, In, KernelDef, Lit, Out, Scratch, dtypes, errors
+from numpy import dot
 
 from graphdock_cpu.kernels.common import constant, is_half, known
 
@@ -119,7 +120,6 @@ def _by_dot(ctx: BuildContext, axes: tuple[int, ...], keep: bool) -> tuple[Any, 
         if last:
             return np.dot, (In(0), Lit(ones[:, None] if keep else ones), Out(0))
         return np.dot, (Lit(ones[None, :] if keep else ones), In(0), Out(0))
-    dot = np.dot
 
     def trailing(value: np.ndarray, target: np.ndarray) -> None:
         dot(value.reshape(others, terms), ones, target.reshape(others))

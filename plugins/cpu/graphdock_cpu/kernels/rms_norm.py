@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from graphdock.contracts import BuildContext, KernelDef, Scratch, dtypes
+from numpy import add, copyto, divide, dot, multiply, sqrt, subtract
 
 from graphdock_cpu.kernels.shaped import Made, Shape, bind
 
@@ -46,7 +47,6 @@ def _rms_norm(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
     epsilon, one = wide.np.type(ctx.attr("epsilon")), np.ones((), wide.np)
     direct = ctx.inputs[0].dtype is wide
     roots, factors = np.empty(rows.step, wide.np), np.empty(rows.width, wide.np)
-    multiply, add, divide, sqrt, copyto, dot = np.multiply, np.add, np.divide, np.sqrt, np.copyto, np.dot
 
     def compute(x: Any, gamma: Any, y: Any, inverse: Any, squares: Any, thick: Any) -> None:
         x, y, inverse = rows.matrix(x), rows.matrix(y), inverse.reshape(rows.rows)
@@ -79,8 +79,6 @@ def _rms_norm_grad(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
     rows = _Rows(shapes[1], wide.np)
     each, roots, slopes = np.ones(rows.step, wide.np), np.empty(rows.step, wide.np), np.empty(rows.step, wide.np)
     products, part, factors = (np.empty(rows.width, wide.np) for _ in range(3))
-    subtract, multiply, add, divide = np.subtract, np.multiply, np.add, np.divide
-    copyto, dot = np.copyto, np.dot
 
     def compute(
         dy: Any, x: Any, gamma: Any, inverse: Any, dx: Any, to_gamma: Any, grads: Any, normals: Any, spare: Any

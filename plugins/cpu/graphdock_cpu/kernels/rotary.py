@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from graphdock.contracts import BuildContext, KernelDef, Scratch, dtypes
+from numpy import add, copyto, multiply, subtract
 
 from graphdock_cpu.kernels.shaped import Made, Shape, bind, like_first
 
@@ -19,7 +19,6 @@ def _rotary(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
     x_shape, (positions, count) = shapes[0], shapes[1]
     half = (*x_shape[:-1], count)
     pairs, sign = ctx.attr("pairs"), wide.np.type(-1 if ctx.attr("back") else 1)
-    multiply, add, subtract, copyto = np.multiply, np.add, np.subtract, np.copyto
 
     def parts(x: Any) -> tuple[Any, Any]:
         return (

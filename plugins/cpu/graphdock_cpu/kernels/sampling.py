@@ -40,20 +40,18 @@ def _into(ctx: BuildContext, draw: Callable[..., np.ndarray]) -> Bound:
 
 
 def _multinomial(ctx: BuildContext) -> Bound:
-    philox, node = Philox(), ctx.node
+    philox = Philox()
     start = philox.starter(ctx)
 
     def draw(logits: Any, num_samples: Any, stream: Any) -> np.ndarray:
         count, (rows, classes) = int(num_samples), logits.shape
         if count < 0:
-            raise errors.InvalidArgumentError("num_samples is negative", op=node.origin, site=node.site, got=str(count))
+            raise errors.InvalidArgumentError("num_samples is negative", got=str(count))
         weights = logits.astype(np.float64)
         possible = np.isfinite(weights)
         if count and not possible.any(1).all():
             row = int(np.argmin(possible.any(1)))
-            raise errors.InvalidArgumentError(
-                f"row {row} of logits has no class to draw", op=node.origin, site=node.site, expected="a finite logit"
-            )
+            raise errors.InvalidArgumentError(f"row {row} of logits has no class to draw", expected="a finite logit")
         weights[~possible] = -math.inf
         if classes:
             np.subtract(weights, weights.max(1, keepdims=True), weights)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from graphdock.contracts import Bound, BuildContext, Scratch
+from numpy import copyto
 
 from graphdock_cpu.kernels.sharing import Made, Rows, Shape, share_rows
 
@@ -80,7 +81,6 @@ def widened(
     compute = make(wide.np)
     if wide is dtype:
         return compute, (Scratch(dtype, shape),) * scratch
-    copyto = np.copyto
 
     def narrow(*args: Any) -> None:
         ins, out, wides = args[:inputs], args[inputs], args[inputs + 1 : 2 * inputs + 1]

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from graphdock.contracts import Bound, BuildContext, DType, Scratch, errors
+from numpy import copyto
 
 from graphdock_cpu.blas import one_thread
 from graphdock_cpu.kernels.sharing import Shared
@@ -203,7 +204,7 @@ def staged(
             compute(*[args[i] for i in indices], *args[last:])
 
         return plain, own
-    copyto, count = np.copyto, len(ctx.inputs)
+    count = len(ctx.inputs)
     kinds = [wide is not narrow or m for m in moved]
     buffers = [
         Scratch(wide, _last(shape) if m else tuple(shape))
@@ -248,12 +249,10 @@ def check_fits(ctx: BuildContext, slide: Slide, channels: int, dy: Shape, output
     )
     if slide.channels != channels:
         found = f"{ctx.inputs[0].name} has {slide.channels} channels, but the filter takes {channels}"
-        raise errors.InvalidArgumentError(found, op=ctx.node.origin, site=ctx.node.site)
+        raise errors.InvalidArgumentError(found)
     if tuple(dy) != want:
         raise errors.InvalidArgumentError(
             "out_backprop does not have the shape of the output that it belongs to",
-            op=ctx.node.origin,
-            site=ctx.node.site,
             expected=str(list(want)),
             got=str(list(dy)),
         )
@@ -270,12 +269,7 @@ def sizes_in(index: int) -> Callable[..., Shape]:
         sizes = tuple(np.asarray(arrays[index]).tolist())
         rank = len(ctx.attr("strides"))
         if len(sizes) != rank or min(sizes) < 0:
-            raise errors.InvalidArgumentError(
-                f"{ctx.inputs[index].name} must hold {rank} sizes",
-                op=ctx.node.origin,
-                site=ctx.node.site,
-                got=str(list(sizes)),
-            )
+            raise errors.InvalidArgumentError(f"{ctx.inputs[index].name} must hold {rank} sizes", got=str(list(sizes)))
         return sizes
 
     return read

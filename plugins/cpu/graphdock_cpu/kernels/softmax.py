@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from graphdock.contracts import BuildContext, KernelDef, Scratch, dtypes, errors
+from numpy import add, copyto, divide, exp, log, multiply, reciprocal, subtract
 
 from graphdock_cpu.kernels.shaped import Made, Make, Shape, bind, like_first, widened
 from graphdock_cpu.kernels.sharing import Rows
@@ -66,7 +67,6 @@ def _softmax(shape: Shape, dtype: np.dtype[Any]) -> Callable[..., Any]:
         rows.spread,
     )
     maxcol, sumcol = maxima[..., None], sums[..., None]
-    add, subtract, exp, divide, copyto = np.add, np.subtract, np.exp, np.divide, np.copyto
 
     def softmax(x: Any, y: Any, t: Any) -> None:
         _argmax(x, -1, indices)
@@ -94,7 +94,6 @@ def _log_softmax(shape: Shape, dtype: np.dtype[Any]) -> Callable[..., Any]:
         return _nothing
     offsets, indices, ones, maxima, sums = rows.offsets, rows.indices, rows.ones, rows.maxima, rows.sums
     maxcol, sumcol = maxima[..., None], sums[..., None]
-    add, subtract, exp, log = np.add, np.subtract, np.exp, np.log
 
     def log_softmax(x: Any, y: Any, t: Any) -> None:
         _argmax(x, -1, indices)
@@ -132,15 +131,6 @@ def _cross_entropy(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
     maxcol, sumcol = maxima[..., None], sums[..., None]
     logs = np.empty_like(sums)
     logcol = logs[..., None]
-    add, subtract, multiply, divide, exp, log, copyto = (
-        np.add,
-        np.subtract,
-        np.multiply,
-        np.divide,
-        np.exp,
-        np.log,
-        np.copyto,
-    )
 
     def both(x: Any, labels: Any, loss: Any, backprop: Any, z: Any, e: Any) -> None:
         _argmax(x, -1, indices)
@@ -220,15 +210,7 @@ def _sparse_cross_entropy(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
     maxima, sums = rows.maxima, rows.sums
     maxcol, sumcol = maxima[..., None], sums[..., None]
     picked, one = np.empty_like(sums), np.ones((), wide.np)
-    add, subtract, divide, exp, log, copyto, put = (
-        np.add,
-        np.subtract,
-        np.divide,
-        np.exp,
-        np.log,
-        np.copyto,
-        np.ndarray.put,
-    )
+    put = np.ndarray.put
 
     def compute(x: Any, labels: Any, loss: Any, backprop: Any, t: Any) -> None:
         check(labels)
@@ -282,15 +264,7 @@ def _sparse_by_blocks(rows: _Rows, dtype: np.dtype[Any], check: Callable[[Any], 
     largest, picked, inverse, one = np.empty_like(at), np.empty_like(sums), np.empty_like(sums), np.ones((), dtype)
     step = max(1, BLOCK // classes)
     pieces = [slice(i, i + step) for i in range(0, count, step)]
-    add, subtract, multiply, reciprocal, exp, log, put = (
-        np.add,
-        np.subtract,
-        np.multiply,
-        np.reciprocal,
-        np.exp,
-        np.log,
-        np.ndarray.put,
-    )
+    put = np.ndarray.put
 
     def compute(x: Any, labels: Any, loss: Any, backprop: Any) -> None:
         check(labels)
@@ -324,7 +298,6 @@ def label_check(ctx: BuildContext, classes: int, index: int = 1) -> Callable[[An
       index: of the input that the labels are.
     """
     unsigned = np.dtype(np.uint32 if ctx.inputs[index].dtype is dtypes.int32 else np.uint64)
-    node = ctx.node
 
     def check(labels: Any) -> None:
         bits = labels.view(unsigned)
@@ -332,8 +305,6 @@ def label_check(ctx: BuildContext, classes: int, index: int = 1) -> Callable[[An
             wrong = labels[(labels < 0) | (labels >= classes)].flat[0]
             raise errors.InvalidArgumentError(
                 "a label is no class index",
-                op=node.origin,
-                site=node.site,
                 expected=f"labels from 0 to {classes - 1}",
                 got=str(wrong),
                 hint="features end in one column per class",

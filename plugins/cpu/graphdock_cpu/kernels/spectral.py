@@ -38,13 +38,11 @@ def _real_transform(
     axes = tuple(range(-rank, 0))
 
     def build(ctx: BuildContext) -> Callable[..., Any]:
-        dtype, node = ctx.outputs[0].dtype.np, ctx.node
+        dtype = ctx.outputs[0].dtype.np
 
         def shape_of(x: np.ndarray, lengths: list[int]) -> tuple[int, ...]:
             if min(lengths) < 0:
-                raise errors.InvalidArgumentError(
-                    "fft_length must not be negative", op=node.origin, site=node.site, got=str(lengths)
-                )
+                raise errors.InvalidArgumentError("fft_length must not be negative", got=str(lengths))
             last = lengths[-1] // 2 + 1 if half and lengths[-1] else lengths[-1]
             return (*x.shape[:-rank], *lengths[:-1], last)
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from graphdock.contracts import Bound, BuildContext, KernelDef, PlanNode, dtypes, errors
+from graphdock.contracts import Bound, BuildContext, KernelDef, dtypes, errors
 
-__all__ = ["KERNELS", "characters", "decoded", "elementwise", "encoded", "refused"]
+__all__ = ["KERNELS", "characters", "decoded", "elementwise", "encoded"]
 
 #: What an element becomes, made for a node.
 Make = Callable[[BuildContext], Callable[..., Any]]
@@ -38,11 +38,6 @@ def elementwise(make: Make, inputs: int = 1) -> Callable[[BuildContext], Bound]:
         return Bound(lambda *args: np.copyto(args[-1], fresh(*args[:-1])))
 
     return build
-
-
-def refused(node: PlanNode, message: str, **facts: Any) -> errors.InvalidArgumentError:
-    """The error of an element that an op can't take."""
-    return errors.InvalidArgumentError(message, op=node.origin, site=node.site, **facts)
 
 
 def decoded(text: bytes) -> str:
@@ -74,13 +69,15 @@ def _length(ctx: BuildContext) -> Callable[[bytes], int]:
 
 
 def _substr(ctx: BuildContext) -> Callable[..., bytes]:
-    node, bytewise = ctx.node, ctx.attr("unit") == "BYTE"
+    bytewise = ctx.attr("unit") == "BYTE"
 
     def substr(text: bytes, pos: int, length: int) -> bytes:
         starts = None if bytewise else characters(text)
         size = len(text) if starts is None else len(starts)
         if not -size <= pos <= size:
-            raise refused(node, "pos is out of range", expected=f"-{size} to {size} for {text!r}", got=str(pos))
+            raise errors.InvalidArgumentError(
+                "pos is out of range", expected=f"-{size} to {size} for {text!r}", got=str(pos)
+            )
         first = pos + size if pos < 0 else pos
         last = size if length < 0 else min(first + length, size)
         if starts is None:
@@ -139,14 +136,14 @@ def _translated(pattern: str) -> str:
     return "".join(out)
 
 
-def _compiled(node: PlanNode, pattern: bytes) -> re.Pattern[str]:
+def _compiled(pattern: bytes) -> re.Pattern[str]:
     try:
         return re.compile(_translated(decoded(pattern)), re.ASCII)
     except re.error as error:
-        raise refused(node, f"the pattern {pattern!r} is no regular expression: {error}") from None
+        raise errors.InvalidArgumentError(f"the pattern {pattern!r} is no regular expression: {error}") from None
 
 
-def _rewriter(node: PlanNode, pattern: re.Pattern[str], rewrite: bytes) -> Callable[[re.Match[str]], str]:
+def _rewriter(pattern: re.Pattern[str], rewrite: bytes) -> Callable[[re.Match[str]], str]:
     """What a match becomes: ``\\0`` is all of it, ``\\1`` its first group."""
     parts: list[str | int] = []
     for token in re.findall(r"\\.|[^\\]+|\\", decoded(rewrite), re.DOTALL):
@@ -157,8 +154,7 @@ def _rewriter(node: PlanNode, pattern: re.Pattern[str], rewrite: bytes) -> Calla
         elif token[1:].isdigit() and int(token[1]) <= pattern.groups:
             parts.append(int(token[1]))
         else:
-            raise refused(
-                node,
+            raise errors.InvalidArgumentError(
                 f"the rewrite {rewrite!r} holds {token!r}",
                 expected=f"a backslash only before another one, or a digit up to {pattern.groups}",
             )
@@ -184,15 +180,15 @@ def _replaced(text: str, pattern: re.Pattern[str], rewrite: Callable[[re.Match[s
 
 
 def _regex_replace(ctx: BuildContext) -> Bound:
-    node, everywhere = ctx.node, ctx.attr("replace_global")
+    everywhere = ctx.attr("replace_global")
     kept: dict[tuple[bytes, bytes], Any] = {}
 
     def ready(pattern: Any, rewrite: Any) -> np.ufunc:
         key = pattern.item(), rewrite.item()
         if key not in kept:
             kept.clear()
-            compiled = _compiled(node, key[0])
-            change = _rewriter(node, compiled, key[1])
+            compiled = _compiled(key[0])
+            change = _rewriter(compiled, key[1])
             kept[key] = np.frompyfunc(lambda t: encoded(_replaced(decoded(t), compiled, change, everywhere)), 1, 1)
         return kept[key]
 
@@ -207,14 +203,13 @@ def _regex_replace(ctx: BuildContext) -> Bound:
 
 
 def _regex_full_match(ctx: BuildContext) -> Bound:
-    node = ctx.node
     kept: dict[bytes, Any] = {}
 
     def match(text: Any, pattern: Any, out: Any = None) -> np.ndarray:
         key = pattern.item()
         if key not in kept:
             kept.clear()
-            compiled = _compiled(node, key)
+            compiled = _compiled(key)
             kept[key] = lambda t: compiled.fullmatch(decoded(t)) is not None
         made = np.empty(text.shape, bool) if out is None else out
         made[...] = np.frompyfunc(kept[key], 1, 1)(text)

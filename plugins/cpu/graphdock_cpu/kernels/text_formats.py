@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from graphdock.contracts import Bound, BuildContext, KernelDef, dtypes
+from graphdock.contracts import Bound, BuildContext, KernelDef, dtypes, errors
 
-from graphdock_cpu.kernels.text import decoded, elementwise, refused
+from graphdock_cpu.kernels.text import decoded, elementwise
 
 __all__ = ["KERNELS", "parsed"]
 
@@ -97,12 +97,12 @@ def parsed(text: bytes, dtype: dtypes.DType) -> Any:
 
 
 def _to_number(ctx: BuildContext) -> Callable[[bytes], Any]:
-    dtype, node = ctx.outputs[0].dtype, ctx.node
+    dtype = ctx.outputs[0].dtype
 
     def number(text: bytes) -> Any:
         value = parsed(text, dtype)
         if value is None:
-            raise refused(node, f"{text!r} is no {dtype.name}")
+            raise errors.InvalidArgumentError(f"{text!r} is no {dtype.name}")
         return value
 
     return number

@@ -8,9 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from graphdock.contracts import Bound, BuildContext, KernelDef
-
-from graphdock_cpu.kernels.text import refused
+from graphdock.contracts import Bound, BuildContext, KernelDef, errors
 
 __all__ = ["KERNELS"]
 
@@ -28,19 +26,21 @@ def _join(ctx: BuildContext) -> Bound:
 
 
 def _reduce_join(ctx: BuildContext) -> Bound:
-    node, separator, keep = ctx.node, ctx.attr("separator").encode(), ctx.attr("keep_dims")
+    separator, keep = ctx.attr("separator").encode(), ctx.attr("keep_dims")
 
     def joined(inputs: Any, axis: Any) -> np.ndarray:
         rank = inputs.ndim
         if np.ndim(axis) > 1:
-            raise refused(node, "axis is no list of dims", expected="a scalar or a vector", got=f"shape {axis.shape}")
+            raise errors.InvalidArgumentError(
+                "axis is no list of dims", expected="a scalar or a vector", got=f"shape {axis.shape}"
+            )
         axes = [int(a) for a in np.atleast_1d(axis)]
         for a in axes:
             if not -rank <= a < rank:
-                raise refused(node, f"axis {a} is out of bounds", expected=f"{-rank} to {rank - 1}")
+                raise errors.InvalidArgumentError(f"axis {a} is out of bounds", expected=f"{-rank} to {rank - 1}")
         axes = [a % rank for a in axes]
         if len(set(axes)) < len(axes):
-            raise refused(node, "axis names a dim twice", got=str(axes))
+            raise errors.InvalidArgumentError("axis names a dim twice", got=str(axes))
         rest = [a for a in range(rank) if a not in axes]
         parts = inputs.transpose([*rest, *reversed(axes)])
         shape = tuple(inputs.shape[a] for a in rest)

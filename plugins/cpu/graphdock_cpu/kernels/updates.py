@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 from graphdock.contracts import ArgInfo, Bound, BuildContext, In, KernelDef, Out, Scratch, errors, shape
+from numpy import copyto
 
 from graphdock_cpu.kernels.sharing import Shared, pieces, share_count
 
-__all__ = ["BLOCK", "Rule", "dense_kernel", "sparse_kernel"]
+__all__ = ["BLOCK", "Rule", "dense_kernel", "derived", "sparse_kernel"]
 
 #: Elements updated at once.
 BLOCK = 32768
@@ -32,16 +33,40 @@ class Rule:
     Attributes:
       arrays: indices of the op's inputs that are whole tensors: the variable, its slots, last the gradient.
       scalars: indices of its rank-0 inputs.
-      make: ``make(dtype, attrs)`` returns ``update(*arrays, *scalars, *scratch)``; it writes all but the gradient.
+      update: ``update(*arrays, *scalars, *scratch)``; it writes all but the gradient.
       prepare: ``prepare(dtype)`` returns a function of the scalars that returns those that the update takes instead.
       scratch: how many scratch buffers of the gradient's shape it wants.
+      nesterov: the update where the op's attribute ``use_nesterov`` is true.
     """
 
     arrays: tuple[int, ...]
     scalars: tuple[int, ...]
-    make: Callable[[np.dtype[Any], Any], Callable[..., None]]
+    update: Callable[..., None]
     prepare: Callable[[np.dtype[Any]], Callable[..., tuple[Any, ...]]] | None = None
     scratch: int = 1
+    nesterov: Callable[..., None] | None = None
+
+    def update_of(self, ctx: BuildContext) -> Callable[..., None]:
+        return self.nesterov if self.nesterov is not None and ctx.attr("use_nesterov") else self.update
+
+
+def derived(formula: Callable[..., tuple[float, ...]]) -> Callable[[np.dtype[Any]], Callable[..., Any]]:
+    """A rule's ``prepare``: ``formula`` of the scalars as Python numbers, in rank-0 arrays that are kept."""
+
+    def prepare(dtype: np.dtype[Any]) -> Callable[..., Any]:
+        kept: list[np.ndarray] = []
+
+        def scalars(*given: Any) -> list[np.ndarray]:
+            made = formula(*[g.item() for g in given])
+            if not kept:
+                kept.extend(np.empty((), dtype) for _ in made)
+            for array, value in zip(kept, made, strict=True):
+                array[()] = value
+            return kept
+
+        return scalars
+
+    return prepare
 
 
 def dense_kernel(op: str, rule: Rule) -> KernelDef:
@@ -52,10 +77,10 @@ def dense_kernel(op: str, rule: Rule) -> KernelDef:
 def _build(ctx: BuildContext, rule: Rule) -> Bound:
     grad = ctx.inputs[rule.arrays[-1]]
     wide = grad.dtype.accumulator
-    update = rule.make(wide.np, ctx.node.attrs)
+    update = rule.update_of(ctx)
     held = [ctx.inputs[i] for i in rule.arrays[:-1]]
     for info in held:
-        _check_fits(ctx, info, grad)
+        _check_fits(info, grad)
     known = all(i.shape is not None and None not in i.shape for i in (grad, *held))
     if wide is grad.dtype and known and math.prod(grad.shape or ()) <= 2 * BLOCK:
         scratch = (Scratch(grad.dtype, tuple(grad.shape or ())),) * rule.scratch
@@ -71,12 +96,12 @@ def _build(ctx: BuildContext, rule: Rule) -> Bound:
     return Bound(_blocked(ctx, rule, update, wide.np, found), scratch=scratch * len(found))
 
 
-def _check_fits(ctx: BuildContext, held: ArgInfo, grad: ArgInfo) -> None:
+def _check_fits(held: ArgInfo, grad: ArgInfo) -> None:
     """Raises DTypeError or ShapeError when a variable and the gradient can't belong together."""
     if held.dtype is not grad.dtype:
-        raise _misfit(ctx, "dtype", held.name, grad.name, held.dtype.name, grad.dtype.name)
+        raise _misfit("dtype", held.name, grad.name, held.dtype.name, grad.dtype.name)
     if not shape.compatible(held.shape, grad.shape):
-        raise _misfit(ctx, "shape", held.name, grad.name, shape.show(held.shape), shape.show(grad.shape))
+        raise _misfit("shape", held.name, grad.name, shape.show(held.shape), shape.show(grad.shape))
 
 
 def _prepared(rule: Rule, update: Callable[..., None], dtype: np.dtype[Any], count: int) -> Callable[..., None]:
@@ -93,10 +118,9 @@ def _blocked(
     ctx: BuildContext, rule: Rule, update: Callable[..., None], dtype: np.dtype[Any], shared: Sequence[slice]
 ) -> Callable[..., None]:
     """The update block by block, of several pieces at once. Narrow floats are computed in float32 and rounded once per step."""
-    count, arrays, scalars, node = len(ctx.inputs), rule.arrays, rule.scalars, ctx.node
+    count, arrays, scalars = len(ctx.inputs), rule.arrays, rule.scalars
     narrow = ctx.inputs[arrays[-1]].dtype.np != dtype
     prepare = rule.prepare(dtype) if rule.prepare else lambda *values: values
-    copyto = np.copyto
 
     def cut(*args: Any) -> list[Callable[[], None]]:
         tensors = [args[i] for i in arrays]
@@ -105,8 +129,6 @@ def _blocked(
             if tensor.shape != size:
                 raise errors.InvalidArgumentError(
                     f"{ctx.inputs[index].name} has not the variable's shape",
-                    op=node.origin,
-                    site=node.site,
                     expected=str(list(size)),
                     got=str(list(tensor.shape)),
                 )
@@ -153,10 +175,10 @@ def _sparse(ctx: BuildContext, rule: Rule, indices: int) -> Bound:
     grad = ctx.inputs[rule.arrays[-1]]
     for held in (ctx.inputs[i] for i in rule.arrays[:-1]):
         if held.dtype is not grad.dtype:
-            raise _misfit(ctx, "dtype", held.name, grad.name, held.dtype.name, grad.dtype.name)
+            raise _misfit("dtype", held.name, grad.name, held.dtype.name, grad.dtype.name)
     dtype = grad.dtype.accumulator.np
-    update = rule.make(dtype, ctx.node.attrs)
-    arrays, scalars, node, temporaries = rule.arrays, rule.scalars, ctx.node, range(rule.scratch)
+    update = rule.update_of(ctx)
+    arrays, scalars, temporaries = rule.arrays, rule.scalars, range(rule.scratch)
     prepare = rule.prepare(dtype) if rule.prepare else lambda *values: values
 
     def compute(*args: Any) -> None:
@@ -167,14 +189,12 @@ def _sparse(ctx: BuildContext, rule: Rule, indices: int) -> Bound:
         if rows[0] < 0 or rows[-1] >= held[0].shape[0]:
             raise errors.InvalidArgumentError(
                 "a row to update is not there",
-                op=node.origin,
-                site=node.site,
                 expected=f"rows from 0 to {held[0].shape[0] - 1}",
                 got=str(rows[0] if rows[0] < 0 else rows[-1]),
             )
         for tensor in held:
             if tensor.shape[1:] != given.shape[1:]:
-                raise _misfit(ctx, "row shape", "var", grad.name, str(tensor.shape[1:]), str(given.shape[1:]))
+                raise _misfit("row shape", "var", grad.name, str(tensor.shape[1:]), str(given.shape[1:]))
         total = np.zeros((rows.size, *given.shape[1:]), dtype)
         np.add.at(total, inverse.reshape(-1), given.astype(dtype, copy=False))
         parts = [tensor[rows].astype(dtype, copy=False) for tensor in held]
@@ -186,10 +206,6 @@ def _sparse(ctx: BuildContext, rule: Rule, indices: int) -> Bound:
     return Bound(compute)
 
 
-def _misfit(
-    ctx: BuildContext, what: str, held: str, given: str, expected: str, got: str
-) -> errors.InvalidArgumentError:
+def _misfit(what: str, held: str, given: str, expected: str, got: str) -> errors.InvalidArgumentError:
     kind = errors.DTypeError if what == "dtype" else errors.ShapeError
-    return kind(
-        f"{given} has not the {what} of {held}", op=ctx.node.origin, site=ctx.node.site, expected=expected, got=got
-    )
+    return kind(f"{given} has not the {what} of {held}", expected=expected, got=got)

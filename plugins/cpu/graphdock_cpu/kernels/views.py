@@ -45,9 +45,7 @@ def within_rank(build: Callable[[BuildContext], Bound]) -> Callable[[BuildContex
         for out in ctx.outputs:
             if out.shape is not None and len(out.shape) > MAX_RANK:
                 raise errors.UnimplementedError(
-                    f"the result has rank {len(out.shape)}, but an array on the cpu has at most {MAX_RANK} axes",
-                    op=ctx.node.origin,
-                    site=ctx.node.site,
+                    f"the result has rank {len(out.shape)}, but an array on the cpu has at most {MAX_RANK} axes"
                 )
         return build(ctx)
 
