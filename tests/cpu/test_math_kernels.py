@@ -36,18 +36,17 @@ from graphdock.errors import InvalidArgumentError
 from graphdock.opdef.resolve import resolve
 from graphdock.plugin.host import default_host
 from graphdock_cpu.device import CpuFactory
+from graphdock_cpu.kernels import erf, special_functions
 from graphdock_cpu.kernels import math as math_kernels
 from graphdock_cpu.kernels import matmul as matmul_kernels
 from graphdock_cpu.kernels import reduce as reduce_kernels
-from graphdock_cpu.kernels import special_functions
 from graphdock_cpu.plugin import register_kernels
 from graphdock_std._gen.opdefs import OPS
 from graphdock_testing.specs import spec_cases
 
 CASES = spec_cases("graphdock_std", default_host().ops.get)
 KERNELS: dict[str, KernelDef] = {
-    k.op: k
-    for k in (*math_kernels.KERNELS, *reduce_kernels.KERNELS, *matmul_kernels.KERNELS, *special_functions.KERNELS)
+    k.op: k for module in (math_kernels, reduce_kernels, matmul_kernels, special_functions, erf) for k in module.KERNELS
 }
 #: The modes below take single arrays; kernels of lists of arrays are held by the conformance kit alone.
 SINGLE = [op for op in KERNELS if all(a.arity == "one" for a in default_host().ops.get(op).inputs)]

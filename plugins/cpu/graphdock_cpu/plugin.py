@@ -16,6 +16,7 @@ FAMILIES = (
     "conv",
     "core",
     "depthwise",
+    "erf",
     "fused",
     "image_boxes",
     "image_codecs",

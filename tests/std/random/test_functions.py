@@ -59,7 +59,9 @@ def test_seeds_are_tensorflows() -> None:
 def test_the_stream_of_a_session_is_that_of_the_spec() -> None:
     got = draws(lambda: tf.random_uniform([2, 3], seed=5), 3, seed=11)
     for ordinal, values in enumerate(got):
-        np.testing.assert_array_equal(values, oracle.random_uniform([2, 3], np.float32, (11, 5), (ordinal, 0)))
+        np.testing.assert_array_equal(
+            values, oracle.random_uniform([2, 3], np.float32, key=(11, 5), counter=(ordinal, 0))
+        )
 
 
 def test_the_stream_goes_on_where_another_plan_is_made() -> None:
@@ -73,7 +75,9 @@ def test_the_stream_goes_on_where_another_plan_is_made() -> None:
             got = [session.run(fetch if i % 2 else [fetch, other], {size: [n]}) for i, n in enumerate(sizes)]
     for ordinal, (n, values) in enumerate(zip(sizes, got, strict=True)):
         values = values if ordinal % 2 else values[0]
-        np.testing.assert_array_equal(values, oracle.random_uniform([n], np.float32, (87654321, 5), (ordinal, 0)))
+        np.testing.assert_array_equal(
+            values, oracle.random_uniform([n], np.float32, key=(87654321, 5), counter=(ordinal, 0))
+        )
 
 
 def test_each_iteration_of_a_loop_draws_anew() -> None:
@@ -85,7 +89,7 @@ def test_each_iteration_of_a_loop_draws_anew() -> None:
 
     first, second = draws(build, 2, seed=6)
     for ordinal, got in enumerate((first, second)):
-        parts = [oracle.random_uniform([3], np.float64, (6, 4), (ordinal, i)) for i in range(4)]
+        parts = [oracle.random_uniform([3], np.float64, key=(6, 4), counter=(ordinal, i)) for i in range(4)]
         np.testing.assert_allclose(got, np.sum(parts, 0), rtol=1e-15)
 
 

@@ -50,8 +50,12 @@ def test_streams_go_on_and_are_those_of_the_spec() -> None:
         for ordinal in range(3):
             got = session.run([drawn, rates])
             key = (87654321, 5)
-            np.testing.assert_array_equal(got[0], oracle.multinomial(logits, 4, np.int64, key, (ordinal, 0)))
-            want = oracle.random_poisson([2], np.array([3.0, 30.0]), np.float64, (87654321, 6), (ordinal, 0))
+            np.testing.assert_array_equal(
+                got[0], oracle.multinomial(logits, 4, np.int64, key=key, counter=(ordinal, 0))
+            )
+            want = oracle.random_poisson(
+                [2], np.array([3.0, 30.0]), np.float64, key=(87654321, 6), counter=(ordinal, 0)
+            )
             np.testing.assert_array_equal(got[1], want)
 
 

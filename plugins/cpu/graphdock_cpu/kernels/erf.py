@@ -7,14 +7,22 @@ buffers stay in cache and no call allocates.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+from graphdock.contracts import Bound, BuildContext, KernelDef, Scratch, dtypes
 from numpy import add, maximum, minimum, multiply, tanh
 
-__all__ = ["FLOAT_BLOCK", "FLOAT_ROWS", "erf_float"]
+from graphdock_cpu.kernels.common import bind_body, known
+from graphdock_cpu.kernels.sharing import Rows, share_rows
+
+__all__ = ["KERNELS"]
 
 #: Elements per block at most, and rows of that length in the working buffer.
-FLOAT_BLOCK = 16384
-FLOAT_ROWS = 3
+_BLOCK = 16384
+_ROWS = 3
 
 #: P, highest power first. From the limit on erf is 1; tanh of a smaller one would not reach it.
 _FLOAT_P = tuple(
@@ -24,9 +32,9 @@ _FLOAT_P = tuple(
 _FLOAT_LIMIT = np.float32(4.2)
 
 
-def erf_float(x: np.ndarray, out: np.ndarray, work: np.ndarray) -> None:
-    """erf of a contiguous array of float32 or less into one of the same dtype; ``work`` is (FLOAT_ROWS, n) float32, n at most
-    FLOAT_BLOCK, by which the blocks go.
+def _erf_float(x: np.ndarray, out: np.ndarray, work: np.ndarray) -> None:
+    """erf of a contiguous array of float32 or less into one of the same dtype; ``work`` is (_ROWS, n) float32, n at most
+    _BLOCK, by which the blocks go.
     """
     flat, result, block = x.reshape(-1), out.reshape(-1), work.shape[1]
     narrow = out.dtype != np.float32
@@ -47,3 +55,31 @@ def erf_float(x: np.ndarray, out: np.ndarray, work: np.ndarray) -> None:
         tanh(p, p)
         if narrow:
             np.copyto(target, p, "unsafe")
+
+
+def _erf(ctx: BuildContext) -> Bound | Callable[..., Any]:
+    """SciPy's, which is loaded for it, of float64; what is narrower in float32, in blocks no longer than the input."""
+    if ctx.outputs[0].dtype == dtypes.float64:
+        from scipy import special
+
+        return bind_body(ctx, lambda dtype: special.erf, weight=40)
+    shape = ctx.inputs[0].shape
+    size = math.prod(shape) if known(shape) else _BLOCK  # type: ignore[arg-type]
+    block = max(1, min(size, _BLOCK))
+    scratch = (Scratch(dtypes.float32, (_ROWS, block)),)
+    if not ctx.fresh:
+        if not known(shape) or ctx.outputs[0].shape != shape:
+            return Bound(_erf_float, scratch=scratch)
+        compute, wanted = share_rows(ctx, Rows("rr", 8), [tuple(shape or ())] * 2, lambda _: (_erf_float, scratch))
+        return Bound(compute, scratch=wanted)
+    dtype = ctx.outputs[0].dtype.np
+
+    def fresh(x: np.ndarray) -> np.ndarray:
+        y = np.empty(x.shape, dtype)
+        _erf_float(x, y, *(np.empty(s.shape, s.dtype.np) for s in scratch))
+        return y
+
+    return fresh
+
+
+KERNELS = [KernelDef("Erf", "cpu", _erf, inplace={"y": ("x",)}, modes=("planned", "fresh", "inplace"))]

@@ -4,17 +4,14 @@ enough.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from graphdock.contracts import Bound, BuildContext, In, KernelDef, Out, Scratch, dtypes, errors
+from graphdock.contracts import Bound, BuildContext, In, KernelDef, Out, errors
 
-from graphdock_cpu.kernels import erf
 from graphdock_cpu.kernels.common import (
     Body,
-    bind_body,
     bind_ufunc,
     body_kernel,
     constant,
@@ -24,7 +21,6 @@ from graphdock_cpu.kernels.common import (
     mode_input,
     ufunc_kernel,
 )
-from graphdock_cpu.kernels.sharing import Rows, share_rows
 
 __all__ = ["KERNELS"]
 
@@ -193,31 +189,6 @@ def _select(ctx: BuildContext) -> Bound | Callable[..., Any]:
     return select
 
 
-def _erf(ctx: BuildContext) -> Bound | Callable[..., Any]:
-    """SciPy's, which is loaded for it, of float64; what is narrower in float32, in blocks no longer than the input."""
-    if ctx.outputs[0].dtype == dtypes.float64:
-        from scipy import special
-
-        return bind_body(ctx, lambda dtype: special.erf, weight=40)
-    shape = ctx.inputs[0].shape
-    size = math.prod(shape) if known(shape) else erf.FLOAT_BLOCK  # type: ignore[arg-type]
-    block = max(1, min(size, erf.FLOAT_BLOCK))
-    scratch = (Scratch(dtypes.float32, (erf.FLOAT_ROWS, block)),)
-    if not ctx.fresh:
-        if not known(shape) or ctx.outputs[0].shape != shape:
-            return Bound(erf.erf_float, scratch=scratch)
-        compute, wanted = share_rows(ctx, Rows("rr", 8), [tuple(shape or ())] * 2, lambda _: (erf.erf_float, scratch))
-        return Bound(compute, scratch=wanted)
-    dtype = ctx.outputs[0].dtype.np
-
-    def fresh(x: np.ndarray) -> np.ndarray:
-        y = np.empty(x.shape, dtype)
-        erf.erf_float(x, y, *(np.empty(s.shape, s.dtype.np) for s in scratch))
-        return y
-
-    return fresh
-
-
 _XY = {"z": ("x", "y")}
 _X = {"y": ("x",)}
 
@@ -241,5 +212,4 @@ KERNELS = [
         inplace={"z": ("y",)},
         modes=("planned", "fresh", "inplace"),
     ),
-    KernelDef("Erf", "cpu", _erf, inplace=_X, modes=("planned", "fresh", "inplace")),
 ]

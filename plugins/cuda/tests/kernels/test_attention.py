@@ -55,14 +55,14 @@ def _expected(arrays: list[np.ndarray], rate: float | None = None, **attrs: Any)
     bias = rest[0] if rest else None
     if rate is None:
         return [
-            *reference.attention(q, k, v, bias, **attrs),
-            *reference.attention_grad(grad, q, k, v, bias, **attrs),
+            *reference.attention(q, k, v, bias=bias, **attrs),
+            *reference.attention_grad(grad, q, k, v, bias=bias, **attrs),
         ]
     factor = np.asarray(1 / (1 - rate), np.float32).astype(arrays[0].dtype)
-    drop = (STREAM, np.float32(rate), factor)
+    drop = {"stream": STREAM, "rate": np.float32(rate), "factor": factor}
     return [
-        *reference.dropped_attention(q, k, v, *drop, bias, **attrs),
-        *reference.dropped_attention_grad(grad, q, k, v, *drop, bias, **attrs),
+        *reference.dropped_attention(q, k, v, **drop, bias=bias, **attrs),
+        *reference.dropped_attention_grad(grad, q, k, v, **drop, bias=bias, **attrs),
     ]
 
 
