@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from graphdock.contracts import PlanNode
 
 from graphdock_cuda.launch import Launch, Param, raw, u64
-from graphdock_cuda.staged import bound_convolution
+from graphdock_cuda.staged import bound_library
 from graphdock_cuda.work import ErrorWord, Operand, Step, Stream, Table
 
 if TYPE_CHECKING:
@@ -131,8 +131,8 @@ def _bound(step: Step, known: Arrays, bindings: Bindings) -> tuple[Act, bool]:
     """How the step is done, and whether that varies from call to call."""
     if step.kind == "launch":
         return _bound_launch(step, known, bindings)
-    if step.kind == "convolution":
-        return bound_convolution(step, known, bindings)
+    if step.kind == "convolution" or (step.kind == "gemm" and step.what.aligned > 1):
+        return bound_library(step, known, bindings)
     addresses = [None if x is None else known.address(x) for x in step.args]
     varies = any(x is not None and a is None for x, a in zip(step.args, addresses, strict=True))
     return functools.partial(_ACTS[step.kind], step, bindings.device.driver, bindings.queue.stream), varies

@@ -38,14 +38,12 @@ class Source:
     Attributes:
       name: for messages and files. ``parts``: files of ``graphdock_cuda/source``, in order, after the base.
       defines: macros that stand before everything. ``code``: what stands behind everything.
-      linked: the driver finishes it, and links it with functions of its own.
     """
 
     name: str
     parts: tuple[str, ...] = ()
     defines: tuple[tuple[str, str], ...] = ()
     code: str = ""
-    linked: bool = False
 
     @property
     def text(self) -> str:
@@ -143,14 +141,13 @@ class Images:
             )
         self._modules: dict[str, int] = {}
         self._functions: dict[tuple[str, str, int], int] = {}
+        #: bytes of dynamic shared memory that launches of a kernel may ask for
+        self._allowed: dict[int, int] = {}
         self._loading = threading.RLock()
 
     def image(self, source: Source) -> Image:
         """Its image for this GPU, perhaps still being compiled."""
-        architecture = self._device.architecture
-        if source.linked:
-            architecture = "compute_" + architecture.removeprefix("sm_").rstrip("af")
-        return self._compiled.image(source, architecture)
+        return self._compiled.image(source, self._device.architecture)
 
     def function(self, source: Source, entry: str, shared: int = 0) -> int:
         """A kernel, loaded; ``shared``: bytes of dynamic shared memory that its launches ask for.
@@ -158,7 +155,7 @@ class Images:
         Raises KernelRefused when the source does not compile, with the compiler's log.
         """
         image = self.image(source)
-        key = (image.key, entry, shared if shared > 48 * 1024 else 0)
+        key = (image.key, entry, shared)
         found = self._functions.get(key)
         if found is None:
             found = self._functions[key] = self.load(image.key, image.ready.result(), entry, shared)
@@ -176,10 +173,13 @@ class Images:
             try:
                 module = self._modules.get(key)
                 if module is None:
-                    module = self._modules[key] = self._driver.load(image)
+                    loading = functools.partial(self._driver.load, image)
+                    module = self._modules[key] = self._device.relieved(f"load {entry}", loading)
                 function = self._driver.function(module, entry)
-                if shared > 48 * 1024:
+                # 48 KiB are for what a kernel has by itself, too; what is allowed once more holds alone
+                if shared > self._allowed.get(function, 0):
                     self._driver.allow_shared(function, shared)
+                    self._allowed[function] = shared
             except Exception as error:
                 raise self._device.explained(error, f"load {entry}") from error
         return function

@@ -71,6 +71,9 @@ class DeclaredDriver:
     def set_device(self, device: int) -> None:
         """There is one."""
 
+    def trim(self, device: int) -> None:
+        """Nothing is kept."""
+
     def get_device(self) -> int:
         return 0
 

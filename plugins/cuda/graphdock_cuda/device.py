@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import itertools
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from graphdock.contracts import Device, DeviceInfo, DType, Event, Queue, QueuedDevice, dtypes, errors
@@ -21,9 +21,11 @@ from graphdock_cuda.queue import CudaEvent, CudaQueue
 
 __all__ = ["FETCH_BYTES", "CudaDevice"]
 
+T = TypeVar("T")
+
 #: What is fetched and has so many bytes comes in pinned memory of its own; less is copied by the host in a few microseconds.
 FETCH_BYTES = 1 << 18
-_CONDITION = Source("condition", ("condition.cuh",), linked=True)
+_CONDITION = Source("condition", ("condition.cuh",))
 
 
 class CudaDevice(QueuedDevice):
@@ -89,8 +91,9 @@ class CudaDevice(QueuedDevice):
             raise errors.InvalidArgumentError(f"{self.name} can't make {queue.name} current, which is not its own")
         driver = self.driver
         previous = driver.get_device()
-        if previous != self.index:
-            driver.set_device(self.index)
+        if previous != self.index or not hasattr(self._thread, "entered"):
+            driver.set_device(self.index)  # a new thread has no context, though its device is 0
+            self._thread.entered = True
         return previous
 
     def restore(self, previous: Any) -> None:
@@ -224,11 +227,36 @@ class CudaDevice(QueuedDevice):
     def gemm_plan(self, gemm: Gemm) -> GemmPlan | None:
         """The matrix library's algorithm for a product; None where there is no library, or it has none."""
         if gemm not in self._plans:
+            if self.recording is not None:  # the library takes memory when it is first asked
+                raise self.recording.want("plan a product", functools.partial(self.gemm_plan, gemm))
+            doing = "plan a product"
             with self.current():
-                blas = self.toolkit.blas() if self.toolkit.blas is not None else None
-                plans = blas.plans(gemm, self.workspace) if blas is not None else ()
-            self._plans[gemm] = plans[0] if plans else None
+                try:
+                    self._plans[gemm] = self.relieved(doing, functools.partial(self._planned, gemm))
+                except Exception as error:
+                    raise self.explained(error, doing) from error
         return self._plans[gemm]
+
+    def _planned(self, gemm: Gemm) -> GemmPlan | None:
+        if self.toolkit.blas is None:
+            return None
+        try:
+            plans = self.toolkit.blas().plans(gemm, self.workspace)
+        except Unsupported:  # the library can't be loaded, as graphdock devices says: products are tiles of our own
+            return None
+        return plans[0] if plans else None
+
+    def relieved(self, doing: str, do: Callable[[], T]) -> T:
+        """What ``do`` makes. Where a library or the driver finds no memory for it, the pool gives back what it keeps, and it is
+        tried once more. Raises what ``do`` raises.
+        """
+        try:
+            return do()
+        except Exception as error:
+            if not isinstance(self.explained(error, doing), errors.ResourceExhaustedError):
+                raise
+        self.pool.relieve()
+        return do()
 
     def convolution_plan(self, convolution: Convolution) -> ConvolutionPlan:
         """The network library's algorithm for a convolution. Raises Unsupported where there is no library, or it has none."""
@@ -240,7 +268,7 @@ class CudaDevice(QueuedDevice):
 
     @functools.cached_property
     def undecided(self) -> str:  # type: ignore[override]
-        """See QueuedDevice: the driver says it, and the kernel that sets conditions, which the driver links, must load."""
+        """See QueuedDevice: the driver says it, and the kernel that sets conditions by a function of the driver's must load."""
         try:
             with self.current():
                 missing = self.driver.conditions()

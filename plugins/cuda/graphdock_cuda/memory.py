@@ -105,6 +105,17 @@ class Pool:
         #: Gives back blocks whose own stream is gone.
         self.stream = 0
         self._held: set[_Drop] = set()
+        #: streams that are recorded now: what is freed there has to wait
+        self._recorded: set[int] = set()
+
+    def begin_recording(self, stream: int) -> None:
+        """From now on ``stream`` is recorded: nothing is freed on it before :meth:`end_recording`, by whatever thread."""
+        with self._lock:
+            self._recorded.add(stream)
+
+    def end_recording(self, stream: int) -> None:
+        with self._lock:
+            self._recorded.discard(stream)
 
     def retire(self, stream: int) -> None:
         """A stream whose queue is gone. It is destroyed at the next settling; this may be called anywhere."""
@@ -152,21 +163,22 @@ class Pool:
             if found is None:
                 raise errors.FailedPreconditionError("a block of device memory is freed twice")
             self._held.discard(found)
-        block.address = 0
-        self._free(found)
+            block.address = 0
+            self._free(found)
 
     def settle(self) -> None:
-        """Give back what nobody holds any more. Never within a recording: its caller sees to that."""
-        while self._gone:
+        """Give back what nobody holds any more. Never within a recording of this thread: its caller sees to that."""
+        for _ in range(len(self._gone)):
             try:
                 drop = self._gone.popleft()
-            except IndexError:
-                return
+            except IndexError:  # another thread has taken it
+                break
             with self._lock:
-                if drop not in self._held:
-                    continue
-                self._held.discard(drop)
-            self._free(drop)
+                if drop.stream in self._recorded:
+                    self._gone.append(drop)
+                elif drop in self._held:
+                    self._held.discard(drop)
+                    self._free(drop)
         while self._retired:
             try:
                 stream = self._retired.popleft()
@@ -188,9 +200,14 @@ class Pool:
             if not isinstance(raised, errors.DeviceLostError):
                 raise raised from error
 
+    def relieve(self) -> None:
+        """Give all that is not in use back to the system, for libraries that take memory by themselves."""
+        self.settle()
+        self._driver.trim(self._device)
+
     def _free(self, drop: _Drop) -> None:
-        with self._lock:
-            self.in_use -= drop.nbytes
+        """Under the lock: no recording of the stream begins meanwhile."""
+        self.in_use -= drop.nbytes
         try:
             self._driver.free(drop.address, drop.stream)
         except Exception as error:
@@ -247,7 +264,7 @@ class Pinned:
                     self._idle.setdefault(drop.nbytes, []).append(drop.address)
                     self._kept += drop.nbytes
             if not keep:
-                self._driver.host_free(drop.address)
+                self._free(drop.address)
 
     def close(self) -> None:
         """Give back what is kept."""
@@ -256,7 +273,15 @@ class Pinned:
             idle, self._idle, self._kept = self._idle, {}, 0
         for addresses in idle.values():
             for address in addresses:
-                self._driver.host_free(address)
+                self._free(address)
+
+    def _free(self, address: int) -> None:
+        try:
+            self._driver.host_free(address)
+        except Exception as error:
+            raised = explain(error, "the host", "free pinned memory")
+            if not isinstance(raised, errors.DeviceLostError):  # the system takes it back at the end
+                raise raised from error
 
 
 def array_over(block: Block, offset: int, dtype: DType, shape: Sequence[int]) -> Array:

@@ -12,7 +12,7 @@ from graphdock.contracts import DeviceInfo, DeviceUnavailable
 from graphdock_cuda.driver.api import Driver, Properties, Toolkit
 from graphdock_cuda.driver.errors import name_of
 
-__all__ = ["cudnn", "devices", "info_of"]
+__all__ = ["cublaslt", "cudnn", "devices", "info_of"]
 
 #: The oldest architecture that the sources compile for.
 OLDEST = (7, 0)
@@ -36,7 +36,7 @@ def devices(driver: Driver) -> list[DeviceInfo]:
     if not count:
         raise DeviceUnavailable(*_NO_GPU)
     found = [driver.properties(index) for index in range(count)]
-    library = {"cuDNN": cudnn()}
+    library = {"cuBLASLt": cublaslt(), "cuDNN": cudnn()}
     able = [info_of(index, facts, library) for index, facts in enumerate(found) if facts.capability >= OLDEST]
     if not able:
         raise DeviceUnavailable(
@@ -62,6 +62,13 @@ def _version(number: int) -> str:
 
 def _dotted(capability: tuple[int, int]) -> str:
     return f"{capability[0]}.{capability[1]}"
+
+
+def cublaslt() -> str:
+    """What is installed to call cuBLASLt by, for ``graphdock devices``. Imports nothing of it."""
+    if importlib.util.find_spec("nvmath") is None:
+        return "not installed: products are tiles of our own (pip install nvmath-python)"
+    return f"nvmath {_installed('nvmath-python') or '?'}"
 
 
 def cudnn() -> str:

@@ -226,6 +226,7 @@ class CudaQueue(Queue):
         if recording is not self.device.recording:
             raise recording.refuse(f"wait on {self.name}", "by another thread")
         if self.recording is None:
+            self.device.pool.begin_recording(self.stream)
             self.recording = recording
             recording.members.append(self)
 
@@ -268,7 +269,8 @@ class CudaQueue(Queue):
                 recording.wanted()
         with self._calling("instantiate a recorded segment"):
             try:
-                executable = self.driver.instantiate(graph)
+                make = functools.partial(self.driver.instantiate, graph, self.stream)
+                executable = self.device.relieved("instantiate a recorded segment", make)
             finally:
                 self.driver.graph_destroy(graph)
         return _Replay(self, executable)
@@ -278,6 +280,7 @@ class CudaQueue(Queue):
         driver, collecting = self.driver, gc.isenabled()
         with _collector, self._calling("record a segment"):
             gc.disable()
+            self.device.pool.begin_recording(self.stream)
             try:
                 driver.capture_begin(self.stream)
                 self.recording = self.device.recording = recording
@@ -296,6 +299,8 @@ class CudaQueue(Queue):
                     raise recording.broken
                 return driver.capture_end(self.stream)
             finally:
+                for member in recording.members:
+                    self.device.pool.end_recording(member.stream)
                 if collecting:
                     gc.enable()
 

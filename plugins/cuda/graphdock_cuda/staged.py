@@ -1,7 +1,7 @@
-"""Convolutions of the network library on operands that lie where it can't take them.
+"""Work of libraries on operands that lie where these can't take them.
 
-Its engines want aligned addresses. Arrays of a plan have them; a view of the second row of an array, say, may not. Such an operand
-is copied to memory of its own before, and a result from there behind.
+Their algorithms may want aligned addresses. Arrays of a plan have them; a view of the second row of an array, say, may not. Such an
+operand is copied to memory of its own before, and what is written there from it behind.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 from graphdock.contracts import dtypes
 
-from graphdock_cuda.driver.api import ConvolutionPlan
+from graphdock_cuda.driver.api import ConvolutionPlan, GemmPlan
 from graphdock_cuda.work import Operand, Step
 
 if TYPE_CHECKING:
     from graphdock_cuda.bound import Arrays, Bindings
 
-__all__ = ["bound_convolution"]
+__all__ = ["bound_library"]
 
 
-def bound_convolution(step: Step, known: Arrays, bindings: Bindings) -> tuple[Callable[[Arrays], None], bool]:
+def bound_library(step: Step, known: Arrays, bindings: Bindings) -> tuple[Callable[[Arrays], None], bool]:
     """How the step is done, and whether that varies from call to call.
 
     Where an operand lies is mostly known now; what it needs is allocated now then, so that a step does not.
     """
-    plan: ConvolutionPlan = step.what
+    plan: ConvolutionPlan | GemmPlan = step.what
     *operands, _ = step.args
-    made = "xwy".index(plan.convolution.makes)
+    read, written = _uses(plan)
     addresses = [None if x is None else known.address(x) for x in step.args]
     varies = any(x is not None and a is None for x, a in zip(step.args, addresses, strict=True))
     kept = {
@@ -43,12 +43,22 @@ def bound_convolution(step: Step, known: Arrays, bindings: Bindings) -> tuple[Ca
     def act(arrays: Arrays) -> None:
         *given, workspace = (0 if x is None else arrays.address(x) or 0 for x in step.args)
         staged = {i: room(i, operands[i]) for i, address in enumerate(given) if address % plan.aligned}
-        for i, array in staged.items():
-            if i != made:
-                driver.copy(array.address, given[i], operands[i].nbytes, queue.stream)
-        x, w, y = (staged[i].address if i in staged else address for i, address in enumerate(given))
-        plan.run(queue.stream, x, w, y, workspace)
-        if made in staged:
-            driver.copy(given[made], staged[made].address, operands[made].nbytes, queue.stream)
+        for i in staged.keys() & read:
+            driver.copy(staged[i].address, given[i], operands[i].nbytes, queue.stream)
+        plan.run(
+            queue.stream, *(staged[i].address if i in staged else address for i, address in enumerate(given)), workspace
+        )
+        for i in staged.keys() & written:
+            driver.copy(given[i], staged[i].address, operands[i].nbytes, queue.stream)
 
     return act, varies
+
+
+def _uses(plan: ConvolutionPlan | GemmPlan) -> tuple[set[int], set[int]]:
+    """Which operands are read, and which are written: of x, w, y, or of a, b, d, bias, aux."""
+    if isinstance(plan, ConvolutionPlan):
+        made = "xwy".index(plan.convolution.makes)
+        return {0, 1, 2} - {made}, {made}
+    gemm = plan.gemm
+    written = {2} | ({3} if gemm.epilogue.startswith("sums") else set()) | ({4} if "aux" in gemm.epilogue else set())
+    return {0, 1, 2, 3, 4} - written | ({2} if gemm.adds else set()), written

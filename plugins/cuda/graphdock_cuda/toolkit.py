@@ -25,19 +25,23 @@ def real() -> Toolkit:
     if not driver.driver_version():
         raise DeviceUnavailable("no NVIDIA driver is loaded", "install the driver of the GPU; nvidia-smi lists it then")
     try:
-        compiler = Nvrtc()
+        compiler = Nvrtc(driver.driver_version() // 1000)  # a newer one makes what this driver can't load
     except (ImportError, OSError) as error:
         raise DeviceUnavailable(
-            f"NVRTC can't be loaded: {error}", "pip install 'graphdock-cuda[cuda13]', or [cuda12] for older drivers"
+            f"NVRTC can't be loaded: {error}", f"pip install 'graphdock-cuda[cuda{driver.driver_version() // 1000}]'"
         ) from error
     return Toolkit(driver, compiler, _blas, _networks(driver))
 
 
 @functools.cache
 def _blas() -> Blas:
+    """Raises Unsupported where nvmath is not installed."""
     from graphdock_cuda.driver.cublaslt import CublasLt
 
-    return CublasLt()
+    try:
+        return CublasLt()
+    except ImportError as error:
+        raise Unsupported(f"nvmath can't be loaded: {error}") from error
 
 
 def _networks(driver: Driver) -> Callable[[], Dnn]:

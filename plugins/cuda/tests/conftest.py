@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from graphdock_cuda.driver.errors import CudaError
 from graphdock_cuda.source import prelude
 from graphdock_cuda.testing import Emulator, find_compiler, toolkit
+from graphdock_cuda.testing.cupy_bindings import CUDADriverError, CUDARuntimeError
 
 
 class Rig:
@@ -17,6 +19,7 @@ class Rig:
     def __init__(self, build: Any, **options: Any) -> None:
         self.tools = toolkit(**options)
         self.driver = self.tools.driver
+        self.driver.set_device(0)
         self.build = build
         self.s = self.driver.stream()
         self._staging: dict[int, int] = {}
@@ -102,12 +105,28 @@ def build() -> Any:
 
 
 @pytest.fixture
-def rig(build: Any) -> Rig:
+def rig(rigs: Any) -> Rig:
     """A fake CUDA of one GPU."""
-    return Rig(build)
+    made: Rig = rigs()
+    return made
 
 
 @pytest.fixture
-def rigs(build: Any) -> Any:
+def rigs(build: Any, bindings: dict[str, bool]) -> Any:
     """``rigs(seed=1, gpus=2)``: others."""
-    return lambda **options: Rig(build, **options)
+    return lambda **options: Rig(build, **bindings, **options)
+
+
+@pytest.fixture
+def bindings(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
+    """How the driver is asked. Tests of calls run twice: of the fake itself, and through CupyDriver, whose errors are CuPy's."""
+    through = getattr(request, "param", "fake") == "cupy"
+    if through:
+        for name in {"CudaError", "Misuse"} & {*vars(request.module)}:
+            monkeypatch.setattr(request.module, name, (CudaError, CUDARuntimeError, CUDADriverError))
+    return {"cupy": through}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if metafunc.module.__name__.endswith("_calls") and "rigs" in metafunc.fixturenames:
+        metafunc.parametrize("bindings", ["fake", "cupy"], indirect=True)

@@ -12,7 +12,7 @@ from graphdock.plugin.host import Host
 from graphdock_cuda.bound import Arrays, Bindings
 from graphdock_cuda.driver.api import Convolution, ConvolutionPlan
 from graphdock_cuda.memory import Array
-from graphdock_cuda.staged import bound_convolution
+from graphdock_cuda.staged import bound_library
 from graphdock_cuda.testing import toolkit
 from graphdock_cuda.testing.install import install
 from graphdock_cuda.work import Operand, Step
@@ -73,7 +73,7 @@ def test_what_is_not_aligned_is_copied(makes: str, shifts: tuple[int, int, int],
     )
     call = Arrays(inputs, outputs, None, None)
     nothing = Arrays([None] * 3, [None] * 3, None, None)
-    act, varies = bound_convolution(step, call if known else nothing, site.bindings)
+    act, varies = bound_library(step, call if known else nothing, site.bindings)
     assert varies is not known
     site.driver.log.reset()
     with site.device.current():

@@ -77,8 +77,12 @@ class Driver(Protocol):
         """``(free, total)`` bytes."""
         ...
 
+    def trim(self, device: int) -> None:
+        """Give what the device's pool keeps and nobody uses back to the system."""
+        ...
+
     def set_device(self, device: int) -> None:
-        """Make the device's context current on the calling thread."""
+        """Make the device's context current on the calling thread; a new thread has none, whatever ``get_device`` says."""
         ...
 
     def get_device(self) -> int: ...
@@ -158,7 +162,10 @@ class Driver(Protocol):
     def function(self, module: int, name: str) -> int: ...
 
     def allow_shared(self, function: int, nbytes: int) -> None:
-        """Let launches ask for so much dynamic shared memory; needed beyond 48 KiB."""
+        """Let launches ask for so much dynamic shared memory, and no more.
+
+        Needed where that, and what the kernel has by itself, are more than 48 KiB.
+        """
         ...
 
     def launch(
@@ -179,8 +186,6 @@ class Driver(Protocol):
     def capture_end(self, stream: int) -> int:
         """The graph. Raises where something broke the recording, and within a body; the stream has left it either way."""
         ...
-
-    def capturing(self, stream: int) -> bool: ...
 
     # -- conditions within recorded work
 
@@ -206,8 +211,8 @@ class Driver(Protocol):
 
     # -- graphs
 
-    def instantiate(self, graph: int) -> int:
-        """An executable graph, uploaded to the device."""
+    def instantiate(self, graph: int, stream: int) -> int:
+        """An executable graph, uploaded to the device in the order of ``stream``."""
         ...
 
     def graph_destroy(self, graph: int) -> None: ...
@@ -230,7 +235,7 @@ class Compiler(Protocol):
         """An image that ``Driver.load`` takes, of one self-contained source.
 
         Args:
-          architecture: ``sm_90a`` for code of one GPU; ``compute_90`` for code that the driver finishes and links with its own.
+          architecture: ``sm_90a``. Code is finished: PTX of a newer compiler than the driver is refused by it.
 
         Raises CompileError with the compiler's log.
         """
@@ -280,11 +285,17 @@ class Gemm:
 
 @dataclass(frozen=True, slots=True)
 class GemmPlan:
-    """An algorithm for a Gemm. ``run(stream, a, b, d, bias, aux, workspace)`` takes addresses (0 for none) and queues the work."""
+    """An algorithm for a Gemm.
+
+    Attributes:
+      workspace: bytes that it needs. ``aligned``: what addresses of operands must be multiples of; 1 for any.
+      run: ``run(stream, a, b, d, bias, aux, workspace)`` takes addresses (0 for none) and queues the work.
+    """
 
     gemm: Gemm
     workspace: int
     run: Callable[[int, int, int, int, int, int, int], None]
+    aligned: int = 1
 
 
 class Blas(Protocol):

@@ -7,13 +7,15 @@ which is what the library adds; sums of our B are those of its A.
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from graphdock_cuda.driver.api import Gemm, GemmPlan
+from graphdock_cuda.driver.api import Gemm, GemmPlan, Unsupported
+from graphdock_cuda.driver.errors import LibraryError
 
 __all__ = ["FLOAT32", "CublasLt"]
 
@@ -31,7 +33,8 @@ _EPILOGUES = {"sums_a": "BGRADB", "sums_b": "BGRADA"}
 _SCALE_TYPES = {np.float32: 0, np.float64: 1}
 _SIZES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
 _TRANSPOSED = 1
-_NOT_SUPPORTED = 15
+#: Statuses of heuristics that have nothing: invalid value, as for addresses that are aligned too little, and not supported.
+_NOTHING = (7, 15)
 #: Algorithms that the library is asked for.
 _ASKED = 8
 #: Bytes that operands are mostly aligned to; others take an algorithm that needs no more than an element's.
@@ -67,7 +70,10 @@ class CublasLt:
         self._lock = threading.Lock()
 
     def plans(self, gemm: Gemm, workspace: int) -> Sequence[GemmPlan]:
-        """See Blas.plans. Empty for dtypes that the library has no product of, and for an empty product."""
+        """See Blas.plans. Empty for dtypes that the library has no product of, and for an empty product.
+
+        Raises Unsupported where the library can't be loaded, LibraryError for what it answers.
+        """
         if gemm.dtype not in _TYPES or not (gemm.m and gemm.n and gemm.k and gemm.batch):
             return ()
         with self._lock:
@@ -75,10 +81,29 @@ class CublasLt:
             found = self._plans.get(key)
             if found is None:
                 handle = self._handles.get(key[0])
-                if handle is None:
-                    handle = self._handles[key[0]] = self._lt.create()
-                found = self._plans[key] = tuple(_made(self._lt, handle, gemm, workspace))
+                with _errors(self._lt, "cublasLt"):
+                    if handle is None:
+                        handle = self._handles[key[0]] = self._create()
+                    found = self._plans[key] = tuple(_made(self._lt, handle, gemm, workspace))
             return found
+
+    def _create(self) -> int:
+        try:
+            made: int = self._lt.create()
+        except self._lt.cuBLASLtError:
+            raise
+        except (ImportError, OSError, RuntimeError) as error:  # the bindings look for the library now
+            raise Unsupported(f"cuBLASLt can't be loaded: {error}") from error
+        return made
+
+
+@contextlib.contextmanager
+def _errors(lt: Any, call: str) -> Iterator[None]:
+    """The library's errors, whose numbers are not CUDA's, as LibraryError."""
+    try:
+        yield
+    except lt.cuBLASLtError as error:
+        raise LibraryError(call, int(getattr(error, "status", 0))) from error
 
 
 def _made(lt: Any, handle: int, gemm: Gemm, workspace: int) -> list[GemmPlan]:
@@ -86,12 +111,10 @@ def _made(lt: Any, handle: int, gemm: Gemm, workspace: int) -> list[GemmPlan]:
     element = _SIZES[gemm.dtype]
     aligned = request.algorithms(workspace, _ALIGNED)
     anyhow = request.algorithms(workspace, element)
-    if not anyhow:  # an address that is not aligned would have no algorithm
-        return []
     plans = []
     for algorithm, nbytes in aligned or anyhow:
-        most = max(nbytes, anyhow[0][1])
-        plans.append(GemmPlan(gemm, most, _Run(request, algorithm, anyhow[0][0], most)))
+        other, most = (anyhow[0][0], max(nbytes, anyhow[0][1])) if anyhow else (algorithm, nbytes)
+        plans.append(GemmPlan(gemm, most, _Run(request, algorithm, other, most), 1 if anyhow else _ALIGNED))
     return plans
 
 
@@ -173,7 +196,7 @@ class _Request:
                     self.handle, self.desc, *layouts, preference, _ASKED, results.ctypes.data, count.ctypes.data
                 )
             except lt.cuBLASLtError as error:
-                if getattr(error, "status", None) == _NOT_SUPPORTED:
+                if getattr(error, "status", None) in _NOTHING:
                     return []
                 raise
         finally:
@@ -202,6 +225,10 @@ class _Run:
 
     def _queue(self, algorithm: np.ndarray, stream: int, a: int, b: int, d: int, workspace: int) -> None:
         r = self._request
+        with _errors(r.lt, "cublasLtMatmul"):
+            self._call(r, algorithm, stream, a, b, d, workspace)
+
+    def _call(self, r: _Request, algorithm: np.ndarray, stream: int, a: int, b: int, d: int, workspace: int) -> None:
         r.lt.matmul(
             r.handle,
             r.desc,

@@ -1,15 +1,13 @@
 """The driver over CuPy's bindings. Calls without a body of their own are CuPy's functions themselves: a launch costs 0.2 us.
 
-Importing this module imports ``cupy_backends``, which loads the driver's library when it is first called.
+What the bindings do is theirs to know: most raise where CUDA gives a status, but ``eventQuery`` returns it. Held against CuPy 14's
+signatures and sources by ``graphdock_cuda.testing.cupy_bindings``, through which the tests of the emulator run too.
 """
 
 from __future__ import annotations
 
 import ctypes
 from typing import Any
-
-from cupy_backends.cuda.api import driver as _driver
-from cupy_backends.cuda.api import runtime as _runtime
 
 from graphdock_cuda.driver.api import Properties
 from graphdock_cuda.driver.conditional import Conditionals
@@ -24,80 +22,87 @@ _NON_BLOCKING = 1  # cudaStreamNonBlocking
 _NO_TIMING = 2  # cudaEventDisableTiming
 _PORTABLE_MAPPED = 3  # cudaHostAllocPortable | cudaHostAllocMapped
 _MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+_RELEASE_THRESHOLD = 4  # cudaMemPoolAttrReleaseThreshold
 _NOT_READY = 600
 _FIRST_CONDITIONS = 12040
 _PEER_ALREADY = 704
 
 
 class CupyDriver:
-    """:class:`graphdock_cuda.driver.api.Driver` on this machine's GPUs."""
+    """:class:`graphdock_cuda.driver.api.Driver` on this machine's GPUs.
 
-    driver_version = staticmethod(_runtime.driverGetVersion)
-    runtime_version = staticmethod(_runtime.runtimeGetVersion)
-    set_device = staticmethod(_runtime.setDevice)
-    get_device = staticmethod(_runtime.getDevice)
+    Args:
+      runtime, driver: the modules ``runtime`` and ``driver`` of ``cupy_backends.cuda.api``; default: those, which load the driver's
+        library when they are first called. ``conditionals``, ``allow``: what CuPy has no bindings of.
+    """
 
-    malloc = staticmethod(_runtime.mallocAsync)
-    free = staticmethod(_runtime.freeAsync)
-    host_free = staticmethod(_runtime.freeHost)
-    copy_peer = staticmethod(_runtime.memcpyPeerAsync)
-    fill = staticmethod(_runtime.memsetAsync)
+    def __init__(
+        self, runtime: Any = None, driver: Any = None, conditionals: Any = None, allow: Any = allow_pool_access
+    ) -> None:
+        if runtime is None:
+            from cupy_backends.cuda.api import driver, runtime
+        self._runtime = runtime
+        self.driver_version = runtime.driverGetVersion
+        self.runtime_version = runtime.runtimeGetVersion
+        self.device_count = runtime.getDeviceCount
+        self.get_device = runtime.getDevice
 
-    stream_destroy = staticmethod(_runtime.streamDestroy)
-    stream_synchronize = staticmethod(_runtime.streamSynchronize)
-    device_synchronize = staticmethod(_runtime.deviceSynchronize)
-    stream_wait = staticmethod(_runtime.streamWaitEvent)
-    event_destroy = staticmethod(_runtime.eventDestroy)
-    event_record = staticmethod(_runtime.eventRecord)
-    event_synchronize = staticmethod(_runtime.eventSynchronize)
+        self.malloc = runtime.mallocAsync
+        self.free = runtime.freeAsync
+        self.host_free = runtime.freeHost
+        self.copy_peer = runtime.memcpyPeerAsync
+        self.fill = runtime.memsetAsync
 
-    load = staticmethod(_driver.moduleLoadData)
-    unload = staticmethod(_driver.moduleUnload)
-    function = staticmethod(_driver.moduleGetFunction)
+        self.stream_destroy = runtime.streamDestroy
+        self.stream_synchronize = runtime.streamSynchronize
+        self.device_synchronize = runtime.deviceSynchronize
+        self.stream_wait = runtime.streamWaitEvent
+        self.event_destroy = runtime.eventDestroy
+        self.event_record = runtime.eventRecord
+        self.event_synchronize = runtime.eventSynchronize
 
-    capturing = staticmethod(_runtime.streamIsCapturing)
-    graph_destroy = staticmethod(_runtime.graphDestroy)
-    graph_exec_destroy = staticmethod(_runtime.graphExecDestroy)
-    graph_launch = staticmethod(_runtime.graphLaunch)
+        self.load = driver.moduleLoadData
+        self.unload = driver.moduleUnload
+        self.function = driver.moduleGetFunction
 
-    def __init__(self) -> None:
-        launch = _driver.launchKernel
+        self.graph_destroy = runtime.graphDestroy
+        self.graph_exec_destroy = runtime.graphExecDestroy
+        self.graph_launch = runtime.graphLaunch
+
+        self._allow_shared = driver.funcSetAttribute
+        self._query = runtime.eventQuery
+        launch = driver.launchKernel
 
         def without_extra(*args: int) -> None:
             launch(*args, 0)
 
         self.launch = without_extra
+        self._allow = allow
         self._pooled: set[int] = set()
-        self._conditionals = Conditionals()
+        self._conditionals = conditionals or Conditionals()
         self.condition = self._conditionals.condition
         self.body_begin = self._conditionals.begin
         self.body_end = self._conditionals.end
 
-    def device_count(self) -> int:
-        count: int = _runtime.getDeviceCount()
-        for device in range(count):
-            self._keep_memory(device)
-        return count
-
-    def _keep_memory(self, device: int) -> None:
-        """Let the device's pool keep what is freed, in place of giving it back to the system at every fence."""
+    def set_device(self, device: int) -> None:
+        """See Driver. The first time, the device's pool is told to keep what is freed, which it gave back at every fence."""
+        self._runtime.setDevice(device)
         if device not in self._pooled:
             self._pooled.add(device)
-            pool = _runtime.deviceGetDefaultMemPool(device)
-            _runtime.memPoolSetAttribute(pool, _runtime.cudaMemPoolAttrReleaseThreshold, (1 << 64) - 1)
+            pool = self._runtime.deviceGetDefaultMemPool(device)
+            self._runtime.memPoolSetAttribute(pool, _RELEASE_THRESHOLD, (1 << 64) - 1)
 
     def properties(self, device: int) -> Properties:
-        found: dict[str, Any] = _runtime.getDeviceProperties(device)
+        runtime = self._runtime
+        found: dict[str, Any] = runtime.getDeviceProperties(device)
 
         def fact(name: str) -> int:
-            value: int = _runtime.deviceGetAttribute(getattr(_runtime, f"cudaDevAttr{name}"), device)
+            value: int = runtime.deviceGetAttribute(getattr(runtime, f"cudaDevAttr{name}"), device)
             return value
 
         return Properties(
             found["name"].decode(),
-            (fact("ComputeCapabilityMajor"), fact("ComputeCapabilityMinor"))
-            if hasattr(_runtime, "cudaDevAttrComputeCapabilityMajor")
-            else (found["major"], found["minor"]),
+            (found["major"], found["minor"]),
             found["totalGlobalMem"],
             fact("MultiProcessorCount"),
             fact("MaxSharedMemoryPerBlockOptin"),
@@ -106,74 +111,81 @@ class CupyDriver:
             fact("MemoryClockRate"),
             fact("GlobalMemoryBusWidth"),
             fact("L2CacheSize"),
-            _runtime.deviceGetPCIBusId(device),
+            runtime.deviceGetPCIBusId(device),
         )
 
     def memory_info(self, device: int) -> tuple[int, int]:
-        before = _runtime.getDevice()
-        _runtime.setDevice(device)
+        before = self.get_device()
+        self.set_device(device)
         try:
-            free, total = _runtime.memGetInfo()
+            free, total = self._runtime.memGetInfo()
         finally:
-            _runtime.setDevice(before)
+            self.set_device(before)
         return free, total
 
+    def trim(self, device: int) -> None:
+        self._runtime.memPoolTrimTo(self._runtime.deviceGetDefaultMemPool(device), 0)
+
     def host_alloc(self, nbytes: int) -> int:
-        address: int = _runtime.hostAlloc(nbytes, _PORTABLE_MAPPED)
+        address: int = self._runtime.hostAlloc(nbytes, _PORTABLE_MAPPED)
         ctypes.memset(address, 0, nbytes)
         return address
 
     def copy(self, dst: int, src: int, nbytes: int, stream: int) -> None:
-        _runtime.memcpyAsync(dst, src, nbytes, _ANY_TO_ANY, stream)
+        self._runtime.memcpyAsync(dst, src, nbytes, _ANY_TO_ANY, stream)
 
     def can_access_peer(self, device: int, peer: int) -> bool:
-        return bool(_runtime.deviceCanAccessPeer(device, peer))
+        return bool(self._runtime.deviceCanAccessPeer(device, peer))
 
     def enable_peer(self, peer: int) -> None:
         try:
-            _runtime.deviceEnablePeerAccess(peer)
-        except _runtime.CUDARuntimeError as error:
+            self._runtime.deviceEnablePeerAccess(peer)
+        except self._runtime.CUDARuntimeError as error:
             if error.status != _PEER_ALREADY:
                 raise
-        allow_pool_access(_runtime.deviceGetDefaultMemPool(peer), _runtime.getDevice())
+        self._allow(self._runtime.deviceGetDefaultMemPool(peer), self.get_device())
 
     def stream(self) -> int:
-        made: int = _runtime.streamCreateWithFlags(_NON_BLOCKING)
+        made: int = self._runtime.streamCreateWithFlags(_NON_BLOCKING)
         return made
 
     def event(self, timing: bool = False) -> int:
-        made: int = _runtime.eventCreateWithFlags(0 if timing else _NO_TIMING)
+        made: int = self._runtime.eventCreateWithFlags(0 if timing else _NO_TIMING)
         return made
 
     def event_query(self, event: int) -> bool:
-        try:
-            _runtime.eventQuery(event)
-        except _runtime.CUDARuntimeError as error:
-            if error.status != _NOT_READY:
-                raise
-            return False
-        return True
+        """See Driver. CuPy hands the status out here, where it raises everywhere else."""
+        status = self._query(event)
+        if status not in (0, _NOT_READY):
+            raise self._runtime.CUDARuntimeError(status)
+        return bool(status == 0)
 
     def event_elapsed(self, begin: int, end: int) -> float:
-        return float(_runtime.eventElapsedTime(begin, end)) / 1e3
+        return float(self._runtime.eventElapsedTime(begin, end)) / 1e3
 
     def allow_shared(self, function: int, nbytes: int) -> None:
-        _driver.funcSetAttribute(function, _MAX_DYNAMIC_SHARED, nbytes)
+        self._allow_shared(function, _MAX_DYNAMIC_SHARED, nbytes)
 
     def capture_begin(self, stream: int) -> None:
-        _runtime.streamBeginCapture(stream, _THREAD_LOCAL)
+        self._runtime.streamBeginCapture(stream, _THREAD_LOCAL)
 
     def capture_end(self, stream: int) -> int:
         if self._conditionals.leave(stream):
             raise CudaError("capture_end", 901, "the recording ended within the body of a condition")
-        made: int = _runtime.streamEndCapture(stream)
+        made: int = self._runtime.streamEndCapture(stream)
         return made
 
     def conditions(self) -> str:
-        if _runtime.driverGetVersion() < _FIRST_CONDITIONS:
+        if self.driver_version() < _FIRST_CONDITIONS:
             return "the driver is older than CUDA 12.4"
-        return self._conditionals.missing()
+        missing: str = self._conditionals.missing()
+        return missing
 
-    def instantiate(self, graph: int) -> int:
-        made: int = _runtime.graphInstantiate(graph)
+    def instantiate(self, graph: int, stream: int) -> int:
+        made: int = self._runtime.graphInstantiate(graph)
+        try:
+            self._runtime.graphUpload(made, stream)
+        except self._runtime.CUDARuntimeError:
+            self.graph_exec_destroy(made)
+            raise
         return made

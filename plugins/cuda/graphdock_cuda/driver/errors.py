@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphdock.contracts import errors
 
-__all__ = ["CompileError", "CudaError", "explain", "name_of"]
+__all__ = ["CompileError", "CudaError", "LibraryError", "explain", "name_of"]
 
 #: Errors after which a context is of no more use: whatever is asked of it fails with the same number.
 STICKY = {
@@ -72,6 +72,30 @@ class CompileError(RuntimeError):
         self.log = log
 
 
+#: ``cublasStatus_t``, whose numbers are others than CUDA's.
+_CUBLAS = {
+    1: "not initialized",
+    3: "allocation failed",
+    7: "invalid value",
+    8: "no code for this architecture",
+    11: "no access to memory",
+    13: "execution failed",
+    14: "internal error",
+    15: "not supported",
+    16: "a licence is missing",
+}
+_NO_MEMORY = 3
+
+
+class LibraryError(RuntimeError):
+    """A call of cuBLASLt failed. ``code`` is its ``cublasStatus_t``; it has no ``status``, which would be CUDA's."""
+
+    def __init__(self, call: str, code: int) -> None:
+        super().__init__(f"{call}: {_CUBLAS.get(code, 'an error')} (cuBLAS status {code})")
+        self.call = call
+        self.code = code
+
+
 def name_of(status: int) -> str:
     """What a CUDA error number means."""
     return STICKY.get(status) or _NAMES.get(status, "an error")
@@ -83,6 +107,10 @@ def explain(error: Exception, device: str, doing: str) -> Exception:
     Args:
       device: such as ``cuda:0``. ``doing``: what was asked, for the message.
     """
+    if isinstance(error, LibraryError):
+        if error.code == _NO_MEMORY:
+            return errors.ResourceExhaustedError(f"{device} has no memory left to {doing}: cuBLASLt found none")
+        return errors.InternalError(f"{doing} on {device}: {error}")
     status = getattr(error, "status", None)
     if isinstance(error, errors.GraphdockError) or not isinstance(status, int):
         return error

@@ -59,7 +59,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 class Nvrtc:
-    """See Compiler; images are cubins, or PTX, which ends with a zero. Safe from any thread.
+    """See Compiler; images are cubins; PTX, to be read, for ``compute_90``. Safe from any thread.
 
     Args:
       major: of CUDA, as the driver supports it; a newer library is passed over. None: any will do.
@@ -91,13 +91,12 @@ class Nvrtc:
                 name, source, f"{self.version} knows no {architecture}; it knows {list(self.architectures)}"
             )
         with self._program(source, name) as program:
-            portable = architecture.startswith("compute_")
-            options = [f"-arch={architecture}", *OPTIONS, *(["-rdc=true"] if portable else [])]
+            options = [f"-arch={architecture}", *OPTIONS]
             array = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
             status = self._library.nvrtcCompileProgram(program, len(options), array)
             if status != 0:
                 raise CompileError(name, source, self._log(program) or self._text(status))
-            return self._image(program, "PTX" if portable else "CUBIN")
+            return self._image(program, "PTX" if architecture.startswith("compute_") else "CUBIN")
 
     @contextlib.contextmanager
     def _program(self, source: str, name: str) -> Iterator[ctypes.c_void_p]:

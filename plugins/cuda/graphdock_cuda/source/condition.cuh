@@ -1,7 +1,7 @@
 // Conditions of recorded work: a bool becomes what conditional nodes of a graph are steered by.
 
 #ifndef GD_EMULATED
-// The driver links it.
+// The driver has it, and finds it when the finished code is loaded.
 extern "C" __device__ void cudaGraphSetConditional(u64 condition, unsigned value);
 #endif
 

@@ -9,6 +9,7 @@ assert not tools.driver.live   # nothing leaked
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
 from graphdock.contracts import KernelDef
 
@@ -17,6 +18,7 @@ from graphdock_cuda.driver.cudnn import Cudnn
 from graphdock_cuda.plugin import FAMILIES
 from graphdock_cuda.testing.blas import FakeBlas
 from graphdock_cuda.testing.cudnn import FakeCudnn
+from graphdock_cuda.testing.cupy_bindings import FakeBehindCupy
 from graphdock_cuda.testing.driver import FakeDriver
 from graphdock_cuda.testing.emulator import Emulator, find_compiler
 
@@ -30,6 +32,7 @@ def toolkit(
     capability: tuple[int, int] = (9, 0),
     peers: bool = True,
     cudnn: bool = False,
+    cupy: bool = True,
 ) -> Toolkit:
     """All of CUDA, faked; ``driver`` is a FakeDriver.
 
@@ -37,6 +40,7 @@ def toolkit(
       gpus: how many. ``memory``: bytes of each. ``seed``: of the order in which work runs.
       capability: of each GPU. ``peers``: whether they reach one another's memory.
       cudnn: whether cuDNN is installed; ``dnn()`` is then a Cudnn over a FakeCudnn.
+      cupy: whether the driver is a CupyDriver, over a stand-in for CuPy's bindings; it has a FakeDriver's attributes all the same.
 
     Raises RuntimeError where there is no C++ compiler.
     """
@@ -55,12 +59,13 @@ def toolkit(
         )
         for index in range(gpus)
     ]
-    driver = FakeDriver(properties, seed, peers)
-    dnn = Cudnn(driver, FakeCudnn(driver)) if cudnn else None
+    fake = FakeDriver(properties, seed, peers)
+    driver: Any = FakeBehindCupy(fake) if cupy else fake
+    dnn = Cudnn(driver, FakeCudnn(fake)) if cudnn else None
     return Toolkit(
         driver=driver,
         compiler=Emulator(),
-        blas=lambda: FakeBlas(driver),
+        blas=lambda: FakeBlas(fake),
         dnn=None if dnn is None else lambda: dnn,
         cache=True,
         about="emulated",

@@ -102,7 +102,17 @@ class CaptureCalls(State):
             with self.call("capturing", device=found.device):
                 return found.capture is not None
 
-    def instantiate(self, graph: int) -> int:
+    def instantiate(self, graph: int, stream: int) -> int:
+        made = self.make_executable(graph)
+        try:
+            self.upload(made, stream)
+        except CudaError:
+            self.graph_exec_destroy(made)
+            raise
+        return made
+
+    def make_executable(self, graph: int) -> int:
+        """The first half of ``instantiate``."""
         with self.lock:
             found: Graph = self.thing("graph", graph, "instantiate")
             with self.call("instantiate", f"{len(found.counted)} nodes", device=found.device, unsafe=True):
@@ -111,6 +121,17 @@ class CaptureCalls(State):
                 if found.conditions and ("executable", found) in self._objects.values():
                     raise self.misuse("instantiate", 1, "a graph with conditional nodes has one executable at a time")
                 return self.new_handle("executable", found)
+
+    def upload(self, executable: int, stream: int) -> None:
+        """The second half of ``instantiate``; may be asked for again."""
+        with self.lock:
+            found: Graph = self.thing("executable", executable, "upload")
+            on = self.stream_of(stream, "upload")
+            with self.call("upload", device=on.device):
+                if on.device is not found.device:
+                    raise self.misuse("upload", 400, f"a graph of {found.device.name} on {on.name}")
+                if on.capture is not None:
+                    raise self.break_capture(on.capture, CudaError("upload", 900))
 
     def graph_destroy(self, graph: int) -> None:
         with self.lock:

@@ -42,7 +42,7 @@ class CodeCalls(State):
     """See Driver. Parameters are read when a kernel is launched; it runs later."""
 
     def load(self, image: bytes) -> int:
-        with self.call("load", unsafe=True):
+        with self.call("load", unsafe=True, context=True):
             try:
                 opened = open_image(image)
             except ValueError as error:
@@ -52,7 +52,7 @@ class CodeCalls(State):
     def unload(self, module: int) -> None:
         with self.lock:
             found: Module = self.thing("module", module, "unload")
-            with self.call("unload", device=found.device, unsafe=True, releases=True):
+            with self.call("unload", device=found.device, unsafe=True, releases=True, context=True):
                 for stream in self.streams_of(found.device):
                     if stream.capture is None:
                         self.scheduler.drain(stream.line)
@@ -64,7 +64,7 @@ class CodeCalls(State):
     def function(self, module: int, name: str) -> int:
         with self.lock:
             found: Module = self.thing("module", module, "function")
-            with self.call("function", name, device=found.device):
+            with self.call("function", name, device=found.device, context=True):
                 kernel = found.image.kernels.get(name)
                 if kernel is None:
                     raise CudaError(
@@ -78,10 +78,10 @@ class CodeCalls(State):
     def allow_shared(self, function: int, nbytes: int) -> None:
         with self.lock:
             found: Function = self.thing("function", function, "allow_shared")
-            with self.call("allow_shared", f"{found.kernel.name} {nbytes}", device=found.device):
+            with self.call("allow_shared", f"{found.kernel.name} {nbytes}", device=found.device, context=True):
                 if nbytes + found.kernel.image.fixed_shared > found.device.properties.shared_memory:
                     raise CudaError("allow_shared", 1, f"{nbytes} bytes of shared memory for {found.kernel.name}")
-                found.shared = max(found.shared, nbytes)
+                found.shared = nbytes  # what was allowed before holds no more
 
     def launch(
         self, function: int, gx: int, gy: int, gz: int, bx: int, by: int, bz: int, shared: int, stream: int, params: int
@@ -92,7 +92,7 @@ class CodeCalls(State):
             grid, block = (gx, gy, gz), (bx, by, bz)
             name = found.kernel.name
             what = f"{name} grid={_dims(grid)} block={_dims(block)}" + (f" shared={shared}" if shared else "")
-            with self.call("launch", what, device=on.device) as late:
+            with self.call("launch", what, device=on.device, context=True) as late:
                 self._check_launch(found, on, grid, block, shared)
                 arguments = Arguments(found.kernel.sizes, params, name)
                 order = self.scheduler.random.randrange(ORDERS)

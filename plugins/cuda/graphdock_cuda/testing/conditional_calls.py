@@ -26,7 +26,7 @@ class ConditionalCalls(State):
     def condition(self, stream: int) -> int:
         with self.lock:
             found, capture = self._recording(stream, "condition")
-            with self.call("condition", device=found.device):
+            with self.call("condition", device=found.device, context=True):
                 self.check_capture(capture, "condition")
                 made = Condition(capture)
                 capture.conditions.append(made)
@@ -35,7 +35,7 @@ class ConditionalCalls(State):
     def body_begin(self, stream: int, condition: int, repeats: bool) -> None:
         with self.lock:
             found, capture = self._recording(stream, "body_begin")
-            with self.call("body_begin", "while" if repeats else "if", device=found.device):
+            with self.call("body_begin", "while" if repeats else "if", device=found.device, context=True):
                 self.check_capture(capture, "body_begin")
                 steers = next((c for c in capture.conditions if ctypes.addressof(c.word) == condition), None)
                 if steers is None or steers.capture is not capture or steers.used:
@@ -54,7 +54,7 @@ class ConditionalCalls(State):
     def body_end(self, stream: int) -> None:
         with self.lock:
             found, capture = self._recording(stream, "body_end")
-            with self.call("body_end", device=found.device):
+            with self.call("body_end", device=found.device, context=True):
                 if capture.around is None:
                     raise self.break_capture(capture, self.misuse("body_end", 401, f"{found.name} records no body"))
                 self.check_capture(capture, "body_end")

@@ -21,6 +21,10 @@ class MemoryCalls(State):
             arena = self.devices[device].memory
             return arena.limit - arena.in_use, arena.limit
 
+    def trim(self, device: int) -> None:
+        with self.call("trim", str(device), device=self.devices[device]):
+            pass
+
     def malloc(self, nbytes: int, stream: int) -> int:
         with self.call("malloc", f"{nbytes} bytes"):
             owner = self.stream_of(stream, "malloc")

@@ -198,12 +198,19 @@ class State:
         return self.devices[getattr(self._thread, "device", 0)]
 
     def select(self, index: int) -> None:
-        """Make a device current on this thread."""
+        """Make a device and its context current on this thread."""
         self._thread.device = index
+        self._thread.context = True
 
     @contextmanager
     def call(
-        self, name: str, what: str = "", device: Device | None = None, unsafe: bool = False, releases: bool = False
+        self,
+        name: str,
+        what: str = "",
+        device: Device | None = None,
+        unsafe: bool = False,
+        releases: bool = False,
+        context: bool = False,
     ) -> Iterator[Fault | None]:
         """A call of the driver: locked, logged, and failing where a fault or the state of the context says so.
 
@@ -211,6 +218,7 @@ class State:
           device: whose context it needs; the current one when None.
           unsafe: a thread that records can't make it.
           releases: it gives something back, and does so even when it fails.
+          context: it is the driver's, which needs a context on this thread; calls of the runtime make one.
 
         Gives a fault that happens when the work runs.
         """
@@ -223,7 +231,9 @@ class State:
             if unsafe:
                 self.refuse_in_capture(name)
             failure: Exception | None = None
-            if device.status:
+            if context and not getattr(self._thread, "context", False):
+                failure = self.misuse(name, 201, "no context is current on this thread")
+            elif device.status:
                 failure = device.error(name)
             elif fault is not None and not fault.late:
                 failure = CudaError(name, fault.status, f"call {fault.number} was told to fail")

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from graphdock_cuda.driver.api import Gemm
+from graphdock_cuda.driver.api import Gemm, Unsupported
 from graphdock_cuda.driver.cublaslt import FLOAT32, CublasLt
+from graphdock_cuda.driver.errors import LibraryError
 
 _TYPES = {0: np.float32, 1: np.float64, 2: np.float16}
 
@@ -389,13 +390,32 @@ def test_what_the_library_has_not(library: Library) -> None:
     blas = CublasLt(library, lambda: 0)
     assert not blas.plans(Gemm(2, 2, 2, "int32"), 0)
     assert not blas.plans(Gemm(2, 2, 0, "float32"), 0)
-    library.none_for = {4}
-    assert not blas.plans(Gemm(2, 2, 2, "float32"), 0)
-    library.refuses = 15
-    assert not blas.plans(Gemm(3, 2, 2, "float32"), 0)
+    for status in (7, 15):
+        library.refuses = status
+        assert not blas.plans(Gemm(3, 2, status, "float32"), 0)
     library.refuses = 14
-    with pytest.raises(cuBLASLtError):
+    with pytest.raises(LibraryError, match=r"cublasLt: internal error \(cuBLAS status 14\)") as caught:
         blas.plans(Gemm(4, 2, 2, "float32"), 0)
+    assert not hasattr(caught.value, "status")  # which explain would take for CUDA's
+
+
+def test_an_algorithm_for_aligned_addresses_alone_says_so(library: Library) -> None:
+    blas = CublasLt(library, lambda: 0)
+    library.none_for = {4}
+    assert [plan.aligned for plan in blas.plans(Gemm(2, 2, 2, "float32", epilogue="bias"), 0)] == [16, 16]
+    library.none_for = set()
+    assert {plan.aligned for plan in blas.plans(Gemm(2, 2, 3, "float32"), 0)} == {1}
+
+
+def test_a_library_that_cannot_be_loaded_is_none(library: Library) -> None:
+    """The bindings look for it at the first call."""
+
+    def create() -> int:
+        raise RuntimeError("libcublasLt.so.13: cannot open shared object file")
+
+    library.create = create
+    with pytest.raises(Unsupported, match="cuBLASLt can't be loaded: libcublasLt.so.13"):
+        CublasLt(library, lambda: 0).plans(Gemm(2, 2, 2, "float32"), 0)
 
 
 def test_the_numbers_are_the_bindings() -> None:

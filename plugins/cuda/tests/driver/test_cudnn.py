@@ -130,7 +130,7 @@ def test_a_plan_is_recorded_and_replayed_and_none_is_made_meanwhile(rig: Any) ->
     y, room = rig.put(np.zeros(96, "f4")), rig.put(np.zeros(plan.workspace, "u1"))
     d.capture_begin(rig.s)
     plan.run(rig.s, x, w, y, room)
-    executable = d.instantiate(d.capture_end(rig.s))
+    executable = d.instantiate(d.capture_end(rig.s), rig.s)
     assert not rig.get(y, 96, "f4").any()
     d.graph_launch(executable, rig.s)
     assert rig.get(y, 96, "f4").max() == 18

@@ -146,7 +146,10 @@ def test_a_failure_while_conditions_are_recorded_is_told_once(call: str, status:
                 except tf.errors.GraphdockError as error:
                     told.append(error)
             assert len(rig.driver.faults.happened) == 1
-            assert len(told) == 1 or status == 719 and isinstance(told[0], tf.errors.DeviceLostError)
+            if (call, status) == ("instantiate", 2):  # the pool gives memory back, and it is tried again
+                assert not told
+            else:
+                assert len(told) == 1 or status == 719 and isinstance(told[0], tf.errors.DeviceLostError)
             assert not any(stream.capture for stream in rig.driver._streams)
     if status != 719:
         rig.driver.verify()

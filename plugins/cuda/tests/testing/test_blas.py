@@ -159,7 +159,7 @@ def test_it_works_in_the_order_of_the_stream_and_in_recordings(rig):
     d.capture_begin(rig.s)
     plan.run(rig.s, x, x, y, 0, 0, 0)
     d.copy(x, y, 16, rig.s)
-    executable = d.instantiate(d.capture_end(rig.s))
+    executable = d.instantiate(d.capture_end(rig.s), rig.s)
     d.graph_launch(executable, rig.s)
     d.graph_launch(executable, rig.s)
     assert rig.get(x, 4, "f4").tolist() == [8, 0, 0, 8]

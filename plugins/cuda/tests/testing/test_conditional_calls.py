@@ -48,7 +48,7 @@ class Recorder:
         body()
         graph = self.d.capture_end(self.rig.s)
         try:
-            return self.d.instantiate(graph)
+            return self.d.instantiate(graph, self.rig.s)
         finally:
             self.d.graph_destroy(graph)
 
@@ -174,11 +174,11 @@ def test_a_graph_with_conditions_has_one_executable(r: Recorder) -> None:
     r.set(found)
     r.body(found, lambda: r.add(1.0))
     graph = r.d.capture_end(r.rig.s)
-    first = r.d.instantiate(graph)
+    first = r.d.instantiate(graph, r.rig.s)
     with pytest.raises(Misuse, match="one executable at a time"):
-        r.d.instantiate(graph)
+        r.d.instantiate(graph, r.rig.s)
     r.d.graph_exec_destroy(first)
-    r.d.instantiate(graph)
+    r.d.instantiate(graph, r.rig.s)
 
 
 def test_a_kernel_that_fails_ends_a_loop(r: Recorder) -> None:

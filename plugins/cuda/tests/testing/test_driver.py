@@ -32,7 +32,7 @@ def test_a_toolkit(build):
 
 
 def test_without_a_gpu(build):
-    driver = toolkit(gpus=0).driver
+    driver = toolkit(gpus=0, cupy=False).driver
     with pytest.raises(CudaError) as caught:
         driver.device_count()
     assert caught.value.status == 100
@@ -60,6 +60,7 @@ def test_calls_from_many_threads(rig):
 
     def work(stream: int) -> None:
         try:
+            d.set_device(0)
             for _ in range(20):
                 rig.launch(add, x, stream=stream)
                 d.stream_synchronize(stream)
@@ -100,7 +101,7 @@ def test_nothing_is_left_when_all_was_given_back(rig):
     d.capture_begin(rig.s)
     rig.launch(function, memory)
     graph = d.capture_end(rig.s)
-    executable = d.instantiate(graph)
+    executable = d.instantiate(graph, rig.s)
     assert len(d.live) == 7
     d.graph_destroy(graph)
     d.graph_launch(executable, rig.s)

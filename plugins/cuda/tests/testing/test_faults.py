@@ -78,7 +78,7 @@ def _program(rig) -> None:
         finally:
             graph = d.capture_end(stream)
             back.append(lambda: d.graph_destroy(graph))
-        executable = d.instantiate(graph)
+        executable = d.instantiate(graph, stream)
         back.append(lambda: d.graph_exec_destroy(executable))
         d.graph_launch(executable, stream)
         d.event_synchronize(event)

@@ -43,7 +43,7 @@ def test_a_step_and_its_replays(rig):
     d.fill(x, 0, 128, rig.s)
     rig.launch(function, x)
     d.copy(host, x, 128, rig.s)
-    executable = d.instantiate(d.capture_end(rig.s))
+    executable = d.instantiate(d.capture_end(rig.s), rig.s)
     assert d.log.table()["kernels"] == 0
     assert [str(call) for call in d.log.calls] == [
         "capture_begin",
@@ -52,6 +52,7 @@ def test_a_step_and_its_replays(rig):
         "copy d2h 128 bytes",
         "capture_end",
         "instantiate 3 nodes",
+        "upload",
     ]
     for _ in range(2):
         d.graph_launch(executable, rig.s)

@@ -21,6 +21,7 @@ def test_pinned_memory_is_read_when_the_copy_runs(rig):
 def test_a_copy_to_pinned_memory_is_not_there_before_the_fence(rig):
     d = rig.driver
     target, got = rig.pinned(4, "u1")
+    got[:] = 255
     memory = d.malloc(4, rig.s)
     d.fill(memory, 0x107, 4, rig.s)
     d.copy(target, memory, 4, rig.s)
