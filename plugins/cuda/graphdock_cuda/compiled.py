@@ -155,19 +155,20 @@ class Images:
         Raises KernelRefused when the source does not compile, with the compiler's log.
         """
         image = self.image(source)
-        key = (image.key, entry, shared)
-        found = self._functions.get(key)
-        if found is None:
-            found = self._functions[key] = self.load(image.key, image.ready.result(), entry, shared)
-        return found
+        found = self._functions.get((image.key, entry, shared))
+        return self.load(image.key, image.ready.result(), entry, shared) if found is None else found
 
     def load(self, key: str, image: bytes, entry: str, shared: int = 0) -> int:
         """A kernel of an image that anyone made: ``key`` names the image for good.
 
-        Within a recording nothing is loaded: FailedPreconditionError is raised, and the queue records anew when it has been.
+        Within a recording nothing is loaded, a kernel of a known image neither, which drivers load when first asked for it:
+        FailedPreconditionError is raised, and the queue records anew when it has been.
         """
+        known = (key, entry, shared)
+        if known in self._functions:
+            return self._functions[known]
         recording = self._device.recording
-        if recording is not None and key not in self._modules:
+        if recording is not None:
             raise recording.want(f"load {entry}", functools.partial(self.load, key, image, entry, shared))
         with self._loading, self._device.current():
             try:
@@ -180,6 +181,7 @@ class Images:
                 if shared > self._allowed.get(function, 0):
                     self._driver.allow_shared(function, shared)
                     self._allowed[function] = shared
+                self._functions[known] = function
             except Exception as error:
                 raise self._device.explained(error, f"load {entry}") from error
         return function

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import functools
 import itertools
+import logging
+import os
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -25,7 +28,21 @@ T = TypeVar("T")
 
 #: What is fetched and has so many bytes comes in pinned memory of its own; less is copied by the host in a few microseconds.
 FETCH_BYTES = 1 << 18
+_log = logging.getLogger("graphdock")
 _CONDITION = Source("condition", ("condition.cuh",))
+
+
+_open: weakref.WeakSet[CudaDevice] = weakref.WeakSet()
+
+
+def _leave_behind() -> None:
+    """In a forked child, where every call of CUDA fails or worse: none is made of a device of the parent's."""
+    for device in list(_open):
+        device._lost = "this process was forked from the one that opened it, and CUDA stays there"
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_behind)
 
 
 class CudaDevice(QueuedDevice):
@@ -55,6 +72,7 @@ class CudaDevice(QueuedDevice):
         assert info.architecture is not None
         self.architecture = info.architecture
         self._lost: str | None = None
+        _open.add(self)
         self._reached: dict[int, bool] = {}
         self._made = itertools.count()
         self._thread = threading.local()
@@ -242,7 +260,9 @@ class CudaDevice(QueuedDevice):
             return None
         try:
             plans = self.toolkit.blas().plans(gemm, self.workspace)
-        except Unsupported:  # the library can't be loaded, as graphdock devices says: products are tiles of our own
+        except Unsupported as error:
+            if not self._plans:
+                _log.warning("%s: products of matrices are tiles of the plugin's own: %s", self.name, error)
             return None
         return plans[0] if plans else None
 
@@ -291,5 +311,7 @@ class CudaDevice(QueuedDevice):
         return super().service(name, version)
 
     def close(self) -> None:
+        if self.forked:
+            return
         self.pool.settle()
         self.pinned.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -31,16 +32,23 @@ class CudaFactory(DeviceFactory):
     def __init__(self, make: Callable[[], Toolkit] = probe.real_toolkit) -> None:
         self._make = make
         self._toolkit: Toolkit | None = None
+        self._process = os.getpid()
         self._pinned: Pinned | None = None
         self._lock = threading.Lock()
 
     @property
     def toolkit(self) -> Toolkit:
-        """CUDA, made when first needed. Raises DeviceUnavailable."""
+        """CUDA, made when first needed. Raises DeviceUnavailable, in a child too that was forked after that."""
         with self._lock:
             if self._toolkit is None:
+                self._process = os.getpid()
                 self._toolkit = self._make()
                 self._pinned = Pinned(self._toolkit.driver)
+            if self._process != os.getpid():
+                raise DeviceUnavailable(
+                    "this process was forked from one that had opened CUDA, which stays there",
+                    "start it with multiprocessing's method 'spawn' or 'forkserver', or fork before the first session",
+                )
             return self._toolkit
 
     def use(self, toolkit: Toolkit) -> None:

@@ -107,6 +107,8 @@ class Pool:
         self._held: set[_Drop] = set()
         #: streams that are recorded now: what is freed there has to wait
         self._recorded: set[int] = set()
+        #: streams that something was freed on since their last fence for :meth:`relieve`
+        self._freed: set[int] = set()
 
     def begin_recording(self, stream: int) -> None:
         """From now on ``stream`` is recorded: nothing is freed on it before :meth:`end_recording`, by whatever thread."""
@@ -168,23 +170,23 @@ class Pool:
 
     def settle(self) -> None:
         """Give back what nobody holds any more. Never within a recording of this thread: its caller sees to that."""
+        while self._retired:  # first: what a queue held of others' memory is free when its work is done
+            try:
+                stream = self._retired.popleft()
+            except IndexError:  # another thread has taken it
+                break
+            self._end(stream)
         for _ in range(len(self._gone)):
             try:
                 drop = self._gone.popleft()
-            except IndexError:  # another thread has taken it
-                break
+            except IndexError:
+                return
             with self._lock:
                 if drop.stream in self._recorded:
                     self._gone.append(drop)
                 elif drop in self._held:
                     self._held.discard(drop)
                     self._free(drop)
-        while self._retired:
-            try:
-                stream = self._retired.popleft()
-            except IndexError:
-                return
-            self._end(stream)
 
     def _end(self, stream: int) -> None:
         """Destroy a stream; blocks that outlive it are given back in no order, which its work, being done, allows."""
@@ -194,20 +196,29 @@ class Pool:
                 for drop in self._held:
                     if drop.stream == stream:
                         drop.stream = self.stream
-            self._driver.stream_destroy(stream)
+                self._freed.discard(stream)
+                self._driver.stream_destroy(stream)
         except Exception as error:
             raised = explain(error, f"cuda:{self._device}", "end a queue")
             if not isinstance(raised, errors.DeviceLostError):
                 raise raised from error
 
     def relieve(self) -> None:
-        """Give all that is not in use back to the system, for libraries that take memory by themselves."""
+        """Give all that is not in use back to the system, for libraries that take memory by themselves.
+
+        The driver can give back only what the host knows to be free.
+        """
         self.settle()
+        with self._lock:  # none of them is recorded or destroyed meanwhile
+            for stream in self._freed - self._recorded:
+                self._driver.stream_synchronize(stream)
+            self._freed &= self._recorded
         self._driver.trim(self._device)
 
     def _free(self, drop: _Drop) -> None:
         """Under the lock: no recording of the stream begins meanwhile."""
         self.in_use -= drop.nbytes
+        self._freed.add(drop.stream)
         try:
             self._driver.free(drop.address, drop.stream)
         except Exception as error:
@@ -239,10 +250,7 @@ class Pinned:
             address = idle.pop() if idle else 0
             self._kept -= size if address else 0
         if not address:
-            try:
-                address = self._driver.host_alloc(size)
-            except Exception as error:
-                raise explain(error, "the host", f"pin {size} bytes of memory") from error
+            address = self._pin(size)
         holder = (ctypes.c_uint8 * size).from_address(address)
         drop = _Drop(holder, self._gone.append)
         drop.address, drop.nbytes, drop.stream = address, size, 0
@@ -250,6 +258,20 @@ class Pinned:
             self._held.add(drop)
         made: np.ndarray = np.ctypeslib.as_array(holder)[:nbytes]
         return made
+
+    def _pin(self, size: int) -> int:
+        doing = f"pin {size} bytes of memory"
+        try:
+            return self._driver.host_alloc(size)
+        except Exception as error:
+            raised = explain(error, "the host", doing)
+            if not isinstance(raised, errors.ResourceExhaustedError):
+                raise raised from error
+        self.close()
+        try:
+            return self._driver.host_alloc(size)
+        except Exception as error:
+            raise explain(error, "the host", doing) from error
 
     def _settle(self) -> None:
         while self._gone:

@@ -11,9 +11,12 @@ from graphdock.contracts import DeviceInfo, DeviceUnavailable
 
 from graphdock_cuda.driver.api import Driver, Properties, Toolkit
 from graphdock_cuda.driver.errors import name_of
+from graphdock_cuda.driver.libcuda import driver_version, wheels_for
 
 __all__ = ["cublaslt", "cudnn", "devices", "info_of"]
 
+#: The oldest CUDA that there are wheels for.
+_OLDEST_CUDA = 12000
 #: The oldest architecture that the sources compile for.
 OLDEST = (7, 0)
 _NO_GPU = ("the NVIDIA driver sees no GPU", "CUDA_VISIBLE_DEVICES hides GPUs; nvidia-smi lists all")
@@ -25,9 +28,9 @@ def devices(driver: Driver) -> list[DeviceInfo]:
     if not newest:
         raise DeviceUnavailable("no NVIDIA driver is loaded", "install the driver of the GPU; nvidia-smi lists it then")
     if newest // 1000 < built // 1000:
+        hint = "update the driver" if newest < _OLDEST_CUDA else f"{wheels_for(newest)}, or update the driver"
         raise DeviceUnavailable(
-            f"the NVIDIA driver supports CUDA {_version(newest)} and CuPy was built for CUDA {_version(built)}",
-            f"pip install 'graphdock-cuda[cuda{newest // 1000}]', or update the driver",
+            f"the NVIDIA driver supports CUDA {_version(newest)} and CuPy was built for CUDA {_version(built)}", hint
         )
     try:
         count = driver.device_count()
@@ -36,7 +39,7 @@ def devices(driver: Driver) -> list[DeviceInfo]:
     if not count:
         raise DeviceUnavailable(*_NO_GPU)
     found = [driver.properties(index) for index in range(count)]
-    library = {"cuBLASLt": cublaslt(), "cuDNN": cudnn()}
+    library = {"cuBLASLt": cublaslt(newest), "cuDNN": cudnn()}
     able = [info_of(index, facts, library) for index, facts in enumerate(found) if facts.capability >= OLDEST]
     if not able:
         raise DeviceUnavailable(
@@ -64,20 +67,24 @@ def _dotted(capability: tuple[int, int]) -> str:
     return f"{capability[0]}.{capability[1]}"
 
 
-def cublaslt() -> str:
-    """What is installed to call cuBLASLt by, for ``graphdock devices``. Imports nothing of it."""
+def cublaslt(newest: int) -> str:
+    """What is installed of cuBLASLt, for ``graphdock devices``: versions by package. Imports nothing of it."""
     if importlib.util.find_spec("nvmath") is None:
-        return "not installed: products are tiles of our own (pip install nvmath-python)"
-    return f"nvmath {_installed('nvmath-python') or '?'}"
+        return f"not installed: products are tiles of our own ({wheels_for(newest)})"
+    return f"{_first_installed('nvidia-cublas', 'nvidia-cublas-cu12')}, nvmath {_installed('nvmath-python') or '?'}"
 
 
 def cudnn() -> str:
     """What of cuDNN is installed, for ``graphdock devices``: versions by package. Imports nothing of it."""
-    front_end, *libraries = (_installed(f"nvidia-cudnn-{name}") for name in ("frontend", "cu13", "cu12"))
     if importlib.util.find_spec("cudnn") is None:
         return "not installed (pip install 'graphdock-cuda[cudnn]')"
-    library = next((version for version in libraries if version), "a library of the system, if any")
-    return f"{library}, front end {front_end or '?'}"
+    library = _first_installed("nvidia-cudnn-cu13", "nvidia-cudnn-cu12")
+    return f"{library}, front end {_installed('nvidia-cudnn-frontend') or '?'}"
+
+
+def _first_installed(*packages: str) -> str:
+    """The version of a library that one of these packages brings."""
+    return next((version for version in map(_installed, packages) if version), "a library of the system, if any")
 
 
 def _installed(package: str) -> str | None:
@@ -123,10 +130,7 @@ def real_toolkit() -> Toolkit:
     """CUDA as this machine has it. Raises DeviceUnavailable where packages are missing or can't be loaded."""
     missing = missing_wheels()
     if missing is not None:
-        raise DeviceUnavailable(
-            f"the package {missing} is not installed",
-            "pip install 'graphdock-cuda[cuda13]', or [cuda12] for older drivers",
-        )
+        raise DeviceUnavailable(f"the package {missing} is not installed", wheels_for(driver_version()))
     from graphdock_cuda import toolkit
 
     return toolkit.real()

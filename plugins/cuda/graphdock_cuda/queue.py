@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -40,7 +41,7 @@ class CudaEvent:
         self.recorded = False
         #: the recording in which it was last recorded
         self.within: _Recording | None = None
-        weakref.finalize(self, _quietly, queue.driver.event_destroy, self.handle).atexit = False
+        weakref.finalize(self, _quietly, os.getpid(), queue.driver.event_destroy, self.handle).atexit = False
 
     def __repr__(self) -> str:
         return f"<event of {self.queue.name}>"
@@ -364,7 +365,7 @@ class _Replay:
     def __init__(self, queue: CudaQueue, executable: int) -> None:
         self._queue = queue
         self._launch = functools.partial(queue.driver.graph_launch, executable, queue.stream)
-        weakref.finalize(self, _quietly, queue.driver.graph_exec_destroy, executable).atexit = False
+        weakref.finalize(self, _quietly, os.getpid(), queue.driver.graph_exec_destroy, executable).atexit = False
 
     def __call__(self) -> None:
         queue = self._queue
@@ -380,8 +381,10 @@ class _Replay:
         queue.replays += 1
 
 
-def _quietly(destroy: Callable[[int], None], handle: int) -> None:
+def _quietly(process: int, destroy: Callable[[int], None], handle: int) -> None:
     """Give a handle back where nobody can be told: a lost device has lost its handles, too."""
+    if process != os.getpid():  # it is the parent's, whose child was forked
+        return
     try:
         destroy(handle)
     except Exception as error:

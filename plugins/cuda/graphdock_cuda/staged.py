@@ -36,6 +36,7 @@ def bound_library(step: Step, known: Arrays, bindings: Bindings) -> tuple[Callab
         if address is not None and address % plan.aligned
     }
     driver, queue = bindings.device.driver, bindings.queue
+    run: Callable[..., None] = plan.run
 
     def room(index: int, operand: Operand) -> Any:
         return kept[index] if index in kept else queue.empty(dtypes.uint8, (operand.nbytes,))
@@ -45,7 +46,7 @@ def bound_library(step: Step, known: Arrays, bindings: Bindings) -> tuple[Callab
         staged = {i: room(i, operands[i]) for i, address in enumerate(given) if address % plan.aligned}
         for i in staged.keys() & read:
             driver.copy(staged[i].address, given[i], operands[i].nbytes, queue.stream)
-        plan.run(
+        run(
             queue.stream, *(staged[i].address if i in staged else address for i, address in enumerate(given)), workspace
         )
         for i in staged.keys() & written:

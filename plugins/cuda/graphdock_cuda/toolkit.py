@@ -8,6 +8,7 @@ from collections.abc import Callable
 from graphdock.contracts import DeviceUnavailable
 
 from graphdock_cuda.driver.api import Blas, Dnn, Driver, Toolkit, Unsupported
+from graphdock_cuda.driver.libcuda import driver_version, wheels_for
 
 __all__ = ["real"]
 
@@ -15,21 +16,20 @@ __all__ = ["real"]
 @functools.cache
 def real() -> Toolkit:
     """The process's CUDA. Raises DeviceUnavailable, with what is missing."""
+    from graphdock_cuda.driver.cupy_driver import CupyDriver
+
     try:
-        from graphdock_cuda.driver.cupy_driver import CupyDriver
+        driver = CupyDriver()
     except ImportError as error:
-        raise DeviceUnavailable(f"CuPy can't be loaded: {error}", "pip install 'graphdock-cuda[cuda13]'") from error
+        raise DeviceUnavailable(f"CuPy can't be loaded: {error}", wheels_for(driver_version())) from error
     from graphdock_cuda.driver.nvrtc import Nvrtc
 
-    driver = CupyDriver()
     if not driver.driver_version():
         raise DeviceUnavailable("no NVIDIA driver is loaded", "install the driver of the GPU; nvidia-smi lists it then")
     try:
         compiler = Nvrtc(driver.driver_version() // 1000)  # a newer one makes what this driver can't load
     except (ImportError, OSError) as error:
-        raise DeviceUnavailable(
-            f"NVRTC can't be loaded: {error}", f"pip install 'graphdock-cuda[cuda{driver.driver_version() // 1000}]'"
-        ) from error
+        raise DeviceUnavailable(f"NVRTC can't be loaded: {error}", wheels_for(driver.driver_version())) from error
     return Toolkit(driver, compiler, _blas, _networks(driver))
 
 

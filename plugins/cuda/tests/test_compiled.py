@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from graphdock.contracts import errors
+from graphdock.contracts import dtypes, errors
 from graphdock.plugin.host import Host
 from graphdock_cuda.compiled import source
 from graphdock_cuda.driver.errors import CompileError
 from graphdock_cuda.formula import printed
+from graphdock_cuda.launch import Launch, i64, u64
 from graphdock_cuda.testing import toolkit
 from graphdock_cuda.testing.install import install
 
@@ -157,3 +160,46 @@ def test_formulas_are_printed(formula: str, expected: str) -> None:
 def test_what_no_formula_holds_is_refused() -> None:
     with pytest.raises(Exception, match="no CUDA for"):
         printed("[x]", {"x": "a"}, {}, "float")
+
+
+#: A kernel with 1 KiB of shared memory of its own, which sums what lies in its dynamic one.
+SHARED = """GD_KERNEL(spread)(i64* out, i64 count) {
+  __shared__ i64 own[128];
+  GD_DYNAMIC_SHARED(i64, more);
+  for (i64 i = threadIdx.x; i < count; i += blockDim.x) more[i] = i;
+  own[threadIdx.x] = 1;
+  __syncthreads();
+  if (threadIdx.x == 0) { i64 sum = own[127]; for (i64 i = 0; i < count; i++) sum += more[i]; *out = sum; }
+}"""
+KIB = 1 << 10
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        pytest.param((47 * KIB, 47 * KIB - 8), id="all that needs no leave, then less"),
+        pytest.param((47 * KIB + 8, 48 * KIB - 8, 8), id="just below 48 KiB, which its own part exceeds"),
+        pytest.param((64, 1 * KIB, 49 * KIB, 100 * KIB, 48 * KIB, 64, 0), id="more and more, then less"),
+        pytest.param((226 * KIB, 60 * KIB, 226 * KIB), id="all that a block can have, and less"),
+    ],
+)
+def test_a_kernel_runs_with_any_shared_memory_whatever_it_ran_with_before(sizes: Sequence[int]) -> None:
+    """What is allowed last holds alone: less than an earlier launch asks for must not be."""
+    device = install(Host(), toolkit())
+    queue, spread = device.new_queue(), source(name="spread", code=SHARED)
+    with device.current():
+        out = queue.empty(dtypes.int64, (len(sizes),))
+        launches = []
+        for number, nbytes in enumerate(sizes):
+            function = device.images.function(spread, "spread", nbytes)
+            params = (u64(out.address + 8 * number), i64(nbytes // 8))
+            launches.append(Launch(device.driver, function, (1,), (128,), nbytes, params, queue.stream))
+        for launch in launches:
+            launch.run()
+        queue.synchronize()
+    got = np.empty(len(sizes), np.int64)
+    device.to_host(out, got)
+    assert got.tolist() == [1 + sum(range(nbytes // 8)) for nbytes in sizes]
+    with pytest.raises(errors.InternalError, match="load spread on cuda:0: invalid value"):
+        device.images.function(spread, "spread", 227 * KIB)
+    device.driver.verify()  # type: ignore[attr-defined]

@@ -12,6 +12,7 @@ import pytest
 from graphdock.contracts import DeviceUnavailable
 from graphdock_cuda import probe
 from graphdock_cuda.driver.errors import CudaError
+from graphdock_cuda.driver.libcuda import driver_version
 from graphdock_cuda.testing import toolkit
 
 
@@ -40,6 +41,7 @@ class Driver:
     [
         (dict(newest=0), "no NVIDIA driver is loaded", "nvidia-smi"),
         (dict(newest=12040), "supports CUDA 12.4 and CuPy was built for CUDA 13.0", "graphdock-cuda[cuda12]"),
+        (dict(newest=11080), "supports CUDA 11.8 and CuPy was built for CUDA 13.0", "update the driver"),
         (dict(count=0), "sees no GPU", "CUDA_VISIBLE_DEVICES"),
         (dict(capability=(6, 1)), "compute capability 6.1, and 7.0 is needed", ""),
     ],
@@ -88,31 +90,97 @@ def test_capabilities_of_two_digits_are_newer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("installed", "told"),
+    ("installed", "network", "matrix"),
     [
-        ({}, "not installed (pip install 'graphdock-cuda[cudnn]')"),
-        ({"frontend": "1.23.0", "cu12": "9.20.0.48"}, "9.20.0.48, front end 1.23.0"),
-        ({"frontend": "1.23.0"}, "a library of the system, if any, front end 1.23.0"),
+        (
+            {},
+            "not installed (pip install 'graphdock-cuda[cudnn]')",
+            "not installed: products are tiles of our own (pip install 'graphdock-cuda[cuda12]')",
+        ),
+        (
+            {"nvidia-cudnn-frontend": "1.23.0", "nvidia-cudnn-cu12": "9.20.0.48", "nvidia-cublas-cu12": "12.9.1.4"},
+            "9.20.0.48, front end 1.23.0",
+            "12.9.1.4, nvmath ?",
+        ),
+        (
+            {"nvidia-cudnn-frontend": "1.23.0", "nvmath-python": "0.7.0"},
+            "a library of the system, if any, front end 1.23.0",
+            "a library of the system, if any, nvmath 0.7.0",
+        ),
     ],
 )
-def test_what_there_is_of_cudnn_is_told(monkeypatch: Any, installed: dict[str, str], told: str) -> None:
+def test_what_there_is_of_libraries_is_told(
+    monkeypatch: Any, installed: dict[str, str], network: str, matrix: str
+) -> None:
     def version(package: str) -> str:
-        found = installed.get(package.rpartition("-")[2])
-        if found is None:
+        if package not in installed:
             raise probe.importlib.metadata.PackageNotFoundError(package)
-        return found
+        return installed[package]
 
     monkeypatch.setattr(probe.importlib.metadata, "version", version)
     monkeypatch.setattr(probe.importlib.util, "find_spec", lambda name: object() if installed else None)
-    (info,) = probe.devices(Driver())  # type: ignore[arg-type]
-    assert info.attributes["cuDNN"] == told and "cudnn" not in sys.modules
+    (info,) = probe.devices(Driver(newest=12040, built=12000))  # type: ignore[arg-type]
+    assert (info.attributes["cuDNN"], info.attributes["cuBLASLt"]) == (network, matrix)
+    assert not {"cudnn", "nvmath"} & sys.modules.keys()
 
 
-def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probe.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(DeviceUnavailable, match="the package cupy is not installed") as found:
-        probe.real_toolkit()
-    assert "pip install 'graphdock-cuda[cuda13]'" in (found.value.hint or "")
+@pytest.mark.parametrize(
+    ("newest", "hint"),
+    [
+        (0, "pip install 'graphdock-cuda[cuda13]', or [cuda12] for drivers of CUDA 12"),
+        (12040, "pip install 'graphdock-cuda[cuda12]'"),
+        (13000, "pip install 'graphdock-cuda[cuda13]'"),
+        (14010, "pip install 'graphdock-cuda[cuda13]'"),
+    ],
+)
+@pytest.mark.parametrize("missing", ["no package", "a package that can't be loaded", "no NVRTC"])
+def test_what_to_install_fits_the_driver_that_is_found(
+    monkeypatch: pytest.MonkeyPatch, newest: int, hint: str, missing: str
+) -> None:
+    from graphdock_cuda import toolkit as real
+
+    tools = toolkit()
+    monkeypatch.setattr(probe, "driver_version", lambda: newest)
+    monkeypatch.setattr(real, "driver_version", lambda: newest)
+    monkeypatch.setattr(tools.driver, "driver_version", lambda: newest)
+    monkeypatch.setattr(probe.importlib.util, "find_spec", lambda name: None if missing == "no package" else object())
+    made = {"no NVRTC": lambda: tools.driver}.get(missing, _no_library)
+    monkeypatch.setattr("graphdock_cuda.driver.cupy_driver.CupyDriver", made)
+    monkeypatch.setattr("graphdock_cuda.driver.nvrtc.find_libraries", list)
+    with pytest.raises(DeviceUnavailable) as found:
+        real.real.__wrapped__() if missing != "no package" else probe.real_toolkit()
+    reason = {"no package": "the package cupy is not", "no NVRTC": "NVRTC can't be"}.get(
+        missing, "CuPy can't be loaded"
+    )
+    if missing == "no NVRTC" and not newest:
+        reason, hint = "no NVIDIA driver is loaded", "install the driver of the GPU; nvidia-smi lists it then"
+    assert reason in found.value.reason and found.value.hint == hint
+
+
+def _no_library() -> Any:
+    raise ImportError("libcuda.so.1: cannot open shared object file")
+
+
+class DriverLibrary:
+    """``cuDriverGetVersion`` of the driver's library."""
+
+    def __init__(self, status: int, version: int) -> None:
+        self.status, self.version = status, version
+
+    def cuDriverGetVersion(self, into: Any) -> int:  # noqa: N802 - CUDA's name
+        into._obj.value = self.version
+        return self.status
+
+
+def test_the_driver_tells_its_version_without_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert driver_version(DriverLibrary(0, 12080)) == 12080
+    assert driver_version(DriverLibrary(34, 7)) == 0
+
+    def gone() -> Any:
+        raise OSError("libcuda.so.1: cannot open shared object file")
+
+    monkeypatch.setattr("graphdock_cuda.driver.libcuda._library", gone)
+    assert driver_version() == 0
 
 
 def test_importing_the_plugin_touches_no_driver() -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from dataclasses import replace
 from typing import Any
 
 import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.plugin.host import Host
+from graphdock_cuda.driver.api import Unsupported
 from graphdock_cuda.factory import CudaFactory
 from graphdock_cuda.testing import toolkit
 from graphdock_cuda.testing.install import install
@@ -106,3 +110,85 @@ def test_a_dtype_that_the_gpu_lacks_is_named_with_the_kernels_that_do_without_it
         with session, pytest.raises(tf.errors.KernelNotFoundError, match="string") as found:
             session.run(joined, {joined.op.inputs[0]: ["a", "b"]})
     assert "cuda" in str(found.value)
+
+
+def _missing() -> Any:
+    raise Unsupported("nvmath can't be loaded: No module named 'nvmath'")
+
+
+def _products(tools: Any) -> tuple[list[np.ndarray], int, str]:
+    """Products of every kind and gradients of a layer: values, how many the library was called for, what the plan says."""
+    host = Host()
+    install(host, tools)
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((2, 5, 7)).astype("f4"), rng.standard_normal((2, 7, 4)).astype("f4")
+    rows, labels = rng.standard_normal((6, 8)).astype("f4"), rng.standard_normal((6, 8)).astype("f4")
+    with tf.Graph(host=host).as_default():
+        x, y, z = (
+            tf.placeholder(tf.float32, a.shape),
+            tf.placeholder(tf.float32, b.shape),
+            tf.placeholder(tf.float32, [6, 8]),
+        )
+        w = tf.Variable(rng.standard_normal((8, 8)).astype("f4"))
+        v, bias = tf.Variable(rng.standard_normal((8, 8)).astype("f4")), tf.Variable(np.full(8, 0.25, "f4"))
+        inner = tf.matmul(z, w) + bias
+        hidden = 0.5 * inner * (1.0 + tf.tanh(0.7978845608028654 * (inner + 0.044715 * inner * inner * inner)))
+        loss = tf.reduce_mean(tf.square(tf.matmul(hidden, v) - labels))
+        fetches = [
+            tf.matmul(x[0], y[0]),
+            tf.matmul(x, y),
+            tf.matmul(x, x, transpose_b=True),
+            tf.matmul(x, x, transpose_a=True),
+            tf.matmul(tf.cast(x[0], tf.float16), tf.cast(y[0], tf.float16)),
+            tf.nn.relu(tf.matmul(z, v) + bias),
+            *tf.gradients(loss, [w, v, bias]),
+        ]
+        config = tf.SessionConfig(backends=("cuda", "cpu"), fallback="forbid")
+        with tf.Session(config=config, host=host) as session:
+            session.run(tf.global_variables_initializer())
+            feed = {x: a, y: b, z: rows}
+            values = [session.run(fetches, feed) for _ in range(3)][-1]  # as it is, recorded, replayed
+            told = str(session.explain(fetches, feed))
+    tools.driver.verify()
+    return values, sum(call.name == "gemm" for call in tools.driver.log.calls), told
+
+
+@pytest.mark.parametrize("blas", [None, _missing])
+def test_products_without_the_matrix_library_are_tiles_and_a_warning_says_so(
+    blas: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where nvmath or cuBLASLt is missing, which is known when the first product is planned."""
+    expected, calls, told = _products(toolkit(seed=2))
+    assert calls >= 9 and all(op in told for op in ("FusedMatMul", "MatMulWithSums", "MatMulGeluGrad"))
+    assert "tiles" not in caplog.text
+    found, calls, _ = _products(replace(toolkit(seed=2), blas=blas))
+    assert not calls
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-3 if one.dtype == np.float16 else 2e-5, atol=1e-5)
+    said = [r.getMessage() for r in caplog.records if "tiles of the plugin's own" in r.getMessage()]
+    assert len(said) == (blas is not None)
+    assert all("nvmath can't be loaded" in line for line in said)
+
+
+def _trained(tools: Any) -> weakref.ref[Any]:
+    host = Host()
+    device = install(host, tools)
+    with tf.Graph(host=host).as_default():
+        x, v = tf.placeholder(tf.float32, [4]), tf.Variable(np.zeros(4, np.float32))
+        step = v.assign_add(x).op
+        config = tf.SessionConfig(backends=("cuda", "cpu"), fallback="forbid", steps_in_flight=2)
+        with tf.Session(config=config, host=host) as session:
+            session.run(v.initializer)
+            for _ in range(5):
+                session.run(step, {x: np.ones(4)})
+    return weakref.ref(device)
+
+
+def test_a_device_and_all_that_it_made_go_with_their_host() -> None:
+    tools = toolkit(seed=1)
+    driver: Any = tools.driver
+    device = _trained(tools)
+    gc.collect()
+    assert device() is None
+    driver.verify()
+    assert not {"event", "graph", "executable"} & driver.live.keys()

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphdock_cuda.driver.api import Convolution, ConvolutionPlan, Driver, Unsupported
+from graphdock_cuda.driver.libcuda import wheels_for
 
 __all__ = ["ALIGNED", "Cudnn"]
 
@@ -83,7 +84,7 @@ class Cudnn:
             self._library.backend_version()
         except RuntimeError as error:  # the front end is there, and the library is not
             raise Unsupported(
-                f"cuDNN can't be loaded ({_line(error)}): pip install 'graphdock-cuda[cudnn13]'"
+                f"cuDNN can't be loaded ({_line(error)}): {wheels_for(driver.driver_version(), 'cudnn')}"
             ) from error
 
     def plan(self, convolution: Convolution, workspace: int) -> ConvolutionPlan:

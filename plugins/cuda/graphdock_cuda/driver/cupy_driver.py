@@ -40,7 +40,10 @@ class CupyDriver:
         self, runtime: Any = None, driver: Any = None, conditionals: Any = None, allow: Any = allow_pool_access
     ) -> None:
         if runtime is None:
-            from cupy_backends.cuda.api import driver, runtime
+            from cupy_backends.cuda.api import driver as its_driver
+            from cupy_backends.cuda.api import runtime as its_runtime
+
+            driver, runtime = its_driver, its_runtime
         self._runtime = runtime
         self.driver_version = runtime.driverGetVersion
         self.runtime_version = runtime.runtimeGetVersion

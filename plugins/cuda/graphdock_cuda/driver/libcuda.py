@@ -1,4 +1,4 @@
-"""Calls of the driver that CuPy's bindings lack, by ctypes: access to another GPU's pool."""
+"""Calls of the driver that CuPy's bindings lack, by ctypes: its version before there is CuPy, access to another GPU's pool."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from graphdock_cuda.driver.errors import CudaError
 
-__all__ = ["LIBRARY", "allow_pool_access"]
+__all__ = ["LIBRARY", "allow_pool_access", "driver_version", "wheels_for"]
 
 #: The driver's library; it is there wherever a driver is.
 LIBRARY = "libcuda.so.1"
@@ -24,6 +24,23 @@ class _Access(ctypes.Structure):
 @functools.cache
 def _library() -> Any:
     return ctypes.CDLL(LIBRARY)
+
+
+def driver_version(library: Any = None) -> int:
+    """As ``Driver.driver_version``, where CuPy may be missing."""
+    version = ctypes.c_int()
+    try:
+        status = (library or _library()).cuDriverGetVersion(ctypes.byref(version))
+    except OSError:  # no driver
+        return 0
+    return 0 if status else version.value
+
+
+def wheels_for(newest: int, extra: str = "cuda") -> str:
+    """How to install what a driver takes that supports CUDA ``newest`` (0: not known), by an extra of this package."""
+    if not newest:
+        return f"pip install 'graphdock-cuda[{extra}13]', or [{extra}12] for drivers of CUDA 12"
+    return f"pip install 'graphdock-cuda[{extra}{12 if newest < 13000 else 13}]'"
 
 
 def allow_pool_access(pool: int, device: int, library: Any = None) -> None:

@@ -36,6 +36,19 @@ def test_solutions(computed: Computed, size: int, adjoint: bool) -> None:
     np.testing.assert_allclose(turned @ inverse, np.eye(size)[None], atol=1e-9 * size)
 
 
+@pytest.mark.parametrize(("dtype", "size"), [("float32", 110), ("float64", 78), ("complex128", 55)])
+def test_matrices_that_nearly_fill_the_shared_memory_that_needs_no_leave(
+    computed: Computed, dtype: str, size: int
+) -> None:
+    """48 KiB are for what a kernel has by itself, too."""
+    x = _matrix(size, dtype) / size**0.5 + 2 * np.eye(size, dtype=dtype)
+    assert 0 < (48 << 10) - x.nbytes < 1024
+    within = 1e-4 if dtype == "float32" else 1e-10
+    np.testing.assert_allclose(computed("MatrixInverse", {"input": x}, adjoint=False)[0], np.linalg.inv(x), atol=within)
+    (determinant,) = computed("MatrixDeterminant", {"input": x})
+    np.testing.assert_allclose(determinant, np.linalg.det(x), rtol=within)
+
+
 @pytest.mark.parametrize("size", SIZES[1:4])
 @pytest.mark.parametrize("lower", [False, True])
 @pytest.mark.parametrize("adjoint", [False, True])
