@@ -75,6 +75,8 @@ def test_a_block_is_freed_once(device: CudaDevice) -> None:
     queue = device.new_queue()
     with device.current():
         block = queue.allocate(64)
+        with pytest.raises(errors.InvalidArgumentError, match="not of its allocate"):
+            device.new_queue().free(block)
         queue.free(block)
         with pytest.raises(errors.FailedPreconditionError, match="twice|freed"):
             queue.free(block)
@@ -113,12 +115,14 @@ def test_a_launch_is_packed_once_and_replayed(device: CudaDevice) -> None:
 
 
 @pytest.mark.parametrize(
-    "call", ["allocate", "synchronize", "set_arguments", "capture", "staging", "outside event", "convolution"]
+    "call", ["allocate", "synchronize", "set_arguments", "capture", "staging", "outside event", "convolution", "replay"]
 )
 def test_what_a_recording_forbids_is_refused_and_the_queue_goes_on(device: CudaDevice, call: str) -> None:
     queue, other = device.new_queue(), device.new_queue()
     x = put(device, np.ones(4, np.float32))
     outside = other.record()
+    with device.current():
+        replay = other.capture(lambda: None)
     dims = (1, 1, 1, 1)
     asked = Convolution("y", "float32", dims, dims, dims, (0, 0), (0, 0), (1, 1), (1, 1))
     calls = {
@@ -129,6 +133,7 @@ def test_what_a_recording_forbids_is_refused_and_the_queue_goes_on(device: CudaD
         "staging": lambda: device.staging(64),
         "outside event": lambda: queue.wait(outside),
         "convolution": lambda: device.convolution_plan(asked),
+        "replay": replay,
     }
 
     def body() -> None:
@@ -184,7 +189,7 @@ def test_an_error_within_a_recording_passes_through(device: CudaDevice) -> None:
     assert gc.isenabled()
 
 
-@pytest.mark.parametrize("nbytes", [0, 8, 64, 72, 512, 4032, 4040, 65536])
+@pytest.mark.parametrize("nbytes", [0, 5, 8, 64, 72, 512, 4032, 4037, 4040, 65536])
 def test_step_arguments_of_any_length_arrive(device: CudaDevice, nbytes: int) -> None:
     queue = device.new_queue()
     data = bytearray(np.random.default_rng(nbytes).integers(0, 256, nbytes, np.uint8).tobytes())
@@ -238,8 +243,11 @@ def test_a_kernel_that_fails_loses_the_device(device: CudaDevice) -> None:
         for _ in range(2):
             with pytest.raises(errors.DeviceLostError):
                 queue.synchronize()
+    driver: Any = device.driver
+    driver.log.reset()
     with pytest.raises(errors.DeviceLostError):
         device.allocate(16)
+    assert not driver.log.calls  # it is asked nothing more
     device.driver.misuses.clear()  # type: ignore[attr-defined]
 
 
@@ -249,6 +257,29 @@ def test_another_devices_queue_is_not_made_current() -> None:
     second = host.open_device("/device:cuda:1")
     with pytest.raises(errors.InvalidArgumentError, match="not its own"):
         first.activate(second.new_queue())
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_what_was_current_on_a_thread_is_current_again(before: int) -> None:
+    host = Host()
+    first = install(host, toolkit(gpus=2, seed=1))
+    second: Any = host.open_device("/device:cuda:1")
+    driver, found = first.driver, []
+
+    def work() -> None:
+        driver.set_device(before)
+        for device in (first, second, first):
+            with device.current():
+                found.append(driver.get_device())
+                with second.current():
+                    found.append(driver.get_device())
+                found.append(driver.get_device())
+            found.append(driver.get_device())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [0, 1, 0, before, 1, 1, 1, before, 0, 1, 0, before]
 
 
 def test_the_launch_service_has_a_version(device: CudaDevice) -> None:

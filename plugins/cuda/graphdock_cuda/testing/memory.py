@@ -114,7 +114,8 @@ class Arena:
         base = _libc.mmap(None, _RESERVED, _CLOSED, flags, -1, 0)
         if base in (None, ctypes.c_void_p(-1).value):
             raise MemoryError(os.strerror(ctypes.get_errno()))
-        weakref.finalize(self, _unmap, base, self.blocks).atexit = False
+        kept = set() if limit else self.blocks  # nobody has an array over a GPU's memory, which is limited
+        weakref.finalize(self, _unmap, base, kept).atexit = False
         self.base: int = base
         self.stop = base + _RESERVED
         self._next = base + _PAGE

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from graphdock.contracts import errors
 from graphdock.plugin.host import Host
+from graphdock_cuda.driver.api import Properties
 from graphdock_cuda.driver.errors import CudaError, LibraryError, explain
 from graphdock_cuda.testing import FakeDriver, cupy_bindings, toolkit
 from graphdock_cuda.testing.cupy_bindings import DRIVER, RUNTIME, CUDADriverError, CUDARuntimeError, FakeBehindCupy
@@ -76,8 +77,33 @@ def test_counting_devices_opens_none(driver: Any) -> None:
     assert driver.get_device() == 1
 
 
-def test_what_is_known_of_a_device(driver: Any) -> None:
-    assert driver.properties(1) == driver.fake.properties(1)
+def test_what_is_known_of_a_device() -> None:
+    facts = Properties("One", (8, 6), 1 << 20, 3, 5 << 10, 64, 11, 12, 13, 14, "0000:0f:00.0")
+    driver = FakeBehindCupy(FakeDriver([facts], 1, False))
+    assert driver.properties(0) == facts
+
+
+def test_a_gpu_is_asked_for_its_own_way_to_a_peer_and_let_into_the_peers_pool(
+    driver: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[int, int]] = []
+    monkeypatch.setattr(driver.bindings.runtime, "deviceCanAccessPeer", lambda *pair: asked.append(pair) or 1)
+    monkeypatch.setattr(driver, "_allow", lambda pool, device: asked.append((pool - cupy_bindings._POOL, device)))
+    driver.set_device(1)
+    assert driver.can_access_peer(1, 0) is True
+    driver.enable_peer(0)
+    assert asked == [(1, 0), (0, 1)]
+
+
+def test_a_recording_that_ends_within_a_body_is_given_up(driver: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver.bindings, "leave", lambda stream: True)
+    driver.set_device(0)
+    stream = driver.stream()
+    driver.capture_begin(stream)
+    driver.log.reset()
+    with pytest.raises(CudaError) as caught:
+        driver.capture_end(stream)
+    assert caught.value.status == 901 and not driver.log.calls
 
 
 def test_reaching_a_peer_twice_is_reaching_it(driver: Any) -> None:
