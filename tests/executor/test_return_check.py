@@ -5,7 +5,11 @@ from __future__ import annotations
 import graphdock as tf
 import numpy as np
 import pytest
+from graphdock.contracts import FRESH, HOST_MEMORY, Bound, BuildContext, OpDef, OutInfo, PlanNode, dtypes
+from graphdock.contracts.step import CancellationToken
 from graphdock.errors import InternalError
+from graphdock_cpu.device import CpuFactory
+from graphdock_executor.first_call import FirstCallCheck
 from graphdock_executor.return_check import ReturnCheck
 
 PLACES = ("cpu", "chip", "queued")
@@ -94,18 +98,19 @@ def test_a_kernel_is_checked_where_it_first_runs(suspects):
                 sess.run(y, {x: [1.0]})
 
 
-def test_a_step_that_is_cancelled_during_the_first_call_stops(suspects):
+def test_a_step_that_is_cancelled_during_the_first_call_stops():
     """The kernel puts itself in place of its check; an interrupt that came just before must hold all the same."""
-    from graphdock.contracts.step import CancellationToken
-    from graphdock_executor.return_check import FirstCallCheck
-
     token, namespace, called = CancellationToken(), {}, {}
 
-    class Check:
-        def __call__(self, result):
-            token.error = RuntimeError("stop")
-            namespace["k"] = "the interrupt's own"
+    def compute():
+        token.error = RuntimeError("stop")
+        namespace["k"] = "the interrupt's own"
+        return np.float32(1)
 
-    first = FirstCallCheck(lambda: 1, Check(), "k", namespace, called, token)
+    device = CpuFactory().open(CpuFactory().probe()[0], {})
+    out = OutInfo("y", dtypes.float32, (), HOST_MEMORY, FRESH)
+    context = BuildContext(PlanNode("Op", "node", OpDef("Op"), {}, []), (), (out,), device)
+    first = namespace["k"] = FirstCallCheck(Bound(compute), context, "k", namespace, called, token)
     with pytest.raises(RuntimeError, match="stop"):
         first()
+    assert namespace["k"] == "the interrupt's own"

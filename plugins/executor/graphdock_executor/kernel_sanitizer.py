@@ -18,13 +18,12 @@ from graphdock.contracts.ir import arg_of
 from graphdock.contracts.kernel import ArgInfo, Bound, BuildContext, In, Out, OutInfo, Scratch
 from graphdock.contracts.queue import Queue
 from graphdock.contracts.streams import streams_of
-from graphdock.errors import InternalError
 from graphdock.shape import concrete
 
 from graphdock_executor.canaries import POISON, Canaries, Canary
 from graphdock_executor.return_check import ReturnCheck
 
-__all__ = ["sanitize", "unchecked"]
+__all__ = ["argument_positions", "kept_inputs", "sanitize", "unchecked"]
 
 _thread = threading.local()
 
@@ -57,8 +56,8 @@ class _Sanitizer:
         self._settle = ctx.queue.synchronize if isinstance(ctx.queue, Queue) else _nothing
         self._returned = ReturnCheck(ctx)
         self._last: list[Any] = []
-        inputs, outputs = _positions(bound, ctx)
-        kept = _kept(ctx)
+        inputs, outputs = argument_positions(bound, ctx)
+        kept = kept_inputs(ctx)
         self._watched = [(position, ctx.inputs[i]) for position, i in inputs if i in kept]
         self._read = [position for position, _ in inputs]
         given = [o for o in ctx.outputs if o.mode.kind in ("planned", "inplace")]
@@ -75,7 +74,7 @@ class _Sanitizer:
         self._settle()
         for (position, info), digest in zip(self._watched, before, strict=True):
             if _digest(args[position], info, self._device) != digest:
-                raise self._error(
+                raise self._returned.error(
                     f"changed its input {info.name!r}",
                     "inputs as they were: others read them too",
                     hint="write to the output; a kernel may take an input over only as its `inplace` says",
@@ -84,7 +83,7 @@ class _Sanitizer:
             where = None if canary is None else canary.broken()
             if where is not None:
                 name = "a scratch buffer" if isinstance(target, Scratch) else f"its output {target.name!r}"
-                raise self._error(f"wrote beside {name}", "writes within what it is given", got=where)
+                raise self._returned.error(f"wrote beside {name}", "writes within what it is given", got=where)
         self._see_that_new(self._returned(result), args)
         return result
 
@@ -112,24 +111,20 @@ class _Sanitizer:
         fresh = [(b, o) for b, o in zip(made, self._returned.outputs, strict=True) if o.mode.kind == "fresh"]
         for buffer, out in fresh:
             if any(_share(buffer, args[position], self._device) for position in self._read):
-                raise self._error(
+                raise self._returned.error(
                     f"returned memory of an input for its output {out.name!r}",
                     "a buffer of its own",
                     hint="a kernel may return a view of an input only where its `views` says so and `mode` is view",
                 )
             if any(buffer is last() for last in self._last):
-                raise self._error(
+                raise self._returned.error(
                     f"returned the same buffer again for its output {out.name!r}",
                     "a new one at each call: whoever got the last one may still have it",
                 )
         self._last = [weakref.ref(b) for b, _ in fresh if isinstance(b, np.ndarray)]
 
-    def _error(self, what: str, expected: str, got: str | None = None, hint: str | None = None) -> InternalError:
-        check = self._returned
-        return InternalError(f"kernel {check.kernel} of {check.op} {what}", expected=expected, got=got, hint=hint)
 
-
-def _positions(bound: Bound, ctx: BuildContext) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+def argument_positions(bound: Bound, ctx: BuildContext) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """Of the arguments of ``compute``: position and index of each input, and of each output that it is given or scratch buffer."""
     count = len(ctx.inputs)
     if bound.args is not None:
@@ -141,7 +136,7 @@ def _positions(bound: Bound, ctx: BuildContext) -> tuple[list[tuple[int, int]], 
     return [(i, i) for i in range(count)], [(first + i, i) for i in range(written)]
 
 
-def _kept(ctx: BuildContext) -> set[int]:
+def kept_inputs(ctx: BuildContext) -> set[int]:
     """The inputs that the kernel must leave as they are: not those it takes over, nor variables that its op writes."""
     taken = {o.mode.input for o in ctx.outputs if o.mode.kind == "inplace"}
     args = arg_of(ctx.node)

@@ -25,9 +25,9 @@ from graphdock.shape import concrete
 from graphdock_executor.canaries import Canaries, keeps
 from graphdock_executor.device_error import asking
 from graphdock_executor.exhausted import explain_exhausted
+from graphdock_executor.first_call import FirstCallCheck, once_per_shape
 from graphdock_executor.kernel_sanitizer import sanitize, unchecked
 from graphdock_executor.lower import Build, Lowered, Setup
-from graphdock_executor.return_check import FirstCallCheck, ReturnCheck, once_per_shape
 from graphdock_executor.storage import Root
 from graphdock_executor.straight_line.helpers import HELPERS, poison
 from graphdock_executor.straight_line.instance import Instance, QueuedInstance, interrupter
@@ -233,13 +233,15 @@ class InstanceBuilder:
             if build.prepared is not None:
                 bound = self._bound(build, build.prepared, ns, stream_slots)
             name, context = build.name.text, _context(build, stream_slots)
-            check = ReturnCheck(context)
             ns[name] = bound.compute
             if self._placed.debug:
                 ns[name] = sanitize(bound, context, canaries)
-            elif check.outputs:
-                firsts.append(FirstCallCheck(bound.compute, check, name, ns, called, token))
-                ns[name] = firsts[-1]
+            else:
+                marks = build.kernel is None or "all_or_nothing" not in build.kernel.modes
+                first = FirstCallCheck(bound, context, name, ns, called, token, marks, build.prepared is not None)
+                if first.watches:
+                    firsts.append(first)
+                    ns[name] = first
             for literal, index in build.literals:
                 assert bound.args is not None
                 item = bound.args[index]

@@ -1,0 +1,199 @@
+"""The first call of each kernel of an instance, which is held to its contract; later calls cost what they did.
+
+Debug mode (:mod:`graphdock_executor.kernel_sanitizer`) checks every call, and more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from graphdock.contracts.device import HOST_MEMORY
+from graphdock.contracts.kernel import Bound, BuildContext
+from graphdock.contracts.queue import Queue
+from graphdock.contracts.step import CancellationToken
+from graphdock.errors import GraphdockError
+
+from graphdock_executor.kernel_sanitizer import argument_positions, kept_inputs
+from graphdock_executor.return_check import ReturnCheck
+
+__all__ = ["FirstCallCheck", "once_per_shape"]
+
+#: Sets of feed shapes that an instance remembers as checked; beyond, they are forgotten and checked again.
+_REMEMBERED = 1024
+#: Each byte of a marked element: no number that programs have.
+_MARK = 0xA5
+#: Elements of an output that tell whether a kernel wrote it.
+_SAMPLES = 8
+
+
+class FirstCallCheck:
+    """Stands for a kernel in an instance's namespace until it has been called, and checks that call.
+
+    What the kernel returns for fresh outputs and views is held against their declaration. Of a kernel that computes on host memory
+    inputs are read-only meanwhile; what it returns where it is to write must be what it was given; and some elements of its planned
+    outputs hold before what no result contains, and something else afterwards.
+
+    Args:
+      called: what puts kernels back after an interrupt (see ``interrupter``).
+      marks: its planned outputs may be written to before.
+      bound: the kernel was told the buffers that stay, and may know them again: they are handed to it as they are.
+    """
+
+    __slots__ = ("_called", "_checked", "_compute", "_name", "_namespace", "_read_only", "_token", "_writes", "check")
+
+    def __init__(
+        self,
+        kernel: Bound,
+        ctx: BuildContext,
+        name: str,
+        namespace: dict[str, Any],
+        called: dict[str, Any],
+        token: CancellationToken,
+        marks: bool = True,
+        bound: bool = False,
+    ) -> None:
+        self.check = ReturnCheck(ctx)
+        self._compute, self._name, self._checked = kernel.compute, name, False
+        self._namespace, self._called, self._token = namespace, called, token
+        self._read_only: list[tuple[int, str]] = []
+        self._writes: list[tuple[int, str, bool]] = []
+        if ctx.device.memory_space == HOST_MEMORY and not isinstance(ctx.queue, Queue):
+            self._watch(kernel, ctx, marks)
+            if bound:
+                self._read_only.clear()
+
+    def _watch(self, kernel: Bound, ctx: BuildContext, marks: bool) -> None:
+        """Positions and names of the inputs that must stay as they are, and of the outputs that are to be written."""
+        reads, writes = argument_positions(kernel, ctx)
+        given = [o for o in ctx.outputs if o.mode.kind in ("planned", "inplace")]
+        for at, i in writes:
+            if i < len(given) and given[i].memory_space == HOST_MEMORY:
+                marked = marks and given[i].used and given[i].mode.kind == "planned"
+                self._writes.append((at, given[i].name, marked))
+        # a view that a kernel returns, or an input that it keeps, is written by others later
+        lent = {*kernel.retains} if all(o.mode.kind != "view" for o in ctx.outputs) else set(range(len(ctx.inputs)))
+        kept = kept_inputs(ctx) - lent
+        self._read_only = [(at, ctx.inputs[i].name) for at, i in reads if i in kept]
+
+    @property
+    def watches(self) -> bool:
+        """Whether there is anything to check."""
+        return bool(self.check.outputs or self._writes or self._read_only)
+
+    def __call__(self, *args: Any) -> Any:
+        if self._checked:  # by a step that is traced, whose own functions stand in the namespace
+            return self._compute(*args)
+        handed = list(args)
+        for at, _ in self._read_only:
+            handed[at] = _read_only(args[at])
+        marked = [(name, _Marks(args[at])) for at, name, new in self._writes if new]
+        try:
+            result = self._compute(*handed)
+        except ValueError as error:
+            if "read-only" not in str(error) or isinstance(error, GraphdockError):
+                raise
+            names = ", ".join([repr(name) for _, name in self._read_only])
+            raise self.check.error(
+                f"writes to an input: {error}",
+                f"{names} as {'it is' if len(self._read_only) == 1 else 'they are'}: others read them too",
+                hint="write to the output, or take a copy; a kernel may take an input over only as its `inplace` says",
+            ) from error
+        if self._writes:
+            self._see_that_given(result, args)
+        for name, marks in marked:
+            if marks.left():
+                raise self.check.error(
+                    f"left elements of its output {name!r} as they were",
+                    "every element written at every call: the memory held something else before",
+                )
+        self.check(result)
+        self._checked = True
+        self._replace(self, self._compute)
+        return result
+
+    def _see_that_given(self, result: Any, args: Sequence[Any]) -> None:
+        """Raise where the kernel returned an array that is none of those it was to write."""
+        if result is None or self.check.outputs:
+            return
+        for made in _arrays(result):
+            if not any(made is args[at] or np.may_share_memory(made, args[at]) for at, _, _ in self._writes):
+                names = ", ".join([repr(name) for _, name, _ in self._writes])
+                raise self.check.error(
+                    "returned an array and is to write one",
+                    f"its result in the buffer for {names}, which follows the inputs among its arguments",
+                    f"{made.dtype}{list(made.shape)}",
+                    "write to that buffer (`np.add(x, y, out)`, `out[...] = x`), or register the kernel with compute=True or "
+                    'modes=("fresh",), which may return arrays',
+                )
+
+    def renew(self) -> None:
+        """Check the next call, too."""
+        self._checked = False
+        self._replace(self._compute, self)
+
+    def _replace(self, old: Callable[..., Any], new: Callable[..., Any]) -> None:
+        if self._namespace.get(self._name) is old:
+            self._namespace[self._name] = self._called[self._name] = new
+        # an interrupt of the step may have put its own there, just before: it sets the error first
+        if self._token.error is not None:
+            raise self._token.error
+
+
+def _read_only(buffer: Any) -> Any:
+    if not isinstance(buffer, np.ndarray) or not buffer.flags.writeable:
+        return buffer
+    view = buffer.view()
+    view.flags.writeable = False
+    return view
+
+
+class _Marks:
+    """Elements of an output that hold what no result contains, until they are written.
+
+    Of floats and integers of two bytes, which may be that by chance, all elements together tell; those of one byte tell nothing.
+    """
+
+    __slots__ = ("_bytes",)
+
+    def __init__(self, buffer: Any) -> None:
+        self._bytes: np.ndarray | None = None
+        if isinstance(buffer, np.ndarray) and buffer.flags.c_contiguous and not buffer.dtype.hasobject and buffer.size:
+            size = buffer.dtype.itemsize
+            step = -(-buffer.size // _SAMPLES)
+            if size > 2 or buffer.dtype.kind == "b" or (size == 2 and buffer.size > 1):
+                self._bytes = buffer.reshape(-1).view(np.uint8).reshape(-1, size)[::-step]
+                self._bytes[:] = _MARK
+
+    def left(self) -> bool:
+        """Whether the kernel has not written them."""
+        if self._bytes is None:
+            return False
+        same = (self._bytes == _MARK).all(-1)
+        return bool(same.all() if self._bytes.shape[-1] == 2 else same.any())
+
+
+def _arrays(result: Any) -> Iterator[Any]:
+    for item in result if isinstance(result, (tuple, list)) else (result,):
+        if isinstance(item, np.ndarray):  # NumPy returns a scalar for an array of rank 0 that it wrote
+            yield item
+
+
+def once_per_shape(call: Callable[..., Any], kernels: Sequence[FirstCallCheck]) -> Callable[..., Any]:
+    """``call`` of a step whose feeds have many shapes: the first step of each set of shapes checks what kernels return."""
+    seen: set[tuple[tuple[int, ...], ...]] = set()
+
+    def by_shape(*feeds: Any) -> Any:
+        shapes = tuple([f.shape for f in feeds])
+        if shapes in seen:
+            return call(*feeds)
+        for kernel in kernels:
+            kernel.renew()
+        results = call(*feeds)
+        if len(seen) >= _REMEMBERED:
+            seen.clear()
+        seen.add(shapes)
+        return results
+
+    return by_shape
