@@ -3,13 +3,16 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 from graphdock.cli import cli, isolated
-from graphdock.cli.isolated import Limits, examine
+from graphdock.cli.isolated import Limits, examine, timeout_option
 from graphdock.plugin.host import Host
 
 HANGS = "import time\n        while True: time.sleep(3600)"
@@ -76,11 +79,19 @@ def test_every_command_that_probes_survives_and_says_probe(chip, command):
 
 @pytest.mark.parametrize("command", [["devices"], ["plugins", "--probe"], ["doctor"]])
 @pytest.mark.sampled(3)
-def test_the_limit_of_a_probe_is_an_option(chip, command):
-    chip(HANGS)
+def test_the_limit_is_an_option(site, command):
+    """Of loading too: whoever gives five seconds waits five for a plugin that hangs at its import, and not two minutes."""
+    site.plugin("slow", "import time\nwhile True: time.sleep(3600)")
     done = run(*command, "--timeout", "0.25")
-    assert "it did not end in 0.25 s while it probed for 'chip'" in done.stdout
+    assert "it did not end in 0.25 s while it loaded" in done.stdout
     assert run(*command, "--timeout", "0").exit_code == 2
+
+
+def test_the_limit_holds_for_probes_too():
+    seen = []
+    timeout_option(click.command()(lambda limits: seen.append(limits))).main(["--timeout", "7"], standalone_mode=False)
+    timeout_option(click.command()(lambda limits: seen.append(limits))).main([], standalone_mode=False)
+    assert seen == [Limits(load=7, probe=7), Limits()]
 
 
 def test_the_time_to_load_is_not_the_probes(chip, monkeypatch):
@@ -193,6 +204,22 @@ def test_an_interrupt_ends_the_children(chip, monkeypatch, tmp_path):
     monkeypatch.setattr(isolated._Child, "_listen", interrupted)
     with pytest.raises(Interrupted):
         examined(Limits())
+    assert _gone(int(pid.read_text()))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_process_that_is_terminated_leaves_no_child(chip, site, tmp_path, number):
+    """As by a supervisor, or where a terminal is closed."""
+    pid = tmp_path / "pid"
+    chip(f"import os, pathlib\n        pathlib.Path({str(pid)!r}).write_text(str(os.getpid()))\n        {HANGS}")
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    command = [sys.executable, "-m", "graphdock", "doctor"]
+    process = subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not (pid.exists() and pid.read_text()):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(number)
+    assert process.wait(60) == 128 + number
     assert _gone(int(pid.read_text()))
 
 

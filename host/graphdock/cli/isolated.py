@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,11 +60,9 @@ def timeout_option(command: Callable[..., Any]) -> Callable[..., Any]:
         "--timeout",
         "limits",
         type=click.FloatRange(0, min_open=True),
-        default=PROBE,
-        show_default=True,
         metavar="SECONDS",
-        callback=lambda ctx, param, value: Limits(probe=value),
-        help="What each probe may take.",
+        callback=lambda ctx, param, value: Limits() if value is None else Limits(load=value, probe=value),
+        help=f"What loading may take, and each probe; {LOAD:g} and {PROBE:g} otherwise.",
     )(command)
 
 
@@ -76,7 +75,7 @@ def examine(entries: Sequence[LedgerEntry], limits: Limits | None = None) -> lis
 
     stop = threading.Event()
     limits = Limits() if limits is None else limits
-    with ThreadPoolExecutor(max_workers=2) as pool:
+    with ThreadPoolExecutor(max_workers=2) as pool, _terminated_by_an_exception():
         try:
             return list(
                 pool.map(lambda e: _Child(e, limits, stop).run() if e.stage == "found" else Examined(e), entries)
@@ -84,6 +83,25 @@ def examine(entries: Sequence[LedgerEntry], limits: Limits | None = None) -> lis
         except BaseException:
             stop.set()  # the children are in sessions of their own, so that an interrupt does not reach them
             raise
+
+
+@contextlib.contextmanager
+def _terminated_by_an_exception() -> Iterator[None]:
+    """SIGTERM and SIGHUP end this process as an interrupt does, once the children have ended."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    numbers = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+    before = {number: signal.signal(number, end) for number in numbers if signal.getsignal(number) is signal.SIG_DFL}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class _Child:
