@@ -16,6 +16,7 @@ from graphdock.contracts import KernelDef, KernelModule, OpDef, OpLibrary
 from graphdock.contracts.kernel import snake_case
 from graphdock.errors import NotFoundError, PluginError
 from graphdock.plugin import lint as parts
+from graphdock.plugin.hookspecs import HOOKS
 from graphdock.plugin.kernel_registry import import_kernels, row_of
 from graphdock.plugin.kernel_rows import HEADER, KernelRow
 from graphdock.plugin.manifest import FILE_NAME, MARKER
@@ -64,6 +65,9 @@ def generated_part(directory: Path, module: str | None = None) -> str:
     lines = [MARKER]
     if ops:
         lines += ["[ops]", "names = [", *(f"  {toml(name)}," for name in sorted(ops)), "]"]
+    provided = _provided(plugin)
+    if provided:
+        lines += ["", "[provides]", *(f"{kind} = [{', '.join(map(toml, names))}]" for kind, names in provided.items())]
     if kernels:
         lines += ["", HEADER + "\n".join(f"  {_row(row_of(kernel, of))}," for kernel, of in kernels), "]"]
     return "\n".join(lines) + "\n"
@@ -157,6 +161,16 @@ def _import(module: str, directory: Path, package: str) -> Any:
     finally:
         if added:
             sys.path.remove(str(top))
+
+
+def _provided(plugin: Any) -> dict[str, list[str]]:
+    """What plans and users ask for by name: attribute of the host that holds it -> the names of the plugin's."""
+    found = {
+        hook.registry: sorted(getattr(item, hook.key) for item in _call(plugin, name, hook.types))
+        for name, hook in HOOKS.items()
+        if hook.noun is not None
+    }
+    return {kind: names for kind, names in found.items() if names}
 
 
 def _call(plugin: Any, hook: str, kind: type | tuple[type, ...]) -> Iterable[Any]:

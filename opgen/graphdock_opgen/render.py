@@ -147,7 +147,7 @@ def _type_imports(ops: list[dict[str, Any]]) -> list[str]:
 def _call(op: Op) -> str:
     arguments = [literal(op.type), *(f"{p.of}={p.name}" for p in op.params)]
     picked = f".{op.spec.api.returns}" if op.spec.api.returns and len(op.spec.outputs) > 1 else ""
-    return f"_ops.apply_op({', '.join(arguments)}){picked}"
+    return f"_apply_op({', '.join(arguments)}){picked}"
 
 
 # gradients

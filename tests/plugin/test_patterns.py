@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
@@ -85,3 +86,54 @@ def test_those_of_std_are_what_it_announces_and_no_plan_without_anchors_imports_
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == []
+
+
+INSTALLED = """\
+import graphdock as tf
+from graphdock.contracts import Operand, Pattern, hookimpl
+
+@hookimpl
+def register_patterns():
+    return [Pattern("both", "Tanh", {"x": Operand((None,))}, lambda x: tf.exp(tf.tanh(x)), lambda x: tf.identity(x))]
+"""
+HISTORIES = list(
+    itertools.permutations(["other backends", "the second's ops", "the first's", "a plan", "a listing"], 3)
+)
+
+
+def before(host, what):
+    if what == "other backends":
+        with tf.Session(host=host, config=tf.SessionConfig(backends=("second", "cpu"))):
+            pass
+    elif what == "the second's ops":
+        host.ops.names()
+    elif what == "the first's":
+        host.backend("first")
+    elif what == "a plan":
+        plan(host, tf.exp)
+    else:
+        assert host.ledger
+
+
+@pytest.mark.parametrize("history", HISTORIES, ids=" - ".join)
+def test_which_patterns_apply_depends_on_what_is_installed_and_not_on_what_ran_before(site, builder, history):
+    """The first of the plugins by name has a node that both want, whatever was loaded before."""
+    for name in ("second", "first"):
+        hooks = 'hooks = ["register_patterns"]'
+        manifest = builder.MANIFEST.format(name=name).replace("[plugin]", "[plugin]\n" + hooks)
+        site.plugin(name, INSTALLED, manifest=manifest)
+    host = Host()
+    for what in history:
+        before(host, what)
+    found = plan(host, lambda x: tf.exp(tf.tanh(x)))
+    assert [n.compiler for n in found.placement.notes] == ["first.both"]
+
+
+def test_a_plugin_with_patterns_names_the_hook_in_its_manifest(site, builder):
+    """Or no plan could know of them: it is imported for its manifest's sake, or not at all."""
+    manifest = builder.MANIFEST.format(name="silent").replace("[plugin]", "[plugin]\nhooks = []")
+    site.plugin("silent", INSTALLED, manifest=manifest)
+    host = Host()
+    plan(host, lambda x: tf.exp(tf.tanh(x)))
+    with pytest.raises(PluginError, match="implements 'register_patterns', and its manifest does not say so"):
+        host.backend("silent")

@@ -26,6 +26,7 @@ from graphdock.ops._gen.core_ops import identity as identity
 from graphdock.ops._gen.core_ops import no_op as no_op
 from graphdock.ops._gen.core_ops import stop_gradient as stop_gradient
 from graphdock.ops.apply import apply_op as apply_op
+from graphdock.ops.apply import apply_op_of as apply_op_of
 from graphdock.ops.convert import constant as constant
 from graphdock.ops.convert import constant_of as constant_of
 from graphdock.ops.convert import convert_to_tensor as convert_to_tensor
@@ -74,6 +75,7 @@ __all__ = [
     "add_internal_folder",
     "add_n",
     "apply_op",
+    "apply_op_of",
     "call_site",
     "cast",
     "check_name",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Iterator, Sequence, ValuesView
+from collections.abc import Callable, Iterator, Sequence, ValuesView
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,12 @@ from graphdock.contracts.opdef import OpDef
 from graphdock.dtypes import DType, as_dtype
 from graphdock.errors import GraphdockError, InvalidArgumentError
 from graphdock.graph.binding import bind_inputs, is_list
-from graphdock.graph.graph import get_default_graph
+from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.ops.convert import convert_to_tensor
 
-__all__ = ["apply_op"]
+__all__ = ["apply_op", "apply_op_of"]
 
 
 def apply_op(op_type: str, name: str | None = None, **keywords: Any) -> Any:
@@ -35,7 +35,22 @@ def apply_op(op_type: str, name: str | None = None, **keywords: Any) -> Any:
       UnknownOpError, InvalidArgumentError, DTypeError, ShapeError: what is wrong, with the op's name and the user's line.
     """
     graph = get_default_graph()
-    opdef = graph.host.ops.get(op_type)
+    return _apply(graph, graph.host.ops.get(op_type), name, keywords)
+
+
+def apply_op_of(module: str) -> Callable[..., Any]:
+    """``apply_op`` for the wrappers of a module, which raises AlreadyExistsError where another package declared the op type."""
+    package = module.partition(".")[0]
+
+    def apply_own_op(op_type: str, name: str | None = None, **keywords: Any) -> Any:
+        graph = get_default_graph()
+        return _apply(graph, graph.host.ops.of_package(op_type, package), name, keywords)
+
+    return apply_own_op
+
+
+def _apply(graph: Graph, opdef: OpDef, name: str | None, keywords: dict[str, Any]) -> Any:
+    op_type = opdef.name
     try:
         if opdef.deprecated:
             raise InvalidArgumentError(f"{op_type} is not for new graphs: {opdef.deprecated}")
@@ -57,7 +72,7 @@ def apply_op(op_type: str, name: str | None = None, **keywords: Any) -> Any:
             return _result(graph.add_op(opdef, values, attrs, name))
         if "keeps_zero" in opdef.traits and hasattr(values[0], "_with_stored"):
             return values[0]._with_stored(
-                lambda stored: apply_op(op_type, name, **{opdef.inputs[0].name: stored}, **keywords)
+                lambda stored: _apply(graph, opdef, name, {opdef.inputs[0].name: stored, **keywords})
             )
         with graph.name_scope(name or op_type.rpartition(".")[2]) as scope:
             parts = _convert(opdef, values, keywords)

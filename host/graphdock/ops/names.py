@@ -21,6 +21,7 @@ FUNCTIONS: dict[str, str] = {
 #: What else op packages build on; none of it means anything in a formula.
 ENDPOINTS: dict[str, str] = {
     "apply_op": "graphdock.ops.apply:apply_op",
+    "apply_op_of": "graphdock.ops.apply:apply_op_of",
     "type_of": "graphdock.ops.op_name:type_of",
     "normal_attr": "graphdock.opdef.attrs:normal_attr",
     "constant_of": "graphdock.ops.convert:constant_of",

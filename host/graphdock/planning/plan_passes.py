@@ -162,7 +162,9 @@ def _context(draft: PlanBuilder, row: RegisteredPass) -> PlanContext:
 
 
 def _patterns(setting: PlanningContext, graph: PlanGraph) -> list[RegisteredPattern]:
-    return setting.host.patterns.around(_nodes(graph), setting.decomposer.preferred) if setting.config.fusion else []
+    if not setting.config.fusion:
+        return []
+    return setting.host.load_patterns().around(_nodes(graph), setting.decomposer.preferred)
 
 
 def _flops(node: PlanNode) -> int | None:

@@ -108,6 +108,11 @@ def _differences(host: Host, state: PluginState, stated: manifest.Manifest) -> I
             yield f"hook {name} is only in the {'code' if name in implemented else 'manifest'}"
     if stated.generated is None:
         return
+    for hook in HOOKS.values():
+        if hook.noun is not None:
+            brought = set(getattr(host, hook.registry).names_of(state.name))
+            for name in sorted(brought ^ set(stated.provided.get(hook.registry, ()))):
+                yield f"{hook.noun} {name} is only in the {'code' if name in brought else 'manifest'}"
     lazy = {module.name for module in host.kernels.modules(state.name)}
     rows = [row for row in stated.kernels if row.module not in lazy] if stated.kernels.modules() - lazy else []
     yield from differences(rows, [row_of(k, None) for k in host.kernels.returned(state.name)])

@@ -57,11 +57,17 @@ class Hook:
       items: the contracts that its items are, one of them each.
       registry: the attribute of the host that its items are registered with.
       own_first: graphdock's own plugins register theirs before any other does.
+      noun: what one of them is, where manifests list their names, which must differ; else None.
+      key: the attribute that is its name.
+      of_every_plan: plans ask for it, whatever ``backends`` lists, of the plugins whose manifests name it.
     """
 
     items: tuple[str, ...]
     registry: str
     own_first: bool = False
+    noun: str | None = None
+    key: str = "name"
+    of_every_plan: bool = False
 
     @property
     def types(self) -> tuple[type, ...]:
@@ -74,9 +80,9 @@ HOOKS: dict[str, Hook] = {}
 _hookspec = pluggy.HookspecMarker("graphdock")
 
 
-def _hook(*items: str, registry: str, own_first: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _hook(*items: str, registry: str, **facts: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def declare(specification: Callable[..., Any]) -> Callable[..., Any]:
-        HOOKS[specification.__name__] = Hook(items, registry, own_first)
+        HOOKS[specification.__name__] = Hook(items, registry, **facts)
         return _hookspec(specification)
 
     return declare
@@ -102,36 +108,36 @@ def register_region_compilers(host: Host) -> Iterable[RegionCompiler]:  # type: 
     """Return what makes one kernel of connected nodes of a device type, for sessions that list the plugin in ``backends``."""
 
 
-@_hook("Pattern", "PatternLibrary", registry="patterns")
+@_hook("Pattern", "PatternLibrary", registry="patterns", of_every_plan=True)
 def register_patterns(host: Host) -> Iterable[Pattern | PatternLibrary]:  # type: ignore[empty-body]
-    """Return what people write in several ops and one declared op computes; it is looked for whatever ``backends`` lists."""
+    """Return what is written in several ops and one op computes, whatever ``backends`` lists; the manifest names the hook."""
 
 
-@_hook("Pass", registry="passes")
+@_hook("Pass", registry="passes", noun="pass", of_every_plan=True)
 def register_passes(host: Host) -> Iterable[Pass]:  # type: ignore[empty-body]
     """Return what changes plans while they are made, whatever ``backends`` lists; the manifest names the hook in ``hooks``."""
 
 
-@_hook("ResourceKind", registry="resource_kinds")
+@_hook("ResourceKind", registry="resource_kinds", noun="resource kind")
 def register_resource_kinds(host: Host) -> Iterable[ResourceKind]:  # type: ignore[empty-body]
     """Return kinds of resources that outlive steps; the spec of an op that makes handles names one (``resource:``)."""
 
 
-@_hook("Executor", registry="executors", own_first=True)
+@_hook("Executor", registry="executors", own_first=True, noun="executor")
 def register_executors(host: Host) -> Iterable[Executor]:  # type: ignore[empty-body]
     """Return engines that compile and run placed graphs; ``SessionConfig(executor=...)`` chooses one by its ``name``."""
 
 
-@_hook("SessionFactory", registry="session_factories")
+@_hook("SessionFactory", registry="session_factories", noun="session factory", key="scheme")
 def register_session_factories(host: Host) -> Iterable[SessionFactory]:  # type: ignore[empty-body]
     """Return what opens sessions elsewhere; ``Session("ray://...")`` chooses one by its ``scheme``."""
 
 
-@_hook("GraphFormat", registry="graph_formats")
+@_hook("GraphFormat", registry="graph_formats", noun="graph format")
 def register_graph_formats(host: Host) -> Iterable[GraphFormat]:  # type: ignore[empty-body]
     """Return forms of graphs that ``tf.import_graph_def``, ``graphdock import`` and ``Graph.as_graph_def`` read and write."""
 
 
-@_hook("CheckpointFormat", registry="checkpoint_formats")
+@_hook("CheckpointFormat", registry="checkpoint_formats", noun="checkpoint format")
 def register_checkpoint_formats(host: Host) -> Iterable[CheckpointFormat]:  # type: ignore[empty-body]
     """Return forms of checkpoints that are read besides graphdock's own."""

@@ -16,6 +16,7 @@ from graphdock.errors import AlreadyExistsError, NotFoundError, UnknownBackendEr
 from graphdock.locks import new_lock
 from graphdock.plugin import loader, registry
 from graphdock.plugin.admission import Admission
+from graphdock.plugin.clashes import stop_clashes
 from graphdock.plugin.devices import Devices
 from graphdock.plugin.discovery import Found, discover, how_to_install
 from graphdock.plugin.endpoints import Endpoints
@@ -73,7 +74,9 @@ class Host:
         )
         self._states: list[PluginState] | None = None
         self._all_searched = False
-        self._passes_loaded = False
+        self._loaded_for_plans: frozenset[str] = frozenset()
+        self._compared = False
+        self._comparing = new_lock()
         self._endpoints: Endpoints | None = None
         self._backends: dict[str, Backend] = {}
         self.ops = OpRegistry(self._search, self.fault_notes, self.lock)
@@ -102,6 +105,18 @@ class Host:
 
     # -- plugins
 
+    def _triaged(self) -> list[PluginState]:
+        """What is installed, with the manifests read and compared; nothing is imported. With the host's lock or without."""
+        states = self._plugins()
+        if not self._compared:
+            with self._comparing:
+                if not self._compared:
+                    for state in states:
+                        loader.triage(state)
+                    stop_clashes(states)
+                    self._compared = True
+        return states
+
     def _plugins(self) -> list[PluginState]:
         """What is installed, with allow and block lists and duplicates decided; nothing is imported."""
         if self._states is None:
@@ -122,10 +137,7 @@ class Host:
           every: also opt-in plugins that nothing allows.
         """
         with self.lock:
-            states = [s for s in self._plugins() if every or not s.hidden]
-            for state in states:
-                loader.triage(state)
-            return tuple(states)
+            return tuple([s for s in self._triaged() if every or not s.hidden])
 
     def register(self, name: str, plugin: Any) -> Backend:
         """Add a plugin that is not installed, for a test or a notebook, and load it.
@@ -146,7 +158,8 @@ class Host:
             state = PluginState(Found(name, module, f"graphdock-{name}", "0", ""), triaged=True, module=plugin)
             state.manifest = Manifest(name, "registered in memory", "", Path(module), module)
             self._states = [*others, state]
-            self._passes_loaded = False
+            self._loaded_for_plans = frozenset()
+            self._compared = False
         return self.backend(name)
 
     def backend(self, name: str, named_by: str | None = None) -> Backend:
@@ -160,6 +173,7 @@ class Host:
           PluginError: it is blocked, or failed to load; ``__cause__`` is its first exception.
         """
         with self.lock:
+            self._triaged()
             state = self.state(name, named_by)
             if not loader.load_rest(self, state) or state.stage == "probe failed" or state.busy:
                 raise state.unusable()
@@ -199,10 +213,7 @@ class Host:
     def endpoints(self) -> Endpoints:
         """The names below ``tf`` that the installed plugins publish. Reads manifests; no lock is held while a table is imported."""
         if self._endpoints is None:
-            states = self._plugins()
-            for state in states:
-                loader.triage(state)
-            self._endpoints = Endpoints(states, self._admission.may_publish)
+            self._endpoints = Endpoints(self._triaged(), self._admission.may_publish)
         return self._endpoints
 
     def _search(self, op: str | None, found: Callable[[], bool]) -> bool:
@@ -288,11 +299,20 @@ class Host:
 
         One whose plugin fails to load takes no part; a warning names it, once, and ``graphdock doctor`` says more.
         """
-        if not self._passes_loaded:
-            with self.lock:
-                loader.load_passes(self, self._candidates("register_passes"))
-                self._passes_loaded = not any(s.busy for s in self._plugins())
+        self._load_for_plans("register_passes")
         return self.passes.all()
+
+    def load_patterns(self) -> PatternRegistry:
+        """The patterns, likewise: which a plan finds depends on what is installed, not on what was loaded before."""
+        self._load_for_plans("register_patterns")
+        return self.patterns
+
+    def _load_for_plans(self, hook: str) -> None:
+        if hook not in self._loaded_for_plans:
+            with self.lock:
+                loader.load_for_plans(self, self._candidates(hook), hook)
+                if not any(s.busy for s in self._plugins()):
+                    self._loaded_for_plans |= {hook}
 
     def session_factory(self, target: str) -> SessionFactory:
         """The factory for a target such as ``ray://head:6379``, chosen by its scheme.
@@ -325,8 +345,7 @@ class Host:
 
     def _candidates(self, hook: str) -> list[PluginState]:
         """Plugins that may load although nobody named them, and may implement a hook."""
-        allowed = [s for s in self._plugins() if self._admission.may_autoload(s)]
-        return [s for s in allowed if loader.triage(s) and s.may_have(hook)]
+        return [s for s in self._triaged() if self._admission.may_autoload(s) and s.may_have(hook)]
 
     # -- devices
 

@@ -107,14 +107,15 @@ def load_ops(host: Host, state: PluginState) -> bool:
     return _run(host, state, ("register_ops",)) and (not state.added.ops or load_rest(host, state))
 
 
-def load_passes(host: Host, states: Iterable[PluginState]) -> None:
-    """Import the plugins whose manifests say that they have passes, and run ``register_passes``; warn of those that fail."""
+def load_for_plans(host: Host, states: Iterable[PluginState], hook: str) -> None:
+    """Import the plugins whose manifests say that they have a hook of every plan, and run it; warn of those that fail."""
     for state in states:
-        if state.brings_passes and not _run(host, state, ("register_passes",)):
+        if state.states(hook) and not _run(host, state, (hook,)):
             import logging  # takes 3 ms, which a listing of plugins has no use for
 
             log = logging.getLogger("graphdock")
-            log.warning("the passes of plugin %s take no part: %s: %s", state.name, state.stage, state.cause)
+            what = hook.removeprefix("register_")
+            log.warning("the %s of plugin %s take no part: %s: %s", what, state.name, state.stage, state.cause)
 
 
 def load_rest(host: Host, state: PluginState) -> bool:
@@ -195,7 +196,7 @@ def _hooks_of(state: PluginState) -> pluggy.PluginManager:
             raise PluginError(
                 f"plugin {state.name!r}: hook {hook!r} is a wrapper; graphdock calls each plugin by itself"
             )
-        if hook == "register_passes" and state.manifest is not None and not state.brings_passes:
+        if HOOKS[hook].of_every_plan and state.manifest is not None and not state.states(hook):
             raise PluginError(
                 f"plugin {state.name!r} implements {hook!r}, and its manifest does not say so",
                 hint=f'hooks = ["{hook}"] under [plugin], with the others: every plan asks for it, before anything is imported',

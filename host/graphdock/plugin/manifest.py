@@ -2,8 +2,8 @@
 
 A person writes the upper part: ``schema``, ``[plugin]``, ``[[devices]]``, ``[options]``, ``[command]``,
 ``[[conformance.xfail]]``, ``[[unsupported]]``. The lower part, below :data:`MARKER`, is written by ``graphdock opgen manifest``:
-``[ops] names`` and ``[kernels] rows``; it is read only when somebody asks for it. Code is the truth; where the lower part says
-otherwise the ledger says ``manifest drift``.
+``[ops] names``, ``[provides]`` and ``[kernels] rows``; it is read only when somebody asks for it. Code is the truth; where the
+lower part says otherwise the ledger says ``manifest drift``.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 from graphdock import dtypes
 from graphdock.contracts.version import api_accepts
 from graphdock.errors import ConfigError, ManifestError, did_you_mean
+from graphdock.plugin.hookspecs import HOOKS
 from graphdock.plugin.kernel_rows import HEADER, KernelRows
 from graphdock.plugin.manifest_reader import Key, ManifestReader, Path
 
@@ -156,7 +157,7 @@ class Manifest:
     _offset: int = 0
 
     @cached_property
-    def _lower(self) -> tuple[tuple[str, ...], KernelRows]:
+    def _lower(self) -> tuple[tuple[str, ...], Mapping[str, tuple[str, ...]], KernelRows]:
         above, header, rows = (self.generated or "").partition("\n[kernels]\n")
         reader = ManifestReader(above, self.label, self._offset)
         if "kernels" in reader.root:
@@ -166,10 +167,12 @@ class Manifest:
                 expected=repr(HEADER),
                 hint="`graphdock opgen manifest` writes them",
             )
-        root = reader.table(reader.root, (), {"ops": Key(dict)})
+        root = reader.table(reader.root, (), {"ops": Key(dict), "provides": Key(dict)})
         ops = reader.table(root.get("ops", {}), ("ops",), {"names": Key(list, items=bool)})
+        kinds = {hook.registry: Key(list, items=bool) for hook in HOOKS.values() if hook.noun is not None}
+        provides = reader.table(root.get("provides", {}), ("provides",), kinds)
         offset = self._offset + above.count("\n") + 1
-        return ops.get("names", ()), KernelRows(header.lstrip() + rows, self.label, offset)
+        return ops.get("names", ()), provides, KernelRows(header.lstrip() + rows, self.label, offset)
 
     @property
     def op_names(self) -> tuple[str, ...]:
@@ -177,9 +180,14 @@ class Manifest:
         return self._lower[0]
 
     @property
+    def provided(self) -> Mapping[str, tuple[str, ...]]:
+        """Names of its passes, executors, formats and so on, by the attribute of the host that holds them. Raises likewise."""
+        return self._lower[1]
+
+    @property
     def kernels(self) -> KernelRows:
         """The generated rows of kernels. Raises ManifestError for a bad lower part."""
-        return self._lower[1]
+        return self._lower[2]
 
     def resolve_options(self, given: Mapping[str, Any], where: str) -> dict[str, Any]:
         """``given`` checked, with the defaults filled in.

@@ -1,4 +1,4 @@
-"""The host's patterns, in the order in which they were brought; libraries of them are imported when a plan may hold one."""
+"""The host's patterns, in the order of their plugins' discovery; libraries of them are imported when a plan may hold one."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 class _Entry:
     """What one item of the hook brought. ``found``: its patterns, once they are imported."""
 
+    order: tuple[bool, bool, bool, str, str]
     plugin: str
     package: str
     item: Pattern | PatternLibrary
@@ -71,11 +72,14 @@ class PatternRegistry:
         names = [other.name for other in mine if isinstance(other, contracts.Pattern)]
         if isinstance(item, contracts.Pattern) and item.name in names:
             raise AlreadyExistsError(f"plugin {by.name!r} brings two patterns {item.name!r}")
-        self._entries = [*self._entries, _Entry(by.name, by.found.package, item)]
+        found = by.found
+        order = (found.in_memory, found.opt_in, not found.is_own, found.plugin, found.distribution)
+        entries = [*self._entries, _Entry(order, by.name, found.package, item)]
+        self._entries = sorted(entries, key=lambda entry: entry.order)
         return 1
 
     def all(self) -> list[RegisteredPattern]:
-        """Every pattern, in the order in which they were brought; imports all libraries."""
+        """Every pattern that was brought, in order; imports all libraries."""
         return [found for entry in self._entries for found in entry.patterns()]
 
     def around(

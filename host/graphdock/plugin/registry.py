@@ -68,6 +68,8 @@ class OpRegistry:
     ) -> None:
         self._lock = lock or new_lock()
         self._defs: dict[str, OpDef] = {}
+        #: Op type -> the package whose generated library builds it.
+        self._homes: dict[str, str] = {}
         self._builders: dict[str, tuple[Callable[[], OpDef], str]] = {}
         self._operators: dict[str, tuple[str, str]] = {}
         self._specs: tuple[tuple[str, str], ...] = ()
@@ -86,6 +88,21 @@ class OpRegistry:
         found = self._defs.get(name)
         return found if found is not None else self._first(name)
 
+    def of_package(self, name: str, package: str) -> OpDef:
+        """The OpDef of an op type, for a wrapper of the package.
+
+        Raises:
+          UnknownOpError: no allowed plugin declares it. AlreadyExistsError: another package declares it.
+        """
+        opdef = self.get(name)
+        home = self._homes.get(name, package)
+        if home != package:
+            raise AlreadyExistsError(
+                f"{package} has a function for the op {name!r}, but {home} declares that op",
+                hint="an op of a package of its own is named 'namespace.Name'",
+            )
+        return opdef
+
     def _first(self, name: str) -> OpDef:
         if name not in self:
             hint = did_you_mean(name, self._builders)
@@ -95,6 +112,7 @@ class OpRegistry:
         opdef = build()
         if opdef.name != name:
             raise InternalError(f"the op library of {package} builds {opdef.name!r} under the name {name!r}")
+        self._homes[name] = opdef.package
         if opdef.package != package:
             opdef = replace(opdef, package=package)
         return self._defs.setdefault(name, opdef)
@@ -209,6 +227,7 @@ class OpRegistry:
             return
         for name in self.declared_by(package):
             self._defs.pop(name, None)
+            self._homes.pop(name, None)
         self._builders = {name: item for name, item in self._builders.items() if item[1] != package}
         for method in [m for m, (_, owner) in self._operators.items() if owner == package]:
             self._resolved.pop(method, None)
@@ -285,6 +304,10 @@ class NamedRegistry(Generic[T]):
     def of_plugin(self, plugin: str) -> list[T]:
         """What a plugin brought, in the order in which it brought it."""
         return [item for item, owner in self._items.values() if owner == plugin]
+
+    def names_of(self, plugin: str) -> list[str]:
+        """The names of what a plugin brought."""
+        return [name for name, (_, owner) in self._items.items() if owner == plugin]
 
     def discard(self, plugin: str) -> None:
         """Take back everything of a plugin."""

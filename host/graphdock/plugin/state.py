@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -159,11 +159,10 @@ class PluginState:
         """Whether it is opt-in, and nothing allows it."""
         return self.found.opt_in and self.stage == "blocked"
 
-    @property
-    def brings_passes(self) -> bool:
-        """Whether its manifest says that it implements ``register_passes``, or it is in memory; known without importing it."""
+    def states(self, hook: str) -> bool:
+        """Whether its manifest says that it implements a hook, or it is in memory; known without importing it."""
         m = self.manifest
-        return m is not None and ("register_passes" in (m.hooks or ()) or self.found.in_memory)
+        return m is not None and (hook in (m.hooks or ()) or self.found.in_memory)
 
     @property
     def may_be_backend(self) -> bool:
@@ -196,6 +195,11 @@ class PluginState:
     def op_names(self) -> tuple[str, ...]:
         """The ops that its manifest lists; as for :attr:`kernel_rows`."""
         return self._stated(lambda m: m.op_names)
+
+    @property
+    def provided(self) -> Mapping[str, tuple[str, ...]]:
+        """The names of what else its manifest lists; as for :attr:`kernel_rows`."""
+        return dict(self._stated(lambda m: tuple(m.provided.items())))
 
     def _stated(self, read: Callable[[Manifest], tuple[T, ...]]) -> tuple[T, ...]:
         if self.manifest is None:

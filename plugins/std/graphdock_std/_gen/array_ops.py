@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal
@@ -27,7 +29,7 @@ def reshape(tensor: TensorLike, shape: TensorLike, name: str | None = None) -> T
       shape: tensor of any shape, int32 or int64. The new shape, a vector.
 
     Returns: Tensor of any shape, of tensor's dtype."""
-    return _ops.apply_op("Reshape", x=tensor, shape=shape, name=name)
+    return _apply_op("Reshape", x=tensor, shape=shape, name=name)
 
 
 def transpose(x: TensorLike, perm: TensorLike, name: str | None = None) -> Tensor:
@@ -40,7 +42,7 @@ def transpose(x: TensorLike, perm: TensorLike, name: str | None = None) -> Tenso
       perm: tensor of any shape, int32 or int64. A permutation of the axes of x, a vector.
 
     Returns: Tensor of any shape, of x's dtype."""
-    return _ops.apply_op("Transpose", x=x, perm=perm, name=name)
+    return _apply_op("Transpose", x=x, perm=perm, name=name)
 
 
 def expand_dims(x: TensorLike, axis: TensorLike, name: str | None = None) -> Tensor:
@@ -51,7 +53,7 @@ def expand_dims(x: TensorLike, axis: TensorLike, name: str | None = None) -> Ten
       axis: tensor of any shape, int32 or int64. Where the new axis stands in y; negative counts from y's end.
 
     Returns: Tensor of any shape, of x's dtype."""
-    return _ops.apply_op("ExpandDims", x=x, axis=axis, name=name)
+    return _apply_op("ExpandDims", x=x, axis=axis, name=name)
 
 
 def squeeze(x: TensorLike, axis: Sequence[int] = (), name: str | None = None) -> Tensor:
@@ -62,7 +64,7 @@ def squeeze(x: TensorLike, axis: Sequence[int] = (), name: str | None = None) ->
       axis: The axes to take out; empty takes out every dim of 1.
 
     Returns: Tensor of any shape, of x's dtype."""
-    return _ops.apply_op("Squeeze", x=x, axis=axis, name=name)
+    return _apply_op("Squeeze", x=x, axis=axis, name=name)
 
 
 def concat(values: Sequence[TensorLike], axis: TensorLike, name: str | None = None) -> Tensor:
@@ -73,7 +75,7 @@ def concat(values: Sequence[TensorLike], axis: TensorLike, name: str | None = No
       axis: tensor of any shape, int32 or int64. The axis, a scalar; negative counts from the end.
 
     Returns: Tensor of any shape, of values's dtype."""
-    return _ops.apply_op("Concat", values=values, axis=axis, name=name)
+    return _apply_op("Concat", values=values, axis=axis, name=name)
 
 
 def split(axis: TensorLike, value: TensorLike, num_split: int, name: str | None = None) -> list[Tensor]:
@@ -85,7 +87,7 @@ def split(axis: TensorLike, value: TensorLike, num_split: int, name: str | None 
       num_split: Number of parts; it divides the dim. At least 1.
 
     Returns: List, each a tensor of any shape, any dtype."""
-    return _ops.apply_op("Split", axis=axis, value=value, num_split=num_split, name=name)
+    return _apply_op("Split", axis=axis, value=value, num_split=num_split, name=name)
 
 
 def split_v(
@@ -101,7 +103,7 @@ def split_v(
       num_split: Number of parts. At least 1.
 
     Returns: List, each a tensor of any shape, any dtype."""
-    return _ops.apply_op("SplitV", value=value, size_splits=size_splits, axis=axis, num_split=num_split, name=name)
+    return _apply_op("SplitV", value=value, size_splits=size_splits, axis=axis, num_split=num_split, name=name)
 
 
 def pack(values: Sequence[TensorLike], axis: int = 0, name: str | None = None) -> Tensor:
@@ -112,7 +114,7 @@ def pack(values: Sequence[TensorLike], axis: int = 0, name: str | None = None) -
       axis: Where the new axis stands in y; negative counts from y's end.
 
     Returns: Tensor of any shape, of values's dtype."""
-    return _ops.apply_op("Pack", values=values, axis=axis, name=name)
+    return _apply_op("Pack", values=values, axis=axis, name=name)
 
 
 def unpack(value: TensorLike, num: int, axis: int = 0, name: str | None = None) -> list[Tensor]:
@@ -124,7 +126,7 @@ def unpack(value: TensorLike, num: int, axis: int = 0, name: str | None = None) 
       axis: The axis; negative counts from the end.
 
     Returns: List, each a tensor of any shape, any dtype."""
-    return _ops.apply_op("Unpack", value=value, num=num, axis=axis, name=name)
+    return _apply_op("Unpack", value=value, num=num, axis=axis, name=name)
 
 
 def slice(input_: TensorLike, begin: TensorLike, size: TensorLike, name: str | None = None) -> Tensor:
@@ -136,7 +138,7 @@ def slice(input_: TensorLike, begin: TensorLike, size: TensorLike, name: str | N
       size: tensor of any shape, of begin's dtype. Size along each axis, a vector; -1 takes all that is left.
 
     Returns: Tensor of any shape, of input_'s dtype."""
-    return _ops.apply_op("Slice", x=input_, begin=begin, size=size, name=name)
+    return _apply_op("Slice", x=input_, begin=begin, size=size, name=name)
 
 
 def strided_slice(
@@ -169,7 +171,7 @@ def strided_slice(
       shrink_axis_mask: Bits of items that are one index and take the axis out.
 
     Returns: Tensor of any shape, of x's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "StridedSlice",
         x=x,
         begin=begin,
@@ -212,7 +214,7 @@ def strided_slice_grad(
       shrink_axis_mask: As in StridedSlice.
 
     Returns: Tensor of any shape, of dy's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "StridedSliceGrad",
         shape=shape,
         begin=begin,
@@ -240,7 +242,7 @@ def gather(params: TensorLike, indices: TensorLike, axis: TensorLike, name: str 
       axis: tensor of any shape, int32 or int64. The axis, a scalar; negative counts from the end.
 
     Returns: Tensor of any shape, of params's dtype."""
-    return _ops.apply_op("Gather", params=params, indices=indices, axis=axis, name=name)
+    return _apply_op("Gather", params=params, indices=indices, axis=axis, name=name)
 
 
 def unsorted_segment_sum(
@@ -257,7 +259,7 @@ def unsorted_segment_sum(
       num_segments: tensor of any shape, int32 or int64. Number of segments, a scalar.
 
     Returns: Tensor of any shape, of data's dtype."""
-    return _ops.apply_op("UnsortedSegmentSum", data=data, segment_ids=segment_ids, num_segments=num_segments, name=name)
+    return _apply_op("UnsortedSegmentSum", data=data, segment_ids=segment_ids, num_segments=num_segments, name=name)
 
 
 def gather_nd(params: TensorLike, indices: TensorLike, name: str | None = None) -> Tensor:
@@ -271,7 +273,7 @@ def gather_nd(params: TensorLike, indices: TensorLike, name: str | None = None) 
         of params.
 
     Returns: Tensor of any shape, of params's dtype."""
-    return _ops.apply_op("GatherNd", params=params, indices=indices, name=name)
+    return _apply_op("GatherNd", params=params, indices=indices, name=name)
 
 
 def scatter_nd(indices: TensorLike, updates: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:
@@ -283,7 +285,7 @@ def scatter_nd(indices: TensorLike, updates: TensorLike, shape: TensorLike, name
       shape: tensor of any shape, of indices's dtype. Shape of the result, a vector.
 
     Returns: Tensor of any shape, of updates's dtype."""
-    return _ops.apply_op("ScatterNd", indices=indices, updates=updates, shape=shape, name=name)
+    return _apply_op("ScatterNd", indices=indices, updates=updates, shape=shape, name=name)
 
 
 def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> Tensor:
@@ -294,7 +296,7 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
       multiples: tensor of any shape, int32 or int64. How many times, per axis; a vector.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _ops.apply_op("Tile", x=input, multiples=multiples, name=name)
+    return _apply_op("Tile", x=input, multiples=multiples, name=name)
 
 
 def pad(
@@ -316,7 +318,7 @@ def pad(
       mode: What the margin holds.
 
     Returns: Tensor of any shape, of x's dtype."""
-    return _ops.apply_op("Pad", x=x, paddings=paddings, constant_values=constant_values, mode=mode, name=name)
+    return _apply_op("Pad", x=x, paddings=paddings, constant_values=constant_values, mode=mode, name=name)
 
 
 def mirror_pad_grad(
@@ -330,7 +332,7 @@ def mirror_pad_grad(
       mode: As in Pad.
 
     Returns: Tensor of any shape, of dy's dtype."""
-    return _ops.apply_op("MirrorPadGrad", dy=dy, paddings=paddings, mode=mode, name=name)
+    return _apply_op("MirrorPadGrad", dy=dy, paddings=paddings, mode=mode, name=name)
 
 
 def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor:
@@ -341,7 +343,7 @@ def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor
       value: scalar, any dtype. The value.
 
     Returns: Tensor of any shape, of value's dtype."""
-    return _ops.apply_op("Fill", dims=dims, value=value, name=name)
+    return _apply_op("Fill", dims=dims, value=value, name=name)
 
 
 def size(input: TensorLike, out_type: DTypeLike = "int32", name: str | None = None) -> Tensor:
@@ -352,7 +354,7 @@ def size(input: TensorLike, out_type: DTypeLike = "int32", name: str | None = No
       out_type: int32 or int64.
 
     Returns: Scalar, int32 or int64."""
-    return _ops.apply_op("Size", input=input, out_type=out_type, name=name)
+    return _apply_op("Size", input=input, out_type=out_type, name=name)
 
 
 def rank(input: TensorLike, name: str | None = None) -> Tensor:
@@ -362,7 +364,7 @@ def rank(input: TensorLike, name: str | None = None) -> Tensor:
       input: tensor of any shape [*S], any dtype. Any tensor.
 
     Returns: Scalar, int32."""
-    return _ops.apply_op("Rank", input=input, name=name)
+    return _apply_op("Rank", input=input, name=name)
 
 
 def range(start: TensorLike, limit: TensorLike, delta: TensorLike, name: str | None = None) -> Tensor:
@@ -376,7 +378,7 @@ def range(start: TensorLike, limit: TensorLike, delta: TensorLike, name: str | N
       delta: scalar, of start's dtype. The step; not zero, may be negative.
 
     Returns: Tensor of any shape, of start's dtype."""
-    return _ops.apply_op("Range", start=start, limit=limit, delta=delta, name=name)
+    return _apply_op("Range", start=start, limit=limit, delta=delta, name=name)
 
 
 def lin_space(start: TensorLike, stop: TensorLike, num: TensorLike, name: str | None = None) -> Tensor:
@@ -388,7 +390,7 @@ def lin_space(start: TensorLike, stop: TensorLike, num: TensorLike, name: str | 
       num: scalar, int32 or int64. How many; 1 or more.
 
     Returns: Tensor of any shape, of start's dtype."""
-    return _ops.apply_op("LinSpace", start=start, stop=stop, num=num, name=name)
+    return _apply_op("LinSpace", start=start, stop=stop, num=num, name=name)
 
 
 def one_hot(
@@ -412,7 +414,7 @@ def one_hot(
       axis: Where the new axis stands in y; -1 is last.
 
     Returns: Tensor of any shape, of on_value's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "OneHot", indices=indices, depth=depth, on_value=on_value, off_value=off_value, axis=axis, name=name
     )
 
@@ -425,7 +427,7 @@ def broadcast_to(input: TensorLike, shape: TensorLike, name: str | None = None) 
       shape: tensor of any shape, int32 or int64. The shape, a vector; no dim may shrink.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _ops.apply_op("BroadcastTo", x=input, shape=shape, name=name)
+    return _apply_op("BroadcastTo", x=input, shape=shape, name=name)
 
 
 def reverse(tensor: TensorLike, axis: TensorLike, name: str | None = None) -> Tensor:
@@ -436,7 +438,7 @@ def reverse(tensor: TensorLike, axis: TensorLike, name: str | None = None) -> Te
       axis: tensor of any shape, int32 or int64. The axes, a vector; negative ones count from the end, none twice.
 
     Returns: Tensor of any shape, of tensor's dtype."""
-    return _ops.apply_op("ReverseV2", x=tensor, axis=axis, name=name)
+    return _apply_op("ReverseV2", x=tensor, axis=axis, name=name)
 
 
 def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
@@ -448,7 +450,7 @@ def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of shape [N], int32 or int64. A permutation of 0 .. N-1.
 
     Returns: Tensor of shape [N], of x's dtype."""
-    return _ops.apply_op("InvertPermutation", x=x, name=name)
+    return _apply_op("InvertPermutation", x=x, name=name)
 
 
 def matrix_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
@@ -458,7 +460,7 @@ def matrix_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
       diagonal: tensor of shape [*B, N], any dtype. A batch of vectors.
 
     Returns: Tensor of shape [*B, N, N], of diagonal's dtype."""
-    return _ops.apply_op("MatrixDiag", diagonal=diagonal, name=name)
+    return _apply_op("MatrixDiag", diagonal=diagonal, name=name)
 
 
 def matrix_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
@@ -468,7 +470,7 @@ def matrix_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
       input: tensor of shape [*B, M, N], any dtype. A batch of matrices.
 
     Returns: Tensor of shape [*B, K], of input's dtype."""
-    return _ops.apply_op("MatrixDiagPart", input=input, name=name)
+    return _apply_op("MatrixDiagPart", input=input, name=name)
 
 
 def matrix_band_part(
@@ -484,7 +486,7 @@ def matrix_band_part(
       num_upper: scalar, of num_lower's dtype. Superdiagonals kept; negative keeps all.
 
     Returns: Tensor of shape [*B, M, N], of input's dtype."""
-    return _ops.apply_op("MatrixBandPart", x=input, num_lower=num_lower, num_upper=num_upper, name=name)
+    return _apply_op("MatrixBandPart", x=input, num_lower=num_lower, num_upper=num_upper, name=name)
 
 
 def where(condition: TensorLike, name: str | None = None) -> Tensor:
@@ -494,4 +496,4 @@ def where(condition: TensorLike, name: str | None = None) -> Tensor:
       condition: tensor of any shape [*S], bool, int8, int16, int32, int64, uint8, float32 or float64. Any tensor.
 
     Returns: Tensor of shape [_, rank(S)], int64. One row per element found."""
-    return _ops.apply_op("Where", condition=condition, name=name)
+    return _apply_op("Where", condition=condition, name=name)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from graphdock import Tensor
     from graphdock.typing import DTypeLike, TensorLike
@@ -23,7 +25,7 @@ def bitwise_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _ops.apply_op("BitwiseAnd", x=x, y=y, name=name)
+    return _apply_op("BitwiseAnd", x=x, y=y, name=name)
 
 
 def bitwise_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -36,7 +38,7 @@ def bitwise_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _ops.apply_op("BitwiseOr", x=x, y=y, name=name)
+    return _apply_op("BitwiseOr", x=x, y=y, name=name)
 
 
 def bitwise_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -49,7 +51,7 @@ def bitwise_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _ops.apply_op("BitwiseXor", x=x, y=y, name=name)
+    return _apply_op("BitwiseXor", x=x, y=y, name=name)
 
 
 def invert(x: TensorLike, name: str | None = None) -> Tensor:
@@ -61,7 +63,7 @@ def invert(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], integer. Integers.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("Invert", x=x, name=name)
+    return _apply_op("Invert", x=x, name=name)
 
 
 def left_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -76,7 +78,7 @@ def left_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], of x's dtype. How many bits; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _ops.apply_op("LeftShift", x=x, y=y, name=name)
+    return _apply_op("LeftShift", x=x, y=y, name=name)
 
 
 def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -91,7 +93,7 @@ def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
       y: tensor of any shape [*Y], of x's dtype. How many bits; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _ops.apply_op("RightShift", x=x, y=y, name=name)
+    return _apply_op("RightShift", x=x, y=y, name=name)
 
 
 def population_count(x: TensorLike, name: str | None = None) -> Tensor:
@@ -101,7 +103,7 @@ def population_count(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], integer. Integers.
 
     Returns: Tensor of any shape [*S], uint8."""
-    return _ops.apply_op("PopulationCount", x=x, name=name)
+    return _apply_op("PopulationCount", x=x, name=name)
 
 
 def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tensor:
@@ -115,4 +117,4 @@ def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tens
       type: integer, floating or complex.
 
     Returns: Tensor of any shape, integer, floating or complex."""
-    return _ops.apply_op("Bitcast", input=input, type=type, name=name)
+    return _apply_op("Bitcast", input=input, type=type, name=name)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from typing import NamedTuple
 
@@ -68,7 +70,7 @@ def uniform_candidate_sampler(
 
     Raises:
       ShapeError: num_sampled unique classes of range_max."""
-    return _ops.apply_op(
+    return _apply_op(
         "UniformCandidateSampler",
         true_classes=true_classes,
         num_true=num_true,
@@ -112,7 +114,7 @@ def log_uniform_candidate_sampler(
 
     Raises:
       ShapeError: num_sampled unique classes of range_max."""
-    return _ops.apply_op(
+    return _apply_op(
         "LogUniformCandidateSampler",
         true_classes=true_classes,
         num_true=num_true,
@@ -159,7 +161,7 @@ def fixed_unigram_candidate_sampler(
 
     Raises:
       ShapeError: num_sampled unique classes of range_max."""
-    return _ops.apply_op(
+    return _apply_op(
         "FixedUnigramCandidateSampler",
         true_classes=true_classes,
         unigrams=unigrams,
@@ -190,7 +192,7 @@ def compute_accidental_hits(
       indices: Tensor of shape [_], int32. Rows.
       ids: Tensor of shape [_], int64. Positions among the candidates.
       weights: Tensor of shape [_], float32. The least float32."""
-    return _ops.apply_op(
+    return _apply_op(
         "ComputeAccidentalHits",
         true_classes=true_classes,
         sampled_candidates=sampled_candidates,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -37,7 +39,7 @@ def save_v2(
 
     Raises:
       ShapeError: N names and slices for another number of tensors."""
-    return _ops.apply_op(
+    return _apply_op(
         "SaveV2",
         prefix=prefix,
         tensor_names=tensor_names,
@@ -73,7 +75,7 @@ def restore_v2(
 
     Raises:
       ShapeError: N names and slices for another number of tensors."""
-    return _ops.apply_op(
+    return _apply_op(
         "RestoreV2",
         prefix=prefix,
         tensor_names=tensor_names,
@@ -99,7 +101,7 @@ def merge_v2_checkpoints(
       delete_old_dirs: Remove their folders too where these are empty then.
 
     Returns: The Operation."""
-    return _ops.apply_op(
+    return _apply_op(
         "MergeV2Checkpoints",
         checkpoint_prefixes=checkpoint_prefixes,
         destination_prefix=destination_prefix,
@@ -119,4 +121,4 @@ def sharded_filename(
       num_shards: scalar, int32. How many there are.
 
     Returns: Scalar, string."""
-    return _ops.apply_op("ShardedFilename", basename=basename, shard=shard, num_shards=num_shards, name=name)
+    return _apply_op("ShardedFilename", basename=basename, shard=shard, num_shards=num_shards, name=name)

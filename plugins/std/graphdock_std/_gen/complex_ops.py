@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from graphdock import Tensor
     from graphdock.typing import DTypeLike, TensorLike
@@ -24,7 +26,7 @@ def complex(real: TensorLike, imag: TensorLike, Tout: DTypeLike = "complex64", n
       Tout: complex.
 
     Returns: Tensor of any shape [*Z], complex."""
-    return _ops.apply_op("Complex", real=real, imag=imag, Tout=Tout, name=name)
+    return _apply_op("Complex", real=real, imag=imag, Tout=Tout, name=name)
 
 
 def real(input: TensorLike, Tout: DTypeLike = "float32", name: str | None = None) -> Tensor:
@@ -37,7 +39,7 @@ def real(input: TensorLike, Tout: DTypeLike = "float32", name: str | None = None
       Tout: float32 or float64.
 
     Returns: Tensor of any shape [*S], float32 or float64."""
-    return _ops.apply_op("Real", input=input, Tout=Tout, name=name)
+    return _apply_op("Real", input=input, Tout=Tout, name=name)
 
 
 def imag(input: TensorLike, Tout: DTypeLike = "float32", name: str | None = None) -> Tensor:
@@ -50,7 +52,7 @@ def imag(input: TensorLike, Tout: DTypeLike = "float32", name: str | None = None
       Tout: float32 or float64.
 
     Returns: Tensor of any shape [*S], float32 or float64."""
-    return _ops.apply_op("Imag", input=input, Tout=Tout, name=name)
+    return _apply_op("Imag", input=input, Tout=Tout, name=name)
 
 
 def angle(input: TensorLike, Tout: DTypeLike = "float32", name: str | None = None) -> Tensor:
@@ -63,7 +65,7 @@ def angle(input: TensorLike, Tout: DTypeLike = "float32", name: str | None = Non
       Tout: float32 or float64.
 
     Returns: Tensor of any shape [*S], float32 or float64."""
-    return _ops.apply_op("Angle", input=input, Tout=Tout, name=name)
+    return _apply_op("Angle", input=input, Tout=Tout, name=name)
 
 
 def complex_abs(x: TensorLike, Tout: DTypeLike = "float32", name: str | None = None) -> Tensor:
@@ -78,7 +80,7 @@ def complex_abs(x: TensorLike, Tout: DTypeLike = "float32", name: str | None = N
       Tout: float32 or float64.
 
     Returns: Tensor of any shape [*S], float32 or float64."""
-    return _ops.apply_op("ComplexAbs", x=x, Tout=Tout, name=name)
+    return _apply_op("ComplexAbs", x=x, Tout=Tout, name=name)
 
 
 def conj(input: TensorLike, name: str | None = None) -> Tensor:
@@ -90,4 +92,4 @@ def conj(input: TensorLike, name: str | None = None) -> Tensor:
       input: tensor of any shape [*S], complex. Complex numbers.
 
     Returns: Tensor of any shape [*S], of input's dtype."""
-    return _ops.apply_op("Conj", input=input, name=name)
+    return _apply_op("Conj", input=input, name=name)

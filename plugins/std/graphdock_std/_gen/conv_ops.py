@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal
@@ -46,7 +48,7 @@ def conv2d(
       dilations: Distance of the filter's elements in the input, per dim; 1 for batch and channels.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "Conv2D",
         input=input,
         filter=filter,
@@ -89,7 +91,7 @@ def conv2d_backprop_input(
       dilations: Distance of the filter's elements in the input, per dim; 1 for batch and channels.
 
     Returns: Tensor of any shape, of filter's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "Conv2DBackpropInput",
         input_sizes=input_sizes,
         filter=filter,
@@ -133,7 +135,7 @@ def conv2d_backprop_filter(
       dilations: Distance of the filter's elements in the input, per dim; 1 for batch and channels.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "Conv2DBackpropFilter",
         input=input,
         filter_sizes=filter_sizes,
@@ -172,7 +174,7 @@ def conv3d(
       dilations: Distance of the filter's elements in the input, per dim; 1 for batch and channels.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "Conv3D",
         input=input,
         filter=filter,
@@ -209,7 +211,7 @@ def conv3d_backprop_input_v2(
       dilations: Distance of the filter's elements in the input, per dim; 1 for batch and channels.
 
     Returns: Tensor of any shape, of filter's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "Conv3DBackpropInputV2",
         input_sizes=input_sizes,
         filter=filter,
@@ -247,7 +249,7 @@ def conv3d_backprop_filter_v2(
       dilations: Distance of the filter's elements in the input, per dim; 1 for batch and channels.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "Conv3DBackpropFilterV2",
         input=input,
         filter_sizes=filter_sizes,
@@ -287,7 +289,7 @@ def depthwise_conv2d_native(
       dilations: Distance of the filter's elements in the input, per dim; 1 for batch and channels.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "DepthwiseConv2dNative",
         input=input,
         filter=filter,
@@ -327,7 +329,7 @@ def depthwise_conv2d_native_backprop_input(
       dilations: Distance of the filter's elements in the input, per dim; 1 for batch and channels.
 
     Returns: Tensor of any shape, of filter's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "DepthwiseConv2dNativeBackpropInput",
         input_sizes=input_sizes,
         filter=filter,
@@ -368,7 +370,7 @@ def depthwise_conv2d_native_backprop_filter(
       dilations: Distance of the filter's elements in the input, per dim; 1 for batch and channels.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "DepthwiseConv2dNativeBackpropFilter",
         input=input,
         filter_sizes=filter_sizes,

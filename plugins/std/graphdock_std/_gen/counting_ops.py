@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from graphdock import Operation, Tensor
     from graphdock.typing import TensorLike
@@ -21,4 +23,4 @@ def resource_count_up_to(var: Tensor, limit: TensorLike, name: str | None = None
       limit: scalar, int32 or int64. What the variable does not get above.
 
     Returns: The Operation."""
-    return _ops.apply_op("ResourceCountUpTo", var=var, limit=limit, name=name)
+    return _apply_op("ResourceCountUpTo", var=var, limit=limit, name=name)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from typing import NamedTuple
 
@@ -63,7 +65,7 @@ def ctc_loss(
 
     Raises:
       ShapeError: inputs have no class, not even the blank."""
-    return _ops.apply_op(
+    return _apply_op(
         "CTCLoss",
         inputs=inputs,
         labels_indices=labels_indices,
@@ -96,7 +98,7 @@ def ctc_greedy_decoder(
 
     Raises:
       ShapeError: inputs have no class, not even the blank."""
-    return _ops.apply_op(
+    return _apply_op(
         "CTCGreedyDecoder", inputs=inputs, sequence_length=sequence_length, merge_repeated=merge_repeated, name=name
     )
 
@@ -131,7 +133,7 @@ def ctc_beam_search_decoder(
     Raises:
       ShapeError: inputs have no class, not even the blank.
       ShapeError: top_paths top_paths exceeds beam_width beam_width."""
-    return _ops.apply_op(
+    return _apply_op(
         "CTCBeamSearchDecoder",
         inputs=inputs,
         sequence_length=sequence_length,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -24,4 +26,4 @@ def identity_n(input: Sequence[TensorLike], name: str | None = None) -> list[Ten
       input: list of tensors of any shape, any dtype. Any tensors.
 
     Returns: List, each a tensor of any shape, any dtype."""
-    return _ops.apply_op("IdentityN", input=input, name=name)
+    return _apply_op("IdentityN", input=input, name=name)

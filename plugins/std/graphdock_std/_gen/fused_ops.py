@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal, NamedTuple
@@ -87,7 +89,7 @@ def attention(
     Returns:
       output: Tensor of any shape, of query's dtype.
       log_sum: Tensor of any shape, float32. The logarithm, of base 2, of the sum of a query's exponentials."""
-    return _ops.apply_op(
+    return _apply_op(
         "Attention", query=query, key=key, value=value, bias=bias, scale=scale, causal=causal, hidden=hidden, name=name
     )
 
@@ -123,7 +125,7 @@ def attention_grad(
       query_backprop: Tensor of any shape, of output_backprop's dtype.
       key_backprop: Tensor of any shape, of output_backprop's dtype.
       value_backprop: Tensor of any shape, of output_backprop's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "AttentionGrad",
         output_backprop=output_backprop,
         query=query,
@@ -175,7 +177,7 @@ def dropped_attention(
     Returns:
       output: Tensor of any shape, of query's dtype.
       log_sum: Tensor of any shape, float32. As in Attention."""
-    return _ops.apply_op(
+    return _apply_op(
         "DroppedAttention",
         query=query,
         key=key,
@@ -228,7 +230,7 @@ def dropped_attention_grad(
       query_backprop: Tensor of any shape, of output_backprop's dtype.
       key_backprop: Tensor of any shape, of output_backprop's dtype.
       value_backprop: Tensor of any shape, of output_backprop's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "DroppedAttentionGrad",
         output_backprop=output_backprop,
         query=query,
@@ -278,7 +280,7 @@ def fused_mat_mul(
     Raises:
       ShapeError: inner sizes differ: K (from a) and K2 (from b).
       ShapeError: bias has C numbers for N columns."""
-    return _ops.apply_op(
+    return _apply_op(
         "FusedMatMul",
         a=a,
         b=b,
@@ -319,7 +321,7 @@ def mat_mul_with_sums(
 
     Raises:
       ShapeError: inner sizes differ: K (from a) and K2 (from b)."""
-    return _ops.apply_op(
+    return _apply_op(
         "MatMulWithSums", a=a, b=b, transpose_a=transpose_a, transpose_b=transpose_b, summed=summed, name=name
     )
 
@@ -334,7 +336,7 @@ def gelu_grad(x: TensorLike, dy: TensorLike, name: str | None = None) -> Tensor:
       dy: tensor of any shape [*S], of x's dtype. Gradient that reaches it.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("GeluGrad", x=x, dy=dy, name=name)
+    return _apply_op("GeluGrad", x=x, dy=dy, name=name)
 
 
 def gelu_tanh_grad(x: TensorLike, dy: TensorLike, name: str | None = None) -> Tensor:
@@ -347,7 +349,7 @@ def gelu_tanh_grad(x: TensorLike, dy: TensorLike, name: str | None = None) -> Te
       dy: tensor of any shape [*S], of x's dtype. Gradient that reaches it.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("GeluTanhGrad", x=x, dy=dy, name=name)
+    return _apply_op("GeluTanhGrad", x=x, dy=dy, name=name)
 
 
 def mat_mul_gelu_grad(
@@ -378,7 +380,7 @@ def mat_mul_gelu_grad(
       ShapeError: inner sizes differ: K (from a) and K2 (from b).
       ShapeError: x has X0 rows for M of the product.
       ShapeError: x has X1 columns for N of the product."""
-    return _ops.apply_op("MatMulGeluGrad", a=a, b=b, x=x, transpose_a=transpose_a, transpose_b=transpose_b, name=name)
+    return _apply_op("MatMulGeluGrad", a=a, b=b, x=x, transpose_a=transpose_a, transpose_b=transpose_b, name=name)
 
 
 def fused_conv2d(
@@ -415,7 +417,7 @@ def fused_conv2d(
     Returns:
       y: Tensor of any shape, of input's dtype.
       before: Tensor of any shape, of input's dtype. What the activation is applied to."""
-    return _ops.apply_op(
+    return _apply_op(
         "FusedConv2D",
         input=input,
         filter=filter,
@@ -448,7 +450,7 @@ def softmax_cross_entropy_with_gradient(
     Returns:
       loss: Tensor of any shape [*B], of features's dtype.
       gradient: Tensor of shape [*B, C], of features's dtype."""
-    return _ops.apply_op("SoftmaxCrossEntropyWithGradient", features=features, labels=labels, slope=slope, name=name)
+    return _apply_op("SoftmaxCrossEntropyWithGradient", features=features, labels=labels, slope=slope, name=name)
 
 
 def sparse_softmax_cross_entropy_with_gradient(
@@ -468,6 +470,4 @@ def sparse_softmax_cross_entropy_with_gradient(
     Returns:
       loss: Tensor of any shape [*B], of features's dtype.
       gradient: Tensor of shape [*B, C], of features's dtype."""
-    return _ops.apply_op(
-        "SparseSoftmaxCrossEntropyWithGradient", features=features, labels=labels, slope=slope, name=name
-    )
+    return _apply_op("SparseSoftmaxCrossEntropyWithGradient", features=features, labels=labels, slope=slope, name=name)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from typing import Literal
 
@@ -41,7 +43,7 @@ def crop_and_resize(
       extrapolation_value: What stands outside of the image.
 
     Returns: Tensor of any shape, float32."""
-    return _ops.apply_op(
+    return _apply_op(
         "CropAndResize",
         image=image,
         boxes=boxes,
@@ -73,7 +75,7 @@ def crop_and_resize_grad_image(
       method: As in CropAndResize.
 
     Returns: Tensor of any shape, float16, float32 or float64."""
-    return _ops.apply_op(
+    return _apply_op(
         "CropAndResizeGradImage",
         grads=grads,
         boxes=boxes,
@@ -107,7 +109,7 @@ def crop_and_resize_grad_boxes(
 
     Raises:
       ShapeError: image has H x W pixels, none to sample."""
-    return _ops.apply_op(
+    return _apply_op(
         "CropAndResizeGradBoxes", grads=grads, image=image, boxes=boxes, box_ind=box_ind, method=method, name=name
     )
 
@@ -127,7 +129,7 @@ def draw_bounding_boxes(images: TensorLike, boxes: TensorLike, name: str | None 
 
     Raises:
       ShapeError: images have C channels; only 1, 3 and 4 have colours."""
-    return _ops.apply_op("DrawBoundingBoxes", images=images, boxes=boxes, name=name)
+    return _apply_op("DrawBoundingBoxes", images=images, boxes=boxes, name=name)
 
 
 def draw_bounding_boxes_v2(
@@ -147,4 +149,4 @@ def draw_bounding_boxes_v2(
     Raises:
       ShapeError: images have C channels; only 1, 3 and 4 have colours.
       ShapeError: colors have D channels, and images C."""
-    return _ops.apply_op("DrawBoundingBoxesV2", images=images, boxes=boxes, colors=colors, name=name)
+    return _apply_op("DrawBoundingBoxesV2", images=images, boxes=boxes, colors=colors, name=name)

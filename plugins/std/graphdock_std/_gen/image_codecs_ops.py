@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from typing import Literal
 
@@ -40,7 +42,7 @@ def decode_jpeg(
       dct_method: Taken for TensorFlow's sake: libjpeg's default is used.
 
     Returns: Tensor of any shape, uint8."""
-    return _ops.apply_op(
+    return _apply_op(
         "DecodeJpeg",
         contents=contents,
         channels=channels,
@@ -80,7 +82,7 @@ def decode_and_crop_jpeg(
       dct_method: Taken for TensorFlow's sake: libjpeg's default is used.
 
     Returns: Tensor of any shape, uint8."""
-    return _ops.apply_op(
+    return _apply_op(
         "DecodeAndCropJpeg",
         contents=contents,
         crop_window=crop_window,
@@ -108,7 +110,7 @@ def decode_png(
       dtype: uint8 or uint16.
 
     Returns: Tensor of any shape, uint8 or uint16."""
-    return _ops.apply_op("DecodePng", contents=contents, channels=channels, dtype=dtype, name=name)
+    return _apply_op("DecodePng", contents=contents, channels=channels, dtype=dtype, name=name)
 
 
 def decode_bmp(contents: TensorLike, channels: Literal[0, 1, 3, 4] = 0, name: str | None = None) -> Tensor:
@@ -122,7 +124,7 @@ def decode_bmp(contents: TensorLike, channels: Literal[0, 1, 3, 4] = 0, name: st
       channels: 1 for grey, 3 for RGB, 4 with opacity; 0 as the file has them.
 
     Returns: Tensor of any shape, uint8."""
-    return _ops.apply_op("DecodeBmp", contents=contents, channels=channels, name=name)
+    return _apply_op("DecodeBmp", contents=contents, channels=channels, name=name)
 
 
 def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
@@ -135,7 +137,7 @@ def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
       contents: scalar, string. A file's bytes.
 
     Returns: Tensor of any shape, uint8."""
-    return _ops.apply_op("DecodeGif", contents=contents, name=name)
+    return _apply_op("DecodeGif", contents=contents, name=name)
 
 
 def decode_image(
@@ -157,7 +159,7 @@ def decode_image(
       dtype: uint8 or uint16.
 
     Returns: Tensor of any shape, uint8 or uint16."""
-    return _ops.apply_op(
+    return _apply_op(
         "DecodeImage", contents=contents, channels=channels, expand_animations=expand_animations, dtype=dtype, name=name
     )
 
@@ -196,7 +198,7 @@ def encode_jpeg(
     Raises:
       ShapeError: image has C channels; a JPEG has 1 or 3.
       ShapeError: an image without pixels has no file."""
-    return _ops.apply_op(
+    return _apply_op(
         "EncodeJpeg",
         image=image,
         format=format,
@@ -226,7 +228,7 @@ def encode_png(image: TensorLike, compression: int = -1, name: str | None = None
     Raises:
       ShapeError: image has C channels; a PNG has 1 to 4.
       ShapeError: an image without pixels has no file."""
-    return _ops.apply_op("EncodePng", image=image, compression=compression, name=name)
+    return _apply_op("EncodePng", image=image, compression=compression, name=name)
 
 
 def is_jpeg(contents: TensorLike, name: str | None = None) -> Tensor:
@@ -236,7 +238,7 @@ def is_jpeg(contents: TensorLike, name: str | None = None) -> Tensor:
       contents: tensor of any shape [*S], string. Bytes of files.
 
     Returns: Tensor of any shape [*S], bool."""
-    return _ops.apply_op("IsJpeg", contents=contents, name=name)
+    return _apply_op("IsJpeg", contents=contents, name=name)
 
 
 def encode_jpeg_variable_quality(images: TensorLike, quality: TensorLike, name: str | None = None) -> Tensor:
@@ -253,4 +255,4 @@ def encode_jpeg_variable_quality(images: TensorLike, quality: TensorLike, name: 
     Raises:
       ShapeError: images has C channels; a JPEG has 1 or 3.
       ShapeError: an image without pixels has no file."""
-    return _ops.apply_op("EncodeJpegVariableQuality", images=images, quality=quality, name=name)
+    return _apply_op("EncodeJpegVariableQuality", images=images, quality=quality, name=name)

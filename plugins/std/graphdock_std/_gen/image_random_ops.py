@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal, NamedTuple
@@ -57,7 +59,7 @@ def sample_distorted_bounding_box_v2(
       begin: Tensor of shape [3], of image_size's dtype. Where to cut, [row, column, 0].
       size: Tensor of shape [3], of image_size's dtype. How much, [height, width, -1].
       bboxes: Tensor of shape [1, 1, 4], float32. The box that was drawn."""
-    return _ops.apply_op(
+    return _apply_op(
         "SampleDistortedBoundingBoxV2",
         image_size=image_size,
         bounding_boxes=bounding_boxes,
@@ -104,7 +106,7 @@ def extract_glimpse(
       seed2: Second half of the Philox key.
 
     Returns: Tensor of any shape, float32."""
-    return _ops.apply_op(
+    return _apply_op(
         "ExtractGlimpse",
         input=input,
         size=size,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from graphdock import Tensor
     from graphdock.typing import TensorLike
@@ -34,7 +36,7 @@ def resize_bilinear(
       half_pixel_centers: Whether a pixel's centre lies half a pixel from its edge.
 
     Returns: Tensor of any shape, float32."""
-    return _ops.apply_op(
+    return _apply_op(
         "ResizeBilinear",
         images=images,
         size=size,
@@ -64,7 +66,7 @@ def resize_bilinear_grad(
     Raises:
       ShapeError: half_pixel_centers and align_corners exclude one another.
       ShapeError: original_image has H x W pixels, none to have been sampled."""
-    return _ops.apply_op(
+    return _apply_op(
         "ResizeBilinearGrad",
         grads=grads,
         original_image=original_image,
@@ -95,7 +97,7 @@ def resize_nearest_neighbor(
       half_pixel_centers: Whether a pixel's centre lies half a pixel from its edge.
 
     Returns: Tensor of any shape, of images's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "ResizeNearestNeighbor",
         images=images,
         size=size,
@@ -124,7 +126,7 @@ def resize_nearest_neighbor_grad(
       half_pixel_centers: As in ResizeNearestNeighbor.
 
     Returns: Tensor of any shape, of grads's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "ResizeNearestNeighborGrad",
         grads=grads,
         size=size,
@@ -156,7 +158,7 @@ def resize_bicubic(
       half_pixel_centers: Whether a pixel's centre lies half a pixel from its edge.
 
     Returns: Tensor of any shape, float32."""
-    return _ops.apply_op(
+    return _apply_op(
         "ResizeBicubic",
         images=images,
         size=size,
@@ -186,7 +188,7 @@ def resize_bicubic_grad(
     Raises:
       ShapeError: half_pixel_centers and align_corners exclude one another.
       ShapeError: original_image has H x W pixels, none to have been sampled."""
-    return _ops.apply_op(
+    return _apply_op(
         "ResizeBicubicGrad",
         grads=grads,
         original_image=original_image,
@@ -209,7 +211,7 @@ def resize_area(images: TensorLike, size: TensorLike, align_corners: bool = Fals
       align_corners: Whether the centres of the corner pixels coincide.
 
     Returns: Tensor of any shape, float32."""
-    return _ops.apply_op("ResizeArea", images=images, size=size, align_corners=align_corners, name=name)
+    return _apply_op("ResizeArea", images=images, size=size, align_corners=align_corners, name=name)
 
 
 def resize_area_grad(
@@ -226,6 +228,6 @@ def resize_area_grad(
 
     Raises:
       ShapeError: original_image has H x W pixels, none to have been sampled."""
-    return _ops.apply_op(
+    return _apply_op(
         "ResizeAreaGrad", grads=grads, original_image=original_image, align_corners=align_corners, name=name
     )

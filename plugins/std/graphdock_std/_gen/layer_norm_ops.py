@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from typing import NamedTuple
 
@@ -52,7 +54,7 @@ def layer_norm(
       y: Tensor of any shape, of x's dtype.
       mean: Tensor of any shape, of gamma's dtype. The mean of each row, of the shape of x before begin_norm_axis.
       inverse: Tensor of any shape, of gamma's dtype. The reciprocal standard deviation of each row."""
-    return _ops.apply_op(
+    return _apply_op(
         "LayerNorm", x=x, gamma=gamma, beta=beta, begin_norm_axis=begin_norm_axis, epsilon=epsilon, name=name
     )
 
@@ -80,7 +82,7 @@ def layer_norm_grad(
       x_backprop: Tensor of any shape, of y_backprop's dtype.
       gamma_backprop: Tensor of any shape, of gamma's dtype.
       beta_backprop: Tensor of any shape, of gamma's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "LayerNormGrad",
         y_backprop=y_backprop,
         x=x,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from typing import NamedTuple
 
@@ -48,7 +50,7 @@ def matrix_inverse(input: TensorLike, adjoint: bool = False, name: str | None = 
       adjoint: Invert the conjugated and transposed.
 
     Returns: Tensor of shape [*B, M, M], of input's dtype."""
-    return _ops.apply_op("MatrixInverse", input=input, adjoint=adjoint, name=name)
+    return _apply_op("MatrixInverse", input=input, adjoint=adjoint, name=name)
 
 
 def matrix_solve(matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
@@ -64,7 +66,7 @@ def matrix_solve(matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, nam
       adjoint: Solve with the conjugated and transposed.
 
     Returns: Tensor of shape [*B, M, K], of matrix's dtype."""
-    return _ops.apply_op("MatrixSolve", matrix=matrix, rhs=rhs, adjoint=adjoint, name=name)
+    return _apply_op("MatrixSolve", matrix=matrix, rhs=rhs, adjoint=adjoint, name=name)
 
 
 def matrix_triangular_solve(
@@ -83,7 +85,7 @@ def matrix_triangular_solve(
       adjoint: Solve with the conjugated and transposed.
 
     Returns: Tensor of shape [*B, M, K], of matrix's dtype."""
-    return _ops.apply_op("MatrixTriangularSolve", matrix=matrix, rhs=rhs, lower=lower, adjoint=adjoint, name=name)
+    return _apply_op("MatrixTriangularSolve", matrix=matrix, rhs=rhs, lower=lower, adjoint=adjoint, name=name)
 
 
 def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
@@ -99,7 +101,7 @@ def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
         matrices.
 
     Returns: Tensor of shape [*B, M, M], of input's dtype."""
-    return _ops.apply_op("Cholesky", input=input, name=name)
+    return _apply_op("Cholesky", input=input, name=name)
 
 
 def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) -> _QrOutputs:
@@ -117,7 +119,7 @@ def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) 
     Returns:
       q: Tensor of shape [*B, M, K], of input's dtype.
       r: Tensor of shape [*B, K, N], of input's dtype."""
-    return _ops.apply_op("Qr", input=input, full_matrices=full_matrices, name=name)
+    return _apply_op("Qr", input=input, full_matrices=full_matrices, name=name)
 
 
 def svd(
@@ -145,7 +147,7 @@ def svd(
       s: Tensor of shape [*B, K], float32 or float64.
       u: Tensor of any shape, of input's dtype.
       v: Tensor of any shape, of input's dtype."""
-    return _ops.apply_op("Svd", input=input, compute_uv=compute_uv, full_matrices=full_matrices, Tout=Tout, name=name)
+    return _apply_op("Svd", input=input, compute_uv=compute_uv, full_matrices=full_matrices, Tout=Tout, name=name)
 
 
 def self_adjoint_eig_v2(input: TensorLike, compute_v: bool = True, name: str | None = None) -> _SelfAdjointEigV2Outputs:
@@ -164,7 +166,7 @@ def self_adjoint_eig_v2(input: TensorLike, compute_v: bool = True, name: str | N
     Returns:
       e: Tensor of shape [*B, M], of input's dtype.
       v: Tensor of any shape, of input's dtype."""
-    return _ops.apply_op("SelfAdjointEigV2", input=input, compute_v=compute_v, name=name)
+    return _apply_op("SelfAdjointEigV2", input=input, compute_v=compute_v, name=name)
 
 
 def matrix_determinant(input: TensorLike, name: str | None = None) -> Tensor:
@@ -178,7 +180,7 @@ def matrix_determinant(input: TensorLike, name: str | None = None) -> Tensor:
       input: tensor of shape [*B, M, M], float32, float64, complex64 or complex128. A batch of square matrices.
 
     Returns: Tensor of any shape [*B], of input's dtype."""
-    return _ops.apply_op("MatrixDeterminant", input=input, name=name)
+    return _apply_op("MatrixDeterminant", input=input, name=name)
 
 
 def slogdet(input: TensorLike, name: str | None = None) -> _LogMatrixDeterminantOutputs:
@@ -194,7 +196,7 @@ def slogdet(input: TensorLike, name: str | None = None) -> _LogMatrixDeterminant
     Returns:
       sign: Tensor of any shape [*B], of input's dtype.
       log_abs_determinant: Tensor of any shape [*B], of input's dtype."""
-    return _ops.apply_op("LogMatrixDeterminant", input=input, name=name)
+    return _apply_op("LogMatrixDeterminant", input=input, name=name)
 
 
 def matrix_solve_ls(
@@ -215,7 +217,7 @@ def matrix_solve_ls(
       fast: Solve the normal equations.
 
     Returns: Tensor of shape [*B, N, K], of matrix's dtype."""
-    return _ops.apply_op("MatrixSolveLs", matrix=matrix, rhs=rhs, l2_regularizer=l2_regularizer, fast=fast, name=name)
+    return _apply_op("MatrixSolveLs", matrix=matrix, rhs=rhs, l2_regularizer=l2_regularizer, fast=fast, name=name)
 
 
 def lu(input: TensorLike, output_idx_type: DTypeLike = "int32", name: str | None = None) -> _LuOutputs:
@@ -233,7 +235,7 @@ def lu(input: TensorLike, output_idx_type: DTypeLike = "int32", name: str | None
     Returns:
       lu: Tensor of shape [*B, M, M], of input's dtype.
       p: Tensor of shape [*B, M], int32 or int64."""
-    return _ops.apply_op("Lu", input=input, output_idx_type=output_idx_type, name=name)
+    return _apply_op("Lu", input=input, output_idx_type=output_idx_type, name=name)
 
 
 def matrix_set_diag(input: TensorLike, diagonal: TensorLike, name: str | None = None) -> Tensor:
@@ -244,7 +246,7 @@ def matrix_set_diag(input: TensorLike, diagonal: TensorLike, name: str | None = 
       diagonal: tensor of shape [*B, min(M, N)], of input's dtype. Their new diagonals.
 
     Returns: Tensor of shape [*B, M, N], of input's dtype."""
-    return _ops.apply_op("MatrixSetDiag", input=input, diagonal=diagonal, name=name)
+    return _apply_op("MatrixSetDiag", input=input, diagonal=diagonal, name=name)
 
 
 def matrix_square_root(input: TensorLike, name: str | None = None) -> Tensor:
@@ -259,7 +261,7 @@ def matrix_square_root(input: TensorLike, name: str | None = None) -> Tensor:
       input: tensor of shape [*B, M, M], float32, float64, complex64 or complex128. A batch of square matrices.
 
     Returns: Tensor of shape [*B, M, M], of input's dtype."""
-    return _ops.apply_op("MatrixSquareRoot", input=input, name=name)
+    return _apply_op("MatrixSquareRoot", input=input, name=name)
 
 
 def logm(input: TensorLike, name: str | None = None) -> Tensor:
@@ -274,4 +276,4 @@ def logm(input: TensorLike, name: str | None = None) -> Tensor:
       input: tensor of shape [*B, M, M], complex. A batch of square matrices.
 
     Returns: Tensor of shape [*B, M, M], of input's dtype."""
-    return _ops.apply_op("MatrixLogarithm", input=input, name=name)
+    return _apply_op("MatrixLogarithm", input=input, name=name)

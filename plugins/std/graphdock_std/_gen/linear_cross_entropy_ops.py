@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from typing import NamedTuple
 
@@ -57,7 +59,7 @@ def linear_sparse_softmax_cross_entropy(
     Raises:
       ShapeError: inner sizes differ: D (from x) and D2 (from w).
       ShapeError: bias has C numbers for V classes."""
-    return _ops.apply_op(
+    return _apply_op(
         "LinearSparseSoftmaxCrossEntropy", x=x, w=w, labels=labels, bias=bias, transpose_w=transpose_w, U=U, name=name
     )
 
@@ -97,7 +99,7 @@ def linear_sparse_softmax_cross_entropy_grad(
     Raises:
       ShapeError: inner sizes differ: D (from x) and D2 (from w).
       ShapeError: bias has C numbers for V classes."""
-    return _ops.apply_op(
+    return _apply_op(
         "LinearSparseSoftmaxCrossEntropyGrad",
         loss_backprop=loss_backprop,
         x=x,

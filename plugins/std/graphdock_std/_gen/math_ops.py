@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -25,7 +27,7 @@ def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _ops.apply_op("Add", x=x, y=y, name=name)
+    return _apply_op("Add", x=x, y=y, name=name)
 
 
 def subtract(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -38,7 +40,7 @@ def subtract(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _ops.apply_op("Sub", x=x, y=y, name=name)
+    return _apply_op("Sub", x=x, y=y, name=name)
 
 
 def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -51,7 +53,7 @@ def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _ops.apply_op("Mul", x=x, y=y, name=name)
+    return _apply_op("Mul", x=x, y=y, name=name)
 
 
 def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -66,7 +68,7 @@ def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _ops.apply_op("RealDiv", x=x, y=y, name=name)
+    return _apply_op("RealDiv", x=x, y=y, name=name)
 
 
 def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -81,7 +83,7 @@ def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _ops.apply_op("FloorDiv", x=x, y=y, name=name)
+    return _apply_op("FloorDiv", x=x, y=y, name=name)
 
 
 def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -96,7 +98,7 @@ def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _ops.apply_op("FloorMod", x=x, y=y, name=name)
+    return _apply_op("FloorMod", x=x, y=y, name=name)
 
 
 def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -112,7 +114,7 @@ def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _ops.apply_op("Pow", x=x, y=y, name=name)
+    return _apply_op("Pow", x=x, y=y, name=name)
 
 
 def maximum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -127,7 +129,7 @@ def maximum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _ops.apply_op("Maximum", x=x, y=y, name=name)
+    return _apply_op("Maximum", x=x, y=y, name=name)
 
 
 def minimum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -142,7 +144,7 @@ def minimum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _ops.apply_op("Minimum", x=x, y=y, name=name)
+    return _apply_op("Minimum", x=x, y=y, name=name)
 
 
 def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -155,7 +157,7 @@ def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) ->
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _ops.apply_op("SquaredDifference", x=x, y=y, name=name)
+    return _apply_op("SquaredDifference", x=x, y=y, name=name)
 
 
 def atan2(y: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
@@ -168,7 +170,7 @@ def atan2(y: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*X], of y's dtype. Abscissa; broadcasts with y.
 
     Returns: Tensor of any shape [*Z], of y's dtype."""
-    return _ops.apply_op("Atan2", y=y, x=x, name=name)
+    return _apply_op("Atan2", y=y, x=x, name=name)
 
 
 def less(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -181,7 +183,7 @@ def less(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], bool."""
-    return _ops.apply_op("Less", x=x, y=y, name=name)
+    return _apply_op("Less", x=x, y=y, name=name)
 
 
 def less_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -194,7 +196,7 @@ def less_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], bool."""
-    return _ops.apply_op("LessEqual", x=x, y=y, name=name)
+    return _apply_op("LessEqual", x=x, y=y, name=name)
 
 
 def greater(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -207,7 +209,7 @@ def greater(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], bool."""
-    return _ops.apply_op("Greater", x=x, y=y, name=name)
+    return _apply_op("Greater", x=x, y=y, name=name)
 
 
 def greater_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -220,7 +222,7 @@ def greater_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tens
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], bool."""
-    return _ops.apply_op("GreaterEqual", x=x, y=y, name=name)
+    return _apply_op("GreaterEqual", x=x, y=y, name=name)
 
 
 def equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -235,7 +237,7 @@ def equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], bool."""
-    return _ops.apply_op("Equal", x=x, y=y, name=name)
+    return _apply_op("Equal", x=x, y=y, name=name)
 
 
 def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -250,7 +252,7 @@ def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], bool."""
-    return _ops.apply_op("NotEqual", x=x, y=y, name=name)
+    return _apply_op("NotEqual", x=x, y=y, name=name)
 
 
 def logical_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -263,7 +265,7 @@ def logical_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
       y: tensor of any shape [*Y], bool. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], bool."""
-    return _ops.apply_op("LogicalAnd", x=x, y=y, name=name)
+    return _apply_op("LogicalAnd", x=x, y=y, name=name)
 
 
 def logical_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -276,7 +278,7 @@ def logical_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], bool. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], bool."""
-    return _ops.apply_op("LogicalOr", x=x, y=y, name=name)
+    return _apply_op("LogicalOr", x=x, y=y, name=name)
 
 
 def logical_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -289,7 +291,7 @@ def logical_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
       y: tensor of any shape [*Y], bool. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], bool."""
-    return _ops.apply_op("LogicalXor", x=x, y=y, name=name)
+    return _apply_op("LogicalXor", x=x, y=y, name=name)
 
 
 def logical_not(x: TensorLike, name: str | None = None) -> Tensor:
@@ -301,7 +303,7 @@ def logical_not(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], bool. The argument.
 
     Returns: Tensor of any shape [*S], bool."""
-    return _ops.apply_op("LogicalNot", x=x, name=name)
+    return _apply_op("LogicalNot", x=x, name=name)
 
 
 def negative(x: TensorLike, name: str | None = None) -> Tensor:
@@ -314,7 +316,7 @@ def negative(x: TensorLike, name: str | None = None) -> Tensor:
         complex128. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("Neg", x=x, name=name)
+    return _apply_op("Neg", x=x, name=name)
 
 
 def abs(x: TensorLike, name: str | None = None) -> Tensor:
@@ -328,7 +330,7 @@ def abs(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], int8, int16, int32, int64, float16, bfloat16, float32 or float64. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("Abs", x=x, name=name)
+    return _apply_op("Abs", x=x, name=name)
 
 
 def sign(x: TensorLike, name: str | None = None) -> Tensor:
@@ -341,7 +343,7 @@ def sign(x: TensorLike, name: str | None = None) -> Tensor:
         complex128. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("Sign", x=x, name=name)
+    return _apply_op("Sign", x=x, name=name)
 
 
 def square(x: TensorLike, name: str | None = None) -> Tensor:
@@ -353,7 +355,7 @@ def square(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], integer, floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("Square", x=x, name=name)
+    return _apply_op("Square", x=x, name=name)
 
 
 def sqrt(x: TensorLike, name: str | None = None) -> Tensor:
@@ -365,7 +367,7 @@ def sqrt(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("Sqrt", x=x, name=name)
+    return _apply_op("Sqrt", x=x, name=name)
 
 
 def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
@@ -377,7 +379,7 @@ def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("Rsqrt", x=x, name=name)
+    return _apply_op("Rsqrt", x=x, name=name)
 
 
 def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
@@ -389,7 +391,7 @@ def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("Reciprocal", x=x, name=name)
+    return _apply_op("Reciprocal", x=x, name=name)
 
 
 def exp(x: TensorLike, name: str | None = None) -> Tensor:
@@ -401,7 +403,7 @@ def exp(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("Exp", x=x, name=name)
+    return _apply_op("Exp", x=x, name=name)
 
 
 def expm1(x: TensorLike, name: str | None = None) -> Tensor:
@@ -413,7 +415,7 @@ def expm1(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("Expm1", x=x, name=name)
+    return _apply_op("Expm1", x=x, name=name)
 
 
 def log(x: TensorLike, name: str | None = None) -> Tensor:
@@ -425,7 +427,7 @@ def log(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("Log", x=x, name=name)
+    return _apply_op("Log", x=x, name=name)
 
 
 def log1p(x: TensorLike, name: str | None = None) -> Tensor:
@@ -437,7 +439,7 @@ def log1p(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("Log1p", x=x, name=name)
+    return _apply_op("Log1p", x=x, name=name)
 
 
 def sin(x: TensorLike, name: str | None = None) -> Tensor:
@@ -449,7 +451,7 @@ def sin(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("Sin", x=x, name=name)
+    return _apply_op("Sin", x=x, name=name)
 
 
 def cos(x: TensorLike, name: str | None = None) -> Tensor:
@@ -461,7 +463,7 @@ def cos(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("Cos", x=x, name=name)
+    return _apply_op("Cos", x=x, name=name)
 
 
 def tan(x: TensorLike, name: str | None = None) -> Tensor:
@@ -473,7 +475,7 @@ def tan(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("Tan", x=x, name=name)
+    return _apply_op("Tan", x=x, name=name)
 
 
 def asin(x: TensorLike, name: str | None = None) -> Tensor:
@@ -485,7 +487,7 @@ def asin(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("Asin", x=x, name=name)
+    return _apply_op("Asin", x=x, name=name)
 
 
 def acos(x: TensorLike, name: str | None = None) -> Tensor:
@@ -497,7 +499,7 @@ def acos(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("Acos", x=x, name=name)
+    return _apply_op("Acos", x=x, name=name)
 
 
 def atan(x: TensorLike, name: str | None = None) -> Tensor:
@@ -509,7 +511,7 @@ def atan(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("Atan", x=x, name=name)
+    return _apply_op("Atan", x=x, name=name)
 
 
 def sinh(x: TensorLike, name: str | None = None) -> Tensor:
@@ -521,7 +523,7 @@ def sinh(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("Sinh", x=x, name=name)
+    return _apply_op("Sinh", x=x, name=name)
 
 
 def cosh(x: TensorLike, name: str | None = None) -> Tensor:
@@ -533,7 +535,7 @@ def cosh(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("Cosh", x=x, name=name)
+    return _apply_op("Cosh", x=x, name=name)
 
 
 def tanh(x: TensorLike, name: str | None = None) -> Tensor:
@@ -545,7 +547,7 @@ def tanh(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("Tanh", x=x, name=name)
+    return _apply_op("Tanh", x=x, name=name)
 
 
 def asinh(x: TensorLike, name: str | None = None) -> Tensor:
@@ -557,7 +559,7 @@ def asinh(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("Asinh", x=x, name=name)
+    return _apply_op("Asinh", x=x, name=name)
 
 
 def acosh(x: TensorLike, name: str | None = None) -> Tensor:
@@ -569,7 +571,7 @@ def acosh(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("Acosh", x=x, name=name)
+    return _apply_op("Acosh", x=x, name=name)
 
 
 def atanh(x: TensorLike, name: str | None = None) -> Tensor:
@@ -581,7 +583,7 @@ def atanh(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("Atanh", x=x, name=name)
+    return _apply_op("Atanh", x=x, name=name)
 
 
 def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
@@ -593,7 +595,7 @@ def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("Sigmoid", x=x, name=name)
+    return _apply_op("Sigmoid", x=x, name=name)
 
 
 def erf(x: TensorLike, name: str | None = None) -> Tensor:
@@ -605,7 +607,7 @@ def erf(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("Erf", x=x, name=name)
+    return _apply_op("Erf", x=x, name=name)
 
 
 def erfc(x: TensorLike, name: str | None = None) -> Tensor:
@@ -617,7 +619,7 @@ def erfc(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("Erfc", x=x, name=name)
+    return _apply_op("Erfc", x=x, name=name)
 
 
 def floor(x: TensorLike, name: str | None = None) -> Tensor:
@@ -629,7 +631,7 @@ def floor(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("Floor", x=x, name=name)
+    return _apply_op("Floor", x=x, name=name)
 
 
 def ceil(x: TensorLike, name: str | None = None) -> Tensor:
@@ -641,7 +643,7 @@ def ceil(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("Ceil", x=x, name=name)
+    return _apply_op("Ceil", x=x, name=name)
 
 
 def round(x: TensorLike, name: str | None = None) -> Tensor:
@@ -653,7 +655,7 @@ def round(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("Round", x=x, name=name)
+    return _apply_op("Round", x=x, name=name)
 
 
 def rint(x: TensorLike, name: str | None = None) -> Tensor:
@@ -665,7 +667,7 @@ def rint(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("Rint", x=x, name=name)
+    return _apply_op("Rint", x=x, name=name)
 
 
 def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
@@ -677,7 +679,7 @@ def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating. The argument.
 
     Returns: Tensor of any shape [*S], bool."""
-    return _ops.apply_op("IsNan", x=x, name=name)
+    return _apply_op("IsNan", x=x, name=name)
 
 
 def is_inf(x: TensorLike, name: str | None = None) -> Tensor:
@@ -689,7 +691,7 @@ def is_inf(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating. The argument.
 
     Returns: Tensor of any shape [*S], bool."""
-    return _ops.apply_op("IsInf", x=x, name=name)
+    return _apply_op("IsInf", x=x, name=name)
 
 
 def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
@@ -701,7 +703,7 @@ def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating. The argument.
 
     Returns: Tensor of any shape [*S], bool."""
-    return _ops.apply_op("IsFinite", x=x, name=name)
+    return _apply_op("IsFinite", x=x, name=name)
 
 
 def tanh_grad(y: TensorLike, dy: TensorLike, name: str | None = None) -> Tensor:
@@ -714,7 +716,7 @@ def tanh_grad(y: TensorLike, dy: TensorLike, name: str | None = None) -> Tensor:
       dy: tensor of any shape [*S], of y's dtype. Gradient that reaches it.
 
     Returns: Tensor of any shape [*S], of y's dtype."""
-    return _ops.apply_op("TanhGrad", y=y, dy=dy, name=name)
+    return _apply_op("TanhGrad", y=y, dy=dy, name=name)
 
 
 def sigmoid_grad(y: TensorLike, dy: TensorLike, name: str | None = None) -> Tensor:
@@ -727,7 +729,7 @@ def sigmoid_grad(y: TensorLike, dy: TensorLike, name: str | None = None) -> Tens
       dy: tensor of any shape [*S], of y's dtype. Gradient that reaches it.
 
     Returns: Tensor of any shape [*S], of y's dtype."""
-    return _ops.apply_op("SigmoidGrad", y=y, dy=dy, name=name)
+    return _apply_op("SigmoidGrad", y=y, dy=dy, name=name)
 
 
 def select(condition: TensorLike, x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -741,7 +743,7 @@ def select(condition: TensorLike, x: TensorLike, y: TensorLike, name: str | None
       y: tensor of any shape [*Y], of x's dtype. Taken elsewhere; broadcasts.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _ops.apply_op("Select", condition=condition, x=x, y=y, name=name)
+    return _apply_op("Select", condition=condition, x=x, y=y, name=name)
 
 
 def clip_by_value(
@@ -762,7 +764,7 @@ def clip_by_value(
 
     Raises:
       ShapeError: the limits would broadcast x up: X to Y."""
-    return _ops.apply_op("ClipByValue", x=t, low=clip_value_min, high=clip_value_max, name=name)
+    return _apply_op("ClipByValue", x=t, low=clip_value_min, high=clip_value_max, name=name)
 
 
 def mat_mul(
@@ -786,7 +788,7 @@ def mat_mul(
 
     Raises:
       ShapeError: inner sizes differ: K (from a) and K2 (from b)."""
-    return _ops.apply_op("MatMul", a=a, b=b, transpose_a=transpose_a, transpose_b=transpose_b, name=name)
+    return _apply_op("MatMul", a=a, b=b, transpose_a=transpose_a, transpose_b=transpose_b, name=name)
 
 
 def mat_mul_sum(
@@ -815,4 +817,4 @@ def mat_mul_sum(
 
     Raises:
       ShapeError: inner sizes differ: K (from a) and K2 (from b)."""
-    return _ops.apply_op("MatMulSum", a=a, b=b, transpose_a=transpose_a, transpose_b=transpose_b, name=name)
+    return _apply_op("MatMulSum", a=a, b=b, transpose_a=transpose_a, transpose_b=transpose_b, name=name)

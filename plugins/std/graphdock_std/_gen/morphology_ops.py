@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal
@@ -38,9 +40,7 @@ def dilation2d(
       padding: SAME: as many windows as the dim holds strides; VALID: none over the edge.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _ops.apply_op(
-        "Dilation2D", input=input, filter=filter, strides=strides, rates=rates, padding=padding, name=name
-    )
+    return _apply_op("Dilation2D", input=input, filter=filter, strides=strides, rates=rates, padding=padding, name=name)
 
 
 def dilation2d_backprop_input(
@@ -65,7 +65,7 @@ def dilation2d_backprop_input(
       padding: SAME: as many windows as the dim holds strides; VALID: none over the edge.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "Dilation2DBackpropInput",
         input=input,
         filter=filter,
@@ -99,7 +99,7 @@ def dilation2d_backprop_filter(
       padding: SAME: as many windows as the dim holds strides; VALID: none over the edge.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "Dilation2DBackpropFilter",
         input=input,
         filter=filter,
@@ -133,7 +133,7 @@ def dilation2d_backprop_input_grad(
       padding: SAME: as many windows as the dim holds strides; VALID: none over the edge.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "Dilation2DBackpropInputGrad",
         input=input,
         filter=filter,
@@ -167,7 +167,7 @@ def dilation2d_backprop_filter_grad(
       padding: SAME: as many windows as the dim holds strides; VALID: none over the edge.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "Dilation2DBackpropFilterGrad",
         input=input,
         filter=filter,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from typing import Literal, NamedTuple
 
@@ -50,7 +52,7 @@ def local_response_normalization(
       beta: An exponent.
 
     Returns: Tensor of shape [B, H, W, C], of input's dtype."""
-    return _ops.apply_op("LRN", input=input, depth_radius=depth_radius, bias=bias, alpha=alpha, beta=beta, name=name)
+    return _apply_op("LRN", input=input, depth_radius=depth_radius, bias=bias, alpha=alpha, beta=beta, name=name)
 
 
 def lrn_grad(
@@ -75,7 +77,7 @@ def lrn_grad(
       beta: As in LRN.
 
     Returns: Tensor of shape [B, H, W, C], of input_grads's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "LRNGrad",
         input_grads=input_grads,
         input_image=input_image,
@@ -125,7 +127,7 @@ def fused_batch_norm(
       batch_variance: Tensor of any shape, of scale's dtype.
       reserve_space_1: Tensor of any shape, of scale's dtype. The mean that was subtracted.
       reserve_space_2: Tensor of any shape, of scale's dtype. The variance that was divided by."""
-    return _ops.apply_op(
+    return _apply_op(
         "FusedBatchNorm",
         x=x,
         scale=scale,
@@ -166,7 +168,7 @@ def fused_batch_norm_grad(
       x_backprop: Tensor of any shape, of y_backprop's dtype.
       scale_backprop: Tensor of any shape, of scale's dtype.
       offset_backprop: Tensor of any shape, of scale's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "FusedBatchNormGrad",
         y_backprop=y_backprop,
         x=x,

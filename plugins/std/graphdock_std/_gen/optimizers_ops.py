@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from graphdock import Operation, Tensor
     from graphdock.typing import TensorLike
@@ -41,7 +43,7 @@ def resource_apply_adadelta(
       grad: tensor of any shape [*S], floating. Gradient; the shape of the variable.
 
     Returns: The Operation."""
-    return _ops.apply_op(
+    return _apply_op(
         "ResourceApplyAdadelta",
         var=var,
         accum=accum,
@@ -81,7 +83,7 @@ def resource_sparse_apply_adadelta(
       indices: tensor of shape [N], int32 or int64. Rows of the variable; may repeat.
 
     Returns: The Operation."""
-    return _ops.apply_op(
+    return _apply_op(
         "ResourceSparseApplyAdadelta",
         var=var,
         accum=accum,
@@ -126,7 +128,7 @@ def resource_apply_adagrad_da(
       global_step: scalar, int64. How many steps there were, this one included.
 
     Returns: The Operation."""
-    return _ops.apply_op(
+    return _apply_op(
         "ResourceApplyAdagradDA",
         var=var,
         gradient_accumulator=gradient_accumulator,
@@ -169,7 +171,7 @@ def resource_sparse_apply_adagrad_da(
       global_step: scalar, int64. How many steps there were, this one included.
 
     Returns: The Operation."""
-    return _ops.apply_op(
+    return _apply_op(
         "ResourceSparseApplyAdagradDA",
         var=var,
         gradient_accumulator=gradient_accumulator,
@@ -202,9 +204,7 @@ def resource_apply_proximal_gradient_descent(
       delta: tensor of any shape [*S], floating. Gradient; the shape of the variable.
 
     Returns: The Operation."""
-    return _ops.apply_op(
-        "ResourceApplyProximalGradientDescent", var=var, alpha=alpha, l1=l1, l2=l2, delta=delta, name=name
-    )
+    return _apply_op("ResourceApplyProximalGradientDescent", var=var, alpha=alpha, l1=l1, l2=l2, delta=delta, name=name)
 
 
 def resource_sparse_apply_proximal_gradient_descent(
@@ -230,7 +230,7 @@ def resource_sparse_apply_proximal_gradient_descent(
       indices: tensor of shape [N], int32 or int64. Rows of the variable; may repeat.
 
     Returns: The Operation."""
-    return _ops.apply_op(
+    return _apply_op(
         "ResourceSparseApplyProximalGradientDescent",
         var=var,
         alpha=alpha,
@@ -268,9 +268,7 @@ def resource_apply_proximal_adagrad(
       grad: tensor of any shape [*S], floating. Gradient; the shape of the variable.
 
     Returns: The Operation."""
-    return _ops.apply_op(
-        "ResourceApplyProximalAdagrad", var=var, accum=accum, lr=lr, l1=l1, l2=l2, grad=grad, name=name
-    )
+    return _apply_op("ResourceApplyProximalAdagrad", var=var, accum=accum, lr=lr, l1=l1, l2=l2, grad=grad, name=name)
 
 
 def resource_sparse_apply_proximal_adagrad(
@@ -298,7 +296,7 @@ def resource_sparse_apply_proximal_adagrad(
       indices: tensor of shape [N], int32 or int64. Rows of the variable; may repeat.
 
     Returns: The Operation."""
-    return _ops.apply_op(
+    return _apply_op(
         "ResourceSparseApplyProximalAdagrad",
         var=var,
         accum=accum,
@@ -344,7 +342,7 @@ def resource_apply_ftrl_v2(
       lr_power: scalar, of lr's dtype. How the rate falls with accum; not positive.
 
     Returns: The Operation."""
-    return _ops.apply_op(
+    return _apply_op(
         "ResourceApplyFtrlV2",
         var=var,
         accum=accum,
@@ -388,7 +386,7 @@ def resource_sparse_apply_ftrl(
       lr_power: scalar, of lr's dtype. How the rate falls with accum; not positive.
 
     Returns: The Operation."""
-    return _ops.apply_op(
+    return _apply_op(
         "ResourceSparseApplyFtrl",
         var=var,
         accum=accum,
@@ -435,7 +433,7 @@ def resource_sparse_apply_ftrl_v2(
       lr_power: scalar, of lr's dtype. How the rate falls with accum; not positive.
 
     Returns: The Operation."""
-    return _ops.apply_op(
+    return _apply_op(
         "ResourceSparseApplyFtrlV2",
         var=var,
         accum=accum,
@@ -480,7 +478,7 @@ def resource_sparse_apply_rms_prop(
       indices: tensor of shape [N], int32 or int64. Rows of the variable; may repeat.
 
     Returns: The Operation."""
-    return _ops.apply_op(
+    return _apply_op(
         "ResourceSparseApplyRMSProp",
         var=var,
         ms=ms,
@@ -526,7 +524,7 @@ def resource_sparse_apply_centered_rms_prop(
       indices: tensor of shape [N], int32 or int64. Rows of the variable; may repeat.
 
     Returns: The Operation."""
-    return _ops.apply_op(
+    return _apply_op(
         "ResourceSparseApplyCenteredRMSProp",
         var=var,
         mg=mg,
@@ -575,7 +573,7 @@ def resource_sparse_apply_adam(
       indices: tensor of shape [N], int32 or int64. Rows of the variable; may repeat.
 
     Returns: The Operation."""
-    return _ops.apply_op(
+    return _apply_op(
         "ResourceSparseApplyAdam",
         var=var,
         m=m,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal, NamedTuple
@@ -44,7 +46,7 @@ def max_pool(
       data_format: Where the channels are: the last dim, or dim 1.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "MaxPool",
         input=input,
         ksize=ksize,
@@ -82,7 +84,7 @@ def max_pool_grad(
       data_format: Where the channels are: the last dim, or dim 1.
 
     Returns: Tensor of any shape, of orig_input's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "MaxPoolGrad",
         orig_input=orig_input,
         orig_output=orig_output,
@@ -122,7 +124,7 @@ def max_pool_grad_grad(
       data_format: Where the channels are: the last dim, or dim 1.
 
     Returns: Tensor of any shape, of orig_input's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "MaxPoolGradGrad",
         orig_input=orig_input,
         orig_output=orig_output,
@@ -156,7 +158,7 @@ def avg_pool(
       data_format: Where the channels are: the last dim, or dim 1.
 
     Returns: Tensor of any shape, of value's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "AvgPool", value=value, ksize=ksize, strides=strides, padding=padding, data_format=data_format, name=name
     )
 
@@ -181,7 +183,7 @@ def avg_pool_grad(
       data_format: Where the channels are: the last dim, or dim 1.
 
     Returns: Tensor of any shape, of grad's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "AvgPoolGrad",
         orig_input_shape=orig_input_shape,
         grad=grad,
@@ -213,7 +215,7 @@ def max_pool3d(
       data_format: Where the channels are: the last dim, or dim 1.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "MaxPool3D", input=input, ksize=ksize, strides=strides, padding=padding, data_format=data_format, name=name
     )
 
@@ -242,7 +244,7 @@ def max_pool3d_grad(
       data_format: Where the channels are: the last dim, or dim 1.
 
     Returns: Tensor of any shape, of orig_input's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "MaxPool3DGrad",
         orig_input=orig_input,
         orig_output=orig_output,
@@ -279,7 +281,7 @@ def max_pool3d_grad_grad(
       data_format: Where the channels are: the last dim, or dim 1.
 
     Returns: Tensor of any shape, of orig_input's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "MaxPool3DGradGrad",
         orig_input=orig_input,
         orig_output=orig_output,
@@ -312,7 +314,7 @@ def avg_pool3d(
       data_format: Where the channels are: the last dim, or dim 1.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "AvgPool3D", input=input, ksize=ksize, strides=strides, padding=padding, data_format=data_format, name=name
     )
 
@@ -337,7 +339,7 @@ def avg_pool3d_grad(
       data_format: Where the channels are: the last dim, or dim 1.
 
     Returns: Tensor of any shape, of grad's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "AvgPool3DGrad",
         orig_input_shape=orig_input_shape,
         grad=grad,
@@ -373,7 +375,7 @@ def max_pool_with_argmax(
     Returns:
       output: Tensor of any shape, of input's dtype.
       argmax: Tensor of any shape, int32 or int64."""
-    return _ops.apply_op(
+    return _apply_op(
         "MaxPoolWithArgmax",
         input=input,
         ksize=ksize,
@@ -409,7 +411,7 @@ def max_pool_grad_with_argmax(
       include_batch_in_index: Whether an index counts from the first image of the batch or from its own.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "MaxPoolGradWithArgmax",
         input=input,
         grad=grad,
@@ -446,7 +448,7 @@ def max_pool_grad_grad_with_argmax(
       include_batch_in_index: Whether an index counts from the first image of the batch or from its own.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "MaxPoolGradGradWithArgmax",
         input=input,
         grad=grad,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from typing import Literal, NamedTuple
 
@@ -52,7 +54,7 @@ def fake_quant_with_min_max_args(
       narrow_range: Whether the lowest index is left out.
 
     Returns: Tensor of any shape [*S], float32."""
-    return _ops.apply_op(
+    return _apply_op(
         "FakeQuantWithMinMaxArgs",
         inputs=inputs,
         min=min,
@@ -83,7 +85,7 @@ def fake_quant_with_min_max_args_gradient(
       narrow_range: Whether the lowest index is left out.
 
     Returns: Tensor of any shape [*S], float32."""
-    return _ops.apply_op(
+    return _apply_op(
         "FakeQuantWithMinMaxArgsGradient",
         gradients=gradients,
         inputs=inputs,
@@ -116,7 +118,7 @@ def fake_quant_with_min_max_vars(
       narrow_range: Whether the lowest index is left out.
 
     Returns: Tensor of any shape [*S], float32."""
-    return _ops.apply_op(
+    return _apply_op(
         "FakeQuantWithMinMaxVars",
         inputs=inputs,
         min=min,
@@ -150,7 +152,7 @@ def fake_quant_with_min_max_vars_gradient(
       backprops_wrt_input: Tensor of any shape [*S], float32.
       backprop_wrt_min: Scalar, float32.
       backprop_wrt_max: Scalar, float32."""
-    return _ops.apply_op(
+    return _apply_op(
         "FakeQuantWithMinMaxVarsGradient",
         gradients=gradients,
         inputs=inputs,
@@ -180,7 +182,7 @@ def fake_quant_with_min_max_vars_per_channel(
       narrow_range: Whether the lowest index is left out.
 
     Returns: Tensor of shape [*B, D], float32."""
-    return _ops.apply_op(
+    return _apply_op(
         "FakeQuantWithMinMaxVarsPerChannel",
         inputs=inputs,
         min=min,
@@ -214,7 +216,7 @@ def fake_quant_with_min_max_vars_per_channel_gradient(
       backprops: Tensor of shape [*B, D], float32.
       min_backprop: Tensor of shape [D], float32.
       max_backprop: Tensor of shape [D], float32."""
-    return _ops.apply_op(
+    return _apply_op(
         "FakeQuantWithMinMaxVarsPerChannelGradient",
         gradients=gradients,
         inputs=inputs,
@@ -253,7 +255,7 @@ def quantize_and_dequantize(
       narrow_range: Whether the lowest integer is left out.
 
     Returns: Tensor of any shape [*S], of input's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "QuantizeAndDequantizeV2",
         input=input,
         input_min=input_min,
@@ -289,7 +291,7 @@ def quantize_and_dequantize_v3(
       narrow_range: Whether the lowest integer is left out.
 
     Returns: Tensor of any shape [*S], of input's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "QuantizeAndDequantizeV3",
         input=input,
         input_min=input_min,
@@ -336,7 +338,7 @@ def quantize_v2(
       output: Tensor of any shape [*S], int8, int16, int32, uint8 or uint16.
       output_min: Scalar, float32.
       output_max: Scalar, float32."""
-    return _ops.apply_op(
+    return _apply_op(
         "QuantizeV2",
         input=input,
         min_range=min_range,
@@ -368,7 +370,7 @@ def dequantize(
       narrow_range: As in QuantizeV2.
 
     Returns: Tensor of any shape [*S], float32."""
-    return _ops.apply_op(
+    return _apply_op(
         "Dequantize",
         input=input,
         min_range=min_range,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from graphdock import Tensor
     from graphdock.typing import DTypeLike, TensorLike
@@ -31,7 +33,7 @@ def random_uniform(
       dtype: floating.
 
     Returns: Tensor of any shape, floating."""
-    return _ops.apply_op("RandomUniform", shape=shape, seed=seed, seed2=seed2, dtype=dtype, name=name)
+    return _apply_op("RandomUniform", shape=shape, seed=seed, seed2=seed2, dtype=dtype, name=name)
 
 
 def random_stream(seed: int = 0, seed2: int = 0, name: str | None = None) -> Tensor:
@@ -46,7 +48,7 @@ def random_stream(seed: int = 0, seed2: int = 0, name: str | None = None) -> Ten
       seed2: Second half of the Philox key.
 
     Returns: Tensor of shape [5], uint64."""
-    return _ops.apply_op("RandomStream", seed=seed, seed2=seed2, name=name)
+    return _apply_op("RandomStream", seed=seed, seed2=seed2, name=name)
 
 
 def stream_uniform(
@@ -62,7 +64,7 @@ def stream_uniform(
       dtype: floating.
 
     Returns: Tensor of any shape, floating."""
-    return _ops.apply_op("StreamUniform", shape=shape, stream=stream, dtype=dtype, name=name)
+    return _apply_op("StreamUniform", shape=shape, stream=stream, dtype=dtype, name=name)
 
 
 def random_standard_normal(
@@ -84,7 +86,7 @@ def random_standard_normal(
       dtype: floating.
 
     Returns: Tensor of any shape, floating."""
-    return _ops.apply_op("RandomStandardNormal", shape=shape, seed=seed, seed2=seed2, dtype=dtype, name=name)
+    return _apply_op("RandomStandardNormal", shape=shape, seed=seed, seed2=seed2, dtype=dtype, name=name)
 
 
 def truncated_normal(
@@ -106,7 +108,7 @@ def truncated_normal(
       dtype: floating.
 
     Returns: Tensor of any shape, floating."""
-    return _ops.apply_op("TruncatedNormal", shape=shape, seed=seed, seed2=seed2, dtype=dtype, name=name)
+    return _apply_op("TruncatedNormal", shape=shape, seed=seed, seed2=seed2, dtype=dtype, name=name)
 
 
 def random_uniform_int(
@@ -130,9 +132,7 @@ def random_uniform_int(
       seed2: Second half of the Philox key.
 
     Returns: Tensor of any shape, of minval's dtype."""
-    return _ops.apply_op(
-        "RandomUniformInt", shape=shape, minval=minval, maxval=maxval, seed=seed, seed2=seed2, name=name
-    )
+    return _apply_op("RandomUniformInt", shape=shape, minval=minval, maxval=maxval, seed=seed, seed2=seed2, name=name)
 
 
 def random_shuffle(value: TensorLike, seed: int = 0, seed2: int = 0, name: str | None = None) -> Tensor:
@@ -149,4 +149,4 @@ def random_shuffle(value: TensorLike, seed: int = 0, seed2: int = 0, name: str |
       seed2: Second half of the Philox key.
 
     Returns: Tensor of any shape [*S], of value's dtype."""
-    return _ops.apply_op("RandomShuffle", value=value, seed=seed, seed2=seed2, name=name)
+    return _apply_op("RandomShuffle", value=value, seed=seed, seed2=seed2, name=name)

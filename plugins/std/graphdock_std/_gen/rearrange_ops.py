@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from graphdock import Tensor
     from graphdock.typing import ShapeLike, TensorLike
@@ -28,7 +30,7 @@ def reverse_sequence(
       batch_dim: The axis along which lengths differ.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "ReverseSequence", input=input, seq_lengths=seq_lengths, seq_dim=seq_dim, batch_dim=batch_dim, name=name
     )
 
@@ -45,7 +47,7 @@ def roll(input: TensorLike, shift: TensorLike, axis: TensorLike, name: str | Non
       axis: tensor of any shape, int32 or int64. The axis, or axes; the shifts of one that stands twice add up.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _ops.apply_op("Roll", input=input, shift=shift, axis=axis, name=name)
+    return _apply_op("Roll", input=input, shift=shift, axis=axis, name=name)
 
 
 def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None) -> Tensor:
@@ -56,7 +58,7 @@ def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None
       dims: tensor of shape [R], of indices's dtype. The shape of the tensor, a vector.
 
     Returns: Tensor of shape [R, *S], of indices's dtype. One row per axis."""
-    return _ops.apply_op("UnravelIndex", indices=indices, dims=dims, name=name)
+    return _apply_op("UnravelIndex", indices=indices, dims=dims, name=name)
 
 
 def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike, name: str | None = None) -> Tensor:
@@ -67,7 +69,7 @@ def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike, name: str 
       shape_y: tensor of shape [N], of shape_x's dtype. The other, a vector.
 
     Returns: Tensor of shape [R], of shape_x's dtype."""
-    return _ops.apply_op("BroadcastArgs", s0=shape_x, s1=shape_y, name=name)
+    return _apply_op("BroadcastArgs", s0=shape_x, s1=shape_y, name=name)
 
 
 def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
@@ -78,4 +80,4 @@ def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Te
       shape: The shape, None for each dim that may be anything.
 
     Returns: Tensor of any shape, of x's dtype."""
-    return _ops.apply_op("EnsureShape", input=x, shape=shape, name=name)
+    return _apply_op("EnsureShape", input=x, shape=shape, name=name)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from typing import NamedTuple
 
@@ -45,7 +47,7 @@ def lstm_gates(
 
     Raises:
       ShapeError: gates are G wide for U units."""
-    return _ops.apply_op("LSTMGates", gates=gates, c=c, forget_bias=forget_bias, name=name)
+    return _apply_op("LSTMGates", gates=gates, c=c, forget_bias=forget_bias, name=name)
 
 
 def lstm_gates_grad(
@@ -73,7 +75,7 @@ def lstm_gates_grad(
 
     Raises:
       ShapeError: gates are G wide for U units."""
-    return _ops.apply_op(
+    return _apply_op(
         "LSTMGatesGrad",
         h_backprop=h_backprop,
         new_c_backprop=new_c_backprop,

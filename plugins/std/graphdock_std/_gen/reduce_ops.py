@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from graphdock import Tensor
     from graphdock.typing import DTypeLike, TensorLike
@@ -26,7 +28,7 @@ def sum(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | No
       keep_dims: Keep reduced dims as 1.
 
     Returns: Tensor of any shape, of x's dtype."""
-    return _ops.apply_op("Sum", x=x, axis=axis, keep_dims=keep_dims, name=name)
+    return _apply_op("Sum", x=x, axis=axis, keep_dims=keep_dims, name=name)
 
 
 def mean(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | None = None) -> Tensor:
@@ -42,7 +44,7 @@ def mean(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | N
       keep_dims: Keep reduced dims as 1.
 
     Returns: Tensor of any shape, of x's dtype."""
-    return _ops.apply_op("Mean", x=x, axis=axis, keep_dims=keep_dims, name=name)
+    return _apply_op("Mean", x=x, axis=axis, keep_dims=keep_dims, name=name)
 
 
 def prod(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | None = None) -> Tensor:
@@ -58,7 +60,7 @@ def prod(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | N
       keep_dims: Keep reduced dims as 1.
 
     Returns: Tensor of any shape, of x's dtype."""
-    return _ops.apply_op("Prod", x=x, axis=axis, keep_dims=keep_dims, name=name)
+    return _apply_op("Prod", x=x, axis=axis, keep_dims=keep_dims, name=name)
 
 
 def max(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | None = None) -> Tensor:
@@ -74,7 +76,7 @@ def max(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | No
       keep_dims: Keep reduced dims as 1.
 
     Returns: Tensor of any shape, of x's dtype."""
-    return _ops.apply_op("Max", x=x, axis=axis, keep_dims=keep_dims, name=name)
+    return _apply_op("Max", x=x, axis=axis, keep_dims=keep_dims, name=name)
 
 
 def min(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | None = None) -> Tensor:
@@ -90,7 +92,7 @@ def min(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | No
       keep_dims: Keep reduced dims as 1.
 
     Returns: Tensor of any shape, of x's dtype."""
-    return _ops.apply_op("Min", x=x, axis=axis, keep_dims=keep_dims, name=name)
+    return _apply_op("Min", x=x, axis=axis, keep_dims=keep_dims, name=name)
 
 
 def all(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | None = None) -> Tensor:
@@ -104,7 +106,7 @@ def all(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | No
       keep_dims: Keep reduced dims as 1.
 
     Returns: Tensor of any shape, bool."""
-    return _ops.apply_op("All", x=x, axis=axis, keep_dims=keep_dims, name=name)
+    return _apply_op("All", x=x, axis=axis, keep_dims=keep_dims, name=name)
 
 
 def any(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | None = None) -> Tensor:
@@ -118,7 +120,7 @@ def any(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | No
       keep_dims: Keep reduced dims as 1.
 
     Returns: Tensor of any shape, bool."""
-    return _ops.apply_op("Any", x=x, axis=axis, keep_dims=keep_dims, name=name)
+    return _apply_op("Any", x=x, axis=axis, keep_dims=keep_dims, name=name)
 
 
 def arg_max(x: TensorLike, axis: TensorLike, output_type: DTypeLike = "int64", name: str | None = None) -> Tensor:
@@ -133,7 +135,7 @@ def arg_max(x: TensorLike, axis: TensorLike, output_type: DTypeLike = "int64", n
       output_type: int32 or int64.
 
     Returns: Tensor of any shape, int32 or int64."""
-    return _ops.apply_op("ArgMax", x=x, axis=axis, output_type=output_type, name=name)
+    return _apply_op("ArgMax", x=x, axis=axis, output_type=output_type, name=name)
 
 
 def arg_min(x: TensorLike, axis: TensorLike, output_type: DTypeLike = "int64", name: str | None = None) -> Tensor:
@@ -148,7 +150,7 @@ def arg_min(x: TensorLike, axis: TensorLike, output_type: DTypeLike = "int64", n
       output_type: int32 or int64.
 
     Returns: Tensor of any shape, int32 or int64."""
-    return _ops.apply_op("ArgMin", x=x, axis=axis, output_type=output_type, name=name)
+    return _apply_op("ArgMin", x=x, axis=axis, output_type=output_type, name=name)
 
 
 def cumsum(
@@ -165,7 +167,7 @@ def cumsum(
       reverse: Sum from the end.
 
     Returns: Tensor of any shape, of x's dtype."""
-    return _ops.apply_op("Cumsum", x=x, axis=axis, exclusive=exclusive, reverse=reverse, name=name)
+    return _apply_op("Cumsum", x=x, axis=axis, exclusive=exclusive, reverse=reverse, name=name)
 
 
 def cumprod(
@@ -182,7 +184,7 @@ def cumprod(
       reverse: Multiply from the end.
 
     Returns: Tensor of any shape, of x's dtype."""
-    return _ops.apply_op("Cumprod", x=x, axis=axis, exclusive=exclusive, reverse=reverse, name=name)
+    return _apply_op("Cumprod", x=x, axis=axis, exclusive=exclusive, reverse=reverse, name=name)
 
 
 def sum_to(x: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:
@@ -196,4 +198,4 @@ def sum_to(x: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:
       shape: tensor of shape [R], int32 or int64. The shape to come back to.
 
     Returns: Tensor of any shape, of x's dtype."""
-    return _ops.apply_op("SumTo", x=x, shape=shape, name=name)
+    return _apply_op("SumTo", x=x, shape=shape, name=name)

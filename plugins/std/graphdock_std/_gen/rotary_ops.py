@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from graphdock import Tensor
     from graphdock.typing import TensorLike
@@ -33,4 +35,4 @@ def rotary(
 
     Raises:
       ShapeError: R angles turn more than D numbers."""
-    return _ops.apply_op("Rotary", x=x, cos=cos, sin=sin, pairs=pairs, back=back, name=name)
+    return _apply_op("Rotary", x=x, cos=cos, sin=sin, pairs=pairs, back=back, name=name)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from graphdock import Tensor
     from graphdock.typing import DTypeLike, TensorLike
@@ -36,7 +38,7 @@ def multinomial(
       output_dtype: int32 or int64.
 
     Returns: Tensor of any shape, int32 or int64."""
-    return _ops.apply_op(
+    return _apply_op(
         "Multinomial",
         logits=logits,
         num_samples=num_samples,
@@ -65,7 +67,7 @@ def stateless_multinomial(
       output_dtype: int32 or int64.
 
     Returns: Tensor of any shape, int32 or int64."""
-    return _ops.apply_op(
+    return _apply_op(
         "StatelessMultinomial", logits=logits, num_samples=num_samples, seed=seed, output_dtype=output_dtype, name=name
     )
 
@@ -89,7 +91,7 @@ def random_gamma(
       seed2: Second half of the Philox key.
 
     Returns: Tensor of any shape, of alpha's dtype. Of shape shape + alpha.shape."""
-    return _ops.apply_op("RandomGamma", shape=shape, alpha=alpha, seed=seed, seed2=seed2, name=name)
+    return _apply_op("RandomGamma", shape=shape, alpha=alpha, seed=seed, seed2=seed2, name=name)
 
 
 def random_poisson(
@@ -116,7 +118,7 @@ def random_poisson(
       dtype: int32, int64, float16, bfloat16, float32 or float64.
 
     Returns: Tensor of any shape, int32, int64, float16, bfloat16, float32 or float64. Of shape shape + lam.shape."""
-    return _ops.apply_op("RandomPoisson", shape=shape, lam=lam, seed=seed, seed2=seed2, dtype=dtype, name=name)
+    return _apply_op("RandomPoisson", shape=shape, lam=lam, seed=seed, seed2=seed2, dtype=dtype, name=name)
 
 
 def stateless_random_uniform(
@@ -132,7 +134,7 @@ def stateless_random_uniform(
       dtype: floating.
 
     Returns: Tensor of any shape, floating."""
-    return _ops.apply_op("StatelessRandomUniform", shape=shape, seed=seed, dtype=dtype, name=name)
+    return _apply_op("StatelessRandomUniform", shape=shape, seed=seed, dtype=dtype, name=name)
 
 
 def stateless_random_normal(
@@ -148,7 +150,7 @@ def stateless_random_normal(
       dtype: floating.
 
     Returns: Tensor of any shape, floating."""
-    return _ops.apply_op("StatelessRandomNormal", shape=shape, seed=seed, dtype=dtype, name=name)
+    return _apply_op("StatelessRandomNormal", shape=shape, seed=seed, dtype=dtype, name=name)
 
 
 def stateless_truncated_normal(
@@ -164,7 +166,7 @@ def stateless_truncated_normal(
       dtype: floating.
 
     Returns: Tensor of any shape, floating."""
-    return _ops.apply_op("StatelessTruncatedNormal", shape=shape, seed=seed, dtype=dtype, name=name)
+    return _apply_op("StatelessTruncatedNormal", shape=shape, seed=seed, dtype=dtype, name=name)
 
 
 def stateless_random_uniform_int(
@@ -182,4 +184,4 @@ def stateless_random_uniform_int(
       seed: tensor of shape [2], int32 or int64. The Philox key.
 
     Returns: Tensor of any shape, of minval's dtype."""
-    return _ops.apply_op("StatelessRandomUniformInt", shape=shape, minval=minval, maxval=maxval, seed=seed, name=name)
+    return _apply_op("StatelessRandomUniformInt", shape=shape, minval=minval, maxval=maxval, seed=seed, name=name)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from graphdock import Operation, Tensor
     from graphdock.typing import TensorLike
@@ -27,7 +29,7 @@ def resource_scatter_update(
         float32, float64, complex64 or complex128. Shape indices.shape + var.shape[1:], or a scalar for all.
 
     Returns: The Operation."""
-    return _ops.apply_op("ResourceScatterUpdate", var=var, indices=indices, updates=updates, name=name)
+    return _apply_op("ResourceScatterUpdate", var=var, indices=indices, updates=updates, name=name)
 
 
 def resource_scatter_add(var: Tensor, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Operation:
@@ -42,7 +44,7 @@ def resource_scatter_add(var: Tensor, indices: TensorLike, updates: TensorLike, 
         all.
 
     Returns: The Operation."""
-    return _ops.apply_op("ResourceScatterAdd", var=var, indices=indices, updates=updates, name=name)
+    return _apply_op("ResourceScatterAdd", var=var, indices=indices, updates=updates, name=name)
 
 
 def resource_scatter_sub(var: Tensor, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Operation:
@@ -57,7 +59,7 @@ def resource_scatter_sub(var: Tensor, indices: TensorLike, updates: TensorLike, 
         all.
 
     Returns: The Operation."""
-    return _ops.apply_op("ResourceScatterSub", var=var, indices=indices, updates=updates, name=name)
+    return _apply_op("ResourceScatterSub", var=var, indices=indices, updates=updates, name=name)
 
 
 def resource_scatter_mul(var: Tensor, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Operation:
@@ -72,7 +74,7 @@ def resource_scatter_mul(var: Tensor, indices: TensorLike, updates: TensorLike, 
         all.
 
     Returns: The Operation."""
-    return _ops.apply_op("ResourceScatterMul", var=var, indices=indices, updates=updates, name=name)
+    return _apply_op("ResourceScatterMul", var=var, indices=indices, updates=updates, name=name)
 
 
 def resource_scatter_div(var: Tensor, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Operation:
@@ -86,7 +88,7 @@ def resource_scatter_div(var: Tensor, indices: TensorLike, updates: TensorLike, 
       updates: tensor of any shape, floating. Shape indices.shape + var.shape[1:], or a scalar for all.
 
     Returns: The Operation."""
-    return _ops.apply_op("ResourceScatterDiv", var=var, indices=indices, updates=updates, name=name)
+    return _apply_op("ResourceScatterDiv", var=var, indices=indices, updates=updates, name=name)
 
 
 def resource_scatter_min(var: Tensor, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Operation:
@@ -100,7 +102,7 @@ def resource_scatter_min(var: Tensor, indices: TensorLike, updates: TensorLike, 
       updates: tensor of any shape, integer or floating. Shape indices.shape + var.shape[1:], or a scalar for all.
 
     Returns: The Operation."""
-    return _ops.apply_op("ResourceScatterMin", var=var, indices=indices, updates=updates, name=name)
+    return _apply_op("ResourceScatterMin", var=var, indices=indices, updates=updates, name=name)
 
 
 def resource_scatter_max(var: Tensor, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Operation:
@@ -114,7 +116,7 @@ def resource_scatter_max(var: Tensor, indices: TensorLike, updates: TensorLike, 
       updates: tensor of any shape, integer or floating. Shape indices.shape + var.shape[1:], or a scalar for all.
 
     Returns: The Operation."""
-    return _ops.apply_op("ResourceScatterMax", var=var, indices=indices, updates=updates, name=name)
+    return _apply_op("ResourceScatterMax", var=var, indices=indices, updates=updates, name=name)
 
 
 def resource_scatter_nd_update(
@@ -132,7 +134,7 @@ def resource_scatter_nd_update(
         float32, float64, complex64 or complex128. Shape indices.shape[:-1] + var.shape[K:].
 
     Returns: The Operation."""
-    return _ops.apply_op("ResourceScatterNdUpdate", var=var, indices=indices, updates=updates, name=name)
+    return _apply_op("ResourceScatterNdUpdate", var=var, indices=indices, updates=updates, name=name)
 
 
 def resource_scatter_nd_add(
@@ -149,7 +151,7 @@ def resource_scatter_nd_add(
       updates: tensor of any shape, integer, floating or complex. Shape indices.shape[:-1] + var.shape[K:].
 
     Returns: The Operation."""
-    return _ops.apply_op("ResourceScatterNdAdd", var=var, indices=indices, updates=updates, name=name)
+    return _apply_op("ResourceScatterNdAdd", var=var, indices=indices, updates=updates, name=name)
 
 
 def resource_scatter_nd_sub(
@@ -166,7 +168,7 @@ def resource_scatter_nd_sub(
       updates: tensor of any shape, integer, floating or complex. Shape indices.shape[:-1] + var.shape[K:].
 
     Returns: The Operation."""
-    return _ops.apply_op("ResourceScatterNdSub", var=var, indices=indices, updates=updates, name=name)
+    return _apply_op("ResourceScatterNdSub", var=var, indices=indices, updates=updates, name=name)
 
 
 def tensor_scatter_update(
@@ -183,7 +185,7 @@ def tensor_scatter_update(
       updates: tensor of any shape, of tensor's dtype. Shape indices.shape[:-1] + tensor.shape[K:].
 
     Returns: Tensor of any shape [*S], of tensor's dtype."""
-    return _ops.apply_op("TensorScatterUpdate", tensor=tensor, indices=indices, updates=updates, name=name)
+    return _apply_op("TensorScatterUpdate", tensor=tensor, indices=indices, updates=updates, name=name)
 
 
 def tensor_scatter_add(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
@@ -198,7 +200,7 @@ def tensor_scatter_add(tensor: TensorLike, indices: TensorLike, updates: TensorL
       updates: tensor of any shape, of tensor's dtype. Shape indices.shape[:-1] + tensor.shape[K:].
 
     Returns: Tensor of any shape [*S], of tensor's dtype."""
-    return _ops.apply_op("TensorScatterAdd", tensor=tensor, indices=indices, updates=updates, name=name)
+    return _apply_op("TensorScatterAdd", tensor=tensor, indices=indices, updates=updates, name=name)
 
 
 def tensor_scatter_sub(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
@@ -213,7 +215,7 @@ def tensor_scatter_sub(tensor: TensorLike, indices: TensorLike, updates: TensorL
       updates: tensor of any shape, of tensor's dtype. Shape indices.shape[:-1] + tensor.shape[K:].
 
     Returns: Tensor of any shape [*S], of tensor's dtype."""
-    return _ops.apply_op("TensorScatterSub", tensor=tensor, indices=indices, updates=updates, name=name)
+    return _apply_op("TensorScatterSub", tensor=tensor, indices=indices, updates=updates, name=name)
 
 
 def sparse_to_dense(
@@ -237,7 +239,7 @@ def sparse_to_dense(
       validate_indices: Refuse indices that repeat or are not in ascending order.
 
     Returns: Tensor of any shape, of sparse_values's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "SparseToDense",
         sparse_indices=sparse_indices,
         output_shape=output_shape,

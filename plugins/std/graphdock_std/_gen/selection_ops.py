@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from typing import NamedTuple
 
@@ -44,7 +46,7 @@ def unique(x: TensorLike, out_idx: DTypeLike = "int32", name: str | None = None)
     Returns:
       y: Tensor of shape [_], of x's dtype. The distinct elements.
       idx: Tensor of shape [N], int32 or int64. The place in y of each element of x."""
-    return _ops.apply_op("Unique", x=x, out_idx=out_idx, name=name)
+    return _apply_op("Unique", x=x, out_idx=out_idx, name=name)
 
 
 def unique_with_counts(
@@ -60,7 +62,7 @@ def unique_with_counts(
       y: Tensor of shape [_], of x's dtype. The distinct elements.
       idx: Tensor of shape [N], int32 or int64. The place in y of each element of x.
       count: Tensor of shape [_], int32 or int64. How often each element of y occurs."""
-    return _ops.apply_op("UniqueWithCounts", x=x, out_idx=out_idx, name=name)
+    return _apply_op("UniqueWithCounts", x=x, out_idx=out_idx, name=name)
 
 
 def list_diff(x: TensorLike, y: TensorLike, out_idx: DTypeLike = "int32", name: str | None = None) -> _ListDiffOutputs:
@@ -74,7 +76,7 @@ def list_diff(x: TensorLike, y: TensorLike, out_idx: DTypeLike = "int32", name: 
     Returns:
       out: Tensor of shape [_], of x's dtype. What is left of x.
       idx: Tensor of shape [_], int32 or int64. out[i] is x[idx[i]]."""
-    return _ops.apply_op("ListDiff", x=x, y=y, out_idx=out_idx, name=name)
+    return _apply_op("ListDiff", x=x, y=y, out_idx=out_idx, name=name)
 
 
 def top_kv2(
@@ -93,7 +95,7 @@ def top_kv2(
     Returns:
       values: Tensor of any shape, of input's dtype. The elements.
       indices: Tensor of any shape, int32 or int64. Their places along the last axis."""
-    return _ops.apply_op("TopKV2", input=input, k=k, sorted=sorted, index_type=index_type, name=name)
+    return _apply_op("TopKV2", input=input, k=k, sorted=sorted, index_type=index_type, name=name)
 
 
 def in_top_kv2(predictions: TensorLike, targets: TensorLike, k: TensorLike, name: str | None = None) -> Tensor:
@@ -108,7 +110,7 @@ def in_top_kv2(predictions: TensorLike, targets: TensorLike, k: TensorLike, name
       k: scalar, of targets's dtype. How many.
 
     Returns: Tensor of shape [B], bool."""
-    return _ops.apply_op("InTopKV2", predictions=predictions, targets=targets, k=k, name=name)
+    return _apply_op("InTopKV2", predictions=predictions, targets=targets, k=k, name=name)
 
 
 def nth_element(input: TensorLike, n: TensorLike, reverse: bool = False, name: str | None = None) -> Tensor:
@@ -122,7 +124,7 @@ def nth_element(input: TensorLike, n: TensorLike, reverse: bool = False, name: s
       reverse: Count from the largest.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _ops.apply_op("NthElement", input=input, n=n, reverse=reverse, name=name)
+    return _apply_op("NthElement", input=input, n=n, reverse=reverse, name=name)
 
 
 def lower_bound(
@@ -138,7 +140,7 @@ def lower_bound(
       out_type: int32 or int64.
 
     Returns: Tensor of shape [B, M], int32 or int64."""
-    return _ops.apply_op("LowerBound", sorted_inputs=sorted_inputs, values=values, out_type=out_type, name=name)
+    return _apply_op("LowerBound", sorted_inputs=sorted_inputs, values=values, out_type=out_type, name=name)
 
 
 def upper_bound(
@@ -154,7 +156,7 @@ def upper_bound(
       out_type: int32 or int64.
 
     Returns: Tensor of shape [B, M], int32 or int64."""
-    return _ops.apply_op("UpperBound", sorted_inputs=sorted_inputs, values=values, out_type=out_type, name=name)
+    return _apply_op("UpperBound", sorted_inputs=sorted_inputs, values=values, out_type=out_type, name=name)
 
 
 def histogram_fixed_width(
@@ -171,9 +173,7 @@ def histogram_fixed_width(
       dtype: int32 or int64.
 
     Returns: Tensor of any shape, int32 or int64."""
-    return _ops.apply_op(
-        "HistogramFixedWidth", values=values, value_range=value_range, nbins=nbins, dtype=dtype, name=name
-    )
+    return _apply_op("HistogramFixedWidth", values=values, value_range=value_range, nbins=nbins, dtype=dtype, name=name)
 
 
 def bincount(arr: TensorLike, size: TensorLike, weights: TensorLike, name: str | None = None) -> Tensor:
@@ -188,4 +188,4 @@ def bincount(arr: TensorLike, size: TensorLike, weights: TensorLike, name: str |
         an empty tensor, which counts.
 
     Returns: Tensor of any shape, of weights's dtype."""
-    return _ops.apply_op("Bincount", arr=arr, size=size, weights=weights, name=name)
+    return _apply_op("Bincount", arr=arr, size=size, weights=weights, name=name)

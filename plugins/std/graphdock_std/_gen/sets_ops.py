@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from typing import Literal, NamedTuple
 
@@ -51,7 +53,7 @@ def sparse_to_sparse_set_operation(
 
     Raises:
       ShapeError: sets lie along the last of two dims or more, not of R."""
-    return _ops.apply_op(
+    return _apply_op(
         "SparseToSparseSetOperation",
         set1_indices=set1_indices,
         set1_values=set1_values,
@@ -73,4 +75,4 @@ def set_size(set_indices: TensorLike, set_values: TensorLike, set_shape: TensorL
       set_shape: tensor of shape [R], int64. Their dense shape.
 
     Returns: Tensor of any shape, int32. Of the dense shape without its last dim."""
-    return _ops.apply_op("SetSize", set_indices=set_indices, set_values=set_values, set_shape=set_shape, name=name)
+    return _apply_op("SetSize", set_indices=set_indices, set_values=set_values, set_shape=set_shape, name=name)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from typing import NamedTuple
 
@@ -52,7 +54,7 @@ def sparse_tensor_dense_mat_mul(
       adjoint_b: Transpose the dense matrix; conjugate a complex one.
 
     Returns: Tensor of any shape, of a_values's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "SparseTensorDenseMatMul",
         a_indices=a_indices,
         a_values=a_values,
@@ -77,7 +79,7 @@ def sparse_reorder(
     Returns:
       output_indices: Tensor of shape [N, R], int64.
       output_values: Tensor of shape [N], of input_values's dtype."""
-    return _ops.apply_op(
+    return _apply_op(
         "SparseReorder", input_indices=input_indices, input_values=input_values, input_shape=input_shape, name=name
     )
 
@@ -97,7 +99,7 @@ def sparse_reshape(
     Returns:
       output_indices: Tensor of shape [N, Q], int64.
       output_shape: Tensor of shape [Q], int64. The new shape without -1."""
-    return _ops.apply_op(
+    return _apply_op(
         "SparseReshape", input_indices=input_indices, input_shape=input_shape, new_shape=new_shape, name=name
     )
 
@@ -118,7 +120,7 @@ def sparse_fill_empty_rows(
       output_values: Tensor of shape [_], of values's dtype.
       empty_row_indicator: Tensor of shape [_], bool. Whether each row was empty.
       reverse_index_map: Tensor of shape [N], int64. The place of each given element in the output."""
-    return _ops.apply_op(
+    return _apply_op(
         "SparseFillEmptyRows",
         indices=indices,
         values=values,
@@ -155,7 +157,7 @@ def edit_distance(
       normalize: Divide by the length of the truth.
 
     Returns: Tensor of any shape, float32."""
-    return _ops.apply_op(
+    return _apply_op(
         "EditDistance",
         hypothesis_indices=hypothesis_indices,
         hypothesis_values=hypothesis_values,

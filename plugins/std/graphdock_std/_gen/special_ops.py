@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from graphdock import Tensor
     from graphdock.typing import TensorLike
@@ -24,7 +26,7 @@ def lgamma(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("Lgamma", x=x, name=name)
+    return _apply_op("Lgamma", x=x, name=name)
 
 
 def digamma(x: TensorLike, name: str | None = None) -> Tensor:
@@ -38,7 +40,7 @@ def digamma(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("Digamma", x=x, name=name)
+    return _apply_op("Digamma", x=x, name=name)
 
 
 def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
@@ -53,7 +55,7 @@ def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*X], of a's dtype. The argument.
 
     Returns: Tensor of any shape [*Z], of a's dtype."""
-    return _ops.apply_op("Polygamma", a=a, x=x, name=name)
+    return _apply_op("Polygamma", a=a, x=x, name=name)
 
 
 def zeta(x: TensorLike, q: TensorLike, name: str | None = None) -> Tensor:
@@ -68,7 +70,7 @@ def zeta(x: TensorLike, q: TensorLike, name: str | None = None) -> Tensor:
       q: tensor of any shape [*Q], of x's dtype. The first term's base.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _ops.apply_op("Zeta", x=x, q=q, name=name)
+    return _apply_op("Zeta", x=x, q=q, name=name)
 
 
 def igamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
@@ -83,7 +85,7 @@ def igamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*X], of a's dtype. The argument; not negative.
 
     Returns: Tensor of any shape [*Z], of a's dtype."""
-    return _ops.apply_op("Igamma", a=a, x=x, name=name)
+    return _apply_op("Igamma", a=a, x=x, name=name)
 
 
 def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
@@ -98,7 +100,7 @@ def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*X], of a's dtype. The argument; not negative.
 
     Returns: Tensor of any shape [*Z], of a's dtype."""
-    return _ops.apply_op("Igammac", a=a, x=x, name=name)
+    return _apply_op("Igammac", a=a, x=x, name=name)
 
 
 def igamma_grad_a(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
@@ -109,7 +111,7 @@ def igamma_grad_a(a: TensorLike, x: TensorLike, name: str | None = None) -> Tens
       x: tensor of any shape [*X], of a's dtype. The argument; not negative.
 
     Returns: Tensor of any shape [*Z], of a's dtype."""
-    return _ops.apply_op("IgammaGradA", a=a, x=x, name=name)
+    return _apply_op("IgammaGradA", a=a, x=x, name=name)
 
 
 def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
@@ -125,7 +127,7 @@ def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None
       x: tensor of any shape [*X], of a's dtype. The argument, from 0 to 1.
 
     Returns: Tensor of any shape [*Z], of a's dtype."""
-    return _ops.apply_op("Betainc", a=a, b=b, x=x, name=name)
+    return _apply_op("Betainc", a=a, b=b, x=x, name=name)
 
 
 def bessel_i0e(x: TensorLike, name: str | None = None) -> Tensor:
@@ -137,7 +139,7 @@ def bessel_i0e(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("BesselI0e", x=x, name=name)
+    return _apply_op("BesselI0e", x=x, name=name)
 
 
 def bessel_i1e(x: TensorLike, name: str | None = None) -> Tensor:
@@ -149,7 +151,7 @@ def bessel_i1e(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("BesselI1e", x=x, name=name)
+    return _apply_op("BesselI1e", x=x, name=name)
 
 
 def ndtri(x: TensorLike, name: str | None = None) -> Tensor:
@@ -163,7 +165,7 @@ def ndtri(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("Ndtri", x=x, name=name)
+    return _apply_op("Ndtri", x=x, name=name)
 
 
 def erfinv(x: TensorLike, name: str | None = None) -> Tensor:
@@ -177,4 +179,4 @@ def erfinv(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _ops.apply_op("Erfinv", x=x, name=name)
+    return _apply_op("Erfinv", x=x, name=name)

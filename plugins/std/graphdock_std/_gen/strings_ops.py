@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal, NamedTuple
@@ -34,7 +36,7 @@ def string_join(inputs: Sequence[TensorLike], separator: str | bytes = "", name:
       separator: Put between them.
 
     Returns: Tensor of any shape, string."""
-    return _ops.apply_op("StringJoin", inputs=inputs, separator=separator, name=name)
+    return _apply_op("StringJoin", inputs=inputs, separator=separator, name=name)
 
 
 def string_split(
@@ -53,7 +55,7 @@ def string_split(
       indices: Tensor of shape [_, 2], int64. Row and number of each part.
       values: Tensor of shape [_], string. The parts.
       shape: Tensor of shape [2], int64. Rows and the most parts of one."""
-    return _ops.apply_op("StringSplit", input=input, delimiter=delimiter, skip_empty=skip_empty, name=name)
+    return _apply_op("StringSplit", input=input, delimiter=delimiter, skip_empty=skip_empty, name=name)
 
 
 def string_split_v2(
@@ -72,7 +74,7 @@ def string_split_v2(
       indices: Tensor of shape [_, 2], int64. Row and number of each part.
       values: Tensor of shape [_], string. The parts.
       shape: Tensor of shape [2], int64. Rows and the most parts of one."""
-    return _ops.apply_op("StringSplitV2", input=input, sep=sep, maxsplit=maxsplit, name=name)
+    return _apply_op("StringSplitV2", input=input, sep=sep, maxsplit=maxsplit, name=name)
 
 
 def substr(
@@ -94,7 +96,7 @@ def substr(
       unit: What is counted.
 
     Returns: Tensor of any shape [*R], string."""
-    return _ops.apply_op("Substr", input=input, pos=pos, len=len, name=name, unit=unit)
+    return _apply_op("Substr", input=input, pos=pos, len=len, name=name, unit=unit)
 
 
 def regex_replace(
@@ -112,7 +114,7 @@ def regex_replace(
       replace_global: Replace every match, not just the first.
 
     Returns: Tensor of any shape [*S], string."""
-    return _ops.apply_op(
+    return _apply_op(
         "RegexReplace", input=input, pattern=pattern, rewrite=rewrite, replace_global=replace_global, name=name
     )
 
@@ -127,7 +129,7 @@ def regex_full_match(input: TensorLike, pattern: TensorLike, name: str | None = 
       pattern: scalar, string. A regular expression.
 
     Returns: Tensor of any shape [*S], bool."""
-    return _ops.apply_op("RegexFullMatch", input=input, pattern=pattern, name=name)
+    return _apply_op("RegexFullMatch", input=input, pattern=pattern, name=name)
 
 
 def string_strip(input: TensorLike, name: str | None = None) -> Tensor:
@@ -137,7 +139,7 @@ def string_strip(input: TensorLike, name: str | None = None) -> Tensor:
       input: tensor of any shape [*S], string. Strings.
 
     Returns: Tensor of any shape [*S], string."""
-    return _ops.apply_op("StringStrip", input=input, name=name)
+    return _apply_op("StringStrip", input=input, name=name)
 
 
 def lower(input: TensorLike, encoding: Literal["", "utf-8"] = "", name: str | None = None) -> Tensor:
@@ -148,7 +150,7 @@ def lower(input: TensorLike, encoding: Literal["", "utf-8"] = "", name: str | No
       encoding: utf-8: all letters; else those of ASCII.
 
     Returns: Tensor of any shape [*S], string."""
-    return _ops.apply_op("StringLower", input=input, encoding=encoding, name=name)
+    return _apply_op("StringLower", input=input, encoding=encoding, name=name)
 
 
 def upper(input: TensorLike, encoding: Literal["", "utf-8"] = "", name: str | None = None) -> Tensor:
@@ -159,7 +161,7 @@ def upper(input: TensorLike, encoding: Literal["", "utf-8"] = "", name: str | No
       encoding: utf-8: all letters; else those of ASCII.
 
     Returns: Tensor of any shape [*S], string."""
-    return _ops.apply_op("StringUpper", input=input, encoding=encoding, name=name)
+    return _apply_op("StringUpper", input=input, encoding=encoding, name=name)
 
 
 def length(input: TensorLike, name: str | None = None, unit: Literal["BYTE", "UTF8_CHAR"] = "BYTE") -> Tensor:
@@ -170,7 +172,7 @@ def length(input: TensorLike, name: str | None = None, unit: Literal["BYTE", "UT
       unit: What is counted.
 
     Returns: Tensor of any shape [*S], int32."""
-    return _ops.apply_op("StringLength", input=input, name=name, unit=unit)
+    return _apply_op("StringLength", input=input, name=name, unit=unit)
 
 
 def reduce_join(
@@ -187,7 +189,7 @@ def reduce_join(
       separator: Put between the strings.
 
     Returns: Tensor of any shape, string."""
-    return _ops.apply_op("ReduceJoin", inputs=inputs, axis=axis, keep_dims=keep_dims, separator=separator, name=name)
+    return _apply_op("ReduceJoin", inputs=inputs, axis=axis, keep_dims=keep_dims, separator=separator, name=name)
 
 
 def as_string(
@@ -210,7 +212,7 @@ def as_string(
       fill: How to fill: C's flag.
 
     Returns: Tensor of any shape, string."""
-    return _ops.apply_op(
+    return _apply_op(
         "AsString",
         input=input,
         precision=precision,
@@ -238,7 +240,7 @@ def string_format(
       summarize: Elements at each end of a dim; all of them below 0.
 
     Returns: Scalar, string."""
-    return _ops.apply_op(
+    return _apply_op(
         "StringFormat", inputs=inputs, template=template, placeholder=placeholder, summarize=summarize, name=name
     )
 
@@ -253,7 +255,7 @@ def string_to_hash_bucket(string_tensor: TensorLike, num_buckets: int, name: str
       num_buckets: How many buckets. At least 1.
 
     Returns: Tensor of any shape [*S], int64."""
-    return _ops.apply_op("StringToHashBucket", string_tensor=string_tensor, num_buckets=num_buckets, name=name)
+    return _apply_op("StringToHashBucket", string_tensor=string_tensor, num_buckets=num_buckets, name=name)
 
 
 def string_to_hash_bucket_fast(input: TensorLike, num_buckets: int, name: str | None = None) -> Tensor:
@@ -266,7 +268,7 @@ def string_to_hash_bucket_fast(input: TensorLike, num_buckets: int, name: str | 
       num_buckets: How many buckets. At least 1.
 
     Returns: Tensor of any shape [*S], int64."""
-    return _ops.apply_op("StringToHashBucketFast", input=input, num_buckets=num_buckets, name=name)
+    return _apply_op("StringToHashBucketFast", input=input, num_buckets=num_buckets, name=name)
 
 
 def string_to_hash_bucket_strong(
@@ -285,7 +287,7 @@ def string_to_hash_bucket_strong(
 
     Raises:
       ShapeError: key must hold two integers."""
-    return _ops.apply_op("StringToHashBucketStrong", input=input, num_buckets=num_buckets, key=key, name=name)
+    return _apply_op("StringToHashBucketStrong", input=input, num_buckets=num_buckets, key=key, name=name)
 
 
 def string_to_number(string_tensor: TensorLike, out_type: DTypeLike = "float32", name: str | None = None) -> Tensor:
@@ -299,4 +301,4 @@ def string_to_number(string_tensor: TensorLike, out_type: DTypeLike = "float32",
       out_type: int32, int64, float32 or float64.
 
     Returns: Tensor of any shape [*S], int32, int64, float32 or float64."""
-    return _ops.apply_op("StringToNumber", string_tensor=string_tensor, out_type=out_type, name=name)
+    return _apply_op("StringToNumber", string_tensor=string_tensor, out_type=out_type, name=name)

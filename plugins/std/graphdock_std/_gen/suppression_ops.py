@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from typing import NamedTuple
 
@@ -49,7 +51,7 @@ def non_max_suppression_v2(
       iou_threshold: scalar, float16 or float32. The largest overlap that is borne, in [0, 1].
 
     Returns: Tensor of shape [_], int32."""
-    return _ops.apply_op(
+    return _apply_op(
         "NonMaxSuppressionV2",
         boxes=boxes,
         scores=scores,
@@ -79,7 +81,7 @@ def non_max_suppression(
       score_threshold: scalar, of iou_threshold's dtype. Scores up to this one are left out.
 
     Returns: Tensor of shape [_], int32."""
-    return _ops.apply_op(
+    return _apply_op(
         "NonMaxSuppressionV3",
         boxes=boxes,
         scores=scores,
@@ -114,7 +116,7 @@ def non_max_suppression_padded(
     Returns:
       selected_indices: Tensor of any shape, int32.
       valid_outputs: Tensor of any shape, int32."""
-    return _ops.apply_op(
+    return _apply_op(
         "NonMaxSuppressionV4",
         boxes=boxes,
         scores=scores,
@@ -154,7 +156,7 @@ def non_max_suppression_v5(
       selected_indices: Tensor of any shape, int32.
       selected_scores: Tensor of any shape, of boxes's dtype.
       valid_outputs: Tensor of any shape, int32."""
-    return _ops.apply_op(
+    return _apply_op(
         "NonMaxSuppressionV5",
         boxes=boxes,
         scores=scores,
@@ -187,7 +189,7 @@ def non_max_suppression_overlaps(
       score_threshold: scalar, float32. Scores up to this one are left out.
 
     Returns: Tensor of shape [_], int32."""
-    return _ops.apply_op(
+    return _apply_op(
         "NonMaxSuppressionWithOverlaps",
         overlaps=overlaps,
         scores=scores,
@@ -230,7 +232,7 @@ def combined_non_max_suppression(
       nmsed_scores: Tensor of any shape, float32.
       nmsed_classes: Tensor of any shape, float32.
       valid_detections: Tensor of any shape, int32."""
-    return _ops.apply_op(
+    return _apply_op(
         "CombinedNonMaxSuppression",
         boxes=boxes,
         scores=scores,

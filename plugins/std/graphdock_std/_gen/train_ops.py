@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from graphdock import ops as _ops
 
+_apply_op = _ops.apply_op_of(__name__)
+
 if TYPE_CHECKING:
     from graphdock import Operation, Tensor
     from graphdock.typing import TensorLike
@@ -29,7 +31,7 @@ def resource_apply_gradient_descent(
       delta: tensor of any shape [*S], floating. Gradient; the shape of the variable.
 
     Returns: The Operation."""
-    return _ops.apply_op("ResourceApplyGradientDescent", var=var, alpha=alpha, delta=delta, name=name)
+    return _apply_op("ResourceApplyGradientDescent", var=var, alpha=alpha, delta=delta, name=name)
 
 
 def resource_apply_momentum(
@@ -58,7 +60,7 @@ def resource_apply_momentum(
       use_nesterov: Look ahead: var -= lr * (grad + momentum * accum).
 
     Returns: The Operation."""
-    return _ops.apply_op(
+    return _apply_op(
         "ResourceApplyMomentum",
         var=var,
         accum=accum,
@@ -88,7 +90,7 @@ def resource_apply_adagrad(
       grad: tensor of any shape [*S], floating. Gradient; the shape of the variable.
 
     Returns: The Operation."""
-    return _ops.apply_op("ResourceApplyAdagrad", var=var, accum=accum, lr=lr, grad=grad, name=name)
+    return _apply_op("ResourceApplyAdagrad", var=var, accum=accum, lr=lr, grad=grad, name=name)
 
 
 def resource_apply_adam(
@@ -126,7 +128,7 @@ def resource_apply_adam(
       grad: tensor of any shape [*S], floating. Gradient; the shape of the variable.
 
     Returns: The Operation."""
-    return _ops.apply_op(
+    return _apply_op(
         "ResourceApplyAdam",
         var=var,
         m=m,
@@ -177,7 +179,7 @@ def resource_apply_adam_w(
       grad: tensor of any shape [*S], floating. Gradient; the shape of the variable.
 
     Returns: The Operation."""
-    return _ops.apply_op(
+    return _apply_op(
         "ResourceApplyAdamW",
         var=var,
         m=m,
@@ -223,7 +225,7 @@ def resource_apply_rms_prop(
       grad: tensor of any shape [*S], floating. Gradient; the shape of the variable.
 
     Returns: The Operation."""
-    return _ops.apply_op(
+    return _apply_op(
         "ResourceApplyRMSProp",
         var=var,
         ms=ms,
@@ -269,7 +271,7 @@ def resource_apply_centered_rms_prop(
       grad: tensor of any shape [*S], floating. Gradient; the shape of the variable.
 
     Returns: The Operation."""
-    return _ops.apply_op(
+    return _apply_op(
         "ResourceApplyCenteredRMSProp",
         var=var,
         mg=mg,
@@ -314,7 +316,7 @@ def resource_apply_ftrl(
       lr_power: scalar, of lr's dtype. How the rate falls with accum; not positive.
 
     Returns: The Operation."""
-    return _ops.apply_op(
+    return _apply_op(
         "ResourceApplyFtrl",
         var=var,
         accum=accum,
@@ -343,7 +345,7 @@ def resource_sparse_apply_gradient_descent(
       indices: tensor of shape [N], int32 or int64. Rows of the variable; may repeat.
 
     Returns: The Operation."""
-    return _ops.apply_op(
+    return _apply_op(
         "ResourceSparseApplyGradientDescent", var=var, alpha=alpha, delta=delta, indices=indices, name=name
     )
 
@@ -373,7 +375,7 @@ def resource_sparse_apply_momentum(
       use_nesterov: Look ahead: var -= lr * (grad + momentum * accum).
 
     Returns: The Operation."""
-    return _ops.apply_op(
+    return _apply_op(
         "ResourceSparseApplyMomentum",
         var=var,
         accum=accum,
@@ -402,6 +404,4 @@ def resource_sparse_apply_adagrad(
       indices: tensor of shape [N], int32 or int64. Rows of the variable; may repeat.
 
     Returns: The Operation."""
-    return _ops.apply_op(
-        "ResourceSparseApplyAdagrad", var=var, accum=accum, lr=lr, grad=grad, indices=indices, name=name
-    )
+    return _apply_op("ResourceSparseApplyAdagrad", var=var, accum=accum, lr=lr, grad=grad, indices=indices, name=name)
