@@ -227,6 +227,25 @@ def test_an_error_that_a_kernel_notes_is_raised_once_with_its_node(device: CudaD
         queue.synchronize()
 
 
+@pytest.mark.parametrize("refusals", [1, 2])
+def test_a_fence_that_is_refused_waits_all_the_same(device: CudaDevice, refusals: int) -> None:
+    """Whoever called it takes it that the work is done."""
+    driver: Any = device.driver
+    queue, x, got = device.new_queue(), put(device, np.ones(256, np.float32)), device.staging(1024).view(np.float32)
+    got[:] = 0
+    with device.current():
+        queue.to_host(x, got)
+        driver.faults.reset()
+        for number in range(1, refusals + 1):
+            driver.faults.at(number, 801, "stream_synchronize")
+        with pytest.raises(errors.InternalError, match="run what was queued on cuda:0: not supported") as raised:
+            queue.synchronize()
+    told = "\n".join([*getattr(raised.value, "__notes__", ()), *getattr(raised.value.__cause__, "__notes__", ())])
+    assert ("and again" in told) == (refusals == 2)
+    assert (got == 1).all() == (refusals == 1)
+    queue.synchronize()
+
+
 def test_a_source_that_does_not_compile_is_told_with_the_compilers_log(device: CudaDevice) -> None:
     broken = source(name="broken", code="GD_KERNEL(broken)(float* x) { x[0] = nonsense; }")
     with pytest.raises(errors.KernelRefused, match="nonsense"):
