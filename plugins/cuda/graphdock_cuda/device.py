@@ -119,7 +119,8 @@ class CudaDevice(QueuedDevice):
         if previous == self.index:
             return
         try:
-            self.driver.set_device(previous)
+            if self.driver.has_context(previous):  # else nobody uses it, and nobody is to open it
+                self.driver.set_device(previous)
         except Exception as error:
             if getattr(error, "status", None) not in STICKY:
                 raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -299,6 +300,22 @@ def test_what_was_current_on_a_thread_is_current_again(before: int) -> None:
     thread.start()
     thread.join()
     assert found == [0, 1, 0, before, 1, 1, 1, before, 0, 1, 0, before]
+
+
+def test_work_on_one_gpu_opens_no_other() -> None:
+    """A thread that has no context is on GPU 0, as far as the driver says; making that current again would open it."""
+    driver: Any = toolkit(gpus=3, seed=1).driver
+    tools = replace(toolkit(), driver=driver, blas=None)
+    device = install(Host(), tools, 1)
+    assert got(device, put(device, np.ones(3, np.float32))).sum() == 3
+    with pytest.raises(errors.ResourceExhaustedError, match="of the GPU's"):
+        device.allocate(1 << 40)
+    assert driver.bindings.opened == {1}
+    driver.set_device(0)
+    with device.current():
+        assert driver.get_device() == 1
+    assert driver.get_device() == 0
+    driver.verify()
 
 
 def test_the_launch_service_has_a_version(device: CudaDevice) -> None:

@@ -87,6 +87,10 @@ class Driver(Protocol):
 
     def get_device(self) -> int: ...
 
+    def has_context(self, device: int) -> bool:
+        """Whether anyone in this process has opened the device; ``set_device`` opens it, which takes time and its memory."""
+        ...
+
     # -- memory
 
     def malloc(self, nbytes: int, stream: int) -> int:

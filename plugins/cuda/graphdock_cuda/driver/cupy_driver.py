@@ -12,7 +12,7 @@ from typing import Any
 from graphdock_cuda.driver.api import Properties
 from graphdock_cuda.driver.conditional import Conditionals
 from graphdock_cuda.driver.errors import CudaError
-from graphdock_cuda.driver.libcuda import allow_pool_access
+from graphdock_cuda.driver.libcuda import allow_pool_access, has_context
 
 __all__ = ["CupyDriver"]
 
@@ -33,11 +33,16 @@ class CupyDriver:
 
     Args:
       runtime, driver: the modules ``runtime`` and ``driver`` of ``cupy_backends.cuda.api``; default: those, which load the driver's
-        library when they are first called. ``conditionals``, ``allow``: what CuPy has no bindings of.
+        library when they are first called. ``conditionals``, ``allow``, ``active``: what CuPy has no bindings of.
     """
 
     def __init__(
-        self, runtime: Any = None, driver: Any = None, conditionals: Any = None, allow: Any = allow_pool_access
+        self,
+        runtime: Any = None,
+        driver: Any = None,
+        conditionals: Any = None,
+        allow: Any = allow_pool_access,
+        active: Any = has_context,
     ) -> None:
         if runtime is None:
             from cupy_backends.cuda.api import driver as its_driver
@@ -80,7 +85,7 @@ class CupyDriver:
             launch(*args, 0)
 
         self.launch = without_extra
-        self._allow = allow
+        self._allow, self._active = allow, active
         self._pooled: set[int] = set()
         self._conditionals = conditionals or Conditionals()
         self.condition = self._conditionals.condition
@@ -94,6 +99,9 @@ class CupyDriver:
             self._pooled.add(device)
             pool = self._runtime.deviceGetDefaultMemPool(device)
             self._runtime.memPoolSetAttribute(pool, _RELEASE_THRESHOLD, (1 << 64) - 1)
+
+    def has_context(self, device: int) -> bool:
+        return device in self._pooled or self._active(device)
 
     def properties(self, device: int) -> Properties:
         runtime = self._runtime
@@ -123,7 +131,8 @@ class CupyDriver:
         try:
             free, total = self._runtime.memGetInfo()
         finally:
-            self.set_device(before)
+            if self.has_context(before):
+                self.set_device(before)
         return free, total
 
     def trim(self, device: int) -> None:

@@ -1,4 +1,4 @@
-"""Calls of the driver that CuPy's bindings lack, by ctypes: its version before there is CuPy, access to another GPU's pool."""
+"""Calls of the driver that CuPy's bindings lack, by ctypes: its version where CuPy may be missing, contexts, access to pools."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from graphdock_cuda.driver.errors import CudaError
 
-__all__ = ["LIBRARY", "allow_pool_access", "driver_version", "wheels_for"]
+__all__ = ["LIBRARY", "allow_pool_access", "driver_version", "has_context", "wheels_for"]
 
 #: The driver's library; it is there wherever a driver is.
 LIBRARY = "libcuda.so.1"
@@ -34,6 +34,16 @@ def driver_version(library: Any = None) -> int:
     except OSError:  # no driver
         return 0
     return 0 if status else version.value
+
+
+def has_context(device: int, library: Any = None) -> bool:
+    """See Driver.has_context."""
+    flags, active = ctypes.c_uint(), ctypes.c_int()
+    state = (library or _library()).cuDevicePrimaryCtxGetState
+    status = state(ctypes.c_int(device), ctypes.byref(flags), ctypes.byref(active))
+    if status:
+        raise CudaError("cuDevicePrimaryCtxGetState", status, f"GPU {device}")
+    return bool(active.value)
 
 
 def wheels_for(newest: int, extra: str = "cuda") -> str:

@@ -265,7 +265,9 @@ class FakeBehindCupy(CupyDriver):
     def __init__(self, fake: FakeDriver) -> None:
         self.fake = fake
         self.bindings = CupyBindings(fake)
-        super().__init__(self.bindings.runtime, self.bindings.driver, self.bindings, self.bindings.allow)
+        super().__init__(
+            self.bindings.runtime, self.bindings.driver, self.bindings, self.bindings.allow, fake.has_context
+        )
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["fake"], name)

@@ -64,6 +64,9 @@ class FakeDriver(MemoryCalls, StreamCalls, CodeCalls, CaptureCalls, ConditionalC
     def get_device(self) -> int:
         return self.device.index
 
+    def has_context(self, device: int) -> bool:
+        return device in self.opened
+
     def _numbered(self, index: int, call: str) -> Device:
         if not 0 <= index < len(self.devices):
             raise CudaError(call, 101, f"device {index} of {len(self.devices)}")

@@ -144,6 +144,8 @@ class State:
         self._dead: dict[int, str] = {}
         self._made = 0
         self._thread = threading.local()
+        #: devices that were made current
+        self.opened: set[int] = set()
         self._captures: list[Capture] = []
         self._streams: list[Stream] = []
         self._defaults = [self._new_stream(device, "default stream") for device in self.devices]
@@ -201,6 +203,7 @@ class State:
         """Make a device and its context current on this thread."""
         self._thread.device = index
         self._thread.context = True
+        self.opened.add(index)
 
     @contextmanager
     def call(

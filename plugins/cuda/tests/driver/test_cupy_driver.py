@@ -69,6 +69,8 @@ def test_an_event_that_is_not_reached_is_not_ready(driver: Any) -> None:
 def test_counting_devices_opens_none(driver: Any) -> None:
     assert driver.device_count() == 2
     assert not driver.bindings.opened and not driver.bindings.pools
+    assert driver.memory_info(1)[1] == driver.properties(1).memory  # whatever is current before
+    assert driver.bindings.opened == {1}
     for _ in range(2):
         driver.set_device(1)
     assert driver.bindings.pools == {1: {4: 2**64 - 1}}

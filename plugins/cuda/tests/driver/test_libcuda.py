@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from graphdock_cuda.driver.errors import CudaError
-from graphdock_cuda.driver.libcuda import allow_pool_access
+from graphdock_cuda.driver.libcuda import allow_pool_access, has_context
 
 
 class Library:
@@ -20,6 +20,20 @@ class Library:
     def cuMemPoolSetAccess(self, pool: Any, access: Any, count: Any) -> int:
         self.asked = (pool.value, ctypes.string_at(access, 12), count.value)
         return self.status
+
+    def cuDevicePrimaryCtxGetState(self, device: Any, flags: Any, active: Any) -> int:
+        self.asked = (device.value,)
+        flags._obj.value, active._obj.value = 8, int(device.value == 2)
+        return self.status
+
+
+def test_a_device_that_somebody_uses_has_a_context() -> None:
+    library = Library()
+    assert (has_context(2, library), library.asked) == (True, (2,))
+    assert has_context(1, library) is False
+    with pytest.raises(CudaError, match="cuDevicePrimaryCtxGetState: GPU 5") as found:
+        has_context(5, Library(101))
+    assert found.value.status == 101
 
 
 def test_a_gpu_is_let_into_a_pool() -> None:
