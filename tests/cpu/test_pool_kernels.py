@@ -91,3 +91,19 @@ def test_an_axis_at_a_time_where_that_is_less_to_do() -> None:
         ]
         chosen.append(pool_max_grad._one_by_one(axes, levels) is expected)
     assert chosen == [True] * 3
+
+
+@pytest.mark.parametrize("policy", ["exact", "generic"])
+@pytest.mark.parametrize("rows", [0, 2])
+def test_windows_of_padding_alone_are_the_lowest_number(rows, policy):
+    """Also of images without rows, whose pool has some by its padding: nothing wrote those."""
+    x = np.ones((2, rows, 3, 2), np.float32)
+    with tf.Graph().as_default(), tf.Session(config=tf.SessionConfig(shape_policy=policy)) as sess:
+        fed = tf.placeholder(tf.float32, [None, None, 3, None])
+        y = tf.nn.max_pool(fed, [1, 2, 2, 1], [1, 1, 1, 1], [[0, 0], [3, 3], [0, 0], [0, 0]])
+        got = sess.run(y, {fed: x})
+    assert got.shape == (2, rows + 5, 2, 2)
+    padded = np.full((2, rows + 6, 3, 2), -np.inf, np.float32)
+    padded[:, 3 : rows + 3] = x
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (2, 2), (1, 2))
+    np.testing.assert_array_equal(got, windows.max((-2, -1)))

@@ -134,11 +134,12 @@ class FirstCallCheck:
         self._replace(self._compute, self)
 
     def _replace(self, old: Callable[..., Any], new: Callable[..., Any]) -> None:
-        if self._namespace.get(self._name) is old:
-            self._namespace[self._name] = self._called[self._name] = new
-        # an interrupt of the step may have put its own there, just before: it sets the error first
-        if self._token.error is not None:
-            raise self._token.error
+        self._called[self._name] = new
+        if self._namespace.get(self._name) is old:  # else an interrupt has put its own there, or a traced step
+            self._namespace[self._name] = new
+            # an interrupt in between was overwritten just now: it sets the error first
+            if self._token.error is not None:
+                raise self._token.error
 
 
 def _read_only(buffer: Any) -> Any:

@@ -93,9 +93,7 @@ def _in(rank: int, at: int, where: slice) -> tuple[slice, ...]:
 
 def chunks_of(shape: Shape) -> tuple[int, list[slice]]:
     """How many images are pooled at once, and which."""
-    if 0 in shape:
-        return 1, []
-    images = max(1, min(shape[0], AT_ONCE // math.prod(shape[1:])))
+    images = max(1, min(shape[0], AT_ONCE // max(1, math.prod(shape[1:]))))  # of no elements, windows of padding alone
     return images, [slice(b, min(b + images, shape[0])) for b in range(0, shape[0], images)]
 
 
