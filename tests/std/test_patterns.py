@@ -192,6 +192,51 @@ def test_a_mask_that_is_not_causal_is_added(host, process_host):
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 
+def _norm_times_root(x, m, v, g, b):
+    return (x - m) * tf.rsqrt(v + 1e-5) * g + b
+
+
+def _norm_over_root(x, m, v, g, b):
+    return g * (x - m) / tf.sqrt(v + 1e-5) + b
+
+
+@pytest.mark.parametrize("norm", [_norm_times_root, _norm_over_root])
+@pytest.mark.parametrize("variance", ["square", "moments"])
+def test_a_layer_norm_whose_difference_is_written_twice_trains_by_one_op_each_way(host, process_host, norm, variance):
+    """A plan has the difference once, and its gradient in as many parts as it is written."""
+    process_host(host)
+    random, found = np.random.default_rng(4), []
+    with tf.Graph(host=host).as_default():
+        x, g, b = (tf.placeholder(tf.float32, s) for s in ([2, 3, 6], [6], [6]))
+        m = tf.reduce_mean(x, -1, keepdims=True)
+        v = tf.reduce_mean(tf.square(x - m), -1, keepdims=True)
+        if variance == "moments":
+            m, v = tf.nn.moments(x, [-1], keep_dims=True)
+        y = norm(x, m, v, g, b)
+        fetches = [y, *tf.gradients(tf.sin(y), [x, g, b])]
+        feed = {t: random.standard_normal(t.shape.as_list()) for t in (x, g, b)}
+        for fusion in (True, False):
+            with tf.Session(config=tf.SessionConfig(fusion=fusion), host=host) as session:
+                if fusion:
+                    ops = [n.op for n in session.explain(fetches, feed).plan.graph.nodes]
+                found.append(session.run(fetches, feed))
+    assert (ops.count("LayerNorm"), ops.count("LayerNormGrad")) == (1, 1)
+    assert {"Rsqrt", "Sqrt", "Square", "Mean", "RealDiv"}.isdisjoint(ops)
+    for got, want in zip(*found, strict=True):
+        np.testing.assert_allclose(got, want, rtol=2e-4, atol=2e-5)
+
+
+def test_spellings_that_say_the_same_of_one_place_say_it_once(host, process_host):
+    process_host(host)
+    with tf.Graph(host=host).as_default():
+        x, one, row = (tf.placeholder(tf.float32, s) for s in ([4, 6], [1], [6]))
+        d = x - tf.reduce_mean(x, -1, keepdims=True)
+        y = d / tf.sqrt(tf.reduce_mean(d * d, -1, keepdims=True) + 1e-5) * one + row
+        with tf.Session(host=host) as session:
+            notes = session.explain(y, {x: np.ones((4, 6)), one: [2.0], row: np.zeros(6)}).plan.placement.notes
+    assert len({n.what for n in notes}) == len(notes) == 2
+
+
 def test_gamma_that_is_no_row_stays(host, process_host):
     """One factor for all columns broadcasts as a row does, and is none."""
     process_host(host)

@@ -106,8 +106,12 @@ class _Search:
                         if anchor not in place.gone:
                             self._at(anchor, registered, place)
                 place.put_sums()
-            # where another pattern stands for all of it, nobody asks why this one does not
-            self._context.notes.extend([note for note, nodes in self._refused if not nodes <= place.gone])
+            # where another pattern stands for all of it, nobody asks why this one does not; what several say is said once
+            told: dict[tuple[str, frozenset[PlanNode]], RegionNote] = {}
+            for note, nodes in self._refused:
+                if not nodes <= place.gone:
+                    told.setdefault((note.what, nodes), note)
+            self._context.notes.extend(told.values())
             self._refused.clear()
 
     def _at(self, anchor: PlanNode, registered: RegisteredPattern, place: _Place) -> None:

@@ -13,34 +13,53 @@ from graphdock.contracts import CONSTANT, Found, Pattern
 from graphdock_std.patterns.operands import ROW, any_of
 
 
-def _centred(x: Any) -> tuple[Any, Any]:
-    mean = _tf.reduce_mean(x, axis=-1, keepdims=True)
-    return x - mean, mean
+def _mean(x: Any) -> Any:
+    return _tf.reduce_mean(x, axis=-1, keepdims=True)
 
 
-def _norm_by_root(x: Any, gamma: Any, beta: Any, epsilon: Any) -> Any:
-    d, _ = _centred(x)
-    return d * _tf.rsqrt(_tf.reduce_mean(_tf.square(d), axis=-1, keepdims=True) + epsilon) * gamma + beta
+def _of_square(x: Any) -> tuple[Any, Any]:
+    """What the mean leaves of ``x``, and the variance of that."""
+    d = x - _mean(x)
+    return d, _mean(_tf.square(d))
 
 
-def _norm_by_product(x: Any, gamma: Any, beta: Any, epsilon: Any) -> Any:
-    d, _ = _centred(x)
-    return d * _tf.rsqrt(_tf.reduce_mean(d * d, axis=-1, keepdims=True) + epsilon) * gamma + beta
+def _of_product(x: Any) -> tuple[Any, Any]:
+    d = x - _mean(x)
+    return d, _mean(d * d)
 
 
-def _norm_by_quotient(x: Any, gamma: Any, beta: Any, epsilon: Any) -> Any:
-    d, _ = _centred(x)
-    return d / _tf.sqrt(_tf.reduce_mean(_tf.square(d), axis=-1, keepdims=True) + epsilon) * gamma + beta
+def _of_two_differences(x: Any) -> tuple[Any, Any]:
+    """The difference is written twice: a plan has it once, and its gradient in two parts."""
+    mean = _mean(x)
+    return x - mean, _mean(_tf.square(x - mean))
 
 
-def _norm_scaled_first(x: Any, gamma: Any, beta: Any, epsilon: Any) -> Any:
-    d, _ = _centred(x)
-    return gamma * d / _tf.sqrt(_tf.reduce_mean(_tf.square(d), axis=-1, keepdims=True) + epsilon) + beta
-
-
-def _norm_by_moments(x: Any, gamma: Any, beta: Any, epsilon: Any) -> Any:
+def _of_moments(x: Any) -> tuple[Any, Any]:
     mean, variance = _tf.nn.moments(x, [-1], keep_dims=True)
-    return (x - mean) * _tf.rsqrt(variance + epsilon) * gamma + beta
+    return x - mean, variance
+
+
+def _by_root(d: Any, variance: Any, gamma: Any, beta: Any) -> Any:
+    return d * _tf.rsqrt(variance) * gamma + beta
+
+
+def _by_factor(d: Any, variance: Any, gamma: Any, beta: Any) -> Any:
+    return d * (_tf.rsqrt(variance) * gamma) + beta
+
+
+def _by_quotient(d: Any, variance: Any, gamma: Any, beta: Any) -> Any:
+    return d / _tf.sqrt(variance) * gamma + beta
+
+
+def _scaled_first(d: Any, variance: Any, gamma: Any, beta: Any) -> Any:
+    return gamma * d / _tf.sqrt(variance) + beta
+
+
+def _norm(
+    x: Any, gamma: Any, beta: Any, epsilon: Any, *, centred: Callable[..., Any], scaled: Callable[..., Any]
+) -> Any:
+    d, variance = centred(x)
+    return scaled(d, variance + epsilon, gamma, beta)
 
 
 def _norm_as_batch_norm(x: Any, gamma: Any, beta: Any, epsilon: Any) -> Any:
@@ -61,15 +80,20 @@ def _layer_norm(x: Any, gamma: Any, beta: Any, epsilon: Any) -> Any:
 
 
 def layer_norms() -> Iterator[Pattern]:
-    spellings = {
-        "rsqrt": (_norm_by_root, "Rsqrt"),
-        "product": (_norm_by_product, "Rsqrt"),
-        "quotient": (_norm_by_quotient, "Sqrt"),
-        "scaled_first": (_norm_scaled_first, "Sqrt"),
-        "moments": (_norm_by_moments, "Rsqrt"),
-        "batch_norm": (_norm_as_batch_norm, "Rsqrt"),
+    """One pattern per spelling of the variance, spelling of the scale, and rank."""
+    variances = {"square": _of_square, "product": _of_product, "twice": _of_two_differences, "moments": _of_moments}
+    scales = {
+        "rsqrt": (_by_root, "Rsqrt"),
+        "factor": (_by_factor, "Rsqrt"),
+        "quotient": (_by_quotient, "Sqrt"),
+        "scaled_first": (_scaled_first, "Sqrt"),
     }
-    for name, (function, anchor) in spellings.items():
+    spellings: dict[str, tuple[Callable[..., Any], str]] = {
+        f"{scale}_{variance}": (functools.partial(_norm, centred=centred, scaled=scaled), anchor)
+        for scale, (scaled, anchor) in scales.items()
+        for variance, centred in variances.items()
+    }
+    for name, (function, anchor) in {**spellings, "batch_norm": (_norm_as_batch_norm, "Rsqrt")}.items():
         for rank in (2, 3, 4):
             inputs = {"x": any_of(rank), "gamma": ROW, "beta": ROW, "epsilon": CONSTANT}
             label = f"layer_norm_{name}_{rank}"
