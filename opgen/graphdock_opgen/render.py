@@ -64,7 +64,7 @@ def render_library(library: Library, report: Callable[[OpSpecError], None]) -> d
     out["decompositions.py"] = render(
         "library/decompositions.py.j2",
         package=library.package,
-        imports=_imports(decompositions),
+        imports=_imports(library, decompositions),
         functions=decompositions,
     )
     for file in library.files:
@@ -158,11 +158,16 @@ def render_gradients(library: Library, functions: list[Function]) -> str:
     return render(
         "library/gradients.py.j2",
         package=library.package,
-        imports=_imports(functions),
+        imports=_imports(library, functions),
         todo=any(GRADIENT_ERROR in f.imports for f in functions),
         functions=functions,
     )
 
 
-def _imports(functions: list[Function]) -> list[str]:
-    return import_lines(line for f in functions for line in f.imports)
+def _imports(library: Library, functions: list[Function]) -> list[str]:
+    """The import block of a module of functions. What a function calls of its own package it imports when it is called: a program
+    that has one gradient loads what that one needs."""
+    own = f"from {library.package}."
+    for function in functions:
+        function.body[:0] = import_lines(line for line in function.imports if line.startswith(own))
+    return import_lines(line for f in functions for line in f.imports if not line.startswith(own))

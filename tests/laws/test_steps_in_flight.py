@@ -20,7 +20,7 @@ import pytest
 from graphdock.contracts.runtime import resource_lock
 from graphdock.planning import plan
 from graphdock.session import overlap
-from graphdock_executor import fences, in_flight, stream_slot, stream_slots
+from graphdock_executor import in_flight, stream_slot, stream_slots
 from graphdock_executor.lower import overlap as lower_overlap
 from graphdock_executor.straight_line import program as program_module
 from graphdock_testing.driver import races
@@ -213,12 +213,14 @@ class Dropper:
 
     def __init__(self, monkeypatch):
         self.drop, self.seen = None, []
-        on_queue, on_host = stream_slot.StreamSlot._wait, fences.StreamFence.wait_host
+        on_queue, on_host = stream_slot.StreamSlot._wait, stream_slot.StreamFence.wait_host
         monkeypatch.setattr(
             stream_slot.StreamSlot, "_wait", lambda own, fence: self._take("queue", lambda: on_queue(own, fence))
         )
         monkeypatch.setattr(
-            fences.StreamFence, "wait_host", lambda own: None if own.over else self._take("host", lambda: on_host(own))
+            stream_slot.StreamFence,
+            "wait_host",
+            lambda own: None if own.over else self._take("host", lambda: on_host(own)),
         )
 
     def _take(self, what, wait):
@@ -425,7 +427,7 @@ def test_an_interrupt_at_a_call_of_the_driver_loses_nothing(monkeypatch):
 
 
 #: The way of a step that is submitted, and back.
-WATCHED = (resource_lock, plan, program_module, stream_slots, stream_slot, in_flight, fences, overlap)
+WATCHED = (resource_lock, plan, program_module, stream_slots, stream_slot, in_flight, overlap)
 
 
 @pytest.mark.parametrize("stride", [41, pytest.param(1, marks=pytest.mark.exhaustive)])

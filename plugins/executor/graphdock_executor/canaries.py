@@ -90,6 +90,8 @@ class Canary:
 class Canaries:
     """The canaries of one instance, by buffer. One step at a time."""
 
+    keeps = staticmethod(keeps)
+
     def __init__(self) -> None:
         self._planned: dict[int, Canary] = {}
         self._made: dict[str, Canary] = {}

@@ -15,8 +15,7 @@ from graphdock.contracts.queue import Queue
 from graphdock.contracts.step import CancellationToken
 from graphdock.errors import GraphdockError
 
-from graphdock_executor.kernel_sanitizer import argument_positions, kept_inputs
-from graphdock_executor.return_check import ReturnCheck
+from graphdock_executor.return_check import ReturnCheck, argument_positions, kept_inputs
 
 __all__ = ["FirstCallCheck", "once_per_shape"]
 

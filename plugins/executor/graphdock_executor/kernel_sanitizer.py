@@ -14,16 +14,14 @@ from typing import Any
 
 import numpy as np
 from graphdock.contracts.device import HOST_MEMORY, Device
-from graphdock.contracts.ir import arg_of
-from graphdock.contracts.kernel import ArgInfo, Bound, BuildContext, In, Out, OutInfo, Scratch
+from graphdock.contracts.kernel import ArgInfo, Bound, BuildContext, OutInfo, Scratch
 from graphdock.contracts.queue import Queue
-from graphdock.contracts.streams import streams_of
 from graphdock.shape import concrete
 
 from graphdock_executor.canaries import POISON, Canaries, Canary
-from graphdock_executor.return_check import ReturnCheck
+from graphdock_executor.return_check import ReturnCheck, argument_positions, kept_inputs
 
-__all__ = ["argument_positions", "kept_inputs", "sanitize", "unchecked"]
+__all__ = ["sanitize", "unchecked"]
 
 _thread = threading.local()
 
@@ -122,25 +120,6 @@ class _Sanitizer:
                     "a new one at each call: whoever got the last one may still have it",
                 )
         self._last = [weakref.ref(b) for b, _ in fresh if isinstance(b, np.ndarray)]
-
-
-def argument_positions(bound: Bound, ctx: BuildContext) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Of the arguments of ``compute``: position and index of each input, and of each output that it is given or scratch buffer."""
-    count = len(ctx.inputs)
-    if bound.args is not None:
-        items = list(enumerate(bound.args))
-        reads = [(at, item.index) for at, item in items if isinstance(item, In) and item.index < count]
-        return reads, [(at, item.index) for at, item in items if isinstance(item, Out)]
-    first = count + len(streams_of(ctx.node))  # they stand between them
-    written = sum(o.mode.kind in ("planned", "inplace") for o in ctx.outputs) + len(bound.scratch)
-    return [(i, i) for i in range(count)], [(first + i, i) for i in range(written)]
-
-
-def kept_inputs(ctx: BuildContext) -> set[int]:
-    """The inputs that the kernel must leave as they are: not those it takes over, nor variables that its op writes."""
-    taken = {o.mode.input for o in ctx.outputs if o.mode.kind == "inplace"}
-    args = arg_of(ctx.node)
-    return {i for i, info in enumerate(ctx.inputs) if i not in taken and not (info.variable and args[i].mutates)}
 
 
 def _is_new(target: OutInfo | Scratch) -> bool:

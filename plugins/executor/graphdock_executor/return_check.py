@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 from graphdock.contracts.device import HOST_MEMORY, Device
-from graphdock.contracts.kernel import BuildContext, OutInfo
+from graphdock.contracts.ir import arg_of
+from graphdock.contracts.kernel import Bound, BuildContext, In, Out, OutInfo
+from graphdock.contracts.streams import streams_of
 from graphdock.errors import InternalError
 from graphdock.shape import compatible, concrete, show
 
-__all__ = ["ReturnCheck"]
+__all__ = ["ReturnCheck", "argument_positions", "kept_inputs"]
 
 
 class ReturnCheck:
@@ -99,3 +101,22 @@ def _number(result: Any) -> str:
     if result is None:
         return "None"
     return f"a {type(result).__name__} of {len(result)}" if isinstance(result, (tuple, list)) else type(result).__name__
+
+
+def argument_positions(bound: Bound, ctx: BuildContext) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Of the arguments of ``compute``: position and index of each input, and of each output that it is given or scratch buffer."""
+    count = len(ctx.inputs)
+    if bound.args is not None:
+        items = list(enumerate(bound.args))
+        reads = [(at, item.index) for at, item in items if isinstance(item, In) and item.index < count]
+        return reads, [(at, item.index) for at, item in items if isinstance(item, Out)]
+    first = count + len(streams_of(ctx.node))  # they stand between them
+    written = sum(o.mode.kind in ("planned", "inplace") for o in ctx.outputs) + len(bound.scratch)
+    return [(i, i) for i in range(count)], [(first + i, i) for i in range(written)]
+
+
+def kept_inputs(ctx: BuildContext) -> set[int]:
+    """The inputs that the kernel must leave as they are: not those it takes over, nor variables that its op writes."""
+    taken = {o.mode.input for o in ctx.outputs if o.mode.kind == "inplace"}
+    args = arg_of(ctx.node)
+    return {i for i, info in enumerate(ctx.inputs) if i not in taken and not (info.variable and args[i].mutates)}

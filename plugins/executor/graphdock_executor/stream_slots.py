@@ -27,11 +27,9 @@ from graphdock.contracts.step import StepContext
 from graphdock.errors import AbortedError, CancelledError, DeadlineExceededError, DeviceLostError, format_error
 
 from graphdock_executor.device_error import asking
-from graphdock_executor.fences import Accesses, StreamFence
-from graphdock_executor.kernel_sanitizer import unchecked
 from graphdock_executor.lower.records import Lowered
 from graphdock_executor.storage import Root
-from graphdock_executor.stream_slot import StreamSlot, shared_stream_slot, synchronize, unshare
+from graphdock_executor.stream_slot import Accesses, StreamFence, StreamSlot, shared_stream_slot, synchronize, unshare
 
 __all__ = ["SLOTS_LOCK", "StreamSlots", "Recording", "devices_of", "lend", "worker_of"]
 
@@ -287,6 +285,8 @@ class Recording:
 
     def __call__(self) -> None:
         if self._capture is not None and self._ran:
+            from graphdock_executor.kernel_sanitizer import unchecked
+
             capture, self._capture = self._capture, None
             with unchecked():
                 self._run = capture(self._run) or self._run

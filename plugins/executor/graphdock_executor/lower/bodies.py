@@ -7,7 +7,7 @@ they yield each body that is to be lowered now, with the block that its statemen
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from graphdock.contracts.bodies import carried
 from graphdock.contracts.executor import SCALAR
@@ -16,16 +16,13 @@ from graphdock.shape import concrete
 
 from graphdock_executor.lower.histories import begin_histories, left_by_branch, push_all, scan_all
 from graphdock_executor.lower.owned_buffers import is_retained, owned
-from graphdock_executor.lower.records import Slot
+from graphdock_executor.lower.records import Bodies, Slot
 from graphdock_executor.lower.state import State, extend_lifetime, method, mover, new_root, slot, worker
 from graphdock_executor.step_program.names import Literal, Name, Operand
 from graphdock_executor.step_program.statements import Block, Branch, Compute, Copy, Leave, Let, Loop, Pair
 from graphdock_executor.storage import Root
 
-__all__ = ["Bodies", "lower_branch", "lower_loop"]
-
-#: What a handler of a node with bodies yields: a body to lower, and where its statements go.
-Bodies = Iterator[tuple[PlanGraph, Block]]
+__all__ = ["lower_branch", "lower_loop"]
 
 
 def lower_branch(state: State, node: PlanNode, block: Block, at: int) -> Bodies:

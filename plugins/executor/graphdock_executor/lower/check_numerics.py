@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from graphdock.contracts.ir import PlanNode, Value
 from graphdock.contracts.queue import QueuedDevice
+from graphdock.contracts.runtime.resources import Resource, Variable
 from graphdock.dtypes import DType
 
 from graphdock_executor.lower.records import Slot
 from graphdock_executor.lower.state import State, worker
+from graphdock_executor.lower.variables import variable_slot
 from graphdock_executor.step_program.names import Apply, Literal, helper
 from graphdock_executor.step_program.statements import Block, Call
 
-__all__ = ["check_buffer", "check_finite"]
+__all__ = ["check_buffer", "check_finite", "check_launch"]
 
 
 def check_finite(
@@ -38,3 +42,14 @@ def check_buffer(
     if isinstance(device, QueuedDevice):
         looked.device, looked.synchronizes = device, True
     block.add(looked)
+
+
+def check_launch(state: State, node: PlanNode, made: Sequence[Slot], written: Iterable[Resource], block: Block) -> None:
+    """As :func:`check_finite`, for all that a kernel makes and for the variables that it writes."""
+    for value, where in zip(node.outputs, made, strict=True):
+        if value in state.given.facts.last:  # a kernel need not write what nobody reads
+            check_finite(state, value, where, block, node)
+    for variable in dict.fromkeys(written):
+        if isinstance(variable, Variable) and variable.dtype.is_floating:
+            space, label = variable.device.memory_space, Literal(variable.name)
+            check_buffer(state, space, variable.dtype, variable_slot(state, variable), block, node, label)

@@ -6,7 +6,6 @@ from graphdock.contracts.device import HOST_MEMORY
 from graphdock.contracts.ir import PlanNode, arg_of
 from graphdock.contracts.runtime.resources import Resource, Variable
 
-from graphdock_executor.lower.check_numerics import check_finite
 from graphdock_executor.lower.records import Build
 from graphdock_executor.lower.state import State, extend_lifetime, fresh, slot
 from graphdock_executor.lower.variables import access, resource_name
@@ -47,5 +46,7 @@ def lower_host(state: State, node: PlanNode, block: Block, at: int) -> None:
     lock_set = access(state, reads, writes)
     block.add(Call(name, tuple(args), names, lock_set, node=node, reads=tuple(roots), hold="the host runs it"))
     if state.given.placed.check_numerics:
+        from graphdock_executor.lower.check_numerics import check_finite
+
         for value, where in made:
             check_finite(state, value, where, block, node)

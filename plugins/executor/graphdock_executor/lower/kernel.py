@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from graphdock.contracts.device import HOST_MEMORY, Device
@@ -26,13 +26,10 @@ from graphdock.contracts.queue import QueuedDevice
 from graphdock.contracts.runtime.resources import Resource, Variable
 from graphdock.contracts.streams import streams_of
 
-from graphdock_executor.lower.check_numerics import check_buffer, check_finite
 from graphdock_executor.lower.direct_store import store_directly
-from graphdock_executor.lower.form import Form, form_of
 from graphdock_executor.lower.guards import note_shapes
-from graphdock_executor.lower.modes import grant
+from graphdock_executor.lower.modes import Form, form_of, grant
 from graphdock_executor.lower.records import Build, Setup, Slot
-from graphdock_executor.lower.remote_variables import copy_back, copy_in, is_copy, is_remote, one_call
 from graphdock_executor.lower.state import (
     State,
     activate,
@@ -44,7 +41,7 @@ from graphdock_executor.lower.state import (
     resolve,
     slot,
 )
-from graphdock_executor.lower.variables import access, settled, touch, variable_slot
+from graphdock_executor.lower.variables import access, is_remote, settled, touch, variable_slot
 from graphdock_executor.step_program.names import Literal, Name, Operand, Suffixed
 from graphdock_executor.step_program.statements import Block, Call, Compute, Launch, Wrap
 from graphdock_executor.storage import Root
@@ -115,34 +112,15 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
     if state.given.capture is not None:
         launch.hold = _hold(state, node, bound, infos, device)
     if copies:
-        _add_around(state, launch, copies, [r for r, w in touched if w], block, at)
+        from graphdock_executor.lower.remote_variables import add_around
+
+        add_around(state, launch, copies, [r for r, w in touched if w], block, at)
     else:
         block.add(launch)
     if state.given.placed.check_numerics:
-        for value, where in zip(node.outputs, made, strict=True):
-            if value in state.given.facts.last:  # a kernel need not write what nobody reads
-                check_finite(state, value, where, block, node)
-        for variable in dict.fromkeys(r for r, writes in touched if writes):
-            if isinstance(variable, Variable) and variable.dtype.is_floating:
-                space, label = variable.device.memory_space, Literal(variable.name)
-                check_buffer(state, space, variable.dtype, variable_slot(state, variable), block, node, label)
+        from graphdock_executor.lower.check_numerics import check_launch
 
-
-def _add_around(
-    state: State, launch: Launch, copies: Mapping[Variable, Slot], written: Sequence[Resource], block: Block, at: int
-) -> None:
-    """Add a launch on copies of variables, and what takes back those that it writes."""
-    node, device = launch.node, launch.device
-    assert node is not None and device is not None and isinstance(launch.kernel, Name)
-    whole = [(v, s.at, v in written) for v, s in copies.items() if not is_copy(s)]
-    if whole:
-        launch.kernel, launch.args = one_call(state, launch.kernel, device, whole, launch.args)
-        launch.device = launch.settle = None
-        launch.hold = "it moves a variable between devices"
-    block.add(launch)
-    for variable, copy in copies.items():
-        if variable in written and is_copy(copy):
-            copy_back(state, variable, copy, device, node, block, at)
+        check_launch(state, node, made, [r for r, w in touched if w], block)
 
 
 def _needs_nothing_else(bound: Bound, infos: Sequence[ArgInfo], viewed: Collection[int]) -> bool:
@@ -182,6 +160,8 @@ def _inputs(
             resource = touch(state, value, node, block, writes)
             if isinstance(resource, Variable) and is_remote(resource, device):
                 if resource not in copies:
+                    from graphdock_executor.lower.remote_variables import copy_in
+
                     copies[resource] = copy_in(state, resource, device, node, block, at)
                 slots.append(copies[resource])
             else:

@@ -8,22 +8,18 @@ aliases it only while no write can run; a view shares its source's storage; an e
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 from graphdock.contracts.device import HOST_MEMORY
 from graphdock.contracts.ir import PlanGraph, PlanNode
 from graphdock.contracts.queue import QueuedDevice
 
-from graphdock_executor.lower.bodies import Bodies, lower_branch, lower_loop
-from graphdock_executor.lower.device_control_flow import record_control_flow
 from graphdock_executor.lower.direct_store import direct_stores
 from graphdock_executor.lower.guards import check_promises, check_rule
-from graphdock_executor.lower.host import lower_host
 from graphdock_executor.lower.kernel import lower_kernel
-from graphdock_executor.lower.move import lower_move
-from graphdock_executor.lower.overlap import follow_after, release_early, touched, waits_for_its_work
 from graphdock_executor.lower.owned_buffers import retained_values
-from graphdock_executor.lower.records import Lowered, Slot
+from graphdock_executor.lower.records import Bodies, Lowered, Slot
 from graphdock_executor.lower.state import LoweringInput, State, extend_lifetime, method, resolve, slot
 from graphdock_executor.lower.variables import lower_assign, lower_read
 from graphdock_executor.step_program.hazards import involved, order_queues
@@ -53,8 +49,22 @@ def _alias(state: State, node: PlanNode, block: Block, at: int) -> None:
             root.use(until)
 
 
-#: Verb -> handler. It adds the node's statements to a block; one of a node with bodies yields them to be lowered.
-HANDLERS: Mapping[str, Callable[[State, PlanNode, Block, int], Bodies | None]] = {
+#: Adds a node's statements to a block; of one with bodies it yields them to be lowered.
+Handler = Callable[[State, PlanNode, Block, int], Bodies | None]
+
+
+def _of(module: str) -> Handler:
+    """The function ``lower_VERB`` of a module that is imported with the first node of the verb."""
+
+    def lower_first(state: State, node: PlanNode, block: Block, at: int) -> Bodies | None:
+        found: Handler = getattr(import_module(f"graphdock_executor.lower.{module}"), f"lower_{node.verb}")
+        return found(state, node, block, at)
+
+    return lower_first
+
+
+#: Verb -> handler.
+HANDLERS: Mapping[str, Handler] = {
     "kernel": lower_kernel,
     "alias": _alias,
     "none": _none,
@@ -63,10 +73,10 @@ HANDLERS: Mapping[str, Callable[[State, PlanNode, Block, int], Bodies | None]] =
     "handle": _nothing,
     "read": lower_read,
     "assign": lower_assign,
-    "move": lower_move,
-    "branch": lower_branch,
-    "loop": lower_loop,
-    "host": lower_host,
+    "move": _of("move"),
+    "branch": _of("bodies"),
+    "loop": _of("bodies"),
+    "host": _of("host"),
 }
 
 
@@ -97,16 +107,22 @@ def lower(given: LoweringInput) -> Lowered:
     state.crowded = _crowded(given) if state.queues else set()
     _levels(state, graph, out.block)
     if isinstance(given.capture, QueuedDevice):
+        from graphdock_executor.lower.device_control_flow import record_control_flow
+
         record_control_flow(state, given.capture)
     _fetches(state)
     if given.placed.debug:
         _poison(state)
     if out.ahead:
-        follow_after(out.fills)
+        from graphdock_executor.lower import overlap
+
+        overlap.follow_after(out.fills)
     out.block.statements[:0] = out.fills.statements
     _order_queues(state)
     if state.queues:
-        out.touches = touched(out.block, {root: resource for resource, root in state.variable_roots.items()})
+        from graphdock_executor.lower import overlap
+
+        out.touches = overlap.touched(out.block, {root: resource for resource, root in state.variable_roots.items()})
     if given.capture is not None:
         out.block, out.segments, out.boundaries = find_segments(out.block, given.capture, state.names)
     return out
@@ -123,7 +139,10 @@ def _order_queues(state: State) -> None:
     """Let the host and the queues wait for one another where they touch the same storage."""
     out = state.out
     devices = involved(out.block) if state.queues else ()
-    out.waits = waits_for_its_work(state, devices) if state.given.overlaps else ""
+    if state.given.overlaps:
+        from graphdock_executor.lower import overlap
+
+        out.waits = overlap.waits_for_its_work(state, devices)
     if not devices:
         return
     nodes = {
@@ -152,7 +171,9 @@ def _order_queues(state: State) -> None:
     order_queues(out.block, fence, wait, current, read, entered[0] if len(entered) == 1 else None)
     out.overlaps = state.given.overlaps and not out.waits
     if out.overlaps:
-        release_early(out.block)
+        from graphdock_executor.lower import overlap
+
+        overlap.release_early(out.block)
 
 
 def _keep_apart(state: State, devices: Sequence[QueuedDevice]) -> None:

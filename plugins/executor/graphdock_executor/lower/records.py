@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from graphdock.contracts.device import Device
-from graphdock.contracts.ir import PlanNode
+from graphdock.contracts.ir import PlanGraph, PlanNode
 from graphdock.contracts.kernel import BuildContext, KernelDef, Prepared
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.contracts.runtime.resources import Resource, Variable
 from graphdock.contracts.streams import StreamName
 from graphdock.dtypes import DType
 
-from graphdock_executor.shape_checks import RuleCheck
 from graphdock_executor.step_program.names import Name, Operand
 from graphdock_executor.step_program.segments import Boundary
 from graphdock_executor.step_program.statements import Block, Segment
 from graphdock_executor.storage import Root
 
-__all__ = ["Build", "Lowered", "Setup", "Slot"]
+if TYPE_CHECKING:
+    from graphdock_executor.lower.guards import RuleCheck
+
+__all__ = ["Bodies", "Build", "Lowered", "Setup", "Slot"]
+
+#: Bodies of a node that are to be lowered, each with the block that its statements go to.
+Bodies: TypeAlias = Iterator[tuple[PlanGraph, Block]]
 
 
 @dataclass(slots=True, eq=False)

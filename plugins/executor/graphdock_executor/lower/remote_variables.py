@@ -6,33 +6,23 @@ of known shape are statements of their own, in planned buffers; else one call do
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.ir import PlanNode, Value
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.contracts.runtime.resources import Resource, Variable
-from graphdock.dtypes import string
 
 from graphdock_executor.lower.records import Slot
 from graphdock_executor.lower.state import State, activate, copy_directly, method, new_root, new_staging
 from graphdock_executor.lower.variables import variable_slot
-from graphdock_executor.remote_variables import RemoteVariable
 from graphdock_executor.step_program.names import Name, Operand, helper
-from graphdock_executor.step_program.statements import Block, Copy, Fill
+from graphdock_executor.step_program.statements import Block, Copy, Fill, Launch
+from graphdock_executor.transfers import RemoteVariable
 
-__all__ = ["copy_in", "is_copy", "is_remote", "one_call", "copy_back"]
+__all__ = ["add_around", "copy_in"]
 
 _HOLD = "it moves a variable between the host and the device"
-
-
-def is_remote(resource: Resource, device: Device) -> bool:
-    """Whether a kernel of the device gets a copy of a variable. Strings are in host memory, whatever the device."""
-    return (
-        isinstance(resource, Variable)
-        and resource.dtype is not string
-        and resource.device.memory_space != device.memory_space
-    )
 
 
 def copy_in(state: State, variable: Variable, device: Device, node: PlanNode, block: Block, at: int) -> Slot:
@@ -56,12 +46,29 @@ def copy_in(state: State, variable: Variable, device: Device, node: PlanNode, bl
     return Slot(where.at, where.roots, True, True, "variable")
 
 
-def is_copy(where: Slot) -> bool:
+def add_around(
+    state: State, launch: Launch, copies: Mapping[Variable, Slot], written: Sequence[Resource], block: Block, at: int
+) -> None:
+    """Add a launch on copies of variables, and what takes back those that it writes."""
+    node, device = launch.node, launch.device
+    assert node is not None and device is not None and isinstance(launch.kernel, Name)
+    whole = [(v, s.at, v in written) for v, s in copies.items() if not _is_copy(s)]
+    if whole:
+        launch.kernel, launch.args = _one_call(state, launch.kernel, device, whole, launch.args)
+        launch.device = launch.settle = None
+        launch.hold = "it moves a variable between devices"
+    block.add(launch)
+    for variable, copy in copies.items():
+        if variable in written and _is_copy(copy):
+            _copy_back(state, variable, copy, device, node, block, at)
+
+
+def _is_copy(where: Slot) -> bool:
     """Whether :func:`copy_in` made a copy; else it is the variable's own place."""
     return where.roots[0].kind != "variable"
 
 
-def copy_back(
+def _copy_back(
     state: State, variable: Variable, copy: Slot, device: Device, node: PlanNode, block: Block, at: int
 ) -> None:
     """Add what copies a copy that :func:`copy_in` made back into its variable."""
@@ -117,7 +124,7 @@ def _copy(state: State, device: Device, called: str, source: Slot, target: Slot,
     block.add(Copy(name, source.at, target.at, node=node, device=device, reads=reads, writes=writes, hold=hold))
 
 
-def one_call(
+def _one_call(
     state: State,
     kernel: Name,
     device: Device,

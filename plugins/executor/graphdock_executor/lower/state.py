@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.executor import SCALAR, PlacedGraph
@@ -15,11 +15,13 @@ from graphdock.contracts.runtime.resources import Resource, Variable
 from graphdock.shape import concrete
 
 from graphdock_executor.liveness import Liveness
-from graphdock_executor.lower.form import Form
 from graphdock_executor.lower.records import Lowered, Slot
 from graphdock_executor.step_program.names import Apply, Literal, Name, Names, Operand, helper
 from graphdock_executor.step_program.statements import Activate, Block, Call, Copy, Pair
 from graphdock_executor.storage import Root
+
+if TYPE_CHECKING:
+    from graphdock_executor.lower.modes import Form
 
 __all__ = [
     "LoweringInput",

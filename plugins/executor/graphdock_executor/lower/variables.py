@@ -12,17 +12,16 @@ from graphdock.contracts.ir import PlanNode, Value
 from graphdock.contracts.kernel import PLANNED
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.contracts.runtime.resources import Access, Resource, Variable
-from graphdock.dtypes import uint8
+from graphdock.dtypes import string, uint8
 from graphdock.shape import concrete
 
-from graphdock_executor.lower.check_numerics import check_buffer
 from graphdock_executor.lower.records import Slot
 from graphdock_executor.lower.state import State, extend_lifetime, fresh, method, mover, output, slot, worker
 from graphdock_executor.step_program.names import Literal, Name, Operand, Suffixed
 from graphdock_executor.step_program.statements import Block, Call, Copy, Flag, Require
 from graphdock_executor.storage import Root
 
-__all__ = ["access", "lower_assign", "lower_read", "resource_name", "settled", "touch", "variable_slot"]
+__all__ = ["access", "is_remote", "lower_assign", "lower_read", "resource_name", "settled", "touch", "variable_slot"]
 
 
 def touch(state: State, handle: Value, node: PlanNode, block: Block, writes: bool) -> Resource:
@@ -221,6 +220,17 @@ def _flag(state: State, node: PlanNode, variable: Variable, block: Block) -> Non
     """The variable holds its new value from here on."""
     block.add(Flag(resource_name(state, variable), node=node))
     if state.given.placed.check_numerics and variable.dtype.is_floating:
+        from graphdock_executor.lower.check_numerics import check_buffer
+
         space, target = variable.device.memory_space, variable_slot(state, variable)
         check_buffer(state, space, variable.dtype, target, block, node, Literal(variable.name))
     state.assigned.add(variable)  # until the branch or body that this stands in ends
+
+
+def is_remote(resource: Resource, device: Device) -> bool:
+    """Whether a kernel of the device gets a copy of a variable. Strings are in host memory, whatever the device."""
+    return (
+        isinstance(resource, Variable)
+        and resource.dtype is not string
+        and resource.device.memory_space != device.memory_space
+    )

@@ -5,18 +5,45 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from graphdock.contracts.device import Device
 from graphdock.contracts.executor import Executor, PlacedGraph
+from graphdock.contracts.ir import PlanGraph, PlanNode
+from graphdock.contracts.kernel import KernelDef
+from graphdock.contracts.queue import can_record
+from graphdock.contracts.rewriter import Rewriter
 from graphdock.contracts.stages import run_stages
 
-from graphdock_executor.canaries import margin_of
-from graphdock_executor.capture import capturing_device, feeds_first
 from graphdock_executor.liveness import Liveness, analyse
 from graphdock_executor.lower import Lowered, LoweringInput, lower
 from graphdock_executor.step_program.printer import Source, print_step
 from graphdock_executor.storage import Root, pack
 from graphdock_executor.straight_line.program import StraightLineProgram
 
-__all__ = ["Compilation", "StraightLine"]
+__all__ = ["Compilation", "StraightLine", "capturing_device", "feeds_first"]
+
+
+def capturing_device(
+    graph: PlanGraph, kernels: Mapping[PlanNode, KernelDef], device_of: Callable[[PlanNode], Device]
+) -> Device | None:
+    """The device that may record parts of this placed plan: the one with most kernels of those that can. None if none can."""
+    counts: dict[Device, int] = {}
+    for level in graph.all_graphs():
+        for node in level.nodes:
+            if node in kernels:
+                device = device_of(node)
+                counts[device] = counts.get(device, 0) + 1
+    able = [d for d in counts if can_record(d)]
+    return max(able, key=lambda d: counts[d]) if able else None
+
+
+def feeds_first(graph: PlanGraph) -> None:
+    """Let the step begin with the moves of feeds, so that none of them parts a recording."""
+    fed = set(graph.inputs)
+    early = [n for n in graph.nodes if n.verb == "move" and n.inputs[0] in fed and not n.control]
+    if early:
+        chosen = set(early)
+        with Rewriter(graph) as change:
+            change.arrange([*early, *(n for n in graph.nodes if n not in chosen)])
 
 
 @dataclass
@@ -77,6 +104,8 @@ def _memory(made: Compilation) -> None:
         align = (staging.get(space) or spaces[space]).alignment
         made.memory[space] = made.blocks[space] = pack(roots, align)
         if made.placed.debug and space not in staging:
+            from graphdock_executor.canaries import margin_of
+
             made.blocks[space] = pack(roots, align, margin_of(spaces[space]))
 
 

@@ -11,9 +11,6 @@ from graphdock.contracts.runtime.numbers import wrap
 from graphdock.contracts.runtime.resources import Variable, unset
 from graphdock.errors import InvalidArgumentError
 
-from graphdock_executor.remote_variables import run_on_copies
-from graphdock_executor.transfers import pull, push
-
 __all__ = ["HELPERS", "poison", "quiet", "read_only"]
 
 
@@ -79,17 +76,28 @@ def _own_copy(array: Any) -> Any:
     return np.array(array, order="C", copy=True)
 
 
+def _transfer(name: str) -> Callable[..., Any]:
+    """A function of :mod:`graphdock_executor.transfers`, which a step of one memory space does not need."""
+
+    def transfer(*args: Any) -> Any:
+        from graphdock_executor import transfers
+
+        return getattr(transfers, name)(*args)
+
+    return transfer
+
+
 #: Name in the source -> function.
 HELPERS: Mapping[str, Callable[..., Any]] = {
-    "run_on_copies": run_on_copies,
+    "run_on_copies": _transfer("run_on_copies"),
     "fetch_any": fetch_any,
     "fill": np.copyto,
     "finite": _finite,
     "own_copy": _own_copy,
     "len": len,
     "poison": poison,
-    "pull": pull,
-    "push": push,
+    "pull": _transfer("pull"),
+    "push": _transfer("push"),
     "same_lengths": same_lengths,
     "settled": _settled,
     "unset": _raise_unset,

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from graphdock.contracts.device import HOST_MEMORY, Device
@@ -22,17 +22,16 @@ from graphdock.errors import ResourceExhaustedError
 from graphdock.locks import new_lock
 from graphdock.shape import concrete
 
-from graphdock_executor.canaries import Canaries, keeps
-from graphdock_executor.device_error import asking
-from graphdock_executor.exhausted import explain_exhausted
+from graphdock_executor.device_error import asking, explain_exhausted
 from graphdock_executor.first_call import FirstCallCheck, once_per_shape
-from graphdock_executor.kernel_sanitizer import sanitize, unchecked
 from graphdock_executor.lower import Build, Lowered, Setup
 from graphdock_executor.storage import Root
 from graphdock_executor.straight_line.helpers import HELPERS, poison
 from graphdock_executor.straight_line.instance import Instance, QueuedInstance, interrupter
-from graphdock_executor.straight_line.joining import join_kernels
 from graphdock_executor.stream_slots import Recording, StreamSlots, devices_of, lend, worker_of
+
+if TYPE_CHECKING:
+    from graphdock_executor.canaries import Canaries
 
 __all__ = ["InstanceBuilder"]
 
@@ -101,7 +100,7 @@ class InstanceBuilder:
         ns.update(HELPERS)
         ns.update({name.text: item for name, item in lowered.objects.items()})
         ns["check"], ns["token"] = step.token.check, step.token
-        canaries = Canaries()
+        canaries = _canaries() if debug else None
         self._buffers(ns, stream_slots, canaries)
         for name, resource in lowered.variables.items():
             ns[name.text] = resource.open()
@@ -120,7 +119,9 @@ class InstanceBuilder:
         streams = self._streams(ns, stream_slots)
         called: dict[str, Any] = {}
         unchecked_yet = self._kernels(ns, called, bounds, stream_slots, step.token, canaries)
-        if not debug:
+        if lowered.segments and not debug:
+            from graphdock_executor.straight_line.joining import join_kernels
+
             join_kernels(ns, lowered.segments, lowered.joinable)
         ns["__name__"] = "graphdock.step"
         called.update({name: value for name, value in ns.items() if callable(value)})
@@ -160,7 +161,7 @@ class InstanceBuilder:
             device.from_host(array, buffer)
         return buffer
 
-    def _buffers(self, ns: dict[str, Any], stream_slots: StreamSlots, canaries: Canaries) -> None:
+    def _buffers(self, ns: dict[str, Any], stream_slots: StreamSlots, canaries: Canaries | None) -> None:
         """One block of each memory space, cut into the planned buffers."""
         for space, roots in self._roots.items():
             nbytes = self._blocks[space]
@@ -180,28 +181,26 @@ class InstanceBuilder:
             for root in roots:
                 with asking(device, f"view of {root.nbytes} bytes", root.node):
                     ns[root.name] = device.view(storage, root.offset, root.dtype, root.shape)
-                if self._placed.debug:
+                if canaries is not None:
                     canaries.add(device, storage, root, ns[root.name])
                     if space == HOST_MEMORY:
                         poison(ns[root.name])
 
-    def _new(self, root: Root, stream_slots: StreamSlots, canaries: Canaries) -> Any:
+    def _new(self, root: Root, stream_slots: StreamSlots, canaries: Canaries | None) -> Any:
         """Function that makes a buffer for one step."""
-        bounded = self._placed.debug and root.nbytes > 0
+        bounds = canaries if root.nbytes > 0 else None
         if root.device == HOST_MEMORY:
             host = self._placed.spaces[HOST_MEMORY]
-            return (
-                canaries.maker(host, host.allocate, root)
-                if bounded
-                else functools.partial(np.empty, root.shape, root.dtype.np)
-            )
+            if bounds is not None:
+                return bounds.maker(host, host.allocate, root)
+            return functools.partial(np.empty, root.shape, root.dtype.np)
         device = self._placed.spaces[root.device]
         if root.node is not None and root.node.device is not None:
             own = self._placed.device_of(root.node)
             device = own if own.memory_space == root.device else device
         worker = worker_of(device, stream_slots.of)
-        if bounded and keeps(device):
-            return canaries.maker(device, worker.allocate, root)
+        if bounds is not None and bounds.keeps(device):
+            return bounds.maker(device, worker.allocate, root)
         return functools.partial(worker.empty, root.dtype, root.shape)
 
     def _streams(self, ns: dict[str, Any], stream_slots: StreamSlots) -> _Streams:
@@ -221,7 +220,7 @@ class InstanceBuilder:
         bounds: Sequence[Bound | None],
         stream_slots: StreamSlots,
         token: CancellationToken,
-        canaries: Canaries,
+        canaries: Canaries | None,
     ) -> list[FirstCallCheck]:
         """Make what statements call, and the views that are made once; returns what is checked at its first call."""
         firsts: list[FirstCallCheck] = []
@@ -234,7 +233,9 @@ class InstanceBuilder:
                 bound = self._bound(build, build.prepared, ns, stream_slots)
             name, context = build.name.text, _context(build, stream_slots)
             ns[name] = bound.compute
-            if self._placed.debug:
+            if canaries is not None:
+                from graphdock_executor.kernel_sanitizer import sanitize
+
                 ns[name] = sanitize(bound, context, canaries)
             else:
                 marks = build.kernel is None or "all_or_nothing" not in build.kernel.modes
@@ -266,6 +267,12 @@ class InstanceBuilder:
             if explained is error:
                 raise
             raise explained from error
+
+
+def _canaries() -> Canaries:
+    from graphdock_executor.canaries import Canaries
+
+    return Canaries()
 
 
 def _context(build: Build, stream_slots: StreamSlots) -> BuildContext:
@@ -303,6 +310,8 @@ def _recording(body: Any, device: Device, stream_slots: StreamSlots) -> Any:
     """Function that runs a recorded part of the step."""
     if device in stream_slots.of:
         return Recording(body, stream_slots.of[device].queue.capture)
+    from graphdock_executor.kernel_sanitizer import unchecked
+
     device.activate()
     with unchecked():
         return device.capture(body) or body

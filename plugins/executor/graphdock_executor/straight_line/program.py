@@ -7,7 +7,7 @@ import linecache
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphdock.contracts.device import Device
 from graphdock.contracts.executor import PlacedGraph, Program, StageReport
@@ -19,7 +19,6 @@ from graphdock.contracts.step import StepContext, TraceLevel
 from graphdock.errors import DeviceLostError, GraphdockError, InvalidArgumentError, ShapeError
 
 from graphdock_executor.device_error import device_error
-from graphdock_executor.in_flight import QueuedStep
 from graphdock_executor.lower import Lowered
 from graphdock_executor.step_program.names import Name
 from graphdock_executor.step_program.printer import Source
@@ -28,8 +27,10 @@ from graphdock_executor.step_program.statements import Activate, Copy, Launch, S
 from graphdock_executor.storage import Root
 from graphdock_executor.straight_line.instance import Instance
 from graphdock_executor.straight_line.instance_builder import InstanceBuilder
-from graphdock_executor.straight_line.tracer import Tracer
 from graphdock_executor.stream_slots import SLOTS_LOCK, StreamSlots
+
+if TYPE_CHECKING:
+    from graphdock_executor.straight_line.tracer import Tracer
 
 __all__ = ["StraightLineProgram"]
 
@@ -112,6 +113,8 @@ class StraightLineProgram(Program):
         if instance is None:
             instance = step.state = self._builder.make(step)
         if self._tracer is None:
+            from graphdock_executor.straight_line.tracer import Tracer
+
             self._tracer = Tracer(self.filename, self._statements, self._builder.builds)
         return self._tracer.tracing(step, level, instance.namespace, getattr(instance, "stream_slots", None))
 
@@ -167,6 +170,8 @@ class StraightLineProgram(Program):
         name: Callable[[], str],
         give_back: Callable[[list[Any]], None],
     ) -> InFlightStep:
+        from graphdock_executor.in_flight import QueuedStep
+
         queued = QueuedStep(steps, step, name, give_back, self.unfinished)
         step.on_submit = queued.submit
         return queued

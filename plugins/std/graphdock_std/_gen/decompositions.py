@@ -3,34 +3,6 @@
 
 import graphdock as _tf
 from graphdock import ops as _ops
-from graphdock_std._gen import fused_ops as _fused_ops
-from graphdock_std.attention.dropped import attend_dropped as _attend_dropped
-from graphdock_std.attention.dropped import attend_kept as _attend_kept
-from graphdock_std.attention.functions import attend as _attend
-from graphdock_std.attention.functions import attend_log_sum as _attend_log_sum
-from graphdock_std.attention.functions import attend_slopes as _attend_slopes
-from graphdock_std.attention.functions import attend_weights as _attend_weights
-from graphdock_std.attention.rotary import turn as _turn
-from graphdock_std.nn.functions import half_squares as _half_squares
-from graphdock_std.nn.fused import activate as _activate
-from graphdock_std.nn.fused import convolved as _convolved
-from graphdock_std.nn.fused import gelu_slope as _gelu_slope
-from graphdock_std.nn.fused import gelu_tanh_slope as _gelu_tanh_slope
-from graphdock_std.nn.fused import inner_sums as _inner_sums
-from graphdock_std.nn.linear_cross_entropy import linear_logits as _linear_logits
-from graphdock_std.nn.linear_cross_entropy import linear_slope as _linear_slope
-from graphdock_std.nn.loss_with_gradient import softmax_loss as _softmax_loss
-from graphdock_std.nn.loss_with_gradient import softmax_loss_gradient as _softmax_loss_gradient
-from graphdock_std.nn.loss_with_gradient import sparse_softmax_loss as _sparse_softmax_loss
-from graphdock_std.nn.loss_with_gradient import sparse_softmax_loss_gradient as _sparse_softmax_loss_gradient
-from graphdock_std.nn.recurrent import lstm_gates_slope as _lstm_gates_slope
-from graphdock_std.nn.recurrent import lstm_output as _lstm_output
-from graphdock_std.nn.recurrent import lstm_state as _lstm_state
-from graphdock_std.nn.recurrent import lstm_state_slope as _lstm_state_slope
-from graphdock_std.normalization.rms_norm import rms_gamma_slope as _rms_gamma_slope
-from graphdock_std.normalization.rms_norm import rms_inverse as _rms_inverse
-from graphdock_std.normalization.rms_norm import rms_scaled as _rms_scaled
-from graphdock_std.normalization.rms_norm import rms_slope as _rms_slope
 
 
 def fill(*, dims, value, T, Tdims, **_unused):
@@ -45,6 +17,9 @@ def lin_space(*, start, stop, num, T, Tidx, **_unused):
 
 
 def attention(*, query, key, value, bias, scale, causal, hidden, T, U, **_unused):
+    from graphdock_std.attention.functions import attend as _attend
+    from graphdock_std.attention.functions import attend_log_sum as _attend_log_sum
+
     output = _attend(query, key, value, scale, causal, bias, hidden)
     log_sum = _attend_log_sum(query, key, scale, causal, bias, hidden)
     return [output, log_sum]
@@ -53,6 +28,9 @@ def attention(*, query, key, value, bias, scale, causal, hidden, T, U, **_unused
 def attention_grad(
     *, output_backprop, query, key, value, output, log_sum, bias, scale, causal, hidden, T, U, **_unused
 ):
+    from graphdock_std.attention.functions import attend_slopes as _attend_slopes
+    from graphdock_std.attention.functions import attend_weights as _attend_weights
+
     weights = _attend_weights(query, key, scale, causal, bias, hidden)
     value_backprop = _tf.matmul(weights, output_backprop, True)
     toward = _tf.matmul(output_backprop, value, False, True)
@@ -63,6 +41,9 @@ def attention_grad(
 
 
 def dropped_attention(*, query, key, value, stream, rate, factor, bias, scale, causal, hidden, T, U, **_unused):
+    from graphdock_std.attention.dropped import attend_dropped as _attend_dropped
+    from graphdock_std.attention.functions import attend_log_sum as _attend_log_sum
+
     output = _attend_dropped(query, key, value, stream, rate, factor, scale, causal, bias, hidden)
     log_sum = _attend_log_sum(query, key, scale, causal, bias, hidden)
     return [output, log_sum]
@@ -87,6 +68,10 @@ def dropped_attention_grad(
     U,
     **_unused,
 ):
+    from graphdock_std.attention.dropped import attend_kept as _attend_kept
+    from graphdock_std.attention.functions import attend_slopes as _attend_slopes
+    from graphdock_std.attention.functions import attend_weights as _attend_weights
+
     weights = _attend_weights(query, key, scale, causal, bias, hidden)
     kept = _tf.multiply(_attend_kept(weights, stream, rate), factor)
     value_backprop = _tf.matmul(_tf.multiply(weights, kept), output_backprop, True)
@@ -98,28 +83,38 @@ def dropped_attention_grad(
 
 
 def fused_mat_mul(*, a, b, bias, transpose_a, transpose_b, activation, T, **_unused):
+    from graphdock_std.nn.fused import activate as _activate
+
     before = _tf.nn.bias_add(_tf.matmul(a, b, transpose_a, transpose_b), bias)
     y = _activate(before, activation)
     return [y, before]
 
 
 def mat_mul_with_sums(*, a, b, transpose_a, transpose_b, summed, T, **_unused):
+    from graphdock_std.nn.fused import inner_sums as _inner_sums
+
     y = _tf.matmul(a, b, transpose_a, transpose_b)
     sums = _inner_sums(a, b, transpose_a, transpose_b, summed)
     return [y, sums]
 
 
 def gelu_grad(*, x, dy, T, **_unused):
+    from graphdock_std.nn.fused import gelu_slope as _gelu_slope
+
     dx = dy * _gelu_slope(x)
     return [dx]
 
 
 def gelu_tanh_grad(*, x, dy, T, **_unused):
+    from graphdock_std.nn.fused import gelu_tanh_slope as _gelu_tanh_slope
+
     dx = dy * _gelu_tanh_slope(x)
     return [dx]
 
 
 def mat_mul_gelu_grad(*, a, b, x, transpose_a, transpose_b, T, **_unused):
+    from graphdock_std._gen import fused_ops as _fused_ops
+
     y = _fused_ops.gelu_tanh_grad(x, _tf.matmul(a, b, transpose_a, transpose_b))
     return [y]
 
@@ -127,24 +122,35 @@ def mat_mul_gelu_grad(*, a, b, x, transpose_a, transpose_b, T, **_unused):
 def fused_conv2d(
     *, input, filter, bias, strides, padding, explicit_paddings, data_format, dilations, activation, T, **_unused
 ):
+    from graphdock_std.nn.fused import activate as _activate
+    from graphdock_std.nn.fused import convolved as _convolved
+
     before = _convolved(input, filter, bias, strides, padding, explicit_paddings, data_format, dilations)
     y = _activate(before, activation)
     return [y, before]
 
 
 def softmax_cross_entropy_with_gradient(*, features, labels, slope, T, **_unused):
+    from graphdock_std.nn.loss_with_gradient import softmax_loss as _softmax_loss
+    from graphdock_std.nn.loss_with_gradient import softmax_loss_gradient as _softmax_loss_gradient
+
     loss = _softmax_loss(features, labels)
     gradient = _softmax_loss_gradient(features, labels, slope)
     return [loss, gradient]
 
 
 def sparse_softmax_cross_entropy_with_gradient(*, features, labels, slope, T, Tlabels, **_unused):
+    from graphdock_std.nn.loss_with_gradient import sparse_softmax_loss as _sparse_softmax_loss
+    from graphdock_std.nn.loss_with_gradient import sparse_softmax_loss_gradient as _sparse_softmax_loss_gradient
+
     loss = _sparse_softmax_loss(features, labels)
     gradient = _sparse_softmax_loss_gradient(features, labels, slope)
     return [loss, gradient]
 
 
 def linear_sparse_softmax_cross_entropy(*, x, w, labels, bias, transpose_w, T, U, Tlabels, **_unused):
+    from graphdock_std.nn.linear_cross_entropy import linear_logits as _linear_logits
+
     logits = _linear_logits(x, w, bias, transpose_w, U)
     loss = _ops.cast(_tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits), U)
     log_sum = _ops.cast(_tf.reduce_logsumexp(logits, [-1]), U)
@@ -154,6 +160,8 @@ def linear_sparse_softmax_cross_entropy(*, x, w, labels, bias, transpose_w, T, U
 def linear_sparse_softmax_cross_entropy_grad(
     *, loss_backprop, x, w, labels, log_sum, bias, transpose_w, T, U, Tlabels, **_unused
 ):
+    from graphdock_std.nn.linear_cross_entropy import linear_slope as _linear_slope
+
     slope = _linear_slope(loss_backprop, x, w, labels, log_sum, bias, transpose_w)
     x_backprop = _tf.matmul(slope, w, False, not transpose_w)
     w_backprop = _tf.matmul(slope, x, True) if transpose_w else _tf.matmul(x, slope, True)
@@ -199,34 +207,50 @@ def mat_mul_sum(*, a, b, N, transpose_a, transpose_b, T, **_unused):
 
 
 def l2_loss_sum(*, t, N, T, **_unused):
+    from graphdock_std.nn.functions import half_squares as _half_squares
+
     output = _half_squares(t)
     return [output]
 
 
 def lstm_gates(*, gates, c, forget_bias, T, **_unused):
+    from graphdock_std.nn.recurrent import lstm_output as _lstm_output
+    from graphdock_std.nn.recurrent import lstm_state as _lstm_state
+
     new_c = _lstm_state(gates, c, forget_bias)
     h = _lstm_output(gates, c, forget_bias)
     return [h, new_c]
 
 
 def lstm_gates_grad(*, h_backprop, new_c_backprop, gates, c, new_c, forget_bias, T, **_unused):
+    from graphdock_std.nn.recurrent import lstm_gates_slope as _lstm_gates_slope
+    from graphdock_std.nn.recurrent import lstm_state_slope as _lstm_state_slope
+
     gates_backprop = _lstm_gates_slope(h_backprop, new_c_backprop, gates, c, new_c, forget_bias)
     c_backprop = _lstm_state_slope(h_backprop, new_c_backprop, gates, c, new_c, forget_bias)
     return [gates_backprop, c_backprop]
 
 
 def rms_norm(*, x, gamma, epsilon, T, U, **_unused):
+    from graphdock_std.normalization.rms_norm import rms_inverse as _rms_inverse
+    from graphdock_std.normalization.rms_norm import rms_scaled as _rms_scaled
+
     inverse = _rms_inverse(x, gamma, epsilon)
     y = _rms_scaled(x, gamma, epsilon)
     return [y, inverse]
 
 
 def rms_norm_grad(*, y_backprop, x, gamma, inverse, T, U, **_unused):
+    from graphdock_std.normalization.rms_norm import rms_gamma_slope as _rms_gamma_slope
+    from graphdock_std.normalization.rms_norm import rms_slope as _rms_slope
+
     x_backprop = _rms_slope(y_backprop, x, gamma, inverse)
     gamma_backprop = _rms_gamma_slope(y_backprop, x, gamma, inverse)
     return [x_backprop, gamma_backprop]
 
 
 def rotary(*, x, cos, sin, pairs, back, T, U, **_unused):
+    from graphdock_std.attention.rotary import turn as _turn
+
     y = _turn(x, cos, sin, pairs, back)
     return [y]

@@ -5,28 +5,20 @@ from importlib import import_module as _import_module
 
 import graphdock as _tf
 from graphdock import ops as _ops
-from graphdock_std._gen import arithmetic_ops as _arithmetic_ops
-from graphdock_std._gen import fused_ops as _fused_ops
-from graphdock_std._gen import image_boxes_ops as _image_boxes_ops
-from graphdock_std._gen import image_color_ops as _image_color_ops
-from graphdock_std._gen import image_resize_ops as _image_resize_ops
-from graphdock_std._gen import math_ops as _math_ops
-from graphdock_std._gen import nn_ops as _nn_ops
-from graphdock_std._gen import special_ops as _special_ops
-from graphdock_std.grad_support import sum_to as _sum_to
-from graphdock_std.math.complex import imaginary_part as _imaginary_part
-from graphdock_std.math.complex import real_part as _real_part
-from graphdock_std.math.complex import times_i as _times_i
-from graphdock_std.nn.fused import gelu_curve as _gelu_curve
-from graphdock_std.nn.fused import gelu_tanh_curve as _gelu_tanh_curve
 
 
 def truncate_mod(op, grad_z):
+    from graphdock_std._gen import arithmetic_ops as _arithmetic_ops
+    from graphdock_std.grad_support import sum_to as _sum_to
+
     x, y = op.inputs
     return [_sum_to(grad_z, x, y), -_sum_to(grad_z * _arithmetic_ops.truncatediv(x, y), y, x)]
 
 
 def xdivy(op, grad_z):
+    from graphdock_std._gen import arithmetic_ops as _arithmetic_ops
+    from graphdock_std.grad_support import sum_to as _sum_to
+
     x, y = op.inputs
     z = op.outputs[0]
     T = op.get_attr("T")
@@ -37,6 +29,9 @@ def xdivy(op, grad_z):
 
 
 def xlogy(op, grad_z):
+    from graphdock_std._gen import arithmetic_ops as _arithmetic_ops
+    from graphdock_std.grad_support import sum_to as _sum_to
+
     x, y = op.inputs
     T = op.get_attr("T")
     return [
@@ -46,6 +41,9 @@ def xlogy(op, grad_z):
 
 
 def mul_no_nan(op, grad_z):
+    from graphdock_std._gen import arithmetic_ops as _arithmetic_ops
+    from graphdock_std.grad_support import sum_to as _sum_to
+
     x, y = op.inputs
     return [
         _sum_to(_arithmetic_ops.multiply_no_nan(grad_z, y), x, y),
@@ -54,6 +52,8 @@ def mul_no_nan(op, grad_z):
 
 
 def next_after(op, grad_output):
+    from graphdock_std.grad_support import sum_to as _sum_to
+
     x1, x2 = op.inputs
     return [_sum_to(grad_output, x1, x2), None]
 
@@ -190,6 +190,8 @@ def one_hot(op, grad_y):
 
 
 def broadcast_to(op, grad_y):
+    from graphdock_std.grad_support import sum_to as _sum_to
+
     x = op.inputs[0]
     return [_sum_to(grad_y, x), None]
 
@@ -215,6 +217,10 @@ def matrix_band_part(op, grad_y):
 
 
 def complex(op, grad_z):
+    from graphdock_std.grad_support import sum_to as _sum_to
+    from graphdock_std.math.complex import imaginary_part as _imaginary_part
+    from graphdock_std.math.complex import real_part as _real_part
+
     real, imag = op.inputs
     T = op.get_attr("T")
     return [
@@ -229,11 +235,15 @@ def real(op, grad_y):
 
 
 def imag(op, grad_y):
+    from graphdock_std.math.complex import times_i as _times_i
+
     T = op.get_attr("T")
     return [_times_i(grad_y, T)]
 
 
 def angle(op, grad_y):
+    from graphdock_std.math.complex import times_i as _times_i
+
     input = op.inputs[0]
     T = op.get_attr("T")
     return [_times_i(grad_y, T) / _tf.conj(input)]
@@ -388,11 +398,17 @@ def mat_mul_with_sums(op, grad_y, grad_sums):
 
 
 def gelu_grad(op, grad_dx):
+    from graphdock_std._gen import fused_ops as _fused_ops
+    from graphdock_std.nn.fused import gelu_curve as _gelu_curve
+
     x, dy = op.inputs
     return [grad_dx * dy * _gelu_curve(x), _fused_ops.gelu_grad(x, grad_dx)]
 
 
 def gelu_tanh_grad(op, grad_dx):
+    from graphdock_std._gen import fused_ops as _fused_ops
+    from graphdock_std.nn.fused import gelu_tanh_curve as _gelu_tanh_curve
+
     x, dy = op.inputs
     return [grad_dx * dy * _gelu_tanh_curve(x), _fused_ops.gelu_tanh_grad(x, grad_dx)]
 
@@ -432,6 +448,8 @@ def sparse_softmax_cross_entropy_with_gradient(op, grad_loss, grad_gradient):
 
 
 def crop_and_resize(op, grad_crops):
+    from graphdock_std._gen import image_boxes_ops as _image_boxes_ops
+
     image = op.inputs[0]
     boxes = op.inputs[1]
     box_ind = op.inputs[2]
@@ -445,6 +463,8 @@ def crop_and_resize(op, grad_crops):
 
 
 def crop_and_resize_grad_image(op, grad_output):
+    from graphdock_std._gen import image_boxes_ops as _image_boxes_ops
+
     grads_ = op.inputs[0]
     boxes = op.inputs[1]
     box_ind = op.inputs[2]
@@ -471,6 +491,8 @@ def crop_and_resize_grad_boxes(op, grad_output):
 
 
 def draw_bounding_boxes(op, grad_output):
+    from graphdock_std._gen import image_boxes_ops as _image_boxes_ops
+
     images, boxes = op.inputs
     return [
         grad_output * _image_boxes_ops.draw_bounding_boxes_v2(_ops.ones_like(images), boxes, _tf.zeros([1, 4])),
@@ -479,6 +501,8 @@ def draw_bounding_boxes(op, grad_output):
 
 
 def draw_bounding_boxes_v2(op, grad_output):
+    from graphdock_std._gen import image_boxes_ops as _image_boxes_ops
+
     images = op.inputs[0]
     boxes = op.inputs[1]
     return [
@@ -511,6 +535,8 @@ def adjust_saturation(op, grad_output):
 
 
 def adjust_contrastv2(op, grad_output):
+    from graphdock_std._gen import image_color_ops as _image_color_ops
+
     images, contrast_factor = op.inputs
     return [
         _image_color_ops.adjust_contrastv2(grad_output, contrast_factor),
@@ -521,6 +547,8 @@ def adjust_contrastv2(op, grad_output):
 
 
 def resize_bilinear(op, grad_resized_images):
+    from graphdock_std._gen import image_resize_ops as _image_resize_ops
+
     images = op.inputs[0]
     align_corners = op.get_attr("align_corners")
     half_pixel_centers = op.get_attr("half_pixel_centers")
@@ -533,6 +561,8 @@ def resize_bilinear(op, grad_resized_images):
 
 
 def resize_bilinear_grad(op, grad_output):
+    from graphdock_std._gen import image_resize_ops as _image_resize_ops
+
     grads_ = op.inputs[0]
     align_corners = op.get_attr("align_corners")
     half_pixel_centers = op.get_attr("half_pixel_centers")
@@ -548,6 +578,8 @@ def resize_bilinear_grad(op, grad_output):
 
 
 def resize_nearest_neighbor(op, grad_resized_images):
+    from graphdock_std._gen import image_resize_ops as _image_resize_ops
+
     images = op.inputs[0]
     align_corners = op.get_attr("align_corners")
     half_pixel_centers = op.get_attr("half_pixel_centers")
@@ -563,6 +595,8 @@ def resize_nearest_neighbor(op, grad_resized_images):
 
 
 def resize_nearest_neighbor_grad(op, grad_output):
+    from graphdock_std._gen import image_resize_ops as _image_resize_ops
+
     grads_ = op.inputs[0]
     align_corners = op.get_attr("align_corners")
     half_pixel_centers = op.get_attr("half_pixel_centers")
@@ -578,6 +612,8 @@ def resize_nearest_neighbor_grad(op, grad_output):
 
 
 def resize_bicubic(op, grad_resized_images):
+    from graphdock_std._gen import image_resize_ops as _image_resize_ops
+
     images = op.inputs[0]
     align_corners = op.get_attr("align_corners")
     half_pixel_centers = op.get_attr("half_pixel_centers")
@@ -590,6 +626,8 @@ def resize_bicubic(op, grad_resized_images):
 
 
 def resize_bicubic_grad(op, grad_output):
+    from graphdock_std._gen import image_resize_ops as _image_resize_ops
+
     grads_ = op.inputs[0]
     align_corners = op.get_attr("align_corners")
     half_pixel_centers = op.get_attr("half_pixel_centers")
@@ -605,12 +643,16 @@ def resize_bicubic_grad(op, grad_output):
 
 
 def resize_area(op, grad_resized_images):
+    from graphdock_std._gen import image_resize_ops as _image_resize_ops
+
     images = op.inputs[0]
     align_corners = op.get_attr("align_corners")
     return [_image_resize_ops.resize_area_grad(grad_resized_images, images, align_corners=align_corners), None]
 
 
 def resize_area_grad(op, grad_output):
+    from graphdock_std._gen import image_resize_ops as _image_resize_ops
+
     grads_ = op.inputs[0]
     align_corners = op.get_attr("align_corners")
     return [
@@ -754,21 +796,29 @@ def linear_sparse_softmax_cross_entropy_grad(op, grad_x_backprop, grad_w_backpro
 
 
 def add(op, grad_z):
+    from graphdock_std.grad_support import sum_to as _sum_to
+
     x, y = op.inputs
     return [_sum_to(grad_z, x, y), _sum_to(grad_z, y, x)]
 
 
 def sub(op, grad_z):
+    from graphdock_std.grad_support import sum_to as _sum_to
+
     x, y = op.inputs
     return [_sum_to(grad_z, x, y), -_sum_to(grad_z, y, x)]
 
 
 def mul(op, grad_z):
+    from graphdock_std.grad_support import sum_to as _sum_to
+
     x, y = op.inputs
     return [_sum_to(grad_z * _tf.conj(y), x, y), _sum_to(grad_z * _tf.conj(x), y, x)]
 
 
 def real_div(op, grad_z):
+    from graphdock_std.grad_support import sum_to as _sum_to
+
     x, y = op.inputs
     z = op.outputs[0]
     q = grad_z / _tf.conj(y)
@@ -776,6 +826,8 @@ def real_div(op, grad_z):
 
 
 def floor_mod(op, grad_z):
+    from graphdock_std.grad_support import sum_to as _sum_to
+
     x, y = op.inputs
     return [_sum_to(grad_z, x, y), -_sum_to(grad_z * _tf.floordiv(x, y), y, x)]
 
@@ -787,24 +839,32 @@ def pow(op, grad_z):
 
 
 def maximum(op, grad_z):
+    from graphdock_std.grad_support import sum_to as _sum_to
+
     x, y = op.inputs
     ge = x >= y
     return [_sum_to(_tf.select(ge, grad_z, 0), x, y), _sum_to(_tf.select(ge, 0, grad_z), y, x)]
 
 
 def minimum(op, grad_z):
+    from graphdock_std.grad_support import sum_to as _sum_to
+
     x, y = op.inputs
     le = x <= y
     return [_sum_to(_tf.select(le, grad_z, 0), x, y), _sum_to(_tf.select(le, 0, grad_z), y, x)]
 
 
 def squared_difference(op, grad_z):
+    from graphdock_std.grad_support import sum_to as _sum_to
+
     x, y = op.inputs
     d = 2 * (grad_z * (x - y))
     return [_sum_to(d, x, y), -_sum_to(d, y, x)]
 
 
 def atan2(op, grad_z):
+    from graphdock_std.grad_support import sum_to as _sum_to
+
     y, x = op.inputs
     d = grad_z / (x * x + y * y)
     return [_sum_to(x * d, y, x), -_sum_to(y * d, x, y)]
@@ -906,6 +966,8 @@ def cosh(op, grad_y):
 
 
 def tanh(op, grad_y):
+    from graphdock_std._gen import math_ops as _math_ops
+
     y = op.outputs[0]
     return [_math_ops.tanh_grad(_tf.conj(y), grad_y)]
 
@@ -926,6 +988,8 @@ def atanh(op, grad_y):
 
 
 def sigmoid(op, grad_y):
+    from graphdock_std._gen import math_ops as _math_ops
+
     y = op.outputs[0]
     return [_math_ops.sigmoid_grad(_tf.conj(y), grad_y)]
 
@@ -941,16 +1005,22 @@ def erfc(op, grad_y):
 
 
 def tanh_grad(op, grad_dx):
+    from graphdock_std._gen import math_ops as _math_ops
+
     y, dy = op.inputs
     return [-2 * (grad_dx * _tf.conj(dy * y)), _math_ops.tanh_grad(_tf.conj(y), grad_dx)]
 
 
 def sigmoid_grad(op, grad_dx):
+    from graphdock_std._gen import math_ops as _math_ops
+
     y, dy = op.inputs
     return [grad_dx * _tf.conj(dy * (1 - 2 * y)), _math_ops.sigmoid_grad(_tf.conj(y), grad_dx)]
 
 
 def select(op, grad_z):
+    from graphdock_std.grad_support import sum_to as _sum_to
+
     condition, x, y = op.inputs
     return [
         None,
@@ -960,6 +1030,8 @@ def select(op, grad_z):
 
 
 def clip_by_value(op, grad_y):
+    from graphdock_std.grad_support import sum_to as _sum_to
+
     x, low, high = op.inputs
     below = x < low
     above = x > high
@@ -971,6 +1043,8 @@ def clip_by_value(op, grad_y):
 
 
 def mat_mul(op, grad_y):
+    from graphdock_std.grad_support import sum_to as _sum_to
+
     a, b = op.inputs
     transpose_a = op.get_attr("transpose_a")
     transpose_b = op.get_attr("transpose_b")
@@ -1052,6 +1126,8 @@ def sparse_softmax_cross_entropy_with_logits(op, grad_loss, grad_backprop):
 
 
 def relu(op, grad_activations):
+    from graphdock_std._gen import nn_ops as _nn_ops
+
     activations = op.outputs[0]
     return [_nn_ops.relu_grad(grad_activations, activations)]
 
@@ -1094,11 +1170,15 @@ def softsign(op, grad_activations):
 
 
 def relu_grad(op, grad_backprops):
+    from graphdock_std._gen import nn_ops as _nn_ops
+
     features = op.inputs[1]
     return [_nn_ops.relu_grad(grad_backprops, features), _ops.zeros_like(features)]
 
 
 def bias_add(op, grad_output):
+    from graphdock_std._gen import nn_ops as _nn_ops
+
     data_format = op.get_attr("data_format")
     return [grad_output, _nn_ops.bias_add_grad(grad_output, data_format=data_format)]
 
@@ -1580,17 +1660,24 @@ def digamma(op, grad_y):
 
 
 def polygamma(op, grad_z):
+    from graphdock_std.grad_support import sum_to as _sum_to
+
     a, x = op.inputs
     return [None, _sum_to(grad_z * _tf.polygamma(a + 1, x), x, a)]
 
 
 def zeta(op, grad_z):
+    from graphdock_std.grad_support import sum_to as _sum_to
+
     x, q = op.inputs
     _fn = _import_module("graphdock_std.math.special_gradients")
     return [_fn.zeta_x(op, grad_z), _sum_to(grad_z * (-x * _tf.zeta(x + 1, q)), q, x)]
 
 
 def igamma(op, grad_z):
+    from graphdock_std._gen import special_ops as _special_ops
+    from graphdock_std.grad_support import sum_to as _sum_to
+
     a, x = op.inputs
     return [
         _sum_to(grad_z * _special_ops.igamma_grad_a(a, x), a, x),
@@ -1599,6 +1686,9 @@ def igamma(op, grad_z):
 
 
 def igammac(op, grad_z):
+    from graphdock_std._gen import special_ops as _special_ops
+    from graphdock_std.grad_support import sum_to as _sum_to
+
     a, x = op.inputs
     return [
         -_sum_to(grad_z * _special_ops.igamma_grad_a(a, x), a, x),
@@ -1607,6 +1697,8 @@ def igammac(op, grad_z):
 
 
 def igamma_grad_a(op, grad_z):
+    from graphdock_std.grad_support import sum_to as _sum_to
+
     a, x = op.inputs
     _fn = _import_module("graphdock_std.math.special_gradients")
     return [
@@ -1616,6 +1708,8 @@ def igamma_grad_a(op, grad_z):
 
 
 def betainc(op, grad_z):
+    from graphdock_std.grad_support import sum_to as _sum_to
+
     a, b, x = op.inputs
     log_beta = _tf.lgamma(a) + _tf.lgamma(b) - _tf.lgamma(a + b)
     log_power = (b - 1) * _tf.log1p(-x) + (a - 1) * _tf.log(x)
@@ -1628,12 +1722,16 @@ def betainc(op, grad_z):
 
 
 def bessel_i0e(op, grad_y):
+    from graphdock_std._gen import special_ops as _special_ops
+
     x = op.inputs[0]
     y = op.outputs[0]
     return [grad_y * (_special_ops.bessel_i1e(x) - _tf.sign(x) * y)]
 
 
 def bessel_i1e(op, grad_y):
+    from graphdock_std._gen import special_ops as _special_ops
+
     x = op.inputs[0]
     y = op.outputs[0]
     T = op.get_attr("T")

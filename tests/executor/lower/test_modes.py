@@ -7,7 +7,7 @@ from graphdock.contracts import ArgDef, AttrDef, KernelDef, OpDef, ViewRule
 from graphdock.contracts.builder import Builder
 from graphdock.contracts.ir import PlanNode
 from graphdock.dtypes import float32
-from graphdock_executor.lower.form import form_of
+from graphdock_executor.lower.modes import form_of
 
 PAIR = OpDef(
     "lab.Pair",
