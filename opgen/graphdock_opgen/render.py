@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -164,10 +165,15 @@ def render_gradients(library: Library, functions: list[Function]) -> str:
     )
 
 
+#: Functions of a module that share an import from here on have it at the top.
+_MANY = 10
+
+
 def _imports(library: Library, functions: list[Function]) -> list[str]:
-    """The import block of a module of functions. What a function calls of its own package it imports when it is called: a program
-    that has one gradient loads what that one needs."""
-    own = f"from {library.package}."
+    """The import block of a module of functions. What few of them call of their own package they import when they are called: a
+    program that has one gradient loads what that one needs."""
+    users = Counter(line for f in functions for line in f.imports)
+    late = {line for line, count in users.items() if count < _MANY and line.startswith(f"from {library.package}.")}
     for function in functions:
-        function.body[:0] = import_lines(line for line in function.imports if line.startswith(own))
-    return import_lines(line for f in functions for line in f.imports if not line.startswith(own))
+        function.body[:0] = import_lines(function.imports & late)
+    return import_lines(users.keys() - late)

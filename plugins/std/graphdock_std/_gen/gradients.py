@@ -5,11 +5,11 @@ from importlib import import_module as _import_module
 
 import graphdock as _tf
 from graphdock import ops as _ops
+from graphdock_std.grad_support import sum_to as _sum_to
 
 
 def truncate_mod(op, grad_z):
     from graphdock_std._gen import arithmetic_ops as _arithmetic_ops
-    from graphdock_std.grad_support import sum_to as _sum_to
 
     x, y = op.inputs
     return [_sum_to(grad_z, x, y), -_sum_to(grad_z * _arithmetic_ops.truncatediv(x, y), y, x)]
@@ -17,7 +17,6 @@ def truncate_mod(op, grad_z):
 
 def xdivy(op, grad_z):
     from graphdock_std._gen import arithmetic_ops as _arithmetic_ops
-    from graphdock_std.grad_support import sum_to as _sum_to
 
     x, y = op.inputs
     z = op.outputs[0]
@@ -30,7 +29,6 @@ def xdivy(op, grad_z):
 
 def xlogy(op, grad_z):
     from graphdock_std._gen import arithmetic_ops as _arithmetic_ops
-    from graphdock_std.grad_support import sum_to as _sum_to
 
     x, y = op.inputs
     T = op.get_attr("T")
@@ -42,7 +40,6 @@ def xlogy(op, grad_z):
 
 def mul_no_nan(op, grad_z):
     from graphdock_std._gen import arithmetic_ops as _arithmetic_ops
-    from graphdock_std.grad_support import sum_to as _sum_to
 
     x, y = op.inputs
     return [
@@ -52,8 +49,6 @@ def mul_no_nan(op, grad_z):
 
 
 def next_after(op, grad_output):
-    from graphdock_std.grad_support import sum_to as _sum_to
-
     x1, x2 = op.inputs
     return [_sum_to(grad_output, x1, x2), None]
 
@@ -190,8 +185,6 @@ def one_hot(op, grad_y):
 
 
 def broadcast_to(op, grad_y):
-    from graphdock_std.grad_support import sum_to as _sum_to
-
     x = op.inputs[0]
     return [_sum_to(grad_y, x), None]
 
@@ -217,7 +210,6 @@ def matrix_band_part(op, grad_y):
 
 
 def complex(op, grad_z):
-    from graphdock_std.grad_support import sum_to as _sum_to
     from graphdock_std.math.complex import imaginary_part as _imaginary_part
     from graphdock_std.math.complex import real_part as _real_part
 
@@ -796,29 +788,21 @@ def linear_sparse_softmax_cross_entropy_grad(op, grad_x_backprop, grad_w_backpro
 
 
 def add(op, grad_z):
-    from graphdock_std.grad_support import sum_to as _sum_to
-
     x, y = op.inputs
     return [_sum_to(grad_z, x, y), _sum_to(grad_z, y, x)]
 
 
 def sub(op, grad_z):
-    from graphdock_std.grad_support import sum_to as _sum_to
-
     x, y = op.inputs
     return [_sum_to(grad_z, x, y), -_sum_to(grad_z, y, x)]
 
 
 def mul(op, grad_z):
-    from graphdock_std.grad_support import sum_to as _sum_to
-
     x, y = op.inputs
     return [_sum_to(grad_z * _tf.conj(y), x, y), _sum_to(grad_z * _tf.conj(x), y, x)]
 
 
 def real_div(op, grad_z):
-    from graphdock_std.grad_support import sum_to as _sum_to
-
     x, y = op.inputs
     z = op.outputs[0]
     q = grad_z / _tf.conj(y)
@@ -826,8 +810,6 @@ def real_div(op, grad_z):
 
 
 def floor_mod(op, grad_z):
-    from graphdock_std.grad_support import sum_to as _sum_to
-
     x, y = op.inputs
     return [_sum_to(grad_z, x, y), -_sum_to(grad_z * _tf.floordiv(x, y), y, x)]
 
@@ -839,32 +821,24 @@ def pow(op, grad_z):
 
 
 def maximum(op, grad_z):
-    from graphdock_std.grad_support import sum_to as _sum_to
-
     x, y = op.inputs
     ge = x >= y
     return [_sum_to(_tf.select(ge, grad_z, 0), x, y), _sum_to(_tf.select(ge, 0, grad_z), y, x)]
 
 
 def minimum(op, grad_z):
-    from graphdock_std.grad_support import sum_to as _sum_to
-
     x, y = op.inputs
     le = x <= y
     return [_sum_to(_tf.select(le, grad_z, 0), x, y), _sum_to(_tf.select(le, 0, grad_z), y, x)]
 
 
 def squared_difference(op, grad_z):
-    from graphdock_std.grad_support import sum_to as _sum_to
-
     x, y = op.inputs
     d = 2 * (grad_z * (x - y))
     return [_sum_to(d, x, y), -_sum_to(d, y, x)]
 
 
 def atan2(op, grad_z):
-    from graphdock_std.grad_support import sum_to as _sum_to
-
     y, x = op.inputs
     d = grad_z / (x * x + y * y)
     return [_sum_to(x * d, y, x), -_sum_to(y * d, x, y)]
@@ -1019,8 +993,6 @@ def sigmoid_grad(op, grad_dx):
 
 
 def select(op, grad_z):
-    from graphdock_std.grad_support import sum_to as _sum_to
-
     condition, x, y = op.inputs
     return [
         None,
@@ -1030,8 +1002,6 @@ def select(op, grad_z):
 
 
 def clip_by_value(op, grad_y):
-    from graphdock_std.grad_support import sum_to as _sum_to
-
     x, low, high = op.inputs
     below = x < low
     above = x > high
@@ -1043,8 +1013,6 @@ def clip_by_value(op, grad_y):
 
 
 def mat_mul(op, grad_y):
-    from graphdock_std.grad_support import sum_to as _sum_to
-
     a, b = op.inputs
     transpose_a = op.get_attr("transpose_a")
     transpose_b = op.get_attr("transpose_b")
@@ -1660,15 +1628,11 @@ def digamma(op, grad_y):
 
 
 def polygamma(op, grad_z):
-    from graphdock_std.grad_support import sum_to as _sum_to
-
     a, x = op.inputs
     return [None, _sum_to(grad_z * _tf.polygamma(a + 1, x), x, a)]
 
 
 def zeta(op, grad_z):
-    from graphdock_std.grad_support import sum_to as _sum_to
-
     x, q = op.inputs
     _fn = _import_module("graphdock_std.math.special_gradients")
     return [_fn.zeta_x(op, grad_z), _sum_to(grad_z * (-x * _tf.zeta(x + 1, q)), q, x)]
@@ -1676,7 +1640,6 @@ def zeta(op, grad_z):
 
 def igamma(op, grad_z):
     from graphdock_std._gen import special_ops as _special_ops
-    from graphdock_std.grad_support import sum_to as _sum_to
 
     a, x = op.inputs
     return [
@@ -1687,7 +1650,6 @@ def igamma(op, grad_z):
 
 def igammac(op, grad_z):
     from graphdock_std._gen import special_ops as _special_ops
-    from graphdock_std.grad_support import sum_to as _sum_to
 
     a, x = op.inputs
     return [
@@ -1697,8 +1659,6 @@ def igammac(op, grad_z):
 
 
 def igamma_grad_a(op, grad_z):
-    from graphdock_std.grad_support import sum_to as _sum_to
-
     a, x = op.inputs
     _fn = _import_module("graphdock_std.math.special_gradients")
     return [
@@ -1708,8 +1668,6 @@ def igamma_grad_a(op, grad_z):
 
 
 def betainc(op, grad_z):
-    from graphdock_std.grad_support import sum_to as _sum_to
-
     a, b, x = op.inputs
     log_beta = _tf.lgamma(a) + _tf.lgamma(b) - _tf.lgamma(a + b)
     log_power = (b - 1) * _tf.log1p(-x) + (a - 1) * _tf.log(x)
