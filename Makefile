@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-GENERATED := host/graphdock/ops plugins/std/graphdock_std
+GENERATED := host/graphdock/ops plugins/std/graphdock_std plugins/data/graphdock_data
 # packages of examples/ that keep what is generated for them
 EXAMPLES := $(patsubst %/_gen/,%,$(wildcard examples/plugins/*/src/*/_gen/))
 JOBS ?= 2

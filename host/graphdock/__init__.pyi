@@ -27,6 +27,7 @@ from graphdock._facade import metrics as metrics
 from graphdock._facade import native as native
 from graphdock._facade import nn as nn
 from graphdock._facade import profiler as profiler
+from graphdock._facade import python_io as python_io
 from graphdock._facade import quantization as quantization
 from graphdock._facade import random as random
 from graphdock._facade import saved_model as saved_model
@@ -151,6 +152,25 @@ from graphdock.variables.initialization import variables_initializer as initiali
 from graphdock.variables.initialization import variables_initializer as variables_initializer
 from graphdock.variables.variable import Variable as Variable
 from graphdock_customop.define import custom_op as custom_op
+from graphdock_data.records.features import FixedLenFeature as FixedLenFeature
+from graphdock_data.records.features import FixedLenSequenceFeature as FixedLenSequenceFeature
+from graphdock_data.records.features import SparseFeature as SparseFeature
+from graphdock_data.records.features import VarLenFeature as VarLenFeature
+from graphdock_data.records.files import matching_files as matching_files
+from graphdock_data.records.files import read_file as read_file
+from graphdock_data.records.files import write_file as write_file
+from graphdock_data.records.parsing import parse_example as parse_example
+from graphdock_data.records.parsing import parse_single_example as parse_single_example
+from graphdock_data.records.parsing import parse_single_sequence_example as parse_single_sequence_example
+from graphdock_data.records.serialized import decode_compressed as decode_compressed
+from graphdock_data.records.serialized import decode_json_example as decode_json_example
+from graphdock_data.records.serialized import deserialize_many_sparse as deserialize_many_sparse
+from graphdock_data.records.serialized import make_ndarray as make_ndarray
+from graphdock_data.records.serialized import make_tensor_proto as make_tensor_proto
+from graphdock_data.records.serialized import parse_tensor as parse_tensor
+from graphdock_data.records.serialized import serialize_many_sparse as serialize_many_sparse
+from graphdock_data.records.serialized import serialize_sparse as serialize_sparse
+from graphdock_data.records.serialized import serialize_tensor as serialize_tensor
 from graphdock_opgen.load_op_library import load_op_library as load_op_library
 from graphdock_std._gen.arithmetic_ops import cross as cross
 from graphdock_std._gen.arithmetic_ops import truncatediv as truncatediv
@@ -545,6 +565,8 @@ __all__ = [
     "DeviceSpec",
     "Dimension",
     "Event",
+    "FixedLenFeature",
+    "FixedLenSequenceFeature",
     "GPUOptions",
     "Graph",
     "GraphDef",
@@ -572,6 +594,7 @@ __all__ = [
     "Session",
     "SessionConfig",
     "SessionLog",
+    "SparseFeature",
     "SparseTensor",
     "SparseTensorValue",
     "Summary",
@@ -581,6 +604,7 @@ __all__ = [
     "TensorShape",
     "UnconnectedGradients",
     "VERSION",
+    "VarLenFeature",
     "Variable",
     "VariableScope",
     "abs",
@@ -683,11 +707,14 @@ __all__ = [
     "custom_op",
     "debugging",
     "decode_base64",
+    "decode_compressed",
     "decode_csv",
+    "decode_json_example",
     "decode_raw",
     "default_host",
     "depth_to_space",
     "dequantize",
+    "deserialize_many_sparse",
     "device",
     "diag",
     "diag_part",
@@ -822,9 +849,12 @@ __all__ = [
     "logical_or",
     "logical_xor",
     "losses",
+    "make_ndarray",
     "make_template",
+    "make_tensor_proto",
     "manip",
     "map_fn",
+    "matching_files",
     "math",
     "matmul",
     "matrix_band_part",
@@ -867,6 +897,10 @@ __all__ = [
     "orthogonal_initializer",
     "pad",
     "parallel_stack",
+    "parse_example",
+    "parse_single_example",
+    "parse_single_sequence_example",
+    "parse_tensor",
     "placeholder",
     "placeholder_with_default",
     "polygamma",
@@ -874,6 +908,7 @@ __all__ = [
     "print",
     "profiler",
     "py_func",
+    "python_io",
     "qr",
     "quantization",
     "quantize",
@@ -889,6 +924,7 @@ __all__ = [
     "random_uniform_initializer",
     "range",
     "rank",
+    "read_file",
     "real",
     "realdiv",
     "reciprocal",
@@ -944,6 +980,9 @@ __all__ = [
     "self_adjoint_eig",
     "self_adjoint_eigvals",
     "sequence_mask",
+    "serialize_many_sparse",
+    "serialize_sparse",
+    "serialize_tensor",
     "set_random_seed",
     "setdiff1d",
     "sets",
@@ -1067,6 +1106,7 @@ __all__ = [
     "where",
     "where_v2",
     "while_loop",
+    "write_file",
     "zeros",
     "zeros_initializer",
     "zeros_like",

@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 HOST = Path(graphdock.__file__).parent
 #: Rooms of plugins/ whose modules have tests of their names; those of std, tf1 and the backends are tested op by op.
-ROOMS = ("customop", "executor", "fusion", "native", "profiler", "storage", "tensorflow", "testing")
+ROOMS = ("customop", "data", "executor", "fusion", "native", "profiler", "storage", "tensorflow", "testing")
 
 DATA = "tables of names only; tests/completeness looks every one up"
 GRADIENTS = "tests/host/test_gradients.py, which is not split yet"
@@ -117,6 +117,13 @@ ELSEWHERE = {
     "session/arguments.py": "tests/session/test_session.py",
     "session/partial_run.py": "tests/differences/test_sessions.py",
     "session/preparation.py": "tests/session/test_plan_cache.py",
+    "data/endpoints.py": DATA,
+    "data/plugin.py": "tests/plugin/test_host.py loads every plugin",
+    "data/kernels/files.py": "tests/data/records/test_files.py",
+    "data/kernels/examples.py": "tests/data/records/test_parsing.py",
+    "data/kernels/serialized.py": "tests/data/records/test_serialized.py",
+    "data/records/features.py": RECORDS,
+    "data/records/shape_fns.py": "tests/data/records/test_parsing.py",
     "storage/kernels/checkpoint.py": "tests/tf1/train/test_saver.py and tests/devices/test_checkpoints.py",
     "storage/kernels/summaries.py": "tests/tf1/summary/test_ops.py",
     "storage/plugin.py": "tests/placement/test_host_ops.py",

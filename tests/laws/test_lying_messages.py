@@ -11,7 +11,7 @@ import pytest
 import wire
 from graphdock.errors import DataLossError
 from graphdock.messages import from_bytes, to_text
-from graphdock_storage.events.records import framed, read_records
+from graphdock_storage.records import framed, read_records
 from graphdock_tensorflow.plain_data.format import to_json
 
 pytest.importorskip("google.protobuf")

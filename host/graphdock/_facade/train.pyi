@@ -8,6 +8,7 @@ from graphdock.messages import Features as Features
 from graphdock.messages import FloatList as FloatList
 from graphdock.messages import Int64List as Int64List
 from graphdock.messages import SequenceExample as SequenceExample
+from graphdock_data.records.files import match_filenames_once as match_filenames_once
 from graphdock_tensorflow.graphs.meta_graph import export_meta_graph as export_meta_graph
 from graphdock_tensorflow.graphs.meta_graph import import_meta_graph as import_meta_graph
 from graphdock_tensorflow.graphs.write_graph import write_graph as write_graph
@@ -170,6 +171,7 @@ __all__ = [
     "list_variables",
     "load_checkpoint",
     "load_variable",
+    "match_filenames_once",
     "natural_exp_decay",
     "noisy_linear_cosine_decay",
     "piecewise_constant",

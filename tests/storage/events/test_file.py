@@ -11,7 +11,7 @@ from graphdock.errors import FailedPreconditionError, NotFoundError, PermissionD
 from graphdock.messages import Event
 from graphdock_storage.events import file as module
 from graphdock_storage.events.file import EventFile
-from graphdock_storage.events.records import framed, read_records
+from graphdock_storage.records import framed, read_records
 
 
 def contents(file):

@@ -15,8 +15,8 @@ from graphdock.errors import NotFoundError, ResourceExhaustedError
 from graphdock.messages import Event
 from graphdock_storage.events import file as file_module
 from graphdock_storage.events import writer as module
-from graphdock_storage.events.records import read_records
 from graphdock_storage.events.writer import EventWriter
+from graphdock_storage.records import read_records
 
 #: Of graph_def, whose bytes may be any.
 KEY = b"\x22"

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import graphdock as tf
 import pytest
 from graphdock.errors import DataLossError, InvalidArgumentError, NotFoundError
-from graphdock_storage.events.records import framed
+from graphdock_storage.records import framed
 
 
 def test_events_come_one_after_another_while_the_file_grows(tmp_path):

@@ -11,7 +11,7 @@ from graphdock import messages
 from graphdock.errors import NotFoundError
 
 from graphdock_storage.checkpoint.files import explained
-from graphdock_storage.events.records import framed
+from graphdock_storage.records import framed
 
 __all__ = ["VERSION", "EventFile"]
 

@@ -16,8 +16,8 @@ from graphdock.errors import GraphdockError, NotFoundError
 from graphdock.locks import new_lock
 
 from graphdock_storage.events.file import EventFile
-from graphdock_storage.events.records import framed
 from graphdock_storage.events.summaries import event_bytes
+from graphdock_storage.records import framed
 
 __all__ = ["EventWriter"]
 

@@ -9,10 +9,11 @@ import numpy as np
 from graphdock.contracts.opdef import OpDef
 from graphdock.dtypes import as_dtype
 from graphdock.errors import GraphdockError, InvalidArgumentError
+from graphdock_storage.tensor_reading import sole
 
 from graphdock_tensorflow.graphs.nodes import Level, Node, port
 from graphdock_tensorflow.graphs.table import ATTRS, HARMLESS, INPUTS, NAMES
-from graphdock_tensorflow.graphs.values import dims_of, dtype_name, from_attr, repeated, sole
+from graphdock_tensorflow.graphs.values import dims_of, dtype_name, from_attr, repeated
 
 __all__ = ["PRIMITIVES", "constant", "convert", "node_of"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from graphdock import messages
 from graphdock.errors import InvalidArgumentError
-from graphdock_storage.events.records import read_records
+from graphdock_storage.records import read_records
 
 
 def summary_iterator(path: str) -> Iterator[Any]:

@@ -10,7 +10,7 @@ import pytest
 from graphdock.errors import DataLossError, NotFoundError
 from graphdock.messages import Event
 from graphdock_storage.checkpoint.crc32c import crc32c, masked
-from graphdock_storage.events.records import framed, read_records
+from graphdock_storage.records import framed, read_records
 
 #: A record with the five bytes ``hello``, as TensorFlow's TFRecordWriter writes it.
 HELLO = bytes.fromhex("0500000000000000eab2043e68656c6c6fbb1f1c19")

@@ -1,0 +1,31 @@
+"""The public names of the data plugin: dotted name -> ``"module:attribute"``, strings only."""
+
+from __future__ import annotations
+
+from graphdock.contracts.public_names import spelled_out
+
+#: Module -> namespaces -> the names that each of them has of it; ``name=attribute`` where the module calls it otherwise.
+_NAMES: dict[str, dict[str, str]] = {
+    "graphdock_data.records.tfrecords": {
+        "tf.io tf.python_io": "TFRecordCompressionType TFRecordOptions TFRecordWriter tf_record_iterator",
+    },
+    "graphdock_data.records.features": {
+        "tf tf.io": "FixedLenFeature FixedLenSequenceFeature SparseFeature VarLenFeature",
+    },
+    "graphdock_data.records.parsing": {
+        "tf tf.io": "parse_example parse_single_example parse_single_sequence_example",
+    },
+    "graphdock_data.records.serialized": {
+        "tf tf.io": (
+            "decode_compressed decode_json_example deserialize_many_sparse parse_tensor serialize_many_sparse "
+            "serialize_sparse serialize_tensor"
+        ),
+        "tf": "make_ndarray make_tensor_proto",
+    },
+    "graphdock_data.records.files": {
+        "tf tf.io": "matching_files read_file write_file",
+        "tf.io tf.train": "match_filenames_once",
+    },
+}
+
+ENDPOINTS: dict[str, str] = spelled_out(_NAMES)

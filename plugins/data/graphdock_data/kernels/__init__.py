@@ -1,0 +1,1 @@
+"""Kernels of the data plugin's ops, in host memory whatever the device."""

@@ -1,0 +1,83 @@
+"""Kernels that read and write files as a whole, and find them."""
+
+from __future__ import annotations
+
+import glob
+import os
+from typing import Any
+
+import numpy as np
+from graphdock.contracts import Bound, BuildContext, KernelDef, errors
+from graphdock_storage.checkpoint.files import explained
+
+__all__ = ["KERNELS", "matching", "read_whole", "texts"]
+
+
+def texts(values: Any) -> Any:
+    """A tensor of strings: of bytes a scalar, of a list of them a vector."""
+    out: Any
+    if isinstance(values, bytes):
+        out = np.empty((), object)
+        out[()] = values
+        return out
+    out = np.empty(len(values), object)
+    out[:] = values
+    return out
+
+
+def read_whole(path: bytes) -> bytes:
+    """What a file holds.
+
+    Raises:
+      GraphdockError: of the class that fits, NotFoundError for example.
+    """
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except (OSError, ValueError) as error:
+        raise explained(error, "cannot read", os.fsdecode(path)) from error
+
+
+def matching(pattern: bytes) -> list[bytes]:
+    """The paths that match a pattern, in order.
+
+    Raises:
+      NotFoundError: the folder is not there.
+    """
+    folder = os.path.dirname(pattern)
+    if folder and not glob.has_magic(folder) and not os.path.isdir(folder):
+        raise errors.NotFoundError(f"the folder of {os.fsdecode(pattern)!r} is not there")
+    return sorted(glob.glob(pattern))
+
+
+def _read(ctx: BuildContext) -> Bound:
+    return Bound(lambda name: texts(read_whole(name.item())))
+
+
+def _write(ctx: BuildContext) -> Bound:
+    def compute(name: Any, contents: Any) -> None:
+        path = name.item()
+        try:
+            os.makedirs(os.path.dirname(path) or b".", exist_ok=True)
+            with open(path, "wb") as file:
+                file.write(contents.item())
+        except (OSError, ValueError) as error:
+            raise explained(error, "cannot write", os.fsdecode(path)) from error
+
+    return Bound(compute)
+
+
+def _matching(ctx: BuildContext) -> Bound:
+    def compute(patterns: Any) -> Any:
+        if patterns.ndim > 1:
+            raise errors.ShapeError("patterns are a scalar or a vector", got=f"rank {patterns.ndim}")
+        return texts(sorted({path for pattern in patterns.ravel() for path in matching(pattern)}))
+
+    return Bound(compute)
+
+
+KERNELS = [
+    KernelDef("ReadFile", "host", _read, modes=("fresh",)),
+    KernelDef("WriteFile", "host", _write),
+    KernelDef("MatchingFiles", "host", _matching, modes=("fresh",)),
+]

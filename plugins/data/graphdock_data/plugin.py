@@ -1,0 +1,20 @@
+"""Entry point of the ``data`` plugin: its ops, their kernels in host memory, and the kinds of its resources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from graphdock.contracts import KernelModule, OpLibrary, hookimpl
+
+#: Modules of ``graphdock_data.kernels``; each holds a list ``KERNELS``.
+FAMILIES = ("files", "examples", "serialized")
+
+
+@hookimpl
+def register_ops() -> Iterable[OpLibrary]:
+    return [OpLibrary("graphdock_data._gen.opdefs", specs="graphdock_data")]
+
+
+@hookimpl
+def register_kernels() -> Iterable[KernelModule]:
+    return [KernelModule(f"graphdock_data.kernels.{family}") for family in FAMILIES]
