@@ -34,6 +34,7 @@ _NAMES = {
     200: "invalid image",
     209: "no code for this architecture",
     218: "invalid PTX",
+    222: "PTX of a newer CUDA than the driver's",
     400: "invalid handle",
     500: "not found",
     600: "not ready",

@@ -33,6 +33,9 @@ def toolkit(
     peers: bool = True,
     cudnn: bool = False,
     cupy: bool = True,
+    newest: int = 13000,
+    fma: bool = False,
+    traced: bool = False,
 ) -> Toolkit:
     """All of CUDA, faked; ``driver`` is a FakeDriver.
 
@@ -40,6 +43,8 @@ def toolkit(
       gpus: how many. ``memory``: bytes of each. ``seed``: of the order in which work runs.
       capability: of each GPU. ``peers``: whether they reach one another's memory.
       cudnn: whether cuDNN is installed; ``dnn()`` is then a Cudnn over a FakeCudnn.
+      newest: the newest CUDA that the driver supports, 12020 for 12.2.
+      fma: whether the compiler fuses products with sums. ``traced``: whether races of kernels with kernels are found, too.
       cupy: whether the driver is a CupyDriver, over a stand-in for CuPy's bindings; it has a FakeDriver's attributes all the same.
 
     Raises RuntimeError where there is no C++ compiler.
@@ -59,12 +64,13 @@ def toolkit(
         )
         for index in range(gpus)
     ]
-    fake = FakeDriver(properties, seed, peers)
+    fake = FakeDriver(properties, seed, peers, newest)
+    fake.traced = traced
     driver: Any = FakeBehindCupy(fake) if cupy else fake
     dnn = Cudnn(driver, FakeCudnn(fake)) if cudnn else None
     return Toolkit(
         driver=driver,
-        compiler=Emulator(),
+        compiler=Emulator(fma, traced),
         blas=lambda: FakeBlas(fake),
         dnn=None if dnn is None else lambda: dnn,
         cache=True,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from graphdock.errors import FailedPreconditionError
 from graphdock_testing.driver.capture import Segment
+from graphdock_testing.driver.detector import Pending
 from graphdock_testing.driver.scheduler import Work
 
 from graphdock_cuda.driver.errors import CudaError
@@ -156,13 +157,15 @@ class CaptureCalls(State):
                 self._check_uses(found)
                 for counted in found.counted:
                     self.log.work(*counted, replayed=True)
-                self.detector.replay(on.name, found.segment.notes)
+                pending: dict[int, Pending] | None = {} if self.traced else None
+                self.detector.replay(on.name, found.segment.notes, pending)
 
                 def run() -> None:
                     if late is not None:
                         self.end_context(on.device, late.status, f"{what}, call {late.number}, was told to fail late")
                     for condition in found.conditions:
                         condition.word.value = UNSET
+                    self.replaying = dict(pending or {})
                     found.segment.run(self.scheduler.random)
 
                 self.scheduler.add(on.line, Work(what, run))

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
+from graphdock_testing.driver.detector import Range
 
 from graphdock_cuda.driver.errors import CudaError
 from graphdock_cuda.testing.image import ORDERS, Image, Kernel
 from graphdock_cuda.testing.python_image import PythonImage, open_image
-from graphdock_cuda.testing.state import Device, State, Stream, Use
+from graphdock_cuda.testing.state import Device, State, Stream, Touched, Use, bytes_of
 
 __all__ = ["CodeCalls", "Function", "Module"]
 
+Dims = tuple[int, int, int]
 _PLAIN_SHARED = 48 << 10
 _MOST_THREADS = 1024
 _GRID = (2**31 - 1, 65535, 65535)
@@ -47,6 +52,8 @@ class CodeCalls(State):
                 opened = open_image(image)
             except ValueError as error:
                 raise CudaError("load", 200, str(error)) from None
+            if isinstance(opened, Image) and opened.ptx > self.newest:
+                raise CudaError("load", 222, f"PTX of CUDA {opened.ptx}, and the driver is of {self.newest}")
             return self.new_handle("module", Module(self.device, opened, {}))
 
     def unload(self, module: int) -> None:
@@ -96,14 +103,34 @@ class CodeCalls(State):
                 self._check_launch(found, on, grid, block, shared)
                 arguments = Arguments(found.kernel.sizes, params, name)
                 order = self.scheduler.random.randrange(ORDERS)
+                pointed = self._pointed_at(name, arguments, on.device)
                 self.queue(
                     on,
                     name,
-                    lambda: found.kernel.image.run(found.kernel, grid, block, shared, arguments.address, order),
-                    uses=[Use(module=found.module), *self._pointed_at(name, arguments, on.device)],
+                    lambda: self._run(found.kernel, grid, block, shared, arguments.address, order, pointed),
+                    uses=[Use(module=found.module), *pointed],
                     counted=("kernel", name, 0),
                     late=late,
                 )
+
+    def _run(
+        self, kernel: Kernel, grid: Dims, block: Dims, shared: int, params: int, order: int, pointed: Sequence[Use]
+    ) -> Touched | None:
+        """Run a grid. Of a traced image: the bytes that it has touched of the blocks that its parameters point at."""
+        image = kernel.image
+        if not self.traced or not isinstance(image, Image):
+            image.run(kernel, grid, block, shared, params, order)
+            return None
+        blocks = [use.block for use in pointed if use.block is not None]
+        watched = [(b.address, bytearray(b.nbytes)) for b in blocks]
+        image.run(kernel, grid, block, shared, params, order, watched)
+        found: list[list[Range]] = [[], []]
+        for b, (_, held) in zip(blocks, watched, strict=True):
+            marks = np.frombuffer(held, np.uint8)
+            for kind, ranges in enumerate(found, 1):
+                edges = np.flatnonzero(np.diff((marks & kind != 0).astype(np.int8), prepend=0, append=0))
+                ranges += [bytes_of(b, b.address + int(at), int(to - at)) for at, to in edges.reshape(-1, 2)]
+        return found[0], found[1]
 
     def _check_launch(
         self, function: Function, stream: Stream, grid: tuple[int, int, int], block: tuple[int, int, int], shared: int

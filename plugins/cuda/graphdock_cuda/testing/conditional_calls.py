@@ -21,7 +21,7 @@ class ConditionalCalls(State):
     no_conditions = ""
 
     def conditions(self) -> str:
-        return self.no_conditions
+        return "the driver is older than CUDA 12.4" if self.newest < 12040 else self.no_conditions
 
     def condition(self, stream: int) -> int:
         with self.lock:
@@ -88,6 +88,8 @@ class ConditionalCalls(State):
         def run() -> None:
             if condition.word.value == UNSET and not stream.device.status:
                 raise self.misuse("graph_launch", 1, f"{what}: no kernel has set its condition")
+            if id(whole) in self.replaying:
+                self.replaying.update(dict.fromkeys(map(id, accesses), self.replaying[id(whole)]))
             while condition.word.value and not stream.device.status:
                 segment.run(self.scheduler.random)
                 if not repeats:
@@ -96,7 +98,8 @@ class ConditionalCalls(State):
         accesses = [note for note in segment.notes if note.kind == "access"]
         reads = tuple(r for note in accesses for r in note.reads)
         writes = tuple(r for note in accesses for r in note.writes)
-        outer.add(stream.name, Step(Note("access", stream.name, what, reads, writes), run))
+        whole = Note("access", stream.name, what, reads, writes)
+        outer.add(stream.name, Step(whole, run))
         outer.uses |= body.uses
         outer.lines += [(stream.name, what), *((name, f"  {line}") for name, line in body.lines)]
         outer.counted += body.counted

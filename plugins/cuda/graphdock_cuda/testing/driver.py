@@ -25,19 +25,23 @@ class FakeDriver(MemoryCalls, StreamCalls, CodeCalls, CaptureCalls, ConditionalC
     Args:
       properties: of each GPU; ``memory`` is what may be allocated.
       seed: of the interleaving. ``peers``: whether GPUs reach one another's memory.
+      newest: the newest CUDA that the driver supports, 13000 for 13.0.
 
     Attributes:
       faults: where tests put failures.
       log: what was called, launched and copied.
       live: a Counter of what is not given back yet.
       detector: the race checker's; its report grows from the beginning. Launches take part with the blocks that their parameters
-        point at, as far as these come and go; copies and fills with their bytes.
+        point at, as far as these come and go; copies and fills with their bytes. ``traced``, for such images: launches with
+        the bytes of these blocks that they read and write, too.
       misuses: the errors that were raised for misuse, and writes beyond a block.
       devices: the GPUs' state.
     """
 
-    def __init__(self, properties: Sequence[Properties], seed: int = 0, peers: bool = True) -> None:
-        super().__init__(properties, seed, peers)
+    def __init__(
+        self, properties: Sequence[Properties], seed: int = 0, peers: bool = True, newest: int = 13000
+    ) -> None:
+        super().__init__(properties, seed, peers, newest)
 
     # -- what there is
 
@@ -49,7 +53,7 @@ class FakeDriver(MemoryCalls, StreamCalls, CodeCalls, CaptureCalls, ConditionalC
             return len(self.devices)
 
     def driver_version(self) -> int:
-        return 13000
+        return self.newest
 
     def runtime_version(self) -> int:
         return 13000

@@ -37,6 +37,26 @@ static char* this_stack;
 static void (*entry)(void**);
 static void** arguments;
 
+// ---- what the compiler calls at each access of a traced image, by the names that Linux's kernel has for them
+
+static void note(const void* at, size_t size, unsigned char kind) {
+  for (unsigned i = 0; i < machine->watched_count; ++i) {
+    const Watched& watched = machine->watched[i];
+    u64 from = reinterpret_cast<u64>(at) - watched.start;
+    if (from >= watched.size) continue;
+    for (size_t j = 0; j < size && from + j < watched.size; ++j) watched.marks[from + j] |= kind;
+    return;
+  }
+}
+
+#define GD_TRACED(size)                                                          \
+  extern "C" void __asan_load##size##_noabort(const void* at) { note(at, size, 1); } \
+  extern "C" void __asan_store##size##_noabort(const void* at) { note(at, size, 2); }
+GD_TRACED(1) GD_TRACED(2) GD_TRACED(4) GD_TRACED(8) GD_TRACED(16)
+extern "C" void __asan_loadN_noabort(const void* at, size_t size) { note(at, size, 1); }
+extern "C" void __asan_storeN_noabort(const void* at, size_t size) { note(at, size, 2); }
+extern "C" void __asan_handle_no_return() {}
+
 // Leave the stack that runs for another; save where it was.
 extern "C" void gd_switch(void** save, void* to);
 #if defined(__x86_64__)

@@ -102,12 +102,20 @@ struct Range {
 };
 
 // What the driver hands over: memory that all modules share. The layout is known to image.py.
+// Memory whose bytes are marked when a traced image reads (1) or writes (2) them.
+struct Watched {
+  u64 start, size;
+  unsigned char* marks;
+};
+
 struct Machine {
   char* stacks;           // MAX_THREADS of STACK bytes, and one for signals
   unsigned char* shared;  // dynamic shared memory
   const Range* fixed;     // __shared__ variables
   unsigned fixed_count;
   unsigned order;         // REVERSED, WARPWISE or both
+  const Watched* watched;
+  unsigned watched_count;
   int status;             // out: 0, or CUDA's number
   unsigned line;          // out: of the source, and of which file of it
   unsigned block[3];      // out: where it failed

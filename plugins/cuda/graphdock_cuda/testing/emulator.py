@@ -42,6 +42,18 @@ _OPTIONS = (
 )
 #: What a GPU leaves undefined; emulator.cc says it.
 _CHECKS = ("-fsanitize=alignment,shift-exponent,bounds,bool,integer-divide-by-zero",)
+#: Products and sums are one operation where a GPU's compiler makes them one, which it does unless it is told not to.
+_FUSED = ("-ffp-contract=fast", "-fexpensive-optimizations", *(("-mfma",) if platform.machine() == "x86_64" else ()))
+#: Each access calls a function of emulator.cc, which notes it.
+_TRACED = (
+    "-fsanitize=kernel-address",
+    *(
+        f"--param={name}={value}"
+        for name, value in (("asan-instrumentation-with-call-threshold", 0), ("asan-stack", 0), ("asan-globals", 0))
+    ),
+)
+#: The CUDA that it is of: 13.5. Drivers of before load what is compiled to the end (``sm_``), and no PTX (``compute_``).
+_CUDA = 13050
 #: Without the library of the checks: emulator.cc has what is needed of it.
 _LIBRARIES = ("-nodefaultlibs", "-lm", "-lc", "-lgcc")
 
@@ -64,20 +76,24 @@ def kernels_of(source: str) -> dict[str, str]:
 class Emulator:
     """See Compiler. Safe from any thread.
 
+    Args:
+      fma: products and sums are fused, as NVRTC fuses them. ``traced``: images tell which bytes they read and write.
+
     Raises RuntimeError when it is made where there is no g++.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, fma: bool = False, traced: bool = False) -> None:
         command = find_compiler()
         if command is None or platform.system() != "Linux":
             raise RuntimeError("the emulated CUDA needs Linux and a C++ compiler: install g++, or name one with CXX")
         self._command = command
+        self._options = (*_OPTIONS, *_CHECKS, *(_FUSED if fma else ()), *(_TRACED if traced else ()))
         text = "".join((_HERE / name).read_text(encoding="utf-8") for name in _FILES)
         release = subprocess.run(
             [command, "-dumpfullversion"], capture_output=True, text=True, check=True
         ).stdout.strip()
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-        self.version = f"emulator {digest} {' '.join(_OPTIONS + _CHECKS)} g++ {release}"
+        self.version = f"emulator {digest} {' '.join(self._options)} g++ {release}"
 
     def compile(self, source: str, name: str, architecture: str) -> bytes:
         """See Compiler.compile: the image is a shared object.
@@ -94,8 +110,7 @@ class Emulator:
             done = subprocess.run(
                 [
                     self._command,
-                    *_OPTIONS,
-                    *_CHECKS,
+                    *self._options,
                     "-shared",
                     "-o",
                     out,
@@ -150,6 +165,7 @@ namespace {{
 static const gd_emulator::Kernel gd_kernels[] = {{{table}}};
 #define GD_EXPORT extern "C" __attribute__((visibility("default")))
 GD_EXPORT unsigned gd_count() {{ return {len(kernels)}; }}
+GD_EXPORT unsigned gd_ptx() {{ return {_CUDA if architecture.startswith("compute_") else 0}; }}
 GD_EXPORT const gd_emulator::Kernel* gd_kernel(unsigned i) {{ return &gd_kernels[i]; }}
 GD_EXPORT void gd_run(unsigned i, const unsigned* grid, const unsigned* block, unsigned shared, void** params,
                        gd_emulator::Machine* machine) {{

@@ -232,18 +232,27 @@ static inline float __cosf(float x) { return cosf(x); }
 static inline float __tanf(float x) { return tanf(x); }
 static inline float __powf(float x, float y) { return powf(x, y); }
 static inline float __saturatef(float x) { return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f; }
+// What is rounded by name is never part of a fused multiplication and addition.
+template <class T> static inline T GD_ROUNDED(T value) {
+#if defined(__x86_64__)
+  asm("" : "+x"(value));
+#else
+  asm("" : "+w"(value));
+#endif
+  return value;
+}
 static inline float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
 static inline double __fma_rn(double a, double b, double c) { return fma(a, b, c); }
-static inline float __fadd_rn(float a, float b) { return a + b; }
-static inline float __fsub_rn(float a, float b) { return a - b; }
-static inline float __fmul_rn(float a, float b) { return a * b; }
-static inline float __fdiv_rn(float a, float b) { return a / b; }
+static inline float __fadd_rn(float a, float b) { return GD_ROUNDED(a + b); }
+static inline float __fsub_rn(float a, float b) { return GD_ROUNDED(a - b); }
+static inline float __fmul_rn(float a, float b) { return GD_ROUNDED(a * b); }
+static inline float __fdiv_rn(float a, float b) { return GD_ROUNDED(a / b); }
 static inline float __fsqrt_rn(float a) { return sqrtf(a); }
 static inline float __frcp_rn(float a) { return 1.0f / a; }
-static inline double __dadd_rn(double a, double b) { return a + b; }
-static inline double __dsub_rn(double a, double b) { return a - b; }
-static inline double __dmul_rn(double a, double b) { return a * b; }
-static inline double __ddiv_rn(double a, double b) { return a / b; }
+static inline double __dadd_rn(double a, double b) { return GD_ROUNDED(a + b); }
+static inline double __dsub_rn(double a, double b) { return GD_ROUNDED(a - b); }
+static inline double __dmul_rn(double a, double b) { return GD_ROUNDED(a * b); }
+static inline double __ddiv_rn(double a, double b) { return GD_ROUNDED(a / b); }
 static inline double __dsqrt_rn(double a) { return sqrt(a); }
 static inline float __int2float_rn(int v) { return static_cast<float>(v); }
 static inline float __uint2float_rn(unsigned v) { return static_cast<float>(v); }

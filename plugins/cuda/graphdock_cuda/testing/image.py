@@ -11,6 +11,7 @@ import struct
 import tempfile
 import threading
 import weakref
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 __all__ = ["ORDERS", "Image", "Kernel", "KernelFailure"]
@@ -31,6 +32,8 @@ class _Machine(ctypes.Structure):
         ("fixed", ctypes.c_void_p),
         ("fixed_count", ctypes.c_uint),
         ("order", ctypes.c_uint),
+        ("watched", ctypes.c_void_p),
+        ("watched_count", ctypes.c_uint),
         ("status", ctypes.c_int),
         ("line", ctypes.c_uint),
         ("block", ctypes.c_uint * 3),
@@ -43,6 +46,10 @@ class _Machine(ctypes.Structure):
 
 class _Range(ctypes.Structure):
     _fields_ = (("start", ctypes.c_void_p), ("size", ctypes.c_size_t))
+
+
+class _Watched(ctypes.Structure):
+    _fields_ = (("start", ctypes.c_uint64), ("size", ctypes.c_uint64), ("marks", ctypes.c_void_p))
 
 
 class _Entry(ctypes.Structure):
@@ -106,6 +113,8 @@ class Image:
         bias = (ctypes.cast(self._library.gd_run, ctypes.c_void_p).value or 0) - found.pop("gd_run")[0]
         self._fixed = (_Range * len(found))(*[_Range(bias + start, size) for start, size in found.values()])
         self.fixed_shared = sum(size for _, size in found.values())
+        #: the CUDA whose PTX it is; 0 for code of one architecture
+        self.ptx: int = self._library.gd_ptx()
         self.kernels: dict[str, Kernel] = {}
         for index in range(self._library.gd_count()):
             entry = self._library.gd_kernel(index).contents
@@ -127,12 +136,15 @@ class Image:
         shared: int,
         params: int,
         order: int = 0,
+        watched: Sequence[tuple[int, bytearray]] = (),
     ) -> None:
         """Run a grid; one at a time in the process.
 
         Args:
           params: address of an array of addresses, one per parameter.
           order: in which the threads of a block run, below ``ORDERS``.
+          watched: addresses, each with a byte for every byte that lies there: a traced image adds 1 where it reads, and 2
+            where it writes.
 
         Raises KernelFailure.
         """
@@ -140,6 +152,11 @@ class Image:
             machine = _machine()
             machine.status, machine.fault, machine.order = 0, None, order
             machine.fixed, machine.fixed_count = ctypes.addressof(self._fixed), len(self._fixed)
+            marks = [(ctypes.c_ubyte * len(held)).from_buffer(held) for _, held in watched]
+            table = (_Watched * len(watched))(
+                *[_Watched(at, len(m), ctypes.addressof(m)) for (at, _), m in zip(watched, marks, strict=True)]
+            )
+            machine.watched, machine.watched_count = ctypes.addressof(table), len(table)
             self._library.gd_run(
                 kernel.index,
                 _Numbers(*grid),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphdock_testing.driver.capture import Mark, Recording, Step
-from graphdock_testing.driver.detector import Detector, Note, Range
+from graphdock_testing.driver.detector import Detector, Note, Pending, Range
 from graphdock_testing.driver.interrupts import HeldBack
 from graphdock_testing.driver.scheduler import Health, Line, QueuePoint, Scheduler, Work
 
@@ -22,8 +22,23 @@ from graphdock_cuda.testing.image import KernelFailure
 from graphdock_cuda.testing.log import Log
 from graphdock_cuda.testing.memory import Arena, Block
 
-__all__ = ["UNSET", "Capture", "Condition", "Device", "Event", "Misuse", "Record", "State", "Stream", "Use", "bytes_of"]
+__all__ = [
+    "UNSET",
+    "Capture",
+    "Condition",
+    "Device",
+    "Event",
+    "Misuse",
+    "Record",
+    "State",
+    "Stream",
+    "Touched",
+    "Use",
+    "bytes_of",
+]
 
+#: Bytes that were read and bytes that were written.
+Touched = tuple[Sequence[Range], Sequence[Range]]
 #: What a condition is before a kernel of the launch has set it.
 UNSET = 0xFFFFFFFF
 #: Seconds that each piece of work takes on the clock of its device.
@@ -129,7 +144,8 @@ class Capture(Recording):
 class State:
     """See FakeDriver for the attributes."""
 
-    def __init__(self, properties: Sequence[Properties], seed: int, peers: bool) -> None:
+    def __init__(self, properties: Sequence[Properties], seed: int, peers: bool, newest: int) -> None:
+        self.newest = newest
         self.lock = threading.RLock()
         self.devices = [Device(index, found) for index, found in enumerate(properties)]
         self.peers = peers
@@ -140,6 +156,10 @@ class State:
         self.log = Log()
         self.detector = Detector()
         self.misuses: list[Misuse] = []
+        #: whether images tell which bytes they read and write
+        self.traced = False
+        #: of the graph that runs: what its notes, by their ids, stand for in this launch
+        self.replaying: dict[int, Pending] = {}
         self._objects: dict[int, tuple[str, Any]] = {}
         self._dead: dict[int, str] = {}
         self._made = 0
@@ -293,7 +313,7 @@ class State:
         self,
         stream: Stream,
         what: str,
-        run: Callable[[], None],
+        run: Callable[[], Touched | None],
         *,
         uses: Sequence[Use] = (),
         reads: Sequence[Range] = (),
@@ -306,14 +326,16 @@ class State:
 
         Args:
           uses: blocks and modules that must be there when it runs.
-          reads, writes: bytes, as far as they are known.
+          reads, writes: bytes, as far as they are known. ``run`` may give those that it found.
           counted: for the log.
         """
         device = device or stream.device
         pieces = [use.block for use in uses if use.block is not None]
-        reads = [*reads, *(_life(block) for block in pieces)]
+        lives = [_life(block) for block in pieces]
+        # where some bytes are known only when work has run, all are told then
+        now = (lives, ()) if self.traced else ([*reads, *lives], writes)
 
-        def perform() -> None:
+        def perform(pending: Pending | None) -> None:
             if device.status:
                 return
             device.clock += _TICK
@@ -322,20 +344,25 @@ class State:
                 return
             try:
                 self._alive(what, uses)
-                run()
+                touched = run() or ((), ())
                 self._intact(what, pieces)
             except KernelFailure as failure:
                 self.end_context(device, failure.status, str(failure))
+                return
+            if pending is not None:
+                self.detector.ran(pending, [*reads, *touched[0]], [*writes, *touched[1]])
 
         capture = stream.capture
         if capture is None:
-            self.detector.access(stream.name, what, reads, writes)
-            self.scheduler.add(stream.line, Work(what, perform))
+            self.detector.access(stream.name, what, *now)
+            pending = self.detector.queued(stream.name, what) if self.traced else None
+            self.scheduler.add(stream.line, Work(what, lambda: perform(pending)))
             if counted is not None:
                 self.log.work(*counted)
             return
         self.check_capture(capture, what)
-        capture.add(stream.name, Step(Note("access", stream.name, what, tuple(reads), tuple(writes)), perform))
+        note = Note("access", stream.name, what, tuple(now[0]), tuple(now[1]))
+        capture.add(stream.name, Step(note, lambda: perform(self.replaying.get(id(note)))))
         capture.uses.update(uses)
         capture.lines.append((stream.name, what))
         if counted is not None:

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from graphdock.graph.graph import Graph
 from graphdock.plugin.host import Host
-from graphdock_cuda.driver.api import Toolkit
+from graphdock_cuda.driver.api import Compiler, Toolkit
 from graphdock_cuda.driver.nvrtc import Nvrtc, find_libraries
-from graphdock_cuda.testing import Emulator, toolkit
+from graphdock_cuda.testing import toolkit
 from graphdock_cuda.testing.install import install
 from graphdock_testing.bench import run_program
 from graphdock_testing.conformance import Conformance, Refused
@@ -30,11 +30,11 @@ class Checked:
     """The emulator's compiler, which has every source compiled for GPUs as well: one that NVRTC refuses fails its op's test.
 
     Args:
-      architectures: how many of :data:`ARCHITECTURES`, from one on that the source decides.
+      emulator: the compiler. ``architectures``: how many of :data:`ARCHITECTURES`, from one on that the source decides.
     """
 
-    def __init__(self, architectures: int) -> None:
-        self._emulator, self._nvrtc = Emulator(), Nvrtc()
+    def __init__(self, emulator: Compiler, architectures: int) -> None:
+        self._emulator, self._nvrtc = emulator, Nvrtc()
         self._count = architectures
         self.version = f"{self._emulator.version}, checked by {self._nvrtc.version} for {architectures}"
 
@@ -45,9 +45,9 @@ class Checked:
         return self._emulator.compile(source, name, architecture)
 
 
-def _toolkit(architectures: int) -> Toolkit:
-    tools = toolkit(seed=1)
-    return replace(tools, compiler=Checked(architectures)) if find_libraries() else tools
+def _toolkit(architectures: int, fma: bool = False) -> Toolkit:
+    tools = toolkit(seed=1, fma=fma)
+    return replace(tools, compiler=Checked(tools.compiler, architectures)) if find_libraries() else tools
 
 
 @pytest.fixture(scope="session")
@@ -58,8 +58,8 @@ def cuda() -> Toolkit:
 
 @pytest.fixture(scope="session")
 def every_kit() -> Iterator[Conformance]:
-    """As ``kit``, with every source compiled for every architecture."""
-    tools, host = _toolkit(len(ARCHITECTURES)), Host()
+    """As ``kit``, with every source compiled for every architecture, and products fused with sums, as GPUs have them."""
+    tools, host = _toolkit(len(ARCHITECTURES), fma=True), Host()
     install(host, tools)
     yield Conformance("cuda", host=host, oracle="reference")
     tools.driver.verify()  # type: ignore[attr-defined]

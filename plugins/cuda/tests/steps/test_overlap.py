@@ -11,6 +11,7 @@ from graphdock.plugin.host import Host
 from graphdock_cuda.device import FETCH_BYTES
 from graphdock_cuda.testing import toolkit
 from graphdock_cuda.testing.install import install
+from graphdock_testing.driver.detector import RaceError
 
 #: Rows of a feed; 128 KiB go ahead, 8 KiB are a part of the recording.
 LARGE, SMALL = 256, 16
@@ -115,3 +116,50 @@ def test_a_step_that_fails_gives_nothing_back_that_a_copy_still_writes() -> None
                 session.run(y, {x: np.ones(FETCH_BYTES)})
             assert (session.run(y, {x: np.full(FETCH_BYTES, 3.0)}) == 9).all()
     driver.verify()
+
+
+def _shared(seed: int, query: Any = None) -> tuple[float, Any]:
+    """The last value of a sum that two sessions add to, two steps in flight each, and the driver, whose images are traced.
+
+    ``query``: of events, in place of CuPy's.
+    """
+    tools, host = toolkit(seed=seed, traced=True), Host()
+    install(host, tools)
+    driver: Any = tools.driver
+    if query is not None:
+        driver._query = query
+    with tf.Graph(host=host).as_default():
+        x = tf.placeholder(tf.float32, [16, 16])
+        with tf.container("shared"):
+            w, total = tf.Variable(np.eye(16, dtype=np.float32)), tf.Variable(0.0)
+        add = tf.assign_add(total, tf.reduce_sum(tf.matmul(x, w)))
+        with tf.control_dependencies([add]):
+            step = tf.group(tf.assign_add(w, x))
+        config = tf.SessionConfig(backends=("cuda", "cpu"), fallback="forbid", steps_in_flight=2)
+        with tf.Session(config=config, host=host) as one, tf.Session(config=config, host=host) as other:
+            one.run(tf.global_variables_initializer())
+            for number in range(12):
+                (one, other)[number % 2].run(step, {x: np.full((16, 16), 0.5 + number % 3, np.float32)})
+            one.synchronize()
+            other.synchronize()
+            return float(one.run(total)), driver
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("seed", range(4))
+def test_two_sessions_with_steps_in_flight_share_variables(seed: int) -> None:
+    found, driver = _shared(seed)
+    w, total = np.eye(16), 0.0
+    for number in range(12):
+        x = np.full((16, 16), 0.5 + number % 3)
+        total, w = total + (x @ w).sum(), w + x
+    assert found == pytest.approx(total, rel=1e-5)
+    driver.verify()
+
+
+@pytest.mark.plain
+def test_a_wait_that_is_left_out_is_a_race_of_two_kernels() -> None:
+    """A query that never says "not ready", as one that takes CuPy's status for a truth, leaves out waits across stream slots."""
+    with pytest.raises(RaceError, match="and nothing orders them"):
+        for seed in range(4):
+            _shared(seed, lambda event: 0)[1].verify()

@@ -15,7 +15,7 @@ from graphdock.locks import new_lock
 from graphdock_testing.driver.clocks import HOST, Clock, Clocks
 from graphdock_testing.driver.shadow import Cell, Shadow
 
-__all__ = ["Access", "Detector", "Note", "Race", "RaceError", "Range", "Report"]
+__all__ = ["Access", "Detector", "Note", "Pending", "Race", "RaceError", "Range", "Report"]
 
 #: Races that a report keeps; the others are counted.
 _KEPT = 100
@@ -123,6 +123,17 @@ class Note(NamedTuple):
     point: Any = None
 
 
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """Work that was queued, whose accesses are known once it has run: where it stands in the order. See ``Detector.queued``."""
+
+    agent: int
+    clock: Clock
+    where: str
+    what: str
+    site: str
+
+
 class Detector:
     """Told what is queued, in the order of the calls; fills ``report``. Queues are known by name. Safe from any thread."""
 
@@ -136,6 +147,16 @@ class Detector:
         """Work was queued that reads and writes these bytes."""
         with self._lock:
             self._access(queue, queue, what, reads, writes)
+
+    def queued(self, queue: str, what: str) -> Pending:
+        """Work was queued that tells what it reads and writes by ``ran``. All accesses to those bytes have to be told so."""
+        with self._lock:
+            return self._pending(queue, queue, what)
+
+    def ran(self, work: Pending, reads: Iterable[Range], writes: Iterable[Range]) -> None:
+        """What was queued has read and written these bytes; told in an order in which the work may run."""
+        with self._lock:
+            self._note(work.agent, work.clock, work.where, work.what, reads, writes, work.site)
 
     def host(self, what: str, reads: Iterable[Range] = (), writes: Iterable[Range] = ()) -> None:
         """The host reads and writes these bytes now."""
@@ -168,14 +189,19 @@ class Detector:
             for found in ranges:
                 self._memory.setdefault(found.space, Shadow()).clear(found.start, found.stop)
 
-    def replay(self, queue: str, notes: Sequence[Note]) -> None:
-        """A captured segment was queued. Branches on other queues begin and end within it, as agents of their own."""
+    def replay(self, queue: str, notes: Sequence[Note], pending: dict[int, Pending] | None = None) -> None:
+        """A captured segment was queued. Branches on other queues begin and end within it, as agents of their own.
+
+        ``pending``: gets what ``queued`` gives for each access, by the note's ``id``.
+        """
         with self._lock:
             points: dict[int, _Point] = {}
             for note in notes:
                 agent: Hashable = queue if note.queue == queue else (queue, note.queue)
                 if note.kind == "access":
                     self._access(agent, note.queue, note.what, note.reads, note.writes)
+                    if pending is not None:
+                        pending[id(note)] = self._pending(agent, note.queue, note.what)
                 elif note.kind == "record":
                     points[id(note.point)] = point = _Point()
                     self._clocks.record(self._clocks.agent(agent), point)
@@ -186,11 +212,22 @@ class Detector:
         number = self._clocks.agent(agent)
         self._note(number, self._clocks.queued(number), where, what, reads, writes)
 
+    def _pending(self, agent: Hashable, where: str, what: str) -> Pending:
+        number = self._clocks.agent(agent)
+        return Pending(number, list(self._clocks.queued(number)), where, what, _site())
+
     def _note(
-        self, agent: int, clock: Clock, where: str, what: str, reads: Iterable[Range], writes: Iterable[Range]
+        self,
+        agent: int,
+        clock: Clock,
+        where: str,
+        what: str,
+        reads: Iterable[Range],
+        writes: Iterable[Range],
+        site: str = "",
     ) -> None:
         self.report.accesses += 1
-        count, site = clock[agent], _site()
+        count, site = clock[agent], site or _site()
         for ranges, writing in ((reads, False), (writes, True)):
             access = Access(what, where, writing, site, agent, count)
             for found in ranges:
