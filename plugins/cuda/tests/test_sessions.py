@@ -184,6 +184,32 @@ def _trained(tools: Any) -> weakref.ref[Any]:
     return weakref.ref(device)
 
 
+@pytest.mark.parametrize(("dtype", "width"), [("float64", 8), ("float32", 1), ("float16", 1), ("float32", 12)])
+def test_layers_whose_epilogues_the_library_refuses_train_as_on_the_cpu(dtype: str, width: int) -> None:
+    """float64, one inner element, rows of aux that are not of eights: see ``graphdock_cuda.testing.blas.REFUSED``."""
+    rng, found = np.random.default_rng(3), []
+    rows = rng.standard_normal((6, width))
+    weights = [rng.standard_normal(s) for s in ((width, 8), (8, 1), (1, 8))]
+    tools, host = toolkit(), Host()
+    install(host, tools)
+    for backends in (("cuda", "cpu"), ("cpu",)):
+        with tf.Graph(host=host).as_default():
+            x, bias = tf.placeholder(dtype, rows.shape), tf.Variable(tf.constant(0.25, dtype, [8]))
+            made = [tf.Variable(w.astype(dtype)) for w in weights]
+            inner = tf.matmul(x, made[0]) + bias
+            hidden = 0.5 * inner * (1.0 + tf.erf(inner * 0.7071067811865476))
+            out = tf.nn.relu(tf.matmul(tf.matmul(hidden, made[1]), made[2]) + bias)
+            fetches = [out, *tf.gradients(out * out, [x, bias, *made])]
+            config = tf.SessionConfig(backends=backends, fallback="forbid")
+            with tf.Session(config=config, host=host) as session:
+                session.run(tf.global_variables_initializer())
+                found.append([session.run(fetches, {x: rows}) for _ in range(3)][-1])
+    near = {"float64": 1e-12, "float32": 1e-4, "float16": 3e-2}[dtype]
+    for mine, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(np.float64(mine), np.float64(theirs), rtol=near, atol=near)
+    tools.driver.verify()  # type: ignore[attr-defined]
+
+
 def test_a_device_and_all_that_it_made_go_with_their_host() -> None:
     tools = toolkit(seed=1)
     driver: Any = tools.driver

@@ -15,7 +15,7 @@ from graphdock_cuda.driver.api import Gemm, GemmPlan
 from graphdock_cuda.testing.driver import FakeDriver
 from graphdock_cuda.testing.state import Use, bytes_of
 
-__all__ = ["EPILOGUES", "ROUNDED", "FakeBlas", "round_to_tf32"]
+__all__ = ["EPILOGUES", "REFUSED", "ROUNDED", "FakeBlas", "round_to_tf32"]
 
 Array = np.ndarray[Any, Any]
 
@@ -52,6 +52,23 @@ EPILOGUES: dict[str, Callable[[Array], Array]] = {
 _SUMS = frozenset({"sums_a", "sums_b"})
 #: Epilogues of gradients, of one batch.
 GRADIENTS = {"dgelu", *_SUMS}
+
+
+#: What cuBLASLt's heuristics have no algorithm for: who says so, and whether it is such a product.
+REFUSED: dict[str, Callable[[Gemm], bool]] = {
+    "tensorflow/tensorflow pull request 55966: float64 has products, and no epilogues": lambda gemm: (
+        gemm.dtype == "float64" and gemm.epilogue != "none"
+    ),
+    "cuBLAS, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD: rows of aux are of eights": lambda gemm: (
+        _has_aux(gemm) and gemm.n % 8 != 0
+    ),
+    "nvmath-python 1.0, epilog_protocol.py, DGeluAuxHandler: K=1 is not supported by cuBLAS": lambda gemm: (
+        gemm.epilogue == "dgelu" and gemm.k == 1
+    ),
+    "nvmath-python 1.0, epilog_protocol.py, BgradHandler: K=1 is not supported before cuBLASLt 12.3.4": lambda gemm: (
+        gemm.epilogue in _SUMS and gemm.k == 1
+    ),
+}
 
 
 def round_to_tf32(values: Array) -> Array:
@@ -95,7 +112,7 @@ class FakeBlas:
             return ()
         if gemm.batch > 1 and (gemm.epilogue in GRADIENTS or "aux" in gemm.epilogue):
             return ()
-        if _has_aux(gemm) and gemm.n % 8:  # as cuBLASLt has it for the leading dim
+        if any(refused(gemm) for refused in REFUSED.values()):
             return ()
         plans = [GemmPlan(gemm, 0, functools.partial(self._run, gemm, 0))]
         if workspace >= _WORKSPACE:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import ml_dtypes
 import numpy as np
 import pytest
 from graphdock_cuda.driver.api import Gemm
 from graphdock_cuda.testing import FakeBlas
-from graphdock_cuda.testing.blas import round_to_tf32
+from graphdock_cuda.testing.blas import REFUSED, round_to_tf32
 from graphdock_cuda.testing.state import Misuse
 
 DTYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32, "float64": np.float64}
+#: Those that have epilogues.
+FUSED = [dtype for dtype in DTYPES if dtype != "float64"]
 
 
 def _run(rig, gemm, a, b, bias=None, plan=0, count=None, aux=0, before=None):
@@ -28,7 +31,7 @@ def _run(rig, gemm, a, b, bias=None, plan=0, count=None, aux=0, before=None):
     return got
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", FUSED)
 @pytest.mark.parametrize("epilogue", ["none", "bias", "relu", "relu_bias", "gelu", "gelu_bias"])
 def test_products_with_epilogues(rig, dtype, epilogue):
     rng = np.random.default_rng(0)
@@ -70,7 +73,7 @@ def test_what_gelu_is_applied_to_is_a_second_result(rig):
     )
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", FUSED)
 @pytest.mark.parametrize("epilogue", ["sums_a", "sums_b", "dgelu"])
 def test_epilogues_of_gradients(rig, dtype, epilogue):
     """Sums are rounded once; gelu's slope is that of its differences."""
@@ -150,6 +153,20 @@ def test_what_it_has_no_plan_for(rig):
     assert not blas.plans(Gemm(2, 12, 2, "float32", epilogue="dgelu"), 0)
     assert not blas.plans(Gemm(2, 8, 2, "float32", batch=2, epilogue="sums_b"), 0)
     assert not blas.plans(Gemm(2, 8, 2, "float32", epilogue="relu_aux_bias"), 0)  # its aux is a mask of bits
+
+
+@pytest.mark.parametrize(
+    ("gemm", "who"),
+    [
+        (Gemm(2, 8, 2, "float64", epilogue="bias"), "tensorflow"),
+        (Gemm(2, 12, 2, "float32", epilogue="gelu_aux_bias"), "AUX_LD"),
+        (Gemm(2, 8, 1, "float32", epilogue="dgelu"), "DGeluAuxHandler"),
+        (Gemm(2, 8, 1, "float16", epilogue="sums_a"), "BgradHandler"),
+    ],
+)
+def test_what_the_library_refuses_has_a_source(rig, gemm, who):
+    assert [who in source for source, refused in REFUSED.items() if refused(gemm)] == [True]
+    assert not FakeBlas(rig.driver).plans(gemm, 0) and FakeBlas(rig.driver).plans(replace(gemm, epilogue="none"), 0)
 
 
 def test_it_works_in_the_order_of_the_stream_and_in_recordings(rig):
