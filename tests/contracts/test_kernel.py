@@ -180,21 +180,6 @@ def test_the_first_result_of_build_answers_for_the_plan(lab):
         assert len(made) == 2 and taken is not None
 
 
-def test_a_kernel_that_turns_out_to_block_is_built_once_more(lab):
-    made = []
-
-    def build(ctx):
-        made.append(ctx)
-        return Bound(fresh if ctx.fresh else planned, may_block=True)
-
-    lab.kernel(build=build)
-    x = tf.placeholder(tf.float32, [2])
-    with lab.session() as sess:
-        assert sess.run(lab.twice(x), {x: [1.0, 2.0]}).tolist() == [2.0, 4.0]
-        assert len(made) == 2
-        sess.run(lab.twice(x), {x: [1.0, 2.0]})
-
-
 def test_compute_runs_on_the_steps_thread_and_never_twice_at_once_for_one_bound(lab):
     inside, go = threading.Semaphore(0), threading.Event()
     running, threads = [], []
@@ -412,27 +397,6 @@ def test_modes_that_prepare_does_not_accept_are_not_granted(lab):
     with lab.session() as sess:
         assert sess.run(lab.twice(x) + 0.0, {x: [1.0, 2.0]}).tolist() == [2.0, 4.0]
     assert modes == ["fresh"]
-
-
-def test_a_prepared_kernel_that_may_block_makes_a_plan_that_holds_nothing(lab):
-    v = tf.Variable([1.0, 1.0])
-    update = v.assign_add([1.0, 1.0], read_value=False)
-
-    def prepare(ctx):
-        def bind(bound):
-            def compute(x, *rest):
-                sess.run(update)  # would wait for its own step
-                return planned(x, *rest) if rest else fresh(x)
-
-            return compute
-
-        return Prepared(bind, may_block=True)
-
-    lab.kernel(prepare=prepare)
-    sess = lab.session()
-    sess.run(v.initializer)
-    assert sess.run(lab.twice(v.read_value())).tolist() == [2.0, 2.0]
-    assert sess.run(v).tolist() == [2.0, 2.0]
 
 
 def test_prepare_that_raises_names_the_node(lab):

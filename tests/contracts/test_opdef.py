@@ -30,7 +30,7 @@ def test_an_attribute_is_required_unless_it_has_a_default():
         (OpDef("A", traits=frozenset({"stateful"})), True, True),
         (OpDef("A", effects=frozenset({"random"})), True, False),
         (OpDef("A", effects=frozenset({"io"})), True, True),
-        (OpDef("A", effects=frozenset({"blocks"})), True, True),
+        (OpDef("A", effects=frozenset({"waits"})), True, True),
         (OpDef("A", inputs=(ArgDef("v", "resource", access="reads"),)), True, False),
         (OpDef("A", inputs=(ArgDef("v", "resource", access="writes"),)), True, True),
         (OpDef("A", inputs=(ArgDef("v", "resource", access="uses"),)), True, True),

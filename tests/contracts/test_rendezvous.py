@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import threading
-import time
 from typing import Any
 
 import numpy as np
 import pytest
 import threaded_worker
 from graphdock.contracts import Builder, OpDef, RendezvousKey, StepContext, StepServices, dtypes
+from graphdock.contracts.deadlines import DEADLINES, DeadlineClock
 from graphdock.errors import AbortedError, AlreadyExistsError, DeadlineExceededError, GraphdockError
-from graphdock_testing.rendezvous import Deadlines, LocalRendezvous
+from graphdock_testing.rendezvous import LocalRendezvous
 
 KEY = RendezvousKey("s", 1, "/device:a:0", 7, "/device:b:0", 8, "x:0")
 
@@ -104,45 +104,6 @@ def test_a_continuation_may_use_the_rendezvous_itself() -> None:
     assert got == [(2, None)]
 
 
-def test_a_deadline_without_sleeping() -> None:
-    clock = Clock()
-    rendezvous = LocalRendezvous(clock)
-    got, done = collector()
-    rendezvous.receive(KEY, done, deadline=110.0)
-    rendezvous.receive(KEY._replace(edge="y:0"), done, deadline=120.0)
-    rendezvous.receive(KEY._replace(edge="z:0"), done)
-    assert rendezvous.expire() == 110.0 and not got
-    clock.now = 110.0
-    assert rendezvous.expire() == 120.0
-    assert [type(e) for _, e in got] == [DeadlineExceededError]
-    assert "'x:0' from /device:a:0 did not arrive at /device:b:0" in str(got[0][1])
-    rendezvous.send(KEY, 1)  # too late for that receiver, but no error of the sender
-    clock.now = 200.0
-    assert rendezvous.expire() is None
-    assert rendezvous.waiting == 1
-    late, done = collector()
-    rendezvous.receive(KEY._replace(edge="w:0"), done, deadline=150.0)
-    assert isinstance(late[0][1], DeadlineExceededError)
-
-
-def test_deadlines_are_watched_on_one_thread() -> None:
-    clock = Clock()
-    deadlines = Deadlines(clock)
-    ended = threading.Event()
-    errors: list[BaseException | None] = []
-
-    def done(value: Any, error: BaseException | None) -> None:
-        errors.append(error)
-        ended.set()
-
-    rendezvous = LocalRendezvous(clock, deadlines.watch)
-    rendezvous.receive(KEY, done, deadline=10_000.0)
-    clock.now = 20_000.0
-    deadlines.watch(rendezvous)  # what changes the clock says so; a real clock needs nobody
-    assert ended.wait(30)
-    assert isinstance(errors[0], DeadlineExceededError)
-
-
 # -- the worker ----------------------------------------------------------------------------------------------------------
 
 SEND, RECV = OpDef("Send"), OpDef("Recv")
@@ -176,8 +137,8 @@ def graphs() -> tuple[Any, Any]:
     return here.finish([out]), there.finish([squared])
 
 
-def new_step(clock: Any = time.monotonic) -> StepContext:
-    return StepContext(StepServices("session", lambda: LocalRendezvous(clock), clock))
+def new_step(deadlines: DeadlineClock = DEADLINES) -> StepContext:
+    return StepContext(StepServices("session", LocalRendezvous, deadlines=deadlines))
 
 
 @pytest.mark.parametrize("worker_first", [True, False])
@@ -210,11 +171,12 @@ def test_a_worker_whose_peer_never_sends_meets_its_deadline() -> None:
     clock = Clock()
     _, there = graphs()
     far = threaded_worker.Worker(threaded_worker.InterpretedProgram(there))
-    step = new_step(clock)
+    deadlines = DeadlineClock(clock, runs=False)
+    step = new_step(deadlines)
     step.limit(5.0)
     far.start(step, []).join()
     clock.now = 105.0
-    step.rendezvous.expire()  # type: ignore[attr-defined]
+    deadlines.look()
     with pytest.raises(DeadlineExceededError):
         far.result()
 

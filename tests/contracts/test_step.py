@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import threading
+from concurrent.futures import Future
 from typing import Any
 
 import pytest
-from graphdock.contracts import RendezvousKey
+from graphdock.contracts import RendezvousKey, wait_for
+from graphdock.contracts.deadlines import DeadlineClock
 from graphdock.contracts.step import StepContext, StepServices, TraceEvent
 from graphdock.errors import AbortedError, DeadlineExceededError, UnimplementedError
 from graphdock_testing.rendezvous import LocalRendezvous
@@ -28,14 +31,15 @@ class Services:
 
     def __init__(self) -> None:
         self.clock = Clock()
+        self.deadlines = DeadlineClock(self.clock, runs=False)
         self.made: list[LocalRendezvous] = []
 
     def rendezvous(self) -> LocalRendezvous:
-        self.made.append(LocalRendezvous(self.clock))
+        self.made.append(LocalRendezvous())
         return self.made[-1]
 
     def context(self) -> StepContext:
-        return StepContext(StepServices("s", self.rendezvous, self.clock))
+        return StepContext(StepServices("s", self.rendezvous, deadlines=self.deadlines))
 
 
 def test_what_nobody_asks_for_is_not_made_and_needs_no_reset() -> None:
@@ -89,12 +93,49 @@ def test_a_deadline_is_in_the_clocks_time() -> None:
     step.limit(2.5)
     assert step.deadline == 102.5
     services.clock.now = 102.4
+    assert services.deadlines.look() == 102.5
     step.token.check()
     services.clock.now = 102.5
+    assert services.deadlines.look() == math.inf
     with pytest.raises(DeadlineExceededError, match=r"its limit of 2\.5 s"):
         step.token.check()
     step.reset()
+    services.clock.now = 200.0
+    assert services.deadlines.look() == math.inf
     step.token.check()
+
+
+def test_the_clock_sleeps_until_the_earliest_deadline_and_cancels_on_its_own_thread() -> None:
+    """Of 1,000 contexts one is late, which is asked for last."""
+    steps = [StepContext(StepServices("s")) for _ in range(1000)]
+    for step in steps[:-1]:
+        step.limit(3600.0)
+    ended = threading.Event()
+    cancelled_on: list[str] = []
+
+    def told(error: BaseException) -> None:
+        cancelled_on.append(threading.current_thread().name)
+        ended.set()
+
+    steps[-1].token.watch(told)
+    steps[-1].limit(0.001)
+    assert ended.wait(60) and cancelled_on == ["graphdock deadlines"]
+    assert isinstance(steps[-1].token.error, DeadlineExceededError)
+    assert not any(step.token.error for step in steps[:-1])
+
+
+def test_a_deadline_that_a_step_has_no_more_cancels_nothing() -> None:
+    services = Services()
+    first, second = services.context(), services.context()
+    for step in (first, second):
+        step.limit(1.0)
+    first.reset()
+    services.clock.now = 101.5
+    services.deadlines.look()
+    assert first.token.error is None and second.token.error is not None
+    first.limit(1.0)
+    services.clock.now = 102.4
+    assert services.deadlines.look() == 102.5 and first.token.error is None
 
 
 def test_the_first_reason_to_stop_stays() -> None:
@@ -119,24 +160,71 @@ def test_cancelling_poisons_the_rendezvous(before: bool) -> None:
     step, got = Services().context(), []
     reason = AbortedError("stop")
     if before:
-        step.rendezvous.receive(KEY, lambda value, error: got.append(error), step.deadline)
+        step.rendezvous.receive(KEY, lambda value, error: got.append(error))
         step.cancel(reason)
     else:
         step.cancel(reason)
-        step.rendezvous.receive(KEY, lambda value, error: got.append(error), step.deadline)
+        step.rendezvous.receive(KEY, lambda value, error: got.append(error))
     assert got == [reason]
 
 
-def test_the_program_is_interrupted_and_put_right_again() -> None:
-    step, told = Services().context(), []
-    step.interrupt = told.append
+def test_who_watches_for_good_is_told_of_each_step_that_stops_and_of_the_next() -> None:
+    step, told = Services().context(), list[Any]()
+    forget = step.token.watch(told.append, lambda: told.append("renewed"))
     step.limit(1.0)
     step.reset()
     assert told == [], "a step that was not cancelled"
     reason = AbortedError("stop")
     step.cancel(reason)
+    step.cancel(AbortedError("again"))
     step.reset()
-    assert told == [reason, None]
+    assert told == [reason, "renewed"]
+    forget()
+    step.cancel(reason)
+    assert told == [reason, "renewed"]
+
+
+def test_a_watch_of_one_step_ends_with_it() -> None:
+    step, told = Services().context(), list[Any]()
+    forget = step.token.watch(told.append)
+    step.token.watch(told.append)
+    forget()
+    reason = AbortedError("stop")
+    step.cancel(reason)
+    assert told == [reason]
+    step.token.watch(told.append)
+    assert told == [reason, reason], "who comes late is told at once"
+    step.reset()
+    step.cancel(AbortedError("of the next step"))
+    assert told == [reason, reason]
+
+
+@pytest.mark.parametrize("end", ["value", "error", "cancelled step", "cancelled future"])
+def test_a_wait_in_place_ends_with_the_future_or_the_step(end: str) -> None:
+    step, future = Services().context(), Future[int]()
+    reason = AbortedError("stop")
+
+    def act() -> None:
+        if end == "value":
+            assert future.set_running_or_notify_cancel()
+            future.set_result(7)
+        elif end == "error":
+            future.set_exception(reason)
+        elif end == "cancelled step":
+            step.cancel(reason)
+        else:
+            future.cancel()
+
+    thread = threading.Thread(target=act)
+    thread.start()
+    if end == "value":
+        assert wait_for(future, step.token) == 7
+    else:
+        with pytest.raises(AbortedError, match="stop" if end != "cancelled future" else "was cancelled"):
+            wait_for(future, step.token)
+    thread.join()
+    assert future.cancelled() == end.startswith("cancelled")
+    assert not step.token._watches, "nobody watches a wait that has ended"
 
 
 def test_events_come_in_order() -> None:

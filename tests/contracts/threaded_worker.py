@@ -84,7 +84,7 @@ class InterpretedProgram(Program):
                     at += 1
                     step.token.check()
                     if node.op == "Recv":
-                        step.rendezvous.receive(edge(node, step.id), resume(node, at), step.deadline)
+                        step.rendezvous.receive(edge(node, step.id), resume(node, at))
                         return
                     if node.op == "Send":
                         step.rendezvous.send(edge(node, step.id), values[node.inputs[0]])

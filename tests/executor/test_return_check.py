@@ -98,19 +98,40 @@ def test_a_kernel_is_checked_where_it_first_runs(suspects):
                 sess.run(y, {x: [1.0]})
 
 
-def test_a_step_that_is_cancelled_during_the_first_call_stops():
-    """The kernel puts itself in place of its check; an interrupt that came just before must hold all the same."""
-    token, namespace, called = CancellationToken(), {}, {}
+class _Racing(dict):
+    """Names of a step that is stopped between the look at one and its setting."""
+
+    stop = staticmethod(lambda: None)
+
+    def get(self, name):
+        found = super().get(name)
+        self.stop()
+        return found
+
+
+@pytest.mark.parametrize("between", [False, True])
+def test_a_step_that_is_cancelled_during_the_first_call_stops(between):
+    """The kernel puts itself in place of its check; what the stop put there before must stay, or stop the step at once."""
+    token, namespace, called = CancellationToken(), _Racing(), {}
+
+    def stop():
+        token.error = RuntimeError("stop")
+        namespace["k"] = "the stop's own"
 
     def compute():
-        token.error = RuntimeError("stop")
-        namespace["k"] = "the interrupt's own"
+        if between:
+            namespace.stop = stop
+        else:
+            stop()
         return np.float32(1)
 
     device = CpuFactory().open(CpuFactory().probe()[0], {})
     out = OutInfo("y", dtypes.float32, (), HOST_MEMORY, FRESH)
     context = BuildContext(PlanNode("Op", "node", OpDef("Op"), {}, []), (), (out,), device)
     first = namespace["k"] = FirstCallCheck(Bound(compute), context, "k", namespace, called, token)
-    with pytest.raises(RuntimeError, match="stop"):
-        first()
-    assert namespace["k"] == "the interrupt's own"
+    if between:
+        with pytest.raises(RuntimeError, match="stop"):
+            first()
+    else:
+        assert first() == 1 and namespace["k"] == "the stop's own"
+    assert called["k"] is compute

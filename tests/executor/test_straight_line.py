@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from graphdock.errors import AbortedError, InvalidArgumentError
 from graphdock_executor.straight_line.helpers import poison, read_only
-from graphdock_executor.straight_line.instance import Instance, interrupter
+from graphdock_executor.straight_line.instance import Instance, stoppers
 
 
 def planned(fetch, feeds, **fields):
@@ -87,17 +87,18 @@ def test_debug_mode_hands_out_feeds_that_can_not_be_written():
     assert not read_only(feed).flags.writeable and feed.flags.writeable
 
 
-def test_every_call_of_an_interrupted_step_raises_until_it_is_put_back():
+@pytest.mark.parametrize("text", ["def step(x): return k1(x), k0(-1)", "def step(x):\n  while running: return 1, 1"])
+def test_every_call_and_loop_of_a_stopped_step_raises_until_it_is_made_ready(text):
     called = {"k0": abs, "k1": len}
-    namespace = namespace_of("def step(x): return k1(x), k0(-1)")
-    namespace.update(called)
-    interrupt = interrupter(namespace, called)
+    namespace = namespace_of(text)
+    namespace.update(called, running=True)
+    stop, make_ready = stoppers(namespace, called)
     reason = AbortedError("stop")
-    interrupt(reason)
+    stop(reason)
     with pytest.raises(AbortedError) as caught:
         namespace["step"]([1])
     assert caught.value is reason
-    interrupt(None)
+    make_ready()
     assert namespace["step"]([1]) == (1, 1)
 
 

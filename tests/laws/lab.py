@@ -8,10 +8,13 @@ import sys
 import threading
 import tracemalloc
 import types
+from collections import deque
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future
 from typing import Any
 
 import graphdock as tf
+import numpy as np
 from graphdock.contracts import ArgDef, Bound, KernelDef, OpDef, hookimpl
 from graphdock.plugin.host import Host
 
@@ -175,16 +178,17 @@ class Gate:
 
     Attributes:
       inside: how many steps have come to it. ``open``: set to let them all through.
+      waits: its op says that it may wait, so that its step holds nothing meanwhile.
     """
 
-    def __init__(self, host: Host, may_block: bool = False) -> None:
-        self.opdef = op(host, "Gate", traits={"stateful"})
+    def __init__(self, host: Host, waits: bool = False) -> None:
+        self.opdef = op(host, "Gate", traits={"stateful"}, effects=frozenset({"waits"} if waits else ()))
         self.inside = threading.Semaphore(0)
         self.open = threading.Event()
         self.on_entry: Callable[[], Any] = lambda: None
-        host.kernels.add(KernelDef("lab.Gate", "cpu", lambda ctx: self._bind(ctx, may_block)), "user", "lab")
+        host.kernels.add(KernelDef("lab.Gate", "cpu", self._bind), "user", "lab")
 
-    def _bind(self, ctx: Any, may_block: bool) -> Bound:
+    def _bind(self, ctx: Any) -> Bound:
         def wait() -> None:
             self.inside.release()
             self.on_entry()
@@ -198,11 +202,54 @@ class Gate:
             wait()
             y[...] = x
 
-        return Bound(fresh if ctx.fresh else planned, may_block=may_block)
+        return Bound(fresh if ctx.fresh else planned)
 
     def __call__(self, x: Any) -> tf.Tensor:
         graph = tf.get_default_graph()
         return graph.create_op("lab.Gate", [tf.convert_to_tensor(x)], op_def=self.opdef).outputs[0]
+
+
+class Mailbox:
+    """An op that waits for the array [1] that :meth:`hand_over` brings, in order of arrival. It holds no thread.
+
+    Attributes:
+      waiting: Futures of those that wait. ``kept``: what was handed over while nobody waited.
+    """
+
+    def __init__(self, host: Host, name: str = "Mailbox", **fields: Any) -> None:
+        self.lock = threading.Lock()
+        self.waiting: deque[Future[Any]] = deque()
+        self.kept: deque[Any] = deque()
+        self.came = threading.Semaphore(0)
+        outputs = (ArgDef("y", "float32", "[1]"),)
+        facts = {"traits": frozenset({"stateful"}), "effects": frozenset({"waits"}), "package": "lab"}
+        self.opdef = OpDef(f"lab.{name}", outputs=outputs, **facts, **fields)
+        host.ops.add(self.opdef, "lab")
+        host.kernels.add(KernelDef(f"lab.{name}", "cpu", lambda ctx: self.take, modes=("fresh",)), "user", "lab")
+
+    def take(self) -> Any:
+        self.came.release()
+        with self.lock:
+            if self.kept:
+                return self.kept.popleft()
+            self.waiting.append(Future())
+            return self.waiting[-1]
+
+    def hand_over(self, value: Any) -> None:
+        """Give an array to the first that still waits; keep it where nobody does."""
+        array = np.asarray(value, np.float32)
+        while True:
+            with self.lock:
+                future = self.waiting.popleft() if self.waiting else None
+                if future is None:
+                    self.kept.append(array)
+                    return
+            if future.set_running_or_notify_cancel():
+                future.set_result(array)
+                return
+
+    def __call__(self) -> tf.Tensor:
+        return tf.get_default_graph().create_op(self.opdef.name, [], op_def=self.opdef).outputs[0]
 
 
 # -- memory

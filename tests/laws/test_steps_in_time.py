@@ -59,7 +59,10 @@ def test_a_late_step_names_the_node_that_was_next_and_its_session_goes_on(late, 
 
     def pass_the_deadline():
         (step,) = metadata.plan._live
+        ended = threading.Event()
+        step.token.watch(lambda error: ended.set())
         step.limit(0.0)
+        assert ended.wait(60)
 
     gate.on_entry = pass_the_deadline
     with pytest.raises(tf.errors.DeadlineExceededError) as caught:
@@ -72,23 +75,14 @@ def test_a_late_step_names_the_node_that_was_next_and_its_session_goes_on(late, 
     assert sess.run(count).tolist() == [2.0, 4.0]
 
 
-def test_only_plans_of_steps_with_a_deadline_look_at_the_clock():
+def test_a_step_with_a_deadline_runs_the_plan_that_one_without_has_made():
     x = tf.placeholder(tf.float32, [2])
     loop = tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * 2.0), [0, tf.tanh(x)])
     plain, timed = tf.RunMetadata(), tf.RunMetadata()
     with tf.Session() as sess:
-        for _ in range(2):
-            for metadata, options in ((plain, None), (timed, tf.RunOptions(timeout_in_ms=60_000))):
-                sess.run(loop, {x: [1.0, 2.0]}, options, metadata)
-        assert plain.cached and timed.cached
-        explained = sess.explain(loop, {x: [1.0, 2.0]}).source
-    lines = timed.plan.source.splitlines()
-    assert (
-        [line for line in lines if line.strip() != "check()"]
-        == plain.plan.source.splitlines()
-        == explained.splitlines()
-    )
-    assert lines[lines.index("    while True:") + 1] == "        check()"
+        sess.run(loop, {x: [1.0, 2.0]}, None, plain)
+        sess.run(loop, {x: [1.0, 2.0]}, tf.RunOptions(timeout_in_ms=60_000), timed)
+    assert timed.cached and timed.plan is plain.plan
 
 
 @pytest.mark.parametrize("given", [-1, 0.5, True, "10"])

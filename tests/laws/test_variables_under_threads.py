@@ -103,9 +103,9 @@ def test_who_arrives_after_a_waiting_writer_waits_behind_it(host):
 
 
 @pytest.mark.parametrize("reads", [True, False])
-def test_a_kernel_that_may_block_can_be_woken_by_a_step_on_the_same_variable(host, patience, reads):
+def test_a_kernel_that_waits_can_be_woken_by_a_step_on_the_same_variable(host, patience, reads):
     v = tf.Variable([1.0])
-    gate = lab.Gate(host, may_block=True)
+    gate = lab.Gate(host, waits=True)
     if reads:
         waiting = gate(v.read_value())
     else:

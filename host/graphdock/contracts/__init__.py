@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from graphdock.contracts.step import *
     from graphdock.contracts.streams import *
     from graphdock.contracts.version import *
+    from graphdock.contracts.waiting import *
 
 #: The module; the name ``graphdock.shape`` is the op, as TensorFlow's is.
 shape = importlib.import_module("graphdock.shape")
@@ -86,6 +87,7 @@ _PUBLISHED = {
     "step": "CancellationToken StepContext StepServices TraceEvent TraceLevel",
     "streams": "StreamName streams_of",
     "version": "api_accepts API_VERSION",
+    "waiting": "wait_for",
 }
 _HOMES = {name: module for module, names in _PUBLISHED.items() for name in names.split()}
 

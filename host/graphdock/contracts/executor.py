@@ -64,9 +64,9 @@ class PlacedGraph:
       stream: name of a stream of random numbers -> a new one. A kernel gets those of :func:`streams_of` its node behind its inputs.
         Executors ``begin`` each with the ordinal that the step's services give for its name, and say ``at`` which iterations of
         its loops it stands.
-      holds: a step holds its locks on all resources while it runs. Where False it may wait for another step: the session locks
+      holds: a step holds its locks on all resources while it runs. Where False some node waits for other steps: the session locks
         nothing, and the program locks what it touches statement by statement.
-      debug, check_numerics: as configured. ``timed``: steps have deadlines, which the program looks at between nodes.
+      debug, check_numerics: as configured.
       steps_in_flight: as configured; with more than 1 a step may release its locks, and end, before its work is done.
       threads: on so many threads a kernel may compute.
     """
@@ -88,7 +88,6 @@ class PlacedGraph:
     holds: bool = True
     debug: bool = False
     check_numerics: bool = False
-    timed: bool = False
     steps_in_flight: int = 1
     threads: int = 1
 
@@ -97,8 +96,8 @@ class Program(ABC):
     """A compiled plan. Immutable; any number of steps run it at once, each in a context of its own.
 
     Attributes:
-      holds: the session locks all resources of the plan for the whole step. False where the graph says so, or where a kernel
-        turned out to wait for other steps when it was built: the program then locks for itself.
+      holds: the session locks all resources of the plan for the whole step. False where the graph says so: the program then locks
+        for itself.
       takes_turns: steps wait for something before they lock any resource (``turn``).
       overlaps: a step releases its locks (``step.release_locks``) when all that it does is queued; where it has ``step.on_submit``
         it calls that, and ends without waiting for the work.
@@ -122,8 +121,8 @@ class Program(ABC):
     def run(self, step: StepContext, feeds: Sequence[Any]) -> Sequence[Any]:
         """Run one step on the calling thread.
 
-        It looks at ``step.token`` between nodes where the graph is ``timed``, and passes ``step.deadline`` to every wait. What it
-        keeps for the next step stands in ``step.state``; the first step of a context makes it.
+        It stops before its next node, or inside the wait it is in, once ``step.token`` is cancelled, which it watches or looks at.
+        What it keeps for the next step stands in ``step.state``; the first step of a context makes it.
 
         Args:
           feeds: host arrays, in the order of the graph's inputs; not to be written.
@@ -193,6 +192,13 @@ class Executor(ABC):
     """
 
     name: ClassVar[str]
+
+    def refuses(self, placed: PlacedGraph) -> str | None:
+        """Reason why it can't run this graph; None where it can. ``executor="auto"`` takes the first that does not refuse.
+
+        Optional; default: it runs all. Called under the planner's lock, before ``compile``.
+        """
+        return None
 
     @abstractmethod
     def compile(self, placed: PlacedGraph) -> Program:

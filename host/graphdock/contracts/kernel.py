@@ -2,10 +2,9 @@
 
 **One function.** ``build(ctx)`` returns a :class:`Bound`, or just its ``compute``. It is called once per node and instance of a
 plan (as many instances as steps run at once), so that what it makes may hold state. The first call is made while the plan is
-made, under the planner's lock; what it states (``args``, ``scratch``, ``retains``, ``capture_safe``, ``may_block``) holds for all
-instances, and its result serves the first of them. Later calls are made on the thread of the step that needs another instance,
-under a lock of the plan. Two kinds of kernel are built once more than there are instances: one that turns out to block, and one
-on a device with queues.
+made, under the planner's lock; what it states (``args``, ``scratch``, ``retains``, ``capture_safe``) holds for all instances, and
+its result serves the first of them. Later calls are made on the thread of the step that needs another instance, under a lock of
+the plan. On a device with queues a kernel is built once more than there are instances.
 
 **Two functions.** ``prepare(ctx)`` is called once per node of a plan, under the planner's lock, before memory is planned: here is
 the time to compile, tune, and choose a layout. It takes no device memory, and returns a :class:`Prepared`, which states the same
@@ -16,6 +15,10 @@ address never changes. A kernel that can't after all raises KernelRefused in ``p
 ``compute`` is called once per step, or once per iteration of a loop, strictly positionally: the inputs, then the planned outputs,
 then the scratch buffers; on the thread that runs the step, never twice at once for one Bound. It may be a bare ufunc: a Python
 wrapper around one costs a fifth of its time.
+
+**Waiting.** All outputs of an op with the effect ``waits`` are fresh, and ``compute`` may return a ``concurrent.futures.Future`` of
+them in place of them. Who hands something over calls ``set_running_or_notify_cancel`` of the Future first: where that is False the
+step that waited has stopped, and nothing is lost. A kernel that waits on its own, inside ``compute``, can't be woken.
 """
 
 from __future__ import annotations
@@ -269,7 +272,6 @@ class Bound:
       scratch: buffers planned for the call.
       retains: inputs that are kept beyond the step and must therefore be buffers of their own.
       capture_safe: only queues work on buffers whose address never changes.
-      may_block: may wait for another step; the step of such a plan locks no resources while it runs.
       within: a context in which a step of such a plan runs, on its thread: how many threads a library uses, say. It is entered
         once, however many kernels name it, and by several threads at once where they run steps.
     """
@@ -279,7 +281,6 @@ class Bound:
     scratch: tuple[Scratch, ...] = ()
     retains: tuple[int, ...] = ()
     capture_safe: bool = True
-    may_block: bool = False
     within: AbstractContextManager[Any] | None = None
 
 
@@ -296,7 +297,7 @@ class Prepared:
 
     Attributes:
       bind: ``BindContext -> compute``, once per instance.
-      args, scratch, retains, capture_safe, may_block, within: as of a :class:`Bound`.
+      args, scratch, retains, capture_safe, within: as of a :class:`Bound`.
       modes: kinds of mode it accepts besides ``fresh``, of those in ``KernelDef.modes``; None for all of them.
       ready: the compilation, awaited before memory is planned; its failure is a refusal. None when there is nothing to wait for.
       like, joins: where kernels of one ``like`` are called one behind the other in what their device records, and write variables
@@ -309,7 +310,6 @@ class Prepared:
     scratch: tuple[Scratch, ...] = ()
     retains: tuple[int, ...] = ()
     capture_safe: bool = True
-    may_block: bool = False
     modes: tuple[str, ...] | None = None
     ready: Future[Any] | None = None
     like: Hashable = None
@@ -318,7 +318,7 @@ class Prepared:
 
     def facts(self, compute: Callable[..., Any] = _unbound) -> Bound:
         """Its facts, as a Bound; of a kernel that is bound already, with its ``compute``."""
-        return Bound(compute, self.args, self.scratch, self.retains, self.capture_safe, self.may_block, self.within)
+        return Bound(compute, self.args, self.scratch, self.retains, self.capture_safe, self.within)
 
 
 Prepare: TypeAlias = Callable[[PrepareContext], Prepared]

@@ -40,9 +40,10 @@ _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 #: What an op may do through a resource handle. ``uses`` (a queue, an accumulator) orders nothing.
 ACCESSES = ("reads", "writes", "uses")
-#: What an op does besides computing: ``io`` talks to the world, ``random`` draws, ``blocks`` may wait for another step.
-EFFECTS = ("io", "random", "blocks")
-_ACTING = frozenset({"io", "blocks"})
+#: What an op does besides computing: ``io`` talks to the world, ``random`` draws, ``waits`` may wait for
+#: other steps, or run some: the step holds nothing meanwhile, and a kernel of it may return a Future of its fresh outputs.
+EFFECTS = ("io", "random", "waits")
+_ACTING = frozenset({"io", "waits"})
 
 
 @dataclass(frozen=True, slots=True)

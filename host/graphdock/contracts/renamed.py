@@ -8,8 +8,8 @@ __all__ = ["NAMES", "WORDS", "RenamedAttribute", "renamed_word"]
 
 #: What :mod:`graphdock.contracts` had.
 NAMES = {"HalfWritten": "PartialWriteError", "keep": "write_cache", "kept": "read_cache"}
-#: Words that stand in fields: a kernel's ``modes``, the ``lock`` of a kind of resource.
-WORDS = {"whole": "all_or_nothing", "claim": "step"}
+#: Words that stand in fields: a kernel's ``modes``, the ``lock`` of a kind of resource, an op's ``effects``.
+WORDS = {"whole": "all_or_nothing", "claim": "step", "blocks": "waits"}
 
 
 def renamed_word(word: object) -> str | None:

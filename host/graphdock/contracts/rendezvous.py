@@ -1,7 +1,7 @@
 """The rendezvous: where executors that run parts of one step exchange tensors.
 
 A send never blocks. A receive never holds a thread: the receiver leaves a continuation, which runs on the sender's thread, or at
-once when the value is there. Every receive has a deadline; ``abort`` poisons the step and wakes everything that waits.
+once when the value is there. Each step's token aborts its rendezvous: that poisons the step and wakes everything that waits.
 """
 
 from __future__ import annotations
@@ -44,13 +44,8 @@ class Rendezvous(ABC):
         """
 
     @abstractmethod
-    def receive(
-        self, key: RendezvousKey, done: Callable[[Any, BaseException | None], None], deadline: float | None = None
-    ) -> None:
-        """Call ``done(value, None)`` when the value is there, or ``done(None, error)`` when the step is aborted.
-
-        ``deadline`` is in seconds of ``time.monotonic()``; past it ``done`` gets a DeadlineExceededError.
-        """
+    def receive(self, key: RendezvousKey, done: Callable[[Any, BaseException | None], None]) -> None:
+        """Call ``done(value, None)`` when the value is there, or ``done(None, error)`` when the step is aborted."""
 
     @abstractmethod
     def abort(self, error: BaseException) -> None:

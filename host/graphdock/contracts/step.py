@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from graphdock.contracts.deadlines import DEADLINES, DeadlineClock
 from graphdock.contracts.rendezvous import Rendezvous
 from graphdock.errors import DeadlineExceededError, UnimplementedError
 from graphdock.locks import new_lock
@@ -68,37 +69,88 @@ class TraceEvent(NamedTuple):
 
 
 class CancellationToken:
-    """Reason why a step must stop: its deadline, or an error that somebody gave it. Knows nothing else of the step.
+    """Reason why a step must stop, and the list of those who are told of it. One serves all steps of a context, one after another.
 
     Attributes:
-      deadline: reading of ``clock`` at which the step must have ended; None for no limit.
+      clock: seconds that never run backwards.
+      deadline: reading of ``clock`` at which the step must have ended; None for no limit. The clock of deadlines cancels it then.
       limit: the seconds that it was given, for messages.
       error: why it was cancelled, or None.
     """
 
-    __slots__ = ("clock", "deadline", "error", "limit")
+    __slots__ = ("__weakref__", "_lock", "_watches", "clock", "deadline", "error", "limit")
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
         self.deadline: float | None = None
         self.limit: float | None = None
         self.error: BaseException | None = None
+        self._lock = new_lock()
+        self._watches: dict[object, tuple[Callable[[BaseException], Any], Callable[[], Any] | None]] = {}
 
     def check(self) -> None:
-        """Return at once, unless the step must stop.
-
-        Executors call it between two nodes, and whatever waits on the host calls it while it waits.
-
-        Raises:
-          DeadlineExceededError: the deadline has passed. Or the error the step was cancelled with.
-        """
+        """Return at once, unless the step must stop. Executors call it between two nodes. Raises the error of the step."""
         if self.error is not None:
             raise self.error
-        if self.deadline is not None and self.clock() >= self.deadline:
-            raise DeadlineExceededError(
-                f"the step did not end within its limit of {self.limit:g} s",
-                hint="raise RunOptions(timeout_in_ms=...) or operation_timeout",
-            )
+
+    def watch(
+        self, callback: Callable[[BaseException], Any], renewed: Callable[[], Any] | None = None
+    ) -> Callable[[], None]:
+        """Have ``callback(error)`` called when the step is cancelled: once, on the thread that cancels; at once if it is already.
+
+        Whatever waits on behalf of a step is woken so. The callback must neither wait nor raise: others are to be told too.
+
+        Args:
+          renewed: called when a context that was cancelled is made ready for another step. With it the watch stays from step to
+            step; without it the watch ends with the step.
+
+        Returns:
+          a function that takes the watch back. A callback that runs on another thread meanwhile has ended when it returns.
+        """
+        key = object()
+        with self._lock:
+            self._watches[key] = callback, renewed
+            if self.error is not None:
+                callback(self.error)
+
+        def forget() -> None:
+            with self._lock:
+                self._watches.pop(key, None)
+
+        return forget
+
+    def cancel(self, error: BaseException) -> bool:
+        """Give the reason to stop and tell all who watch; the first reason stays. Whether this was the first."""
+        with self._lock:
+            if self.error is not None:
+                return False
+            self.error = error
+            for callback, _ in list(self._watches.values()):
+                callback(error)
+            return True
+
+    def expire(self, now: float) -> bool:
+        """Cancel it if its deadline has passed. Whether it is cancelled."""
+        with self._lock:
+            if self.error is None and self.deadline is not None and now >= self.deadline:
+                self.cancel(
+                    DeadlineExceededError(
+                        f"the step did not end within its limit of {self.limit:g} s",
+                        hint="raise RunOptions(timeout_in_ms=...) or operation_timeout",
+                    )
+                )
+            return self.error is not None
+
+    def reset(self) -> None:
+        """Make it ready for another step: no reason, no deadline, and of those who watch only who stays."""
+        with self._lock:
+            cancelled = self.error is not None
+            self.deadline = self.limit = self.error = None
+            for key, (_, renewed) in list(self._watches.items()):
+                if renewed is None:
+                    del self._watches[key]
+                elif cancelled:
+                    renewed()
 
 
 def _on_one_task() -> Rendezvous:
@@ -115,7 +167,7 @@ class StepServices:
     Attributes:
       session: the session's name in rendezvous keys; no other session has it.
       rendezvous: makes the exchange of one step; UnimplementedError in a session on one task, as graphdock's own are.
-      clock: seconds that never run backwards; deadlines are in its time.
+      clock: seconds that never run backwards, of traces. ``deadlines``: cancels the steps that are late.
       ordinal: name of a random op -> the number of the step that begins now among those that ran the op.
       container: name -> the store of its resources; ``""`` is the session's own.
     """
@@ -123,6 +175,7 @@ class StepServices:
     session: str
     rendezvous: Callable[[], Rendezvous] = _on_one_task
     clock: Callable[[], float] = time.monotonic
+    deadlines: DeadlineClock = DEADLINES
     ordinal: Callable[[str], int] = lambda name: 0
     container: Callable[[str], Any] = lambda name: None
 
@@ -134,8 +187,6 @@ class StepContext:
       services: what it shares with the other steps of its session.
       token: says when it must stop; executors call ``token.check()`` between nodes.
       state: what the program keeps here from one step to the next, such as buffers; None until it puts something there.
-      interrupt: what a program that can't check the token sets with ``state``: called with the error when the step is cancelled,
-        on the thread that cancels it; and with None when the context is reset.
       used: something of this step must be reset before the next.
       on_submit: what takes over the work of a step that may end before it: a program that ``overlaps`` calls it, with what that
         work is on, when all is queued. None where the step ends with its work.
@@ -148,7 +199,6 @@ class StepContext:
         "_lock",
         "_rendezvous",
         "on_submit",
-        "interrupt",
         "services",
         "state",
         "token",
@@ -157,9 +207,8 @@ class StepContext:
 
     def __init__(self, services: StepServices) -> None:
         self.services = services
-        self.token = CancellationToken(services.clock)
+        self.token = CancellationToken(services.deadlines.now)
         self.state: Any = None
-        self.interrupt: Callable[[BaseException | None], None] | None = None
         self.used = False
         self.on_submit: Callable[[Any], None] | None = None
         self._id = 0
@@ -173,10 +222,11 @@ class StepContext:
         token = self.token
         token.limit = seconds
         token.deadline = token.clock() + seconds
+        self.services.deadlines.schedule(token)
 
     @property
     def deadline(self) -> float | None:
-        """Time by which the step must have ended, in the clock's time; None for no limit. Every wait on the host takes it."""
+        """Time by which the step must have ended, in the time of the clock of deadlines; None for no limit."""
         return self.token.deadline
 
     @property
@@ -199,8 +249,7 @@ class StepContext:
                 if made is None:
                     self.used = True
                     made = self._rendezvous = self.services.rendezvous()
-                    if self.token.error is not None:
-                        made.abort(self.token.error)
+                    self.token.watch(made.abort)
         return made
 
     @property
@@ -223,16 +272,8 @@ class StepContext:
         It ends with ``error`` before its next node, or inside the wait it is in. A kernel that runs is not interrupted. Where no
         step runs, nothing happens.
         """
-        with self._lock:
-            if self.token.error is not None:
-                return
-            self.used = True
-            self.token.error = error
-            if self.interrupt is not None:
-                self.interrupt(error)
-            rendezvous = self._rendezvous
-        if rendezvous is not None:
-            rendezvous.abort(error)
+        self.token.cancel(error)
+        self.used = True  # not before: a reset in between would leave the error to the next step
 
     def release_locks(self) -> None:
         """Release the step's locks: later steps find by themselves what they come after. For a program that ``overlaps``."""
@@ -242,10 +283,7 @@ class StepContext:
         """Forget the last step. Whoever leases a context calls it where ``used`` is set, before the next step."""
         with self._lock:
             self.used = False
-            token = self.token
-            if token.error is not None and self.interrupt is not None:
-                self.interrupt(None)
-            token.deadline = token.limit = token.error = None
             self._id = 0
             self._rendezvous = None
             self._events = None
+        self.token.reset()

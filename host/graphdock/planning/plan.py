@@ -56,7 +56,8 @@ class Plan:
 
     Attributes:
       graph: the plan graph, placed and chosen. ``placement``: the kernels. ``kernel_nodes``: the nodes that have one.
-      program: what runs it; made by the executor named ``executor``.
+      program: what runs it; made by the executor named ``executor``. ``refusals``: of those
+        that were asked before it.
       translated: nodes before pruning and passes. ``reports``: what the passes did. ``stages``: what planning took.
       loops: what became of loops that could have been written out. ``notes``: what else passes said.
       resources: all that its steps touch; ``touched``: with whether they do more than read it. ``lock_set``: what they hold while
@@ -84,7 +85,7 @@ class Plan:
         self.translated = draft.translated
         self.program = draft.program
         self.stages = (*draft.stages, *self.program.stages)
-        self.executor = draft.setting.executor.name
+        self.executor, self.refusals = draft.executor, tuple(draft.refusals)
         self.kernel_nodes = [n for level in draft.graph.all_graphs() for n in level.nodes if n in kernels]
         self.latest = next(_uses)
         self.previous: int | None = None

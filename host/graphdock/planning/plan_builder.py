@@ -61,7 +61,7 @@ class PlanningContext:
     devices: Sequence[DeviceSpec]
     opened: Mapping[DeviceSpec, Device]
     spaces: Mapping[str, Device]
-    executor: Executor
+    executors: Sequence[Callable[[], Executor]]
     services: StepServices
     ordinals: RandomOrdinals
     switches: Mapping[str, bool]
@@ -101,13 +101,14 @@ class PlanBuilder:
 
     Attributes:
       outputs, targets, feeds: what the plan is for; each fed tensor with its shape.
-      timed: its steps have deadlines. ``dry``: it is made to be explained, and never runs.
+      dry: it is made to be explained, and never runs.
       graph: the plan graph, from translation on; ``translated``: how many nodes it had at first, bodies included.
       contexts: name of each pass that has run, but in the phase ``simplify`` -> what it was given, said and made.
       loop_writer: what wrote loops out, if a pass brought it.
       refused: node -> kernel's full name -> why it refused. ``prepared``: what the chosen kernels stated that have ``prepare``.
       scalars: values that the host keeps as Python numbers. ``handles``: handle anywhere -> the output of the op that names the
         resource.
+      executor: name of the one that made the program. ``refusals``: a line for each that was asked before, with its reason.
       stages: the stages that it went through.
     """
 
@@ -115,7 +116,6 @@ class PlanBuilder:
     outputs: Sequence[Tensor]
     targets: Sequence[Operation]
     feeds: Sequence[tuple[Tensor, Dims]]
-    timed: bool = False
     dry: bool = False
     graph: PlanGraph = field(default_factory=lambda: PlanGraph("main"))
     translated: int = 0
@@ -132,6 +132,8 @@ class PlanBuilder:
     handles: Mapping[Value, Value] = field(default_factory=dict)
     placed: PlacedGraph | None = None
     program: Program | None = None
+    executor: str = ""
+    refusals: list[str] = field(default_factory=list)
     stages: list[StageReport] = field(default_factory=list)
 
     @property

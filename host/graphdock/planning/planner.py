@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from graphdock.config.session_config import SessionConfig
 from graphdock.contracts.device import HOST_MEMORY, Device
+from graphdock.contracts.executor import Executor
 from graphdock.contracts.region import RegisteredCompiler
 from graphdock.contracts.runtime.random_stream import RandomOrdinals
 from graphdock.contracts.stages import run_stages
@@ -39,13 +41,13 @@ from graphdock.planning.translate import translate
 from graphdock.plugin.host import Host
 from graphdock.shape import Dims
 
-__all__ = ["DEFAULT_EXECUTOR", "Planner"]
+__all__ = ["AUTO", "Planner"]
 
 _log = logging.getLogger("graphdock")
 T = TypeVar("T")
 
-#: What ``executor="auto"`` chooses.
-DEFAULT_EXECUTOR = "straight_line"
+#: Executors that ``executor="auto"`` asks, in order.
+AUTO = ("straight_line", "dataflow")
 
 
 @contextlib.contextmanager
@@ -149,7 +151,7 @@ class Planner:
             devices=self.devices,
             opened=opened,
             spaces=spaces,
-            executor=host.executor(DEFAULT_EXECUTOR if config.executor == "auto" else config.executor),
+            executors=_executors(host, config.executor),
             services=services,
             ordinals=ordinals,
             switches=switches,
@@ -196,18 +198,17 @@ class Planner:
         outputs: Sequence[Tensor],
         targets: Sequence[Operation],
         feeds: Sequence[tuple[Tensor, Dims]],
-        timed: bool = False,
         dry: bool = False,
     ) -> Plan:
         """The plan that computes ``outputs`` and runs ``targets``, given feeds of these shapes.
 
         Args:
-          timed: its steps have deadlines and look at them between nodes. ``dry``: it is to be explained; nothing is measured.
+          dry: it is to be explained; nothing is measured.
 
         Raises:
           InvalidArgumentError, ShapeError: the graph and the feeds do not fit. KernelNotFoundError, KernelTieError: no kernel,
           or two. FailedPreconditionError: a variable that exists with another type; a step is to run on a device that is declared.
-          UnimplementedError: the executor refuses.
+          UnimplementedError: every executor that may run it refuses.
         """
         if self._declared and not dry:
             kinds = ", ".join(f"{kind} {architecture}" for kind, architecture in self._declared.items())
@@ -216,7 +217,7 @@ class Planner:
                 hint="leave plan_for out of its configuration; session.explain works with it",
             )
         with self._lock, _collector_paused():
-            draft = PlanBuilder(self.setting, outputs, targets, feeds, timed, dry)
+            draft = PlanBuilder(self.setting, outputs, targets, feeds, dry)
             draft.stages = run_stages(STAGES, draft, self.setting.config.debug)
             return make_plan(draft, self._pool)
 
@@ -257,6 +258,13 @@ class Planner:
                     hint=error.hint,
                 ) from None
             return name
+
+
+def _executors(host: Host, name: str) -> list[Callable[[], Executor]]:
+    """What brings each executor that a session may use, in order; the first is looked up now, the others where it refuses."""
+    first, *others = AUTO if name == "auto" else (name,)
+    chosen = host.executor(first)
+    return [lambda: chosen, *(functools.partial(host.executor, other) for other in others)]
 
 
 def _limits(memory_limit: Mapping[str, int], opened: Mapping[DeviceSpec, Device]) -> dict[str, int]:

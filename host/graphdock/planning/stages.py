@@ -20,7 +20,7 @@ from graphdock.contracts.runtime.resources import Access, ResourceStore
 from graphdock.contracts.scalar_formula import host_scalar
 from graphdock.device_name import DeviceSpec
 from graphdock.dtypes import string
-from graphdock.errors import NotFoundError
+from graphdock.errors import NotFoundError, UnimplementedError
 from graphdock.placement.placer import place, warn_of_fallbacks
 from graphdock.planning.plan_builder import PlanBuilder, PlanningContext
 from graphdock.planning.plan_passes import loop_writer, run_phase, simplify, take_back
@@ -150,7 +150,7 @@ def _seal(draft: PlanBuilder) -> None:
     for node, prepared in draft.prepared.items():
         if prepared.modes is not None:
             kernels[node] = _accepting(kernels[node], prepared.modes)
-    blocking = any("blocks" in n.opdef.effects for g in graph.all_graphs() for n in g.nodes)
+    waiting = any("waits" in n.opdef.effects for g in graph.all_graphs() for n in g.nodes)
     draft.placed = PlacedGraph(
         graph=graph,
         kernels=kernels,
@@ -166,19 +166,30 @@ def _seal(draft: PlanBuilder) -> None:
         formula=_formula,
         infer=infer_outputs,
         stream=lambda stream: setting.ordinals.stream(stream.name, stream.seed, stream.seed2),
-        holds=not blocking and not any(p.may_block for p in draft.prepared.values()),
+        holds=not waiting,
         debug=setting.config.debug,
         check_numerics=setting.config.check_numerics,
-        timed=draft.timed,
         steps_in_flight=setting.config.steps_in_flight,
         threads=setting.threads,
     )
 
 
 def _compile(draft: PlanBuilder) -> None:
-    """The executor makes its program."""
-    assert draft.placed is not None
-    draft.program = draft.setting.executor.compile(draft.placed)
+    """The first executor that does not refuse makes its program."""
+    placed = draft.placed
+    assert placed is not None
+    for bring in draft.setting.executors:
+        try:
+            executor = bring()
+        except NotFoundError as error:  # no plugin brings it, which counts where the others refuse
+            draft.refusals.append(error.message)
+            continue
+        reason = executor.refuses(placed)
+        if reason is None:
+            draft.executor, draft.program = executor.name, executor.compile(placed)
+            return
+        draft.refusals.append(f"{executor.name}: {reason}")
+    raise UnimplementedError(f"no executor runs this step: {'; '.join(draft.refusals)}")
 
 
 #: Name -> stage, in the order of running.

@@ -81,6 +81,11 @@ class Explanation:
             "unknown": sum(r.flops is None or r.bytes is None for r in self.rows),
         }
 
+    def notes(self) -> list[str]:
+        """Lines of the program, of executors that refused it, and of passes."""
+        refusals = [f"executor {self.plan.executor}: {reason}" for reason in self.plan.refusals]
+        return [*refusals, *self.plan.program.notes, *self.plan.notes]
+
     def summary(self) -> str:
         """One line: nodes before and after passes, devices, transfers, cost, planned memory, executor."""
         devices = Counter(r.device for r in self.rows if r.kernel not in ("host", "transfer"))
@@ -125,7 +130,7 @@ class Explanation:
             "regions": [asdict(n) for n in self.plan.placement.notes],
             "arena_bytes": self.plan.arena_bytes,
             "stages": [asdict(s) for s in self.plan.stages],
-            "notes": [*self.plan.program.notes, *self.plan.notes],
+            "notes": self.notes(),
         }
 
     def __str__(self) -> str:
@@ -157,8 +162,7 @@ class Explanation:
         lines = [
             *head,
             f"plan    {self.summary()}",
-            *self.plan.program.notes,
-            *self.plan.notes,
+            *self.notes(),
             *loops,
             *became,
             *found,

@@ -22,7 +22,6 @@ class Signature:
 
     Attributes:
       key: what :class:`PlanCache` finds it by. ``single``: whether the caller gets the one result itself.
-        ``timed``: its steps have deadlines.
       mutation: the graph's mutation number for which its plans hold.
       plans: shapes of the feeds (or ``"generic"``) -> plan.
       exact: how many plans have been made for one shape each, those that are gone included.
@@ -30,17 +29,14 @@ class Signature:
       current: the plan that ran last and the feeds' shapes it ran for; one object, because other threads replace it.
     """
 
-    __slots__ = ("accepted", "current", "exact", "feeds", "fetch", "key", "mutation", "plans", "single", "timed")
+    __slots__ = ("accepted", "current", "exact", "feeds", "fetch", "key", "mutation", "plans", "single")
 
-    def __init__(
-        self, key: Hashable, fetch: FetchPlan, feeds: list[Feed], mutation: int, single: bool, timed: bool
-    ) -> None:
+    def __init__(self, key: Hashable, fetch: FetchPlan, feeds: list[Feed], mutation: int, single: bool) -> None:
         self.key = key
         self.fetch = fetch
         self.feeds = feeds
         self.mutation = mutation
         self.single = single
-        self.timed = timed
         self.plans: dict[Any, Plan] = {}
         self.exact = 0
         self.accepted: set[Any] = set()

@@ -21,17 +21,15 @@ from graphdock.planning.translate import needed_operations
 from graphdock.session.fetches import Feed, FetchPlan, convert_feed, single_tensors
 from graphdock.session.plan_cache import PlanCache, Signature
 
-__all__ = ["ACCEPTED", "SHAPES", "TIMED", "plan_for", "signature_of", "with_static_shapes"]
+__all__ = ["ACCEPTED", "SHAPES", "plan_for", "signature_of", "with_static_shapes"]
 
 #: Shapes of one signature after which ``shape_policy="auto"`` makes a plan for any shape.
 SHAPES = 8
-#: Marks the signatures of steps with a deadline: they have plans of their own, which look at the clock between nodes.
-TIMED = "timed"
 #: Feed shapes of one signature that are remembered as fitting; beyond, they are forgotten and checked again.
 ACCEPTED = 4096
 
 
-def signature_of(graph: Graph, fetches: Any, feed_dict: Mapping[Any, Any] | None, timed: bool) -> Signature:
+def signature_of(graph: Graph, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> Signature:
     """The form of a call, without plans.
 
     Raises:
@@ -54,9 +52,7 @@ def signature_of(graph: Graph, fetches: Any, feed_dict: Mapping[Any, Any] | None
     key: Any = _key(fetches)
     if feed_dict:
         key = (dict, key, *feed_dict)
-    if timed:
-        key = (TIMED, key)
-    return Signature(key, fetch, feeds, graph._mutation, single, timed)
+    return Signature(key, fetch, feeds, graph._mutation, single)
 
 
 def with_static_shapes(
@@ -92,7 +88,7 @@ def plan_for(
     if plan is None:
         dims = [f.dims for f in signature.feeds] if generic else shapes
         feeds = list(zip(tensors, dims, strict=True))
-        plan = planner.plan(fetch.tensors, fetch.operations, feeds, signature.timed)
+        plan = planner.plan(fetch.tensors, fetch.operations, feeds)
         signature.exact += not generic
         plans.add(signature, "generic" if generic else shapes, plan)
         if config.log_device_placement:

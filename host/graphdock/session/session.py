@@ -26,7 +26,7 @@ from graphdock.plugin.host import Host, default_host
 from graphdock.session.arguments import SessionType, refuse
 from graphdock.session.fetches import Feed, FetchPlan, convert_feed, single_tensors
 from graphdock.session.plan_cache import PlanCache, Signature
-from graphdock.session.preparation import TIMED, plan_for, signature_of, with_static_shapes
+from graphdock.session.preparation import plan_for, signature_of, with_static_shapes
 from graphdock.session.run_options import RunMetadata, RunOptions, checked_options, name_operation, traced
 from graphdock.typing import HasTensor
 
@@ -267,13 +267,13 @@ class Session(metaclass=SessionType):
             key = (kind, *fetches) if kind is list or kind is tuple else fetches
             if feed_dict:
                 key = (dict, key, *feed_dict)
-            signature = self._signatures[key if limit is None else (TIMED, key)]
+            signature = self._signatures[key]
         except (KeyError, TypeError):
             if isinstance(feed_dict, Mapping):
                 feed_dict = single_tensors(feed_dict)
-            signature = self._signature(fetches, feed_dict, limit is not None)
+            signature = self._signature(fetches, feed_dict)
         if signature.mutation != self.graph._mutation:
-            signature = self._signature(fetches, feed_dict, limit is not None)
+            signature = self._signature(fetches, feed_dict)
         plan, shapes = signature.current
         values: Any = ()
         same = plan is not None
@@ -382,7 +382,7 @@ class Session(metaclass=SessionType):
         """The plan a step would run, without running it. Placeholders that are not fed take their static shapes."""
         self._check_open()
         fetch, dims = with_static_shapes(self.graph, fetches, feed_dict)
-        return self._planner.plan(fetch.tensors, fetch.operations, dims, self._timeout is not None, dry=True)
+        return self._planner.plan(fetch.tensors, fetch.operations, dims, dry=True)
 
     def explain(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
         """Plan of what a step would do: per node its device, kernel and why. See :class:`graphdock.session.explain.Explanation`."""
@@ -397,11 +397,11 @@ class Session(metaclass=SessionType):
 
     # -- slow path ----------------------------------------------------------------------------------------------------
 
-    def _signature(self, fetches: Any, feed_dict: Mapping[Any, Any] | None, timed: bool) -> Signature:
+    def _signature(self, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> Signature:
         """The signature of a call; one that is new is kept when its first plan is made."""
         with self._lock:
             self._check_open()
-            made = signature_of(self.graph, fetches, feed_dict, timed)
+            made = signature_of(self.graph, fetches, feed_dict)
             return self._plans.known(made) or made
 
     def _plan(self, signature: Signature, shapes: tuple[Any, ...]) -> Plan:

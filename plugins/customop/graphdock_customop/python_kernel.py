@@ -68,7 +68,7 @@ def kernel_of(op_type: str, signature: Signature, function: Callable[..., Any]) 
                 np.copyto(target, array)
             return None
 
-        return Bound(compute, capture_safe=False, may_block="blocks" in ctx.node.opdef.effects)
+        return Bound(compute, capture_safe=False)
 
     return build
 

@@ -173,7 +173,7 @@ class CustomOp(Generic[R]):
         found = frozenset((effects,) if isinstance(effects, str) else effects)
         for effect in sorted(found):
             if effect not in EFFECTS:
-                raise self._fail(f"there is no effect {effect!r}", expected="io or blocks")
+                raise self._fail(f"there is no effect {effect!r}", expected="io or waits")
             if effect == "random":
                 raise self._fail(
                     "a function that draws numbers of its own can't be `random`: its stream is not the session's",

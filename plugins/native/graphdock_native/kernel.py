@@ -62,8 +62,7 @@ def prepare(library: NativeLibrary, symbol: str, launch: Launch, ctx: PrepareCon
     known = None not in shapes and all(concrete(out.shape) is not None for out in ctx.outputs)
     planned = tuple(launch.scratch_of([s for s in shapes if s is not None])) if known else ()
     make = functools.partial(bind, function, symbol, launch, constants, planned if known else None, ctx)
-    blocks = "blocks" in ctx.node.opdef.effects
-    return Prepared(make, scratch=planned, capture_safe=False, may_block=blocks)
+    return Prepared(make, scratch=planned, capture_safe=False)
 
 
 def bind(

@@ -23,8 +23,8 @@ def source(fetches, feed):
 
 def forward(text):
     """The lines of the first loop's body."""
-    after = text[text.index("while True:") :]
-    return re.match(r"while True:\n((?: {8}.*\n)+)", after).group(1)
+    after = text[text.index("while running:") :]
+    return re.match(r"while running:\n((?: {8}.*\n)+)", after).group(1)
 
 
 def test_a_kept_result_is_written_into_a_new_buffer_and_copied_nowhere():

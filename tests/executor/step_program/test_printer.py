@@ -13,7 +13,7 @@ LOCAL = [m for m, facts in MEANINGS.items() if facts.local and m != "feed"]
 
 
 def run(block: Block, feeds: list[Name], result: Name, *values: Any) -> Any:
-    names: dict[str, Any] = {}
+    names: dict[str, Any] = {"running": True}
     exec(print_step(block, feeds, [result]).text, names)
     return names["step"](*values)[0]
 

@@ -133,6 +133,9 @@ class Limit(Protocol):
     @property
     def clock(self) -> Callable[[], float]: ...
 
+    def watch(self, callback: Callable[[BaseException], Any]) -> Callable[[], None]:
+        """As :meth:`graphdock.contracts.CancellationToken.watch`."""
+
 
 class Until:
     """A limit that is a point in time: ``seconds`` from now."""
@@ -142,6 +145,10 @@ class Until:
     def __init__(self, seconds: float) -> None:
         self.deadline: float | None = time.monotonic() + seconds
         self.error: BaseException | None = None
+
+    def watch(self, callback: Callable[[BaseException], Any]) -> Callable[[], None]:
+        """Nobody cancels it: the callback is never called."""
+        return lambda: None
 
 
 class LockRequest:
@@ -203,6 +210,7 @@ class ResourceLock:
         started = clock()
         outer = _waits.get(me)
         mailbox: SimpleQueue[None] = SimpleQueue()
+        forget: Callable[[], None] | None = None
         try:
             try:
                 # not before the try: an interrupt at a loop's jump back counts for the instruction in front of the loop
@@ -219,19 +227,23 @@ class ResourceLock:
                         continue
                     patience = PATIENCE
                     if limit is not None:
-                        if limit.error is not None:
-                            raise limit.error
                         if limit.deadline is not None:
                             now = clock()
                             if now >= limit.deadline:
                                 raise self._late(holder, ahead, now - started)
                             patience = min(PATIENCE, limit.deadline - now)
+                        if limit.error is not None:
+                            raise limit.error
+                        if forget is None:
+                            forget = limit.watch(lambda error: mailbox.put(None))
                     if not _woken(mailbox, patience):
                         _check_cycle(me)
             finally:
                 self._stop_waiting(holder, me, outer)
         finally:
             self._stop_waiting(holder, me, outer)
+            if forget is not None:
+                forget()
 
     def _stop_waiting(self, holder: LockHolder, me: int, outer: tuple[ResourceLock, LockHolder] | None) -> None:
         self.waiting.pop(holder, None)

@@ -41,7 +41,7 @@ def lower_host(state: State, node: PlanNode, block: Block, at: int) -> None:
         made.append((value, where))
         extend_lifetime(state, value, where, at)
     names = tuple([where.at for _, where in made if isinstance(where.at, Name)])
-    if "blocks" in node.opdef.effects:
+    if "waits" in node.opdef.effects:
         state.active = None  # what the user's function makes current is not known
     lock_set = access(state, reads, writes)
     block.add(Call(name, tuple(args), names, lock_set, node=node, reads=tuple(roots), hold="the host runs it"))

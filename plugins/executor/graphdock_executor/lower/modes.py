@@ -82,7 +82,7 @@ def grant(state: State, node: PlanNode, form: Form, slots: Sequence[Slot], at: i
         return [view(i) for i, _ in form.views]
     if form.all_or_nothing:
         return [PLANNED if v in state.direct_stores else FRESH for v in outputs]
-    if not form.plans or any([concrete(v.shape) is None for v in outputs]):
+    if not form.plans or "waits" in node.opdef.effects or any([concrete(v.shape) is None for v in outputs]):
         return [FRESH] * len(outputs)
     result: list[Mode] = []
     taken: set[int] = set()

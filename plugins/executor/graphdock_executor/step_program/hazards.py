@@ -125,7 +125,7 @@ class _Orderer:
             self._learn(self.pending.fenced, other)
         if statement.rebinds:
             self._rebind(statement.rebinds)
-        if statement.node is not None and "blocks" in statement.node.opdef.effects:
+        if statement.node is not None and "waits" in statement.node.opdef.effects:
             self.pending.current = None  # what the user's function makes current is not known
         if device is None:
             return found

@@ -23,7 +23,6 @@ from graphdock_executor.step_program.statements import (
     Launch,
     Leave,
     Let,
-    Loop,
     Push,
     Put,
     Require,
@@ -63,24 +62,19 @@ class Source:
         return "\n".join(self.lines) + "\n"
 
 
-def print_step(block: Block, feeds: Sequence[Name], results: Sequence[Operand], between: str = "") -> Source:
-    """The source of ``step(feeds)``, which returns a tuple of the results.
-
-    Args:
-      between: a call printed before every statement that does work, and at the beginning of each iteration, but not into what a
-        device records (``"check()"`` in steps that have a deadline); empty for none.
-    """
+def print_step(block: Block, feeds: Sequence[Name], results: Sequence[Operand]) -> Source:
+    """The source of ``step(feeds)``, which returns a tuple of the results."""
     source = Source()
     tail = "," if len(results) == 1 else ""
     returned = f"return ({', '.join([r.text for r in results])}{tail})"
     for name, body in _recorded(block):
-        _Printer(source, "").function(name, body)
+        _Printer(source).function(name, body)
     if _is_small(block):
         source.emit(f"def step({', '.join([f.text for f in feeds])}):")
-        _Printer(source, between).lines(block, 1)
+        _Printer(source).lines(block, 1)
         source.emit(f"    {returned}")
         return source
-    printer = _Printer(source, between, split=True)
+    printer = _Printer(source, split=True)
     parts = printer.parts(block)
     source.emit(f"def step({', '.join(['a' + f.text for f in feeds])}):")
     for row in _rows([f.text for f in feeds]):
@@ -150,9 +144,8 @@ def _local_targets(block: Block) -> list[Name]:
 class _Printer:
     """Prints blocks; with ``split``, what stands too deep or makes a function too long goes to a function of its own."""
 
-    def __init__(self, source: Source, between: str, split: bool = False) -> None:
+    def __init__(self, source: Source, split: bool = False) -> None:
         self.source = source
-        self.between = between
         self.split = split
         self.waiting: list[tuple[str, Block]] = []
         self.count = 0
@@ -182,7 +175,7 @@ class _Printer:
 
     def lines(self, block: Block, indent: int) -> None:
         """Print a block; nested blocks are indented beneath the line before them."""
-        emit, between = self.source.emit, self.between
+        emit = self.source.emit
         stack: list[tuple[Iterator[Any], int]] = [(iter(block.statements or ("pass",)), indent)]
         while stack:
             items, depth = stack[-1]
@@ -192,14 +185,10 @@ class _Printer:
                     emit(pad + item)
                     continue
                 if isinstance(item, tuple):
-                    text, inner, statement, repeats = item
+                    text, inner, statement = item
                     emit(pad + text, statement)
-                    if between and repeats:
-                        emit(f"{pad}    {between}", statement)
                     stack.append((iter(inner.statements or ("pass",)), depth + 1))
                     break
-                if between and not isinstance(item, _LIGHT):
-                    emit(pad + between, item)
                 blocks = () if isinstance(item, Segment) else blocks_of(item)
                 if not blocks:
                     emit(pad + print_statement(item), item)
@@ -207,8 +196,7 @@ class _Printer:
                     emit(f"{pad}{self._later(Block([item]))}()", item)
                 else:
                     heads = _heads(item)
-                    repeats = isinstance(item, Loop)
-                    stack.append((iter([(h, b, item, repeats) for h, b in zip(heads, blocks, strict=True)]), depth))
+                    stack.append((iter([(h, b, item) for h, b in zip(heads, blocks, strict=True)]), depth))
                     break
             else:
                 stack.pop()
@@ -231,11 +219,7 @@ def _groups(block: Block) -> Iterator[Block]:
 def _heads(statement: Statement) -> tuple[str, ...]:
     if isinstance(statement, Branch):
         return f"if {statement.test.text}:", "else:"
-    return ("while True:",)
-
-
-#: Statements that cost nothing: no look at the clock before them.
-_LIGHT = (Let, Flag, Leave, Push, Take, Wrap)
+    return ("while running:",)  # a name that makes a loop stop (see `stoppers`)
 
 
 def _args(operands: Sequence[Operand]) -> str:

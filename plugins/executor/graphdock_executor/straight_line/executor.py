@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from graphdock.contracts.device import Device
 from graphdock.contracts.executor import Executor, PlacedGraph
@@ -18,6 +18,7 @@ from graphdock_executor.lower import Lowered, LoweringInput, lower
 from graphdock_executor.step_program.printer import Source, print_step
 from graphdock_executor.storage import Root, pack
 from graphdock_executor.straight_line.program import StraightLineProgram
+from graphdock_executor.unordered_waits import unordered_waits
 
 __all__ = ["Compilation", "StraightLine", "capturing_device", "feeds_first"]
 
@@ -52,7 +53,6 @@ class Compilation:
 
     Attributes:
       recorder: the device that may record parts of a step. (In ``given.capture`` too, once there is one.)
-      holds: steps hold their locks while they run.
       memory: memory space -> bytes of planned buffers; ``roots``: memory space -> the buffers. ``blocks``: memory space -> bytes to
         take for them, in debug mode with margins around each.
       source: the text of the step, and the statement of each line.
@@ -62,7 +62,6 @@ class Compilation:
     facts: Liveness | None = None
     given: LoweringInput | None = None
     lowered: Lowered = field(default_factory=Lowered)
-    holds: bool = True
     memory: dict[str, int] = field(default_factory=dict)
     blocks: dict[str, int] = field(default_factory=dict)
     roots: dict[str, list[Root]] = field(default_factory=dict)
@@ -86,13 +85,9 @@ def _liveness(made: Compilation) -> None:
 
 
 def _lower(made: Compilation) -> None:
-    """Storage, and the statements of a step. A kernel that turns out to block makes it the step of a plan that holds nothing."""
+    """Storage, and the statements of a step."""
     assert made.given is not None
-    made.holds = made.given.locked
     made.lowered = lower(made.given)
-    if made.holds and any(b is not None and b.may_block for b in made.lowered.first_bounds):
-        made.holds = False
-        made.lowered = lower(replace(made.given, locked=False))
 
 
 def _memory(made: Compilation) -> None:
@@ -112,7 +107,7 @@ def _memory(made: Compilation) -> None:
 def _print(made: Compilation) -> None:
     """The text of the step."""
     lowered = made.lowered
-    made.source = print_step(lowered.block, lowered.feeds, lowered.results, "check()" if made.placed.timed else "")
+    made.source = print_step(lowered.block, lowered.feeds, lowered.results)
 
 
 _STAGES: Mapping[str, Callable[[Compilation], None]] = {
@@ -128,9 +123,14 @@ class StraightLine(Executor):
 
     name = "straight_line"
 
+    def refuses(self, placed: PlacedGraph) -> str | None:
+        pair = None if placed.holds else unordered_waits(placed.graph)
+        if pair is None:
+            return None
+        first, second = (node.origin or node.name for node in pair)
+        return f"{first} and {second} may wait, and nothing says which comes first"
+
     def compile(self, placed: PlacedGraph) -> StraightLineProgram:
         made = Compilation(placed)
         reports = run_stages(_STAGES, made, placed.debug)
-        return StraightLineProgram(
-            placed, made.lowered, made.source, made.memory, made.blocks, made.roots, made.holds, reports
-        )
+        return StraightLineProgram(placed, made.lowered, made.source, made.memory, made.blocks, made.roots, reports)

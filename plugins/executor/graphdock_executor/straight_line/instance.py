@@ -19,7 +19,7 @@ from graphdock.contracts.step import StepContext
 from graphdock_executor.straight_line.helpers import quiet, read_only
 from graphdock_executor.stream_slots import StreamSlots
 
-__all__ = ["Instance", "QueuedInstance", "interrupter"]
+__all__ = ["Instance", "QueuedInstance", "stoppers"]
 
 
 class Instance:
@@ -36,9 +36,10 @@ class Instance:
 
     Attributes:
       call: takes the feeds, returns the results.
+      forget: takes back the watch by which a cancelled step stops.
     """
 
-    __slots__ = ("__weakref__", "call", "free", "namespace", "streams")
+    __slots__ = ("__weakref__", "call", "forget", "free", "namespace", "streams")
 
     def __init__(
         self,
@@ -55,6 +56,7 @@ class Instance:
         # The functions of the generated source know the namespace that holds them: a cycle, which is broken here.
         self.free = weakref.finalize(self, _free, namespace, called, at_end)
         self.free.atexit = False
+        self.forget: Callable[[], None] = _nothing
         self.call: Callable[..., Any] = namespace["step"]
         if debug:
             self.call = functools.partial(_with_read_only_feeds, self.call)
@@ -113,24 +115,41 @@ def _packed(streams: Sequence[RandomStream]) -> bytes:
     return struct.pack(f"<{len(streams)}Q", *[s.ordinal for s in streams])
 
 
-def interrupter(namespace: dict[str, Any], called: Mapping[str, Any]) -> Callable[[BaseException | None], None]:
-    """Function that stops a step that runs in ``namespace`` (see :attr:`graphdock.contracts.StepContext.interrupt`).
+def _nothing() -> None:
+    return
 
-    Every kernel and copy that the step is still to call raises the error instead; None puts them back. Statements look up their
-    kernels by name when they run, so that a step can be stopped without a check in each of them.
+
+class _Stopped:
+    """Stands for the condition that every loop looks up: raises the error of its step."""
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+
+    def __bool__(self) -> bool:
+        raise self._error
+
+
+def stoppers(
+    namespace: dict[str, Any], called: Mapping[str, Any]
+) -> tuple[Callable[[BaseException], None], Callable[[], None]]:
+    """Functions that stop a step that runs in ``namespace``, and that make it ready for another one.
+
+    Every kernel and copy that the step is still to call raises the error instead, and so does every loop. Statements look up
+    their kernels by name when they run, so that a step can be stopped without a check in each of them.
     """
 
-    def interrupt(error: BaseException | None) -> None:
-        if error is None:
-            namespace.update(called)
-            return
-
-        def stop(*args: Any, **kwargs: Any) -> Any:
+    def stop(error: BaseException) -> None:
+        def stopped(*args: Any, **kwargs: Any) -> Any:
             raise error
 
-        namespace.update(dict.fromkeys(called, stop))
+        namespace.update(dict.fromkeys(called, stopped))
+        namespace["running"] = _Stopped(error)
 
-    return interrupt
+    def make_ready() -> None:
+        namespace.update(called)
+        namespace["running"] = True
+
+    return stop, make_ready
 
 
 def _free(namespace: dict[str, Any], called: dict[str, Any], at_end: Callable[[], None] | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import CodeType
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ from graphdock_executor.first_call import FirstCallCheck, once_per_shape
 from graphdock_executor.lower import Build, Lowered, Setup
 from graphdock_executor.storage import Root
 from graphdock_executor.straight_line.helpers import HELPERS, poison
-from graphdock_executor.straight_line.instance import Instance, QueuedInstance, interrupter
+from graphdock_executor.straight_line.instance import Instance, QueuedInstance, stoppers
 from graphdock_executor.stream_slots import Recording, StreamSlots, devices_of, lend, worker_of
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class InstanceBuilder:
 
     Args:
       blocks: memory space -> bytes that hold its planned buffers; ``roots``: memory space -> the buffers.
-      code: the generated source, compiled. ``holds``: steps hold their locks.
+      code: the generated source, compiled.
     """
 
     def __init__(
@@ -59,14 +59,13 @@ class InstanceBuilder:
         blocks: Mapping[str, int],
         roots: Mapping[str, Sequence[Root]],
         code: CodeType,
-        holds: bool,
     ) -> None:
         self._placed = placed
         self._lowered = lowered
         self._blocks = blocks
         self._roots = roots
         self._code = code
-        self._holds = holds
+        self._holds = placed.holds
         self.queued = devices_of(lowered)
         self.builds = lowered.builds
         self._bounds: list[Any] | None = lowered.first_bounds
@@ -99,7 +98,7 @@ class InstanceBuilder:
         ns: dict[str, Any] = dict(self._constants)
         ns.update(HELPERS)
         ns.update({name.text: item for name, item in lowered.objects.items()})
-        ns["check"], ns["token"] = step.token.check, step.token
+        ns["token"], ns["running"] = step.token, True
         canaries = _canaries() if debug else None
         self._buffers(ns, stream_slots, canaries)
         for name, resource in lowered.variables.items():
@@ -133,12 +132,14 @@ class InstanceBuilder:
             assert segment.device is not None
             replay = _recording(ns[f"{segment.replay.text}_body"], segment.device, stream_slots)
             called[segment.replay.text] = ns[segment.replay.text] = replay
-        step.interrupt = interrupter(ns, called)
         if stream_slots.of:
-            return QueuedInstance(
+            instance: Instance = QueuedInstance(
                 ns, called, streams.of_op, self._holds, debug, stream_slots, streams.arguments, self._within
             )
-        return Instance(ns, called, streams.of_op, self._holds, debug, within=self._within)
+        else:
+            instance = Instance(ns, called, streams.of_op, self._holds, debug, within=self._within)
+        instance.forget = step.token.watch(*stoppers(ns, called))
+        return instance
 
     def _shared(self, stream_slots: StreamSlots) -> list[Bound | None]:
         """The kernels, built for this instance; the constants, put where their readers are, for all of them."""
@@ -231,6 +232,8 @@ class InstanceBuilder:
                 continue
             if build.prepared is not None:
                 bound = self._bound(build, build.prepared, ns, stream_slots)
+            if "waits" in build.node.opdef.effects:
+                bound = replace(bound, compute=_waiting(bound.compute, token))
             name, context = build.name.text, _context(build, stream_slots)
             ns[name] = bound.compute
             if canaries is not None:
@@ -280,6 +283,20 @@ def _context(build: Build, stream_slots: StreamSlots) -> BuildContext:
     assert build.ctx is not None
     stream_slot = stream_slots.of.get(build.ctx.device)
     return build.ctx if stream_slot is None else replace(build.ctx, queue=stream_slot.queue)
+
+
+def _waiting(compute: Callable[..., Any], token: CancellationToken) -> Callable[..., Any]:
+    """The kernel of an op that waits, as a function that returns once what it waits for is there."""
+
+    from concurrent.futures import Future  # few plans wait
+
+    from graphdock.contracts.waiting import wait_for
+
+    def wait(*args: Any) -> Any:
+        result = compute(*args)
+        return wait_for(result, token) if isinstance(result, Future) else result
+
+    return wait
 
 
 def _built(build: Build, stream_slots: StreamSlots) -> Bound | None:

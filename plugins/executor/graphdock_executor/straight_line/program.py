@@ -55,13 +55,12 @@ class StraightLineProgram(Program):
         memory: Mapping[str, int],
         blocks: Mapping[str, int],
         roots: Mapping[str, Sequence[Root]],
-        holds: bool,
         stages: Sequence[StageReport],
     ) -> None:
         text = source.text
         self.source = text
         self.memory = memory
-        self.holds = holds
+        self.holds = placed.holds
         self.stages = stages
         self.notes = [*described(lowered.segments, lowered.boundaries), *_in_flight_notes(placed, lowered)]
         self.checked = tuple(lowered.checked.items())
@@ -72,7 +71,7 @@ class StraightLineProgram(Program):
         self._debug = placed.debug
         linecache.cache[self.filename] = (len(text), None, text.splitlines(True), self.filename)
         weakref.finalize(self, linecache.cache.pop, self.filename, None)
-        self._builder = InstanceBuilder(placed, lowered, blocks, roots, compile(text, self.filename, "exec"), holds)
+        self._builder = InstanceBuilder(placed, lowered, blocks, roots, compile(text, self.filename, "exec"))
         self.takes_turns = bool(self._builder.queued)
         self.overlaps = lowered.overlaps
         self._ahead = lowered.ahead
@@ -119,8 +118,9 @@ class StraightLineProgram(Program):
         return self._tracer.tracing(step, level, instance.namespace, getattr(instance, "stream_slots", None))
 
     def free(self, step: StepContext) -> None:
-        instance, step.state, step.interrupt = step.state, None, None
+        instance, step.state = step.state, None
         if instance is not None:
+            instance.forget()
             instance.free()
 
     def _statement_at(self, error: BaseException) -> Statement | None:
