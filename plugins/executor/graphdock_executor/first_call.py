@@ -134,11 +134,11 @@ class FirstCallCheck:
 
     def _replace(self, old: Callable[..., Any], new: Callable[..., Any]) -> None:
         self._called[self._name] = new
-        if self._namespace.get(self._name) is old:  # else an interrupt has put its own there, or a traced step
+        if self._namespace.get(self._name) is old:  # else a stop has put its own there, or a traced step
             self._namespace[self._name] = new
-        # an interrupt in between, which sets the error first, may have been overwritten just now
-        if self._token.error is not None:
-            raise self._token.error
+            # a stop in between was overwritten just now: it sets the error first
+            if self._token.error is not None:
+                raise self._token.error
 
 
 def _read_only(buffer: Any) -> Any:
