@@ -1,6 +1,6 @@
 """Fill .wheelhouse/ with the wheels that the packaging tests install from, so that they need no index.
 
-They are graphdock's run-time dependencies and what builds a wheel. Nothing is done when the folder is up to date.
+They are graphdock's run-time dependencies, and what builds a wheel and tests it. Nothing is done when the folder is up to date.
 graphdock's own wheel is not kept here: the tests build it from the tree as it stands.
 
     python scripts/wheelhouse.py [--force]
@@ -21,10 +21,12 @@ STAMP = FOLDER / "stamp"
 
 
 def wanted() -> list[str]:
-    """Requirements: what ``pyproject.toml`` needs to run, native kernels included, and to be built."""
+    """Requirements: what ``pyproject.toml`` needs to run, native kernels included, to be built, and to test a new package."""
     table = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     native = table["project"]["optional-dependencies"]["native"]
-    return sorted([*table["project"]["dependencies"], *native, *table["build-system"]["requires"], "editables"])
+    return sorted(
+        [*table["project"]["dependencies"], *native, *table["build-system"]["requires"], "editables", "pytest>=8"]
+    )
 
 
 def stamp(requirements: list[str]) -> str:

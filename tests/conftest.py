@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import importlib.util
 import os
@@ -115,6 +116,17 @@ def environments():
     if not list(module.WHEELHOUSE.glob("numpy-*.whl")):
         pytest.skip("run `make wheelhouse` first")
     return module
+
+
+@pytest.fixture(scope="session")
+def graphdock_wheel(environments, tmp_path_factory):
+    """graphdock's own wheel, of the tree as it stands; built once for all workers of a run."""
+    base = tmp_path_factory.getbasetemp()
+    out = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "graphdock_wheel"
+    out.mkdir(exist_ok=True)
+    with (out / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return next(out.glob("*.whl"), None) or environments.wheel(PACKAGES.parents[1], out)
 
 
 @pytest.fixture

@@ -60,7 +60,7 @@ def test_the_table(site, builder):
     assert done.exit_code == 0
     lines = {line.split()[0]: line for line in done.stdout.splitlines()}
     head = lines["PLUGIN"]
-    assert head.split() == ["PLUGIN", "DISTRIBUTION", "VERSION", "API", "DEVICES", "KERNELS", "OPS", "STATUS"]
+    assert head.split() == ["PLUGIN", "DISTRIBUTION", "VERSION", "API", "DEVICES", "KERNELS", "OPS", "BRINGS", "STATUS"]
 
     def cell(plugin, column):
         start = head.index(column)
@@ -71,6 +71,8 @@ def test_the_table(site, builder):
     assert cell("calm", "STATUS") == "blocked (graphdock.toml:2)"
     assert cell("std", "DEVICES").split()[0] == "-"
     assert cell("cpu", "STATUS") == "found"
+    assert cell("fusion", "BRINGS").startswith("8 passes  ")
+    assert cell("tensorflow", "BRINGS").startswith("2 graph formats, 2 checkpoint formats, ")
     found = len(builder.shipped() | {"cuda", "triton"})
     assert done.stdout.splitlines()[-1] == (
         f"{found + 2} plugins: {found} found, 1 blocked, 1 missing module. Nothing was imported; "

@@ -172,12 +172,12 @@ def test_names_are_names(make, field: str, name: str) -> None:
     assert errors and all(isinstance(e, OpSpecError) for e in errors)
 
 
-@pytest.mark.parametrize("flags", [(), ("--device", "--ops")], ids=["kernels", "all"])
+@pytest.mark.parametrize("flags", [(), ("--device", "--ops", "--pass", "--executor")], ids=["kernels", "all"])
 @pytest.mark.parametrize("text", WILD)
 def test_a_new_package_says_its_summary_and_nothing_else(
     tmp_path: Path, text: str, flags: tuple[str, ...], monkeypatch
 ) -> None:
-    monkeypatch.setattr("graphdock_opgen.new._opgen", lambda *args: None)
+    monkeypatch.setattr("graphdock_opgen.new.opgen", lambda *args: None)
     for summary, folder in (("Plain", "plain"), (text, "wild")):
         made = CliRunner().invoke(
             cli, ["new", "plugin", "lab", *flags, "--summary", summary, "--dir", str(tmp_path / folder)]

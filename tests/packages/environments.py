@@ -33,10 +33,10 @@ def wheel(project, out):
 
 
 class Environment:
-    """A virtual environment without pip of its own; commands run in a folder of their own."""
+    """A virtual environment without pip of its own; commands run in a folder of their own. ``links``: folders of more wheels."""
 
-    def __init__(self, folder):
-        self.folder = folder
+    def __init__(self, folder, links=()):
+        self.folder, self.links = folder, links
         self.python = folder / "venv" / "bin" / "python"
         self.work = folder / "work"
         self.work.mkdir()
@@ -57,6 +57,19 @@ class Environment:
             env=environ(**variables),
             check=False,
         )
+
+    def shell(self, line, cwd, **variables):
+        """What a person types in the environment: ``pip``, ``pytest`` and ``graphdock`` are its own, and wheels its index."""
+        pip = self.python.parent / "pip"
+        if not pip.exists():
+            pip.write_text(f'#!/bin/sh\nexec {sys.executable} -m pip --python {self.python} "$@"\n')
+            pip.chmod(0o755)
+        links = " ".join(map(str, (WHEELHOUSE, *self.links)))
+        path = os.pathsep.join((str(self.python.parent), os.defpath, os.environ["PATH"]))
+        offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": links, "PIP_QUIET": "1", "PATH": path}
+        environment = environ(**offline, VIRTUAL_ENV=str(self.folder / "venv"), **variables)
+        command = ["bash", "-c", line]
+        return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
 
     def plugins(self, **variables):
         done = self.run("-m", "graphdock", "plugins", "--json", **variables)

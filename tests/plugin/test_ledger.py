@@ -162,6 +162,7 @@ def test_added_in_words():
     assert str(Added(("cuda",), 0, 412)) == "1 device, 412 kernels"
     assert str(Added((), 1, 0)) == "1 op"
     assert str(Added()) == ""
+    assert str(Added(others=(("pass", 2), ("pattern", 0), ("graph format", 1)))) == "2 passes, 1 graph format"
 
 
 def test_the_first_exception_is_kept():

@@ -41,7 +41,7 @@ print(json.dumps({
 
 
 @pytest.fixture(scope="module")
-def wheels(tmp_path_factory, environments):
+def wheels(tmp_path_factory, environments, graphdock_wheel):
     """graphdock's wheel and two versions of the toy's."""
     out = tmp_path_factory.mktemp("wheels")
     source = tmp_path_factory.mktemp("source") / "toy"
@@ -49,7 +49,7 @@ def wheels(tmp_path_factory, environments):
     text = (source / "pyproject.toml").read_text()
     (source / "pyproject.toml").write_text(text.replace('version = "0.1.0"', 'version = "0.2.0"'))
     return {
-        "graphdock": environments.wheel(ROOT, out),
+        "graphdock": graphdock_wheel,
         "toy 0.1.0": environments.wheel(TOY, out),
         "toy 0.2.0": environments.wheel(source, out),
     }

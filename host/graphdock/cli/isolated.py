@@ -195,8 +195,9 @@ class _Child:
         entry = self.entry
         if self.done is not None:
             added = self.done["added"]
+            others = tuple((noun, n) for noun, n in added["others"])
             told = {name: self.done[name] for name in ("stage", "cause", "hint", "import_ms")}
-            entry = replace(entry, **told, added=Added(tuple(added["devices"]), added["ops"], added["kernels"]))
+            entry = replace(entry, **told, added=Added(tuple(added["devices"]), added["ops"], added["kernels"], others))
             return Examined(entry, self.devices)
         end = _ending(status) if in_time else f"it did not end in {self.limit:g} s"
         cause = "; it wrote: ".join([f"{end} while {self.doing}", *written])

@@ -11,19 +11,20 @@ import click
 from graphdock.cli.isolated import Examined, Limits, examine, timeout_option
 from graphdock.contracts.command_line.output import count, json_option, print_json, table
 from graphdock.errors import ManifestError
+from graphdock.plugin.hookspecs import HOOKS
 from graphdock.plugin.host import configured_host
-from graphdock.plugin.state import PluginState
+from graphdock.plugin.state import PluginState, counted, plural
 
 
 def facts(state: PluginState) -> dict[str, Any]:
     """What is known of one plugin without importing it."""
     manifest = state.manifest
     kernels: int | None = 0
-    ops, foreign = 0, set()
+    ops, foreign, provided = 0, set(), {}
     if manifest is not None:
         try:
             kernels = None if manifest.generated is None else len(manifest.kernels)
-            ops = len(manifest.op_names)
+            ops, provided = len(manifest.op_names), dict(manifest.provided)
             own = {d.type for d in manifest.devices}
             foreign = {k.device for k in manifest.kernels} - own - {"host"}  # which is no device: any will do
         except ManifestError as error:
@@ -38,10 +39,28 @@ def facts(state: PluginState) -> dict[str, Any]:
         "devices_of_others": sorted(foreign),
         "kernels": kernels,
         "ops": ops,
+        "provides": provided,
+        "hooks": None if manifest is None or manifest.hooks is None else list(manifest.hooks),
+        "names": manifest is not None and manifest.endpoints is not None,
+        "commands": [] if manifest is None else [c.name for c in manifest.commands],
         "stage": state.stage,
         "cause": state.cause,
         "hint": state.hint,
     }
+
+
+def _others(row: dict[str, Any]) -> str:
+    """What it brings besides devices, kernels and ops: how many where the manifest lists their names."""
+    parts = []
+    for name, hook in HOOKS.items():
+        count = len(row["provides"].get(hook.registry, ()))
+        if count:
+            parts.append(counted(hook.singular, count))
+        elif name in (row["hooks"] or ()) and hook.noun is None and hook.registry not in ("devices", "ops", "kernels"):
+            parts.append(plural(hook.singular))
+    if row["commands"]:
+        parts.append(counted("command", len(row["commands"])))
+    return ", ".join([*parts, *(["names below tf"] if row["names"] else [])])
 
 
 def _probed(row: dict[str, Any], examined: Examined) -> dict[str, Any]:
@@ -91,10 +110,11 @@ def command(probe: bool, every: bool, limits: Limits, as_json: bool) -> None:
                 ",".join(devices) or "-",
                 "-" if row["kernels"] is None else row["kernels"],
                 row["ops"] or "",
+                _others(row),
                 _status(row),
             )
         )
-    head = ("PLUGIN", "DISTRIBUTION", "VERSION", "API", "DEVICES", "KERNELS", "OPS", "STATUS")
+    head = ("PLUGIN", "DISTRIBUTION", "VERSION", "API", "DEVICES", "KERNELS", "OPS", "BRINGS", "STATUS")
     click.echo(table(head, cells, right=("KERNELS", "OPS")))
     stages = Counter(row["stage"] for row in rows)
     hints = [f"{state.name}: {state.hint}" for state in states if state.hidden]

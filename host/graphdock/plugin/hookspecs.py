@@ -70,6 +70,11 @@ class Hook:
     of_every_plan: bool = False
 
     @property
+    def singular(self) -> str:
+        """What one of its items is called."""
+        return self.noun or self.registry.removesuffix("s").replace("_", " ")
+
+    @property
     def types(self) -> tuple[type, ...]:
         """The classes of the contracts, imported when the first item is looked at."""
         return tuple([getattr(contracts, name) for name in self.items])

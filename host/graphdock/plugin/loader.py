@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from graphdock.plugin.host import Host
 
 
+#: Registries of what :class:`Added` has a field for.
+_COUNTED = ("devices", "ops", "kernels")
 #: Held while a manifest is read, when nothing is imported.
 _triage_lock = new_lock()
 
@@ -165,6 +167,7 @@ def _run(host: Host, state: PluginState, hooks: tuple[str, ...]) -> bool:
         tuple([factory.device_type for factory in host.devices.of_plugin(state.name)]),
         state.done.get("register_ops", 0),
         state.done.get("register_kernels", 0),
+        tuple([(HOOKS[n].singular, c) for n, c in state.done.items() if c and HOOKS[n].registry not in _COUNTED]),
     )
     trace(f"{state.name}: {', '.join(todo)}: {str(state.added) or 'nothing'} in {state.import_ms:.1f} ms")
     if len(state.done) == len(HOOKS):

@@ -47,15 +47,26 @@ _USABLE = frozenset({"inconsistent", "manifest drift", "probe failed"})
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What a plugin registered: its device types, and how many ops and kernels."""
+    """What a plugin registered: its device types, how many ops and kernels, and of what else how many, by noun."""
 
     devices: tuple[str, ...] = ()
     ops: int = 0
     kernels: int = 0
+    others: tuple[tuple[str, int], ...] = ()
 
     def __str__(self) -> str:
-        counts = ((len(self.devices), "device"), (self.ops, "op"), (self.kernels, "kernel"))
-        return ", ".join(f"{n} {noun}" if n == 1 else f"{n} {noun}s" for n, noun in counts if n)
+        counts = (("device", len(self.devices)), ("op", self.ops), ("kernel", self.kernels), *self.others)
+        return ", ".join(counted(noun, n) for noun, n in counts if n)
+
+
+def counted(noun: str, n: int) -> str:
+    """``1 pass``, ``2 passes``."""
+    return f"{n} {noun}" if n == 1 else f"{n} {plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    """More than one of what a hook registers."""
+    return noun + ("es" if noun.endswith("s") else "s")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from graphdock._facade.testing import device_check as device_check
 from graphdock._facade.testing import driver as driver
 from graphdock._facade.testing import fake as fake
 from graphdock._facade.testing import gradient_check as gradient_check
+from graphdock._facade.testing import laws as laws
 from graphdock._facade.testing import null as null
 from graphdock._facade.testing import queued as queued
 from graphdock._facade.testing import random_regions as random_regions
@@ -16,6 +17,7 @@ __all__ = [
     "driver",
     "fake",
     "gradient_check",
+    "laws",
     "null",
     "opcheck",
     "queued",

@@ -1,0 +1,306 @@
+"""Laws of what runs, changes or writes plans: programs that give the same on any executor, with any pass, through any form.
+
+    for law in LAWS:
+        check_executor("mine", law)      # raises Refused, or ConformanceError with what differs
+
+Each law builds a graph and says what is run in it, step after step. What a session with the author's executor or pass gives is
+compared with what the straight-line executor gives without it: arrays bit by bit where they are integers, else within 1e-5.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import graphdock as tf
+import numpy as np
+
+from graphdock_testing.case import ConformanceError, Refused
+
+__all__ = ["LAWS", "ConformanceError", "Refused", "Steps", "check_executor", "check_graph_format", "check_pass"]
+
+_STRAIGHT = "straight_line"
+
+
+@dataclass
+class Steps:
+    """What is run of a graph.
+
+    Attributes:
+      fetches: of every step. feeds: of each step, in order, by tensor.
+      before: what is run once, first: initializers.
+      raises: the error that each step ends with, in place of results.
+      python: the graph holds a Python function, which no form of graphs can.
+    """
+
+    fetches: list[Any]
+    feeds: list[dict[Any, Any]] = field(default_factory=lambda: [{}])
+    before: list[Any] = field(default_factory=list)
+    raises: type[Exception] | None = None
+    python: bool = False
+
+
+def _values(*shape: int) -> np.ndarray[Any, Any]:
+    return np.random.default_rng(len(shape)).normal(size=shape).astype(np.float32)
+
+
+def _kernels() -> Steps:
+    x, n = tf.placeholder(tf.float32, [4, 3], name="x"), tf.placeholder(tf.int64, [2], name="n")
+    y = tf.nn.relu(tf.matmul(x, tf.ones([3, 2])) - 0.5)
+    fetches = [y, tf.reduce_sum(y, axis=0), n // 2, tf.concat([x, x], 1), tf.nn.softmax(x), tf.equal(n, 3)]
+    return Steps(fetches, [{x: _values(4, 3), n: np.array([3, -3])}, {x: np.full((4, 3), np.nan), n: np.array([0, 1])}])
+
+
+def _any_shape() -> Steps:
+    x = tf.placeholder(tf.float32, [None, None], name="x")
+    y = tf.boolean_mask(x, tf.greater(x, 0.0))
+    return Steps(
+        [y, tf.shape(y), tf.reduce_mean(x, axis=0)], [{x: _values(4, 3)}, {x: _values(1, 5)}, {x: _values(4, 3)}]
+    )
+
+
+def _aliases() -> Steps:
+    """What is fed, constant, or a view of either."""
+    x = tf.placeholder(tf.float32, [2, 3], name="x")
+    c = tf.constant([1.0, 2.0])
+    return Steps(
+        [x, tf.reshape(x, [3, 2]), tf.identity(c), tf.expand_dims(c, 0), tf.reduce_sum(x), x + 1.0],
+        [{x: _values(2, 3)}] * 2,
+    )
+
+
+def _updates() -> Steps:
+    """Reads and writes of a variable that do not commute."""
+    v = tf.Variable(np.ones(2, np.float32), name="v")
+    fetches: list[Any] = []
+    for i in range(4):
+        fetches += [v.read_value(), v.assign(v.read_value() * (i + 2.0)) if i % 2 else v.assign_add([1.0, i])]
+    return Steps(fetches, [{}] * 3, [v.initializer])
+
+
+def _training() -> Steps:
+    x = tf.placeholder(tf.float32, [None, 3], name="x")
+    w = tf.Variable(np.full((3, 2), 0.5, np.float32), name="w")
+    loss = tf.reduce_mean(tf.square(tf.tanh(tf.matmul(x, w)) - 1.0))
+    train = tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss)
+    with tf.control_dependencies([train]):
+        after = w.read_value()
+    return Steps(
+        [loss, after], [{x: _values(4, 3)}, {x: _values(2, 3)}, {x: _values(4, 3)}], [tf.global_variables_initializer()]
+    )
+
+
+def _random() -> Steps:
+    drawn = [tf.random_uniform([3], seed=1), tf.random_normal([3], seed=2) * 2.0]
+    return Steps([*drawn, drawn[0] + drawn[1], tf.nn.dropout(tf.ones([8]), 0.5, seed=3)], [{}] * 3)
+
+
+def _branches() -> Steps:
+    x = tf.placeholder(tf.float32, [], name="x")
+    y = tf.cond(x > 0.0, lambda: x * 2.0, lambda: tf.cond(x > -1.0, lambda: x, lambda: x - 1.0))
+    return Steps([y, tf.gradients(y, x)[0]], [{x: v} for v in (1.0, -0.5, -2.0)])
+
+
+def _loops() -> Steps:
+    n = tf.placeholder(tf.int32, [], name="n")
+    i, total = tf.while_loop(
+        lambda i, a: i < n, lambda i, a: (i + 1, a * 0.5 + tf.cast(i, tf.float32)), [0, tf.ones([2])]
+    )
+    return Steps([i, total], [{n: v} for v in (0, 3, 5)])
+
+
+def _gradients_of_loops() -> Steps:
+    x = tf.placeholder(tf.float32, [2], name="x")
+    y = tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, tf.tanh(a) * x), [0, x])[1]
+    return Steps([y, tf.gradients(y, x)[0]], [{x: [0.3, -2.0]}])
+
+
+def _python() -> Steps:
+    x = tf.placeholder(tf.float32, [2], name="x")
+    y = tf.py_func(lambda a: a[::-1].copy(), [x], tf.float32)
+    y.set_shape([2])
+    return Steps([y * 2.0], [{x: [1.0, 2.0]}], python=True)
+
+
+def _errors() -> Steps:
+    def fail(_: Any) -> Any:
+        raise ValueError("on purpose")
+
+    x = tf.placeholder(tf.float32, [2], name="x")
+    y = tf.py_func(fail, [x + 1.0], tf.float32, name="fails")
+    return Steps([y], [{x: [1.0, 2.0]}] * 2, raises=tf.errors.OpError, python=True)
+
+
+def _uninitialized() -> Steps:
+    return Steps([tf.Variable([1.0], name="v") * 2.0], raises=tf.errors.FailedPreconditionError)
+
+
+#: Name -> what builds the graph of a law in the default graph.
+LAWS: Mapping[str, Callable[[], Steps]] = {
+    function.__name__.strip("_").replace("_", " "): function
+    for function in (
+        *(_kernels, _any_shape, _aliases, _updates, _training, _random, _branches, _loops, _gradients_of_loops, _python),
+        *(_errors, _uninitialized),
+    )
+}  # fmt: skip
+
+
+def check_executor(name: str, law: str) -> None:
+    """Compare an executor with the straight-line one.
+
+    Raises:
+      Refused: the executor can't run the law's graph, as it says when the plan is made. ConformanceError: what differs.
+      NotFoundError: no plugin brings such an executor.
+    """
+    with tf.Graph().as_default() as graph:
+        steps = LAWS[law]()
+    expected = list(_results(graph, steps, {"executor": _STRAIGHT}))
+    with _session(graph, {"executor": name}) as session:
+        try:
+            session.explain(steps.fetches, steps.feeds[0])
+        except tf.errors.UnimplementedError as error:
+            raise Refused(f"{name} refuses {law!r}: {error.message}") from error
+    _compare(_results(graph, steps, {"executor": name}), expected, f"{law!r} on the executor {name}")
+    if steps.raises is None:
+        _check_deadline(graph, steps, name, law)
+        _check_threads(graph, steps, name, law, expected)
+
+
+def check_pass(name: str, law: str) -> None:
+    """Compare plans with a pass and without it. Raises ConformanceError with what differs."""
+    with tf.Graph().as_default() as graph:
+        steps = LAWS[law]()
+    expected = list(_results(graph, steps, {"passes": {name: False}}))
+    _compare(_results(graph, steps, {}), expected, f"{law!r} with the pass {name}")
+    _compare(_results(graph, steps, {"debug": True}), expected, f"{law!r} with the pass {name}, in debug mode")
+
+
+def check_graph_format(name: str, law: str) -> None:
+    """Compare a graph with what becomes of it when it is written in a form and read again.
+
+    Raises:
+      Refused: the form can't hold the law's graph, or is only read: ``write`` raises UnimplementedError.
+      ConformanceError: what differs.
+    """
+    with tf.Graph().as_default() as graph:
+        steps = LAWS[law]()
+    if steps.python:
+        raise Refused(f"{law!r} holds a Python function")
+    try:
+        written = graph.as_graph_def(form=name)
+    except tf.errors.UnimplementedError as error:
+        raise Refused(f"{name} does not hold {law!r}: {error.message}") from error
+    with tf.Graph().as_default() as again:
+        tf.import_graph_def(written, name="")
+    named = Steps(
+        [again.as_graph_element(f.name) for f in steps.fetches],
+        [{again.as_graph_element(t.name): v for t, v in feed.items()} for feed in steps.feeds],
+        [again.as_graph_element(f.name) for f in steps.before],
+        steps.raises,
+    )
+    _compare(_results(again, named, {}), list(_results(graph, steps, {})), f"{law!r} in the form {name}")
+
+
+def _session(graph: Any, fields: Mapping[str, Any]) -> Any:
+    return tf.Session(graph=graph, config=tf.SessionConfig(**fields))
+
+
+def _results(graph: Any, steps: Steps, fields: Mapping[str, Any]) -> Iterator[Any]:
+    """What each step gives: arrays, or the class of the error and whether it names an op."""
+    with _session(graph, fields) as session:
+        if steps.before:
+            session.run(steps.before)
+        for feed in steps.feeds:
+            fed = {tensor: np.array(value, tensor.dtype.as_numpy_dtype) for tensor, value in feed.items()}
+            kept = {tensor: array.copy() for tensor, array in fed.items()}
+            try:
+                made = session.run(steps.fetches, fed)
+            except tf.errors.GraphdockError as error:
+                if steps.raises is None or not isinstance(error, steps.raises):
+                    raise ConformanceError(f"a step ends with {type(error).__name__}: {error}") from error
+                yield type(error).__name__, error.op is not None
+                continue
+            if steps.raises is not None:
+                raise ConformanceError(f"a step that has to end with {steps.raises.__name__} gives {made}")
+            for tensor, array in fed.items():
+                if not np.array_equal(array, kept[tensor], equal_nan=array.dtype.kind == "f"):
+                    raise ConformanceError(f"a step writes the array that was fed for {tensor.name}")
+            yield [np.array(value) for value in made]
+            _spoil(made, list(fed.values()))
+
+
+def _spoil(made: list[Any], fed: list[Any]) -> None:
+    """Write over the results, which are the caller's own. Raises ConformanceError where they share memory."""
+    arrays = [value for value in made if isinstance(value, np.ndarray)]
+    for i, array in enumerate(arrays):
+        for other in (*arrays[:i], *fed):
+            if np.shares_memory(array, other):
+                raise ConformanceError("results of a step share memory with each other or with what was fed")
+        if not array.flags.writeable:
+            raise ConformanceError("a result of a step is read-only")
+        if array.dtype.kind in "fiub":
+            array[...] = 77
+
+
+def _compare(results: Iterator[Any], expected: list[Any], what: str) -> None:
+    for number, wanted in enumerate(expected, 1):
+        try:
+            got = next(results)
+        except ConformanceError as error:
+            raise ConformanceError(f"{what}, step {number}: {error}") from error
+        if isinstance(wanted, tuple):
+            if got != wanted:
+                raise ConformanceError(
+                    f"{what}, step {number}: it raises {got[0]} (op named: {got[1]}), not {wanted[0]}"
+                )
+            continue
+        for index, (a, b) in enumerate(zip(got, wanted, strict=True)):
+            if (a.dtype, a.shape) != (b.dtype, b.shape):
+                raise ConformanceError(
+                    f"{what}, step {number}: result {index} is {a.dtype}{a.shape}, not {b.dtype}{b.shape}"
+                )
+            same = np.allclose(a, b, 1e-5, 1e-6, equal_nan=True) if a.dtype.kind == "f" else np.array_equal(a, b)
+            if not same:
+                raise ConformanceError(f"{what}, step {number}: result {index} is {a}, not {b}")
+
+
+def _check_deadline(graph: Any, steps: Steps, name: str, law: str) -> None:
+    """A deadline that is over when the step begins ends it."""
+    with _session(graph, {"executor": name}) as session:
+        if steps.before:
+            session.run(steps.before)
+    with _session(graph, {"executor": name, "operation_timeout": 1e-9}) as session:
+        try:
+            session.run(steps.before or steps.fetches, {} if steps.before else steps.feeds[0])
+        except tf.errors.DeadlineExceededError:
+            return
+    raise ConformanceError(f"{law!r} on the executor {name}: a step goes on after its deadline")
+
+
+def _check_threads(graph: Any, steps: Steps, name: str, law: str, expected: list[Any]) -> None:
+    """Steps on four threads at once; where nothing is kept between them, each gives what it gave alone."""
+    if any("random" in op.op_def.effects for op in graph.get_operations()):
+        return
+    found: list[BaseException] = []
+    with _session(graph, {"executor": name}) as session:
+        if steps.before:
+            session.run(steps.before)
+
+        def work() -> None:
+            try:
+                for number, feed in enumerate(steps.feeds):
+                    made = [np.array(v) for v in session.run(steps.fetches, feed)]
+                    if not steps.before:
+                        _compare(iter([made]), [expected[number]], f"{law!r} on the executor {name}, of four threads")
+            except BaseException as error:  # noqa: BLE001 - raised below, on the thread of the caller
+                found.append(error)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    if found:
+        raise ConformanceError(f"{law!r} on the executor {name}, of four threads: {found[0]}") from found[0]
