@@ -20,6 +20,7 @@ from graphdock._facade import io as io
 from graphdock._facade import layers as layers
 from graphdock._facade import linalg as linalg
 from graphdock._facade import logging as logging
+from graphdock._facade import lookup as lookup
 from graphdock._facade import losses as losses
 from graphdock._facade import manip as manip
 from graphdock._facade import math as math
@@ -848,6 +849,7 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
+    "lookup",
     "losses",
     "make_ndarray",
     "make_template",

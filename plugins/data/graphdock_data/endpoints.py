@@ -26,6 +26,24 @@ _NAMES: dict[str, dict[str, str]] = {
         "tf tf.io": "matching_files read_file write_file",
         "tf.io tf.train": "match_filenames_once",
     },
+    "graphdock_data.lookup.initializers": {
+        "tf.contrib.lookup tf.lookup": "KeyValueTensorInitializer TextFileIndex TextFileInitializer",
+        "tf.contrib.lookup": "TableInitializerBase TextFileIdTableInitializer TextFileStringTableInitializer",
+    },
+    "graphdock_data.lookup.tables": {
+        "tf.contrib.lookup": (
+            "FastHashSpec HashTable HasherSpec IdTableWithHashBuckets InitializableLookupTableBase LookupInterface "
+            "MutableDenseHashTable=DenseHashTable MutableHashTable StrongHashSpec"
+        ),
+        "tf.lookup": "StaticHashTable StaticVocabularyTable",
+        "tf.lookup.experimental": "DenseHashTable",
+    },
+    "graphdock_data.lookup.vocabularies": {
+        "tf.contrib.lookup": (
+            "index_table_from_file index_table_from_tensor index_to_string index_to_string_table_from_file "
+            "index_to_string_table_from_tensor string_to_index"
+        ),
+    },
 }
 
 ENDPOINTS: dict[str, str] = spelled_out(_NAMES)

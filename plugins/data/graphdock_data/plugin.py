@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from graphdock.contracts import KernelModule, OpLibrary, hookimpl
+from graphdock.contracts import KernelModule, OpLibrary, ResourceKind, hookimpl
 
 #: Modules of ``graphdock_data.kernels``; each holds a list ``KERNELS``.
-FAMILIES = ("files", "examples", "serialized")
+FAMILIES = ("files", "examples", "serialized", "tables")
 
 
 @hookimpl
@@ -18,3 +18,10 @@ def register_ops() -> Iterable[OpLibrary]:
 @hookimpl
 def register_kernels() -> Iterable[KernelModule]:
     return [KernelModule(f"graphdock_data.kernels.{family}") for family in FAMILIES]
+
+
+@hookimpl
+def register_resource_kinds() -> Iterable[ResourceKind]:
+    from graphdock_data.resources.table import TABLE
+
+    return [TABLE]

@@ -195,16 +195,142 @@ _serialized_ops: _Rows = {
     ),
 }
 
+_tables_ops: _Rows = {
+    "HashTableV2": lambda op: op(
+        (),
+        _args(table_handle="resource[]"),
+        _attrs(
+            container=_attr("string", ""),
+            shared_name=_attr("string", ""),
+            use_node_name_sharing=_attr("bool", False),
+            mutable=_attr("bool", False),
+            value_shape=_attr("shape", ()),
+        ),
+        types=_types(key_dtype=("bool", "int32", "int64", "float32", "float64", "string"), value_dtype=_ANY),
+        executes="handle",
+        resource="data.Table",
+        traits=("stateful",),
+        reference=None,
+    ),
+    "MutableHashTableV2": lambda op: op(
+        (),
+        _args(table_handle="resource[]"),
+        _attrs(
+            container=_attr("string", ""),
+            shared_name=_attr("string", ""),
+            use_node_name_sharing=_attr("bool", False),
+            mutable=_attr("bool", True),
+            value_shape=_attr("shape", ()),
+        ),
+        types=_types(key_dtype=("bool", "int32", "int64", "float32", "float64", "string"), value_dtype=_ANY),
+        executes="handle",
+        resource="data.Table",
+        traits=("stateful",),
+        reference=None,
+    ),
+    "MutableHashTableOfTensorsV2": lambda op: op(
+        (),
+        _args(table_handle="resource[]"),
+        _attrs(
+            container=_attr("string", ""),
+            shared_name=_attr("string", ""),
+            use_node_name_sharing=_attr("bool", False),
+            mutable=_attr("bool", True),
+            value_shape=_attr("shape", ()),
+        ),
+        types=_types(key_dtype=("bool", "int32", "int64", "float32", "float64", "string"), value_dtype=_ANY),
+        executes="handle",
+        resource="data.Table",
+        traits=("stateful",),
+        reference=None,
+    ),
+    "LookupTableFindV2": lambda op: op(
+        _args(
+            table_handle=_arg("resource[]", access="reads", resource="data.Table"),
+            keys=_arg("Tin", memory="host"),
+            default_value=_arg("Tout", memory="host"),
+        ),
+        _args(values=_arg("Tout", memory="host")),
+        types=_types(Tin=("bool", "int32", "int64", "float32", "float64", "string"), Tout=_ANY),
+        shape_fn="graphdock_data.lookup.shape_fns:find",
+        traits=("host",),
+        reference=None,
+    ),
+    "LookupTableInsertV2": lambda op: op(
+        _args(
+            table_handle=_arg("resource[]", access="writes", resource="data.Table"),
+            keys=_arg("Tin", memory="host"),
+            values=_arg("Tout", memory="host"),
+        ),
+        types=_types(Tin=("bool", "int32", "int64", "float32", "float64", "string"), Tout=_ANY),
+        traits=("host",),
+        reference=None,
+    ),
+    "LookupTableRemoveV2": lambda op: op(
+        _args(table_handle=_arg("resource[]", access="writes", resource="data.Table"), keys=_arg("Tin", memory="host")),
+        types=_types(Tin=("bool", "int32", "int64", "float32", "float64", "string")),
+        traits=("host",),
+        reference=None,
+    ),
+    "LookupTableImportV2": lambda op: op(
+        _args(
+            table_handle=_arg("resource[]", access="writes", resource="data.Table"),
+            keys=_arg("Tin", memory="host"),
+            values=_arg("Tout", memory="host"),
+        ),
+        types=_types(Tin=("bool", "int32", "int64", "float32", "float64", "string"), Tout=_ANY),
+        traits=("host",),
+        reference=None,
+    ),
+    "InitializeTableFromTextFileV2": lambda op: op(
+        _args(
+            table_handle=_arg("resource[]", access="writes", resource="data.Table"),
+            filename=_arg("string[]", memory="host"),
+        ),
+        (),
+        _attrs(
+            key_index=_attr("int", minimum=-2),
+            value_index=_attr("int", minimum=-2),
+            vocab_size=_attr("int", -1, minimum=-1),
+            delimiter=_attr("string", "\t"),
+            offset=_attr("int", 0),
+        ),
+        effects=("io",),
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+    "LookupTableSizeV2": lambda op: op(
+        _args(table_handle=_arg("resource[]", access="reads", resource="data.Table")),
+        _args(size=_arg("int64[]", memory="host")),
+        traits=("host",),
+        reference=None,
+    ),
+    "LookupTableExportV2": lambda op: op(
+        _args(table_handle=_arg("resource[]", access="reads", resource="data.Table")),
+        _args(keys=_arg("Tkeys[_]", memory="host"), values=_arg("Tvalues", memory="host")),
+        types=_types(Tkeys=("bool", "int32", "int64", "float32", "float64", "string"), Tvalues=_ANY),
+        shape_fn="graphdock_data.lookup.shape_fns:export",
+        traits=("host",),
+        reference=None,
+    ),
+}
+
 OPS: dict[str, Callable[[], OpDef]] = _op_table(
     "graphdock_data._gen",
     {
         "specs/examples.yaml": ("", _examples_ops),
         "specs/files.yaml": ("", _files_ops),
         "specs/serialized.yaml": ("", _serialized_ops),
+        "specs/tables.yaml": ("", _tables_ops),
     },
 )
 
 OPERATORS: dict[str, str] = {}
 
 #: Spec -> digest of the text that all this was made from.
-SPECS: dict[str, str] = {"examples.yaml": "d71d9421991f6f82", "files.yaml": "6f7ea432c49248cd", "serialized.yaml": "d18b470227dacda5"}
+SPECS: dict[str, str] = {
+    "examples.yaml": "d71d9421991f6f82",
+    "files.yaml": "6f7ea432c49248cd",
+    "serialized.yaml": "d18b470227dacda5",
+    "tables.yaml": "3bbdbdcc7737a0c5",
+}

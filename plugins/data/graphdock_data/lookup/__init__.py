@@ -1,0 +1,1 @@
+"""Lookup tables. Names, arguments and defaults are TensorFlow 1's."""

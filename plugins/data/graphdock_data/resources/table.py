@@ -1,0 +1,211 @@
+"""A lookup table: values by key. Steps lock it: they read it together, or one changes it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from graphdock.contracts import ResourceKind, ResourceRequest, dtypes, errors
+from graphdock_storage.checkpoint.files import explained
+
+__all__ = ["LINE_NUMBER", "TABLE", "WHOLE_LINE", "Table"]
+
+#: In the place of a column of a text file.
+LINE_NUMBER, WHOLE_LINE = -1, -2
+#: Keys that a message shows.
+_SHOWN = 5
+
+
+class Table:
+    """Rows of a key and a value.
+
+    Args:
+      mutable: its rows may change; else it is initialised once, and not read before.
+      value_shape: of a value; keys are scalars.
+    """
+
+    def __init__(
+        self, name: str, key: dtypes.DType, value: dtypes.DType, mutable: bool, value_shape: tuple[int, ...]
+    ) -> None:
+        self.name, self.key, self.value, self.mutable, self.value_shape = name, key, value, mutable, value_shape
+        self.rows: dict[Any, Any] = {}
+        self.initialized = mutable
+
+    def _check(self, keys: Any, values: Any = None) -> None:
+        for what, given, mine in (("keys", keys, self.key), ("values", values, self.value)):
+            if given is not None and dtypes.as_dtype(given.dtype) is not mine:
+                raise errors.DTypeError(
+                    f"the table {self.name!r} has {what} of another dtype",
+                    expected=mine.name,
+                    got=dtypes.as_dtype(given.dtype).name,
+                )
+        if values is not None and values.shape != (*keys.shape, *self.value_shape):
+            raise errors.ShapeError(
+                f"Expected shape {list((*keys.shape, *self.value_shape))} for values of the table {self.name!r}",
+                got=str(list(values.shape)),
+            )
+
+    def _ready(self) -> None:
+        if not self.initialized:
+            raise errors.FailedPreconditionError(
+                f"Table not initialized: {self.name!r}", hint="run tf.tables_initializer() first"
+            )
+
+    def find(self, keys: Any, default: Any) -> Any:
+        """The values of keys, ``[*keys, *value]``; ``default`` is a value, or one for each key, of those that are not there.
+
+        Raises:
+          FailedPreconditionError: it is not initialised.
+        """
+        self._ready()
+        self._check(keys)
+        shape = (*keys.shape, *self.value_shape)
+        if default.shape not in (shape, self.value_shape):
+            raise errors.ShapeError(
+                f"the default value of the table {self.name!r} is of another shape",
+                expected=f"{list(self.value_shape)} or {list(shape)}",
+                got=str(list(default.shape)),
+            )
+        out = np.empty(shape, self.value.np)
+        get, flat = self.rows.get, keys.ravel().tolist()
+        if not self.value_shape:
+            each = default.ravel().tolist() * (len(flat) if default.shape != shape else 1) if flat else []
+            out.reshape(-1)[:] = list(map(get, flat, each))
+            return out
+        rows = out.reshape(len(flat), *self.value_shape)
+        rows[:] = default.reshape(-1, *self.value_shape)
+        for i, key in enumerate(flat):
+            if (value := get(key)) is not None:
+                rows[i] = value
+        return out
+
+    def _listed(self, keys: Any, values: Any) -> Iterator[tuple[Any, Any]]:
+        """Rows of arrays; a value of a shape is an array of its own."""
+        flat = keys.ravel().tolist()
+        if not self.value_shape:
+            return zip(flat, values.ravel().tolist(), strict=True)
+        return zip(flat, values.reshape(len(flat), *self.value_shape).copy(), strict=True)
+
+    def insert(self, keys: Any, values: Any) -> None:
+        """Put rows in, in the place of those with the same keys.
+
+        Raises:
+          FailedPreconditionError: its rows may not change.
+        """
+        self._may_change("insert into")
+        self._check(keys, values)
+        self.rows.update(self._listed(keys, values))
+
+    def remove(self, keys: Any) -> None:
+        """Take rows out; keys that are not there count for nothing."""
+        self._may_change("remove from")
+        self._check(keys)
+        for key in keys.ravel().tolist():
+            self.rows.pop(key, None)
+
+    def _may_change(self, doing: str) -> None:
+        if not self.mutable:
+            raise errors.UnimplementedError(f"can't {doing} the table {self.name!r}, which is initialised once")
+
+    def load(self, keys: Any, values: Any) -> None:
+        """Have these rows and no others; a table that is initialised once has them already, or none.
+
+        Raises:
+          FailedPreconditionError: it has others, or a key has two values.
+        """
+        self._check(keys, values)
+        self._take(self._listed(keys, values))
+
+    def load_text(self, path: bytes, key: int, value: int, size: int, delimiter: bytes, offset: int) -> None:
+        """Have the rows of a text file.
+
+        Args:
+          key, value: columns, or LINE_NUMBER or WHOLE_LINE. size: lines to read; -1 for all of them.
+
+        Raises:
+          InvalidArgumentError: a line lacks a column, or a field is no number: names file and line; or there are
+            fewer lines than ``size``.
+          NotFoundError: there is no such file.
+        """
+        shown = os.fsdecode(path)
+        columns = (_column(key, self.key, delimiter, offset), _column(value, self.value, delimiter, offset))
+
+        def rows() -> Iterator[tuple[Any, Any]]:
+            number = 0
+            try:
+                with open(path, "rb") as file:
+                    for number, line in enumerate(file):
+                        if number == size:
+                            return
+                        try:
+                            yield columns[0](line.rstrip(b"\r\n"), number), columns[1](line.rstrip(b"\r\n"), number)
+                        except ValueError as error:
+                            if isinstance(error, errors.GraphdockError):
+                                raise
+                            raise errors.InvalidArgumentError(f"line {number} of {shown!r}: {error}") from error
+                    count = number + 1 if os.path.getsize(path) else 0
+            except OSError as error:
+                raise explained(error, "cannot read the vocabulary", shown) from error
+            if size >= 0 and count < size:
+                raise errors.InvalidArgumentError(f"Invalid vocab_size in {shown!r}: expected {size} but got {count}")
+
+        self._take(rows())
+
+    def _take(self, rows: Iterator[tuple[Any, Any]]) -> None:
+        found: dict[Any, Any] = {}
+        for key, value in rows:
+            first = found.setdefault(key, value)
+            if first is not value and not self.mutable and not np.array_equal(first, value):
+                raise errors.FailedPreconditionError(
+                    f"HashTable has different value for same key. Key {key!r} has {first!r} and trying to add value {value!r}"
+                )
+            found[key] = value
+        if not self.mutable and self.initialized and found.keys() != self.rows.keys():
+            raise errors.FailedPreconditionError(f"Table already initialized: {self.name!r} has other rows")
+        self.rows, self.initialized = found, True
+
+    def export(self) -> tuple[Any, Any]:
+        """All keys, and their values."""
+        self._ready()
+        keys = np.empty(len(self.rows), self.key.np)
+        values = np.empty((len(self.rows), *self.value_shape), self.value.np)
+        keys[:] = list(self.rows)
+        if self.rows:
+            values[:] = list(self.rows.values())
+        return keys, values
+
+
+def _column(index: int, dtype: dtypes.DType, delimiter: bytes, offset: int) -> Callable[[bytes, int], Any]:
+    """A function of a line and its number that gives a key or a value; its ValueError says what is wrong."""
+    if index == LINE_NUMBER:
+        return lambda line, number: number + offset
+    convert: Callable[[bytes], Any] = bytes if dtype.name == "string" else float if dtype.is_floating else int
+
+    def of(text: bytes) -> Any:
+        try:
+            return convert(text)
+        except ValueError:
+            raise ValueError(f"{text.decode('utf-8', 'replace')!r} is no {dtype.name}") from None
+
+    if index == WHOLE_LINE:
+        return lambda line, number: of(line)
+
+    def field(line: bytes, number: int) -> Any:
+        parts = line.split(delimiter)
+        if index >= len(parts):
+            raise ValueError(f"Invalid number of columns: expected {index + 1} or more, got {len(parts)}")
+        return of(parts[index])
+
+    return field
+
+
+def _create(request: ResourceRequest) -> Table:
+    attrs = request.attrs
+    return Table(
+        request.name, attrs["key_dtype"], attrs["value_dtype"], attrs["mutable"], tuple(attrs["value_shape"] or ())
+    )
+
+
+TABLE = ResourceKind("data.Table", _create, close=lambda table, request: table.rows.clear())

@@ -1,0 +1,150 @@
+"""Lookup tables: what they give, when they are ready, in checkpoints. What is expected was seen in TensorFlow 2.21's compat.v1."""
+
+from __future__ import annotations
+
+import threading
+
+import graphdock as tf
+import numpy as np
+import pytest
+
+lookup = tf.contrib.lookup
+
+
+def pairs(keys=("a", "b"), values=(0, 1)):
+    return lookup.KeyValueTensorInitializer(list(keys), list(values), tf.string, tf.int64)
+
+
+def test_a_table_is_initialised_once():
+    table = lookup.HashTable(pairs(), -1)
+    found = table.lookup(tf.constant([["a", "z"]]))
+    assert (table.name, found.name) == ("hash_table", "hash_table_Lookup/LookupTableFindV2:0")
+    assert table.initializer.name == "key_value_init/LookupTableImportV2" and found.shape == [1, 2]
+    with tf.Session() as session:
+        with pytest.raises(tf.errors.FailedPreconditionError, match="Table not initialized"):
+            session.run(found)
+        session.run(tf.tables_initializer())
+        session.run(table.initializer)  # the same rows again
+        assert session.run([found, table.size()])[0].tolist() == [[0, -1]]
+        keys, values = session.run(table.export())
+        assert dict(zip(keys, values, strict=True)) == {b"a": 0, b"b": 1}
+        sparse = tf.SparseTensor([[0, 1]], ["b"], [1, 2])
+        assert session.run(table.lookup(sparse)).values.tolist() == [1]
+
+
+def test_a_key_of_two_values_is_refused():
+    table = lookup.HashTable(pairs(("a", "a")), -1)
+    with (
+        tf.Session() as session,
+        pytest.raises(tf.errors.FailedPreconditionError, match="different value for same key.*b'a' has 0"),
+    ):
+        session.run(table.initializer)
+
+
+def test_dtypes_are_held_to():
+    table = lookup.HashTable(pairs(), -1)
+    with pytest.raises(TypeError, match="string"):
+        table.lookup(tf.constant([1]))
+    with pytest.raises(TypeError):
+        lookup.HashTable(pairs(), "text")
+
+
+def test_sessions_of_one_container_share_a_table():
+    with tf.container("tables"):
+        first = lookup.HashTable(pairs(), -1, shared_name="mine")
+        second = lookup.HashTable(pairs(), -1, shared_name="mine")
+    with tf.Session() as one, tf.Session() as two:
+        one.run(first.initializer)
+        assert two.run(second.lookup(tf.constant("b"))) == 1
+        tf.Session.reset(containers=["tables"])
+
+
+@pytest.mark.parametrize(
+    ("keys", "values", "default", "asked", "expected"),
+    [
+        (["a", "b"], [1.5, 2.5], -1.0, ["b", "c"], [2.5, -1.0]),
+        ([1, 2], [[1, 2], [3, 4]], [0, 0], [2, 7], [[3, 4], [0, 0]]),
+        ([1, 2], ["x", "y"], "?", [2, 3], [b"y", b"?"]),
+    ],
+)
+def test_rows_change(keys, values, default, asked, expected):
+    keys, values = tf.constant(keys), tf.constant(values)
+    table = lookup.MutableHashTable(keys.dtype, values.dtype, default)
+    found = table.lookup(tf.constant(asked))
+    with tf.Session() as session:
+        assert session.run(table.size()) == 0
+        session.run(table.insert(keys, values))
+        np.testing.assert_array_equal(session.run(found), np.array(expected))
+        assert session.run(table.size()) == 2
+        session.run(table.remove(keys[:1]))
+        assert session.run(table.size()) == 1
+        session.run(table.remove(keys))
+        assert session.run(table.export()[0]).shape == (0,)
+
+
+def test_values_of_another_shape_are_refused():
+    table = lookup.MutableHashTable(tf.string, tf.int64, -1)
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="Expected shape"):
+        session.run(table.insert(["a"], [1, 2]))
+
+
+def test_updates_and_reads_of_one_step_are_in_the_order_of_the_program():
+    table = lookup.MutableHashTable(tf.int64, tf.int64, 0)
+    one = tf.constant([1], tf.int64)
+    with tf.control_dependencies([table.insert(one, one)]):
+        first = table.lookup(one)
+    with tf.control_dependencies([first, table.insert(one, one * 2)]):
+        second = table.lookup(one)
+    with tf.Session() as session:
+        assert [v.tolist() for v in session.run([first, second])] == [[1], [2]]
+
+
+def test_a_saver_saves_and_restores_rows(tmp_path):
+    table = lookup.MutableHashTable(tf.string, tf.float32, [0.0, 0.0], name="rows")
+    saver = tf.train.Saver()
+    found = table.lookup(tf.constant(["a", "c"]))
+    with tf.Session() as session:
+        session.run(table.insert(["a", "b"], [[1, 2], [3, 4]]))
+        path = saver.save(session, str(tmp_path / "model"))
+    with tf.Session() as session:
+        session.run(table.insert(["c"], [[9, 9]]))
+        saver.restore(session, path)
+        assert session.run(found).tolist() == [[1, 2], [0, 0]] and session.run(table.size()) == 2
+    assert {name for name, _ in tf.train.list_variables(path)} == {"rows-keys", "rows-values"}
+
+
+def test_threads_insert_and_read():
+    table = lookup.MutableHashTable(tf.int64, tf.int64, -1)
+    key = tf.placeholder(tf.int64, [None])
+    insert, found, size = table.insert(key, key * 10), table.lookup(key), table.size()
+    with tf.Session() as session:
+
+        def work(number):
+            for i in range(50):
+                mine = [number * 1000 + i]
+                session.run(insert, {key: mine})
+                wrong.extend(v for v in session.run(found, {key: mine}) if v != mine[0] * 10)
+
+        wrong: list[int] = []
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not wrong and session.run(size) == 400
+
+
+def test_buckets_behind_a_table():
+    """Buckets are FarmHash's, so that ids are TensorFlow's."""
+    table = lookup.index_table_from_tensor(["x", "y"], num_oov_buckets=3)
+    strong = lookup.IdTableWithHashBuckets(None, 5, lookup.StrongHashSpec([1, 2]))
+    with tf.Session() as session:
+        session.run(tf.tables_initializer())
+        assert session.run(table.lookup(tf.constant(["y", "q", "r", "s"]))).tolist() == [1, 4, 3, 3]
+        assert session.run([table.size(), strong.size()]) == [5, 5]
+        expected = tf.string_to_hash_bucket_strong(tf.constant(["q"]), 5, key=[1, 2])
+        assert session.run(strong.lookup(tf.constant(["q"]))).tolist() == session.run(expected).tolist()
+    with pytest.raises(ValueError, match="oov_buckets"):
+        lookup.IdTableWithHashBuckets(None, 0)
+    static = tf.lookup.StaticVocabularyTable(pairs(), 2)
+    assert static.key_dtype is tf.string and static.value_dtype is tf.int64
