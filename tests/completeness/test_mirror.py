@@ -87,6 +87,7 @@ ELSEWHERE = {
     "plugin/kernel_rows.py": "tests/plugin/test_manifest.py and test_kernel_registry.py",
     "plugin/consistency.py": "tests/plugin/test_lint.py",
     "plugin/settings.py": "tests/config/test_config_file.py",
+    "plugin/config_keys.py": "tests/config/test_config_file.py and test_session_config.py",
     "plugin/toml_text.py": "tests/config/test_toml_text.py",
     "fusion/regions/placing.py": "a part of lowering: tests/fusion/regions/test_lowering.py and test_spaces.py",
     "fusion/regions/typed.py": "a part of lowering: tests/fusion/regions/test_forms.py, every dtype of every sample",

@@ -232,3 +232,39 @@ def test_what_is_no_regular_file_is_not_opened(work, monkeypatch):
         monkeypatch.setenv("GRAPHDOCK_CONFIG", name)
         with pytest.raises(ConfigError, match="is not a file"):
             effective_config()
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "home"),
+    [
+        ("backends = ['cpu']\n", "backends", "it belongs in [session]"),
+        ("allow = []\n", "allow", "it belongs in [plugins]"),
+        ("[session]\nallow = []\n", "allow", "it belongs in [plugins]"),
+        ("[plugins]\nbackends = []\n", "backends", "it belongs in [session]"),
+        ("[profile.x]\ndebug = true\n", "debug", "it belongs in [profile.x.session]"),
+        ("[session.profile]\n", "profile", "write [profile], a table of its own"),
+        ("[session.toy]\nmemory = 4096\n", "toy", "options of a plugin belong in [session.options.toy]"),
+    ],
+)
+def test_a_key_in_the_wrong_table_says_where_it_belongs(work, text, key, home):
+    (work / "graphdock.toml").write_text(text)
+    with pytest.raises(ConfigError, match=f"unknown key '{key}'") as caught:
+        plugin_settings()
+        effective_config()
+    assert caught.value.hint == home
+
+
+def test_a_key_in_the_wrong_table_of_a_pyproject(work):
+    (work / "pyproject.toml").write_text("[tool.graphdock]\ndebug = true\n")
+    with pytest.raises(ConfigError) as caught:
+        effective_config()
+    assert caught.value.hint == "it belongs in [tool.graphdock.session]"
+
+
+def test_a_setting_among_the_options_of_a_plugin(toy, work):
+    (work / "graphdock.toml").write_text("[session.options.toy]\ndebug = true\n")
+    from graphdock.plugin.host import Host
+
+    with pytest.raises(ConfigError, match="plugin 'toy' has no option 'debug'") as caught:
+        Host().plugin_options("toy", effective_config().options["toy"], "graphdock.toml")
+    assert caught.value.hint == "it belongs in [session]"

@@ -2,10 +2,14 @@
 
 import copy
 import pickle
+from pathlib import Path
 
 import pytest
 from graphdock.config.session_config import SessionConfig, effective_config
+from graphdock.config.values import CHECKS
 from graphdock.errors import ConfigError
+from graphdock.plugin.config_keys import KEYS
+from graphdock.plugin.settings import ENVIRONMENT
 
 DEFAULTS = {
     "backends": ("cpu",),
@@ -261,3 +265,26 @@ def test_amounts_of_memory_in_words(text, nbytes):
 def test_nothing_is_no_limit(field):
     with pytest.raises(ConfigError):
         SessionConfig(**field)
+
+
+def test_the_signature_shows_the_fields():
+    import inspect
+    from dataclasses import fields
+
+    shown = inspect.signature(SessionConfig).parameters
+    assert list(shown) == [f.name for f in fields(SessionConfig)] == list(KEYS["session"]) == list(CHECKS)
+    assert shown["fallback"].default == "warn" and shown["debug"].kind is inspect.Parameter.KEYWORD_ONLY
+
+
+def test_what_is_said_per_process_is_no_field():
+    with pytest.raises(ConfigError, match="no field 'block'") as caught:
+        SessionConfig(block=["toy"])
+    assert "[plugins] of graphdock.toml" in caught.value.hint
+
+
+def test_the_page_names_every_field_default_and_variable():
+    page = (Path(__file__).parents[2] / "docs" / "configure-a-session.md").read_text()
+    for name in KEYS["session"]:
+        assert f"\n| `{name}` | " in page, name
+    for variable in ENVIRONMENT:
+        assert f"`{variable}`" in page.partition("## Variables")[2], variable

@@ -11,6 +11,7 @@ import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from inspect import signature
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
@@ -19,6 +20,7 @@ from graphdock.config.values import CHECKS, FIELDS, plain
 from graphdock.errors import ConfigError, did_you_mean
 from graphdock.locks import new_lock
 from graphdock.plugin import settings
+from graphdock.plugin.config_keys import KEYS
 from graphdock.plugin.settings import ConfigFile
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
@@ -115,6 +117,10 @@ class SessionConfig:
         for name in given:
             if name not in FIELDS:
                 hint = f"write {_REPLACED[name]}" if name in _REPLACED else None
+                if name in KEYS["plugins"]:
+                    hint = (
+                        "which plugins may load is said per process: [plugins] of graphdock.toml, or GRAPHDOCK_PLUGINS"
+                    )
                 raise ConfigError.unknown(f"SessionConfig has no field {name!r}", name, FIELDS, hint)
         self = super().__new__(cls)
         object.__setattr__(self, "_sources", dict.fromkeys(given, "code"))
@@ -204,6 +210,10 @@ def _freeze(value: Any) -> Any:
         return tuple(_freeze(v) for v in value)
     return value
 
+
+# what people and editors see: the fields, not what takes unknown ones in order to name them
+_INIT = signature(SessionConfig.__init__)
+SessionConfig.__signature__ = _INIT.replace(parameters=list(_INIT.parameters.values())[1:])  # type: ignore[attr-defined]
 
 _DEFAULTS = {f.name: f.default_factory() if callable(f.default_factory) else f.default for f in fields(SessionConfig)}
 

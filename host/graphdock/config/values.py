@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from graphdock.errors import ConfigError, did_you_mean
+from graphdock.plugin.config_keys import KEYS
 from graphdock.plugin.settings import as_bool, as_names
 
 #: Largest count of anything that a setting counts.
@@ -153,4 +154,4 @@ CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "options": partial(_table, "options", _options),
     "debug": partial(_truth, "debug"),
 }
-FIELDS: tuple[str, ...] = tuple(CHECKS)
+FIELDS: tuple[str, ...] = KEYS["session"]

@@ -18,6 +18,7 @@ from typing import Any
 from graphdock import dtypes
 from graphdock.contracts.version import api_accepts
 from graphdock.errors import ConfigError, ManifestError, did_you_mean
+from graphdock.plugin.config_keys import KEYS
 from graphdock.plugin.hookspecs import HOOKS
 from graphdock.plugin.kernel_rows import HEADER, KernelRows
 from graphdock.plugin.manifest_reader import Key, ManifestReader, Path
@@ -200,7 +201,7 @@ class Manifest:
                 known = ", ".join(self.options) or "none"
                 raise ConfigError(
                     f"{where}: plugin {self.name!r} has no option {key!r}; it has: {known}",
-                    hint=did_you_mean(key, self.options),
+                    hint="it belongs in [session]" if key in KEYS["session"] else did_you_mean(key, self.options),
                 )
         values = {name: option.default for name, option in self.options.items()}
         values.update({key: self.options[key].check(value, where) for key, value in given.items()})

@@ -18,6 +18,7 @@ from typing import Any
 from graphdock.contracts.cache import cache_dir as cache_of
 from graphdock.errors import ConfigError
 from graphdock.plugin.admission import Admission
+from graphdock.plugin.config_keys import KEYS
 from graphdock.plugin.toml_text import line_of, parse
 
 #: Every variable graphdock reads. Another GRAPHDOCK_* name is an error, because it is a typing mistake.
@@ -37,7 +38,7 @@ ENVIRONMENT: dict[str, str] = {
 }
 
 #: Tables a configuration file may hold.
-TABLES = ("session", "plugins", "profile")
+TABLES = (*KEYS, "profile")
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,9 +74,24 @@ class ConfigFile:
         for key in node if keys is not None else ():
             if key not in (keys or ()):
                 inside = f" in [{'.'.join((*self.prefix, *path))}]" if path else ""
-                raise ConfigError.unknown(f"{self.where(*path, key)}: unknown key {key!r}{inside}", key, keys or ())
+                hint = self._home(path, key, node[key])
+                raise ConfigError.unknown(
+                    f"{self.where(*path, key)}: unknown key {key!r}{inside}", key, keys or (), hint
+                )
         result: Mapping[str, Any] = node
         return result
+
+    def _home(self, path: Sequence[str], key: str, value: Any) -> str | None:
+        """Where a key that does not belong into the table at ``path`` does; None where no table has it."""
+        profile = tuple(path[:2]) if path[:1] == ("profile",) and len(path) > 1 else ()
+        for table, known in KEYS.items():
+            if key in known and table != "plugins" or key in known and not profile:
+                return f"it belongs in [{'.'.join((*self.prefix, *profile, table))}]"
+        if key in TABLES and path:
+            return f"write [{'.'.join((*self.prefix, key))}], a table of its own"
+        if path[-1:] == ("session",) and isinstance(value, dict):
+            return f"options of a plugin belong in [{'.'.join((*self.prefix, *path, 'options', key))}]"
+        return None
 
 
 def environment(environ: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -179,7 +195,7 @@ def plugin_settings(variables: Mapping[str, str] | None = None, file: ConfigFile
     if variables is None:
         variables = environment()
         file = find_file(variables)
-    table = {} if file is None else file.table(("plugins",), ("allow", "block", "autoload"))
+    table = {} if file is None else file.table(("plugins",), KEYS["plugins"])
 
     def setting(key: str, variable: str, read: Callable[[Any, str, str], Any]) -> tuple[Any, str]:
         if variable in variables:
