@@ -179,6 +179,8 @@ class CupyBindings:
         self.pools.setdefault(pool - _POOL, {})[attribute] = value
 
     def _memPoolTrimTo(self, pool: int, size: int) -> None:
+        if size:
+            raise self.fake.misuse("memPoolTrimTo", 1, f"{size} bytes are kept from whoever needs them")
         self.fake.trim(pool - _POOL)
 
     def _hostAlloc(self, size: int, flags: int) -> int:

@@ -11,7 +11,6 @@ from typing import Any
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.errors import GraphdockError
 from graphdock.ops import apply_op
 from graphdock.plugin.host import Host
 from graphdock_cuda.testing import kernels
@@ -25,17 +24,6 @@ _spec = importlib.util.spec_from_file_location("cuda_gpu_programs", _path)
 assert _spec is not None and _spec.loader is not None
 programs: Any = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(programs)
-
-
-@pytest.fixture(scope="module")
-def host() -> Host:
-    found = Host()
-    try:
-        found.backend("cuda")
-        found.open_device("/device:cuda:0")
-    except GraphdockError as error:
-        pytest.skip(str(error.message))
-    return found
 
 
 @pytest.fixture(scope="module")
