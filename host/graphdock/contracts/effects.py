@@ -14,7 +14,7 @@ from graphdock.contracts.handles import handle_of
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of
 from graphdock.contracts.opdef import OpDef
 
-__all__ = ["Touched", "conflicts", "effects_of", "lay_order", "may_touch", "only_reads"]
+__all__ = ["Touched", "conflicts", "effects_of", "lay_order", "may_touch", "only_reads", "talks"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def lay_order(graph: PlanGraph) -> None:
 
 def may_touch(opdef: OpDef) -> bool:
     """Whether a node of it touches something that conflicts, or has bodies, which may."""
-    return opdef.verb.bodies or _talks(opdef) or not opdef.accesses <= {"uses"}
+    return opdef.verb.bodies or talks(opdef) or not opdef.accesses <= {"uses"}
 
 
 def only_reads(opdef: OpDef) -> bool:
@@ -109,8 +109,8 @@ def only_reads(opdef: OpDef) -> bool:
     return opdef.accesses == {"reads"} and not opdef.effects and not opdef.verb.bodies
 
 
-def _talks(opdef: OpDef) -> bool:
-    """Of an op that is only said to be stateful the worst is assumed."""
+def talks(opdef: OpDef) -> bool:
+    """Whether it does something that others can see. Of an op that is only said to be stateful the worst is assumed."""
     if "io" in opdef.effects:
         return True
     return opdef.is_active and not opdef.effects and not opdef.accesses
@@ -122,7 +122,7 @@ def _leaf(node: PlanNode, handles: Mapping[Value, Value]) -> Touched:
         if arg.access in ("reads", "writes"):
             resource = handles.get(value, value)
             resources[resource] = resources.get(resource, False) or arg.access == "writes"
-    return Touched(resources, _talks(node.opdef))
+    return Touched(resources, talks(node.opdef))
 
 
 def _union(parts: Sequence[Touched]) -> Touched:

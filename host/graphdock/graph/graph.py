@@ -39,6 +39,7 @@ class Graph(ScopedGraph):
 
     Attributes:
       seed: graph-level random seed, set by ``tf.set_random_seed``.
+      waits: some operation may wait for other steps, or run some.
     """
 
     def __init__(self, host: Host | None = None) -> None:
@@ -54,6 +55,7 @@ class Graph(ScopedGraph):
         self._mutation = 0
         self._integers = KnownIntegers(_origin, _dims)
         self.seed: int | None = None
+        self.waits = False
         self._last_seed = 0
 
     @property
@@ -153,6 +155,8 @@ class Graph(ScopedGraph):
                 input_lengths,
             )
             op.bodies = tuple(bodies)
+            if bodies or "waits" in op_def.effects:
+                self.waits = self.waits or "waits" in op_def.effects or any([b.waits for b in bodies])
             if scopes.devices or scopes.colocation:
                 op._device = scopes.device_for(op)
                 op.colocation = scopes.groups()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -101,7 +101,7 @@ class PlanBuilder:
 
     Attributes:
       outputs, targets, feeds: what the plan is for; each fed tensor with its shape.
-      dry: it is made to be explained, and never runs.
+      dry: it is made to be explained, and never runs. ``done``: operations that a part of the step before has run.
       graph: the plan graph, from translation on; ``translated``: how many nodes it had at first, bodies included.
       contexts: name of each pass that has run, but in the phase ``simplify`` -> what it was given, said and made.
       loop_writer: what wrote loops out, if a pass brought it.
@@ -117,6 +117,7 @@ class PlanBuilder:
     targets: Sequence[Operation]
     feeds: Sequence[tuple[Tensor, Dims]]
     dry: bool = False
+    done: Collection[Operation] = ()
     graph: PlanGraph = field(default_factory=lambda: PlanGraph("main"))
     translated: int = 0
     reports: Sequence[PassReport] = ()

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import gc
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from graphdock.config.session_config import SessionConfig
@@ -199,11 +199,12 @@ class Planner:
         targets: Sequence[Operation],
         feeds: Sequence[tuple[Tensor, Dims]],
         dry: bool = False,
+        done: Collection[Operation] = (),
     ) -> Plan:
         """The plan that computes ``outputs`` and runs ``targets``, given feeds of these shapes.
 
         Args:
-          dry: it is to be explained; nothing is measured.
+          dry: it is to be explained; nothing is measured. ``done``: operations that a part of the step before has run.
 
         Raises:
           InvalidArgumentError, ShapeError: the graph and the feeds do not fit. KernelNotFoundError, KernelTieError: no kernel,
@@ -217,16 +218,20 @@ class Planner:
                 hint="leave plan_for out of its configuration; session.explain works with it",
             )
         with self._lock, _collector_paused():
-            draft = PlanBuilder(self.setting, outputs, targets, feeds, dry)
+            draft = PlanBuilder(self.setting, outputs, targets, feeds, dry, done)
             draft.stages = run_stages(STAGES, draft, self.setting.config.debug)
             return make_plan(draft, self._pool)
 
     def check_shapes(
-        self, outputs: Sequence[Tensor], targets: Sequence[Operation], feeds: Sequence[tuple[Tensor, Dims]]
+        self,
+        outputs: Sequence[Tensor],
+        targets: Sequence[Operation],
+        feeds: Sequence[tuple[Tensor, Dims]],
+        done: Collection[Operation] = (),
     ) -> None:
         """Raise what :meth:`plan` would raise about the shapes of these feeds; makes no plan."""
         with self._lock, _collector_paused():
-            translate(outputs, targets, feeds)
+            translate(outputs, targets, feeds, done=done)
 
     def close(self) -> None:
         """Stop every step that runs, and free the memory of all others."""

@@ -34,7 +34,7 @@ __all__ = ["STAGES"]
 
 def _translate(draft: PlanBuilder) -> None:
     """The user's graph becomes a plan graph: what the fetches need, with shapes inferred from the feeds'."""
-    draft.graph = translate(draft.outputs, draft.targets, draft.feeds, unrolling=loop_writer(draft))
+    draft.graph = translate(draft.outputs, draft.targets, draft.feeds, unrolling=loop_writer(draft), done=draft.done)
     draft.translated = sum(len(g.nodes) for g in draft.graph.all_graphs())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from graphdock.contracts.bodies import carried, first_given, scanned
@@ -26,10 +26,15 @@ from graphdock.trampoline import Visit, trampoline
 __all__ = ["is_shared_read", "needed_operations", "translate"]
 
 
-def needed_operations(roots: Sequence[Operation], fed: Mapping[Tensor, Any]) -> list[Operation]:
+def needed_operations(
+    roots: Sequence[Operation], fed: Mapping[Tensor, Any], done: Collection[Operation] = ()
+) -> list[Operation]:
     """Every operation that ``roots`` need when the ``fed`` tensors are given, in an order that keeps all dependencies.
 
     Among operations that could run next, the one created first runs first.
+
+    Args:
+      done: operations that have run already: nobody waits for them.
 
     Raises:
       InvalidArgumentError: the control inputs make a cycle.
@@ -46,17 +51,18 @@ def needed_operations(roots: Sequence[Operation], fed: Mapping[Tensor, Any]) -> 
             if tensor not in fed:
                 stack.append(tensor.op)
         for before in op._control:
-            monotone = monotone and before._id < op._id
-            stack.append(before)
+            if before not in done:
+                monotone = monotone and before._id < op._id
+                stack.append(before)
     ordered = sorted(needed, key=operator.attrgetter("_id"))
-    return ordered if monotone else _topological(ordered, fed)
+    return ordered if monotone else _topological(ordered, fed, done)
 
 
-def _topological(ops: Sequence[Operation], fed: Mapping[Tensor, Any]) -> list[Operation]:
+def _topological(ops: Sequence[Operation], fed: Mapping[Tensor, Any], done: Collection[Operation]) -> list[Operation]:
     followers: dict[Operation, list[Operation]] = {op: [] for op in ops}
     pending: dict[Operation, int] = {}
     for op in ops:
-        before = {t.op for t in op.inputs if t not in fed} | set(op._control)
+        before = {t.op for t in op.inputs if t not in fed} | {b for b in op._control if b not in done}
         pending[op] = len(before)
         for b in before:
             followers[b].append(op)
@@ -89,6 +95,7 @@ def translate(
     feeds: Sequence[tuple[Tensor, Dims]],
     name: str = "main",
     unrolling: LoopWriter | None = None,
+    done: Collection[Operation] = (),
 ) -> PlanGraph:
     """The plan graph that computes ``outputs`` and runs ``targets``, given tensors of the shapes in ``feeds``.
 
@@ -98,16 +105,17 @@ def translate(
 
     Args:
       unrolling: which loops may be written out, and what became of them; None where none may be.
+      done: operations that have run already, in a part of the step before: nobody waits for them.
 
     Raises:
       InvalidArgumentError: a placeholder is needed and not fed; a cycle. ShapeError: the feeds' shapes do not fit the ops.
     """
     if unrolling is not None:
         try:
-            return _translate(outputs, targets, feeds, name, unrolling)
+            return _translate(outputs, targets, feeds, name, unrolling, done)
         except (KeepLoops, ShapeError) as error:  # an error of the program's comes again
             unrolling.notes = [LoopNote(n.origin, 0, n.why or str(error)) for n in unrolling.notes]
-    return _translate(outputs, targets, feeds, name, None)
+    return _translate(outputs, targets, feeds, name, None, done)
 
 
 def _translate(
@@ -116,6 +124,7 @@ def _translate(
     feeds: Sequence[tuple[Tensor, Dims]],
     name: str,
     unrolling: LoopWriter | None,
+    done: Collection[Operation],
 ) -> PlanGraph:
     builder = Builder(name)
     values: dict[Tensor, Value] = {}
@@ -127,7 +136,7 @@ def _translate(
     roots = [t.op for t in outputs if t not in values] + list(targets)
     shapes = PlanShapes(Contents())
     level = _Translation(builder, values, shapes, {}, unrolling)
-    trampoline(level.run(needed_operations(roots, values)))
+    trampoline(level.run(needed_operations(roots, values, done)))
     graph = builder.graph
     late = _read_late(level, [t for t in outputs if is_shared_read(t) and values[t].node is not None])
     graph.outputs = [late.get(t) or values[t] for t in outputs]

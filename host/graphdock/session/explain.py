@@ -49,12 +49,18 @@ class Explanation:
       plan: the plan, with its generated ``source``.
       rows: one :class:`Row` per node that runs, in order, bodies of conds and loops included.
       absent: device types of the session's backends that this machine has no device of, each with the probe's reason.
+      before: of the parts that run before, whose results are fed to this one. Their nodes are not among ``rows``.
     """
 
     def __init__(
-        self, plan: Plan, config: SessionConfig | None = None, absent: Mapping[str, str] | None = None
+        self,
+        plan: Plan,
+        config: SessionConfig | None = None,
+        absent: Mapping[str, str] | None = None,
+        before: Sequence[Explanation] = (),
     ) -> None:
         self.plan = plan
+        self.before = tuple(before)
         self.config = config
         self.absent = dict(absent or {})
         self.rows: list[Row] = [_row(n) for g in plan.graph.all_graphs() for n in g.nodes if not n.opdef.verb.silent]
@@ -65,9 +71,11 @@ class Explanation:
         return self.plan.source
 
     def kernels(self) -> dict[str, int]:
-        """Kernel -> number of nodes of the plan that run it; outside of conds and loops, its launches per step."""
+        """Kernel -> number of nodes of the step that run it; outside of conds and loops, its launches per step."""
         placed, runs = self.plan.placement.kernels, set(self.plan.kernel_nodes)
         counts = Counter(r.full_name for n, r in placed.items() if n in runs)
+        for part in self.before:
+            counts.update(part.kernels())
         return dict(sorted(counts.items()))
 
     def cost(self) -> dict[str, int]:
@@ -131,6 +139,7 @@ class Explanation:
             "arena_bytes": self.plan.arena_bytes,
             "stages": [asdict(s) for s in self.plan.stages],
             "notes": self.notes(),
+            "before": [part.facts() for part in self.before],
         }
 
     def __str__(self) -> str:
@@ -168,7 +177,8 @@ class Explanation:
             *found,
             *refused,
         ]
-        return "\n".join([*lines, self.table()])
+        parts = [f"inputs first, in a part that holds nothing:\n{part}\n" for part in self.before]
+        return "\n".join([*parts, *lines, self.table()])
 
     __repr__ = __str__
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from typing import Any
 
+from graphdock.graph.operation import Operation
 from graphdock.planning.plan import Plan
 from graphdock.session.fetches import Feed, FetchPlan
 
@@ -26,10 +27,24 @@ class Signature:
       plans: shapes of the feeds (or ``"generic"``) -> plan.
       exact: how many plans have been made for one shape each, those that are gone included.
       accepted: shapes of the feeds that the generic plan was found to take, where its conditions do not tell.
-      current: the plan that ran last and the feeds' shapes it ran for; one object, because other threads replace it.
+      current: the plan that ran last and the feeds' shapes it ran for; one object, because other threads replace it. Not set where
+        there is a part that runs first.
+      first: the part of the step that runs before; its results are the last of ``feeds``. ``done``: what it has run.
     """
 
-    __slots__ = ("accepted", "current", "exact", "feeds", "fetch", "key", "mutation", "plans", "single")
+    __slots__ = (
+        "accepted",
+        "current",
+        "done",
+        "exact",
+        "feeds",
+        "fetch",
+        "first",
+        "key",
+        "mutation",
+        "plans",
+        "single",
+    )
 
     def __init__(self, key: Hashable, fetch: FetchPlan, feeds: list[Feed], mutation: int, single: bool) -> None:
         self.key = key
@@ -41,6 +56,8 @@ class Signature:
         self.exact = 0
         self.accepted: set[Any] = set()
         self.current: tuple[Plan | None, tuple[Any, ...]] = (None, (None,) * len(feeds))
+        self.first: Signature | None = None
+        self.done: Collection[Operation] = ()
 
 
 class PlanCache:

@@ -19,6 +19,7 @@ from graphdock.planning.plan import Plan
 from graphdock.planning.planner import Planner
 from graphdock.planning.translate import needed_operations
 from graphdock.session.fetches import Feed, FetchPlan, convert_feed, single_tensors
+from graphdock.session.input_part import input_part
 from graphdock.session.plan_cache import PlanCache, Signature
 
 __all__ = ["ACCEPTED", "SHAPES", "plan_for", "signature_of", "with_static_shapes"]
@@ -52,7 +53,14 @@ def signature_of(graph: Graph, fetches: Any, feed_dict: Mapping[Any, Any] | None
     key: Any = _key(fetches)
     if feed_dict:
         key = (dict, key, *feed_dict)
-    return Signature(key, fetch, feeds, graph._mutation, single)
+    made = Signature(key, fetch, feeds, graph._mutation, single)
+    part = input_part(graph, fetch, [f.tensor for f in feeds])
+    if part is not None:
+        before = FetchPlan(graph, [*part.tensors, *part.operations])
+        made.first = Signature(("inputs", key), before, feeds, graph._mutation, False)
+        made.feeds, made.done = [*feeds, *[Feed(graph, t) for t in part.tensors]], part.done
+        fetch.operations = [op for op in fetch.operations if op not in part.done]
+    return made
 
 
 def with_static_shapes(
@@ -88,7 +96,7 @@ def plan_for(
     if plan is None:
         dims = [f.dims for f in signature.feeds] if generic else shapes
         feeds = list(zip(tensors, dims, strict=True))
-        plan = planner.plan(fetch.tensors, fetch.operations, feeds)
+        plan = planner.plan(fetch.tensors, fetch.operations, feeds, done=signature.done)
         signature.exact += not generic
         plans.add(signature, "generic" if generic else shapes, plan)
         if config.log_device_placement:
@@ -97,11 +105,13 @@ def plan_for(
             log_placement(plan)
     conditions = plan.graph.conditions
     if conditions is not None and shapes not in signature.accepted and not conditions.hold(shapes):
-        planner.check_shapes(fetch.tensors, fetch.operations, list(zip(tensors, shapes, strict=True)))
+        fed = list(zip(tensors, shapes, strict=True))
+        planner.check_shapes(fetch.tensors, fetch.operations, fed, signature.done)
         if len(signature.accepted) >= ACCEPTED:
             signature.accepted.clear()
         signature.accepted.add(shapes)
-    signature.current = (plan, shapes)
+    if signature.first is None:
+        signature.current = (plan, shapes)
     return plan
 
 
