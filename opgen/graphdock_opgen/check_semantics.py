@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from graphdock.contracts.opdef import ACCESSES
+from graphdock.contracts.opdef import ACCESSES, ANYONE
 from graphdock.contracts.resource import VARIABLE
 from graphdock.contracts.scalar_formula import AXIS_WORDS, FUNCTIONS, NODES, REGION_FUNCTIONS
-from graphdock.contracts.verbs import ANYONE
 from graphdock.errors import did_you_mean
 
 from graphdock_opgen import expr

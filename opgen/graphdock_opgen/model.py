@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, NoReturn
 
 from graphdock.contracts import op_table
-from graphdock.contracts.opdef import ACCESSES, EFFECTS
-from graphdock.contracts.verbs import VERBS
+from graphdock.contracts.opdef import ACCESSES, EFFECTS, VERBS
 from graphdock.errors import did_you_mean
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 from pydantic_core import PydanticCustomError

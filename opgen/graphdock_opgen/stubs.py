@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from graphdock.contracts.verbs import VERBS
+from graphdock.contracts.opdef import VERBS
 from graphdock.errors import OpSpecError
 
 from graphdock_opgen.docs import shape_words

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import graphdock as tf
 import pytest
-from graphdock.contracts.verbs import VERBS
+from graphdock.contracts.opdef import VERBS
 
 HOST = Path(tf.__file__).parent
 PLUGINS = Path(__file__).parents[2] / "plugins"

@@ -16,7 +16,7 @@ from graphdock import contracts
 from graphdock.config.values import FIELDS
 from graphdock.plugin import hookspecs
 from graphdock.plugin.hookspecs import HOOKS
-from graphdock.session.arguments import REFUSED
+from graphdock.session.run_options import REFUSED
 
 ROOT = Path(__file__).parents[2]
 HOST = ROOT / "host" / "graphdock"

@@ -16,7 +16,6 @@ FIELDS = {"nodes", "inputs", "outputs", "control", "order", "targets", "bodies",
 MUTATORS = {"append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse"}
 #: They make graphs, or are the Rewriter; and the one step that lays order edges.
 MAKERS = {
-    "host/graphdock/contracts/builder.py",
     "host/graphdock/contracts/ir.py",
     "host/graphdock/contracts/rewriter.py",
     "host/graphdock/contracts/cut.py",

@@ -56,7 +56,7 @@ STRAIGHT_THROUGH = {
     "QuantizeAndDequantizeV2",
     "QuantizeAndDequantizeV3",
 }
-#: Their gradients are zero except where they jump, and there their samples stand; ``tests/gradients/test_build.py`` checks them.
+#: Their gradients are zero except where they jump, and there their samples stand; ``tests/gradients/test_flow.py`` checks them.
 JUMPS = {"Sign", "ReluGrad"}
 #: Its second output is the derivative of the first; ``tests/std/ctc`` checks it.
 GIVES_ITS_DERIVATIVE = {"CTCLoss"}

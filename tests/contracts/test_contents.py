@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from graphdock import dtypes
-from graphdock.contracts.builder import Builder
 from graphdock.contracts.contents import contents_of
 from graphdock.contracts.ir import PlanGraph, Value
 from graphdock.contracts.ir_check import check
 from graphdock.contracts.opdef import OpDef
+from graphdock.contracts.rewriter import Builder
 from graphdock.errors import PlanError
 from graphdock.plugin.host import default_host
 

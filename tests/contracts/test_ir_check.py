@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from graphdock import dtypes
-from graphdock.contracts.builder import Builder
 from graphdock.contracts.ir import PlanGraph, PlanNode
 from graphdock.contracts.ir_check import check
 from graphdock.contracts.opdef import OpDef
+from graphdock.contracts.rewriter import Builder
 from graphdock.errors import PlanError
 
 NEG = OpDef("Neg")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from graphdock import dtypes
-from graphdock.contracts.builder import Builder
 from graphdock.contracts.ir import PlanGraph
 from graphdock.contracts.ir_print import print_graph, print_node
 from graphdock.contracts.opdef import OpDef
+from graphdock.contracts.rewriter import Builder
 from graphdock.device_name import DeviceSpec
 
 

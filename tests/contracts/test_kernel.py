@@ -27,8 +27,8 @@ from graphdock.contracts import (
     dtypes,
     hookimpl,
 )
-from graphdock.contracts.builder import Builder
 from graphdock.contracts.opdef import ArgDef
+from graphdock.contracts.rewriter import Builder
 from graphdock.errors import (
     ConfigError,
     InternalError,

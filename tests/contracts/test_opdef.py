@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from graphdock.contracts.opdef import REQUIRED, ArgDef, AttrDef, OpDef
-from graphdock.contracts.verbs import VERBS
+from graphdock.contracts.opdef import REQUIRED, VERBS, ArgDef, AttrDef, OpDef
 
 
 def test_attributes_are_found_by_their_whole_name():

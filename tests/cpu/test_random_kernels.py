@@ -22,7 +22,7 @@ from graphdock.contracts import (
     dtypes,
     errors,
 )
-from graphdock.contracts.runtime.random_stream import RandomOrdinals, RandomStream, random_key
+from graphdock.contracts.streams import RandomOrdinals, RandomStream, random_key
 from graphdock_cpu.device import CpuFactory
 from graphdock_cpu.kernels import random as kernels
 from graphdock_cpu.kernels import sampling

@@ -9,7 +9,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.contracts import dtypes
-from graphdock.planning.host_memory import HostMemory
+from graphdock.planning.pool import HostMemory
 from graphdock_executor.canaries import POISON, Canaries, margin_of
 from graphdock_executor.storage import Root, pack
 

@@ -9,7 +9,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.errors import InternalError, ResourceExhaustedError
-from graphdock.planning.host_memory import HostMemory
+from graphdock.planning.pool import HostMemory
 from graphdock.plugin.host import Host
 from graphdock_executor.device_error import asking, device_error
 from graphdock_testing import queued

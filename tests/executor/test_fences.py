@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from graphdock.contracts.runtime.access_history import AccessHistory
+from graphdock.contracts.runtime.resources import AccessHistory
 from graphdock.errors import DeviceLostError
 from graphdock_executor.stream_slot import Accesses, StreamFence
 

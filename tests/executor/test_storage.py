@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from graphdock import dtypes
 from graphdock.errors import ResourceExhaustedError
-from graphdock.planning.host_memory import HostMemory
+from graphdock.planning.pool import HostMemory
 from graphdock_executor.storage import Root, pack
 
 ALIGN = 64

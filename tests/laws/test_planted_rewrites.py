@@ -101,7 +101,7 @@ FAULTS = [
     ),
     Fault(
         "gradients: what arrives at a tensor by two ways is added once",
-        "graphdock.gradients.build",
+        "graphdock.gradients.flow",
         "for p in parts]\n            found = apply_op(",
         "for p in dict.fromkeys(parts)]\n            found = apply_op(",
     ),
@@ -149,7 +149,7 @@ FAULTS = [
     ),
     Fault(
         "variables: a read of unknown shape is no copy",
-        "graphdock.contracts.runtime.resources.variable",
+        "graphdock.contracts.runtime.resources",
         "return copy",
         "return self.buffer",
         OWNERSHIP,

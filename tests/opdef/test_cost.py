@@ -7,8 +7,7 @@ import json
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.contracts.opdef import ArgDef, AttrDef, OpDef, TypeVarDef
-from graphdock.contracts.verbs import VERBS
+from graphdock.contracts.opdef import VERBS, ArgDef, AttrDef, OpDef, TypeVarDef
 from graphdock.dtypes import ALL, bool_, float32, int32, resource, string
 from graphdock.opdef.cost import UNKNOWN, Cost, cost_of
 from graphdock_testing.programs import build

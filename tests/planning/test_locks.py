@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from graphdock.contracts import Bound, KernelDef, OpDef, opdef
 from graphdock.contracts.runtime import resource_lock as lock_module
+from graphdock.contracts.runtime.access import Access
 from graphdock.contracts.runtime.resource_lock import LockRequest, LockSet
-from graphdock.contracts.runtime.resources import Access
 from graphdock.planning import plan as plan_module
 from graphdock.plugin.host import Host
 from graphdock_executor.straight_line import program as program_module

@@ -5,7 +5,7 @@ from __future__ import annotations
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.contracts.builder import Builder
+from graphdock.contracts.rewriter import Builder
 from graphdock.planning.translate import translate
 
 ANY = tf.TensorShape([None])

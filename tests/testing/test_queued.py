@@ -23,7 +23,7 @@ from graphdock.contracts import (
     inplace,
     view,
 )
-from graphdock.contracts.runtime.random_stream import RandomStream
+from graphdock.contracts.streams import RandomStream
 from graphdock.errors import InternalError, InvalidArgumentError, KernelNotFoundError
 from graphdock.plugin.host import Host
 from graphdock_testing import queued

@@ -20,7 +20,7 @@ from graphdock.dtypes import DType
 from graphdock.errors import DeviceUnavailable, KernelRefused
 
 if TYPE_CHECKING:
-    from graphdock.contracts.builder import *
+    from graphdock.contracts.bodies import *
     from graphdock.contracts.cache import *
     from graphdock.contracts.command import *
     from graphdock.contracts.cut import *
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from graphdock.contracts.kernel import *
     from graphdock.contracts.kernel_errors import *
     from graphdock.contracts.kernel_module import *
-    from graphdock.contracts.loops import *
     from graphdock.contracts.opdef import *
     from graphdock.contracts.passes import *
     from graphdock.contracts.pattern import *
@@ -58,13 +57,13 @@ hookimpl = pluggy.HookimplMarker("graphdock")
 
 #: What each module publishes here.
 _PUBLISHED = {
-    "builder": "Builder",
     "cache": "cache_dir read_cache replace_file write_cache",
     "command": "CommandTools ProgramStep",
     "cut": "cut_region Cutter put_back",
     "device": "Buffer Device DeviceFactory DeviceInfo HOST_MEMORY Storage",
     "executor": "Executor PlacedGraph Program SCALAR SessionFactory StageReport",
     "formats": "CheckpointFormat GraphFormat GraphRead ImportReport Missing",
+    "bodies": "KeepLoops LoopNote LoopWriter UserOp",
     "guards": "Conditions Guard",
     "ir": "PlanGraph PlanNode Region Value",
     "ir_check": "check",
@@ -73,7 +72,6 @@ _PUBLISHED = {
     "OutInfo PartialWriteError PLANNED PrepareContext Prepared Scratch UNDECIDED view ViewRule",
     "kernel_errors": "kernel_error",
     "kernel_module": "KernelModule",
-    "loops": "KeepLoops LoopNote LoopWriter UserOp",
     "opdef": "ArgDef AttrDef OpDef OpLibrary RegionForm REQUIRED TypeVarDef",
     "passes": "Pass PassContext PHASES PlanContext RegionNote Standing Tracing",
     "pattern": "CONSTANT Found Operand Pattern PatternLibrary RegisteredPattern",
@@ -83,7 +81,7 @@ _PUBLISHED = {
     "region_program": "Axis PRIMITIVES REDUCTIONS RegionInput RegionOutput RegionProgram Term WORDS",
     "rendezvous": "Rendezvous RendezvousKey",
     "resource": "ResourceKind ResourceRequest VARIABLE",
-    "rewriter": "Rewriter",
+    "rewriter": "Builder Rewriter",
     "step": "CancellationToken StepContext StepServices TraceEvent TraceLevel",
     "streams": "StreamName streams_of",
     "version": "api_accepts API_VERSION",
@@ -110,7 +108,7 @@ if not TYPE_CHECKING:
             value = getattr(importlib.import_module(f"graphdock.contracts.{_HOMES[name]}"), name)
             globals()[name] = value
             return value
-        from graphdock.contracts.renamed import NAMES
+        from graphdock.contracts.version import NAMES
 
         if name in NAMES:  # not an AttributeError, of which an import would say that there is no such name
             raise ImportError(f"graphdock.contracts.{name} is called {NAMES[name]} now")

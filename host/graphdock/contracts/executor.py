@@ -1,16 +1,18 @@
 """Executors compile placed graphs and run their steps; session factories open sessions on a target.
 
-Both are contracts for engines that come from plugins. The host's own straight-line executor is one of them.
+Both are contracts for engines that come from plugins. The host's own straight-line executor is one of them. Planning and an
+executor's compilation are pipelines of named stages (:func:`run_stages`).
 """
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from graphdock.contracts.device import Device
 from graphdock.contracts.in_flight import InFlightStep, InFlightSteps
@@ -21,7 +23,8 @@ from graphdock.contracts.streams import StreamName
 from graphdock.errors import UnimplementedError
 from graphdock.shape import Dims
 
-__all__ = ["Executor", "PlacedGraph", "Program", "SCALAR", "SessionFactory", "StageReport"]
+__all__ = ["SCALAR", "Executor", "PlacedGraph", "Program", "SessionFactory", "StageReport", "run_stages"]
+
 
 #: Memory space of the small numbers that steer a step: Python ints and bools of the host.
 SCALAR = "scalar"
@@ -40,7 +43,7 @@ class PlacedGraph:
     """A plan of which everything is decided but storage: what an executor compiles. It is not changed any more.
 
     Any order of the nodes that keeps data, control and order edges gives the same results; the list of nodes is one of them. A node
-    with bodies runs them as its verb says (:mod:`graphdock.contracts.verbs`, :mod:`graphdock.contracts.bodies`).
+    with bodies runs them as its verb says (:mod:`graphdock.contracts.opdef`, :mod:`graphdock.contracts.bodies`).
 
     Attributes:
       graph: every node has its device; tensors that change their memory space do so in nodes of the verb ``move``.
@@ -217,3 +220,25 @@ class SessionFactory(ABC):
     @abstractmethod
     def open(self, target: str, graph: Any, config: Any) -> Any:
         """A session on ``target``. Raises UnavailableError when the target can't be reached."""
+
+
+T = TypeVar("T")
+
+
+def run_stages(stages: Mapping[str, Callable[[T], None]], subject: T, debug: bool) -> list[StageReport]:
+    """Run the stages in order over ``subject``; how long each took.
+
+    Raises:
+      whatever a stage raises; in debug mode its name is added as a note.
+    """
+    reports = []
+    for name, stage in stages.items():
+        start = time.perf_counter()
+        try:
+            stage(subject)
+        except Exception as error:
+            if debug:
+                error.add_note(f"in the stage {name!r}")
+            raise
+        reports.append(StageReport(name, (time.perf_counter() - start) * 1e3))
+    return reports

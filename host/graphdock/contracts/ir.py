@@ -19,8 +19,8 @@ Three kinds of edges say what runs before what. An input and a control edge (``a
 edge (``ordered after``) does not: it stands between two accesses of one resource, or two nodes that talk to the world
 (:mod:`graphdock.contracts.effects`). Every order of a level's nodes that keeps the three kinds gives the same results.
 
-A PlanGraph belongs to one plan under construction and to one thread. :class:`Builder` makes one,
-:class:`graphdock.contracts.rewriter.Rewriter` changes it. Once the plan is made nothing changes it any more.
+A PlanGraph belongs to one plan under construction and to one thread. :class:`graphdock.contracts.rewriter.Builder`
+makes one, a Rewriter changes it. Once the plan is made nothing changes it any more.
 """
 
 from __future__ import annotations
@@ -28,6 +28,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from graphdock.contracts.opdef import OpDef
+from graphdock.device_name import DeviceSpec
 from graphdock.dtypes import DType
 from graphdock.shape import Dims, Extent, show
 
@@ -39,7 +43,17 @@ if TYPE_CHECKING:
     from graphdock.contracts.streams import StreamName
     from graphdock.device_name import DeviceSpec
 
-__all__ = ["PlanGraph", "PlanNode", "Region", "Value", "arg_of", "copy_node", "make_node", "users"]
+__all__ = [
+    "PlanGraph",
+    "PlanNode",
+    "Region",
+    "Value",
+    "arg_of",
+    "attr_key",
+    "copy_node",
+    "make_node",
+    "users",
+]
 
 
 class Value:
@@ -68,7 +82,7 @@ class PlanNode:
     """One op of a plan.
 
     Attributes:
-      op: op type; ``opdef`` its OpDef. ``verb``: what a step does with it (:mod:`graphdock.contracts.verbs`).
+      op: op type; ``opdef`` its OpDef. ``verb``: what a step does with it (:mod:`graphdock.contracts.opdef`).
       attrs: every attribute with its value: dtypes as DType, shapes as Dims, tensors as read-only arrays.
       inputs: values; a list argument is flattened, an absent optional input is left out (``present`` in attrs says which).
       control: nodes that run before this one, and run because this one does.
@@ -340,3 +354,17 @@ def users(graph: PlanGraph) -> dict[Value, list[PlanNode]]:
         for value in node.inputs:
             table.setdefault(value, []).append(node)
     return table
+
+
+def attr_key(value: Any) -> Any:
+    """A hashable key of an attribute's value. Raises TypeError where it has none."""
+    if isinstance(value, DType):
+        return value.name
+    if isinstance(value, np.ndarray):
+        if value.nbytes > 4096 or value.dtype.hasobject:
+            return id(value)
+        return value.dtype.str, value.shape, value.tobytes()
+    if isinstance(value, float):
+        return repr(value)
+    hash(value)
+    return type(value).__name__, value

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from graphdock.contracts.renamed import renamed_word
+from graphdock.contracts.version import renamed_word
 from graphdock.dtypes import ALL
 from graphdock.errors import InvalidArgumentError, did_you_mean
 

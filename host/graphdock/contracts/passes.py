@@ -19,17 +19,18 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from graphdock.contracts.bodies import LoopWriter
 from graphdock.contracts.ir import PlanGraph, PlanNode, Region, Value, make_node
 from graphdock.contracts.kernel import KernelDef
-from graphdock.contracts.loops import LoopWriter
 from graphdock.contracts.opdef import OpDef
-from graphdock.contracts.pattern import RegisteredPattern
-from graphdock.contracts.region import RegisteredCompiler
 from graphdock.dtypes import DType
 from graphdock.shape import Dims
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from graphdock.contracts.pattern import RegisteredPattern
+    from graphdock.contracts.region import RegisteredCompiler
 
 __all__ = [
     "PHASES",

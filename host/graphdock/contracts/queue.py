@@ -50,7 +50,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from graphdock.contracts.device import HOST_MEMORY, Buffer, Device, DeviceInfo, Storage
-from graphdock.contracts.renamed import RenamedAttribute
+from graphdock.contracts.version import RenamedAttribute
 from graphdock.dtypes import DType
 from graphdock.errors import InvalidArgumentError
 from graphdock.locks import new_lock

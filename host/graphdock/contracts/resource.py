@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphdock.contracts.device import Buffer, Device
-from graphdock.contracts.renamed import renamed_word
+from graphdock.contracts.version import renamed_word
 from graphdock.errors import InvalidArgumentError
 
 __all__ = ["LOCKS", "VARIABLE", "ResourceKind", "ResourceRequest"]

@@ -1,4 +1,5 @@
-"""Changes of a plan: passes, placement, transfers and region compilers say what, and it happens at once at the end.
+"""Making and changing plans: a Builder makes one node by node, a Rewriter changes it. Passes, placement, transfers and region
+compilers say what changes, and it happens at once at the end.
 
     with Rewriter(graph) as change:
         change.insert(made, before=node)
@@ -16,10 +17,14 @@ from types import TracebackType
 from typing import Any
 
 from graphdock.contracts.effects import may_touch, only_reads
-from graphdock.contracts.ir import PlanGraph, PlanNode, Value, copy_node
+from graphdock.contracts.ir import PlanGraph, PlanNode, Value, copy_node, make_node
+from graphdock.contracts.opdef import OpDef
+from graphdock.device_name import DeviceSpec
+from graphdock.dtypes import DType
 from graphdock.errors import PlanError
+from graphdock.shape import Dims
 
-__all__ = ["Rewriter"]
+__all__ = ["Builder", "Rewriter"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,52 @@ class _Gone:
     order: Sequence[PlanNode] = ()
     heirs: frozenset[PlanNode] = frozenset()
     united: bool = True
+
+
+class Builder:
+    """Builds a PlanGraph node by node.
+
+    b = Builder("main")
+    x = b.input("x", float32, (None, 4))
+    (y,) = b.node(opdef, "y", [x], {"T": float32}, [(float32, (None, 4))])
+    graph = b.finish([y])
+    """
+
+    def __init__(self, name: str = "main") -> None:
+        self.graph = PlanGraph(name)
+
+    def input(self, name: str, dtype: DType, shape: Dims) -> Value:
+        value = Value(name, dtype, shape)
+        self.graph.inputs.append(value)
+        return value
+
+    def node(
+        self,
+        opdef: OpDef,
+        name: str,
+        inputs: Sequence[Value],
+        attrs: Mapping[str, Any],
+        outputs: Sequence[tuple[DType, Dims]],
+        control: Iterable[PlanNode] = (),
+        requested: DeviceSpec | None = None,
+        site_of: Any = None,
+        bodies: Sequence[PlanGraph] = (),
+        origins: tuple[str, ...] = (),
+        order: Iterable[PlanNode] = (),
+    ) -> list[Value]:
+        """Append a node and return its outputs; the node itself is ``outputs[0].node`` or ``graph.nodes[-1]``."""
+        node = make_node(opdef, name, inputs, attrs, outputs, control, requested, site_of, bodies, origins, order)
+        self.graph.add(node)
+        return node.outputs
+
+    def finish(self, outputs: Sequence[Value] = (), targets: Sequence[PlanNode] = ()) -> PlanGraph:
+        """The graph, checked. Raises PlanError when it breaks the grammar."""
+        from graphdock.contracts.ir_check import check
+
+        self.graph.outputs = list(outputs)
+        self.graph.targets = list(targets)
+        check(self.graph)
+        return self.graph
 
 
 class Rewriter:

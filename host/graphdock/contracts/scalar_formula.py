@@ -11,12 +11,34 @@ import ast
 import copy
 import functools
 from collections.abc import Mapping
+from contextvars import ContextVar
 from types import MappingProxyType
+from typing import Any
 
 from graphdock.contracts.opdef import OpDef
 from graphdock.dtypes import DType
 
-__all__ = ["AXIS_WORDS", "FUNCTIONS", "NODES", "REGION_FUNCTIONS", "host_scalar", "parse_formula"]
+__all__ = [
+    "AXIS_WORDS",
+    "CALLERS_ERRORS",
+    "FUNCTIONS",
+    "NODES",
+    "REGION_FUNCTIONS",
+    "host_scalar",
+    "parse_formula",
+    "wrap",
+]
+
+
+#: How NumPy was told to treat floating-point errors by whoever runs a step: so it is while a Python function of that step runs.
+CALLERS_ERRORS: ContextVar[Mapping[str, Any] | None] = ContextVar("CALLERS_ERRORS", default=None)
+
+
+def wrap(value: int, bits: int) -> int:
+    """Two's complement wrap-around of a Python int."""
+    half = 1 << (bits - 1)
+    return ((value + half) & ((1 << bits) - 1)) - half
+
 
 #: Function -> number of arguments. ``cast`` converts to the output's dtype; ``sigmoid(x)`` is ``1 / (1 + exp(-x))``.
 FUNCTIONS: Mapping[str, int] = MappingProxyType(

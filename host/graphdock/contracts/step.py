@@ -14,12 +14,14 @@ import itertools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphdock.contracts.deadlines import DEADLINES, DeadlineClock
-from graphdock.contracts.rendezvous import Rendezvous
 from graphdock.errors import DeadlineExceededError, UnimplementedError
 from graphdock.locks import new_lock
+
+if TYPE_CHECKING:
+    from graphdock.contracts.rendezvous import Rendezvous
 
 __all__ = ["CancellationToken", "StepContext", "StepServices", "TraceEvent", "TraceLevel"]
 

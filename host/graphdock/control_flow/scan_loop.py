@@ -18,8 +18,8 @@ from graphdock.graph.graph import get_default_graph
 from graphdock.graph.tensor import Tensor
 from graphdock.ops.apply import apply_op
 from graphdock.ops.convert import constant, convert_to_tensor
+from graphdock.ops.core import apply_operator
 from graphdock.ops.core import shape as shape_of
-from graphdock.ops.operators import apply_operator
 
 __all__ = ["scan_loop", "zeros_behind"]
 

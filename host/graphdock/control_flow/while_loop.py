@@ -23,7 +23,7 @@ from graphdock.graph.graph import get_default_graph
 from graphdock.graph.tensor import Tensor
 from graphdock.ops.apply import apply_op
 from graphdock.ops.convert import constant, convert_to_tensor
-from graphdock.ops.operators import apply_operator
+from graphdock.ops.core import apply_operator
 from graphdock.shape import Dims, as_dims, show
 
 __all__ = ["check_next", "invariants_of", "labels_of", "parameters_for", "trace_cond", "while_loop"]

@@ -12,7 +12,7 @@ from typing import Any
 
 from graphdock.control_flow.trace import add_cond, body_scope
 from graphdock.dtypes import variant
-from graphdock.gradients.build import UnsummedGradient
+from graphdock.gradients.flow import UnsummedGradient
 from graphdock.gradients.gradient_body import GradientBody, zeros_of
 from graphdock.gradients.indexed_slices import IndexedSlices, dense
 from graphdock.graph.body import BodyGraph, captured

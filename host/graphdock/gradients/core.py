@@ -8,9 +8,9 @@ from typing import Any
 from graphdock.gradients.indexed_slices import IndexedSlices, dense
 from graphdock.graph.operation import Operation
 from graphdock.ops.apply import apply_op
+from graphdock.ops.core import apply_operator
 from graphdock.ops.core import cast as _cast
 from graphdock.ops.core import shape as shape_of
-from graphdock.ops.operators import apply_operator
 
 __all__ = ["add_n", "cast", "optional_from_value", "optional_get_value", "read_variable", "stack", "unstack"]
 

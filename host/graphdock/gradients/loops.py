@@ -15,8 +15,8 @@ from graphdock.contracts.bodies import carried, scanned
 from graphdock.control_flow.trace import add_while, body_scope
 from graphdock.dtypes import variant
 from graphdock.errors import GradientError
-from graphdock.gradients.build import UnsummedGradient
 from graphdock.gradients.deferred_accumulation import DeferredAccumulation, defer_accumulation
+from graphdock.gradients.flow import UnsummedGradient
 from graphdock.gradients.gradient_body import GradientBody, value_dims, zeros, zeros_of
 from graphdock.gradients.indexed_slices import IndexedSlices, dense
 from graphdock.graph.body import BodyGraph, captured
@@ -25,8 +25,8 @@ from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.ops.apply import apply_op
 from graphdock.ops.convert import constant
+from graphdock.ops.core import apply_operator
 from graphdock.ops.core import shape as shape_of
-from graphdock.ops.operators import apply_operator
 
 __all__ = ["while_loop"]
 

@@ -1,21 +1,38 @@
-"""Operation: one node of the user's graph."""
+"""Operation: one node of the user's graph, and its NodeDef: what it is, as plain data, under TensorFlow's names."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from graphdock.contracts.opdef import ArgDef, OpDef
 from graphdock.device_name import DeviceSpec
 from graphdock.errors import InvalidArgumentError, did_you_mean
-from graphdock.graph.node_def import NodeDef
 from graphdock.graph.site import Site, describe, frames
 from graphdock.graph.tensor import Tensor
 
 if TYPE_CHECKING:
     from graphdock.graph.graph import Graph
 
-__all__ = ["Operation"]
+__all__ = ["NodeDef", "Operation"]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDef:
+    """One node of a GraphDef.
+
+    Attributes:
+      name, op: its name and op type. ``device``: the device its scopes asked for, ``""`` when none.
+      input: names of its inputs, ``"x"`` for ``x:0`` and ``"x:1"``; then ``"^name"`` of each control input.
+      attr: attributes by name, as Python values; TensorFlow wraps each in a message.
+    """
+
+    name: str
+    op: str
+    input: tuple[str, ...]
+    device: str
+    attr: Mapping[str, Any]
 
 
 class Operation:

@@ -114,7 +114,7 @@ class Tensor(Operators):
 
 def _apply(function: str, *args: Any) -> Any:
     """Call a function of the layer that dispatches Python operators; it stands above the graph, and is found when one is used."""
-    return resolve(f"graphdock.ops.operators:{function}")(*args)
+    return resolve(f"graphdock.ops.core:{function}")(*args)
 
 
 def install_operators(kind: type, value: Callable[[Any], Tensor]) -> None:

@@ -19,7 +19,7 @@ __all__ = ["DIMS", "FACTS", "Env", "Evaluator", "Language", "compile_expression"
 Env: TypeAlias = dict[str, Any]
 Evaluator: TypeAlias = Callable[[Env], Any]
 
-#: Name under which an environment holds the assumptions of a plan (:mod:`graphdock.opdef.assumptions`).
+#: Name under which an environment holds the assumptions of a plan (:mod:`graphdock.opdef.shape_context`).
 FACTS = "<facts>"
 
 

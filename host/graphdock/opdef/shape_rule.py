@@ -12,10 +12,9 @@ from typing import Any
 
 from graphdock.contracts.opdef import ArgDef, OpDef
 from graphdock.errors import OpSpecError, ShapeError
-from graphdock.opdef.assumptions import Assumptions
 from graphdock.opdef.expression import FACTS, Env, Evaluator, compile_expression, is_open
 from graphdock.opdef.resolve import resolve
-from graphdock.opdef.shape_context import ShapeContext
+from graphdock.opdef.shape_context import Assumptions, ShapeContext
 from graphdock.opdef.shape_values import Known
 from graphdock.shape import Dims, Symbol, plain, show
 

@@ -21,7 +21,6 @@ from graphdock.errors import (
 )
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.tensor import Tensor
-from graphdock.ops.dlpack import from_dlpack
 from graphdock.shape import as_dims
 from graphdock.tensor_shape import TensorShape
 from graphdock.typing import DTypeLike, ShapeLike, TensorLike
@@ -168,10 +167,13 @@ def _make_array(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], 
         raise DTypeError(
             f"{_short(value)} cannot become a {dtype.name}", expected="a dtype with elements", got=dtype.name
         )
-    value = from_dlpack(value)
+    if hasattr(type(value), "__dlpack__") and not isinstance(value, (np.ndarray, np.generic)):
+        from graphdock.ops.dlpack import from_dlpack
+
+        value = from_dlpack(value)
     try:
         array = np.asarray(value)
-        if array.dtype.kind in "SU" and not isinstance(value, np.ndarray):
+        if array.dtype.kind in "SU" and not isinstance(value, (np.ndarray, np.generic)):
             array = np.asarray(value, object)  # NumPy's own text loses zeros at the end, and makes text of numbers
     except Exception as error:  # noqa: BLE001 - whatever the value's own __array__ raises
         raise InvalidArgumentError(f"cannot make a tensor of {_short(value)}: {format_error(error)}") from error

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from graphdock.contracts.attributes import attr_key
 from graphdock.contracts.bodies import captures as captured
 from graphdock.contracts.effects import only_reads
-from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of, make_node
+from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of, attr_key, make_node
 from graphdock.contracts.passes import PassContext
 from graphdock.contracts.rewriter import Rewriter
 from graphdock.opdef.shape_values import is_known, plan_integers

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from graphdock.contracts.attributes import attr_key
-from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of, copy_node
+from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of, attr_key, copy_node
 from graphdock.contracts.opdef import OpDef
 from graphdock.contracts.passes import Tracing
 from graphdock.contracts.rewriter import Rewriter

@@ -14,7 +14,7 @@ import numpy as np
 
 from graphdock.arguments import utf8
 from graphdock.contracts.ir import PlanNode
-from graphdock.contracts.runtime.numbers import CALLERS_ERRORS
+from graphdock.contracts.scalar_formula import CALLERS_ERRORS
 from graphdock.errors import (
     GraphdockError,
     InvalidArgumentError,

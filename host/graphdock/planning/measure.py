@@ -14,7 +14,7 @@ from graphdock.contracts.kernel import ArgInfo, OutInfo
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.errors import KernelRefused
 from graphdock.locks import new_lock
-from graphdock.planning.host_memory import HostMemory
+from graphdock.planning.pool import HostMemory
 from graphdock.shape import concrete
 
 __all__ = ["measurer"]

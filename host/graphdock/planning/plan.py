@@ -11,8 +11,9 @@ from typing import Any, ClassVar
 
 from graphdock.contracts.executor import PlacedGraph
 from graphdock.contracts.ir import arg_of
+from graphdock.contracts.runtime.access import Access
 from graphdock.contracts.runtime.resource_lock import LockSet, ResourceLock, with_locks
-from graphdock.contracts.runtime.resources import Access, Resource, ResourceClosed, unset
+from graphdock.contracts.runtime.resources import Resource, ResourceClosed, unset
 from graphdock.contracts.step import StepContext, StepServices
 from graphdock.planning.plan_builder import PlanBuilder
 from graphdock.planning.pool import InstancePool

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from graphdock.config.session_config import SessionConfig
+from graphdock.contracts.bodies import LoopWriter
 from graphdock.contracts.device import HOST_MEMORY, Device
+from graphdock.contracts.effects import resource_name
 from graphdock.contracts.executor import Executor, PlacedGraph, Program, StageReport
-from graphdock.contracts.handles import resource_name
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.contracts.kernel import Prepared
-from graphdock.contracts.loops import LoopWriter
 from graphdock.contracts.passes import PlanContext
 from graphdock.contracts.queue import QueuedDevice
-from graphdock.contracts.region import RegisteredCompiler
 from graphdock.contracts.resource import VARIABLE
-from graphdock.contracts.runtime.random_stream import RandomOrdinals
 from graphdock.contracts.runtime.resources import Resource, ResourceStore
 from graphdock.contracts.step import StepServices
+from graphdock.contracts.streams import RandomOrdinals
 from graphdock.device_name import DeviceSpec
 from graphdock.dtypes import string
 from graphdock.graph.operation import Operation
@@ -32,6 +31,9 @@ from graphdock.planning.spaces import Spaces
 from graphdock.plugin.host import Host
 from graphdock.plugin.registry import RegisteredPass
 from graphdock.shape import Dims
+
+if TYPE_CHECKING:
+    from graphdock.contracts.region import RegisteredCompiler
 
 __all__ = ["PlanBuilder", "PlanningContext"]
 

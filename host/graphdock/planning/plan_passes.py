@@ -6,18 +6,16 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from graphdock.contracts.bodies import LoopWriter
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of
 from graphdock.contracts.kernel import PLANNED, ArgInfo, BuildContext, In, KernelDef, Lit, OutInfo, build_kernel
-from graphdock.contracts.loops import LoopWriter
 from graphdock.contracts.passes import PassContext, PlanContext
-from graphdock.contracts.pattern import RegisteredPattern
 from graphdock.contracts.queue import can_record
-from graphdock.contracts.region import RegisteredCompiler
 from graphdock.contracts.rewriter import Rewriter
 from graphdock.dtypes import DType
 from graphdock.errors import ConfigError
@@ -28,6 +26,10 @@ from graphdock.planning.plan_builder import PlanBuilder, PlanningContext
 from graphdock.plugin.kernel_registry import RegisteredKernel
 from graphdock.plugin.registry import RegisteredPass
 from graphdock.shape import Dims, concrete
+
+if TYPE_CHECKING:
+    from graphdock.contracts.pattern import RegisteredPattern
+    from graphdock.contracts.region import RegisteredCompiler
 
 __all__ = ["evaluator", "loop_writer", "run_phase", "simplify", "take_back"]
 

@@ -23,7 +23,7 @@ from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of
 from graphdock.errors import ShapeError
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
-from graphdock.opdef.assumptions import Assumptions
+from graphdock.opdef.shape_context import Assumptions
 from graphdock.opdef.shape_rule import rule_for
 from graphdock.opdef.shape_values import Known, is_known, known_elements, plan_integers
 from graphdock.shape import Dims, Extent, Symbol, compatible, plain, show

@@ -7,15 +7,13 @@ import functools
 import gc
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from graphdock.config.session_config import SessionConfig
 from graphdock.contracts.device import HOST_MEMORY, Device
-from graphdock.contracts.executor import Executor
-from graphdock.contracts.region import RegisteredCompiler
-from graphdock.contracts.runtime.random_stream import RandomOrdinals
-from graphdock.contracts.stages import run_stages
+from graphdock.contracts.executor import Executor, run_stages
 from graphdock.contracts.step import StepServices
+from graphdock.contracts.streams import RandomOrdinals
 from graphdock.cores import threads as default_threads
 from graphdock.device_name import DeviceSpec
 from graphdock.errors import (
@@ -32,14 +30,16 @@ from graphdock.locks import new_lock
 from graphdock.passes.pipeline import checked_switches, known_passes
 from graphdock.placement.choose import Chooser
 from graphdock.planning.decompose import Decomposer
-from graphdock.planning.host_memory import HostMemory
 from graphdock.planning.plan import Plan, make_plan
 from graphdock.planning.plan_builder import PlanBuilder, PlanningContext
-from graphdock.planning.pool import InstancePool
+from graphdock.planning.pool import HostMemory, InstancePool
 from graphdock.planning.stages import STAGES
 from graphdock.planning.translate import translate
 from graphdock.plugin.host import Host
 from graphdock.shape import Dims
+
+if TYPE_CHECKING:
+    from graphdock.contracts.region import RegisteredCompiler
 
 __all__ = ["AUTO", "Planner"]
 

@@ -1,20 +1,27 @@
-"""Limits on the memory that the contexts of a session's plans may hold, per memory space."""
+"""Memory of a session's plans: limits per memory space on what their contexts hold, and host memory as the runtime itself needs it,
+NumPy arrays for feeds, fetches and small tensors that steer kernels.
+"""
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from graphdock.contracts.runtime.resources import Resource, ResourceStore, Variable, step_name
+import numpy as np
+
+from graphdock.contracts.device import HOST_MEMORY, Buffer, Device, DeviceInfo, Storage
+from graphdock.contracts.runtime.access import step_name
+from graphdock.contracts.runtime.resources import Resource, ResourceStore, Variable
+from graphdock.dtypes import DType
 from graphdock.errors import ResourceExhaustedError
 from graphdock.locks import new_lock
-from graphdock.units import in_bytes
 
 if TYPE_CHECKING:
     from graphdock.planning.plan import Plan, Step
 
-__all__ = ["ALTERNATING", "BUDGET", "InstancePool"]
+__all__ = ["ALTERNATING", "BUDGET", "HostMemory", "InstancePool"]
+
 
 #: Bytes of planned buffers per memory space that a session holds at most before idle contexts are dropped.
 BUDGET = 1 << 30
@@ -104,6 +111,8 @@ class InstancePool:
         self._drop(plan, space, limit - needed - new - made, frozenset())
         used = self._held.get(space, 0)
         if used + needed + new + made > limit:
+            from graphdock.units import in_bytes
+
             raise ResourceExhaustedError(
                 f"{step_name(plan.graph)} does not fit into the memory limit of {space}",
                 expected=f"{in_bytes(limit)} at most",
@@ -120,3 +129,36 @@ def _bytes_in(space: str, resources: Iterable[Resource]) -> int:
         if isinstance(resource, Variable) and resource.device.memory_space == space:
             total += resource.nbytes
     return total
+
+
+class HostMemory(Device):
+    """A device without kernels whose buffers are NumPy arrays. Usable from any thread."""
+
+    def __init__(self) -> None:
+        super().__init__(DeviceInfo("host"))
+        self.memory_space = HOST_MEMORY
+
+    def allocate(self, nbytes: int, align: int = 64) -> Storage:
+        try:
+            block = np.empty(nbytes + align, np.uint8)
+        except (MemoryError, ValueError):  # the latter for more than a process can address
+            raise ResourceExhaustedError(f"host memory has no {nbytes} bytes for a step's buffers") from None
+        start = -block.ctypes.data % align
+        return block[start : start + nbytes]
+
+    def view(self, storage: Storage, offset: int, dtype: DType, shape: Sequence[int]) -> Buffer:
+        if dtype.size == 0:
+            return np.empty(shape, object)
+        return np.ndarray(shape, dtype.np, storage, offset)
+
+    def empty(self, dtype: DType, shape: Sequence[int]) -> Buffer:
+        return np.empty(shape, dtype.np)
+
+    def copy(self, src: Buffer, dst: Buffer) -> None:
+        np.copyto(dst, src)
+
+    def from_host(self, array: Any, dst: Buffer) -> None:
+        np.copyto(dst, array)
+
+    def to_host(self, src: Buffer, dst: Any) -> None:
+        np.copyto(dst, src)

@@ -12,8 +12,7 @@ from typing import Any
 from graphdock.contracts.bodies import captures, carried
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.contracts.kernel import Decision
-from graphdock.contracts.runtime.numbers import wrap
-from graphdock.contracts.scalar_formula import host_scalar
+from graphdock.contracts.scalar_formula import host_scalar, wrap
 
 __all__ = ["KEPT", "scalar_function", "scalar_values"]
 

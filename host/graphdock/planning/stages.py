@@ -11,12 +11,13 @@ from dataclasses import replace
 from typing import Any
 
 from graphdock.contracts.device import HOST_MEMORY, Device
+from graphdock.contracts.effects import check_handles, handle_of, resource_name
 from graphdock.contracts.executor import PlacedGraph
-from graphdock.contracts.handles import check_handles, handle_of, resource_name
 from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.kernel import KernelDef, inplace, view
 from graphdock.contracts.passes import RegionNote
-from graphdock.contracts.runtime.resources import Access, ResourceStore
+from graphdock.contracts.runtime.access import Access
+from graphdock.contracts.runtime.resources import ResourceStore
 from graphdock.contracts.scalar_formula import host_scalar
 from graphdock.device_name import DeviceSpec
 from graphdock.dtypes import string

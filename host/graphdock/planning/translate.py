@@ -7,13 +7,11 @@ import operator
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from graphdock.contracts.bodies import carried, first_given, scanned
-from graphdock.contracts.builder import Builder
+from graphdock.contracts.bodies import KeepLoops, LoopNote, LoopWriter, carried, first_given, scanned
 from graphdock.contracts.contents import Contents, may_hold
-from graphdock.contracts.effects import effects_of, lay_order
-from graphdock.contracts.handles import handle_of
+from graphdock.contracts.effects import effects_of, handle_of, lay_order
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
-from graphdock.contracts.loops import KeepLoops, LoopNote, LoopWriter
+from graphdock.contracts.rewriter import Builder
 from graphdock.errors import InvalidArgumentError, ShapeError
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.operation import Operation

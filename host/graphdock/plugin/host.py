@@ -15,8 +15,7 @@ from graphdock.device_name import DeviceSpec
 from graphdock.errors import AlreadyExistsError, NotFoundError, UnknownBackendError, did_you_mean
 from graphdock.locks import new_lock
 from graphdock.plugin import loader, registry
-from graphdock.plugin.admission import Admission
-from graphdock.plugin.clashes import stop_clashes
+from graphdock.plugin.admission import Admission, stop_clashes
 from graphdock.plugin.devices import Devices
 from graphdock.plugin.discovery import Found, discover, how_to_install
 from graphdock.plugin.endpoints import Endpoints

@@ -16,7 +16,7 @@ from typing import Any
 from graphdock import dtypes
 from graphdock.contracts.kernel_facts import LAYOUTS
 from graphdock.errors import ManifestError, did_you_mean
-from graphdock.plugin.manifest_reader import Key, ManifestReader
+from graphdock.plugin.toml_text import Key, ManifestReader
 
 #: First line of the rows, and the second.
 HEADER = "[kernels]\nrows = [\n"

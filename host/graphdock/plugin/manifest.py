@@ -21,7 +21,7 @@ from graphdock.errors import ConfigError, ManifestError, did_you_mean
 from graphdock.plugin.config_keys import KEYS
 from graphdock.plugin.hookspecs import HOOKS
 from graphdock.plugin.kernel_rows import HEADER, KernelRows
-from graphdock.plugin.manifest_reader import Key, ManifestReader, Path
+from graphdock.plugin.toml_text import Key, ManifestReader, Path
 
 FILE_NAME = "graphdock-plugin.toml"
 #: First line of the generated part.

@@ -30,7 +30,6 @@ from graphdock.graph.site import capture, describe
 from graphdock.graph.tensor import Tensor
 from graphdock.nest import flatten, flatten_up_to
 from graphdock.ops.convert import check_room, keeps_all
-from graphdock.ops.dlpack import from_dlpack
 from graphdock.shape import Dims, compatible, show
 from graphdock.variables.variable import Variable
 
@@ -226,7 +225,10 @@ def _convert(feed: Feed, value: Any) -> Any:
             expected="a number, a list or an array",
             hint="fetch it first, and feed what that returns",
         )
-    value = from_dlpack(value)
+    if hasattr(type(value), "__dlpack__") and not isinstance(value, (np.ndarray, np.generic)):
+        from graphdock.ops.dlpack import from_dlpack
+
+        value = from_dlpack(value)
     try:
         array = np.asarray(value)
     except Exception as error:  # noqa: BLE001 - whatever the value's own __array__ raises

@@ -7,8 +7,9 @@ from functools import partial
 from typing import Any
 
 from graphdock.contracts.in_flight import InFlightSteps
+from graphdock.contracts.runtime.access import step_name
 from graphdock.contracts.runtime.resource_lock import Until
-from graphdock.contracts.runtime.resources import ResourceClosed, step_name
+from graphdock.contracts.runtime.resources import ResourceClosed
 from graphdock.contracts.step import TraceLevel
 from graphdock.errors import GraphdockError, ResourceExhaustedError
 from graphdock.graph.graph import Graph

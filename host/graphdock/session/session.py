@@ -12,9 +12,9 @@ import numpy as np
 
 from graphdock.arguments import check_keywords, check_type
 from graphdock.config.session_config import SessionConfig, Translatable, effective_config
-from graphdock.contracts.runtime.random_stream import RandomOrdinals
 from graphdock.contracts.runtime.resources import ResourceClosed, ResourceStore
 from graphdock.contracts.step import StepServices, TraceLevel
+from graphdock.contracts.streams import RandomOrdinals
 from graphdock.errors import FailedPreconditionError, GraphdockError, InvalidArgumentError, format_error
 from graphdock.graph import default_session
 from graphdock.graph.graph import Graph, get_default_graph
@@ -24,12 +24,19 @@ from graphdock.locks import new_lock
 from graphdock.planning.plan import Plan
 from graphdock.planning.planner import Planner
 from graphdock.plugin.host import Host, default_host
-from graphdock.session.arguments import SessionType, refuse
 from graphdock.session.fetches import Feed, FetchPlan, convert_feed, single_tensors
 from graphdock.session.input_part import input_part
 from graphdock.session.plan_cache import PlanCache, Signature
 from graphdock.session.preparation import plan_for, signature_of, with_static_shapes
-from graphdock.session.run_options import RunMetadata, RunOptions, checked_options, name_operation, traced
+from graphdock.session.run_options import (
+    RunMetadata,
+    RunOptions,
+    SessionType,
+    checked_options,
+    name_operation,
+    refuse,
+    traced,
+)
 from graphdock.typing import HasTensor
 
 if TYPE_CHECKING:

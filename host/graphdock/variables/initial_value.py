@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from graphdock.graph.copy_body import copy_operation
+from graphdock.graph.body import copy_operation
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 

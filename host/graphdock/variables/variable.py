@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
+from graphdock import ops
 from graphdock.arguments import check_type
 from graphdock.dtypes import DType, as_dtype
 from graphdock.errors import DTypeError, GraphdockError, InvalidArgumentError, ShapeError, prefixed
@@ -25,7 +26,6 @@ from graphdock.ops.scopes import init_scope
 from graphdock.shape import Dims, as_dims, compatible, show
 from graphdock.tensor_shape import TensorShape
 from graphdock.typing import DTypeLike, Operators, ShapeLike, TensorLike
-from graphdock.variables.as_proto import AsProto
 from graphdock.variables.collections import GraphKeys
 from graphdock.variables.initial_value import guarded
 
@@ -35,7 +35,7 @@ __all__ = ["Variable", "variable_of"]
 _by_handle: weakref.WeakKeyDictionary[Operation, weakref.ref[Variable]] = weakref.WeakKeyDictionary()
 
 
-class Variable(AsProto, Operators):
+class Variable(Operators):
     """State of a graph: a dtype, a shape, and a value per session (or per named container).
 
     Making one adds to the outermost graph, outside of any control dependencies: a handle ``name``, the initial value
@@ -372,6 +372,23 @@ class Variable(AsProto, Operators):
 
         def __array__(self, *args: Any, **kwargs: Any) -> Any:
             raise TypeError(f"Variable {self.name} is symbolic and has no NumPy value; run it in a session")
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """It as a VariableDef; None where it is not in the scope that is given, which names lose.
+
+        Raises:
+          AttributeError: no installed package knows the message.
+        """
+        return ops.variable_to_proto(self, export_scope)
+
+    @staticmethod
+    def from_proto(variable_def: Any, import_scope: str | None = None) -> Any:
+        """The Variable of operations that are in the default graph already, in a scope if one is given.
+
+        Raises:
+          InvalidArgumentError, NotFoundError: what the message names is not in the graph, or is no variable.
+        """
+        return ops.variable_from_proto(variable_def, import_scope)
 
     def __repr__(self) -> str:
         return f"<tf.Variable {self.name!r} shape={self.shape} dtype={self.dtype.name}>"

@@ -12,8 +12,7 @@ from typing import Any, Protocol
 
 from graphdock.contracts.device import Device
 from graphdock.contracts.queue import Event, Queue, QueuedDevice
-from graphdock.contracts.runtime.access_history import AccessHistory
-from graphdock.contracts.runtime.resources import Resource
+from graphdock.contracts.runtime.resources import AccessHistory, Resource
 from graphdock.errors import FailedPreconditionError
 from graphdock.locks import new_lock
 

@@ -166,7 +166,7 @@ def test_each_is_closed_whatever_another_one_raises(device):
 
 
 def test_a_variable_of_unknown_shape_takes_storage_with_each_new_shape():
-    from graphdock.planning.host_memory import HostMemory
+    from graphdock.planning.pool import HostMemory
 
     store = ResourceStore()
     variable = store.declare(VARIABLE, "w", UNKNOWN, HostMemory())

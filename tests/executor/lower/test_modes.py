@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from graphdock.contracts import ArgDef, AttrDef, KernelDef, OpDef, ViewRule
-from graphdock.contracts.builder import Builder
 from graphdock.contracts.ir import PlanNode
+from graphdock.contracts.rewriter import Builder
 from graphdock.dtypes import float32
 from graphdock_executor.lower.modes import form_of
 

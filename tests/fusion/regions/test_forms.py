@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from graphdock.contracts import DeviceSpec, cut_region
-from graphdock.contracts.runtime.random_stream import RandomOrdinals
+from graphdock.contracts.streams import RandomOrdinals
 from graphdock.graph.graph import Graph
 from graphdock.session.session import Session
 from graphdock_fusion.regions.forms import form_of

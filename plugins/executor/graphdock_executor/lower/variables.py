@@ -11,7 +11,8 @@ from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.ir import PlanNode, Value
 from graphdock.contracts.kernel import PLANNED
 from graphdock.contracts.queue import QueuedDevice
-from graphdock.contracts.runtime.resources import Access, Resource, Variable
+from graphdock.contracts.runtime.access import Access
+from graphdock.contracts.runtime.resources import Resource, Variable
 from graphdock.dtypes import string, uint8
 from graphdock.shape import concrete
 

@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from graphdock.contracts.device import Device
-from graphdock.contracts.executor import Executor, PlacedGraph
+from graphdock.contracts.executor import Executor, PlacedGraph, run_stages
 from graphdock.contracts.ir import PlanGraph, PlanNode
 from graphdock.contracts.kernel import KernelDef
 from graphdock.contracts.queue import can_record
 from graphdock.contracts.rewriter import Rewriter
-from graphdock.contracts.stages import run_stages
 
 from graphdock_executor.liveness import Liveness, analyse
 from graphdock_executor.lower import Lowered, LoweringInput, lower

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 from graphdock.contracts.kernel import PartialWriteError
-from graphdock.contracts.runtime.numbers import wrap
 from graphdock.contracts.runtime.resources import Variable, unset
+from graphdock.contracts.scalar_formula import wrap
 from graphdock.errors import InvalidArgumentError
 
 __all__ = ["HELPERS", "poison", "quiet", "read_only"]

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 from graphdock.contracts.device import Device
-from graphdock.contracts.runtime.numbers import CALLERS_ERRORS
-from graphdock.contracts.runtime.random_stream import RandomStream
+from graphdock.contracts.scalar_formula import CALLERS_ERRORS
 from graphdock.contracts.step import StepContext
+from graphdock.contracts.streams import RandomStream
 
 from graphdock_executor.straight_line.helpers import quiet, read_only
 from graphdock_executor.stream_slots import StreamSlots

@@ -15,9 +15,9 @@ from graphdock.contracts.executor import PlacedGraph
 from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.kernel import BindContext, Bound, BuildContext, Lit, Prepared, build_kernel
 from graphdock.contracts.kernel_errors import kernel_error
-from graphdock.contracts.runtime.random_stream import RandomStream
-from graphdock.contracts.runtime.resources.access import step_name
+from graphdock.contracts.runtime.access import step_name
 from graphdock.contracts.step import CancellationToken, StepContext
+from graphdock.contracts.streams import RandomStream
 from graphdock.errors import ResourceExhaustedError
 from graphdock.locks import new_lock
 from graphdock.shape import concrete

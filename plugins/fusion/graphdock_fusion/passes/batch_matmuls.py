@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 from graphdock.contracts import OpDef, PassContext, PlanGraph, PlanNode, Rewriter, Value
-from graphdock.contracts.attributes import attr_key
-from graphdock.contracts.ir import make_node
+from graphdock.contracts.ir import attr_key, make_node
 from graphdock.dtypes import int32
 from graphdock.shape import Dims
 

@@ -11,8 +11,7 @@ from collections import Counter
 from typing import Any
 
 from graphdock.contracts import PassContext, PlanGraph, PlanNode, Rewriter, Value
-from graphdock.contracts.attributes import attr_key
-from graphdock.contracts.ir import make_node
+from graphdock.contracts.ir import attr_key, make_node
 from graphdock.shape import size
 
 __all__ = ["flatten_sums"]

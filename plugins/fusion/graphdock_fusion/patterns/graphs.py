@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from graphdock.contracts import Found, Operand, PlanContext, PlanGraph, RegisteredPattern, Tracing, Value
-from graphdock.contracts.attributes import attr_key
+from graphdock.contracts.ir import attr_key
 from graphdock.dtypes import DType, as_dtype
 from graphdock.errors import GraphdockError, PluginError
 from graphdock.shape import Dims

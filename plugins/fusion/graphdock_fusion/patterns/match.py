@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from graphdock.contracts.attributes import attr_key
-from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of, make_node
+from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of, attr_key, make_node
 
 __all__ = ["Index", "Match", "Matcher"]
 

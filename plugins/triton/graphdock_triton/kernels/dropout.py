@@ -1,7 +1,7 @@
 """Dropout whose mask nobody keeps: forward and backward draw it from the step's random stream. Imports triton.
 
 The stream is Philox4x64-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011) with the counters
-of ``graphdock.contracts.runtime.random_stream``: the draws are those of the std package's RandomUniform of float32, on any
+of ``graphdock.contracts.streams``: the draws are those of the std package's RandomUniform of float32, on any
 backend. A block of four 64-bit words gives eight numbers, low half first, of 24 bits. Dropout: Srivastava and others, 2014.
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.gradients.levels import enclosing_graph
+from graphdock.gradients.backprop import enclosing_graph
 
 
 def test_a_path_that_begins_outside_of_a_loop(sess):

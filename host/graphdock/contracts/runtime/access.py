@@ -7,8 +7,7 @@ from typing import Any
 
 from graphdock.contracts.ir import PlanGraph, Value
 from graphdock.contracts.runtime.resource_lock import Limit, LockRequest, LockSet, with_locks
-from graphdock.contracts.runtime.resources.resource import Resource
-from graphdock.contracts.runtime.resources.variable import Current
+from graphdock.contracts.runtime.resources import Current, Resource
 from graphdock.errors import AbortedError
 
 __all__ = ["Access", "step_name"]

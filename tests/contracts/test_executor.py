@@ -4,7 +4,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.contracts import Executor, hookimpl
-from graphdock.contracts.stages import run_stages
+from graphdock.contracts.executor import run_stages
 from graphdock.planning.stages import STAGES
 from graphdock.plugin.host import Host
 
