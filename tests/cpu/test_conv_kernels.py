@@ -215,3 +215,22 @@ def test_depthwise_convolutions_channel_by_channel(few: int, line: int, monkeypa
         found, wanted = ([y, *tf.gradients(tf.reduce_sum(tf.square(y)), [tx, tw])] for y in (whole, apart))
         for got, expected in zip(*sess.run([found, wanted]), strict=True):
             np.testing.assert_allclose(got, expected, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+@pytest.mark.parametrize("window", [1, 2, 3, 5])
+@pytest.mark.parametrize("stride", [1, 2, 3])
+def test_a_window_that_fits_nowhere_gives_nothing_and_gradients_of_zero(size: int, window: int, stride: int) -> None:
+    """The part of the window that meets the image was computed from the place before the first: an InternalError."""
+    x, w = tf.placeholder(tf.float32, [None] * 4), tf.placeholder(tf.float32, [window, 2, 3, 2])
+    y = tf.nn.conv2d(x, w, [1, stride, 1, 1], "VALID")
+    fits = max(0, (size - window) // stride + 1)
+    feeds = {x: np.ones((2, size, 4, 3)), w: np.ones(w.shape.as_list())}
+    with tf.Session() as sess:
+        if size <= window - 2 * stride:
+            with pytest.raises(tf.errors.InvalidArgumentError, match="would be negative"):
+                sess.run(y, feeds)
+            return
+        got, dx, dw = sess.run([y, *tf.gradients(y, [x, w])], feeds)
+    assert got.shape == (2, fits, 3, 2) and (got == window * 2 * 3).all()
+    assert dx.sum() == dw.sum() == 2 * fits * 3 * 2 * window * 2 * 3

@@ -195,7 +195,7 @@ def test_templates(session):
     assert _names() == ["net/w", "net_1/w"] and template.name == "net" and other.variables[0].op.name == "net_1/w"
     assert template.trainable_variables == template.global_variables and template.local_variables == []
     now = tf.make_template("net", net, create_scope_now_=True, size=2)
-    assert now.name == "net_2" and tf.make_template("later", net).var_scope is None
+    assert now.variable_scope.name == "net_2" and tf.make_template("later", net).var_scope is None
 
     def grows(names=iter("ab")):
         return tf.get_variable(next(names), [1])

@@ -174,3 +174,18 @@ def test_channels_are_checked() -> None:
         tf.image.adjust_hue(tf.zeros([2, 2, 4]), 0.1)
     with pytest.raises(ValueError, match="1 channels"):
         tf.image.grayscale_to_rgb(tf.zeros([2, 2, 3]))
+
+
+@pytest.mark.parametrize("known", [None, [None, None, None]])
+@pytest.mark.parametrize(
+    ("function", "channels", "out"),
+    [(tf.image.grayscale_to_rgb, 1, 3), (tf.image.rgb_to_grayscale, 3, 1), (tf.image.rgb_to_hsv, 3, 3)],
+)
+def test_channels_that_turn_out_otherwise_are_refused(known, function, channels, out) -> None:
+    """Three channels of an unknown number became nine, and one was summed as three."""
+    image = tf.placeholder(tf.float32, known)
+    made = function(image)
+    with tf.Session() as sess:
+        assert sess.run(made, {image: np.zeros((2, 4, channels))}).shape == (2, 4, out)
+        with pytest.raises((ValueError, tf.errors.InvalidArgumentError)):
+            sess.run(made, {image: np.zeros((2, 4, 4 - channels))})

@@ -298,10 +298,90 @@ def test_static_shapes_of_what_is_made_of_sparse_tensors() -> None:
             tf.sparse_concat(0, [a, tf.sparse_placeholder(tf.float32)]),
         ]
         assert [sp.shape.as_list() for sp in made] == [
-            [3, 6, 7], [6, 2, 5], [6, 5, 2], [2, 5, 6], [10, 6], [None] * 3, [None] * 3,
+            [3, 6, 7], [6, 2, 5], [6, 5, 2], [2, 5, 6], [10, 6], [None] * 3, [None, 5, 6],
+        ]  # fmt: skip
+        partly = [
+            tf.sparse_reorder(fed),
+            tf.sparse_transpose(fed),
+            tf.sparse_retain(fed, tf.placeholder(tf.bool, [None])),
+            tf.sparse_fill_empty_rows(fed, 0.0)[0],
+            tf.sparse_add(fed, fed),
+            tf.sparse_softmax(fed),
+            tf.sparse.expand_dims(fed, 1),
+            fed * tf.placeholder(tf.float32, [3]),
+            tf.sparse_concat(0, [fed, fed]),
+            tf.sparse_concat(1, [fed, tf.sparse_placeholder(tf.float32, [2, 4])]),
+            tf.sparse_concat(0, [fed, tf.sparse_placeholder(tf.float32, [1, 4])], expand_nonconcat_dim=True),
+        ]
+        assert [sp.shape.as_list() for sp in partly] == [
+            [None, 3], [3, None], [None, 3], [None, 3], [None, 3], [None, 3], [None, 1, 3], [None, 3],
+            [None, 3], [2, 7], [None, 4],
         ]  # fmt: skip
         joined = tf.sparse_concat(-2, [tf.sparse_placeholder(tf.float32), fed])
         assert (joined.indices.shape.as_list(), joined.dense_shape.shape.as_list()) == ([None, 2], [2])
+
+
+def test_sparse_tensors_that_do_not_fit_are_refused_when_they_are_joined() -> None:
+    a, b = tf.sparse_placeholder(tf.float32, [2, 3]), tf.sparse_placeholder(tf.float32, [2, 4])
+    with pytest.raises(ValueError, match="one size in dim 1"):
+        tf.sparse_concat(0, [a, b])
+    with pytest.raises(ValueError, match="one rank"):
+        tf.sparse_concat(0, [a, tf.sparse_placeholder(tf.float32, [2, 3, 1])])
+    with pytest.raises(ValueError, match="num_split must be at least 1"):
+        tf.sparse_split(sp_input=a, num_split=0, axis=0)
+
+
+@pytest.mark.parametrize("perm", [[0], [0, 0], [0, 1, 1], [-1, 0], [2, 0]])
+def test_sparse_transpose_takes_permutations_only(perm) -> None:
+    """A perm of one axis gave a tensor of rank one, whose places were no longer distinct."""
+    sparse, late = tf.SparseTensor([[0, 1], [1, 0]], [1.0, 2.0], [2, 3]), tf.placeholder(tf.int32)
+    with pytest.raises(ValueError, match="each axis of rank 2 once"):
+        tf.sparse_transpose(sparse, perm)
+    turned = tf.sparse_transpose(sparse, late)
+    with tf.Session() as sess, pytest.raises(tf.errors.InvalidArgumentError):
+        sess.run(turned.values, {late: perm})
+
+
+@pytest.mark.parametrize(
+    ("shape", "fits"),
+    [((2, 3), True), ((1, 3), True), ((2, 1), True), ((3,), True), ((1,), True), ((), True), ((3, 3), False),
+     ((2, 4), False), ((2,), False), ((4,), False), ((1, 2, 3), False)],
+)  # fmt: skip
+@pytest.mark.parametrize("known", [True, False])
+def test_a_dense_tensor_broadcasts_to_a_sparse_one_or_is_refused(shape, fits, known) -> None:
+    """The elements of [3, 3] at the places of a [2, 3] were taken; TensorFlow refuses them."""
+    sparse = tf.sparse_placeholder(tf.float32, [2, 3] if known else None)
+    dense = tf.placeholder(tf.float32, shape if known else None)
+    array = np.arange(1, 1 + np.prod(shape, dtype=int), dtype=np.float32).reshape(shape)
+    feeds = {sparse: ([[0, 1], [1, 0]], [2.0, 3.0], [2, 3]), dense: array}
+
+    def products():
+        with tf.Session() as sess:
+            return sess.run([(sparse * dense).values, (sparse / dense).values], feeds)
+
+    if fits:
+        whole = np.broadcast_to(array, (2, 3))
+        at = np.array([whole[0, 1], whole[1, 0]])
+        np.testing.assert_allclose(products(), [[2, 3] * at, [2, 3] / at], rtol=1e-6)
+    else:
+        with pytest.raises((ValueError, tf.errors.InvalidArgumentError)):
+            products()
+    with tf.Session() as sess:
+        if shape == (2, 3):
+            expected = array + [[0, 2, 0], [3, 0, 0]]
+            np.testing.assert_array_equal(sess.run(tf.sparse_add(sparse, dense), feeds), expected)
+        else:
+            with pytest.raises((ValueError, tf.errors.InvalidArgumentError)):
+                sess.run(tf.sparse_add(sparse, dense), feeds)
+
+
+def test_a_sparse_value_has_shape_size_and_rank() -> None:
+    value = tf.SparseTensorValue([[0, 1], [1, 0]], [1.0, 2.0], [2, 3])
+    with tf.Session() as sess:
+        shape, wide, size, rank = sess.run(
+            [tf.shape(value), tf.shape(value, out_type=tf.int64), tf.size(value), tf.rank(value)]
+        )
+    assert (shape.tolist(), wide.dtype, size, rank) == ([2, 3], np.int64, 6, 2) and shape.dtype == np.int32
 
 
 def test_a_new_shape_of_sparse_tensors_fits() -> None:

@@ -57,10 +57,13 @@ def case(seed: int) -> dict:
     if method in OF_SAMPLES:
         domains["value"] = "unit" if method == "quantile" else SUPPORT[kind]
     wrong = r.choice([*domains]) if validate and r.random() < 0.5 else None
+    far = random.Random(f"far {seed}").choice([1.0, 1.0, 1.0, 20.0, 50.0])
     for name, domain in domains.items():
         shape = batch[len(batch) - r.randint(0, len(batch)) :]
         shape = [d if r.random() < 0.75 else 1 for d in shape] + ([size] if domain in VECTORS else [])
         values, spoilt = _values(r, domain, shape, name == wrong)
+        if name == "value" and domain in ("real", "positive"):
+            values = values * far  # into the tails
         values = [float(np.dtype(found["dtype"]).type(v)) for v in values]
         found["fits"] &= not spoilt
         found["tensors"][name] = {"known": _hidden(r, shape), "shape": shape, "values": values}

@@ -205,3 +205,20 @@ def test_shapes_of_the_step_and_copies():
 def test_what_they_refuse(wrong, error, words):
     with pytest.raises(error, match=words):
         wrong()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_logarithms_of_laplace_are_right_in_both_tails(dtype) -> None:
+    """log(cdf) is -inf 100 scales to the left, where the cdf underflows."""
+    z = np.array([-1e4, -100.0, -20.0, -1.0, 0.0, 1.0, 20.0, 100.0, 1e4], dtype)
+    x = tf.constant(2.0 * z + 1.0)
+    d = tf.distributions.Laplace(np.array(1.0, dtype), np.array(2.0, dtype))
+    left = np.where(z < 0, z - np.log(2.0), np.log1p(-0.5 * np.exp(-np.abs(z))))
+    with tf.Session() as sess:
+        below, above = d.log_cdf(x), d.log_survival_function(x)
+        slopes = [tf.gradients(below, x)[0], tf.gradients(above, x)[0]]
+        found = sess.run([below, above, *slopes])
+    slope = np.where(z < 0, 0.5, 0.5 * np.exp(-np.abs(z)) / (2.0 - np.exp(-np.abs(z))))
+    expected = [left, left[::-1], slope, -slope[::-1]]
+    for mine, due in zip(found, expected, strict=True):
+        np.testing.assert_allclose(mine, due, rtol=1e-5 if dtype == "float32" else 1e-12, atol=1e-37)

@@ -21,7 +21,7 @@ from tests.tf1.distributions.random_distributions import (
     whole_shape,
 )
 
-#: Seed of a case, and what TensorFlow 2.15 answered, a line each.
+#: Seed of a case, and what TensorFlow 2.21 answered, a line each.
 RECORDED = [json.loads(line) for line in Path(__file__).with_name("answers.jsonl").read_text("utf-8").splitlines()]
 
 

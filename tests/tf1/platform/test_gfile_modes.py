@@ -46,3 +46,9 @@ def test_a_folder_is_no_file(tmp_path) -> None:
     for mode, call in [("r", lambda f: f.read()), ("w", lambda f: f.write("x"))]:
         with pytest.raises(tf.errors.FailedPreconditionError):
             call(tf.gfile.GFile(str(tmp_path), mode))
+
+
+@pytest.mark.parametrize("mode", ["", "b", "x", "+", "rw", "rt", "U", "r++"])
+def test_another_mode_is_refused_when_the_file_is_named(tmp_path, mode) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="no mode"):
+        tf.gfile.GFile(str(tmp_path / "f"), mode)

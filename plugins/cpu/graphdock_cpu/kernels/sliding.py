@@ -92,7 +92,7 @@ class Slide:
         for size, k, s, d, b, n in zip(
             self.size, self.window, self.stride, self.dilation, self.before, self.out, strict=True
         ):
-            first = min(k - 1, max(0, (b - (n - 1) * s) // d))
+            first = min(k - 1, max(0, (b - (max(n, 1) - 1) * s) // d))
             found.append(slice(first, max(first + 1, min(k, (b + size - 1) // d + 1))))
         return tuple(found)
 

@@ -21,7 +21,7 @@ from graphdock.typing import DTypeLike, ShapeLike, TensorLike
 
 from graphdock_std.array.indexing import is_tensor, one_hot
 from graphdock_std.grad_support import static_shape
-from graphdock_std.sparse.tensor import SparseTensor
+from graphdock_std.sparse.tensor import SparseTensor, SparseTensorValue
 
 _CONSTANT_LIMIT = 1024
 
@@ -94,11 +94,14 @@ def expand_dims(
     return _ops.apply_op("ExpandDims", x=input, axis=at, name=name)
 
 
-def size(input: TensorLike | SparseTensor, name: str | None = None, out_type: DTypeLike = dtypes.int32) -> _ops.Tensor:
+def size(
+    input: TensorLike | SparseTensor | SparseTensorValue, name: str | None = None, out_type: DTypeLike = dtypes.int32
+) -> _ops.Tensor:
     """Number of elements, a scalar in host memory; a constant where the shape is known. Of a SparseTensor all places count."""
     dtype = dtypes.as_dtype(out_type)
-    if isinstance(input, SparseTensor):
-        return _ops.cast(_ops.apply_op("Prod", x=input.dense_shape, axis=[0], keep_dims=False), dtype, name)
+    if isinstance(input, (SparseTensor, SparseTensorValue)):
+        whole = SparseTensor.from_value(input).dense_shape
+        return _ops.cast(_ops.apply_op("Prod", x=whole, axis=[0], keep_dims=False), dtype, name)
     x = _convert(input)
     dims = static_shape(x)
     if _static(dims):
@@ -112,10 +115,10 @@ def size(input: TensorLike | SparseTensor, name: str | None = None, out_type: DT
     return _ops.apply_op("Size", input=x, out_type=dtype, name=name)
 
 
-def rank(input: TensorLike | SparseTensor, name: str | None = None) -> _ops.Tensor:
+def rank(input: TensorLike | SparseTensor | SparseTensorValue, name: str | None = None) -> _ops.Tensor:
     """Number of axes, an int32 scalar in host memory; a constant where it is known. Also of a SparseTensor."""
-    if isinstance(input, SparseTensor):
-        return size(input.dense_shape, name)
+    if isinstance(input, (SparseTensor, SparseTensorValue)):
+        return size(SparseTensor.from_value(input).dense_shape, name)
     x = _convert(input)
     dims = static_shape(x)
     if dims is not None:

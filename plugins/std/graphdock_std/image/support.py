@@ -22,11 +22,23 @@ def of_rank(image: Any, *ranks: int, least: int = 0) -> Any:
 
 
 def with_channels(image: Any, channels: int = 3) -> Any:
-    """The image as a tensor whose last dim is ``channels``. Raises ShapeError where it is known to be another."""
+    """The image as a tensor whose last dim is ``channels``.
+
+    Raises:
+      ShapeError: it is known to be another. One that turns out to be is an error of the step.
+    """
     image = of_rank(image, least=1)
     dims = static_shape(image)
     if dims is not None and dims[-1] not in (None, channels):
         raise ShapeError(f"the last dim of image must be its {channels} channels", got=f"shape {image.shape}")
+    if dims is None:
+        sizes = _ops.shape(image)
+        told = [f"the last dim of image must be its {channels} channels, but its shape is", sizes]
+        with _ops.control_dependencies([_tf.Assert(_tf.equal(sizes[-1], channels), told)]):
+            return _ops.identity(image)
+    if dims[-1] is None:
+        image = _ops.identity(image)
+        image.set_shape([*dims[:-1], channels])
     return image
 
 

@@ -41,7 +41,7 @@ def sparse_add(
         x, y = as_sparse(a, "a"), as_sparse(b, "b")
         indices, order, segments, _ = _union(x, y)
         values = _tf.segment_sum(_tf.gather(_tf.concat([x.values, y.values], 0), order), segments)
-        total = SparseTensor(indices, values, x.dense_shape)
+        total = x._with_elements(indices, values)
         if limit is None or (isinstance(limit, (int, float)) and limit == 0):
             return total
         size = _tf.abs(values)
@@ -95,7 +95,7 @@ def _extreme(sp_a: Any, sp_b: Any, function: Any, name: str) -> SparseTensor:
         total, first = _ops.shape(indices)[0], _tf.size(a.values)
         of_a = _tf.unsorted_segment_sum(a.values, places[:first], total)
         of_b = _tf.unsorted_segment_sum(b.values, places[first:], total)
-        return SparseTensor(indices, function(of_a, of_b), a.dense_shape)
+        return a._with_elements(indices, function(of_a, of_b))
 
 
 def sparse_concat(
@@ -123,6 +123,7 @@ def sparse_concat(
         ranks = [r for r in (sp._rank() for sp in parts) if r is not None]
         if ranks and not -ranks[0] <= along < ranks[0]:
             raise errors.ShapeError(f"axis {along} is out of bounds for rank {ranks[0]}")
+        static = _joined_shape([sp.shape for sp in parts], along, expand)
         shapes = [sp.dense_shape for sp in parts]
         at = _tf.floormod(_ops.constant(along), _tf.size(shapes[0]))
         unit = _tf.one_hot(at, _tf.size(shapes[0]), dtype=dtypes.int64)
@@ -146,7 +147,37 @@ def sparse_concat(
         if ranks:
             places.set_shape([None, ranks[0]])
             whole.set_shape([ranks[0]])
-        return sparse_reorder(SparseTensor(places, _tf.concat([sp.values for sp in parts], 0), whole))
+        joined = SparseTensor(places, _tf.concat([sp.values for sp in parts], 0), whole)
+        joined._static = static
+        return sparse_reorder(joined)
+
+
+def _joined_shape(shapes: list[Any], along: int, expand: bool) -> Any:
+    """The static shape of sparse tensors joined along an axis; None where no rank is known.
+
+    Raises:
+      ShapeError: known sizes beside the axis that differ, unless they ``expand``.
+    """
+    known = [s.as_list() for s in shapes if s.rank is not None]
+    if not known:
+        return None
+    if any(len(dims) != len(known[0]) for dims in known):
+        raise errors.ShapeError(f"sparse tensors of shapes {', '.join(map(str, shapes))}", expected="one rank")
+    found: list[Any] = []
+    for i, sizes in enumerate(zip(*known, strict=True)):
+        whole = len(sizes) == len(shapes) and None not in sizes
+        given = {d for d in sizes if d is not None}
+        if i == along % len(known[0]):
+            found.append(sum(sizes) if whole else None)
+        elif expand:
+            found.append(max(given) if whole else None)
+        elif len(given) > 1:
+            raise errors.ShapeError(
+                f"sparse tensors of shapes {', '.join(map(str, shapes))}", expected=f"one size in dim {i}"
+            )
+        else:
+            found.append(next(iter(given), None))
+    return _tf.TensorShape(found)
 
 
 def sparse_merge(

@@ -121,16 +121,36 @@ def _with(sp: SparseTensor, dense: TensorLike, function: Callable[[Any, Any], An
                 f"a dense tensor of shape {other.shape} does not broadcast to a sparse one of {sp.shape}"
             )
         if have == ():
-            return SparseTensor(sp.indices, function(sp.values, other), sp.dense_shape)
+            return sp._with_values(lambda values: function(values, other))
+        dims = sp.shape.as_list()[rank - len(have) :] if rank is not None and have is not None else []
+        if any(None not in (a, b) and a not in (1, b) for a, b in zip(have or (), dims, strict=False)):
+            raise errors.ShapeError(
+                f"a dense tensor of shape {other.shape} does not broadcast to a sparse one of {sp.shape}"
+            )
         sizes = _ops.shape(other, out_type=dtypes.int64)
         lead = _tf.size(sp.dense_shape) - _tf.size(sizes)
+        if have is None or None in have or not dims or None in dims:
+            fits = _tf.reduce_all(_tf.logical_or(_tf.equal(sizes, 1), _tf.equal(sizes, sp.dense_shape[lead:])))
+            check = _tf.Assert(fits, ["a dense tensor does not broadcast to a sparse one:", sizes, sp.dense_shape])
+            with _ops.control_dependencies([check]):
+                sizes = _ops.identity(sizes)
         places = sp.indices[:, lead:] * _ops.cast(_tf.not_equal(sizes, 1), dtypes.int64)
         if have is not None:
             places.set_shape([None, len(have)])
-        return SparseTensor(sp.indices, function(sp.values, _tf.gather_nd(other, places)), sp.dense_shape)
+        return sp._with_values(lambda values: function(values, _tf.gather_nd(other, places)))
 
 
 def plus(sp: SparseTensor, dense: TensorLike) -> _ops.Tensor:
-    """The dense sum of a sparse and a dense tensor of one shape."""
+    """The dense sum of a sparse and a dense tensor of one shape.
+
+    Raises:
+      ShapeError, InvalidArgumentError in the step: another shape.
+    """
     other = _ops.convert_to_tensor(dense, sp.dtype)
+    if not other.shape.is_compatible_with(sp.shape):
+        raise errors.ShapeError(f"a sparse tensor of shape {sp.shape} and a dense one of {other.shape}")
+    if not (other.shape.is_fully_defined() and sp.shape.is_fully_defined()):
+        sizes = _ops.shape(other, out_type=dtypes.int64)
+        with _ops.control_dependencies([_tf.assert_equal(sizes, sp.dense_shape, message="sparse and dense shapes")]):
+            other = _ops.identity(other)
     return _tf.tensor_scatter_add(other, sp.indices, sp.values)

@@ -151,4 +151,4 @@ def sparse_softmax(sp_input: Sparse, name: str | None = None) -> SparseTensor:
         most = _ops.stop_gradient(_tf.gather(_tf.unsorted_segment_max(sp.values, at, rows), at))
         powers = _tf.exp(sp.values - most)
         total = _tf.gather(_tf.unsorted_segment_sum(powers, at, rows), at)
-        return SparseTensor(sp.indices, powers / total, sp.dense_shape)
+        return sp._with_elements(sp.indices, powers / total)

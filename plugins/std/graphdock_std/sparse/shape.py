@@ -21,7 +21,7 @@ def sparse_reorder(sp_input: Sparse, name: str | None = None) -> SparseTensor:
     indices, values = _ops.apply_op(
         "SparseReorder", input_indices=sp.indices, input_values=sp.values, input_shape=sp.dense_shape, name=name
     )
-    return SparseTensor(indices, values, sp.dense_shape)
+    return sp._with_elements(indices, values)
 
 
 def sparse_reshape(sp_input: Sparse, shape: TensorLike, name: str | None = None) -> SparseTensor:
@@ -35,14 +35,29 @@ def sparse_reshape(sp_input: Sparse, shape: TensorLike, name: str | None = None)
 
 
 def sparse_transpose(sp_input: Sparse, perm: TensorLike | None = None, name: str | None = None) -> SparseTensor:
-    """The axes in another order, by default reversed; in row-major order."""
+    """The axes in another order, by default reversed; in row-major order.
+
+    Raises:
+      ShapeError, InvalidArgumentError in the step: ``perm`` does not name each axis once.
+    """
     with _ops.name_scope(name or "SparseTranspose"):
         sp = as_sparse(sp_input)
+        rank, size = sp._rank(), _tf.size(sp.dense_shape)
         if perm is None:
-            rank = sp._rank()
-            size = _tf.size(sp.dense_shape)
             perm = np.arange(rank)[::-1].astype(np.int32) if rank is not None else size - 1 - _tf.range(size)
-        turned = SparseTensor(_tf.gather(sp.indices, perm, axis=1), sp.values, _tf.gather(sp.dense_shape, perm))
+        order = _ops.convert_to_tensor(perm)
+        axes = order.graph._known(order)
+        known = isinstance(axes, tuple) and all(isinstance(a, int) for a in axes)
+        if rank is not None and known and set(axes) != {*range(rank)} or known and len(axes) != len(set(axes)):
+            raise errors.ShapeError(f"perm {list(axes)} does not name each axis of rank {rank} once")
+        if rank is None or not known:
+            whole = _tf.Assert(_tf.equal(_tf.size(order), size), ["perm does not name each axis once:", order])
+            with _ops.control_dependencies([whole]):
+                order = _tf.invert_permutation(_tf.invert_permutation(order))  # refuses what is no permutation
+        turned = SparseTensor(_tf.gather(sp.indices, order, axis=1), sp.values, _tf.gather(sp.dense_shape, order))
+        dims = sp.shape.as_list() if sp.shape.rank is not None else None
+        if dims is not None and known:
+            turned._static = _tf.TensorShape([dims[a] for a in axes])
         return sparse_reorder(turned)
 
 
@@ -58,11 +73,14 @@ def sparse_expand_dims(sp_input: Sparse, axis: int | None = None, name: str | No
             raise errors.ShapeError(f"axis {at} is out of bounds for a result of rank {rank + 1}")
         at %= rank + 1
         blank = _ops.zeros_like(sp.indices[:, :1])
-        return SparseTensor(
+        made = SparseTensor(
             _tf.concat([sp.indices[:, :at], blank, sp.indices[:, at:]], 1),
             sp.values,
             _tf.concat([sp.dense_shape[:at], np.ones(1, np.int64), sp.dense_shape[at:]], 0),
         )
+        dims = sp.shape.as_list()
+        made._static = _tf.TensorShape([*dims[:at], 1, *dims[at:]])
+        return made
 
 
 def sparse_eye(
@@ -83,7 +101,7 @@ def sparse_retain(sp_input: Sparse, to_retain: TensorLike) -> SparseTensor:
     if not keep.shape.is_compatible_with(sp.values.shape):
         raise errors.ShapeError(f"to_retain has shape {keep.shape}", expected=str(sp.values.shape))
     at = _tf.squeeze(_tf.where(keep), [1])
-    return SparseTensor(_tf.gather(sp.indices, at), _tf.gather(sp.values, at), sp.dense_shape)
+    return sp._with_elements(_tf.gather(sp.indices, at), _tf.gather(sp.values, at))
 
 
 def sparse_slice(sp_input: Sparse, start: TensorLike, size: TensorLike, name: str | None = None) -> SparseTensor:
@@ -118,6 +136,8 @@ def sparse_split(
     along = split_dim if axis is None else axis
     if keyword_required is not None or sp_input is None or num_split is None or along is None:
         raise errors.InvalidArgumentError("sparse_split needs sp_input=, num_split= and axis=, by keyword")
+    if num_split < 1:
+        raise errors.InvalidArgumentError("sparse_split: num_split must be at least 1", got=str(num_split))
     sp = as_sparse(sp_input)
     with _ops.name_scope(name or "SparseSplit"):
         rank = _tf.size(sp.dense_shape)
@@ -150,7 +170,7 @@ def sparse_fill_empty_rows(
         default_value=default,
         name=name,
     )
-    return SparseTensor(found[0], found[1], sp.dense_shape), found[2]
+    return sp._with_elements(found[0], found[1]), found[2]
 
 
 def sparse_reset_shape(sp_input: Sparse, new_shape: TensorLike | None = None) -> SparseTensor:

@@ -22,6 +22,10 @@ class SparseTensorValue(NamedTuple):
     values: Any
     dense_shape: Any
 
+    def _shape_tensor(self) -> _ops.Tensor:
+        """The dense shape, int64, as ``tf.shape`` casts it."""
+        return _ops.constant(self.dense_shape, dtypes.int64)
+
 
 class _Parts(NamedTuple):
     """The tensors of a SparseTensor."""
@@ -139,7 +143,11 @@ class SparseTensor:
 
     def _with_values(self, function: Callable[[_ops.Tensor], _ops.Tensor]) -> SparseTensor:
         """With ``function`` of its values at the same places."""
-        made = SparseTensor(self._indices, function(self._values), self._dense_shape)
+        return self._with_elements(self._indices, function(self._values))
+
+    def _with_elements(self, indices: _ops.Tensor, values: _ops.Tensor) -> SparseTensor:
+        """Other elements in the same shape."""
+        made = SparseTensor(indices, values, self._dense_shape)
         made._static = self._static
         return made
 

@@ -188,11 +188,23 @@ class Laplace(_LocationScale):
         z = self._z(x)
         return 0.5 - 0.5 * _tf.sign(z) * _tf.expm1(-_tf.abs(z))
 
+    def _log_cdf(self, x: Any) -> Any:
+        return _log_cdf_laplace(self._z(x))
+
+    def _log_survival_function(self, x: Any) -> Any:
+        return _log_cdf_laplace(-self._z(x))
+
     def _stddev(self) -> Any:
         return math.sqrt(2.0) * self._whole(self._scale)
 
     def _entropy(self) -> Any:
         return math.log(2.0) + 1.0 + _tf.log(self._whole(self._scale))
+
+
+def _log_cdf_laplace(z: Any) -> Any:
+    """The logarithm of the function, right in both tails: z to the left, where it is a power of e, is that power."""
+    right = _tf.log1p(-0.5 * _tf.exp(-_tf.abs(z)))
+    return _tf.where(z <= 0.0, z - math.log(2.0), right)
 
 
 class StudentT(_LocationScale):

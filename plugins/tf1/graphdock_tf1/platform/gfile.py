@@ -49,6 +49,7 @@ def _doing(what: str, path: str) -> Iterator[None]:
 #: Modes, less ``b``, that read, and those that write.
 _READING: Final = ("r", "r+", "w+", "a+")
 _WRITING: Final = ("w", "a", "r+", "w+", "a+")
+_MODES: Final = ("r", "w", "a", "r+", "w+", "a+")
 
 
 class GFile:
@@ -60,6 +61,7 @@ class GFile:
     written once it was flushed.
 
     Raises:
+      InvalidArgumentError: another mode.
       NotFoundError, FailedPreconditionError: as the system refuses to open it.
       PermissionDeniedError: that, or the mode does not read, or write.
     """
@@ -70,6 +72,10 @@ class GFile:
         self._writer: IO[bytes] | None = None
         self._text = "b" not in mode
         self._plain = mode.replace("b", "")
+        if self._plain not in _MODES:
+            raise InvalidArgumentError(
+                f"no mode {mode!r} of a file", expected=f"one of {', '.join(_MODES)}, or with a b"
+            )
 
     @property
     def name(self) -> str:

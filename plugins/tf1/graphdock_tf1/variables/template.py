@@ -16,8 +16,8 @@ class Template:
     """What :func:`make_template` returns. Calling it calls the function inside of the template's own variable scope.
 
     Attributes:
-      name: of its variable scope, the name that was given before the first call.
-      variable_scope: the scope, None before the first call.
+      name: as it was given.
+      variable_scope: the scope, None before the first call. ``variable_scope_name``: its name with a slash behind it, likewise.
     """
 
     def __init__(
@@ -60,7 +60,14 @@ class Template:
 
     @property
     def name(self) -> str:
-        return self._name if self.variable_scope is None else self.variable_scope.name
+        return self._name
+
+    @property
+    def variable_scope_name(self) -> str | None:
+        if self.variable_scope is None:
+            return None
+        name = self.variable_scope.name
+        return name if not name or name.endswith("/") else f"{name}/"
 
     @property
     def var_scope(self) -> VariableScope | None:
