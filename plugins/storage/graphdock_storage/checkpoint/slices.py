@@ -16,6 +16,8 @@ __all__ = ["Slice", "check_parts", "check_shape", "parse_shape_and_slice", "tile
 
 #: Dims of more than this many digits are no dims.
 _DIGITS = 18
+#: Cells of a grid that are counted whatever there is, and for each part; parts of which each is compared with each.
+_CELLS, _CELLS_PER_PART, _PARTS = 1 << 20, 256, 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +102,9 @@ def parse_shape_and_slice(text: str) -> tuple[tuple[int, ...], Slice] | None:
 def tile(parts: Sequence[Slice], whole: Slice) -> bool:
     """Whether each element of the whole lies in one of these parts of it, and in no other.
 
-    Counted is in a grid with a plane where a part begins or ends and nowhere else: it has at most as many cells as the whole has
-    elements, and as many as there are parts where these are cut along one axis.
+    Counted is in a grid with a plane where a part begins or ends and nowhere else: it has as many cells as there are parts where
+    these are cut along one axis, or each axis in the same places. Where it would have many more, of which a short file can tell
+    lies, each part is compared with each; more than 4096 of them count as parts that overlap.
     """
     if sum(p.size for p in parts) != whole.size or not parts:
         return whole.size == 0 and not parts
@@ -109,6 +112,8 @@ def tile(parts: Sequence[Slice], whole: Slice) -> bool:
         sorted({p.starts[i] for p in parts} | {p.starts[i] + p.lengths[i] for p in parts})
         for i in range(len(whole.lengths))
     ]
+    if math.prod(len(e) - 1 for e in edges) > max(_CELLS, _CELLS_PER_PART * len(parts)):
+        return len(parts) <= _PARTS and _apart(parts)
     grid = np.zeros([len(e) - 1 for e in edges], bool)
     for part in parts:
         places = zip(edges, part.starts, part.lengths, strict=True)
@@ -118,6 +123,15 @@ def tile(parts: Sequence[Slice], whole: Slice) -> bool:
             return False
         cells[...] = True
     return True
+
+
+def _apart(parts: Sequence[Slice]) -> bool:
+    """Whether no two parts share an element."""
+    starts = np.array([p.starts for p in parts])
+    ends = starts + np.array([p.lengths for p in parts])
+    return not any(
+        ((starts[i] < ends[i + 1 :]) & (starts[i + 1 :] < ends[i])).all(1).any() for i in range(len(parts) - 1)
+    )
 
 
 def check_shape(shape: Sequence[int]) -> None:
