@@ -62,6 +62,8 @@ class PlacedGraph:
         handle, the resource): host arrays, or Python ints and bools.
       formula: node with a :data:`SCALAR` output and a formula -> the formula as a Python expression, a template with ``{0}`` for
         its first operand; what ``functions`` computes, for executors that print.
+      function: function attribute of a node -> what kernels get for it (:meth:`graphdock.contracts.BuildContext.function`); an
+        executor hands it on in each context.
       infer: shapes of a node's outputs from actual shapes and elements of its inputs, by its shape rule; raises ShapeError. For
         what a plan could only assume (:mod:`graphdock.contracts.guards`).
       stream: name of a stream of random numbers -> a new one. A kernel gets those of :func:`streams_of` its node behind its inputs.
@@ -88,6 +90,7 @@ class PlacedGraph:
     formula: Callable[[PlanNode], str]
     infer: Callable[[PlanNode, Sequence[Dims], Mapping[int, Any]], Sequence[Dims]]
     stream: Callable[[StreamName], Any]
+    function: Callable[[Any], Callable[..., Sequence[Any]]] | None = None
     holds: bool = True
     debug: bool = False
     check_numerics: bool = False

@@ -159,6 +159,7 @@ class BuildContext:
     Attributes:
       threads: on so many threads ``compute`` may work, the one that calls it among them. None of them is at work any more when it
         returns or raises.
+      functions: function attribute -> function of arrays; ask :meth:`function`.
     """
 
     node: PlanNode
@@ -167,9 +168,25 @@ class BuildContext:
     device: Device
     queue: Any = None
     threads: int = 1
+    functions: Callable[[Any], Callable[..., Sequence[Any]]] | None = field(default=None, kw_only=True)
 
     def attr(self, name: str) -> Any:
         return self.node.attrs[name]
+
+    def function(self, name: str) -> Callable[..., Sequence[Any]]:
+        """A function attribute as a function of host arrays, which returns a tuple of them.
+
+        It takes an array for each parameter, then for each tensor that the function captures, but for handles, which need not be
+        inputs of the op. It is planned at
+        its first call and for each new set of shapes; a call is a step of its own, which locks what it touches, and may come from
+        any thread, also after the step that made it. Not while a plan is made.
+
+        Raises:
+          InternalError: the kernel is built outside of a session.
+        """
+        if self.functions is None:
+            raise InternalError(f"the function {name!r} of {self.node.op} can't be called outside of a session")
+        return self.functions(self.node.attrs[name])
 
     def input(self, name: str) -> ArgInfo:
         """The input of that name (the first, for a list argument)."""
@@ -420,7 +437,9 @@ def build_kernel(kernel: KernelDef, ctx: BuildContext) -> Bound:
     if prepared.ready is not None:
         prepared.ready.result()
     places = len(ctx.inputs) + sum(o.mode.kind in ("planned", "inplace") for o in ctx.outputs) + len(prepared.scratch)
-    told = BindContext(ctx.node, ctx.inputs, ctx.outputs, ctx.device, ctx.queue, ctx.threads, (None,) * places)
+    told = BindContext(
+        ctx.node, ctx.inputs, ctx.outputs, ctx.device, ctx.queue, ctx.threads, (None,) * places, functions=ctx.functions
+    )
     return prepared.facts(prepared.bind(told))
 
 

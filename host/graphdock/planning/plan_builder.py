@@ -64,6 +64,7 @@ class PlanningContext:
     opened: Mapping[DeviceSpec, Device]
     spaces: Mapping[str, Device]
     executors: Sequence[Callable[[], Executor]]
+    function: Callable[[Any], Callable[..., Sequence[Any]]]
     services: StepServices
     ordinals: RandomOrdinals
     switches: Mapping[str, bool]
@@ -104,6 +105,7 @@ class PlanBuilder:
     Attributes:
       outputs, targets, feeds: what the plan is for; each fed tensor with its shape.
       dry: it is made to be explained, and never runs. ``done``: operations that a part of the step before has run.
+        ``captured``: placeholder of a handle, of a body that is planned by itself -> the operation that makes the handle.
       graph: the plan graph, from translation on; ``translated``: how many nodes it had at first, bodies included.
       contexts: name of each pass that has run, but in the phase ``simplify`` -> what it was given, said and made.
       loop_writer: what wrote loops out, if a pass brought it.
@@ -120,6 +122,7 @@ class PlanBuilder:
     feeds: Sequence[tuple[Tensor, Dims]]
     dry: bool = False
     done: Collection[Operation] = ()
+    captured: Mapping[Tensor, Operation] = field(default_factory=dict)
     graph: PlanGraph = field(default_factory=lambda: PlanGraph("main"))
     translated: int = 0
     reports: Sequence[PassReport] = ()

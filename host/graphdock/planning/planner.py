@@ -7,6 +7,7 @@ import functools
 import gc
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from graphdock.config.session_config import SessionConfig
@@ -152,6 +153,7 @@ class Planner:
             opened=opened,
             spaces=spaces,
             executors=_executors(host, config.executor),
+            function=self.function,
             services=services,
             ordinals=ordinals,
             switches=switches,
@@ -200,11 +202,13 @@ class Planner:
         feeds: Sequence[tuple[Tensor, Dims]],
         dry: bool = False,
         done: Collection[Operation] = (),
+        handles: Mapping[Tensor, Operation] = MappingProxyType({}),
     ) -> Plan:
         """The plan that computes ``outputs`` and runs ``targets``, given feeds of these shapes.
 
         Args:
           dry: it is to be explained; nothing is measured. ``done``: operations that a part of the step before has run.
+          handles: placeholder of a handle, of a body that is planned by itself -> the operation that makes the handle.
 
         Raises:
           InvalidArgumentError, ShapeError: the graph and the feeds do not fit. KernelNotFoundError, KernelTieError: no kernel,
@@ -218,9 +222,15 @@ class Planner:
                 hint="leave plan_for out of its configuration; session.explain works with it",
             )
         with self._lock, _collector_paused():
-            draft = PlanBuilder(self.setting, outputs, targets, feeds, dry, done)
+            draft = PlanBuilder(self.setting, outputs, targets, feeds, dry, done, handles)
             draft.stages = run_stages(STAGES, draft, self.setting.config.debug)
             return make_plan(draft, self._pool)
+
+    def function(self, body: Any) -> Callable[..., Sequence[Any]]:
+        """A function attribute of a kernel as a function of arrays, planned when it is called."""
+        from graphdock.planning.graph_function import GraphFunction  # few kernels have one
+
+        return GraphFunction(body, self)
 
     def check_shapes(
         self,

@@ -35,7 +35,9 @@ __all__ = ["STAGES"]
 
 def _translate(draft: PlanBuilder) -> None:
     """The user's graph becomes a plan graph: what the fetches need, with shapes inferred from the feeds'."""
-    draft.graph = translate(draft.outputs, draft.targets, draft.feeds, unrolling=loop_writer(draft), done=draft.done)
+    draft.graph = translate(
+        draft.outputs, draft.targets, draft.feeds, unrolling=loop_writer(draft), done=draft.done, handles=draft.captured
+    )
     draft.translated = sum(len(g.nodes) for g in draft.graph.all_graphs())
 
 
@@ -165,6 +167,7 @@ def _seal(draft: PlanBuilder) -> None:
         spaces=setting.spaces,
         functions=_function,
         formula=_formula,
+        function=setting.function,
         infer=infer_outputs,
         stream=lambda stream: setting.ordinals.stream(stream.name, stream.seed, stream.seed2),
         holds=not waiting,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import operator
 from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from graphdock.contracts.bodies import KeepLoops, LoopNote, LoopWriter, carried, first_given, scanned
@@ -94,6 +95,7 @@ def translate(
     name: str = "main",
     unrolling: LoopWriter | None = None,
     done: Collection[Operation] = (),
+    handles: Mapping[Tensor, Operation] = MappingProxyType({}),
 ) -> PlanGraph:
     """The plan graph that computes ``outputs`` and runs ``targets``, given tensors of the shapes in ``feeds``.
 
@@ -104,16 +106,17 @@ def translate(
     Args:
       unrolling: which loops may be written out, and what became of them; None where none may be.
       done: operations that have run already, in a part of the step before: nobody waits for them.
+      handles: placeholder of a handle, of a body that is translated by itself -> the operation that makes the handle.
 
     Raises:
       InvalidArgumentError: a placeholder is needed and not fed; a cycle. ShapeError: the feeds' shapes do not fit the ops.
     """
     if unrolling is not None:
         try:
-            return _translate(outputs, targets, feeds, name, unrolling, done)
+            return _translate(outputs, targets, feeds, name, unrolling, done, handles)
         except (KeepLoops, ShapeError) as error:  # an error of the program's comes again
             unrolling.notes = [LoopNote(n.origin, 0, n.why or str(error)) for n in unrolling.notes]
-    return _translate(outputs, targets, feeds, name, None, done)
+    return _translate(outputs, targets, feeds, name, None, done, handles)
 
 
 def _translate(
@@ -123,6 +126,7 @@ def _translate(
     name: str,
     unrolling: LoopWriter | None,
     done: Collection[Operation],
+    handles: Mapping[Tensor, Operation],
 ) -> PlanGraph:
     builder = Builder(name)
     values: dict[Tensor, Value] = {}
@@ -131,9 +135,12 @@ def _translate(
         fed = "/fed" if tensor.value_index else ""
         values[tensor] = builder.input(f"{tensor.op.name}:{tensor.value_index}{fed}", tensor.dtype, dims)
         values[tensor].extent = fed_extent(dims, len(values) - 1)
-    roots = [t.op for t in outputs if t not in values] + list(targets)
     shapes = PlanShapes(Contents())
     level = _Translation(builder, values, shapes, {}, unrolling)
+    if handles:
+        trampoline(level.run(list(dict.fromkeys(handles.values()))))
+        values.update({placeholder: values[op.outputs[0]] for placeholder, op in handles.items()})
+    roots = [t.op for t in outputs if t not in values] + list(targets)
     trampoline(level.run(needed_operations(roots, values, done)))
     graph = builder.graph
     late = _read_late(level, [t for t in outputs if is_shared_read(t) and values[t].node is not None])

@@ -61,7 +61,8 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
     slots, infos, touched, copies = _inputs(state, node, kernel, form, device, block, at)
     modes = grant(state, node, form, slots, at)
     outputs = _outputs(state, node, modes, form.outputs)
-    ctx = BuildContext(node, tuple(infos), outputs, device, device.queue, state.given.placed.threads)
+    placed = state.given.placed
+    ctx = BuildContext(node, tuple(infos), outputs, device, device.queue, placed.threads, functions=placed.function)
     prepared = state.given.placed.prepared.get(node)
     bound = _built(kernel, ctx, node) if prepared is None else prepared.facts()
     state.out.first_bounds.append(bound)

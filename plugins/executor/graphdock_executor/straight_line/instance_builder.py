@@ -261,7 +261,8 @@ class InstanceBuilder:
         ctx = _context(build, stream_slots)
         buffers = tuple([None if name is None else name.value(ns) for name in build.static])
         debug = self._placed.debug
-        context = BindContext(ctx.node, ctx.inputs, ctx.outputs, ctx.device, ctx.queue, ctx.threads, buffers, debug)
+        facts = (ctx.node, ctx.inputs, ctx.outputs, ctx.device, ctx.queue, ctx.threads)
+        context = BindContext(*facts, buffers, debug, functions=ctx.functions)
         try:
             with self._lock:
                 return prepared.facts(prepared.bind(context))
