@@ -14,7 +14,8 @@ __all__ = ["load_op_library"]
 def load_op_library(path: str | os.PathLike[str]) -> Any:
     """Declare the ops of a YAML spec in the default graph's host and return a namespace with their wrappers.
 
-    The generator (jinja2, pydantic) is imported here and only here. Kernels are registered with ``ops.RegisterKernel``.
+    A file that is loaded again, edited, replaces its ops; graphs made before keep theirs. The generator (jinja2, pydantic) is
+    imported here and only here. Kernels are registered with ``ops.RegisterKernel``.
 
     Args:
       path: a ``.yaml`` file.
@@ -36,4 +37,5 @@ def load_op_library(path: str | os.PathLike[str]) -> Any:
         raise InvalidArgumentError(f"{text!r} is not a file", expected="an op spec (.yaml)")
     from graphdock_opgen.memory import load
 
-    return load(text, graphdock.get_default_graph().host)
+    graph = graphdock.get_default_graph()
+    return load(text, graph.host, graph.plan_all_anew)

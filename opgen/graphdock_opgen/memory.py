@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import types
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -25,6 +26,8 @@ __all__ = ["load"]
 _numbers = itertools.count()
 #: Host -> (file, its bytes) -> what load returned.
 _loaded: WeakKeyDictionary[Any, dict[tuple[Path, bytes], types.SimpleNamespace]] = WeakKeyDictionary()
+#: Host -> file -> the package that stands for what was loaded of it last.
+_packages: WeakKeyDictionary[Any, dict[Path, str]] = WeakKeyDictionary()
 
 
 class _Namespace(types.SimpleNamespace):
@@ -48,11 +51,17 @@ class _Handwritten(types.ModuleType):
         )
 
 
-def load(path: str | os.PathLike[str], host: Host) -> types.SimpleNamespace:
+def load(
+    path: str | os.PathLike[str], host: Host, on_replace: Callable[[], object] = lambda: None
+) -> types.SimpleNamespace:
     """Declare the ops of a YAML file in a host.
 
-    The same file with the same text, as when a notebook's cell runs again, gives the namespace made before. Of the code that
-    the file may name, the modules that lie beside it, nothing is imported before an op needs it.
+    The same file with the same text, as when a notebook's cell runs again, gives the namespace made before; with another text its
+    ops take the place of those it declared before, and graphs made before keep theirs. Of the code that the file may name, the
+    modules that lie beside it, nothing is imported before an op needs it.
+
+    Args:
+      on_replace: called when ops have taken the place of others.
 
     Returns:
       A namespace with the wrappers, under snake-case names and the last part of their endpoints; ``gradients``, to
@@ -60,7 +69,7 @@ def load(path: str | os.PathLike[str], host: Host) -> types.SimpleNamespace:
 
     Raises:
       OpSpecError: the first fault of the file, with line and column.
-      AlreadyExistsError: an op of that name exists and differs.
+      AlreadyExistsError: another file, or a package, declares an op of that name.
     """
     file = Path(os.fspath(path))
     key = (file.resolve(), file.read_bytes())
@@ -83,6 +92,9 @@ def load(path: str | os.PathLike[str], host: Host) -> types.SimpleNamespace:
         loaded = {}
         for stem in _modules(library):
             loaded[stem] = _module(f"{package}._gen.{stem}", rendered[f"_gen/{stem}.py"])
+        replaced = [name for path, name in _packages.get(host, {}).items() if path == file.resolve()]
+        mine = [name for name in loaded["opdefs"].OPS if name in host.ops and host.ops.get(name).package in replaced]
+        host.ops.remove(mine)
         host.ops.add_library(loaded["opdefs"].OPS, loaded["opdefs"].OPERATORS, package)
     except BaseException:
         for name in [n for n in sys.modules if n == package or n.startswith(f"{package}.")]:
@@ -93,6 +105,14 @@ def load(path: str | os.PathLike[str], host: Host) -> types.SimpleNamespace:
         wrapper = getattr(loaded[op.module], op.function)
         setattr(namespace, op.function, wrapper)
         setattr(namespace, op.snake, wrapper)
+    for name in mine:
+        for item in host.kernels.for_op(name):
+            if item.package in replaced:
+                host.kernels.replace(item.kernel, item.kernel, package)
+    if replaced:
+        on_replace()
+    _packages.setdefault(host, {})[key[0]] = package
+    _loaded[host] = {known: made for known, made in _loaded[host].items() if known[0] != key[0]}
     _loaded[host][key] = namespace
     return namespace
 

@@ -75,6 +75,8 @@ ELSEWHERE = {
     "contracts/kernel_module.py": "tests/plugin/test_kernel_registry.py",
     "plugin/kernel_rows.py": "tests/plugin/test_manifest.py and test_kernel_registry.py",
     "plugin/consistency.py": "tests/plugin/test_lint.py",
+    "graph/pictures.py": "tests/notebooks/test_notebooks.py",
+    "ops/replacing.py": "tests/notebooks/test_notebooks.py",
     "plugin/settings.py": "tests/config/test_config_file.py",
     "plugin/config_keys.py": "tests/config/test_config_file.py and test_session_config.py",
     "fusion/regions/placing.py": "a part of lowering: tests/fusion/regions/test_lowering.py and test_spaces.py",

@@ -67,9 +67,14 @@ def test_tracebacks_show_generated_lines(tmp_path: Path) -> None:
 def test_faults_and_clashes(tmp_path: Path) -> None:
     first = load(tmp_path, "mem4")
     assert load(tmp_path, "mem4") is first
-    (tmp_path / "mem4.yaml").write_text(SPEC.replace("NAMESPACE", "mem4").replace("x + 2 y.", "Something else."))
+    (tmp_path / "mem4.yaml").write_text(
+        SPEC.replace("NAMESPACE", "mem4").replace("- name: AddTwice", "- name: AddTwice\n  version: 2")
+    )
+    second = load_op_library(tmp_path / "mem4.yaml")
+    assert second is not first and default_host().ops.get("mem4.AddTwice").version == 2
+    (tmp_path / "other.yaml").write_text((tmp_path / "mem4.yaml").read_text())
     with pytest.raises(AlreadyExistsError, match=r"mem4\.AddTwice"):
-        load_op_library(tmp_path / "mem4.yaml")
+        load_op_library(tmp_path / "other.yaml")
     bad = tmp_path / "bad.yaml"
     bad.write_text(SPEC.replace("NAMESPACE", "mem5").replace("g.z", "g.zz"))
     with pytest.raises(OpSpecError, match=r"bad\.yaml:9:27: no output named 'zz'"):

@@ -6,6 +6,7 @@ import contextlib
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from graphdock.arguments import check_type
 from graphdock.contracts.opdef import OpDef
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
     from graphdock.plugin.host import Host
 
 __all__ = ["Graph", "get_default_graph", "reset_default_graph"]
+
+
+#: Every graph of the process.
+_graphs: WeakSet[Graph] = WeakSet()
+_graphs_lock = new_lock()
 
 
 class Graph(ScopedGraph):
@@ -57,6 +63,8 @@ class Graph(ScopedGraph):
         self.seed: int | None = None
         self.waits = False
         self._last_seed = 0
+        with _graphs_lock:
+            _graphs.add(self)
 
     @property
     def host(self) -> Host:
@@ -223,8 +231,20 @@ class Graph(ScopedGraph):
                 )
         return control
 
+    def _repr_html_(self) -> str:
+        from graphdock.graph.pictures import graph_html
+
+        return graph_html(self)
+
     def _note_mutation(self) -> None:
         self._mutation += 1
+
+    @staticmethod
+    def plan_all_anew() -> None:
+        """Have sessions make new plans of all graphs, because kernels or ops are others than before."""
+        with _graphs_lock:
+            for graph in _graphs:
+                graph._note_mutation()
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False, form: str = "GraphDef") -> Any:
         """The graph as a ``tf.GraphDef``: TensorFlow's protocol buffer, in TensorFlow's names of ops and attributes.

@@ -15,7 +15,8 @@ from graphdock.contracts.kernel import KEYWORDS, Bound, BuildContext, KernelDef
 from graphdock.contracts.kernel_facts import check_against
 from graphdock.contracts.streams import streams_of
 from graphdock.errors import InternalError
-from graphdock.graph.graph import get_default_graph
+from graphdock.graph.graph import Graph, get_default_graph
+from graphdock.ops.replacing import same_place
 
 __all__ = ["RegisterKernel"]
 
@@ -34,8 +35,10 @@ class RegisterKernel:
     in every step itself: inputs first, then the outputs to write. It may return arrays of the outputs' dtypes and shapes
     instead, one or a tuple, and need not take the outputs then; on a device of other memory than the host's it writes.
 
+    A cell of a notebook, or a file, that is run again replaces the kernel that it registered before; plans are made anew.
+
     Raises:
-      AlreadyExistsError: a kernel of that name is registered for the op and device.
+      AlreadyExistsError: a kernel of that name is registered for the op and device, from another place.
       InvalidArgumentError: a keyword that no KernelDef has, the nearest of which is told; the kernel names what the op does not
         have, or is declared in a wrong way.
     """
@@ -55,7 +58,12 @@ class RegisterKernel:
         opdef = host.ops.get(self._op)
         kernel = KernelDef(self._op, self._device, build, **fields)
         check_against(kernel, opdef)
-        host.kernels.add(kernel, "user", opdef.package)
+        before = host.kernels.of_user(kernel)
+        if before is not None and before.build is not None and same_place(before.build, build):
+            host.kernels.replace(before, kernel, opdef.package)
+            Graph.plan_all_anew()
+        else:
+            host.kernels.add(kernel, "user", opdef.package)
         return function
 
 

@@ -238,6 +238,18 @@ class KernelRegistry:
         self._by_op[kernel.op] = (*present, mine)
         return mine
 
+    def of_user(self, like: KernelDef) -> KernelDef | None:
+        """The kernel that no plugin brought and that has the op, device and name of another; None where there is none."""
+        for item in self._read(like.op):
+            if item.plugin == "user" and (item.facts.device, item.facts.short_name) == (like.device, like.short_name):
+                return item.kernel
+        return None
+
+    def replace(self, old: KernelDef, new: KernelDef, package: str) -> None:
+        """Put a kernel into the place of another one of its op that no plugin brought."""
+        mine = RegisteredKernel("user", package, new)
+        self._by_op[old.op] = tuple([mine if item.facts is old else item for item in self._read(old.op)])
+
     def add_module(self, name: str, rows: KernelRows | None, plugin: str, package: str) -> int:
         """Register the kernels of a module by the rows of a manifest, or by importing it where there are none. How many those are.
 

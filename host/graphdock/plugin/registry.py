@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -195,6 +195,15 @@ class OpRegistry:
         self._operators = {**{method: (target, package) for method, target in operators.items()}, **self._operators}
         if specs is not None and (specs, package) not in self._specs:
             self._specs = (*self._specs, (specs, package))
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Forget ops that were declared at run time; operations keep the OpDefs that they were made with."""
+        with self._lock:
+            gone = set(names)
+            self._builders = {name: built for name, built in self._builders.items() if name not in gone}
+            for name in gone:
+                self._defs.pop(name, None)
+                self._homes.pop(name, None)
 
     def _load_core(self) -> None:
         """The host's own structural ops; there without any plugin."""

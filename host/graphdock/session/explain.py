@@ -182,6 +182,32 @@ class Explanation:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        from graphdock.contracts import html
+
+        rows = [(r.node, r.op, r.shapes, r.device, r.kernel, r.why, r.flops, r.bytes, r.site) for r in self.rows]
+        head = ("node", "op", "shapes", "device", "kernel", "why", "flops", "bytes", "made at")
+        boxes = [
+            html.Box(n.name, html.label_of(n.origin, n.op), _place(n)[0], _reads(n), _place(n)[1])
+            for n in self._shown()
+        ]
+        return html.section(self.summary(), html.picture(boxes), html.table(head, rows))
+
+    def _shown(self) -> list[PlanNode]:
+        """The nodes of the plan that run, those of bodies left out."""
+        return [n for n in self.plan.graph.nodes if not n.opdef.verb.silent]
+
+
+def _reads(node: PlanNode) -> tuple[str, ...]:
+    """Names of the nodes that a node reads or follows; behind an alias stands what it is an alias of."""
+    found: dict[str, None] = {}
+    for read in [*(v.node for v in node.inputs), *node.control, *node.order]:
+        while read is not None and read.verb == "alias" and read.inputs:
+            read = read.inputs[0].node
+        if read is not None:
+            found[read.name] = None
+    return tuple(found)
+
 
 def _row(node: PlanNode) -> Row:
     shapes = " ".join(show(v.shape) for v in node.inputs if v.dtype.name != "resource")

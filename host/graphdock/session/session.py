@@ -102,6 +102,19 @@ class Session(metaclass=SessionType):
 
             self._overlap = Overlap(c.steps_in_flight, self.graph, self._remake)
 
+    def _repr_html_(self) -> str:
+        """Its settings, and the plan that it made last; before the first one its graph."""
+        from graphdock.config.values import plain
+        from graphdock.contracts import html
+        from graphdock.session.explain import Explanation
+
+        settings = [(n, str(plain(v)), s) for n, (v, s) in self.config.resolved().items()]
+        shown: Graph | Explanation = self.graph if self._recent is None else Explanation(self._recent, self.config)
+        state = "closed" if self._closed else "open"
+        return html.section(
+            f"Session, {state}", html.table(("setting", "value", "from"), settings), shown._repr_html_()
+        )
+
     # -- life ---------------------------------------------------------------------------------------------------------
 
     def __enter__(self) -> Self:

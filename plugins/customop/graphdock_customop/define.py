@@ -11,6 +11,7 @@ from graphdock.arguments import check_type
 from graphdock.errors import AlreadyExistsError, InvalidArgumentError
 from graphdock.locks import new_lock
 from graphdock.ops import get_default_graph, type_of
+from graphdock.ops.replacing import same_place
 
 from graphdock_customop.python_op import CustomOp, defined_in
 
@@ -45,11 +46,12 @@ class custom_op:
       version: of the op, as GraphDefs keep it.
 
     It is declared in the default graph's host at once, and in others when it is called there. The same definition again, as when
-    a notebook's cell runs twice, gives the op made before.
+    a notebook's cell runs twice, gives the op made before; an edited one from the same notebook, or of the same function of a file,
+    takes its place. Graphs made before keep what they had.
 
     Raises:
       InvalidArgumentError: a name, an annotation, a default or a pattern that says nothing; with the parameter and the line.
-      AlreadyExistsError: another op of that type; says where it was made.
+      AlreadyExistsError: another op of that type, from another place; says where it was made.
     """
 
     def __init__(
@@ -109,12 +111,17 @@ class custom_op:
             if before is None:
                 made.define(host)
                 return made
-        if _same(before, made):
-            return before
+            if _same(before, made):
+                return before
+            if same_place(before.function, function):
+                before.give_way(host)
+                made.define(host)
+                get_default_graph().plan_all_anew()
+                return made
         raise AlreadyExistsError(
             f"{self._name} is defined already, at {before.source}",
             site=made.source,
-            hint="give one of them another name; to change an op, begin with a new tf.Host or process",
+            hint="give one of them another name; a cell or file that is run again replaces what it defined itself",
         )
 
 

@@ -25,7 +25,7 @@ from graphdock.arguments import check_keywords
 from graphdock.contracts.kernel import KEYWORDS, BuildContext, KernelDef
 from graphdock.contracts.opdef import EFFECTS, ArgDef, OpDef
 from graphdock.dtypes import ALL
-from graphdock.errors import AlreadyExistsError, InvalidArgumentError, did_you_mean
+from graphdock.errors import AlreadyExistsError, FailedPreconditionError, InvalidArgumentError, did_you_mean
 from graphdock.ops import apply_op, get_default_graph, type_of, zeros_like
 
 from graphdock_customop.python_kernel import attribute_values, kernel_of
@@ -34,6 +34,7 @@ from graphdock_customop.signature import Signature, read_signature
 
 if TYPE_CHECKING:
     from graphdock import Host
+    from graphdock.contracts.ir import PlanNode
 
 __all__ = ["CustomOp", "defined_in"]
 
@@ -41,6 +42,8 @@ R = TypeVar("R", covariant=True)
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _numbers = itertools.count()
+#: Numbers of kernels of ops whose place another took.
+_replaced = itertools.count()
 #: What OpDefs name as ``"graphdock_customop.python_op:shape_3"``.
 _targets: dict[str, Callable[..., Any]] = {}
 #: Host -> op type -> the op that was defined in it.
@@ -217,6 +220,12 @@ class CustomOp(Generic[R]):
             )
         host = get_default_graph().host
         if host not in self._hosts:
+            other = _defined.get(host, {}).get(self.type)
+            if other is not None:
+                raise FailedPreconditionError(
+                    f"{self.name} of {self.source} was replaced by that of {other.source}",
+                    hint=f"call the {self.__name__} that was defined last",
+                )
             self.define(host)
         result: R = apply_op(self.type, name, **given)
         return result
@@ -249,6 +258,18 @@ class CustomOp(Generic[R]):
             host.kernels.add(kernel, "user", self._package)
         self._hosts.add(host)
         _defined.setdefault(host, {})[self.type] = self
+
+    def give_way(self, host: Host) -> None:
+        """Leave the type's name in a host to another definition. Operations made before keep this one, and its kernels."""
+        host.ops.remove([self.type])
+        for kernel in self._kernels:
+            kept = replace(kernel, name=f"{kernel.short_name}_before_{next(_replaced)}")
+            host.kernels.replace(kernel, kept, self._package)
+        self._hosts.discard(host)
+
+    def _is_mine(self, node: PlanNode) -> str | None:
+        """None for a node of this definition; of another one, or of one that this one took the place of, why not."""
+        return None if node.opdef.reference == self._reference else f"it computes {self.name} of {self.source}"
 
     def _oracle(self, **given: Any) -> Any:
         """The function over plain arrays: attributes as a node holds them, dtypes of type variables left out."""
@@ -342,6 +363,8 @@ class CustomOp(Generic[R]):
 
     def _add_kernel(self, device: str, build: Callable[[BuildContext], Any], name: str, **fields: Any) -> KernelDef:
         fields.setdefault("layout", "strided")
+        check = fields.get("check")
+        fields["check"] = lambda node: self._is_mine(node) or (None if check is None else check(node))
         kernel = KernelDef(self.type, device, build, name=name, **fields)
         self._kernels.append(kernel)
         return kernel

@@ -18,6 +18,7 @@ from typing import Any
 
 from graphdock import RunMetadata, RunOptions, Session
 from graphdock.arguments import check_type
+from graphdock.contracts import html
 from graphdock.contracts.runtime.resources import Variable
 from graphdock.contracts.step import TraceEvent, TraceLevel
 from graphdock.errors import InvalidArgumentError, did_you_mean
@@ -225,6 +226,18 @@ class Profile:
 
     def __str__(self) -> str:
         return f"{self.summary()}\n\n{self.table()}"
+
+    def _repr_html_(self) -> str:
+        parts = []
+        for by in GROUPS:
+            rows = [
+                (r.name, r.calls, (r.seconds, in_seconds(r.seconds)), (r.share, f"{r.share:.1%}"))
+                + ((r.nbytes, in_bytes(r.nbytes)), (r.rate, f"{in_bytes(r.rate)}/s"), r.kernel, r.device)
+                for r in self.rows(by)
+            ]
+            head = (by, "calls", "time", "share", "bytes", "rate", "kernel", "device")
+            parts.append(html.section(f"by {by}", html.table(head, rows)))
+        return html.section(self.summary().partition("\n")[0], *parts)
 
     def chrome(self) -> dict[str, Any]:
         """The steps as a trace in Chrome's format; see :func:`graphdock_profiler.chrome.chrome_trace`."""
