@@ -30,6 +30,7 @@ from graphdock._facade import nn as nn
 from graphdock._facade import profiler as profiler
 from graphdock._facade import python_io as python_io
 from graphdock._facade import quantization as quantization
+from graphdock._facade import queue as queue
 from graphdock._facade import random as random
 from graphdock._facade import saved_model as saved_model
 from graphdock._facade import sets as sets
@@ -153,6 +154,20 @@ from graphdock.variables.initialization import variables_initializer as initiali
 from graphdock.variables.initialization import variables_initializer as variables_initializer
 from graphdock.variables.variable import Variable as Variable
 from graphdock_customop.define import custom_op as custom_op
+from graphdock_data.input.readers import FixedLengthRecordReader as FixedLengthRecordReader
+from graphdock_data.input.readers import IdentityReader as IdentityReader
+from graphdock_data.input.readers import ReaderBase as ReaderBase
+from graphdock_data.input.readers import TFRecordReader as TFRecordReader
+from graphdock_data.input.readers import TextLineReader as TextLineReader
+from graphdock_data.input.readers import WholeFileReader as WholeFileReader
+from graphdock_data.queues.accumulators import ConditionalAccumulator as ConditionalAccumulator
+from graphdock_data.queues.accumulators import ConditionalAccumulatorBase as ConditionalAccumulatorBase
+from graphdock_data.queues.accumulators import SparseConditionalAccumulator as SparseConditionalAccumulator
+from graphdock_data.queues.queues import FIFOQueue as FIFOQueue
+from graphdock_data.queues.queues import PaddingFIFOQueue as PaddingFIFOQueue
+from graphdock_data.queues.queues import PriorityQueue as PriorityQueue
+from graphdock_data.queues.queues import QueueBase as QueueBase
+from graphdock_data.queues.queues import RandomShuffleQueue as RandomShuffleQueue
 from graphdock_data.records.features import FixedLenFeature as FixedLenFeature
 from graphdock_data.records.features import FixedLenSequenceFeature as FixedLenSequenceFeature
 from graphdock_data.records.features import SparseFeature as SparseFeature
@@ -561,13 +576,17 @@ __all__ = [
     "AggregationMethod",
     "Assert",
     "AttrValue",
+    "ConditionalAccumulator",
+    "ConditionalAccumulatorBase",
     "ConfigProto",
     "DType",
     "DeviceSpec",
     "Dimension",
     "Event",
+    "FIFOQueue",
     "FixedLenFeature",
     "FixedLenSequenceFeature",
+    "FixedLengthRecordReader",
     "GPUOptions",
     "Graph",
     "GraphDef",
@@ -575,6 +594,7 @@ __all__ = [
     "GraphOptions",
     "HistogramProto",
     "Host",
+    "IdentityReader",
     "IndexedSlices",
     "IndexedSlicesValue",
     "InteractiveSession",
@@ -587,27 +607,36 @@ __all__ = [
     "OpError",
     "Operation",
     "OptimizerOptions",
+    "PaddingFIFOQueue",
     "PartitionedVariable",
     "Print",
+    "PriorityQueue",
+    "QueueBase",
+    "RandomShuffleQueue",
+    "ReaderBase",
     "RegisterGradient",
     "RunMetadata",
     "RunOptions",
     "Session",
     "SessionConfig",
     "SessionLog",
+    "SparseConditionalAccumulator",
     "SparseFeature",
     "SparseTensor",
     "SparseTensorValue",
     "Summary",
     "SummaryMetadata",
+    "TFRecordReader",
     "Tensor",
     "TensorInfo",
     "TensorShape",
+    "TextLineReader",
     "UnconnectedGradients",
     "VERSION",
     "VarLenFeature",
     "Variable",
     "VariableScope",
+    "WholeFileReader",
     "abs",
     "accumulate_n",
     "acos",
@@ -915,6 +944,7 @@ __all__ = [
     "quantization",
     "quantize",
     "quantize_v2",
+    "queue",
     "random",
     "random_crop",
     "random_gamma",

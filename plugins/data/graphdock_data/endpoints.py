@@ -44,6 +44,30 @@ _NAMES: dict[str, dict[str, str]] = {
             "index_to_string_table_from_tensor string_to_index"
         ),
     },
+    "graphdock_data.queues.queues": {
+        "tf tf.io tf.queue": "PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue",
+        "tf tf.queue": "FIFOQueue",
+    },
+    "graphdock_data.queues.staging": {"tf.contrib.staging": "StagingArea"},
+    "graphdock_data.queues.accumulators": {
+        "tf": "ConditionalAccumulator ConditionalAccumulatorBase",
+        "tf tf.sparse": "SparseConditionalAccumulator",
+    },
+    "graphdock_data.input.queue_runner": {
+        "tf.train tf.train.queue_runner": "QueueRunner add_queue_runner start_queue_runners",
+    },
+    "graphdock_data.input.producers": {
+        "tf.train": "input_producer limit_epochs range_input_producer slice_input_producer string_input_producer",
+    },
+    "graphdock_data.input.batching": {
+        "tf.train": (
+            "batch batch_join maybe_batch maybe_batch_join maybe_shuffle_batch maybe_shuffle_batch_join shuffle_batch "
+            "shuffle_batch_join"
+        ),
+    },
+    "graphdock_data.input.readers": {
+        "tf": ("FixedLengthRecordReader IdentityReader ReaderBase TFRecordReader TextLineReader WholeFileReader"),
+    },
 }
 
 ENDPOINTS: dict[str, str] = spelled_out(_NAMES)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from graphdock.contracts import KernelModule, OpLibrary, ResourceKind, hookimpl
 
 #: Modules of ``graphdock_data.kernels``; each holds a list ``KERNELS``.
-FAMILIES = ("files", "examples", "serialized", "tables")
+FAMILIES = ("accumulators", "examples", "files", "queues", "readers", "serialized", "tables")
 
 
 @hookimpl
@@ -22,6 +22,9 @@ def register_kernels() -> Iterable[KernelModule]:
 
 @hookimpl
 def register_resource_kinds() -> Iterable[ResourceKind]:
+    from graphdock_data.resources.accumulator import ACCUMULATOR
+    from graphdock_data.resources.queue import QUEUE
+    from graphdock_data.resources.reader import READER
     from graphdock_data.resources.table import TABLE
 
-    return [TABLE]
+    return [ACCUMULATOR, QUEUE, READER, TABLE]

@@ -7,6 +7,7 @@ from graphdock._facade.contrib import opt as opt
 from graphdock._facade.contrib import rnn as rnn
 from graphdock._facade.contrib import seq2seq as seq2seq
 from graphdock._facade.contrib import slim as slim
+from graphdock._facade.contrib import staging as staging
 
 __all__ = [
     "framework",
@@ -17,4 +18,5 @@ __all__ = [
     "rnn",
     "seq2seq",
     "slim",
+    "staging",
 ]

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from graphdock.contracts.op_table import ANY as _ANY
+from graphdock.contracts.op_table import NUMERIC as _NUMERIC
 from graphdock.contracts.op_table import Rows as _Rows
 from graphdock.contracts.op_table import arg as _arg
 from graphdock.contracts.op_table import args as _args
@@ -15,6 +16,107 @@ from graphdock.contracts.op_table import type_var as _type_var
 from graphdock.contracts.op_table import types as _types
 from graphdock.contracts.op_table import op_table as _op_table
 from graphdock.contracts.opdef import OpDef
+
+_accumulators_ops: _Rows = {
+    "ResourceConditionalAccumulator": lambda op: op(
+        (),
+        _args(handle="resource[]"),
+        _attrs(
+            shape=_attr("shape", None),
+            container=_attr("string", ""),
+            shared_name=_attr("string", ""),
+            reduction_type=_attr("string", "MEAN", allowed=("MEAN", "SUM")),
+            sparse=_attr("bool", False),
+        ),
+        types=_types(dtype=_NUMERIC),
+        executes="handle",
+        resource="data.Accumulator",
+        traits=("stateful",),
+        reference=None,
+    ),
+    "SparseConditionalAccumulator": lambda op: op(
+        (),
+        _args(handle="resource[]"),
+        _attrs(
+            shape=_attr("shape", None),
+            container=_attr("string", ""),
+            shared_name=_attr("string", ""),
+            reduction_type=_attr("string", "MEAN", allowed=("MEAN", "SUM")),
+            sparse=_attr("bool", True),
+        ),
+        types=_types(dtype=_NUMERIC),
+        executes="handle",
+        resource="data.Accumulator",
+        traits=("stateful",),
+        reference=None,
+    ),
+    "ResourceAccumulatorApplyGradient": lambda op: op(
+        _args(
+            handle=_arg("resource[]", access="uses", resource="data.Accumulator"),
+            local_step=_arg("int64[]", memory="host"),
+            gradient=_arg("dtype", memory="host"),
+        ),
+        types=_types(dtype=_NUMERIC),
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+    "SparseAccumulatorApplyGradient": lambda op: op(
+        _args(
+            handle=_arg("resource[]", access="uses", resource="data.Accumulator"),
+            local_step=_arg("int64[]", memory="host"),
+            gradient_indices=_arg("int64[N]", memory="host"),
+            gradient_values=_arg("dtype", memory="host"),
+            gradient_shape=_arg("int64[_]", memory="host"),
+        ),
+        (),
+        _attrs(has_known_shape="bool"),
+        types=_types(dtype=_NUMERIC),
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+    "ResourceAccumulatorTakeGradient": lambda op: op(
+        _args(
+            handle=_arg("resource[]", access="uses", resource="data.Accumulator"),
+            num_required=_arg("int32[]", memory="host"),
+        ),
+        _args(average=_arg("dtype", memory="host")),
+        types=_types(dtype=_NUMERIC),
+        shape_fn="graphdock_data.records.shape_fns:unknown",
+        effects=("waits",),
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+    "SparseAccumulatorTakeGradient": lambda op: op(
+        _args(
+            handle=_arg("resource[]", access="uses", resource="data.Accumulator"),
+            num_required=_arg("int32[]", memory="host"),
+        ),
+        _args(
+            indices=_arg("int64[_]", memory="host"),
+            values=_arg("dtype", memory="host"),
+            shape=_arg("int64[_]", memory="host"),
+        ),
+        types=_types(dtype=_NUMERIC),
+        shape_fn="graphdock_data.queues.shape_fns:slices",
+        effects=("waits",),
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+    "ResourceAccumulatorNumAccumulated": lambda op: op(
+        _args(handle=_arg("resource[]", access="uses", resource="data.Accumulator")),
+        _args(num_accumulated=_arg("int32[]", memory="host")),
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+    "ResourceAccumulatorSetGlobalStep": lambda op: op(
+        _args(
+            handle=_arg("resource[]", access="uses", resource="data.Accumulator"),
+            new_global_step=_arg("int64[]", memory="host"),
+        ),
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+}
 
 _examples_ops: _Rows = {
     "ParseExample": lambda op: op(
@@ -137,6 +239,308 @@ _files_ops: _Rows = {
         _args(filenames=_arg("string[_]", memory="host")),
         effects=("io",),
         cost={"flops": "0"},
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+}
+
+_queues_ops: _Rows = {
+    "FIFOQueueV2": lambda op: op(
+        (),
+        _args(handle="resource[]"),
+        _attrs(
+            container=_attr("string", ""),
+            shared_name=_attr("string", ""),
+            shapes=_attr("list(shape)", ()),
+            capacity=_attr("int", -1),
+            order=_attr("string", "fifo", allowed=("fifo",)),
+        ),
+        types=_types(component_types=_type_var(_ANY, is_list=True)),
+        executes="handle",
+        resource="data.Queue",
+        traits=("stateful",),
+        reference=None,
+    ),
+    "PaddingFIFOQueueV2": lambda op: op(
+        (),
+        _args(handle="resource[]"),
+        _attrs(
+            container=_attr("string", ""),
+            shared_name=_attr("string", ""),
+            shapes=_attr("list(shape)", ()),
+            capacity=_attr("int", -1),
+            order=_attr("string", "padding", allowed=("padding",)),
+        ),
+        types=_types(component_types=_type_var(_ANY, is_list=True)),
+        executes="handle",
+        resource="data.Queue",
+        traits=("stateful",),
+        reference=None,
+    ),
+    "RandomShuffleQueueV2": lambda op: op(
+        (),
+        _args(handle="resource[]"),
+        _attrs(
+            container=_attr("string", ""),
+            shared_name=_attr("string", ""),
+            shapes=_attr("list(shape)", ()),
+            capacity=_attr("int", -1),
+            min_after_dequeue=_attr("int", 0),
+            seed=_attr("int", 0),
+            seed2=_attr("int", 0),
+            order=_attr("string", "shuffled", allowed=("shuffled",)),
+        ),
+        types=_types(component_types=_type_var(_ANY, is_list=True)),
+        executes="handle",
+        resource="data.Queue",
+        traits=("stateful",),
+        reference=None,
+    ),
+    "PriorityQueueV2": lambda op: op(
+        (),
+        _args(handle="resource[]"),
+        _attrs(
+            container=_attr("string", ""),
+            shared_name=_attr("string", ""),
+            shapes=_attr("list(shape)", ()),
+            capacity=_attr("int", -1),
+            order=_attr("string", "sorted", allowed=("sorted",)),
+        ),
+        types=_types(component_types=_type_var(_ANY, is_list=True)),
+        executes="handle",
+        resource="data.Queue",
+        traits=("stateful",),
+        reference=None,
+    ),
+    "QueueEnqueueV2": lambda op: op(
+        _args(
+            handle=_arg("resource[]", access="uses", resource="data.Queue"),
+            components=_arg("Tcomponents", arity="many", count="len(Tcomponents)", memory="host"),
+        ),
+        (),
+        _attrs(timeout_ms=_attr("int", -1)),
+        types=_types(Tcomponents=_type_var(_ANY, is_list=True)),
+        effects=("waits",),
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+    "QueueEnqueueManyV2": lambda op: op(
+        _args(
+            handle=_arg("resource[]", access="uses", resource="data.Queue"),
+            components=_arg("Tcomponents", arity="many", count="len(Tcomponents)", memory="host"),
+        ),
+        (),
+        _attrs(timeout_ms=_attr("int", -1)),
+        types=_types(Tcomponents=_type_var(_ANY, is_list=True)),
+        effects=("waits",),
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+    "QueueDequeueV2": lambda op: op(
+        _args(handle=_arg("resource[]", access="uses", resource="data.Queue")),
+        _args(components=_arg("component_types", arity="many", count="len(component_types)", memory="host")),
+        _attrs(timeout_ms=_attr("int", -1)),
+        types=_types(component_types=_type_var(_ANY, is_list=True)),
+        shape_fn="graphdock_data.queues.shape_fns:components",
+        effects=("waits",),
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+    "QueueDequeueManyV2": lambda op: op(
+        _args(handle=_arg("resource[]", access="uses", resource="data.Queue"), n=_arg("int32[]", memory="host")),
+        _args(components=_arg("component_types", arity="many", count="len(component_types)", memory="host")),
+        _attrs(timeout_ms=_attr("int", -1)),
+        types=_types(component_types=_type_var(_ANY, is_list=True)),
+        shape_fn="graphdock_data.queues.shape_fns:components",
+        effects=("waits",),
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+    "QueueDequeueUpToV2": lambda op: op(
+        _args(handle=_arg("resource[]", access="uses", resource="data.Queue"), n=_arg("int32[]", memory="host")),
+        _args(components=_arg("component_types", arity="many", count="len(component_types)", memory="host")),
+        _attrs(timeout_ms=_attr("int", -1)),
+        types=_types(component_types=_type_var(_ANY, is_list=True)),
+        shape_fn="graphdock_data.queues.shape_fns:components",
+        effects=("waits",),
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+    "QueueCloseV2": lambda op: op(
+        _args(handle=_arg("resource[]", access="uses", resource="data.Queue")),
+        (),
+        _attrs(cancel_pending_enqueues=_attr("bool", False)),
+        effects=("waits",),
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+    "QueueIsClosedV2": lambda op: op(
+        _args(handle=_arg("resource[]", access="uses", resource="data.Queue")),
+        _args(is_closed=_arg("bool[]", memory="host")),
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+    "QueueSizeV2": lambda op: op(
+        _args(handle=_arg("resource[]", access="uses", resource="data.Queue")),
+        _args(size=_arg("int32[]", memory="host")),
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+    "GraphdockStagingArea": lambda op: op(
+        (),
+        _args(handle="resource[]"),
+        _attrs(
+            container=_attr("string", ""),
+            shared_name=_attr("string", ""),
+            shapes=_attr("list(shape)", ()),
+            capacity=_attr("int", 0),
+            memory_limit=_attr("int", 0, minimum=0),
+            order=_attr("string", "staging", allowed=("staging",)),
+        ),
+        types=_types(component_types=_type_var(_ANY, is_list=True)),
+        executes="handle",
+        resource="data.Queue",
+        traits=("stateful",),
+        reference=None,
+    ),
+    "GraphdockStagePeek": lambda op: op(
+        _args(handle=_arg("resource[]", access="uses", resource="data.Queue"), index=_arg("int32[]", memory="host")),
+        _args(components=_arg("component_types", arity="many", count="len(component_types)", memory="host")),
+        types=_types(component_types=_type_var(_ANY, is_list=True)),
+        shape_fn="graphdock_data.queues.shape_fns:components",
+        effects=("waits",),
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+    "GraphdockStageClear": lambda op: op(
+        _args(handle=_arg("resource[]", access="uses", resource="data.Queue")),
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+}
+
+_readers_ops: _Rows = {
+    "TextLineReaderV2": lambda op: op(
+        (),
+        _args(reader_handle="resource[]"),
+        _attrs(
+            container=_attr("string", ""),
+            shared_name=_attr("string", ""),
+            skip_header_lines=_attr("int", 0, minimum=0),
+            kind=_attr("string", "lines", allowed=("lines",)),
+        ),
+        executes="handle",
+        resource="data.Reader",
+        traits=("stateful",),
+        reference=None,
+    ),
+    "WholeFileReaderV2": lambda op: op(
+        (),
+        _args(reader_handle="resource[]"),
+        _attrs(
+            container=_attr("string", ""),
+            shared_name=_attr("string", ""),
+            kind=_attr("string", "whole", allowed=("whole",)),
+        ),
+        executes="handle",
+        resource="data.Reader",
+        traits=("stateful",),
+        reference=None,
+    ),
+    "IdentityReaderV2": lambda op: op(
+        (),
+        _args(reader_handle="resource[]"),
+        _attrs(
+            container=_attr("string", ""),
+            shared_name=_attr("string", ""),
+            kind=_attr("string", "identity", allowed=("identity",)),
+        ),
+        executes="handle",
+        resource="data.Reader",
+        traits=("stateful",),
+        reference=None,
+    ),
+    "TFRecordReaderV2": lambda op: op(
+        (),
+        _args(reader_handle="resource[]"),
+        _attrs(
+            container=_attr("string", ""),
+            shared_name=_attr("string", ""),
+            compression_type=_attr("string", "", allowed=("", "ZLIB", "GZIP")),
+            kind=_attr("string", "records", allowed=("records",)),
+        ),
+        executes="handle",
+        resource="data.Reader",
+        traits=("stateful",),
+        reference=None,
+    ),
+    "FixedLengthRecordReaderV2": lambda op: op(
+        (),
+        _args(reader_handle="resource[]"),
+        _attrs(
+            container=_attr("string", ""),
+            shared_name=_attr("string", ""),
+            header_bytes=_attr("int", 0),
+            record_bytes="int",
+            footer_bytes=_attr("int", 0),
+            hop_bytes=_attr("int", 0),
+            encoding=_attr("string", "", allowed=("", "ZLIB", "GZIP")),
+            kind=_attr("string", "fixed", allowed=("fixed",)),
+        ),
+        executes="handle",
+        resource="data.Reader",
+        traits=("stateful",),
+        reference=None,
+    ),
+    "ReaderReadV2": lambda op: op(
+        _args(
+            reader_handle=_arg("resource[]", access="uses", resource="data.Reader"),
+            queue_handle=_arg("resource[]", access="uses", resource="data.Queue"),
+        ),
+        _args(key=_arg("string[]", memory="host"), value=_arg("string[]", memory="host")),
+        effects=("waits",),
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+    "ReaderReadUpToV2": lambda op: op(
+        _args(
+            reader_handle=_arg("resource[]", access="uses", resource="data.Reader"),
+            queue_handle=_arg("resource[]", access="uses", resource="data.Queue"),
+            num_records=_arg("int64[]", memory="host"),
+        ),
+        _args(keys=_arg("string[_]", memory="host"), values=_arg("string[_]", memory="host")),
+        effects=("waits",),
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+    "ReaderNumRecordsProducedV2": lambda op: op(
+        _args(reader_handle=_arg("resource[]", access="uses", resource="data.Reader")),
+        _args(records_produced=_arg("int64[]", memory="host")),
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+    "ReaderNumWorkUnitsCompletedV2": lambda op: op(
+        _args(reader_handle=_arg("resource[]", access="uses", resource="data.Reader")),
+        _args(units_completed=_arg("int64[]", memory="host")),
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+    "ReaderSerializeStateV2": lambda op: op(
+        _args(reader_handle=_arg("resource[]", access="uses", resource="data.Reader")),
+        _args(state=_arg("string[]", memory="host")),
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+    "ReaderRestoreStateV2": lambda op: op(
+        _args(
+            reader_handle=_arg("resource[]", access="uses", resource="data.Reader"),
+            state=_arg("string[]", memory="host"),
+        ),
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+    "ReaderResetV2": lambda op: op(
+        _args(reader_handle=_arg("resource[]", access="uses", resource="data.Reader")),
         traits=("host", "stateful"),
         reference=None,
     ),
@@ -318,8 +722,11 @@ _tables_ops: _Rows = {
 OPS: dict[str, Callable[[], OpDef]] = _op_table(
     "graphdock_data._gen",
     {
+        "specs/accumulators.yaml": ("", _accumulators_ops),
         "specs/examples.yaml": ("", _examples_ops),
         "specs/files.yaml": ("", _files_ops),
+        "specs/queues.yaml": ("", _queues_ops),
+        "specs/readers.yaml": ("", _readers_ops),
         "specs/serialized.yaml": ("", _serialized_ops),
         "specs/tables.yaml": ("", _tables_ops),
     },
@@ -329,8 +736,11 @@ OPERATORS: dict[str, str] = {}
 
 #: Spec -> digest of the text that all this was made from.
 SPECS: dict[str, str] = {
+    "accumulators.yaml": "a5c1686054631077",
     "examples.yaml": "d71d9421991f6f82",
     "files.yaml": "6f7ea432c49248cd",
+    "queues.yaml": "62df1ef910e97bfd",
+    "readers.yaml": "2417f65aa2198061",
     "serialized.yaml": "d18b470227dacda5",
     "tables.yaml": "3bbdbdcc7737a0c5",
 }

@@ -10,7 +10,7 @@ import numpy as np
 from graphdock import messages
 from graphdock.contracts import Bound, BuildContext, KernelDef, errors
 
-from graphdock_data.kernels.files import texts
+from graphdock_data.resources.files import texts
 
 __all__ = ["KERNELS"]
 

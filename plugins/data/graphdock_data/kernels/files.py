@@ -6,39 +6,15 @@ import glob
 import os
 from typing import Any
 
-import numpy as np
 from graphdock.contracts import Bound, BuildContext, KernelDef, errors
 from graphdock_storage.checkpoint.files import explained
 
-__all__ = ["KERNELS", "matching", "read_whole", "texts"]
+from graphdock_data.resources.files import read_whole, texts
+
+__all__ = ["KERNELS"]
 
 
-def texts(values: Any) -> Any:
-    """A tensor of strings: of bytes a scalar, of a list of them a vector."""
-    out: Any
-    if isinstance(values, bytes):
-        out = np.empty((), object)
-        out[()] = values
-        return out
-    out = np.empty(len(values), object)
-    out[:] = values
-    return out
-
-
-def read_whole(path: bytes) -> bytes:
-    """What a file holds.
-
-    Raises:
-      GraphdockError: of the class that fits, NotFoundError for example.
-    """
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except (OSError, ValueError) as error:
-        raise explained(error, "cannot read", os.fsdecode(path)) from error
-
-
-def matching(pattern: bytes) -> list[bytes]:
+def _matches(pattern: bytes) -> list[bytes]:
     """The paths that match a pattern, in order.
 
     Raises:
@@ -71,7 +47,7 @@ def _matching(ctx: BuildContext) -> Bound:
     def compute(patterns: Any) -> Any:
         if patterns.ndim > 1:
             raise errors.ShapeError("patterns are a scalar or a vector", got=f"rank {patterns.ndim}")
-        return texts(sorted({path for pattern in patterns.ravel() for path in matching(pattern)}))
+        return texts(sorted({path for pattern in patterns.ravel() for path in _matches(pattern)}))
 
     return Bound(compute)
 

@@ -12,7 +12,7 @@ from graphdock_storage.compressed import Damaged, expanded
 from graphdock_storage.tensor_messages import tensor_proto
 from graphdock_storage.tensor_reading import array_of
 
-from graphdock_data.kernels.files import texts
+from graphdock_data.resources.files import texts
 
 __all__ = ["KERNELS"]
 

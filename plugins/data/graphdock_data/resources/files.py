@@ -1,0 +1,36 @@
+"""Files as a whole, and tensors of strings."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from graphdock_storage.checkpoint.files import explained
+
+__all__ = ["read_whole", "texts"]
+
+
+def texts(values: Any) -> Any:
+    """A tensor of strings: of bytes a scalar, of a list of them a vector."""
+    out: Any
+    if isinstance(values, bytes):
+        out = np.empty((), object)
+        out[()] = values
+        return out
+    out = np.empty(len(values), object)
+    out[:] = values
+    return out
+
+
+def read_whole(path: bytes) -> bytes:
+    """What a file holds.
+
+    Raises:
+      GraphdockError: of the class that fits, NotFoundError for example.
+    """
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except (OSError, ValueError) as error:
+        raise explained(error, "cannot read", os.fsdecode(path)) from error

@@ -1,0 +1,238 @@
+"""Queues in graphs: names, shapes and errors as seen in TensorFlow 2.21's compat.v1; steps that wait, and what wakes them."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+
+import graphdock as tf
+import numpy as np
+import pytest
+from graphdock_data.resources.queue import Queue
+
+
+def waiting(session, queue):
+    """Wait until a step waits in a queue."""
+    limit = time.monotonic() + 60
+    while not (resource := resource_of(session, queue))._takes and not resource._puts:
+        assert time.monotonic() < limit
+        time.sleep(0.001)
+
+
+def resource_of(session, queue) -> Queue:
+    return session._container("").get(queue.queue_ref.op.name).open()
+
+
+def test_names_and_shapes():
+    q = tf.FIFOQueue(2, [tf.int32, tf.float32], shapes=[[], [2]], names=["a", "b"], name="qq")
+    assert (q.name, q.queue_ref.op.type, q.dtypes, q.names) == ("qq", "FIFOQueueV2", [tf.int32, tf.float32], ["a", "b"])
+    enqueue, one, many, fewer = q.enqueue({"a": 1, "b": [1.0, 2.0]}), q.dequeue(), q.dequeue_many(2), q.dequeue_up_to(3)
+    assert (enqueue.name, enqueue.type) == ("qq_enqueue", "QueueEnqueueV2")
+    assert {k: (v.name, v.shape.as_list()) for k, v in one.items()} == {
+        "a": ("qq_Dequeue:0", []),
+        "b": ("qq_Dequeue:1", [2]),
+    }
+    assert {k: v.shape.as_list() for k, v in many.items()} == {"a": [2], "b": [2, 2]}
+    assert {k: v.shape.as_list() for k, v in fewer.items()} == {"a": [None], "b": [None, 2]}
+    names = [q.enqueue_many({"a": [1], "b": [[1, 2]]}), q.size(), q.is_closed(), q.close()]
+    assert [n.name.partition(":")[0] for n in names] == ["qq_EnqueueMany", "qq_Size", "qq_Is_Closed", "qq_Close"]
+    with tf.Session() as session:
+        session.run(enqueue)
+        got = session.run(one)
+        assert got["a"] == 1 and got["b"].tolist() == [1, 2]
+
+
+def test_a_queue_that_is_closed():
+    q = tf.FIFOQueue(3, tf.int32, shapes=[[]])
+    enqueue, close, many, fewer = q.enqueue(7), q.close(), q.dequeue_many(2), q.dequeue_up_to(2)
+    with tf.Session() as session:
+        session.run(enqueue)
+        session.run(close)
+        assert session.run([q.is_closed(), q.size()]) == [True, 1]
+        for operation, kind in (
+            (close, tf.errors.CancelledError),
+            (enqueue, tf.errors.CancelledError),
+            (many, tf.errors.OutOfRangeError),
+        ):
+            with pytest.raises(kind, match="closed") as caught:
+                session.run(operation)
+            assert "fifo_queue" in str(caught.value) and "test_queues.py" in str(caught.value)
+        assert session.run(fewer).tolist() == [7]
+        with pytest.raises(tf.errors.OutOfRangeError, match="requested 2, current size 0"):
+            session.run(fewer)
+
+
+@pytest.mark.parametrize("end", ["close", "cancel", "session", "reset", "deadline"])
+def test_what_wakes_a_step_that_waits(start, end):
+    with tf.container("pipeline" if end == "reset" else ""):
+        q = tf.FIFOQueue(3, tf.int32, shapes=[[]])
+    taken, close, cancel = q.dequeue(), q.close(), q.close(cancel_pending_enqueues=True)
+    session = tf.Session()
+    if end == "deadline":
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            session.run(taken, options=tf.RunOptions(timeout_in_ms=20))
+        session.run(q.enqueue(1))
+        assert session.run(q.size()) == 1  # the wait that ended took nothing
+        return
+    session.run(q.size())
+    step = start(lambda: session.run(taken))
+    if end != "reset":
+        waiting(session, q)
+    if end == "reset":
+        tf.Session.reset(containers=["pipeline"])
+    elif end == "session":
+        session.close()
+    else:
+        session.run(close if end == "close" else cancel)
+    kinds = {"session": tf.errors.CancelledError, "reset": tf.errors.OpError}
+    assert isinstance(step.join().error, kinds.get(end, tf.errors.OutOfRangeError)), step.error
+
+
+def test_a_full_queue_keeps_a_step_waiting(start):
+    q = tf.FIFOQueue(2, tf.int32, shapes=[[]])
+    fill, one = q.enqueue_many([[1, 2, 3, 4]]), q.dequeue()
+    with tf.Session() as session:
+        session.run(q.size())
+        step = start(lambda: session.run(fill))
+        waiting(session, q)
+        assert [session.run(one) for _ in range(2)] == [1, 2] and step.join().error is None
+        assert session.run(q.size()) == 2
+
+
+def test_a_step_that_waits_lets_others_update_variables(start):
+    q = tf.FIFOQueue(2, tf.float32, shapes=[[]])
+    v = tf.Variable(1.0)
+    total, update, put = v.assign_add(q.dequeue()), v.assign_add(10.0), q.enqueue(100.0)
+    with tf.Session() as session:
+        session.run([v.initializer, q.size()])
+        step = start(lambda: session.run(total))
+        waiting(session, q)
+        session.run(update)
+        session.run(put)
+        assert step.join().result == 111.0
+
+
+def test_queues_are_shared_by_name_and_chosen_by_number():
+    with tf.container("queues"):
+        one = tf.FIFOQueue(3, tf.int32, shapes=[[]], shared_name="x")
+        same = tf.FIFOQueue(3, tf.int32, shapes=[[]], shared_name="x")
+        other = tf.FIFOQueue(3, tf.int32, shapes=[[]], shared_name="y")
+    index = tf.placeholder(tf.int32, [])
+    chosen = tf.QueueBase.from_list(index, [one, other])
+    put, take = chosen.enqueue(index * 10), chosen.dequeue()
+    with tf.Session() as first, tf.Session() as second:
+        first.run(one.enqueue(5))
+        assert second.run(same.dequeue()) == 5
+        for i in (1, 0):
+            first.run(put, {index: i})
+        assert first.run([one.size(), other.size()]) == [1, 1]
+        assert [first.run(take, {index: i}) for i in (0, 1)] == [0, 10]
+    tf.Session.reset(containers=["queues"])
+    with pytest.raises(TypeError, match="list of queues"):
+        tf.QueueBase.from_list(0, [])
+    with pytest.raises(TypeError, match="component dtypes"):
+        tf.QueueBase.from_list(0, [one, tf.FIFOQueue(3, tf.float32)])
+
+
+def test_the_other_orders():
+    priorities = tf.PriorityQueue(10, [tf.string], shapes=[[]])
+    padded = tf.PaddingFIFOQueue(5, [tf.int32, tf.string], shapes=[[None], [None, 2]])
+    shuffled = tf.RandomShuffleQueue(20, 2, [tf.int32], shapes=[[]], seed=1)
+    with tf.Session() as session:
+        session.run(priorities.enqueue_many(([3, 1, 2, 1], ["c", "a", "b", "a2"])))
+        keys, values = session.run(priorities.dequeue_many(4))
+        assert keys.tolist() == [1, 1, 2, 3] and values.tolist() == [b"a", b"a2", b"b", b"c"]
+        session.run(padded.enqueue(([1, 2], [["a", "b"]])))
+        session.run(padded.enqueue(([3], [["c", "d"], ["e", "f"]])))
+        batch = padded.dequeue_many(2)
+        assert batch[0].shape.as_list() == [2, None] and padded.dequeue()[0].shape.as_list() == [None]
+        numbers, texts = session.run(batch)
+        assert numbers.tolist() == [[1, 2], [3, 0]] and texts[0].tolist() == [[b"a", b"b"], [b"", b""]]
+        session.run(shuffled.enqueue_many([list(range(12))]))
+        got = session.run(shuffled.dequeue_many(10)).tolist()
+        assert len(set(got)) == 10 and got != sorted(got)
+
+
+def test_what_cannot_be():
+    names = tf.FIFOQueue(3, [tf.int32], names=["a"])
+    plain = tf.FIFOQueue(3, [tf.int32, tf.float32], shapes=[[], [2]])
+    for wrong, words in (
+        (lambda: tf.FIFOQueue(3, [tf.int32, tf.int32], shapes=[[]]), "same length"),
+        (lambda: tf.FIFOQueue(3, [tf.int32], shapes=[[None]]), "fully defined"),
+        (lambda: tf.FIFOQueue(3, [tf.int32], names=["a", "b"]), "names"),
+        (lambda: tf.PaddingFIFOQueue(3, [tf.int32], None), "Shapes must be provided"),
+        (lambda: tf.PaddingFIFOQueue(3, [tf.int32], [None]), "rank"),
+        (lambda: names.enqueue(3), "dictionary"),
+        (lambda: names.enqueue({"b": 3}), "Keys"),
+        (lambda: plain.enqueue({"b": 3}), "names"),
+        (lambda: plain.enqueue(3), "number of components"),
+        (lambda: plain.enqueue((3, [1.0])), "compatible"),
+        (lambda: plain.enqueue_many(([3], [[1.0, 2.0]] * 2)), "do not agree"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            wrong()
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="specified shapes"):
+        session.run(names.dequeue_many(1))
+
+
+def test_what_is_dequeued_is_the_callers(start):
+    """An element is nobody else's, whatever is done with it in place."""
+    q = tf.FIFOQueue(10, tf.float32, shapes=[[2]])
+    fed = tf.placeholder(tf.float32, [3, 2])
+    put, take = q.enqueue_many([fed]), q.dequeue()
+    value = np.arange(6, dtype=np.float32).reshape(3, 2)
+    with tf.Session() as session:
+        session.run(put, {fed: value})
+        value[:] = -1
+        first = session.run(take)
+        first[:] = 9
+        assert session.run(take * 2).tolist() == [4, 6] and session.run(take).tolist() == [4, 5]
+
+
+@pytest.mark.parametrize("deadlines", [False, True])
+def test_totals_are_exact_under_16_threads_and_no_thread_stays(deadlines):
+    """They put and take in steps. With deadlines, a step may end behind what it put or took: nothing is taken twice then."""
+    q = tf.FIFOQueue(5, tf.int64, shapes=[[]])
+    value = tf.placeholder(tf.int64, [])
+    put, one, some, size = q.enqueue(value), q.dequeue(), q.dequeue_up_to(4), q.size()
+    close = q.close()
+    before = {t.name for t in threading.enumerate()} | {"graphdock late waits", "graphdock deadlines"}
+    session, lock, tried, got_in, came_out = tf.Session(), threading.Lock(), [], [], []
+
+    def work(number, takes):
+        rng = random.Random(number)
+        for i in range(1 << 20 if takes else 100):
+            limit = rng.choice([None, 1, 5, 1000])
+            options = tf.RunOptions(timeout_in_ms=limit) if deadlines and limit else None
+            try:
+                if takes:
+                    found = np.atleast_1d(session.run(rng.choice([one, some]), options=options)).tolist()
+                    with lock:
+                        came_out.extend(found)
+                else:
+                    mine = number * 1000 + i
+                    tried.append(mine)
+                    session.run(put, {value: mine}, options)
+                    with lock:
+                        got_in.append(mine)
+            except tf.errors.DeadlineExceededError:
+                pass
+            except tf.errors.OutOfRangeError:
+                if session.run(size) == 0:
+                    return
+
+    session.run(size)
+    threads = [threading.Thread(target=work, args=(n, n % 2 == 1), name=f"w{n}") for n in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads[::2]:
+        thread.join(120)
+    session.run(close)
+    for thread in threads[1::2]:
+        thread.join(120)
+    assert not any(t.is_alive() for t in threads)
+    assert len(set(came_out)) == len(came_out) > 50 and set(came_out) <= set(tried)
+    assert deadlines or sorted(came_out) == sorted(got_in) == sorted(tried)
+    session.close()
+    assert {t.name for t in threading.enumerate()} <= before
