@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 HOST = Path(graphdock.__file__).parent
 #: Rooms of plugins/ whose modules have tests of their names; those of std, tf1 and the backends are tested op by op.
-ROOMS = ("customop", "data", "executor", "fusion", "native", "profiler", "storage", "tensorflow", "testing")
+ROOMS = ("customop", "data", "dataflow", "executor", "fusion", "native", "profiler", "storage", "tensorflow", "testing")
 
 DATA = "tables of names only; tests/completeness looks every one up"
 GRADIENTS = "tests/host/test_gradients.py, which is not split yet"
@@ -27,10 +27,22 @@ LOWERING = (
 )
 COMMAND = "a command: tests/cli runs all of them"
 KIT = "tests/conformance runs the kit on right and on planted wrong kernels"
+ANY_ORDER = "tests/laws/test_any_order.py: random programs of all that the executor runs, beside the straight-line one"
 RECORDS = "records only; those who fill them are tested"
 
 #: Module -> where it is tested, or why it is not. An entry whose module has a test of its name by now is an error.
 ELSEWHERE = {
+    "contracts/runtime/shape_checks.py": "tests/executor/lower/test_guards.py",
+    "dataflow/bodies.py": ANY_ORDER,
+    "dataflow/calls.py": ANY_ORDER,
+    "dataflow/checks.py": ANY_ORDER,
+    "dataflow/instance.py": ANY_ORDER,
+    "dataflow/kernels.py": "tests/dataflow/test_loops.py and test_scheduler.py: kernels here, on other threads, and that wait",
+    "dataflow/nodes.py": ANY_ORDER,
+    "dataflow/plugin.py": "tests/plugin/test_host.py loads every plugin",
+    "dataflow/program.py": "tests/dataflow/test_executor.py",
+    "dataflow/traces.py": "tests/dataflow/test_executor.py reads orders from traces",
+    "dataflow/transfers.py": "tests/laws/test_any_order.py: updates and moves over devices with memory of their own",
     "tensorflow/saved_model/builder.py": "tests/tensorflow/saved_model/test_saved_model.py",
     "tensorflow/saved_model/constants.py": "tests/tensorflow/saved_model/test_saved_model.py",
     "tensorflow/saved_model/loader.py": "tests/tensorflow/saved_model/test_saved_model.py",

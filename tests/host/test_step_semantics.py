@@ -252,12 +252,6 @@ def test_check_numerics_names_the_node():
             sess.run(y, {x: [1.0, 0.0]})
 
 
-@pytest.mark.parametrize("setting", [{"inter_op_threads": 1}])
-def test_a_setting_that_is_not_honoured_is_refused(setting):
-    with pytest.raises(tf.errors.UnimplementedError, match=next(iter(setting))):
-        tf.Session(config=tf.SessionConfig(**setting))
-
-
 def test_splitting_into_one_and_unstacking_one():
     x = tf.placeholder(tf.float32, [1, 4])
     (whole,) = tf.split(x * 1.0, 1)

@@ -94,7 +94,7 @@ def test_names_that_nobody_brings(site):
     with pytest.raises(NotFoundError) as caught:
         Host().executor("eagr")
     assert caught.value.message == "no executor named 'eagr'"
-    assert caught.value.expected == "one of auto, eager, straight_line"
+    assert caught.value.expected == "one of auto, dataflow, eager, straight_line"
     assert caught.value.hint == "did you mean 'eager'?"
     with pytest.raises(NotFoundError, match="no session factory for the target 'ray://head'"):
         Host().session_factory("ray://head")
@@ -107,7 +107,7 @@ def test_two_executors_of_one_name(site):
     host.backend("one")
     with pytest.raises(PluginError, match="plugin 'two' brings the executor 'eager', which plugin 'one' has"):
         host.backend("two")
-    assert host.executors.names() == ["eager", "straight_line"]
+    assert host.executors.names() == ["dataflow", "eager", "straight_line"]
 
 
 def test_a_session_from_the_factory_runs_where_the_target_says(toy, process_host):

@@ -78,7 +78,8 @@ class SessionConfig:
       intra_op_threads: on so many threads a kernel may compute. 0 for one per core that the process may use, and no more than
         ``OMP_NUM_THREADS`` says where it is set. Products of matrices in plans without large convolutions are computed on the
         threads of BLAS, whatever is said here; ``OPENBLAS_NUM_THREADS`` limits those.
-      inter_op_threads: 0 leaves the choice to graphdock; nothing else is taken yet.
+      inter_op_threads: on so many threads an executor may run kernels of several nodes at once. 0 for as many as
+        ``intra_op_threads`` of 0; 1 for none but the step's own. The straight-line executor runs one kernel after another.
       deterministic: only kernels that give the same bits on every run.
       check_numerics: stop a step at the first NaN or infinity, naming the op.
       operation_timeout: seconds a step may take; None for no limit.

@@ -172,6 +172,8 @@ class StepServices:
       clock: seconds that never run backwards, of traces. ``deadlines``: cancels the steps that are late.
       ordinal: name of a random op -> the number of the step that begins now among those that ran the op.
       container: name -> the store of its resources; ``""`` is the session's own.
+      workers: the pool (``concurrent.futures``) for kernels that a step's own thread hands over, shared by all sessions of a host;
+        None where there is none (``inter_op_threads``). A kernel that it begins has ended before its step does.
     """
 
     session: str
@@ -180,6 +182,7 @@ class StepServices:
     deadlines: DeadlineClock = DEADLINES
     ordinal: Callable[[str], int] = lambda name: 0
     container: Callable[[str], Any] = lambda name: None
+    workers: Callable[[], Any] = lambda: None
 
 
 class StepContext:

@@ -169,6 +169,7 @@ def _seal(draft: PlanBuilder) -> None:
         formula=_formula,
         function=setting.function,
         infer=infer_outputs,
+        cost=_cost,
         stream=lambda stream: setting.ordinals.stream(stream.name, stream.seed, stream.seed2),
         holds=not waiting,
         debug=setting.config.debug,
@@ -253,6 +254,14 @@ def _formula(node: PlanNode) -> str:
     formula = host_scalar(node.opdef, node.outputs[0].dtype)
     assert formula is not None  # the host keeps no other scalars
     return formula
+
+
+def _cost(node: PlanNode) -> tuple[int | None, int | None]:
+    from graphdock.opdef.cost import cost_of
+
+    inputs, outputs = ([(v.dtype, v.shape) for v in values] for values in (node.inputs, node.outputs))
+    cost = cost_of(node.opdef, node.attrs, inputs, outputs)
+    return cost.flops, cost.bytes
 
 
 def _function(node: PlanNode) -> Callable[..., Any]:

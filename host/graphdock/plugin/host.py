@@ -28,6 +28,8 @@ from graphdock.plugin.settings import plugin_settings
 from graphdock.plugin.state import Backend, LedgerEntry, PluginState
 
 if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
     from graphdock.contracts import (
         CheckpointFormat,
         Device,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
         ResourceKind,
         SessionFactory,
     )
+    from graphdock.workers import WorkerPools
 
 T = TypeVar("T")
 
@@ -95,6 +98,7 @@ class Host:
         #: Named containers, as sessions made them (:class:`graphdock.contracts.runtime.resources.ResourceStore`).
         self.containers: dict[str, Any] = {}
         self.containers_lock = new_lock()
+        self._workers: WorkerPools | None = None
         #: Plugin -> what its passes keep for all sessions. The lock is the one that guards loading: a pass may trace a function
         #: that loads a plugin, and a plugin that is being loaded may run a step.
         self.shared: dict[str, dict[Any, Any]] = {}
@@ -282,6 +286,15 @@ class Host:
         """
         return self._named(self.executors, name, "register_executors", f"no executor named {name!r}", ("auto",))
 
+    def workers(self, threads: int) -> ThreadPoolExecutor | None:
+        """The pool of so many threads for kernels of several nodes at once; its sessions share it. None for less than two."""
+        from graphdock.workers import WorkerPools
+
+        with self.lock:
+            if self._workers is None:
+                self._workers = WorkerPools()
+        return self._workers.of(threads)
+
     def load_for(self, hook: str, own: bool = False) -> None:
         """Load the plugins that may load unasked and implement a hook, graphdock's first.
 
@@ -326,12 +339,18 @@ class Host:
     def _named(
         self, registry: NamedRegistry[T], name: str, hook: str, missing: str, builtin: tuple[str, ...] = ()
     ) -> T:
-        """Look up; then load the plugin of that name; then graphdock's plugins with that hook; then every allowed one."""
+        """Look up; then load the plugin of that name; then graphdock's that state it; then its others with that hook; then every
+        allowed one."""
         with self.lock:
             found = registry.get(name)
             if found is None and any(s.name == name for s in self._plugins()):
                 self.backend(name)
                 found = registry.get(name)
+            stated = HOOKS[hook].registry
+            for state in self._candidates(hook) if found is None else ():
+                if found is None and state.found.is_own and name in state.provided.get(stated, ()):
+                    loader.load_rest(self, state)
+                    found = registry.get(name)
             for own in (True, False):
                 if found is None:
                     self.load_for(hook, own)

@@ -1,4 +1,4 @@
-"""Arguments of a session and of one step: target, settings that are refused, options; and what a step reports."""
+"""Arguments of a session and of one step: target and settings, options; and what a step reports."""
 
 from __future__ import annotations
 
@@ -10,21 +10,19 @@ from typing import Any, ClassVar
 from graphdock import ops
 from graphdock.config.session_config import SessionConfig, Translatable
 from graphdock.contracts.step import TraceEvent, TraceLevel
-from graphdock.errors import ArgumentTypeError, GraphdockError, InvalidArgumentError, UnimplementedError, did_you_mean
+from graphdock.errors import ArgumentTypeError, GraphdockError, InvalidArgumentError, did_you_mean
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.site import capture, describe
 from graphdock.planning.plan import Plan
 from graphdock.plugin.host import Host
 
 __all__ = [
-    "REFUSED",
     "SETTINGS",
     "RunMetadata",
     "RunOptions",
     "SessionType",
     "checked_options",
     "name_operation",
-    "refuse",
     "traced",
 ]
 
@@ -140,8 +138,6 @@ def traced(plan: Plan, step: Any, values: Any, level: TraceLevel, run_metadata: 
                 run_metadata.ran(start, clock())
 
 
-#: Settings that have no reader yet: a session that sets one is refused (docs/adr/0004).
-REFUSED = ("inter_op_threads",)
 #: Names of all settings.
 SETTINGS = tuple(f.name for f in fields(SessionConfig))
 #: Type of what is often passed in the place of the target -> the argument that was meant.
@@ -190,10 +186,3 @@ def _no_argument(kind: str, name: str) -> InvalidArgumentError:
     else:
         hint = did_you_mean(name, ["target", "graph", "config", "host", *SETTINGS])
     return InvalidArgumentError(f"{kind} has no argument {name!r}", site=describe(capture()), hint=hint)
-
-
-def refuse(config: SessionConfig) -> None:
-    """Raise UnimplementedError for settings that this version knows but could not honour."""
-    for name in REFUSED:
-        if getattr(config, name):
-            raise UnimplementedError(f"{name} ({config.source(name)}) is not honoured yet", hint="leave it out")

@@ -15,6 +15,7 @@ from graphdock.config.session_config import SessionConfig, Translatable, effecti
 from graphdock.contracts.runtime.resources import ResourceClosed, ResourceStore
 from graphdock.contracts.step import StepServices, TraceLevel
 from graphdock.contracts.streams import RandomOrdinals
+from graphdock.cores import threads
 from graphdock.errors import FailedPreconditionError, GraphdockError, InvalidArgumentError, format_error
 from graphdock.graph import default_session
 from graphdock.graph.graph import Graph, get_default_graph
@@ -34,7 +35,6 @@ from graphdock.session.run_options import (
     SessionType,
     checked_options,
     name_operation,
-    refuse,
     traced,
 )
 from graphdock.typing import HasTensor
@@ -80,7 +80,6 @@ class Session(metaclass=SessionType):
         check_type(host, (Host, NoneType), "Session: host", "a graphdock.plugin.host.Host")
         self._host = self.graph.host if host is None else host
         self.config = effective_config(config)
-        refuse(self.config)
         self._closed = False
         self._lock = new_lock()
         self._store = ResourceStore()
@@ -94,6 +93,7 @@ class Session(metaclass=SessionType):
             f"session-{os.urandom(8).hex()}",
             ordinal=self._ordinals.reserve,
             container=self._container,
+            workers=lambda: self._host.workers(c.inter_op_threads or threads()),
         )
         self._planner = Planner(self._host, c, self._ordinals, services)
         self._overlap: Overlap | None = None

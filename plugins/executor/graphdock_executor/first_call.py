@@ -12,10 +12,9 @@ import numpy as np
 from graphdock.contracts.device import HOST_MEMORY
 from graphdock.contracts.kernel import Bound, BuildContext
 from graphdock.contracts.queue import Queue
+from graphdock.contracts.runtime.return_check import ReturnCheck, argument_positions, kept_inputs
 from graphdock.contracts.step import CancellationToken
 from graphdock.errors import GraphdockError
-
-from graphdock_executor.return_check import ReturnCheck, argument_positions, kept_inputs
 
 __all__ = ["FirstCallCheck", "once_per_shape"]
 

@@ -16,10 +16,10 @@ import numpy as np
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.kernel import ArgInfo, Bound, BuildContext, OutInfo, Scratch
 from graphdock.contracts.queue import Queue
+from graphdock.contracts.runtime.return_check import ReturnCheck, argument_positions, kept_inputs
 from graphdock.shape import concrete
 
 from graphdock_executor.canaries import POISON, Canaries, Canary
-from graphdock_executor.return_check import ReturnCheck, argument_positions, kept_inputs
 
 __all__ = ["sanitize", "unchecked"]
 

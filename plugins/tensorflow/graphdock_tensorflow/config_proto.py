@@ -28,7 +28,6 @@ _MEMORY = "memory is planned and taken as needed; SessionConfig(memory_limit={'c
 _PASSES = "SessionConfig(passes={...}) switches graphdock's passes; `graphdock explain` shows what each did"
 #: Field, or the beginning of its dotted name -> why it means nothing here. The longest that fits holds.
 _MEANINGLESS = {
-    "inter_op_parallelism_threads": "a step runs in the thread that calls it",
     "use_per_session_threads": "a step runs in the thread that calls it",
     "session_inter_op_thread_pool": "a step runs in the thread that calls it",
     "placement_period": "nodes are placed when a step is planned",
@@ -66,6 +65,8 @@ def translated(proto: Any) -> Any:
             given["log_device_placement"] = True
         elif name == "intra_op_parallelism_threads":
             given["intra_op_threads"] = value
+        elif name == "inter_op_parallelism_threads":
+            given["inter_op_threads"] = max(value, 1)
         elif name == "operation_timeout_in_ms":
             given["operation_timeout"] = value / 1e3
         elif name == "graph_options.optimizer_options.opt_level" and value == OptimizerOptions.L0:

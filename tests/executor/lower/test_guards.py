@@ -10,11 +10,11 @@ import re
 import graphdock as tf
 import numpy as np
 import pytest
+from graphdock.contracts.runtime.shape_checks import OutputCheck, RuleCheck, host_shape
 from graphdock.errors import InvalidArgumentError, ShapeError
 from graphdock.planning.plan_shapes import infer_outputs
 from graphdock.planning.translate import translate
 from graphdock.plugin.host import Host
-from graphdock_executor.lower.guards import OutputCheck, RuleCheck, host_shape
 from graphdock_testing import fake, queued
 
 BACKENDS = ("cpu", "fake", "queued")

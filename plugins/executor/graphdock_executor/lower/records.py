@@ -20,7 +20,7 @@ from graphdock_executor.step_program.statements import Block, Segment
 from graphdock_executor.storage import Root
 
 if TYPE_CHECKING:
-    from graphdock_executor.lower.guards import RuleCheck
+    from graphdock.contracts.runtime.shape_checks import RuleCheck
 
 __all__ = ["Bodies", "Build", "Lowered", "Setup", "Slot"]
 

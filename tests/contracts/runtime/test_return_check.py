@@ -6,11 +6,11 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.contracts import FRESH, HOST_MEMORY, Bound, BuildContext, OpDef, OutInfo, PlanNode, dtypes
+from graphdock.contracts.runtime.return_check import ReturnCheck
 from graphdock.contracts.step import CancellationToken
 from graphdock.errors import InternalError
 from graphdock_cpu.device import CpuFactory
 from graphdock_executor.first_call import FirstCallCheck
-from graphdock_executor.return_check import ReturnCheck
 
 PLACES = ("cpu", "chip", "queued")
 #: What a kernel does instead of returning one fresh float32 array of x's shape.

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.ir import arg_of
 from graphdock.contracts.kernel import Bound, BuildContext, In, Out, OutInfo

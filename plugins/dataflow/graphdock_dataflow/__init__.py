@@ -1,0 +1,1 @@
+"""The dataflow executor: see :mod:`graphdock_dataflow.executor`."""

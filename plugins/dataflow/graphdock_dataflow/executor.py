@@ -1,0 +1,55 @@
+"""The dataflow executor: for steps whose nodes wait for one another's, for other steps, or for threads."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from typing import ClassVar
+
+from graphdock.contracts import Executor, PlacedGraph, QueuedDevice
+
+from graphdock_dataflow.cost import HAND_OFF
+from graphdock_dataflow.nodes import VERBS
+from graphdock_dataflow.program import DataflowProgram
+
+__all__ = ["Dataflow"]
+
+
+class Dataflow(Executor):
+    """Runs each node when what it needs is there.
+
+    Args:
+      seed: of a random order, another one in every step, among those that the edges of a plan allow; None for the one that is
+        quickest. For tests, as the others are.
+      without: order edges that it does not know of, by the names of the earlier and the later node.
+      hand_off: seconds that a kernel takes at least which is handed to another thread; 0 for every kernel.
+      name: under which a session finds it.
+    """
+
+    name: ClassVar[str] = "dataflow"
+
+    def __init__(
+        self, seed: int | None = None, without: Iterable[tuple[str, str]] = (), hand_off: float = HAND_OFF
+    ) -> None:
+        self._order = None if seed is None else random.Random(seed)
+        self._without = frozenset(without)
+        self._hand_off = hand_off
+
+    def refuses(self, placed: PlacedGraph) -> str | None:
+        """It has no order between queues of devices, and nothing that sends or receives."""
+        for level in placed.graph.all_graphs():
+            for node in level.nodes:
+                if node.verb not in VERBS:
+                    return f"{node.name} ({node.op}): it has no {node.verb}"
+                if node in placed.kernels and isinstance(placed.device_of(node), QueuedDevice):
+                    return f"{node.name} runs on {placed.device_of(node)!r}, whose work runs late"
+        queued = sorted(space for space, device in placed.spaces.items() if isinstance(device, QueuedDevice))
+        moved = (n for g in placed.graph.all_graphs() for n in g.nodes if n.verb == "move")
+        for node in moved:
+            for space in (node.attrs["source"], node.attrs["target"]):
+                if space in queued:
+                    return f"{node.name} moves a tensor to or from {space}, where work runs late"
+        return None
+
+    def compile(self, placed: PlacedGraph) -> DataflowProgram:
+        return DataflowProgram(placed, self._hand_off, self._order, self._without)

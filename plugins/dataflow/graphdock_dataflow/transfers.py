@@ -1,0 +1,60 @@
+"""Copies of buffers between memory spaces of synchronous devices; of small numbers to and from the host's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from graphdock.contracts import HOST_MEMORY, SCALAR, Device, DType
+from graphdock.contracts.runtime.shape_checks import predicate_check
+
+__all__ = ["copy_to", "from_host", "mover", "to_host"]
+
+
+def to_host(device: Device, buffer: Any, dtype: DType) -> Any:
+    """A buffer of a device's memory as a host array; of host memory the buffer itself."""
+    if device.memory_space == HOST_MEMORY:
+        return buffer
+    made = np.empty(device.shape_of(buffer), dtype.np)
+    device.to_host(buffer, made)
+    return made
+
+
+def from_host(device: Device, array: Any, dtype: DType) -> Any:
+    """A new buffer with the elements of a host array; for host memory the array itself."""
+    if device.memory_space == HOST_MEMORY:
+        return array
+    made = device.empty(dtype, array.shape)
+    device.from_host(np.asarray(array, order="C"), made)
+    return made
+
+
+def copy_to(target: Any, device: Device, array: Any) -> None:
+    """Write a host array into a buffer of a device."""
+    if device.memory_space == HOST_MEMORY:
+        np.copyto(target, array)
+    else:
+        device.from_host(np.asarray(array, order="C"), target)
+
+
+class mover:
+    """Function of a buffer that gives it in another memory space.
+
+    Args:
+      source, target: memory spaces, or the host's own small numbers. ``devices``: of each memory space one that copies there.
+    """
+
+    def __init__(self, source: str, target: str, dtype: DType, devices: Any) -> None:
+        self._source, self._target, self._dtype, self._devices = source, target, dtype, devices
+
+    def __call__(self, buffer: Any) -> Any:
+        if self._target == SCALAR:
+            if self._source != HOST_MEMORY:
+                buffer = to_host(self._devices[self._source], buffer, self._dtype)
+            predicate_check(buffer)
+            return buffer.item()
+        if self._source == SCALAR:
+            host = np.array(buffer, self._dtype.np)
+        else:
+            host = to_host(self._devices[self._source], buffer, self._dtype)
+        return from_host(self._devices[self._target], host, self._dtype)
