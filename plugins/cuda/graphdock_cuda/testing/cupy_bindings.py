@@ -2,8 +2,9 @@
 
 driver = FakeBehindCupy(FakeDriver(...))   # a CupyDriver; what is not of Driver is the fake's own
 
-``RUNTIME`` and ``DRIVER`` are the signatures as CuPy's docstrings give them; a test holds them against an installed CuPy. A call
-with another number or kind of arguments is a TypeError here as it is there.
+``RUNTIME`` and ``DRIVER`` are the signatures as CuPy's docstrings give them. A test holds them against an installed CuPy, and what
+raises a status and what hands it out. Another number or kind of arguments is a TypeError here as it is there, but for a float in an
+integer's place, which CuPy cuts off.
 """
 
 from __future__ import annotations

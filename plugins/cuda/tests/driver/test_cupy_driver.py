@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import graphdock as tf
@@ -12,7 +16,7 @@ from graphdock.contracts import errors
 from graphdock.plugin.host import Host
 from graphdock_cuda.driver.api import Properties
 from graphdock_cuda.driver.errors import CudaError, LibraryError, explain
-from graphdock_cuda.testing import FakeDriver, cupy_bindings, toolkit
+from graphdock_cuda.testing import FakeDriver, cupy_bindings, find_compiler, toolkit
 from graphdock_cuda.testing.cupy_bindings import DRIVER, RUNTIME, CUDADriverError, CUDARuntimeError, FakeBehindCupy
 from graphdock_cuda.testing.install import install
 
@@ -37,6 +41,71 @@ def test_the_bindings_are_an_installed_cupys(module: str, signatures: str) -> No
     for name, number in cupy_bindings._ATTRIBUTES.items():
         assert module == "driver" or getattr(real, f"cudaDevAttr{name}") == number
     assert module == "driver" or (real.cudaMemPoolAttrReleaseThreshold, real.CUDARuntimeError(600).status) == (4, 600)
+
+
+#: What tells without a driver, and what hands out the status that the others raise.
+TOLD, HANDED_OUT = {"driverGetVersion", "runtimeGetVersion"}, {"eventQuery"}
+
+
+def test_an_installed_cupy_raises_but_for_queries() -> None:
+    """Without a driver CUDA refuses every call, by 35: whether that is raised or handed out is CuPy's convention."""
+    runtime = pytest.importorskip("cupy_backends.cuda.api.runtime")
+    if runtime.driverGetVersion():
+        pytest.skip("there is a driver, and calls with handles of nothing may do harm")
+    for name, parameters in cupy_bindings._SIGNATURE.findall(RUNTIME):
+        args = [0 for p in parameters.split(",") if p.strip()]
+        if name in HANDED_OUT:
+            assert getattr(runtime, name)(*args) == 35
+        elif name not in TOLD:
+            with pytest.raises(runtime.CUDARuntimeError) as caught:
+                getattr(runtime, name)(*args)
+            assert caught.value.status == 35, name
+    assert runtime.CUDARuntimeError(700).status == 700
+
+
+#: A library of the driver that takes the calls of ``THROUGH`` alone.
+LIBCUDA = """
+typedef unsigned long p; typedef unsigned u;
+int cuGetErrorName(int e, const char** s) { *s = "NAME"; return 0; }
+int cuGetErrorString(int e, const char** s) { *s = "text"; return 0; }
+int cuModuleLoadData(p* m, const char* image) { *m = 5; return image[0] == 'x' ? 0 : 222; }
+int cuModuleUnload(p m) { return m == 5 ? 0 : 400; }
+int cuModuleGetFunction(p* f, p m, const char* n) { *f = 7; return m == 5 && n[0] == 'k' && !n[1] ? 0 : 500; }
+int cuFuncSetAttribute(p f, int a, int v) { return f == 7 && a == 8 && v == 99 ? 0 : 1; }
+int cuLaunchKernel(p f, u gx, u gy, u gz, u bx, u by, u bz, u shared, p stream, p params, p extra) {
+  int dims = gx == 1 && gy == 2 && gz == 3 && bx == 4 && by == 5 && bz == 6;
+  return f == 7 && dims && shared == 8 && stream == 9 && params == 10 && !extra ? 0 : 701;
+}
+"""
+THROUGH = """
+from graphdock_cuda.driver.cupy_driver import CupyDriver
+driver = CupyDriver()
+module = driver.load(b"x")
+function = driver.function(module, "k")
+driver.allow_shared(function, 99)
+driver.launch(function, 1, 2, 3, 4, 5, 6, 8, 9, 10)
+driver.unload(module)
+print(module, function)
+for do in (lambda: driver.load(b"y"), lambda: driver.unload(1), lambda: driver.function(5, "no"),
+           lambda: driver.allow_shared(7, 98), lambda: driver.launch(7, 2, 1, 3, 4, 5, 6, 8, 9, 10)):
+    try:
+        do()
+    except RuntimeError as error:
+        print(error.status)
+"""
+
+
+def test_calls_of_the_driver_arrive_through_an_installed_cupy(tmp_path: Path) -> None:
+    """In their order, and what the driver's library answers is raised: CuPy loads it by its name."""
+    pytest.importorskip("cupy_backends.cuda.api.driver")
+    compiler = find_compiler()
+    if compiler is None:
+        pytest.skip("needs g++")
+    build = [compiler, "-shared", "-fPIC", "-w", "-x", "c", "-", "-o", str(tmp_path / "libcuda.so.1")]
+    subprocess.run(build, input=LIBCUDA, text=True, check=True)
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
+    run = subprocess.run([sys.executable, "-c", THROUGH], env=environment, capture_output=True, text=True)
+    assert run.stdout.split() == ["5", "7", "222", "400", "500", "1", "701"], run.stdout + run.stderr
 
 
 def test_every_call_of_the_driver_is_bound(driver: Any) -> None:
