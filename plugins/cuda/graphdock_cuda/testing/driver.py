@@ -56,7 +56,7 @@ class FakeDriver(MemoryCalls, StreamCalls, CodeCalls, CaptureCalls, ConditionalC
         return self.newest
 
     def runtime_version(self) -> int:
-        return 13000
+        return self.newest // 1000 * 1000  # as `doctor` has it installed
 
     def properties(self, device: int) -> Properties:
         return self._numbered(device, "properties").properties

@@ -19,7 +19,7 @@ LARGE, SMALL = 256, 16
 
 def _train(rows: int, most: int) -> tuple[list[Any], float, Any, Any]:
     """The driver's calls of two more steps in a row, the last loss, the plan as it is explained, and the driver."""
-    tools, host = toolkit(seed=most), Host()
+    tools, host = toolkit(seed=most, traced=True), Host()
     driver: Any = tools.driver
     install(host, tools)
     rng = np.random.default_rng(0)

@@ -53,7 +53,7 @@ def losses(
 def test_a_replayed_step_trains_as_the_cpu_does(name: str) -> None:
     program, _, cudnn = name.partition(" by ")
     options = {"cudnn": "always"} if cudnn else {}
-    tools, host = toolkit(seed=2, cudnn=bool(cudnn)), Host()
+    tools, host = toolkit(seed=2, cudnn=bool(cudnn), traced=name == "lstm"), Host()
     driver: Any = tools.driver
     install(host, tools)
     seen: dict[str, Any] = {}
