@@ -67,8 +67,21 @@ _FROM_REAL: dict[str, str | None] = {"T": "Treal", "Tout": "Tcomplex"}
 _TO_REAL: dict[str, str | None] = {"T": "Tcomplex", "Tout": "Treal"}
 _SPARSE_SEGMENTS: dict[str, str | None] = {"Tids": "Tsegmentids", "Tnum": None}
 
+# which of a kind of resources an op makes
+_ORDERED: dict[str, str | None] = {"order": None}
+_OF_NUMBERS: dict[str, str | None] = {"mutable": None, "value_shape": None}
+_OF_A_KIND: dict[str, str | None] = {"kind": None}
+_OF_ROWS: dict[str, str | None] = {"sparse": None}
+
 #: Our op -> our attribute -> TensorFlow's; None for one that it does not have.
 ATTRS: dict[str, Mapping[str, str | None]] = {
+    **dict.fromkeys(("FIFOQueueV2", "PaddingFIFOQueueV2", "PriorityQueueV2", "RandomShuffleQueueV2"), _ORDERED),
+    **dict.fromkeys(("HashTableV2", "MutableHashTableV2"), _OF_NUMBERS),
+    "MutableHashTableOfTensorsV2": {"mutable": None},
+    **{
+        f"{kind}ReaderV2": _OF_A_KIND for kind in ("FixedLengthRecord", "Identity", "TFRecord", "TextLine", "WholeFile")
+    },
+    **dict.fromkeys(("ResourceConditionalAccumulator", "SparseConditionalAccumulator"), _OF_ROWS),
     "ExtractGlimpse": {"seed": None, "seed2": None},
     **dict.fromkeys(("FFT", "FFT2D", "FFT3D", "IFFT", "IFFT2D", "IFFT3D"), _SPECTRUM),
     **dict.fromkeys(("RFFT", "RFFT2D", "RFFT3D"), _FROM_REAL),
