@@ -108,7 +108,13 @@ from graphdock.ops.convert import register_tensor_conversion_function as registe
 from graphdock.ops.core import Assert as Assert
 from graphdock.ops.core import Print as Print
 from graphdock.ops.core import cast as cast
+from graphdock.ops.core import colocate_with as colocate_with
+from graphdock.ops.core import container as container
+from graphdock.ops.core import control_dependencies as control_dependencies
+from graphdock.ops.core import device as device
 from graphdock.ops.core import group as group
+from graphdock.ops.core import init_scope as init_scope
+from graphdock.ops.core import name_scope as name_scope
 from graphdock.ops.core import ones_like as ones_like
 from graphdock.ops.core import placeholder as placeholder
 from graphdock.ops.core import placeholder_with_default as placeholder_with_default
@@ -117,12 +123,6 @@ from graphdock.ops.core import shape as shape
 from graphdock.ops.core import tuple_ as tuple
 from graphdock.ops.core import zeros_like as zeros_like
 from graphdock.ops.dlpack import to_dlpack as to_dlpack
-from graphdock.ops.scopes import colocate_with as colocate_with
-from graphdock.ops.scopes import container as container
-from graphdock.ops.scopes import control_dependencies as control_dependencies
-from graphdock.ops.scopes import device as device
-from graphdock.ops.scopes import init_scope as init_scope
-from graphdock.ops.scopes import name_scope as name_scope
 from graphdock.plugin.host import Host as Host
 from graphdock.plugin.host import default_host as default_host
 from graphdock.session.run_options import RunMetadata as RunMetadata

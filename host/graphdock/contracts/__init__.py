@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from graphdock.contracts.device import *
     from graphdock.contracts.executor import *
     from graphdock.contracts.formats import *
-    from graphdock.contracts.guards import *
     from graphdock.contracts.ir import *
     from graphdock.contracts.ir_check import *
     from graphdock.contracts.ir_print import *

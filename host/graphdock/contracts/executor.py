@@ -12,16 +12,18 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from graphdock.contracts.device import Device
-from graphdock.contracts.in_flight import InFlightStep, InFlightSteps
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.contracts.kernel import KernelDef, Prepared
 from graphdock.contracts.step import StepContext, TraceLevel
 from graphdock.contracts.streams import StreamName
 from graphdock.errors import UnimplementedError
 from graphdock.shape import Dims
+
+if TYPE_CHECKING:
+    from graphdock.contracts.in_flight import InFlightStep, InFlightSteps
 
 __all__ = ["SCALAR", "Executor", "PlacedGraph", "Program", "SessionFactory", "StageReport", "run_stages"]
 
@@ -66,7 +68,7 @@ class PlacedGraph:
         executor hands it on in each context.
       cost: node -> arithmetic operations and bytes moved by one run of it, as its op's spec says; None where that is not known.
       infer: shapes of a node's outputs from actual shapes and elements of its inputs, by its shape rule; raises ShapeError. For
-        what a plan could only assume (:mod:`graphdock.contracts.guards`).
+        what a plan could only assume (:mod:`graphdock.contracts.ir`).
       stream: name of a stream of random numbers -> a new one. A kernel gets those of :func:`streams_of` its node behind its inputs.
         Executors ``begin`` each with the ordinal that the step's services give for its name, and say ``at`` which iterations of
         its loops it stands.

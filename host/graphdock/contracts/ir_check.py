@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from graphdock.contracts.bodies import captures, carried, elements, given, scanned, stacked
-from graphdock.contracts.contents import contents_of
+from graphdock.contracts.bodies import captures, carried, contents_of, elements, given, scanned, stacked
 from graphdock.contracts.effects import conflicts, effects_of
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.contracts.ir_print import print_node

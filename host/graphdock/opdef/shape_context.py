@@ -3,7 +3,7 @@
 A plan for any shape must refuse whatever a plan for one shape refuses. While such a plan is translated, its unknown dims are
 symbols (:class:`graphdock.shape.Symbol`). Where a rule needs two dims to agree and inference cannot prove it, the rule asks here,
 and goes on as if they did. What was assumed about the feeds alone becomes the plan's conditions
-(:mod:`graphdock.contracts.guards`), checked once for each new set of feed shapes; a node that assumed something about symbols
+(:mod:`graphdock.contracts.ir`), checked once for each new set of feed shapes; a node that assumed something about symbols
 which only the step decides is checked before it runs.
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from graphdock.contracts.guards import Conditions
+from graphdock.contracts.ir import Conditions
 from graphdock.contracts.opdef import OpDef
 from graphdock.dtypes import DType, as_dtype
 from graphdock.errors import ShapeError

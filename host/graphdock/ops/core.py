@@ -1,19 +1,23 @@
-"""The host's own public ops, where a wrapper needs more than its spec says.
+"""The host's own public ops, where a wrapper needs more than its spec says; and the scopes of the default graph.
 
 Python operators on tensors are dispatched to the wrappers that op specs name. The host itself knows no Add.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 import numbers
-from collections.abc import Callable, Iterable, Mapping, Sequence, ValuesView
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, ValuesView
+from contextlib import AbstractContextManager
 from typing import Any, overload
 
 import numpy as np
 
+from graphdock.device_name import DeviceSpec
 from graphdock.dtypes import DType, as_dtype, float32, int32
 from graphdock.errors import ArgumentTypeError, GraphdockError, InvalidArgumentError, UnknownOpError
+from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import get_default_graph
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
@@ -29,7 +33,13 @@ __all__ = [
     "apply_operator",
     "apply_reflected",
     "cast",
+    "colocate_with",
+    "container",
+    "control_dependencies",
+    "device",
     "group",
+    "init_scope",
+    "name_scope",
     "ones_like",
     "placeholder",
     "placeholder_with_default",
@@ -269,3 +279,40 @@ def apply_reflected(method: str, x: Any, y: Tensor) -> Any:
     """``x + y`` where only ``y`` is a tensor; ``x`` takes its dtype."""
     with get_default_graph().name_scope(method.strip("_")) as scope:
         return _wrapper(method, y)(convert_to_tensor(x, y.dtype, "x"), y, name=scope)
+
+
+def name_scope(
+    name: str | None, default_name: str | None = None, values: Sequence[Any] | None = None
+) -> AbstractContextManager[str]:
+    """Prefix the names of operations made inside; yields the full prefix. ``values`` is accepted for TensorFlow's sake."""
+    return get_default_graph().name_scope(name if name is not None else default_name)
+
+
+def control_dependencies(control_inputs: Sequence[Any] | None) -> AbstractContextManager[None]:
+    """Operations made inside run after ``control_inputs``; None clears all outer ones."""
+    return get_default_graph().control_dependencies(control_inputs)
+
+
+def device(name: str | DeviceSpec | Callable[[Operation], Any] | None) -> AbstractContextManager[None]:
+    """Ask for a device: ``"cpu:1"``, ``"/job:worker/task:1"``, a function of the operation, or None to clear."""
+    return get_default_graph().device(name)
+
+
+def colocate_with(op: Any, ignore_existing: bool = False) -> AbstractContextManager[None]:
+    """Operations made inside share a device with ``op``."""
+    return get_default_graph().colocate_with(op, ignore_existing)
+
+
+def container(name: str) -> AbstractContextManager[str]:
+    """Variables made inside live in the named container."""
+    return get_default_graph().container(name)
+
+
+@contextlib.contextmanager
+def init_scope() -> Iterator[None]:
+    """Leave all bodies of conds and loops, and all control dependencies: where variables are made."""
+    graph = get_default_graph()
+    while isinstance(graph, BodyGraph):
+        graph = graph.outer
+    with graph.as_default(), graph.control_dependencies(None):
+        yield

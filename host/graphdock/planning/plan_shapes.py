@@ -2,7 +2,7 @@
 
 Where inference relies on something that the static shapes do not prove, it is recorded: what concerns the feeds alone as
 conditions of the plan, the rest as a guard of the node, which is checked when the node runs
-(:mod:`graphdock.contracts.guards`).
+(:mod:`graphdock.contracts.ir`).
 
 What the feeds make known of a loop variable at the start may change with an iteration. A nest of loops is translated in rounds. A
 round translates every body of the nest once, for the shapes that are assumed to last; a dim that an iteration changed is unknown
@@ -16,10 +16,8 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from graphdock.contracts.bodies import carried
-from graphdock.contracts.contents import Contents
-from graphdock.contracts.guards import Guard
-from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of
+from graphdock.contracts.bodies import Contents, carried
+from graphdock.contracts.ir import Guard, PlanGraph, PlanNode, Value, arg_of
 from graphdock.errors import ShapeError
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor

@@ -8,8 +8,16 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from graphdock.contracts.bodies import KeepLoops, LoopNote, LoopWriter, carried, first_given, scanned
-from graphdock.contracts.contents import Contents, may_hold
+from graphdock.contracts.bodies import (
+    Contents,
+    KeepLoops,
+    LoopNote,
+    LoopWriter,
+    carried,
+    first_given,
+    may_hold,
+    scanned,
+)
 from graphdock.contracts.effects import effects_of, handle_of, lay_order
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.contracts.rewriter import Builder

@@ -22,7 +22,7 @@ from graphdock.graph.site import capture, describe
 from graphdock.graph.tensor import Tensor, install_operators
 from graphdock.ops.apply import apply_op
 from graphdock.ops.convert import convert_to_tensor, register_tensor_conversion_function
-from graphdock.ops.scopes import init_scope
+from graphdock.ops.core import init_scope
 from graphdock.shape import Dims, as_dims, compatible, show
 from graphdock.tensor_shape import TensorShape
 from graphdock.typing import DTypeLike, Operators, ShapeLike, TensorLike

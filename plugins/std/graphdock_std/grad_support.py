@@ -8,11 +8,17 @@ from typing import Any, TypeAlias
 
 import graphdock as _tf
 import numpy as np
+from graphdock import dtypes
 from graphdock import ops as _ops
 
-__all__ = ["apart", "conjugate", "static_shape", "sum_to"]
+__all__ = ["apart", "conjugate", "is_tensor", "static_shape", "sum_to"]
 
 Dims: TypeAlias = "tuple[int | None, ...] | None"
+
+
+def is_tensor(value: Any) -> bool:
+    """A Tensor, or what becomes one by itself (a variable)."""
+    return isinstance(getattr(value, "dtype", None), dtypes.DType)
 
 
 def static_shape(tensor: Any) -> Dims:

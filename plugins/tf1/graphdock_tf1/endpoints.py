@@ -249,7 +249,7 @@ _NAMES: dict[str, dict[str, str]] = {
             "get_variables_by_suffix get_variables_to_restore global_variable local_variable model_variable variable"
         ),
     },
-    "graphdock_std.array.indexing": {"tf.contrib.framework": "is_tensor"},
+    "graphdock_std.grad_support": {"tf.contrib.framework": "is_tensor"},
     "graphdock_tf1.contrib.optimize": {"tf.contrib.layers": "OPTIMIZER_CLS_NAMES optimize_loss OPTIMIZER_SUMMARIES"},
     "graphdock_tf1.contrib.regularizers": {
         "tf.contrib.layers tf.contrib.slim": (

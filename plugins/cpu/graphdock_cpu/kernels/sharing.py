@@ -12,13 +12,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from graphdock.contracts import BuildContext, Scratch
 
-from graphdock_cpu import team as teams
-from graphdock_cpu.blas import one_thread
+if TYPE_CHECKING:
+    from graphdock_cpu.team import Part
 
 __all__ = [
     "FLOPS",
@@ -62,8 +62,13 @@ def share_count(ctx: BuildContext, work: float, products: bool = False) -> int:
       work: in elements of a cheap pass.
       products: it calls BLAS, which must listen.
     """
-    if ctx.threads < 2 or work < WORTH or (products and not one_thread().holds):
+    if ctx.threads < 2 or work < WORTH:
         return 1
+    if products:
+        from graphdock_cpu.blas import one_thread
+
+        if not one_thread().holds:
+            return 1
     return max(1, min(ctx.threads, int(work // LEAST)))
 
 
@@ -88,7 +93,7 @@ class Shared:
     def __init__(
         self,
         count: int,
-        cut: Callable[..., Sequence[teams.Part]],
+        cut: Callable[..., Sequence[Part]],
         after: Callable[..., None] | None = None,
         whole: Callable[..., Any] | None = None,
         leads: bool = False,
@@ -100,8 +105,11 @@ class Shared:
         self.leads = leads
 
     def __call__(self, *args: Any) -> None:
+        from graphdock_cpu.blas import one_thread
+        from graphdock_cpu.team import team
+
         if one_thread().held:
-            teams.team(self.count).run(self.cut(*args))
+            team(self.count).run(self.cut(*args))
         elif self.whole is not None:
             self.whole(*args)
             return
@@ -115,7 +123,7 @@ class Shared:
 def product(count: int) -> Shared:
     """``(x, y, out)``: a product of matrices in ``count`` blocks, as near to squares as that number allows."""
 
-    def cut(x: Any, y: Any, out: Any) -> list[teams.Part]:
+    def cut(x: Any, y: Any, out: Any) -> list[Part]:
         return [partial(np.matmul, x[a], y[:, b], out[a, b]) for a, b in _blocks(count, *out.shape)]
 
     return Shared(count, cut, whole=np.dot)
@@ -165,7 +173,7 @@ def share(
         mine = args[ends[number] : ends[number + 1]]
         return (mine, ()) if number == 0 else (mine[: len(mine) - len(summed)], mine[len(mine) - len(summed) :])
 
-    def cut(*args: Any) -> list[teams.Part]:
+    def cut(*args: Any) -> list[Part]:
         parts = []
         for number, (compute, index) in enumerate(zip(computes, indices, strict=True)):
             given = [a if i is None else a[i] for a, i in zip(args[:total], index, strict=True)]

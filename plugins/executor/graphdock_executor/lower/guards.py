@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 from graphdock.contracts.device import HOST_MEMORY
 from graphdock.contracts.executor import SCALAR
-from graphdock.contracts.guards import Guard
-from graphdock.contracts.ir import PlanNode, arg_of
+from graphdock.contracts.ir import Guard, PlanNode, arg_of
 from graphdock.contracts.runtime.shape_checks import OutputCheck, RuleCheck, ShapeOf, host_shape, predicate_check
 from graphdock.shape import concrete
 

@@ -15,16 +15,12 @@ from graphdock.contracts.device import HOST_MEMORY
 from graphdock.contracts.ir import PlanGraph, PlanNode
 from graphdock.contracts.queue import QueuedDevice
 
-from graphdock_executor.lower.direct_store import direct_stores
 from graphdock_executor.lower.guards import check_promises, check_rule
-from graphdock_executor.lower.kernel import lower_kernel
-from graphdock_executor.lower.owned_buffers import retained_values
+from graphdock_executor.lower.kernel import direct_stores, lower_kernel
 from graphdock_executor.lower.records import Bodies, Lowered, Slot
 from graphdock_executor.lower.state import LoweringInput, State, extend_lifetime, method, resolve, slot
 from graphdock_executor.lower.variables import lower_assign, lower_read
-from graphdock_executor.step_program.hazards import involved, order_queues
 from graphdock_executor.step_program.names import Apply, Literal, Name, Operand, Suffixed, helper
-from graphdock_executor.step_program.segments import find_segments
 from graphdock_executor.step_program.statements import Activate, Block, Call, Statement, Synchronize, Wait
 from graphdock_executor.storage import Root
 
@@ -92,7 +88,10 @@ def lower(given: LoweringInput) -> Lowered:
     emptied = (v for n in nodes for v, a in zip(n.inputs, n.opdef.inputs, strict=False) if a.mutates)
     state.destroyed = {given.placed.handles[v] for v in emptied}
     state.counted = _loops_that_draw(graph)
-    state.retained = retained_values(given)
+    if any(node.verb == "loop" for level in given.placed.graph.all_graphs() for node in level.holders):
+        from graphdock_executor.lower.owned_buffers import retained_values
+
+        state.retained = retained_values(given)
     state.direct_stores = direct_stores(given)
     for value in graph.inputs:
         feed = state.names.new("feed")
@@ -118,12 +117,15 @@ def lower(given: LoweringInput) -> Lowered:
 
         overlap.follow_after(out.fills)
     out.block.statements[:0] = out.fills.statements
-    _order_queues(state)
+    if state.given.overlaps or state.queues:
+        _order_queues(state)
     if state.queues:
         from graphdock_executor.lower import overlap
 
         out.touches = overlap.touched(out.block, {root: resource for resource, root in state.variable_roots.items()})
     if given.capture is not None:
+        from graphdock_executor.step_program.segments import find_segments
+
         out.block, out.segments, out.boundaries = find_segments(out.block, given.capture, state.names)
     return out
 
@@ -137,8 +139,10 @@ def _crowded(given: LoweringInput) -> set[str]:
 
 def _order_queues(state: State) -> None:
     """Let the host and the queues wait for one another where they touch the same storage."""
+    from graphdock_executor.step_program import hazards
+
     out = state.out
-    devices = involved(out.block) if state.queues else ()
+    devices = hazards.involved(out.block) if state.queues else ()
     if state.given.overlaps:
         from graphdock_executor.lower import overlap
 
@@ -168,7 +172,7 @@ def _order_queues(state: State) -> None:
     read = [
         r for v in state.given.placed.graph.outputs for r in slot(state, v, HOST_MEMORY).roots if r.kind == "staging"
     ]
-    order_queues(out.block, fence, wait, current, read, entered[0] if len(entered) == 1 else None)
+    hazards.order_queues(out.block, fence, wait, current, read, entered[0] if len(entered) == 1 else None)
     out.overlaps = state.given.overlaps and not out.waits
     if out.overlaps:
         from graphdock_executor.lower import overlap

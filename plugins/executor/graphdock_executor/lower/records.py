@@ -15,12 +15,13 @@ from graphdock.contracts.streams import StreamName
 from graphdock.dtypes import DType
 
 from graphdock_executor.step_program.names import Name, Operand
-from graphdock_executor.step_program.segments import Boundary
 from graphdock_executor.step_program.statements import Block, Segment
 from graphdock_executor.storage import Root
 
 if TYPE_CHECKING:
     from graphdock.contracts.runtime.shape_checks import RuleCheck
+
+    from graphdock_executor.step_program.segments import Boundary
 
 __all__ = ["Bodies", "Build", "Lowered", "Setup", "Slot"]
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from graphdock.contracts.device import Device
 from graphdock.contracts.executor import PlacedGraph, Program, StageReport
-from graphdock.contracts.in_flight import InFlightStep, InFlightSteps
 from graphdock.contracts.kernel_errors import kernel_error
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.contracts.runtime.resource_lock import with_locks
@@ -22,7 +21,6 @@ from graphdock_executor.device_error import device_error
 from graphdock_executor.lower import Lowered
 from graphdock_executor.step_program.names import Name
 from graphdock_executor.step_program.printer import Source
-from graphdock_executor.step_program.segments import described
 from graphdock_executor.step_program.statements import Activate, Copy, Launch, Statement, Synchronize
 from graphdock_executor.storage import Root
 from graphdock_executor.straight_line.instance import Instance
@@ -30,6 +28,8 @@ from graphdock_executor.straight_line.instance_builder import InstanceBuilder
 from graphdock_executor.stream_slots import SLOTS_LOCK, StreamSlots
 
 if TYPE_CHECKING:
+    from graphdock.contracts.in_flight import InFlightStep, InFlightSteps
+
     from graphdock_executor.straight_line.tracer import Tracer
 
 __all__ = ["StraightLineProgram"]
@@ -62,7 +62,7 @@ class StraightLineProgram(Program):
         self.memory = memory
         self.holds = placed.holds
         self.stages = stages
-        self.notes = [*described(lowered.segments, lowered.boundaries), *_in_flight_notes(placed, lowered)]
+        self.notes = [*_segment_notes(lowered), *_in_flight_notes(placed, lowered)]
         self.checked = tuple(lowered.checked.items())
         self.filename = f"<graphdock step {next(_numbers)}>"
         self._statements = source.statements
@@ -209,6 +209,15 @@ class StraightLineProgram(Program):
         if isinstance(statement, (Copy, Activate)) and isinstance(statement.method, Name):
             return self._methods[statement.method]
         return None
+
+
+def _segment_notes(lowered: Lowered) -> list[str]:
+    """Recorded parts of the step, and what parts them; nothing where no device records."""
+    if not (lowered.segments or lowered.boundaries):
+        return []
+    from graphdock_executor.step_program.segments import described
+
+    return described(lowered.segments, lowered.boundaries)
 
 
 def _in_flight_notes(placed: PlacedGraph, lowered: Lowered) -> list[str]:

@@ -11,7 +11,7 @@ import builtins
 import math
 from collections.abc import Iterator, Sequence
 from types import NoneType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import graphdock as _tf
 import numpy as np
@@ -19,9 +19,10 @@ from graphdock import dtypes, errors
 from graphdock import ops as _ops
 from graphdock.typing import DTypeLike, ShapeLike, TensorLike
 
-from graphdock_std.array.indexing import is_tensor, one_hot
-from graphdock_std.grad_support import static_shape
-from graphdock_std.sparse.tensor import SparseTensor, SparseTensorValue
+from graphdock_std.grad_support import is_tensor, static_shape
+
+if TYPE_CHECKING:
+    from graphdock_std.sparse.tensor import SparseTensor, SparseTensorValue
 
 _CONSTANT_LIMIT = 1024
 
@@ -99,7 +100,9 @@ def size(
 ) -> _ops.Tensor:
     """Number of elements, a scalar in host memory; a constant where the shape is known. Of a SparseTensor all places count."""
     dtype = dtypes.as_dtype(out_type)
-    if isinstance(input, (SparseTensor, SparseTensorValue)):
+    if hasattr(input, "dense_shape"):
+        from graphdock_std.sparse.tensor import SparseTensor
+
         whole = SparseTensor.from_value(input).dense_shape
         return _ops.cast(_ops.apply_op("Prod", x=whole, axis=[0], keep_dims=False), dtype, name)
     x = _convert(input)
@@ -117,7 +120,9 @@ def size(
 
 def rank(input: TensorLike | SparseTensor | SparseTensorValue, name: str | None = None) -> _ops.Tensor:
     """Number of axes, an int32 scalar in host memory; a constant where it is known. Also of a SparseTensor."""
-    if isinstance(input, (SparseTensor, SparseTensorValue)):
+    if hasattr(input, "dense_shape"):
+        from graphdock_std.sparse.tensor import SparseTensor
+
         return size(SparseTensor.from_value(input).dense_shape, name)
     x = _convert(input)
     dims = static_shape(x)
@@ -357,6 +362,8 @@ def eye(
     """The identity matrix, or a batch of it."""
     with _ops.name_scope(name or "eye") as scope:
         columns = num_rows if num_columns is None else num_columns
+        from graphdock_std.array.indexing import one_hot
+
         matrix = one_hot(range(num_rows), columns, dtype=dtype, name=scope if batch_shape is None else None)
         if batch_shape is None:
             return matrix

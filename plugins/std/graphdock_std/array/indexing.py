@@ -10,12 +10,7 @@ from graphdock import dtypes, errors
 from graphdock import ops as _ops
 from graphdock.typing import DTypeLike, TensorLike
 
-from graphdock_std.grad_support import static_shape
-
-
-def is_tensor(value: Any) -> bool:
-    """A Tensor, or what becomes one by itself (a variable)."""
-    return isinstance(getattr(value, "dtype", None), dtypes.DType)
+from graphdock_std.grad_support import is_tensor, static_shape
 
 
 def gather(

@@ -12,8 +12,7 @@ from graphdock import ops as _ops
 from graphdock.shape import as_dims, broadcast
 from graphdock.typing import DTypeLike, ShapeLike, TensorLike
 
-from graphdock_std.array.indexing import is_tensor
-from graphdock_std.grad_support import static_shape
+from graphdock_std.grad_support import is_tensor, static_shape
 
 
 def reverse_sequence(

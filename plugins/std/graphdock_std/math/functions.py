@@ -13,8 +13,7 @@ from graphdock import ops as _ops
 from graphdock.errors import DTypeError, InvalidArgumentError
 from graphdock.typing import DTypeLike, ShapeLike, TensorLike
 
-from graphdock_std.array.indexing import is_tensor
-from graphdock_std.grad_support import static_shape
+from graphdock_std.grad_support import is_tensor, static_shape
 
 #: What true division makes of integers, as in TensorFlow.
 _TRUE_QUOTIENT = {

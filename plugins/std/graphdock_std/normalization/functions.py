@@ -15,8 +15,7 @@ from graphdock import ops as _ops
 from graphdock.errors import InvalidArgumentError
 from graphdock.typing import TensorLike
 
-from graphdock_std.array.indexing import is_tensor
-from graphdock_std.grad_support import static_shape
+from graphdock_std.grad_support import is_tensor, static_shape
 
 
 def _keep(keepdims: bool | None, keep_dims: bool | None) -> bool:

@@ -11,8 +11,7 @@ from graphdock import dtypes, errors
 from graphdock import ops as _ops
 from graphdock.typing import DTypeLike, TensorLike
 
-from graphdock_std.array.indexing import is_tensor
-from graphdock_std.grad_support import static_shape
+from graphdock_std.grad_support import is_tensor, static_shape
 
 
 class SparseTensorValue(NamedTuple):

@@ -9,7 +9,7 @@ import graphdock as _tf
 from graphdock import ops as _ops
 from graphdock.errors import ShapeError
 from graphdock.typing import TensorLike
-from graphdock_std.array.indexing import is_tensor
+from graphdock_std.grad_support import is_tensor
 
 from graphdock_tf1.contrib.arg_scope import add_arg_scope
 from graphdock_tf1.contrib.support import channels_word, collect_named_outputs

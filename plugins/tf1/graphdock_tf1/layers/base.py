@@ -16,7 +16,7 @@ from graphdock import dtypes, nest
 from graphdock import ops as _ops
 from graphdock.errors import InvalidArgumentError, UnimplementedError
 from graphdock.typing import DTypeLike, ShapeLike
-from graphdock_std.array.indexing import is_tensor
+from graphdock_std.grad_support import is_tensor
 
 from graphdock_tf1.layers.dependence import depends
 from graphdock_tf1.layers.input_spec import check_inputs

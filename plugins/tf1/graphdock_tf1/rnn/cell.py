@@ -8,7 +8,7 @@ import graphdock as _tf
 from graphdock import nest
 from graphdock.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
 from graphdock.typing import DTypeLike
-from graphdock_std.array.indexing import is_tensor
+from graphdock_std.grad_support import is_tensor
 
 from graphdock_tf1.layers.base import Layer
 from graphdock_tf1.layers.lookup import activation_of

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import graphdock as _tf
-from graphdock_std.array.indexing import is_tensor
+from graphdock_std.grad_support import is_tensor
 
 from graphdock_tf1.rnn.cell import LSTMStateTuple, RNNCell, depth_of
 

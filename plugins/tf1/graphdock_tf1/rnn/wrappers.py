@@ -11,7 +11,7 @@ import graphdock as _tf
 from graphdock import nest
 from graphdock.errors import InvalidArgumentError
 from graphdock.typing import DTypeLike
-from graphdock_std.array.indexing import is_tensor
+from graphdock_std.grad_support import is_tensor
 
 from graphdock_tf1.rnn.cell import CellAround, LSTMStateTuple
 from graphdock_tf1.rnn.step_array import StepArray

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from graphdock import dtypes
-from graphdock.contracts.contents import contents_of
+from graphdock.contracts.bodies import contents_of
 from graphdock.contracts.ir import PlanGraph, Value
 from graphdock.contracts.ir_check import check
 from graphdock.contracts.opdef import OpDef
