@@ -128,6 +128,8 @@ def test_queues_are_shared_by_name_and_chosen_by_number():
             first.run(put, {index: i})
         assert first.run([one.size(), other.size()]) == [1, 1]
         assert [first.run(take, {index: i}) for i in (0, 1)] == [0, 10]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="range|bounds"):
+            first.run(take, {index: 2})
     tf.Session.reset(containers=["queues"])
     with pytest.raises(TypeError, match="list of queues"):
         tf.QueueBase.from_list(0, [])
@@ -154,6 +156,11 @@ def test_the_other_orders():
         assert len(set(got)) == 10 and got != sorted(got)
 
 
+def test_one_shape_stands_for_a_list_of_one():
+    assert tf.FIFOQueue(3, tf.int32, (2, 3)).shapes == [tf.TensorShape([2, 3])]
+    assert tf.FIFOQueue(3, tf.int32, ()).shapes == tf.FIFOQueue(3, tf.int32, tf.TensorShape([])).shapes
+
+
 def test_what_cannot_be():
     names = tf.FIFOQueue(3, [tf.int32], names=["a"])
     plain = tf.FIFOQueue(3, [tf.int32, tf.float32], shapes=[[], [2]])
@@ -161,8 +168,9 @@ def test_what_cannot_be():
         (lambda: tf.FIFOQueue(3, [tf.int32, tf.int32], shapes=[[]]), "same length"),
         (lambda: tf.FIFOQueue(3, [tf.int32], shapes=[[None]]), "fully defined"),
         (lambda: tf.FIFOQueue(3, [tf.int32], names=["a", "b"]), "names"),
-        (lambda: tf.PaddingFIFOQueue(3, [tf.int32], None), "Shapes must be provided"),
-        (lambda: tf.PaddingFIFOQueue(3, [tf.int32], [None]), "rank"),
+        (lambda: tf.PaddingFIFOQueue(3, [tf.int32], None), "list of shapes"),
+        (lambda: tf.PaddingFIFOQueue(3, [tf.int32], [None]), "list of shapes"),
+        (lambda: tf.PaddingFIFOQueue(3, [tf.int32], [tf.TensorShape(None)]), "rank"),
         (lambda: names.enqueue(3), "dictionary"),
         (lambda: names.enqueue({"b": 3}), "Keys"),
         (lambda: plain.enqueue({"b": 3}), "names"),

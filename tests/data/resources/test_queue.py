@@ -155,14 +155,15 @@ def test_padding():
     queue.enqueue(n([3]), np.array([[b"b"], [b"c"]], object))
     numbers, texts = queue.dequeue_many(n(2))
     assert numbers.tolist() == [[1, 2], [3, 0]] and texts.tolist() == [[[b"a"], [b""]], [[b"b"], [b"c"]]]
-    with pytest.raises(errors.InvalidArgumentError, match="component 0 is of another shape"):
+    with pytest.raises(errors.InvalidArgumentError, match=r"component 0. Expected \[\?\], got \[\]"):
         queue.enqueue(n(1), np.array([[b"a"]], object))
 
 
 def test_what_cannot_be():
     queue = make()
     for wrong, words in (
-        (lambda: queue.enqueue(n([1])), "another shape"),
+        (lambda: queue.enqueue(n([1])), r"component 0. Expected \[\], got \[1\]"),
+        (lambda: queue.enqueue_many(n([[1, 2]])), r"component 0. Expected \[1\], got \[1,2\]"),
         (lambda: queue.enqueue_many(n(1)), "first axis"),
         (lambda: queue.dequeue_many(n(-1)), "negative"),
         (lambda: make(shapes=()).dequeue_many(n(1)), "require the components to have specified shapes"),

@@ -17,11 +17,18 @@ def _dtypes(given: Any) -> list[Any]:
 
 
 def _shapes(given: Any, count: int, unknown_dims: bool = False) -> list[Any] | None:
+    if unknown_dims and (not isinstance(given, list | tuple) or any(s is None or isinstance(s, int) for s in given)):
+        raise InvalidArgumentError(
+            "When providing partial shapes, a list of shapes must be provided: Shapes of all components are needed",
+            got=repr(given),
+        )
     if given is None:
         return None
     listed = [given] if isinstance(given, _tf.TensorShape) else given
     if not isinstance(listed, list | tuple):
         raise ArgumentTypeError("shapes must be a TensorShape or a list or tuple of TensorShapes.", got=repr(given))
+    if all(s is None or isinstance(s, int) for s in listed):
+        listed = [listed]  # one shape
     shapes = [_tf.TensorShape(s) for s in listed]
     if unknown_dims and any(s.ndims is None for s in shapes):
         raise InvalidArgumentError(f"All shapes must have a defined rank: {shapes}")
@@ -216,7 +223,8 @@ class _OneOf(QueueBase):
         first = queues[0]
         shapes = [functools.reduce(_in_common, column) for column in zip(*[q.shapes for q in queues], strict=True)]
         super().__init__(first.dtypes, shapes, first.names, first.queue_ref)
-        self._index, self._queues = index, queues
+        # a place that there is not is gather's error
+        self._index, self._queues = _tf.gather(_tf.range(len(queues)), index), queues
 
     def _run(self, op: str, name: str, **inputs: Any) -> Any:
         def of(place: int) -> Any:
@@ -321,8 +329,6 @@ class PaddingFIFOQueue(QueueBase):
     ) -> None:
         kinds = _dtypes(dtypes)
         known = _shapes(shapes, len(kinds), unknown_dims=True)
-        if known is None:
-            raise InvalidArgumentError("Shapes must be provided for all components, but received None")
         listed = _names(names, len(kinds))
         ref = _make("PaddingFIFOQueueV2", kinds, known, shared_name, name, capacity=capacity)
         super().__init__(kinds, known, listed, ref)

@@ -204,10 +204,10 @@ class Queue(Exchange):
             if dims is None or found == dims:
                 continue
             if len(found) != len(dims) or any(d is not None and d != f for d, f in zip(dims, found, strict=True)):
+                wanted = [*given.shape[:batch], *("?" if d is None else d for d in dims)]
                 raise errors.InvalidArgumentError(
-                    f"{self.kind} {self.name!r}: component {i} is of another shape",
-                    expected=str(list(dims)),
-                    got=str(list(found)),
+                    f"{self.kind} {self.name!r}: Shape mismatch in tuple component {i}. "
+                    f"Expected [{','.join(map(str, wanted))}], got [{','.join(map(str, given.shape))}]"
                 )
 
     def _dequeue_batch(self, count: int, fewer: bool) -> Any:
