@@ -23,6 +23,7 @@ BENCHMARKS = (
     "seed_step",
     "chain",
     "while_loop",
+    "dataflow",
     "large_graph",
     "planning",
     "native_kernel",
