@@ -248,3 +248,70 @@ def test_what_a_step_returns_is_the_callers(host):
     for one, other in zip(got, again, strict=True):
         assert not np.may_share_memory(one, other)
     assert not np.may_share_memory(again[-1], again[-2])
+
+
+def test_a_traced_wait_is_reported(host):
+    mailbox = lab.Mailbox(host)
+    wait = mailbox() + 1.0
+    metadata = tf.RunMetadata()
+    with dataflow(host) as sess:
+        step = Started(lambda: sess.run(wait, options=tf.RunOptions(trace_level=3), run_metadata=metadata))
+        assert mailbox.came.acquire(timeout=PATIENCE)
+        mailbox.hand_over([1.0])
+        assert step.ended().tolist() == [2.0]
+        mailbox.hand_over([5.0])
+        assert Started(sess.run, wait).ended().tolist() == [6.0]  # and a step that is not traced runs as before
+    kinds = [event.kind for event in metadata.events]
+    assert kinds.count("wait") == 1 and "kernel" in kinds
+    assert all(event.seconds >= 0.0 for event in metadata.events)
+
+
+def test_numbers_that_are_not_finite_name_their_node(host):
+    x = tf.placeholder(tf.float32, [2])
+    v = tf.Variable([1.0, 1.0])
+    bad, update = tf.log(x, name="bad") * 0.0, v.assign_add(x, name="update")
+    with dataflow(host, check_numerics=True) as sess:
+        sess.run(v.initializer)
+        sess.run([bad, update], {x: [1.0, 2.0]})
+        with pytest.raises(tf.errors.InvalidArgumentError, match="bad.*NaN or infinity"):
+            sess.run(bad, {x: [0.0, 1.0]})
+        with pytest.raises(tf.errors.InvalidArgumentError, match="NaN or infinity"):
+            sess.run(update, {x: [np.inf, 1.0]})
+
+
+def test_many_threads_run_one_session_on_shared_workers(told, host):
+    """Totals are exact: updates hold their locks whichever thread computes."""
+    x = tf.placeholder(tf.float32, [4])
+    v = tf.Variable(np.zeros(4, np.float32))
+    loop = tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, tf.tanh(a) + x), [0, x])[1]
+    with tf.control_dependencies([loop]):
+        more = v.assign_add(tf.ones([4]), read_value=False)
+    with told(hand_off=0.0, host=host, inter_op_threads=3) as sess:
+        sess.run(v.initializer)
+        expected = sess.run(loop, {x: [0.1, 0.2, 0.3, 0.4]})
+
+        def work():
+            for _ in range(20):
+                got = sess.run([loop, more], {x: [0.1, 0.2, 0.3, 0.4]})[0]
+                np.testing.assert_array_equal(got, expected)
+
+        threads = [Started(work) for _ in range(6)]
+        for thread in threads:
+            thread.ended()
+        assert sess.run(v).tolist() == [120.0] * 4
+
+
+def test_a_forked_child_hands_kernels_to_threads_of_its_own(told, host):
+    x = tf.placeholder(tf.float32, [2])
+    ys = [tf.tanh(x * float(i)) for i in range(4)]
+    with told(hand_off=0.0, host=host, inter_op_threads=2) as sess:
+        expected = [a.tolist() for a in [sess.run(ys, {x: [0.5, 1.0]}) for _ in range(2)][1]]
+        child = os.fork()
+        if not child:
+            code = 1
+            try:
+                signal.alarm(50)
+                code = 0 if [a.tolist() for a in sess.run(ys, {x: [0.5, 1.0]})] == expected else 2
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -45,7 +45,8 @@ def _quickest(function: Callable[[], object]) -> float:
 
 def _is_small(node: PlanNode) -> bool:
     """Whether it has so few elements that no op takes long over them: most nodes need no more than this."""
-    return all(concrete(v.shape) is not None and prod(v.shape or ()) <= _SMALL for v in (*node.inputs, *node.outputs))
+    shapes = [concrete(v.shape) for v in (*node.inputs, *node.outputs)]
+    return all(dims is not None and prod(dims) <= _SMALL for dims in shapes)
 
 
 def seconds_of(placed: PlacedGraph, node: PlanNode) -> float:

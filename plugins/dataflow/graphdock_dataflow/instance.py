@@ -90,7 +90,7 @@ class Instance:
         self.written = program.written
         self.order = program.order
         self.traced = traced
-        self.workers = step.services.workers() if self.dear else None
+        self.workers: Any = None
         self.streams: dict[str, list[Any]] = {}
         self.within: dict[contextlib.AbstractContextManager[Any], None] = {}
         self._constants = constants
@@ -133,6 +133,8 @@ class Instance:
 
     def __call__(self, step: StepContext, feeds: Sequence[Any]) -> list[Any]:
         """Run a step. Returns arrays of the caller's own, NumPy scalars at rank 0."""
+        if self.dear:
+            self.workers = step.services.workers()  # at each step: a forked child has others
         for name, streams in self.streams.items():
             ordinal = step.services.ordinal(name)
             for stream in streams:
@@ -146,7 +148,7 @@ class Instance:
         else:
             results = self._in_context(run, feeds)
         return [
-            result[()] if fresh and isinstance(result, np.ndarray) else np.array(result)[()]
+            result if not isinstance(result, np.ndarray) else result[()] if fresh else np.array(result)[()]
             for result, fresh in zip(results, self._fresh, strict=True)
         ]
 

@@ -35,7 +35,7 @@ from graphdock.contracts.streams import streams_of
 from graphdock_dataflow.calls import Fire, caller, taker
 from graphdock_dataflow.checks import finite, results_checked, rule_checked, with_refusals
 from graphdock_dataflow.level import EMPTY, Row
-from graphdock_dataflow.traces import timed
+from graphdock_dataflow.traces import timed, waited
 from graphdock_dataflow.transfers import copy_to, from_host, to_host
 
 if TYPE_CHECKING:
@@ -215,7 +215,8 @@ class _Kernel:
     def _taken(self, values: list[Any], result: Any) -> bool:
         if isinstance(result, Future):
             run = values[0].run
-            waits: bool = run.wait(values[0], self.number, result, self.take)
+            take = waited(run.step, self.node, self.take) if self.instance.traced else self.take
+            waits: bool = run.wait(values[0], self.number, result, take)
             return waits
         self.take(values, result)
         return False

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from graphdock.contracts import PlanNode, TraceEvent
+from graphdock.contracts import PlanNode, StepContext, TraceEvent
 
-from graphdock_dataflow.calls import Fire
+from graphdock_dataflow.calls import Fire, Take
 from graphdock_dataflow.level import Row
 
 if TYPE_CHECKING:
     from graphdock_dataflow.instance import Instance, Runnable
 
-__all__ = ["event", "nbytes_of", "timed", "traced"]
+__all__ = ["event", "nbytes_of", "timed", "traced", "waited"]
 
 
 def traced(instance: Instance, level: Runnable, row: Row, kind: str, fire: Fire) -> Fire:
@@ -51,6 +51,17 @@ def timed(instance: Instance, node: PlanNode, kind: str, function: Callable[...,
         made = result if isinstance(result, (tuple, list)) else (result,)
         step.events.append(event(node, kind, start, end, nbytes_of([*args, *made])))
         return result
+
+    return report
+
+
+def waited(step: StepContext, node: PlanNode, take: Take) -> Take:
+    """``take`` of what a node begins to wait for now: when it comes, the wait is reported."""
+    start = step.services.clock()
+
+    def report(values: list[Any], result: Any) -> None:
+        step.events.append(event(node, "wait", start, step.services.clock()))
+        take(values, result)
 
     return report
 
