@@ -182,7 +182,8 @@ class _Kernel:
         else:
             fire = self._launch_and_take
         self.fire = self._around(fire)
-        return self._around(self._first) if self.check.outputs else self.fire
+        first = self.check.outputs and not (self.placed.debug and node in self.instance.dear)
+        return self._around(self._first) if first else self.fire
 
     def _around(self, fire: Fire) -> Fire:
         if self.streams and self.level.table.inside:
@@ -228,6 +229,11 @@ class _Kernel:
             given = [_copied(self.device, g) if slot in kept else g for slot, g in zip(self.args, given, strict=True)]
         return given
 
+    def _read_only(self, values: list[Any]) -> list[Any]:
+        """As :meth:`_given`, with inputs that can't be written."""
+        kept = frozenset(self.row.reads)
+        return [_read_only(g) if slot in kept else g for slot, g in zip(self.args, self._given(values), strict=True)]
+
     def _launch(self, given: list[Any]) -> Any:
         """Call the kernel, with locks where the step holds none, and with copies of variables that live elsewhere."""
         if not self.handles:
@@ -272,14 +278,16 @@ class _Kernel:
         activation = values[0]
         run, workers = activation.run, self.instance.workers
         if workers is None or not (activation.ready or run.active or run.handed):
-            return self._launch_and_take(values)
-        given = self._given(values)
+            return self._first(values) if self.placed.debug else self._launch_and_take(values)
+        given = self._read_only(values) if self.placed.debug else self._given(values)
         lease = self._idle.pop() if self._idle else self._another()
         for at, item in lease.own.items():
             given[at] = item
 
         def take(values: list[Any], result: Any) -> None:
             self._idle.append(lease)
+            if self.placed.debug:
+                self.check(result)
             self.take(values, result)
 
         call = self._elsewhere if self.bound.within is None else self._elsewhere_within
@@ -315,10 +323,8 @@ class _Kernel:
 
     def _first(self, values: list[Any]) -> bool:
         """Call it with inputs that can't be written, and hold what it returns against what that is to be."""
-        kept = frozenset(self.row.reads)
-        given = [_read_only(g) if slot in kept else g for slot, g in zip(self.args, self._given(values), strict=True)]
         try:
-            result = self._launch(given)
+            result = self._launch(self._read_only(values))
         except ValueError as error:
             if "read-only" not in str(error) or isinstance(error, errors.GraphdockError):
                 raise
