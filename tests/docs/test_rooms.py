@@ -14,7 +14,7 @@ ROOMS = [
     ROOT / "opgen",
     ROOT / "templates",
     *sorted(p for p in HOST.iterdir() if (p / "__init__.py").is_file()),
-    *sorted(p for p in (ROOT / "plugins").iterdir() if p.is_dir() and p.name not in ("cuda", "triton")),
+    *sorted(p for p in (ROOT / "plugins").iterdir() if p.is_dir() and p.name not in ("cuda", "llvm", "triton")),
 ]
 
 

@@ -1,0 +1,148 @@
+"""The region compiler of the ``cpu`` device: claims what one function computes, and calls it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from graphdock.contracts import (
+    REDUCTIONS,
+    BindContext,
+    Claim,
+    KernelRefused,
+    PlanNode,
+    PrepareContext,
+    Prepared,
+    Refusal,
+    Region,
+    RegionCompiler,
+    RegionProgram,
+)
+
+from graphdock_llvm.primitives import unsupported, what_forbids
+from graphdock_llvm.printer import print_region
+
+__all__ = ["VectorRegions"]
+
+#: Microseconds that a claim says it costs: one call.
+_CALL = 0.7
+
+
+class VectorRegions(RegionCompiler):
+    """Elementwise operations, broadcasts and reductions along rows, as one function over vectors."""
+
+    name = "region"
+    device_type = "cpu"
+    programs = True
+
+    def claim(self, candidate: Region) -> Claim | Refusal:
+        program = candidate.program
+        assert program is not None
+        if any(a.extent is None for a in program.axes):
+            return Refusal("extents are not known")
+        nodes = [n for n in candidate.graph.nodes if n.verb != "constant"]
+        reasons = {t.origin: reason for t in program.terms if (reason := unsupported(program, t))}
+        chosen = _of_rows(nodes, candidate, program, reasons)
+        if len(chosen) < 2:
+            return Refusal(next(iter(reasons.values()), None) or what_forbids(program) or "nothing to fuse")
+        if len(chosen) == len(nodes) and (reason := what_forbids(program)):
+            return Refusal(reason)
+        return Claim(tuple(chosen), _CALL)
+
+    def inplace(self, region: Region) -> Mapping[str, tuple[str, ...]]:
+        program = region.program
+        assert program is not None
+        if any(t.op in REDUCTIONS for t in program.terms):
+            return {}
+        whole = len(program.axes)
+        sources = [i.source for i in program.inputs]
+        found = {}
+        for number, out in enumerate(program.outputs):
+            alone = [sources[i] for i in out.inplace if sources.count(sources[i]) == 1]
+            if alone and sum(d is not None for d in out.dims) == whole:
+                found[f"out{number}"] = tuple(f"in{s}" for s in alone)
+        return found
+
+    def prepare(self, region: Region, ctx: PrepareContext) -> Prepared:
+        from graphdock_llvm.target import compiled, width
+
+        program = region.program
+        assert program is not None
+        reason = what_forbids(program)
+        if reason is not None:
+            raise KernelRefused(reason)
+        count = len(region.graph.inputs)
+        empty = 0 in [a.extent for a in program.axes[:-1]]
+        address = 0 if empty else compiled(print_region(program, count, width()))
+        return Prepared(lambda bind: _bound(bind, address, count, program))
+
+
+def _of_rows(
+    nodes: Sequence[PlanNode], candidate: Region, program: RegionProgram, reasons: Mapping[str, str]
+) -> list[PlanNode]:
+    """The nodes that are computed along rows: what reduces over another set of axes is left, and whatever stands behind it."""
+    wanted: tuple[int, ...] | None = None
+    allowed = {(len(program.axes) - 1,), tuple(range(len(program.axes)))}
+    gone: set[PlanNode] = set()
+    chosen = []
+    for node in nodes:
+        before = (*(v.node for v in node.inputs), *node.control, *node.order)
+        sets = candidate.reduces.get(node, frozenset())
+        other = len(sets) > 1 or any(s not in allowed or wanted not in (None, s) for s in sets)
+        if other or node.origin in reasons or any(n in gone for n in before if n is not None):
+            gone.add(node)
+            continue
+        wanted = next(iter(sets), wanted)
+        chosen.append(node)
+    return chosen
+
+
+@functools.cache
+def _ffi() -> Any:
+    import cffi
+
+    return cffi.FFI()
+
+
+def _bound(ctx: BindContext, address: int, count: int, program: RegionProgram) -> Callable[..., Any]:
+    """The function with a table of addresses: those that stay are written once, the others at each call."""
+    outs = program.outputs
+    made = [i for i, o in enumerate(ctx.outputs) if o.mode.kind not in ("planned", "inplace")]
+    shapes = [(tuple(d or 0 for d in out.shape), out.dtype.np) for out in outs]
+    if not address:
+        return lambda *_: _results([np.empty(*shapes[i]) for i in made])
+    ffi = _ffi()
+    call, total = ffi.cast("void (*)(void **)", address), count + len(outs)
+    table, view = ffi.new("void *[]", total), ffi.from_buffer
+    if not made:
+        static = list(ctx.buffers[:total])
+        for i, buffer in enumerate(static):
+            if buffer is not None:
+                table[i] = ffi.cast("void *", buffer.ctypes.data)
+        moving = [i for i, buffer in enumerate(static) if buffer is None]
+
+        def run(*args: Any) -> None:
+            for i in moving:
+                table[i] = view(args[i])
+            call(table)
+
+        # what stays must live as long as the table that points at it
+        return run if moving else lambda *_, kept=static: call(table)
+
+    def fresh(*args: Any) -> Any:
+        buffers, results = list(args[: total - len(made)]), []
+        for i in made:
+            results.append(np.empty(*shapes[i]))
+            buffers.insert(count + i, results[-1])
+        for i, buffer in enumerate(buffers):
+            table[i] = view(buffer)
+        call(table)
+        return _results(results)
+
+    return fresh
+
+
+def _results(results: Sequence[Any]) -> Any:
+    return None if not results else results[0] if len(results) == 1 else tuple(results)

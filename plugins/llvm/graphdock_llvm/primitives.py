@@ -1,0 +1,186 @@
+"""Primitives of region programs as instructions over vectors, and the reasons why others are refused."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from graphdock.contracts import REDUCTIONS, DType, RegionInput, RegionOutput, RegionProgram, Term
+
+from graphdock_llvm.emitter import HALVES, SCALARS, Emitter, scalar_constant
+from graphdock_llvm.functions import FUNCTIONS
+
+__all__ = ["DEAR", "combine", "emit", "horizontal", "identity", "is_flat", "unsupported", "what_forbids"]
+
+#: Primitives that cost more than a visit of memory: what two loops over a row need is computed once and kept.
+DEAR = frozenset(("divide", "erf", "exp", "expm1", "log", "log1p", "rsqrt", "sigmoid", "sqrt", "tanh"))
+
+_FLOATS: Mapping[str, str] = {"add": "fadd", "divide": "fdiv", "mul": "fmul", "sub": "fsub"}
+_INTEGERS: Mapping[str, str] = {"add": "add", "mul": "mul", "sub": "sub"}
+_ORDERS = {"greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le"}
+_SOURCES = frozenset(("input", "literal", "index", "extent", "place"))
+_CHECKS = frozenset(("isfinite", "isinf", "isnan"))
+
+
+def unsupported(program: RegionProgram, term: Term) -> str | None:
+    """Reason why a term is not emitted; None where it is."""
+    if term.op in _SOURCES:
+        return None
+    if term.op in REDUCTIONS:
+        if term.value != (len(program.axes) - 1,) and term.value != tuple(range(len(program.axes))):
+            return f"{term.op} goes over other axes than the last, or all"
+        return None
+    dtype = program.terms[term.args[-1]].dtype if term.args else term.dtype
+    known = term.op in ("and", "or", "not", "select", "cast", "equal", "not_equal") or term.op in _ORDERS
+    if dtype.is_floating:
+        known = known or term.op in FUNCTIONS[dtype.name] or term.op in _FLOATS or term.op in _CHECKS
+        known = known or term.op in ("maximum", "minimum", "round")
+    elif dtype.name != "bool":
+        known = known or term.op in _INTEGERS or term.op in ("maximum", "minimum", "neg", "abs")
+    return None if known else f"there is no {term.op} of {dtype.name}"
+
+
+def what_forbids(program: RegionProgram) -> str | None:
+    """Reason why the program is not compiled; None where it is."""
+    if any(a.extent is None for a in program.axes):
+        return "extents are not known"
+    if program.streams:
+        return "it draws random numbers"
+    parts: list[RegionInput | RegionOutput] = [*program.inputs, *program.outputs]
+    for part in parts:
+        if part.dtype.name not in SCALARS and part.dtype.name not in HALVES:
+            return f"{part.name} is of {part.dtype.name}"
+    reduced = {t.value for t in program.terms if t.op in REDUCTIONS}
+    whole = tuple(range(len(program.axes)))
+    if len(whole) > 1 and whole in reduced and not is_flat(program):
+        return "it reduces all axes, and reads along some"
+    if len(reduced) > 1:
+        return "it reduces over two sets of axes"
+    return next((reason for t in program.terms if (reason := unsupported(program, t))), None)
+
+
+def is_flat(program: RegionProgram) -> bool:
+    """Whether each input and output has all axes in order, or none, so that they are one."""
+    whole = list(range(len(program.axes)))
+    tensors: list[RegionInput | RegionOutput] = [*program.inputs, *program.outputs]
+    parts = [[d for d in p.dims if d is not None] for p in tensors]
+    places = any(t.op in ("index", "place", "extent") for t in program.terms)
+    partial = any(t.axes and list(t.axes) != whole for t in program.terms)
+    return not places and not partial and all(p in ([], whole) for p in parts)
+
+
+def emit(e: Emitter, program: RegionProgram, term: Term, args: Sequence[str]) -> str:
+    """A primitive of values that are there."""
+    dtype = program.terms[term.args[-1]].dtype
+    type_ = e.of(dtype)
+    if term.op == "select":
+        return e.select(args[0], type_, args[1], args[2])
+    if term.op in ("and", "or"):
+        return e.binary(term.op, type_, *args)
+    if term.op == "not":
+        return e.binary("xor", type_, args[0], e.constant("i1", True))
+    if term.op == "cast":
+        return _cast(e, dtype, term.dtype, args[0])
+    if term.op == "round":
+        half = e.vector(HALVES[term.value])
+        return e.convert("fpext", half, e.convert("fptrunc", type_, args[0], half), type_)
+    if dtype.is_floating:
+        return _floating(e, term.op, dtype, args)
+    return _integer(e, term.op, dtype, args)
+
+
+def _floating(e: Emitter, op: str, dtype: DType, args: Sequence[str]) -> str:
+    scalar, type_ = SCALARS[dtype.name], e.of(dtype)
+    if op in _FLOATS:
+        return e.binary(_FLOATS[op], type_, *args)
+    if op in ("maximum", "minimum"):
+        return e.math(op, scalar, *args)
+    if op in _ORDERS or op in ("equal", "not_equal"):
+        how = {"equal": "oeq", "not_equal": "une"}.get(op) or f"o{_ORDERS[op]}"
+        return e.value(f"fcmp {how} {type_} {args[0]}, {args[1]}")
+    if op == "isnan":
+        return e.value(f"fcmp uno {type_} {args[0]}, {args[0]}")
+    if op in _CHECKS:
+        size = e.math("fabs", scalar, args[0])
+        how = "oeq" if op == "isinf" else "olt"
+        return e.value(f"fcmp {how} {type_} {size}, {e.constant(scalar, math.inf)}")
+    return FUNCTIONS[dtype.name][op](e, args[0])
+
+
+def _integer(e: Emitter, op: str, dtype: DType, args: Sequence[str]) -> str:
+    scalar, type_ = SCALARS[dtype.name], e.of(dtype)
+    sign = "u" if dtype.name[0] in "ub" else "s"
+    if op in _INTEGERS:
+        return e.binary(_INTEGERS[op], type_, *args)
+    if op in ("maximum", "minimum"):
+        return e.math(f"{sign}{op[:3]}", scalar, *args)
+    if op == "neg":
+        return e.binary("sub", type_, "zeroinitializer", args[0])
+    if op == "abs":
+        if sign == "u":
+            return args[0]
+        negative = e.value(f"icmp slt {type_} {args[0]}, zeroinitializer")
+        return e.select(negative, type_, e.binary("sub", type_, "zeroinitializer", args[0]), args[0])
+    how = {"equal": "eq", "not_equal": "ne"}.get(op) or f"{sign}{_ORDERS[op]}"
+    return e.value(f"icmp {how} {type_} {args[0]}, {args[1]}")
+
+
+def _cast(e: Emitter, source: DType, target: DType, value: str) -> str:
+    if source == target:
+        return value
+    from_, to = e.of(source), e.of(target)
+    if target.name == "bool":
+        return e.value(f"{'fcmp une' if source.is_floating else 'icmp ne'} {from_} {value}, zeroinitializer")
+    unsigned = source.name[0] in "ub"
+    if source.is_floating:
+        return e.convert("fpext" if target.size > source.size else "fptrunc", from_, value, to)
+    if target.is_floating:
+        return e.convert("uitofp" if unsigned else "sitofp", from_, value, to)
+    narrower = source.name != "bool" and target.size <= source.size
+    if narrower:
+        return value if target.size == source.size else e.convert("trunc", from_, value, to)
+    return e.convert("zext" if unsigned else "sext", from_, value, to)
+
+
+# -- reductions
+
+
+def identity(term: Term) -> float | int | bool:
+    """What a reduction of nothing gives."""
+    if term.op in ("sum", "any"):
+        return 0
+    if term.op in ("prod", "all"):
+        return 1
+    if term.dtype.is_floating:
+        return -math.inf if term.op == "max" else math.inf
+    bits = term.dtype.size * 8
+    signed = term.dtype.name[0] == "i"
+    lowest = -(1 << (bits - 1)) if signed else 0
+    return lowest if term.op == "max" else lowest + (1 << bits) - 1
+
+
+def combine(e: Emitter, term: Term, accumulator: str, value: str) -> str:
+    """The accumulator with one more vector."""
+    scalar, type_ = SCALARS[term.dtype.name], e.of(term.dtype)
+    if term.op in ("any", "all"):
+        return e.binary("or" if term.op == "any" else "and", type_, accumulator, value)
+    if term.op in ("sum", "prod"):
+        word = "add" if term.op == "sum" else "mul"
+        return e.binary(("f" if term.dtype.is_floating else "") + word, type_, accumulator, value)
+    word = f"{term.op}imum" if term.dtype.is_floating else f"{'u' if term.dtype.name[0] == 'u' else 's'}{term.op}"
+    return e.math(word, scalar, accumulator, value)
+
+
+def horizontal(e: Emitter, term: Term, accumulator: str) -> str:
+    """The lanes of an accumulator as one, in every lane."""
+    scalar, type_ = SCALARS[term.dtype.name], e.of(term.dtype)
+    floating, over = term.dtype.is_floating, e.overload(scalar)
+    if term.op in ("sum", "prod") and floating:
+        word, start = ("fadd", -0.0) if term.op == "sum" else ("fmul", 1.0)
+        args = ((scalar, scalar_constant(scalar, start)), (type_, accumulator))
+        return e.broadcast(scalar, e.call(f"llvm.vector.reduce.{word}.{over}", scalar, *args, flags="reassoc "))
+    signed = "u" if term.dtype.name[0] == "u" else "s"
+    word = {"sum": "add", "prod": "mul", "any": "or", "all": "and"}.get(term.op) or (
+        f"f{term.op}imum" if floating else f"{signed}{term.op}"
+    )
+    return e.broadcast(scalar, e.call(f"llvm.vector.reduce.{word}.{over}", scalar, (type_, accumulator)))

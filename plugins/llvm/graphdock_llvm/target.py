@@ -1,0 +1,87 @@
+"""The machine that code is compiled for, and compiled code: kept in the process, and on disk under its text, CPU and compiler."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from typing import Any
+
+from graphdock.contracts import cache_dir, errors, read_cache, write_cache
+
+__all__ = ["compiled", "width"]
+
+#: Lanes of float32 in a vector register, by the feature of the CPU that has it.
+_WIDTHS = (("avx512f", 16), ("avx2", 8), ("neon", 4))
+#: Modules and engines: code lives as long as they do.
+_alive: dict[str, tuple[Any, int]] = {}
+
+
+@functools.cache
+def _features() -> dict[str, bool]:
+    import llvmlite.binding as llvm
+
+    return dict(llvm.get_host_cpu_features())
+
+
+@functools.cache
+def width() -> int:
+    """Lanes of the vectors that programs are printed with: a register of float32 where the CPU has such registers, else 4."""
+    features = _features()
+    return next((lanes for name, lanes in _WIDTHS if features.get(name)), 4)
+
+
+@functools.cache
+def _initialize() -> None:
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+
+
+def _machine() -> Any:
+    """A description of this CPU; an engine takes it over, so that each gets its own."""
+    import llvmlite.binding as llvm
+
+    _initialize()
+    features = llvm.get_host_cpu_features().flatten()
+    if _features().get("avx512f"):
+        features += ",-prefer-256-bit"
+    target = llvm.Target.from_default_triple()
+    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=3, jit=True)
+
+
+def compiled(text: str) -> int:
+    """Address of the function ``region`` of a module. The same text is compiled once per process.
+
+    Raises:
+      InternalError: LLVM refuses the text, which is a fault of the printer.
+    """
+    found = _alive.get(text)
+    if found is None:
+        found = _alive[text] = _compile(text)
+    return found[1]
+
+
+def _compile(text: str) -> tuple[Any, int]:
+    import llvmlite
+    import llvmlite.binding as llvm
+
+    _initialize()
+    try:
+        module = llvm.parse_assembly(text)
+        module.verify()
+    except RuntimeError as error:
+        raise errors.InternalError(f"LLVM refuses the text of a region: {error}") from error
+    cpu = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    key = hashlib.sha256(repr((text, cpu, llvmlite.__version__, llvm.llvm_version_info)).encode()).hexdigest()
+    path = cache_dir() / "llvm" / f"{key}.o"
+    data = read_cache(path)
+    if data is None:
+        options = llvm.create_pipeline_tuning_options(speed_level=2)
+        options.loop_unrolling = True
+        builder = llvm.create_pass_builder(_machine(), options)
+        builder.getModulePassManager().run(module, builder)
+    engine = llvm.create_mcjit_compiler(module, _machine())
+    engine.set_object_cache(lambda _, made: write_cache(path, bytes(made)) and None, lambda _: data)
+    engine.finalize_object()
+    return engine, engine.get_function_address("region")

@@ -1,0 +1,41 @@
+"""What the tests of the llvm plugin share: region programs, compiled and called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import cffi
+import numpy as np
+import pytest
+from graphdock.contracts import RegionProgram
+from graphdock_llvm.printer import print_region
+from graphdock_llvm.target import compiled, width
+
+FFI = cffi.FFI()
+
+
+def compile_and_call(
+    program: RegionProgram, arrays: Sequence[np.ndarray], lanes: int = 0
+) -> list[np.ndarray[Any, Any]]:
+    """The outputs of a program; what stands behind them must stay as it was."""
+    text = print_region(program, len(arrays), lanes or width())
+    function = FFI.cast("void (*)(void **)", compiled(text))
+    rooms = [np.full(out_size(o) + 64, 0xA5, np.uint8) for o in program.outputs]
+    outs = [
+        room[: out_size(o)].view(o.dtype.np).reshape([d or 0 for d in o.shape])
+        for room, o in zip(rooms, program.outputs, strict=True)
+    ]
+    function(FFI.new("void *[]", [FFI.from_buffer(np.ascontiguousarray(b)) for b in (*arrays, *outs)]))
+    assert all((room[-64:] == 0xA5).all() for room in rooms), "it wrote behind an output"
+    return outs
+
+
+def out_size(out: Any) -> int:
+    return int(np.prod([d or 0 for d in out.shape], dtype=int)) * out.dtype.size
+
+
+@pytest.fixture
+def call():
+    """``call(program, arrays, lanes=0)``: the outputs of a region program."""
+    return compile_and_call

@@ -1,0 +1,115 @@
+"""Elementary functions over the whole range of their dtype, against wider arithmetic, in units in the last place."""
+
+from __future__ import annotations
+
+import cffi
+import numpy as np
+import pytest
+from graphdock.contracts import Axis, RegionInput, RegionOutput, RegionProgram, Term, dtypes
+from graphdock_llvm.printer import print_region
+from graphdock_llvm.target import compiled, width
+
+scipy_special = pytest.importorskip("scipy.special")
+
+FFI = cffi.FFI()
+
+
+def apply(op: str, x: np.ndarray) -> np.ndarray:
+    """The compiled function of an array."""
+    dtype = dtypes.as_dtype(x.dtype)
+    axes = (Axis("i", x.size),)
+    program = RegionProgram(
+        op,
+        axes,
+        (RegionInput("x", 0, dtype, x.shape, (0,)),),
+        (Term("input", dtype, (), (0,), 0), Term(op, dtype, (0,), (0,))),
+        (RegionOutput("y", 1, dtype, x.shape, (0,)),),
+    )
+    y = np.empty_like(x)
+    call = FFI.cast("void (*)(void **)", compiled(print_region(program, 1, width())))
+    call(FFI.new("void *[]", [FFI.from_buffer(x), FFI.from_buffer(y)]))
+    return y
+
+
+def every(dtype: type, count: int) -> np.ndarray:
+    """Numbers of all exponents and both signs, those around 0 and 1, subnormals, and all that is special."""
+    rng = np.random.default_rng(3)
+    unsigned = np.uint32 if dtype is np.float32 else np.uint64
+    info = np.iinfo(unsigned)
+    bits = rng.integers(0, info.max, count, unsigned, endpoint=True).view(dtype)
+    near = np.concatenate([rng.normal(scale=s, size=count // 8) for s in (1e-3, 1.0, 20.0, 100.0, 700.0)])
+    one = 1.0 + rng.normal(scale=1e-3, size=count // 8)
+    tiny = np.arange(1, 2000).astype(unsigned).view(dtype)
+    limits = np.finfo(dtype)
+    special = [
+        0.0,
+        -0.0,
+        np.inf,
+        -np.inf,
+        np.nan,
+        limits.max,
+        limits.min,
+        limits.tiny,
+        -1.0,
+        1.0,
+        88.5,
+        -87.5,
+        709.5,
+        -745.0,
+    ]
+    parts = [bits, near.astype(dtype), one.astype(dtype), tiny, -tiny, np.array(special, dtype)]
+    return np.ascontiguousarray(np.concatenate(parts).astype(dtype))
+
+
+REFERENCES = {
+    "exp": np.exp,
+    "expm1": np.expm1,
+    "log": np.log,
+    "log1p": np.log1p,
+    "tanh": np.tanh,
+    "sqrt": np.sqrt,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "sigmoid": lambda x: np.where(x < 0, np.exp(-np.abs(x)), 1) / (1 + np.exp(-np.abs(x))),
+    "erf": lambda x: scipy_special.erf(x.astype(np.float64)),
+}
+#: Units in the last place, by dtype.
+BOUNDS = {
+    "float32": {"exp": 2, "expm1": 1, "log": 1, "log1p": 1, "tanh": 6, "sqrt": 1, "rsqrt": 2, "sigmoid": 3, "erf": 6},
+    "float64": {"exp": 2, "expm1": 4, "log": 2, "log1p": 4, "tanh": 6, "sqrt": 1, "rsqrt": 2, "sigmoid": 4},
+}
+
+
+def distance(got: np.ndarray, want: np.ndarray) -> float:
+    """The largest error, in units in the last place of the right number; specials must be equal."""
+    dtype = got.dtype
+    nan = np.isnan(want)
+    np.testing.assert_array_equal(np.isnan(got), nan)
+    with np.errstate(over="ignore"):
+        rounded = want.astype(dtype)
+    infinite = np.isinf(rounded) & ~nan
+    largest = np.finfo(dtype).max
+    assert (np.abs(got[infinite]) >= largest).all() and (np.sign(got[infinite]) == np.sign(rounded[infinite])).all()
+    finite = ~nan & ~infinite
+    unit = np.spacing(np.maximum(np.abs(rounded[finite]), np.finfo(dtype).smallest_subnormal)).astype(want.dtype)
+    return float(np.max(np.abs(got[finite].astype(want.dtype) - want[finite]) / unit, initial=0.0))
+
+
+@pytest.mark.parametrize(("dtype", "op"), [(d, op) for d, table in BOUNDS.items() for op in table])
+def test_a_function_is_near_over_its_whole_range(dtype: str, op: str) -> None:
+    x = every(np.float32 if dtype == "float32" else np.float64, 200_000)
+    if dtype == "float64" and np.finfo(np.longdouble).nmant < 63:
+        pytest.skip("no arithmetic here is wider than float64")
+    wide = x.astype(np.float64 if dtype == "float32" else np.longdouble)
+    with np.errstate(all="ignore"):
+        want = REFERENCES[op](wide)
+    error = distance(apply(op, x), want)
+    print(dtype, op, round(error, 2))
+    assert error <= BOUNDS[dtype][op]
+
+
+@pytest.mark.parametrize("op", ["abs", "ceil", "floor", "neg", "rint", "sign"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_is_exact_is_numpys(op: str, dtype: type) -> None:
+    x = every(dtype, 20_000)
+    function = {"neg": np.negative}.get(op) or getattr(np, op)
+    np.testing.assert_array_equal(apply(op, x), function(x))

@@ -1,0 +1,124 @@
+"""Random region programs against the reference: any dtype, widths of vectors, rows shorter and longer than one."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from graphdock.contracts import Axis, RegionInput, RegionOutput, RegionProgram, Term, dtypes
+from graphdock_llvm.primitives import unsupported, what_forbids
+from graphdock_llvm.printer import print_region
+from graphdock_testing import random_regions
+from graphdock_testing.random_regions import random_region
+from graphdock_testing.region_reference import evaluate
+
+EXTENTS = [(5,), (3, 37), (4, 16), (2, 3, 70), (1000,), (7, 1), (2, 2, 2, 5)]
+DTYPES = [("float32",), ("float32", "float64", "int32", "bool"), ("float32", "float16", "bfloat16", "int64", "uint8")]
+#: float32 of what the reference computes in float32 too, in another order.
+NEAR = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 1e-4, "float64": 1e-4}
+
+
+@pytest.fixture(autouse=True)
+def of_what_is_compiled(monkeypatch):
+    """Draw of the primitives that are compiled, so that few programs are refused."""
+    monkeypatch.setattr(random_regions, "_UNARY", ("abs", "neg", "sigmoid", "tanh"))
+    monkeypatch.setattr(random_regions, "_INTEGERS", ("add", "maximum", "minimum", "mul", "sub"))
+
+
+def programs(seeds):
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        extents = EXTENTS[seed % len(EXTENTS)]
+        reduced = [(), (len(extents) - 1,), tuple(range(len(extents)))][seed % 3]
+        program, arrays = random_region(rng, extents, reduced, DTYPES[seed % len(DTYPES)])
+        if what_forbids(program) is None:
+            yield program, arrays
+
+
+def compare(call, program, arrays, lanes=0):
+    for out, got, want in zip(program.outputs, call(program, arrays, lanes), evaluate(program, arrays), strict=True):
+        near = NEAR.get(out.dtype.name, 0)
+        np.testing.assert_allclose(got.astype(float), want.astype(float), near, near, err_msg=str(program))
+
+
+def test_random_programs_agree_with_the_reference(call):
+    found = list(programs(range(120)))
+    assert len(found) > 80
+    for program, arrays in found:
+        compare(call, program, arrays)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("start", range(0, 2400, 300))
+def test_many_random_programs_agree_with_the_reference(call, start):
+    for program, arrays in programs(range(1000 + start, 1300 + start)):
+        compare(call, program, arrays)
+
+
+@pytest.mark.parametrize("lanes", [4, 8, 16])
+def test_every_width_of_vector_gives_the_same(call, lanes):
+    for program, arrays in programs(range(200, 230)):
+        compare(call, program, arrays, lanes)
+
+
+@pytest.mark.parametrize("length", [*range(1, 35), 64, 1000])
+@pytest.mark.parametrize("op", ["sum", "max", "min", "prod"])
+def test_rows_of_every_length_are_reduced_whole_and_not_beyond(call, op, length):
+    f32 = dtypes.float32
+    program = RegionProgram(
+        op,
+        (Axis("i", 3), Axis("j", length)),
+        (RegionInput("x", 0, f32, (3, length), (0, 1)),),
+        (Term("input", f32, (), (0, 1), 0), Term(op, f32, (0,), (0,), (1,))),
+        (RegionOutput("y", 1, f32, (3,), (0,)),),
+    )
+    x = np.random.default_rng(length).uniform(0.9, 1.1, (3, length)).astype(np.float32)
+    (got,) = call(program, [x])
+    np.testing.assert_allclose(got, getattr(np, op)(x.astype(float), 1), 1e-5)
+
+
+def test_dear_terms_of_a_row_are_computed_once_and_kept(call):
+    """A softmax: the exponential is needed by the sum and by the result."""
+    f32 = dtypes.float32
+    terms = (
+        Term("input", f32, (), (0, 1), 0),
+        Term("max", f32, (0,), (0,), (1,)),
+        Term("sub", f32, (0, 1), (0, 1)),
+        Term("exp", f32, (2,), (0, 1)),
+        Term("sum", f32, (3,), (0,), (1,)),
+        Term("divide", f32, (3, 4), (0, 1)),
+    )
+
+    def softmax(rows, length):
+        shape = (rows, length)
+        inputs, outputs = (RegionInput("x", 0, f32, shape, (0, 1)),), (RegionOutput("y", 5, f32, shape, (0, 1)),)
+        return RegionProgram("softmax", (Axis("i", rows), Axis("j", length)), inputs, terms, outputs)
+
+    x = np.random.default_rng(0).normal(size=(5, 100)).astype(np.float32)
+    (got,) = call(softmax(5, 100), [x])
+    e = np.exp(x - x.max(1, keepdims=True))
+    np.testing.assert_allclose(got, e / e.sum(1, keepdims=True), 1e-5)
+    short, long = print_region(softmax(5, 96), 1, 16), print_region(softmax(5, 96_000), 1, 16)
+    assert "alloca" in short and "alloca" not in long
+    # 2^k is made twice per exponential
+    assert len(re.findall(r"shl <16 x i32>", short)) == 2 and len(re.findall(r"shl <16 x i32>", long)) == 4
+
+
+def test_what_is_not_compiled_says_why():
+    f32 = dtypes.float32
+    axes = (Axis("i", 3), Axis("j", 4))
+    x = RegionInput("x", 0, f32, (3, 4), (0, 1))
+    read = Term("input", f32, (), (0, 1), 0)
+
+    def program(*terms, axes=axes, outputs=(), streams=()):
+        return RegionProgram("p", axes, (x,), (read, *terms), outputs, streams)
+
+    assert what_forbids(program(Term("sin", f32, (0,), (0, 1)))) == "there is no sin of float32"
+    assert "other axes than the last" in what_forbids(program(Term("sum", f32, (0,), (1,), (0,))))
+    assert what_forbids(program(axes=(Axis("i", None), Axis("j", 4)))) == "extents are not known"
+    assert what_forbids(program(streams=("r",))) == "it draws random numbers"
+    assert "is of complex64" in what_forbids(program(outputs=(RegionOutput("y", 0, dtypes.complex64, (3, 4), (0, 1)),)))
+    both = program(Term("sum", f32, (0,), (0,), (1,)), Term("sum", f32, (0,), (), (0, 1)))
+    assert "two sets of axes" in what_forbids(both) or "reads along some" in what_forbids(both)
+    assert unsupported(program(), read) is None

@@ -1,0 +1,159 @@
+"""Sessions whose backends are ``("llvm", "cpu")``: what becomes one kernel, and the same results as without."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+
+import graphdock as tf
+import numpy as np
+import pytest
+
+LLVM = {"backends": ("llvm", "cpu")}
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as made:
+        yield made
+
+
+def numbers(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+
+
+def both(fetches, feed, near=2e-5):
+    """Results and kernels with the plugin; the results are those of the cpu alone."""
+    found = []
+    for fields in (LLVM, {"backends": ("cpu",)}):
+        with tf.Session(config=tf.SessionConfig(**fields)) as sess:
+            sess.run(tf.global_variables_initializer())
+            found.append((sess.run(fetches, feed), sess.explain(fetches, feed).kernels()))
+    (got, kernels), (want, _) = found
+    for g, w in zip(got, want, strict=True):
+        np.testing.assert_allclose(g, w, near, near)
+    return kernels
+
+
+def gelu(x):
+    return 0.5 * x * (1.0 + tf.erf(x * np.float32(2**-0.5)))
+
+
+@pytest.mark.parametrize("dims", [[33], [4, 70], [2, 3, 5]])
+def test_a_hand_written_gelu_its_gradient_and_a_power_are_one_kernel_each(dims):
+    x = tf.placeholder(tf.float32, dims)
+    feed = {x: numbers(*dims)}
+    assert both([gelu(x)], feed) == {"llvm.region": 1}
+    assert both([tf.gradients(gelu(x), x)[0]], feed) == {"llvm.region": 1}
+    assert both([x * x * x * x], feed) == {"llvm.region": 1}
+
+
+def test_a_long_chain_is_few_kernels():
+    x = tf.placeholder(tf.float32, [16])
+    y = x
+    for i in range(1000):
+        y = y * 1.0001 if i % 2 else y + 0.5
+    kernels = both([y], {x: numbers(16)}, 1e-3)
+    assert set(kernels) == {"llvm.region"} and kernels["llvm.region"] <= 2
+
+
+def test_rows_biases_and_masks_are_fused_and_what_is_not_compiled_stays():
+    x, b = tf.placeholder(tf.float32, [6, 50]), tf.placeholder(tf.float32, [50])
+    mask = tf.placeholder(tf.bool, [6, 1])
+    h = tf.nn.relu(x + b)
+    centred = h - tf.reduce_mean(h, 1, keepdims=True)
+    scaled = centred / (1.0 + tf.reduce_sum(tf.abs(centred), 1, keepdims=True))
+    y = tf.where(tf.logical_and(mask, x > 0.0), scaled, tf.tanh(x))
+    z = tf.sin(y) + 1.0
+    feed = {x: numbers(6, 50), b: numbers(50, seed=1), mask: numbers(6, 1, seed=2) > 0}
+    kernels = both([y, z], feed)
+    assert kernels.get("cpu.sin") == 1 and kernels["llvm.region"] >= 1 and "cpu.tanh" not in kernels
+
+
+def test_a_network_trains_to_the_same_weights_in_loops_and_branches():
+    x, y = tf.placeholder(tf.float32, [10, 8]), tf.placeholder(tf.float32, [10, 3])
+    w, b = tf.Variable(numbers(8, 3)), tf.Variable(tf.zeros([3]))
+    h = tf.while_loop(lambda i, h: i < 3, lambda i, h: (i + 1, tf.tanh(h * 1.1 + 0.1) * 0.5), [0, tf.matmul(x, w) + b])[
+        1
+    ]
+    h = tf.cond(tf.reduce_sum(h) > 0, lambda: tf.sigmoid(h) * 2.0 - 1.0, lambda: tf.exp(-h * h) + h)
+    loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(logits=h, labels=y))
+    train = tf.train.AdamOptimizer(0.05).minimize(loss)
+    seen = []
+    for fields in (LLVM, {"backends": ("cpu",)}):
+        with tf.Session(config=tf.SessionConfig(**fields)) as sess:
+            sess.run(tf.global_variables_initializer())
+            for step in range(20):
+                sess.run(train, {x: numbers(10, 8, seed=step), y: np.eye(3, dtype=np.float32)[np.arange(10) % 3]})
+            seen.append(sess.run([w, b]))
+            kernels = sess.explain(train, {x: numbers(10, 8), y: numbers(10, 3)}).kernels()
+            assert ("llvm.region" in kernels) == (fields is LLVM)
+    for got, want in zip(*seen, strict=True):
+        np.testing.assert_allclose(got, want, 1e-4, 1e-5)
+
+
+@pytest.mark.parametrize("dtype", [tf.float64, tf.float16, tf.bfloat16, tf.int32])
+def test_other_dtypes(dtype):
+    x = tf.placeholder(dtype, [3, 40])
+    y = tf.maximum(x * x - x, x + x)
+    kernels = both(
+        [tf.cast(y, tf.float64)], {x: numbers(3, 40).astype(dtype.as_numpy_dtype)}, 2e-2 if dtype.size == 2 else 1e-6
+    )
+    assert "llvm.region" in kernels
+
+
+def test_no_rows_and_no_columns():
+    for shape in ([0, 5], [5, 0], [0]):
+        x = tf.placeholder(tf.float32, shape)
+        both([tf.tanh(x) * 2.0 + 1.0, tf.reduce_sum(x * x + 1.0, -1)], {x: np.zeros(shape, np.float32)})
+
+
+def test_special_numbers_pass_as_they_do_unfused():
+    x = tf.placeholder(tf.float32, [12])
+    special = np.float32([0.0, -0.0, np.inf, -np.inf, np.nan, 3e38, -3e38, 1e-42, -1e-42, 1.0, -1.0, 88.8])
+    y = [
+        tf.exp(x) + 0.0,
+        tf.log(x) * 1.0,
+        tf.tanh(x) * 1.0,
+        tf.maximum(x, 0.0) * 1.0,
+        tf.sigmoid(x) * 1.0,
+        1.0 / x + 0.0,
+    ]
+    both(y, {x: special})
+
+
+def test_steps_on_many_threads():
+    x = tf.placeholder(tf.float32, [7, 33])
+    y = tf.exp(-x * x) + x / (1.0 + tf.abs(x))
+    wrong = []
+    with tf.Session(config=tf.SessionConfig(**LLVM)) as sess:
+
+        def work(seed):
+            for i in range(50):
+                v = numbers(7, 33, seed=seed * 100 + i)
+                if not np.allclose(sess.run(y, {x: v}), np.exp(-v * v) + v / (1 + np.abs(v)), 1e-4, 1e-5):
+                    wrong.append((seed, i))
+
+        threads = [threading.Thread(target=work, args=(s,)) for s in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not wrong
+
+
+def test_nothing_heavy_is_imported_before_a_session_compiles():
+    text = """
+import sys, graphdock as tf
+tf.default_host().backend("llvm")
+assert "llvmlite" not in sys.modules
+"""
+    subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            text.replace("tf.default_host", "__import__('graphdock.plugin.host').plugin.host.default_host"),
+        ],
+        check=True,
+    )

@@ -1,0 +1,78 @@
+"""Compiled code is kept: in the process, and on disk, where a damaged or unwritable folder costs time alone."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from graphdock.contracts import Axis, RegionInput, RegionOutput, RegionProgram, Term, dtypes
+from graphdock.errors import InternalError
+from graphdock_llvm import target
+
+
+@pytest.fixture
+def anew(monkeypatch, tmp_path):
+    """A process that has compiled nothing, with a cache folder of its own."""
+    monkeypatch.setattr(target, "_alive", {})
+    monkeypatch.setenv("GRAPHDOCK_CACHE_DIR", str(tmp_path))
+    compilations = []
+    original = target._compile
+
+    def compile_(text):
+        compilations.append(text)
+        return original(text)
+
+    monkeypatch.setattr(target, "_compile", compile_)
+    return tmp_path, compilations
+
+
+def double(call, factor: float) -> np.ndarray:
+    f32 = dtypes.float32
+    program = RegionProgram(
+        "p",
+        (Axis("i", 20),),
+        (RegionInput("x", 0, f32, (20,), (0,)),),
+        (Term("input", f32, (), (0,), 0), Term("literal", f32, (), (), factor), Term("mul", f32, (0, 1), (0,))),
+        (RegionOutput("y", 2, f32, (20,), (0,)),),
+    )
+    x = np.arange(20, dtype=np.float32)
+    np.testing.assert_array_equal(call(program, [x])[0], x * np.float32(factor))
+    return x
+
+
+def test_the_same_text_is_compiled_once_and_found_on_disk_by_another_process(anew, call, monkeypatch):
+    folder, compilations = anew
+    double(call, 2.0)
+    double(call, 2.0)
+    assert len(compilations) == 1
+    (kept,) = folder.rglob("*.o")
+    written = kept.stat().st_mtime_ns
+    monkeypatch.setattr(target, "_alive", {})
+    double(call, 2.0)
+    assert kept.stat().st_mtime_ns == written
+    double(call, 3.0)
+    assert len(list(folder.rglob("*.o"))) == 2
+
+
+@pytest.mark.parametrize("damage", [b"", b"x" * 100, None])
+def test_a_damaged_file_is_made_again(anew, call, monkeypatch, damage):
+    folder, _ = anew
+    double(call, 2.0)
+    (kept,) = folder.rglob("*.o")
+    data = kept.read_bytes()
+    kept.write_bytes(data[:-1] if damage is None else damage)
+    monkeypatch.setattr(target, "_alive", {})
+    double(call, 2.0)
+    assert kept.read_bytes()[32:] == data[32:]
+
+
+def test_a_folder_that_can_not_be_written_costs_time_alone(anew, call, monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("GRAPHDOCK_CACHE_DIR", os.fspath(tmp_path / "file" / "within"))
+    double(call, 2.0)
+
+
+def test_text_that_is_no_llvm_is_an_internal_error():
+    with pytest.raises(InternalError, match="LLVM refuses the text"):
+        target.compiled("define void @region(ptr %table) { ret i32 0 }")
