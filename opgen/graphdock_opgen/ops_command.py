@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
+from types import MappingProxyType
 from typing import Any
 
 import click
 from graphdock.contracts import REQUIRED, AttrDef, OpDef
 from graphdock.contracts.command_line.output import count, json_option, print_json, table
 from graphdock.plugin.host import configured_host
+from graphdock.plugin.kernel_rows import KernelRow
 
-from graphdock_opgen.spec_docs import documented_op
+from graphdock_opgen.spec_docs import documented_op, tests_of
 
 __all__ = ["command"]
 
@@ -52,7 +55,55 @@ def _gradient(opdef: OpDef) -> str:
     return opdef.gradient + (f" ({kinds})" if kinds else "")
 
 
-def describe(opdef: OpDef) -> str:
+#: Fields of an OpDef that say something of its results, which rewriting plans, fusing and knowing shapes go by.
+_FACTS = ("aliases", "scalar", "evaluate", "identity", "neutral", "constants", "sum", "joint", "stacked", "rows")
+_RANDOM = (
+    "its kernel gets a stream of random numbers behind the inputs (graphdock/contracts/streams.py): Philox4x64-10 with",
+    "the key (seed, seed2) and the counter (block, 0, iteration, ordinal); the wrapper's seed and tf.set_random_seed of",
+    "the graph make the key, and with neither it is new in each session; ordinal counts the steps that ran the op,",
+    "iteration its loops' iterations: the numbers are the same on every device and executor, and others in every step",
+)
+
+
+def for_authors(
+    opdef: OpDef, tests: Mapping[str, Any], kernels: Iterable[tuple[str, KernelRow]]
+) -> dict[str, list[str]]:
+    """What the author of a kernel must know of an op, in lines under a heading each."""
+    host = [a.name for a in opdef.inputs if a.memory == "host"]
+    errors = [_error(sample) for sample in tests.get("error_samples", ())]
+    samples = [", ".join(f"{k}={_flow(v)}" for k, v in sample.items()) for sample in tests.get("samples", ())]
+    brought = [
+        f"{name} on {row.device}{''.join(f', {v}: ' + ' '.join(n) for v, n in row.types.items())}"
+        for name, row in kernels
+    ]
+    return {
+        "host memory": [f"{name}: a NumPy array, whatever the device" for name in host],
+        "handles": [f"{a.name}: {a.access}" for a in opdef.inputs if a.access],
+        "shapes": [f"{check}: {message}" for check, message in opdef.where],
+        "errors": errors,
+        "facts": [f"{name}: {_flow(value)}" for name in _FACTS if (value := getattr(opdef, name))]
+        + ([] if opdef.region is None else [f"region: {_flow(opdef.region.outputs)}"]),
+        "random": [*_RANDOM] if "random" in opdef.effects else [],
+        "samples": samples,
+        "oracle": [opdef.reference] if opdef.reference else [],
+        "kernels": brought,
+    }
+
+
+def _error(sample: Mapping[str, Any]) -> str:
+    """An error sample: what is raised for which arguments."""
+    given = ", ".join(f"{k}={_flow(v)}" for k, v in sample.items() if k not in ("match", "error"))
+    return f"{sample.get('error', 'an error')} that says {sample.get('match', '')!r}: {given}"
+
+
+def _flow(value: Any) -> str:
+    """A value of a spec as it is written on one line."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{k}: {_flow(v)}" for k, v in value.items()) + "}"
+    return "[" + ", ".join(map(_flow, value)) + "]" if isinstance(value, list | tuple) else str(value)
+
+
+def describe(opdef: OpDef, author: Mapping[str, Sequence[str]] = MappingProxyType({})) -> str:
     """The page of one op."""
     lines = [str(opdef), opdef.summary]
     if opdef.doc:
@@ -79,6 +130,8 @@ def describe(opdef: OpDef) -> str:
         ("spec", opdef.source),
     ]
     lines += ["", *(f"{key:<14}{value}" for key, value in about if value)]
+    for heading, said in author.items():
+        lines += [f"{heading if i == 0 else '':<14}{line}" for i, line in enumerate(said)]
     return "\n".join(lines)
 
 
@@ -89,10 +142,12 @@ def command(name: str | None, as_json: bool) -> None:
     host = configured_host()
     if name is not None:
         opdef = documented_op(host.ops, name)
+        known = [(f"{s.name}.{row.short_name}", row) for s in host.plugins() for row in s.kernels_of(name)]
+        author = for_authors(opdef, tests_of(host.ops, name), known)
         if as_json:
-            print_json(facts(opdef))
+            print_json({**facts(opdef), "author": author})
         else:
-            click.echo(describe(opdef))
+            click.echo(describe(opdef, author))
         return
     opdefs = [documented_op(host.ops, n) for n in host.ops.names()]
     if as_json:

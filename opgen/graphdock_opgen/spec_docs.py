@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from graphdock.contracts.opdef import ArgDef, AttrDef, OpDef
 
-__all__ = ["documented", "documented_op"]
+__all__ = ["documented", "documented_op", "tests_of"]
 
 _Def = TypeVar("_Def", ArgDef, AttrDef)
 
@@ -43,6 +43,31 @@ def documented(opdef: OpDef, folder: Path) -> OpDef:
         attrs=_with_docs(opdef.attrs, said.get("attrs")),
         source=f"{opdef.source}:{line}",
     )
+
+
+def tests_of(registry: Any, name: str) -> Mapping[str, Any]:
+    """What the spec of an op says under ``tests``, as written: ``samples``, ``error_samples``, ...; empty where there is no spec.
+
+    Args:
+      registry: the host's ``ops``.
+    """
+    opdef: OpDef = registry.get(name)
+    folder = registry.specs_of(opdef.package)
+    if folder is None or not opdef.source.endswith(".yaml"):
+        return {}
+    path = Path(importlib.import_module(folder).__path__[0]) / opdef.source
+    entry = _entries(path, path.stat().st_mtime_ns).get(name.rpartition(".")[2]) if path.is_file() else None
+    found: Mapping[str, Any] = {} if entry is None or "tests" not in entry[1] else _plain(entry[1]["tests"])
+    return found
+
+
+def _plain(node: Any) -> Any:
+    """A node of YAML as dicts, lists and the texts of scalars."""
+    if not isinstance(node.value, list):
+        return node.value
+    if node.tag.endswith(":map"):
+        return {key.value: _plain(value) for key, value in node.value}
+    return [_plain(item) for item in node.value]
 
 
 def documented_op(registry: Any, name: str) -> OpDef:
