@@ -34,7 +34,12 @@ PAGES = [
     if str(p.relative_to(ROOT)) not in WORDS
 ]
 #: Pages that make, install and check whole packages, as others do that are run every day.
-LONG = {"write-an-asynchronous-device.md", "write-a-native-kernel.md", "write-an-op-in-python.md"}
+LONG = {
+    "write-an-asynchronous-device.md",
+    "write-a-native-device.md",
+    "write-a-native-kernel.md",
+    "write-an-op-in-python.md",
+}
 BLOCK = re.compile(r"(?:<!-- (?P<mark>[^>]*) -->\n)?```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
 
 

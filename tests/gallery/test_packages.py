@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from packages import PLUGINS, installed, lines_of_code, run
 
-NAMES = ("frames", "tandem")
+NAMES = ("frames", "tandem", "slate")
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -16,6 +16,8 @@ def name(request):
 @pytest.fixture(scope="module")
 def made(name, tmp_path_factory):
     """The package's folder, and the folder that it is installed in."""
+    if name == "slate":
+        pytest.importorskip("cffi")
     return installed(name, tmp_path_factory.mktemp(name))
 
 
@@ -49,7 +51,7 @@ def test_it_conforms(name, made, tmp_path):
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr
     assert " 0 failed" in done.stdout
-    if name == "tandem":
+    if name in ("tandem", "slate"):
         assert "races: every case was watched" in done.stdout
 
 

@@ -39,6 +39,9 @@ def test_random_ops_say_where_their_numbers_come_from(op):
 
 def test_an_op_of_a_package(toy):
     said = about("toy.Scale")
-    assert said["samples"] and [line.partition(" on ")[2].partition(",")[0] for line in said["kernels"]] == ["cpu", "toy"]
+    assert said["samples"] and [line.partition(" on ")[2].partition(",")[0] for line in said["kernels"]] == [
+        "cpu",
+        "toy",
+    ]
     printed = CliRunner().invoke(cli, ["ops", "toy.Scale"]).stdout
     assert "samples       " in printed and "kernels       toy." in printed

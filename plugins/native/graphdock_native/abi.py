@@ -12,7 +12,7 @@ from graphdock.dtypes import ALL
 from graphdock.errors import GraphdockError, PluginError
 from graphdock.locks import new_lock
 
-__all__ = ["DTYPES", "HEADER", "STATUSES", "VERSION", "cffi_interface", "open_library", "symbol_of"]
+__all__ = ["DTYPES", "HEADER", "STATUSES", "VERSION", "cffi_interface", "cffi_of", "open_library", "symbol_of"]
 
 #: The header, which is the interface's only declaration.
 HEADER = Path(__file__).parent / "include" / "graphdock" / "kernel.h"
@@ -44,7 +44,12 @@ _lock = new_lock()
 
 @functools.cache
 def cffi_interface() -> Any:
-    """cffi's FFI with the header's declarations, in ABI mode: nothing is compiled, and calls release Python's lock.
+    """cffi's FFI with the declarations of kernels. Raises PluginError: cffi is not installed."""
+    return cffi_of("kernel.h", "declarations", "const gd_abi *graphdock_abi(void);")
+
+
+def cffi_of(header: str, part: str, function: str) -> Any:
+    """cffi's FFI with a part of a header and a function, in ABI mode: nothing is compiled, and calls release Python's lock.
 
     Raises:
       PluginError: cffi is not installed.
@@ -56,10 +61,10 @@ def cffi_interface() -> Any:
             f"native kernels are called through cffi, which can't be imported: {error}",
             hint="pip install 'graphdock[native]'",
         ) from error
-    text = HEADER.read_text(encoding="utf-8")
-    declarations = text.partition("/* begin declarations")[2].partition("*/")[2].partition("/* end declarations */")[0]
+    text = HEADER.with_name(header).read_text(encoding="utf-8")
+    declarations = text.partition(f"/* begin {part}")[2].partition("*/")[2].partition(f"/* end {part} */")[0]
     ffi = cffi.FFI()
-    ffi.cdef(declarations + "const gd_abi *graphdock_abi(void);")
+    ffi.cdef(declarations + function)
     return ffi
 
 

@@ -1,0 +1,1 @@
+"""The slate device: memory, queues, events and kernels in C."""
