@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 
 import graphdock as tf
 import pytest
-from graphdock.contracts import HOST_MEMORY, Executor, GraphFormat, GraphRead, ImportReport, Pass, Rewriter, hookimpl
+from graphdock.contracts import GraphFormat, GraphRead, ImportReport, Pass, Rewriter, hookimpl
 from graphdock.plugin.host import Host
+from graphdock_opgen.new_files import render
 from graphdock_testing.case import ConformanceError, Refused
 from graphdock_testing.laws import LAWS, check_executor, check_graph_format, check_pass
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "laws"))
-from shuffling_executor import ShuffledProgram, ShufflingExecutor, _Run
+
+def interpreter(*changes):
+    """The executor of `graphdock new plugin mine --executor`, with changes of its source."""
+    source = render("executor/executor.py", name="mine", title="Mine")
+    for old, new in changes:
+        assert old in source, old
+        source = source.replace(old, new)
+    names = {"__name__": "mine"}
+    exec(compile(source, "mine.py", "exec"), names)
+    return names["MineExecutor"]()
 
 
 @pytest.fixture
@@ -46,10 +53,16 @@ def found(check, name):
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_executors_that_are_right(plugged, law):
-    plugged("register_executors", ShufflingExecutor(3))
-    check_executor("straight_line", law)
-    check_executor("shuffling", law)
+@pytest.mark.parametrize("name", ["straight_line", "dataflow"])
+def test_executors_that_are_right(law, name):
+    check_executor(name, law)
+
+
+def test_the_executor_of_the_scaffold_is_right_and_refuses_by_name(plugged):
+    plugged("register_executors", interpreter())
+    assert found(check_executor, "mine") == []
+    with pytest.raises(Refused, match="the executor mine can't run While"):
+        check_executor("mine", "loops")
 
 
 @pytest.mark.parametrize("form", ["JSON", "GraphDef"])
@@ -61,100 +74,43 @@ def test_passes_that_are_right(plugged):
     assert found(check_pass, "patterns") == []
 
 
-class Wrapped(Executor):
-    """The shuffling executor with a fault."""
-
-    name = "faulty"
-
-    def __init__(self, fault):
-        self.fault = fault
-
-    def compile(self, placed):
-        return FAULTS[self.fault](placed, ShufflingExecutor(1))
-
-
-class NoOrder(ShuffledProgram):
-    def _edges(self, level):
-        return {n: {v.node for v in n.inputs if v.node is not None} for n in level.nodes}
-
-
-class NoToken(ShuffledProgram):
-    def run(self, step, feeds):
-        class Deaf:
-            check = staticmethod(lambda: None)
-
-        class Step:
-            def __getattr__(self, name):
-                return Deaf if name == "token" else getattr(step, name)
-
-            def __setattr__(self, name, value):
-                setattr(step, name, value)
-
-        return _Run(self, Step()).results(feeds)
-
-
-class Aliases(ShuffledProgram):
-    def run(self, step, feeds):
-        run, graph = _Run(self, step), self.placed.graph
-        run.values.update(zip(graph.inputs, feeds, strict=True))
-        run.level(graph)
-        return [run.get(v, HOST_MEMORY) for v in graph.outputs]
-
-
-class SameNumbers(ShuffledProgram):
-    def run(self, step, feeds):
-        run = _Run(self, step)
-        for streams in run.streams.values():
-            for stream in streams:
-                stream.begin(0)
-        return run.results(feeds)
-
-
-class Unnamed(ShuffledProgram):
-    def run(self, step, feeds):
-        try:
-            return super().run(step, feeds)
-        except tf.errors.GraphdockError as error:
-            raise tf.errors.InternalError(error.message) from None
-
-
-class FirstBranch(ShuffledProgram):
-    def run(self, step, feeds):
-        run = _Run(self, step)
-        get = run.get
-
-        def decided(value, space):
-            return True if space == "scalar" and value.dtype.name == "bool" else get(value, space)
-
-        run.get = decided
-        return run.results(feeds)
-
-
+#: Fault -> what it changes in the source, and the law that finds it.
 FAULTS = {
-    "no order": NoOrder,
-    "no token": NoToken,
-    "aliases": Aliases,
-    "same numbers": SameNumbers,
-    "unnamed errors": Unnamed,
-    "first branch": FirstBranch,
+    "an order without order edges": (
+        "for node in graph.nodes:  #",
+        "for node in _otherwise(graph.nodes):  #",
+        "updates",
+    ),
+    "a token that nobody looks at": ("step.token.check()", "pass", "python"),
+    "results that are views": ("np.array(run.get(v, HOST_MEMORY))[()]", "run.get(v, HOST_MEMORY)", "aliases"),
+    "the same numbers in every step": ("stream.begin(ordinals[name.name])", "stream.begin(0)", "random"),
+    "errors that name no node": (
+        "explained = kernel_error(error, node)",
+        "explained = errors.InternalError(str(error))",
+        "errors",
+    ),
+    "variables that hold nothing": ("if not variable.initialized:", "if False:", "uninitialized"),
 }
+OTHERWISE = """
+def _otherwise(nodes):
+    left, seen = list(nodes), set()
+    while left:
+        ready = [n for n in left if {v.node for v in n.inputs if v.node is not None} | set(n.control) <= seen]
+        left.remove(ready[-1])
+        seen.add(ready[-1])
+        yield ready[-1]
 
 
-@pytest.mark.parametrize(
-    ("fault", "law"),
-    [
-        ("no order", "updates"),
-        ("no token", "kernels"),
-        ("aliases", "aliases"),
-        ("same numbers", "random"),
-        ("unnamed errors", "errors"),
-        ("first branch", "branches"),
-    ],
-)
-def test_a_fault_of_an_executor_is_found(plugged, fault, law):
-    plugged("register_executors", Wrapped(fault))
+class MineProgram"""
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_of_an_executor_is_found(plugged, fault, monkeypatch):
+    monkeypatch.setattr("graphdock_testing.laws._CHAIN", 20)
+    old, new, law = FAULTS[fault]
+    plugged("register_executors", interpreter((old, new), ("\nclass MineProgram", OTHERWISE)))
     with pytest.raises(ConformanceError):
-        check_executor("faulty", law)
+        check_executor("mine", law)
 
 
 def test_a_pass_that_changes_results_is_found(plugged):

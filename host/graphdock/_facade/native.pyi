@@ -2,11 +2,13 @@
 from graphdock_native.build import compile_library as compile_library
 from graphdock_native.build import include_directory as include_directory
 from graphdock_native.build import platform_tag as platform_tag
+from graphdock_native.device import NativeDevice as NativeDevice
 from graphdock_native.library import Launch as Launch
 from graphdock_native.library import NativeLibrary as NativeLibrary
 
 __all__ = [
     "Launch",
+    "NativeDevice",
     "NativeLibrary",
     "compile_library",
     "include_directory",
