@@ -121,6 +121,8 @@ ELSEWHERE = {
     "data/kernels/examples.py": "tests/data/records/test_parsing.py",
     "data/kernels/serialized.py": "tests/data/records/test_serialized.py",
     "data/kernels/accumulators.py": "tests/data/queues/test_accumulators.py",
+    "data/kernels/barriers.py": "tests/data/queues/test_barrier.py",
+    "data/resources/barrier.py": "tests/data/queues/test_barrier.py",
     "data/kernels/queues.py": "tests/data/queues/test_queues.py and test_staging.py",
     "data/kernels/readers.py": "tests/data/input/test_readers.py",
     "data/queues/shape_fns.py": "tests/data/queues/test_queues.py",

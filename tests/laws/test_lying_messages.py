@@ -103,6 +103,9 @@ def attempt(folder, kind, rng):
         if error is not None:
             assert kind != "pb" or graph.get_operations() == []
             return error
+    if kind == "pb":
+        names = [node.name for node in graph_of(path).node]
+        assert len(set(names)) == len(names), "of two nodes of one name one is lost"
     if all(op.type not in ("PyFunc",) for op in graph.get_operations()):
         with tf.Graph().as_default():
             tf.import_graph_def(to_json(graph), name="")  # what was read can be written, and read again

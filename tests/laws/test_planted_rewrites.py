@@ -26,6 +26,15 @@ OWNERSHIP = "differential/test_ownership.py::test_what_a_caller_owns_stays_his"
 #: The test of gradients of gradients through random conds.
 CONDS = "differential/test_random_conds.py::test_gradients_of_gradients_of_conds"
 
+#: The test of messages that lie: graphs, SavedModels, event files. Its families that are long, and those of checkpoints.
+MESSAGES = "laws/test_lying_messages.py::test_messages_that_lie"
+LONG_CHECKPOINTS = "laws/test_lying_checkpoints.py::test_reading_takes_steps_and_bytes_in_proportion_to_the_files"
+LONG_GRAPHS = "laws/test_lying_graphs.py::test_an_import_takes_steps_and_memory_in_proportion_to_the_file"
+#: The test of checkpoints whose checksums fit.
+CHECKPOINTS = "laws/test_random_checkpoints.py::test_what_is_read_is_what_is_said"
+#: Random calls with operands of no elements, beside what TensorFlow answered.
+EMPTIES = "differences/test_empties.py"
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -202,6 +211,69 @@ FAULTS = [
         "facts.same.update(dict.fromkeys(inside, facts.of(outer)))",
         "facts.same.update({})",
         CONDS,
+    ),
+    Fault(
+        "reshape: nothing is left for -1 of no elements",
+        "graphdock_cpu.kernels.views",
+        "sizes[at] = shapes.left_over(x.shape, sizes[:at] + sizes[at + 1 :])",
+        "sizes[at] = 0",
+        EMPTIES,
+    ),
+    Fault(
+        "graphs: inputs are not counted",
+        "graphdock_tensorflow.graphs.convert",
+        "if len(node.inputs) < INPUTS.get(node.op, 0):",
+        "if False:",
+        MESSAGES,
+    ),
+    Fault(
+        "graphs: two nodes have one name",
+        "graphdock_tensorflow.graphs.reading",
+        "if item.name in level:",
+        "if False:",
+        MESSAGES,
+    ),
+    Fault(
+        "graphs: a variable needs no dtype",
+        "graphdock_tensorflow.graphs.references",
+        'if "dtype" not in node.attrs:',
+        "if False:",
+        MESSAGES,
+    ),
+    Fault(
+        "tables: a block is named several times",
+        "graphdock_tensorflow.checkpoints.table",
+        "if offset < end:",
+        "if False:",
+        LONG_CHECKPOINTS,
+    ),
+    Fault(
+        "tables: keys are as long as they say",
+        "graphdock_tensorflow.checkpoints.table",
+        "left -= len(key)",
+        "pass",
+        LONG_CHECKPOINTS,
+    ),
+    Fault(
+        "checkpoints: the tensors of an index share their bytes",
+        "graphdock_storage.checkpoint.layout",
+        "if file == other and start + nbytes > offset:",
+        "if False:",
+        LONG_CHECKPOINTS,
+    ),
+    Fault(
+        "checkpoints: a slice reaches behind its tensor",
+        "graphdock_storage.checkpoint.slices",
+        " or int(start) + int(length) > size:",
+        ":",
+        CHECKPOINTS,
+    ),
+    Fault(
+        "checkpoints: parts may overlap",
+        "graphdock_storage.checkpoint.slices",
+        "if cells.any():",
+        "if False:",
+        CHECKPOINTS,
     ),
 ]
 

@@ -118,6 +118,67 @@ _accumulators_ops: _Rows = {
     ),
 }
 
+_barriers_ops: _Rows = {
+    "Barrier": lambda op: op(
+        (),
+        _args(handle="resource[]"),
+        _attrs(shapes=_attr("list(shape)", ()), container=_attr("string", ""), shared_name=_attr("string", "")),
+        types=_types(component_types=_type_var(_ANY, is_list=True)),
+        executes="handle",
+        resource="data.Barrier",
+        traits=("stateful",),
+        reference=None,
+    ),
+    "BarrierInsertMany": lambda op: op(
+        _args(
+            handle=_arg("resource[]", access="uses", resource="data.Barrier"),
+            keys=_arg("string[N]", memory="host"),
+            values=_arg("T", memory="host"),
+        ),
+        (),
+        _attrs(component_index="int"),
+        types=_types(T=_ANY),
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+    "BarrierTakeMany": lambda op: op(
+        _args(
+            handle=_arg("resource[]", access="uses", resource="data.Barrier"),
+            num_elements=_arg("int32[]", memory="host"),
+        ),
+        _args(
+            indices=_arg("int64[_]", memory="host"),
+            keys=_arg("string[_]", memory="host"),
+            values=_arg("component_types", arity="many", count="len(component_types)", memory="host"),
+        ),
+        _attrs(allow_small_batch=_attr("bool", False)),
+        types=_types(component_types=_type_var(_ANY, is_list=True)),
+        shape_fn="graphdock_data.queues.shape_fns:elements",
+        effects=("waits",),
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+    "BarrierClose": lambda op: op(
+        _args(handle=_arg("resource[]", access="uses", resource="data.Barrier")),
+        (),
+        _attrs(cancel_pending_enqueues=_attr("bool", False)),
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+    "BarrierReadySize": lambda op: op(
+        _args(handle=_arg("resource[]", access="uses", resource="data.Barrier")),
+        _args(size=_arg("int32[]", memory="host")),
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+    "BarrierIncompleteSize": lambda op: op(
+        _args(handle=_arg("resource[]", access="uses", resource="data.Barrier")),
+        _args(size=_arg("int32[]", memory="host")),
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+}
+
 _examples_ops: _Rows = {
     "ParseExample": lambda op: op(
         _args(
@@ -723,6 +784,7 @@ OPS: dict[str, Callable[[], OpDef]] = _op_table(
     "graphdock_data._gen",
     {
         "specs/accumulators.yaml": ("", _accumulators_ops),
+        "specs/barriers.yaml": ("", _barriers_ops),
         "specs/examples.yaml": ("", _examples_ops),
         "specs/files.yaml": ("", _files_ops),
         "specs/queues.yaml": ("", _queues_ops),
@@ -737,6 +799,7 @@ OPERATORS: dict[str, str] = {}
 #: Spec -> digest of the text that all this was made from.
 SPECS: dict[str, str] = {
     "accumulators.yaml": "a5c1686054631077",
+    "barriers.yaml": "69b2778c80471810",
     "examples.yaml": "d71d9421991f6f82",
     "files.yaml": "6f7ea432c49248cd",
     "queues.yaml": "62df1ef910e97bfd",

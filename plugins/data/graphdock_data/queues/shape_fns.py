@@ -13,3 +13,8 @@ def components(ctx: Any) -> list[Any]:
 def slices(ctx: Any) -> list[Any]:
     """Indices, rows and the shape of the whole, of which nothing is known."""
     return [(None,), None, (None,)]
+
+
+def elements(ctx: Any) -> list[Any]:
+    """Numbers and keys, and components of which nothing is known."""
+    return [(None,), (None,), *[None] * len(ctx.attrs["component_types"])]
