@@ -65,7 +65,7 @@ class SessionConfig:
       fallback: what happens when the wanted device has no kernel: ``forbid``; ``warn``: another listed backend, with
         one warning per plan; ``allow``. Or a table per op: ``{"default": "forbid", "Where": "allow"}``.
       kernels: pins, ``{"MatMul@cuda": "cuda.matmul_lt"}``.
-      executor: ``auto`` (straight_line), ``straight_line``, or the name of a plugin's executor.
+      executor: ``auto`` (``straight_line``, or ``dataflow`` for what that refuses), or the name of an executor.
       device_count: device type, or an alias of it such as ``gpu`` -> how many to use; 0 hides them.
       plan_for: device type -> architecture, such as ``{"cuda": "sm_90"}``: plans are made, and kernels compiled, for such a
         device, whether there is one here or not. Such a session explains; it runs nothing.
