@@ -58,6 +58,10 @@ def test_what_is_wrong_is_told(words):
     with tf.Session() as session:
         with pytest.raises(tf.errors.InvalidArgumentError, match="expected 5 but got 3"):
             session.run(lookup.index_table_from_file(words, vocab_size=5).initializer)
+        with open(words, "a") as file:
+            file.write("\nlast\n")
+        with pytest.raises(tf.errors.InvalidArgumentError, match="words.txt.*empty line found at position 3"):
+            session.run(lookup.index_table_from_file(words).initializer)
         with pytest.raises(tf.errors.NotFoundError, match="none.txt"):
             session.run(lookup.index_table_from_file("none.txt").initializer)
     for kwargs in ({"vocabulary_file": ""}, {"vocabulary_file": words, "num_oov_buckets": -1}):

@@ -59,7 +59,9 @@ def test_records_and_whole_files(tmp_path):
         expected = [(f"{name}:0".encode(), b"one"), (f"{name}:{3 + FRAME}".encode(), b"three")]
         assert all_of(make("records", compression_type=kind), names(tmp_path / name)) == expected
     (tmp_path / "w").write_bytes(b"\0all")
-    assert all_of(make("whole"), names(tmp_path / "w")) == [(b"w", b"\0all")]
+    whole, queue = make("whole"), names(tmp_path / "w")
+    assert whole.read(queue)[1].item() == b"\0all" and whole.work_completed == 1
+    assert all_of(whole, queue) == []
 
 
 @pytest.mark.parametrize("hop", [0, 2, 7])

@@ -34,12 +34,18 @@ class Reader:
     kept for the next read. Any thread may call any method; no callback runs under the lock.
 
     Args:
-      records: the records of a file of that name.
+      records: the records of a file of that name. single: there is one, so that the file is done with it.
       keeps_state: its state can be saved.
     """
 
-    def __init__(self, name: str, records: Callable[[bytes], Iterator[Record]], keeps_state: bool = False) -> None:
-        self.name, self._records, self._keeps_state = name, records, keeps_state
+    def __init__(
+        self,
+        name: str,
+        records: Callable[[bytes], Iterator[Record]],
+        single: bool = False,
+        keeps_state: bool = False,
+    ) -> None:
+        self.name, self._records, self._single, self._keeps_state = name, records, single, keeps_state
         self._lock = new_lock()
         self._line: deque[Attempt] = deque()
         self._asked: Future[Any] | None = None
@@ -212,11 +218,11 @@ class Reader:
             found.append(self._ahead.popleft())
         while self._work is not None and len(found) < count:
             record = next(self._work, None)
-            if record is None:
+            if record is not None:
+                found.append(record)
+            if record is None or self._single:
                 self._work = None
                 self.work_completed += 1
-            else:
-                found.append(record)
         return found
 
     def _cancelled(self, future: Future[Any]) -> None:
@@ -319,7 +325,8 @@ def _create(request: ResourceRequest) -> Reader:
         for name, least in (("record_bytes", 1), ("header_bytes", 0), ("footer_bytes", 0), ("hop_bytes", 0)):
             if attrs[name] < least:
                 raise errors.InvalidArgumentError(f"{name} must be >= {least}", got=str(attrs[name]))
-    return Reader(request.name, functools.partial(_KINDS[kind], attrs), kind == "identity")
+    single = kind in ("identity", "whole")
+    return Reader(request.name, functools.partial(_KINDS[kind], attrs), single, kind == "identity")
 
 
 READER = ResourceKind("data.Reader", _create, lock="own", close=lambda reader, request: reader.abandon())

@@ -139,6 +139,10 @@ class Table:
                     for number, line in enumerate(file):
                         if number == size:
                             return
+                        if not line.strip(b"\r\n"):
+                            raise errors.InvalidArgumentError(
+                                f"Invalid content in {shown!r}: empty line found at position {number}"
+                            )
                         try:
                             yield columns[0](line.rstrip(b"\r\n"), number), columns[1](line.rstrip(b"\r\n"), number)
                         except ValueError as error:
