@@ -14,7 +14,7 @@ ROOMS := $(patsubst %/graphdock-plugin.toml,%,$(wildcard opgen/*/graphdock-plugi
 PLUGINS := plugins/cuda plugins/llvm plugins/triton
 # tests that run hardly a step in pytest's own process, so that its debug mode says nothing about them
 NO_STEPS := opgen docs gallery typing examples benchmarks cli conformance completeness config opdef checkpoint oracle plugin \
-  native seeds tensorflow events tf1 graph
+  native notebooks seeds tensorflow events tf1 graph
 
 .DEFAULT_GOAL := help
 .PHONY: help env demo test test-debug test-exhaustive check format bench bench-gpu docs wheelhouse generate clean
