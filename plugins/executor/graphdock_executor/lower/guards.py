@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from graphdock.contracts.device import HOST_MEMORY
 from graphdock.contracts.executor import SCALAR
-from graphdock.contracts.ir import Guard, PlanNode, arg_of
+from graphdock.contracts.ir import Guard, PlanNode
 from graphdock.contracts.runtime.shape_checks import OutputCheck, RuleCheck, ShapeOf, host_shape, predicate_check
 from graphdock.shape import concrete
 
@@ -16,7 +16,7 @@ from graphdock_executor.step_program.names import Operand
 from graphdock_executor.step_program.statements import Block, Call
 from graphdock_executor.storage import Root
 
-__all__ = ["check_predicate", "check_promises", "check_rule", "note_shapes"]
+__all__ = ["check_predicate", "check_promises", "check_rule", "rule_check"]
 
 
 #: Kinds of slots whose buffers have a shape of their own; a planned one has the plan's.
@@ -25,25 +25,11 @@ _SHAPED = frozenset({"fresh", "view", "loop", "own", "element", "cond", "feed", 
 
 def check_rule(state: State, node: PlanNode, guard: Guard, block: Block) -> None:
     """Right before a node, run its shape rule over what the plan does not know of its inputs."""
-    check, found, read = _rule_check(state, node, guard.asked)
+    check, found, read = rule_check(state, node, guard.asked)
     _call(state, check, found, node, block, read)
 
 
-def note_shapes(state: State, node: PlanNode, steered: bool) -> None:
-    """Remember how to check the actual shapes of a kernel's inputs, and the elements that steer it, should it fail.
-
-    Args:
-      steered: elements of an input steer it, if they are not constant.
-    """
-    steering: list[int] = []
-    if steered:
-        steering = [i for i, arg in enumerate(arg_of(node)) if arg.memory == "host" and node.constant(i) is None]
-    if steering or any([v.shape is None or None in v.shape for v in node.inputs]):
-        check, found, _ = _rule_check(state, node, steering)
-        state.out.shapes[node] = check, tuple([s.at for s in found])
-
-
-def _rule_check(state: State, node: PlanNode, asked: Sequence[int]) -> tuple[RuleCheck, list[Slot], tuple[Root, ...]]:
+def rule_check(state: State, node: PlanNode, asked: Sequence[int]) -> tuple[RuleCheck, list[Slot], tuple[Root, ...]]:
     """The check, where what it reads is, and the storage whose elements it reads.
 
     Args:

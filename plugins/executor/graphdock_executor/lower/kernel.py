@@ -13,7 +13,7 @@ from typing import Any
 
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.executor import SCALAR
-from graphdock.contracts.ir import PlanNode, Value
+from graphdock.contracts.ir import PlanNode, Value, arg_of
 from graphdock.contracts.kernel import (
     ArgInfo,
     Bound,
@@ -26,14 +26,12 @@ from graphdock.contracts.kernel import (
     OutInfo,
     build_kernel,
 )
-from graphdock.contracts.kernel_errors import kernel_error
 from graphdock.contracts.opdef import ArgDef
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.contracts.runtime.resources import Resource, Variable
 from graphdock.contracts.streams import streams_of
 from graphdock.dtypes import string
 
-from graphdock_executor.lower.guards import note_shapes
 from graphdock_executor.lower.modes import Form, form_of, grant
 from graphdock_executor.lower.records import Build, Setup, Slot
 from graphdock_executor.lower.state import (
@@ -63,7 +61,7 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
         return
     kernel = state.given.placed.kernels[node]
     form = form_of(node, kernel, state.forms)
-    note_shapes(state, node, form.steered)
+    _note_shapes(state, node, form.steered)
     device = state.given.placed.device_of(node)
     slots, infos, touched, copies = _inputs(state, node, kernel, form, device, block, at)
     modes = grant(state, node, form, slots, at)
@@ -129,6 +127,22 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
         from graphdock_executor.lower.check_numerics import check_launch
 
         check_launch(state, node, made, [r for r, w in touched if w], block)
+
+
+def _note_shapes(state: State, node: PlanNode, steered: bool) -> None:
+    """Remember how to check the actual shapes of a kernel's inputs, and the elements that steer it, should it fail.
+
+    Args:
+      steered: elements of an input steer it, if they are not constant.
+    """
+    steering: list[int] = []
+    if steered:
+        steering = [i for i, arg in enumerate(arg_of(node)) if arg.memory == "host" and node.constant(i) is None]
+    if steering or any([v.shape is None or None in v.shape for v in node.inputs]):
+        from graphdock_executor.lower.guards import rule_check
+
+        check, found, _ = rule_check(state, node, steering)
+        state.out.shapes[node] = check, tuple([s.at for s in found])
 
 
 def _needs_nothing_else(bound: Bound, infos: Sequence[ArgInfo], viewed: Collection[int]) -> bool:
@@ -220,6 +234,8 @@ def _built(kernel: KernelDef, ctx: BuildContext, node: PlanNode) -> Bound:
     try:
         return build_kernel(kernel, ctx)
     except Exception as error:  # noqa: BLE001 - whatever a kernel raises is raised again with its node
+        from graphdock.contracts.kernel_errors import kernel_error
+
         explained = kernel_error(error, node, "could not be built")
         if explained is error:
             raise

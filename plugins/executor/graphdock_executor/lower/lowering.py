@@ -15,7 +15,6 @@ from graphdock.contracts.device import HOST_MEMORY
 from graphdock.contracts.ir import PlanGraph, PlanNode
 from graphdock.contracts.queue import QueuedDevice
 
-from graphdock_executor.lower.guards import check_promises, check_rule
 from graphdock_executor.lower.kernel import direct_stores, lower_kernel
 from graphdock_executor.lower.records import Bodies, Lowered, Slot
 from graphdock_executor.lower.state import LoweringInput, State, extend_lifetime, method, resolve, slot
@@ -221,12 +220,16 @@ def _level(state: State, graph: PlanGraph, block: Block) -> Bodies:
     for node in graph.nodes:
         at = position[node]
         if node.guard is not None and node.guard.shape_rule:
-            check_rule(state, node, node.guard, block)
+            from graphdock_executor.lower import guards
+
+            guards.check_rule(state, node, node.guard, block)
         bodies = HANDLERS[node.verb](state, node, block, at)
         if bodies is not None:
             yield from bodies
         if node.guard is not None and node.guard.promised:
-            check_promises(state, node, node.guard, block)
+            from graphdock_executor.lower import guards
+
+            guards.check_promises(state, node, node.guard, block)
         if debug:
             after.setdefault(at, (block, len(block.statements)))  # one with bodies has said what stands before them
 

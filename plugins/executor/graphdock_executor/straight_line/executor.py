@@ -17,7 +17,6 @@ from graphdock_executor.lower import Lowered, LoweringInput, lower
 from graphdock_executor.step_program.printer import Source, print_step
 from graphdock_executor.storage import Root, pack
 from graphdock_executor.straight_line.program import StraightLineProgram
-from graphdock_executor.unordered_waits import unordered_waits
 
 __all__ = ["Compilation", "StraightLine", "capturing_device", "feeds_first"]
 
@@ -123,7 +122,11 @@ class StraightLine(Executor):
     name = "straight_line"
 
     def refuses(self, placed: PlacedGraph) -> str | None:
-        pair = None if placed.holds else unordered_waits(placed.graph)
+        if placed.holds:
+            return None
+        from graphdock_executor.unordered_waits import unordered_waits
+
+        pair = unordered_waits(placed.graph)
         if pair is None:
             return None
         first, second = (node.origin or node.name for node in pair)

@@ -14,7 +14,6 @@ from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.executor import PlacedGraph
 from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.kernel import BindContext, Bound, BuildContext, Lit, Prepared, build_kernel
-from graphdock.contracts.kernel_errors import kernel_error
 from graphdock.contracts.runtime.access import step_name
 from graphdock.contracts.step import CancellationToken, StepContext
 from graphdock.contracts.streams import RandomStream
@@ -267,6 +266,8 @@ class InstanceBuilder:
             with self._lock:
                 return prepared.facts(prepared.bind(context))
         except Exception as error:  # noqa: BLE001 - whatever a kernel raises is raised again with its node
+            from graphdock.contracts.kernel_errors import kernel_error
+
             explained = kernel_error(error, build.node, "could not be bound")
             if explained is error:
                 raise
@@ -314,6 +315,8 @@ def _set_up(setup: Setup, node: PlanNode, ns: dict[str, Any]) -> None:
     try:
         made = setup.kernel.value(ns)(*[a.value(ns) for a in setup.args])
     except Exception as error:  # noqa: BLE001 - whatever a kernel raises is raised again with its node
+        from graphdock.contracts.kernel_errors import kernel_error
+
         explained = kernel_error(error, node)
         if explained is error:
             raise

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from graphdock.contracts.device import Device
 from graphdock.contracts.executor import PlacedGraph, Program, StageReport
-from graphdock.contracts.kernel_errors import kernel_error
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.contracts.runtime.resource_lock import with_locks
 from graphdock.contracts.step import StepContext, TraceLevel
@@ -151,6 +150,8 @@ class StraightLineProgram(Program):
             return
         asked = self._asked(statement)
         if asked is None:
+            from graphdock.contracts.kernel_errors import kernel_error
+
             explained = kernel_error(error if refused is None else refused, statement.node)
             if isinstance(statement.device, QueuedDevice) and (name := _name(statement.device)) not in str(explained):
                 explained.add_note(f"device {name}")
