@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import Any
 
+import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.contracts import (
@@ -22,6 +23,7 @@ from graphdock.contracts import (
     inplace,
 )
 from graphdock.opdef.resolve import resolve
+from graphdock.ops import apply_op
 from graphdock_cpu.device import CpuFactory
 from graphdock_cpu.kernels import nn
 from graphdock_std._gen.opdefs import OPS
@@ -199,3 +201,14 @@ def test_steady_state_takes_no_large_memory() -> None:
     finally:
         tracemalloc.stop()
     assert peak < x.nbytes / 20
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "int32", "uint8"])
+def test_no_gradient_of_relu_comes_from_where_it_is_zero(dtype) -> None:
+    """An infinite gradient times 0 was NaN, where TensorFlow has 0."""
+    odd = [np.inf, np.nan, -np.inf, 3.0] if "float" in dtype else [7, 1, 2, 3]
+    g, x = tf.placeholder(dtype, [2, 4]), tf.placeholder(dtype, [2, 4])
+    y = apply_op("ReluGrad", gradients=g, features=x)
+    with tf.Session(config=tf.SessionConfig(fusion=False)) as sess:
+        found = sess.run(y, {g: [odd, odd], x: [[0, 0, 0, 0], [1, 2, 1, 3]]})
+    np.testing.assert_array_equal(found.astype(np.float64), [[0, 0, 0, 0], odd])

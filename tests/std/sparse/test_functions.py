@@ -317,6 +317,12 @@ def test_static_shapes_of_what_is_made_of_sparse_tensors() -> None:
             [None, 3], [3, None], [None, 3], [None, 3], [None, 3], [None, 3], [None, 1, 3], [None, 3],
             [None, 3], [2, 7], [None, 4],
         ]  # fmt: skip
+        late, known = tf.sparse_placeholder(tf.float32, [None, None]), tf.sparse_placeholder(tf.float32, [2, None])
+        for one, other in ((late, known), (known, late)):
+            merged = [f(one, other).shape.as_list() for f in (tf.sparse_add, tf.sparse_maximum, tf.sparse_minimum)]
+            assert merged == [[2, None]] * 3
+        assert tf.sparse_fill_empty_rows(known, 0.0)[1].shape.as_list() == [2]
+        assert (late * tf.placeholder(tf.float32)).values.shape.as_list() == [None]
         joined = tf.sparse_concat(-2, [tf.sparse_placeholder(tf.float32), fed])
         assert (joined.indices.shape.as_list(), joined.dense_shape.shape.as_list()) == ([None, 2], [2])
 

@@ -12,7 +12,22 @@ from typing import Any
 
 import numpy as np
 from graphdock.contracts import BuildContext, KernelDef, Scratch, dtypes
-from numpy import absolute, add, copyto, divide, exp, expm1, greater, log1p, maximum, minimum, multiply, negative, vdot
+from numpy import (
+    absolute,
+    add,
+    bitwise_and,
+    copyto,
+    divide,
+    exp,
+    expm1,
+    greater,
+    log1p,
+    maximum,
+    minimum,
+    multiply,
+    negative,
+    vdot,
+)
 
 from graphdock_cpu.kernels import softmax
 from graphdock_cpu.kernels.shaped import Made, Make, Shape, bind, like_first, widened
@@ -31,12 +46,16 @@ def _relu(dtype: np.dtype[Any]) -> Callable[..., None]:
 
 
 def _relu_grad(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
+    """The bits of the gradients or none of them: a product by 0 is NaN where a gradient is not finite."""
     zero = np.zeros((), ctx.outputs[0].dtype.np)
+    bits = np.dtype(f"i{zero.itemsize}")
 
     def relu_grad(g: Any, x: Any, y: Any, mask: Any) -> None:
         greater(x, zero, mask)
-        copyto(y, mask)
-        multiply(y, g, y)
+        chosen = y.view(bits)
+        copyto(chosen, mask)
+        negative(chosen, chosen)
+        bitwise_and(chosen, g.view(bits), chosen)
 
     return relu_grad, (Scratch(dtypes.bool_, shapes[0]),)
 

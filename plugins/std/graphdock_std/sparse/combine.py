@@ -42,6 +42,7 @@ def sparse_add(
         indices, order, segments, _ = _union(x, y)
         values = _tf.segment_sum(_tf.gather(_tf.concat([x.values, y.values], 0), order), segments)
         total = x._with_elements(indices, values)
+        total._static = x.shape.merge_with(y.shape)
         if limit is None or (isinstance(limit, (int, float)) and limit == 0):
             return total
         size = _tf.abs(values)
@@ -95,7 +96,9 @@ def _extreme(sp_a: Any, sp_b: Any, function: Any, name: str) -> SparseTensor:
         total, first = _ops.shape(indices)[0], _tf.size(a.values)
         of_a = _tf.unsorted_segment_sum(a.values, places[:first], total)
         of_b = _tf.unsorted_segment_sum(b.values, places[first:], total)
-        return a._with_elements(indices, function(of_a, of_b))
+        made = a._with_elements(indices, function(of_a, of_b))
+        made._static = a.shape.merge_with(b.shape)
+        return made
 
 
 def sparse_concat(

@@ -137,7 +137,9 @@ def _with(sp: SparseTensor, dense: TensorLike, function: Callable[[Any, Any], An
         places = sp.indices[:, lead:] * _ops.cast(_tf.not_equal(sizes, 1), dtypes.int64)
         if have is not None:
             places.set_shape([None, len(have)])
-        return sp._with_values(lambda values: function(values, _tf.gather_nd(other, places)))
+        found = function(sp.values, _tf.gather_nd(other, places))
+        found.set_shape(sp.values.shape)
+        return sp._with_values(lambda _: found)
 
 
 def plus(sp: SparseTensor, dense: TensorLike) -> _ops.Tensor:

@@ -10,6 +10,7 @@ from graphdock import dtypes, errors
 from graphdock import ops as _ops
 from graphdock.typing import DTypeLike, TensorLike
 
+from graphdock_std.grad_support import static_shape
 from graphdock_std.sparse.tensor import SparseTensor, SparseTensorValue, as_sparse
 
 Sparse = SparseTensor | SparseTensorValue
@@ -118,7 +119,9 @@ def sparse_slice(sp_input: Sparse, start: TensorLike, size: TensorLike, name: st
         length = _tf.maximum(_tf.minimum(wanted, sp.dense_shape - first), 0)
         inside = _tf.logical_and(_tf.greater_equal(sp.indices, first), _tf.less(sp.indices, first + length))
         found = sparse_retain(sp, _tf.reduce_all(inside, [1]))
-        return SparseTensor(found.indices - first, found.values, length)
+        places, rank = found.indices - first, static_shape(first)
+        places.set_shape([None, rank[0] if rank else None])
+        return SparseTensor(places, found.values, length)
 
 
 def sparse_split(
@@ -170,6 +173,8 @@ def sparse_fill_empty_rows(
         default_value=default,
         name=name,
     )
+    if sp.shape.rank is not None:
+        found[2].set_shape([sp.shape[0]])
     return sp._with_elements(found[0], found[1]), found[2]
 
 
