@@ -9,6 +9,7 @@ from graphdock._facade import app as app
 from graphdock._facade import bitwise as bitwise
 from graphdock._facade import compat as compat
 from graphdock._facade import contrib as contrib
+from graphdock._facade import data as data
 from graphdock._facade import debugging as debugging
 from graphdock._facade import distributions as distributions
 from graphdock._facade import flags as flags
@@ -735,6 +736,7 @@ __all__ = [
     "cumsum",
     "custom_gradient",
     "custom_op",
+    "data",
     "debugging",
     "decode_base64",
     "decode_compressed",

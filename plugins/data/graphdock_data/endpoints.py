@@ -68,6 +68,8 @@ _NAMES: dict[str, dict[str, str]] = {
     "graphdock_data.input.readers": {
         "tf": ("FixedLengthRecordReader IdentityReader ReaderBase TFRecordReader TextLineReader WholeFileReader"),
     },
+    "graphdock_data.dataset.dataset": {"tf.data": "Dataset"},
+    "graphdock_data.dataset.iterator": {"tf.data": "Iterator"},
 }
 
 ENDPOINTS: dict[str, str] = spelled_out(_NAMES)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from graphdock.contracts import KernelModule, OpLibrary, ResourceKind, hookimpl
 
 #: Modules of ``graphdock_data.kernels``; each holds a list ``KERNELS``.
-FAMILIES = ("accumulators", "barriers", "examples", "files", "queues", "readers", "serialized", "tables")
+FAMILIES = ("accumulators", "barriers", "examples", "files", "iterators", "queues", "readers", "serialized", "tables")
 
 
 @hookimpl
@@ -24,6 +24,7 @@ def register_kernels() -> Iterable[KernelModule]:
 def register_resource_kinds() -> Iterable[ResourceKind]:
     from graphdock_data.resources.accumulator import ACCUMULATOR
     from graphdock_data.resources.barrier import BARRIER
+    from graphdock_data.resources.iterator import ITERATOR
     from graphdock_data.resources.queue import QUEUE
     from graphdock_data.resources.reader import READER
     from graphdock_data.resources.table import TABLE

@@ -305,6 +305,64 @@ _files_ops: _Rows = {
     ),
 }
 
+_iterators_ops: _Rows = {
+    "GraphdockIterator": lambda op: op(
+        (),
+        _args(handle="resource[]"),
+        _attrs(container=_attr("string", ""), shared_name=_attr("string", ""), output_shapes="list(shape)"),
+        types=_types(output_types=_type_var(_ANY, is_list=True)),
+        executes="handle",
+        resource="data.Iterator",
+        traits=("stateful",),
+        reference=None,
+    ),
+    "GraphdockMakeIterator": lambda op: op(
+        _args(
+            iterator=_arg("resource[]", access="uses", resource="data.Iterator"),
+            arguments=_arg("Targuments", arity="many", count="len(Targuments)", memory="host"),
+        ),
+        (),
+        _attrs(dataset="func"),
+        types=_types(Targuments=_type_var(_ANY, is_list=True)),
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+    "GraphdockIteratorGetNext": lambda op: op(
+        _args(
+            iterator=_arg("resource[]", access="uses", resource="data.Iterator"),
+            arguments=_arg("Targuments", arity="many", count="len(Targuments)", memory="host"),
+        ),
+        _args(components=_arg("output_types", arity="many", count="len(output_types)", memory="host")),
+        _attrs(dataset=_attr("func", None), output_shapes="list(shape)"),
+        types=_types(Targuments=_type_var(_ANY, is_list=True), output_types=_type_var(_ANY, is_list=True)),
+        shape_fn="graphdock_data.dataset.shape_fns:components",
+        effects=("waits",),
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+    "GraphdockIteratorToStringHandle": lambda op: op(
+        _args(
+            iterator=_arg("resource[]", access="uses", resource="data.Iterator"),
+            arguments=_arg("Targuments", arity="many", count="len(Targuments)", memory="host"),
+        ),
+        _args(string_handle=_arg("string[]", memory="host")),
+        _attrs(dataset=_attr("func", None)),
+        types=_types(Targuments=_type_var(_ANY, is_list=True)),
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+    "GraphdockIteratorGetNextOf": lambda op: op(
+        _args(string_handle=_arg("string[]", memory="host")),
+        _args(components=_arg("output_types", arity="many", count="len(output_types)", memory="host")),
+        _attrs(output_shapes="list(shape)"),
+        types=_types(output_types=_type_var(_ANY, is_list=True)),
+        shape_fn="graphdock_data.dataset.shape_fns:components",
+        effects=("waits",),
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+}
+
 _queues_ops: _Rows = {
     "FIFOQueueV2": lambda op: op(
         (),
@@ -787,6 +845,7 @@ OPS: dict[str, Callable[[], OpDef]] = _op_table(
         "specs/barriers.yaml": ("", _barriers_ops),
         "specs/examples.yaml": ("", _examples_ops),
         "specs/files.yaml": ("", _files_ops),
+        "specs/iterators.yaml": ("", _iterators_ops),
         "specs/queues.yaml": ("", _queues_ops),
         "specs/readers.yaml": ("", _readers_ops),
         "specs/serialized.yaml": ("", _serialized_ops),
@@ -802,6 +861,7 @@ SPECS: dict[str, str] = {
     "barriers.yaml": "69b2778c80471810",
     "examples.yaml": "d71d9421991f6f82",
     "files.yaml": "6f7ea432c49248cd",
+    "iterators.yaml": "f0acea525d407e81",
     "queues.yaml": "62df1ef910e97bfd",
     "readers.yaml": "2417f65aa2198061",
     "serialized.yaml": "d18b470227dacda5",

@@ -1,0 +1,119 @@
+"""Functions of elements, traced once into graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from graphdock import ops as _ops
+from graphdock.errors import ArgumentTypeError, GraphdockError
+
+from graphdock_data.dataset.elements import flatten, pack
+from graphdock_data.dataset.stages.stage import Function, Pipeline
+
+if TYPE_CHECKING:
+    from graphdock_data.dataset.dataset import Dataset
+
+__all__ = ["Traced", "components_of", "trace", "trace_dataset"]
+
+
+class Traced:
+    """A function, and what it returns.
+
+    Attributes:
+      function: for stages. structure: of its result. types, shapes: of its components.
+      result: as the function returned it.
+    """
+
+    def __init__(self, function: Function, structure: Any, tensors: list[Any], result: Any) -> None:
+        self.function, self.structure, self.result = function, structure, result
+        self.types = tuple([t.dtype for t in tensors])
+        self.shapes = tuple([dims_of(t.shape) for t in tensors])
+
+
+def dims_of(shape: Any) -> tuple[int | None, ...] | None:
+    """A TensorShape as a tuple; None where its rank is not known."""
+    return None if shape.ndims is None else tuple(shape.as_list())
+
+
+def components_of(value: Any, what: str) -> tuple[Any, list[Any]]:
+    """The structure of what a user gave, and its components as tensors of the default graph.
+
+    Raises:
+      TypeError: a component can't become a tensor.
+    """
+    parts = flatten(value)
+    tensors = []
+    for part in parts:
+        if part is None or isinstance(part, _ops.Operation):
+            raise ArgumentTypeError(f"Unsupported return value from function passed to {what}: {value!r}.")
+        tensors.append(_ops.convert_to_tensor(part))
+    return pack(value, [0] * len(parts)), tensors
+
+
+def _called(what: str, function: Callable[..., Any], dataset: Dataset, more: tuple[Any, ...] = ()) -> tuple[Any, Any]:
+    """The body of a function of a dataset's elements, and what the function returned."""
+    if not callable(function):
+        raise ArgumentTypeError(f"{what}: the function is of the wrong type", got=repr(function))
+    stage = dataset._stage
+    body = _ops.BodyGraph(what.rpartition(".")[2].strip("()"), _ops.get_default_graph())
+    with body.as_default():
+        placed = [
+            body.add_parameter(f"arg{i}", kind, dims)
+            for i, (kind, dims) in enumerate(zip(stage.types, stage.shapes, strict=True))
+        ]
+        args = pack(dataset._structure, placed)
+        result = function(*more, *args) if type(args) is tuple else function(*more, args)
+    return body, tuple(result) if isinstance(result, list) else result
+
+
+def trace(what: str, function: Callable[..., Any], dataset: Dataset) -> Traced:
+    """A function of a dataset's elements that returns an element.
+
+    Args:
+      what: for messages: ``"Dataset.map()"``.
+    """
+    body, result = _called(what, function, dataset)
+    with body.as_default():
+        try:
+            structure, tensors = components_of(result, what)
+        except GraphdockError as error:
+            error.message = f"{what}: {error.message}"
+            error.args = (error.message,)
+            raise
+        body.outputs = [body.capture(t) for t in tensors]
+    return Traced(_function(body), structure, body.outputs, result)
+
+
+def trace_dataset(what: str, function: Callable[..., Any], dataset: Dataset) -> Traced:
+    """A function of a dataset's elements that returns a dataset.
+
+    Raises:
+      TypeError: it returns something else.
+    """
+    from graphdock_data.dataset.dataset import Dataset
+
+    body, result = _called(what, function, dataset)
+    if not isinstance(result, Dataset):
+        raise ArgumentTypeError(f"{what}: the function must return a `Dataset` object", got=repr(result))
+    return returned(body, result)
+
+
+def returned(body: Any, result: Dataset) -> Traced:
+    """The function of a body that returned a dataset."""
+    inner = Pipeline.of(result._stage)
+    with body.as_default():
+        body.outputs = [body.capture(t) for t in inner.tensors]
+    for function in inner.functions:
+        for outer in function.body.captures:
+            if outer.dtype.name == "resource":
+                body.capture(outer)
+    made = Traced(_function(body, inner), result._structure, [], result)
+    made.types, made.shapes = result._stage.types, result._stage.shapes
+    return made
+
+
+def _function(body: Any, inner: Pipeline | None = None) -> Function:
+    captured = tuple([t for t in body.captures if t.dtype.name != "resource"])
+    handles = len(captured) < len(body.captures) or any(op.op_def.accesses for op in body.get_operations())
+    return Function(body, captured, handles, inner)

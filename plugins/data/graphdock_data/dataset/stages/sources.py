@@ -1,0 +1,199 @@
+"""Sources: stages that have none behind them: tensors, their slices, ranges, Python generators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from graphdock.contracts import errors
+
+from graphdock_data.dataset.stages.stage import Element, Run, Stage, Value
+
+__all__ = ["Generator", "Range", "Slices", "Tensors", "fits"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Tensors(Stage):
+    """One element."""
+
+    title = "TensorDataset"
+    values: tuple[Value, ...]
+
+    def iterate(self, run: Run) -> Iterator[Element]:
+        return iter([tuple([run.array(v) for v in self.values])])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Slices(Stage):
+    """What lies along the first axis, one after another."""
+
+    title = "TensorSliceDataset"
+    values: tuple[Value, ...]
+
+    def check(self, run: Run) -> None:
+        arrays = [run.array(v) for v in self.values]
+        for i, array in enumerate(arrays):
+            if array.ndim == 0 or len(array) != len(arrays[0]):
+                raise self.refusal(
+                    f"component {i} has another first axis than component 0",
+                    expected=str(arrays[0].shape[:1]),
+                    got=str(array.shape[:1]),
+                )
+
+    def iterate(self, run: Run) -> Iterator[Element]:
+        return zip(*[_rows(run.array(v)) for v in self.values], strict=False)
+
+
+def _rows(array: Any) -> Iterator[Any]:
+    if array.ndim == 1 and array.dtype == object:
+        return (array[i, ...] for i in range(len(array)))
+    return iter(array)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Range(Stage):
+    """Integers from one to another."""
+
+    title = "RangeDataset"
+    start: Value
+    stop: Value
+    step: Value
+
+    def check(self, run: Run) -> None:
+        if run.number(self.step) == 0:
+            raise self.refusal("step must be a non-zero integer.")
+
+    def iterate(self, run: Run) -> Iterator[Element]:
+        kind = self.types[0].np.type
+        numbers = range(run.number(self.start), run.number(self.stop), run.number(self.step))
+        return zip(map(kind, numbers))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Generator(Stage):
+    """What a Python generator gives.
+
+    Attributes:
+      generator: called with the arguments' arrays whenever an iterator begins.
+      flatten: the components of a value that it gave; raises TypeError or ValueError where it is of another structure.
+    """
+
+    title = "GeneratorDataset"
+    generator: Callable[..., Any]
+    args: tuple[Value, ...]
+    flatten: Callable[[Any], list[Any]]
+
+    def iterate(self, run: Run) -> Iterator[Element]:
+        make = [component(kind) for kind in self.types]
+        with self.blame():
+            try:
+                values = iter(self.generator(*[run.array(a) for a in self.args]))
+            except errors.GraphdockError:
+                raise
+            except Exception as error:
+                raise self._of_generator(error, "could not begin") from error
+            number = 0
+            while True:
+                try:
+                    value = next(values)
+                except StopIteration:
+                    return
+                except errors.GraphdockError:
+                    raise
+                except Exception as error:
+                    raise self._of_generator(error, f"raised, instead of element {number},") from error
+                yield self._element(value, number, make)
+                number += 1
+
+    def _element(self, value: Any, number: int, make: list[Callable[[Any], Any]]) -> Element:
+        try:
+            parts = self.flatten(value)
+        except (TypeError, ValueError) as error:
+            raise errors.InvalidArgumentError(
+                "`generator` yielded an element that did not match the expected structure. "
+                f"The expected structure was {self.structure}, but the yielded element, number {number}, was {value!r}."
+            ) from error
+        element = []
+        for part, convert, kind, dims in zip(parts, make, self.types, self.shapes, strict=True):
+            try:
+                array = convert(part)
+            except (TypeError, ValueError, OverflowError) as error:
+                raise errors.InvalidArgumentError(
+                    "`generator` yielded an element that could not be converted to the expected type. "
+                    f"The expected type was {kind.name}, but the yielded element, number {number}, was {part!r}."
+                ) from error
+            if not fits(array.shape, dims):
+                raise errors.InvalidArgumentError(
+                    f"`generator` yielded an element of shape {array.shape}, number {number}, "
+                    f"where an element of shape {dims} was expected."
+                )
+            element.append(array)
+        return tuple(element)
+
+    @property
+    def structure(self) -> str:
+        return ", ".join(kind.name for kind in self.types)
+
+    def _of_generator(self, error: Exception, what: str) -> errors.GraphdockError:
+        kind = next((mine for raised, mine in _RAISED if isinstance(error, raised)), errors.UnknownError)
+        return kind(f"the generator {what} {type(error).__name__}: {error}")
+
+
+#: Class of what a generator raises -> the error of the step, as of a ``py_func``.
+_RAISED: tuple[tuple[type[Exception], type[errors.GraphdockError]], ...] = (
+    (MemoryError, errors.ResourceExhaustedError),
+    (NotImplementedError, errors.UnimplementedError),
+    (ValueError, errors.InvalidArgumentError),
+    (TypeError, errors.InvalidArgumentError),
+)
+
+
+def fits(shape: tuple[int, ...], dims: tuple[int | None, ...] | None) -> bool:
+    """Whether a shape is one of those that dims allow."""
+    if dims is None or shape == dims:
+        return True
+    return len(shape) == len(dims) and all(d is None or d == s for d, s in zip(dims, shape, strict=True))
+
+
+def component(kind: Any) -> Callable[[Any], Any]:
+    """A function that makes an array of a dtype of a Python value.
+
+    Raises:
+      TypeError, ValueError, OverflowError: the value is of another kind.
+    """
+    if kind.kind == "S":
+        return _texts
+    wanted = kind.np
+
+    def convert(value: Any) -> Any:
+        if isinstance(value, np.ndarray | np.generic):
+            if value.dtype == wanted:
+                return value.copy()
+            array = value
+        else:
+            array = np.asarray(value)
+        if array.dtype == wanted:
+            return array
+        if array.dtype.kind == "f" and wanted.kind in "iu" or array.dtype.kind in "OUS" and array.size:
+            raise TypeError(f"{array.dtype} is not {kind.name}")
+        return array.astype(wanted)
+
+    return convert
+
+
+def _texts(value: Any) -> Any:
+    array = np.asarray(value, object)
+    flat = [_bytes(text) for text in array.ravel().tolist()]
+    made = np.empty(array.size, object)
+    made[:] = flat
+    return made.reshape(array.shape)
+
+
+def _bytes(text: Any) -> bytes:
+    if isinstance(text, bytes):
+        return text
+    if isinstance(text, str):
+        return text.encode()
+    raise TypeError(f"{text!r} is no text")

@@ -1,0 +1,229 @@
+"""Stage: a node of a dataset's tree, which makes an iterator over elements; and Run, what one iterator keeps beside them.
+
+An element is a tuple of components, which are arrays or NumPy's scalars; of strings always arrays. The nested structure around them
+is the dataset's business (:mod:`graphdock_data.dataset.elements`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, ClassVar, TypeAlias, TypeVar
+
+import numpy as np
+from graphdock.contracts import errors
+
+__all__ = ["Dims", "Element", "Function", "Pipeline", "Run", "Stage", "Value", "as_text"]
+
+Element: TypeAlias = tuple[Any, ...]
+Dims: TypeAlias = "tuple[int | None, ...] | None"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """An argument of a stage: an array, or the tensor that gives one when an iterator begins.
+
+    Attributes:
+      array: where it is known already; read-only. tensor: where it is not.
+    """
+
+    array: Any = None
+    tensor: Any = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Function:
+    """A function of elements, traced once.
+
+    Attributes:
+      body: its graph. captures: the tensors that it captures, but for handles: arguments behind the element.
+      handles: it captures a resource, such as a variable or a table.
+      inner: the dataset that it returns, whose tensors are what its graph gives; None where it returns an element.
+    """
+
+    body: Any
+    captures: tuple[Any, ...]
+    handles: bool = False
+    inner: Pipeline | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Stage:
+    """A node of a dataset's tree; never changed.
+
+    Attributes:
+      types: dtypes of the components. shapes: theirs, as far as they are known.
+      site: the user's line that made it.
+    """
+
+    title: ClassVar[str]
+    #: Whether its components are arrays of their own, which nobody reads again.
+    fresh: ClassVar[bool] = False
+    types: tuple[Any, ...]
+    shapes: tuple[Dims, ...]
+    site: str | None = None
+
+    def iterate(self, run: Run) -> Iterator[Element]:
+        """An iterator over its elements. What it raises has passed :meth:`blame`."""
+        raise NotImplementedError
+
+    def check(self, run: Run) -> None:
+        """Refuse arguments that are wrong, before there is an iterator."""
+
+    def parts(self) -> Iterator[Any]:
+        """Its Values, Functions and the stages behind it."""
+        for each in dataclasses.fields(self):
+            value = getattr(self, each.name)
+            for one in value if isinstance(value, tuple) else (value,):
+                if isinstance(one, Stage | Value | Function):
+                    yield one
+
+    def own(self) -> bool:
+        """Whether the components that it gives are nobody else's."""
+        return self.fresh
+
+    @property
+    def place(self) -> str:
+        """Its name and the line that made it, for messages."""
+        return f"{self.title} (made at {self.site})" if self.site else self.title
+
+    def blame(self) -> _Blame:
+        """A context whose errors name this stage, unless they name another one."""
+        return _Blame(self)
+
+    def refusal(self, message: str, **more: Any) -> errors.InvalidArgumentError:
+        """An InvalidArgumentError that names this stage."""
+        return errors.InvalidArgumentError(f"{self.place}: {message}", **more)
+
+
+class _Blame:
+    __slots__ = ("_stage",)
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, errors.GraphdockError) and "(made at " not in error.message:
+            error.message = f"{self._stage.place}: {error.message}"
+            error.args = (error.message, *error.args[1:])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pipeline:
+    """A whole dataset: its last stage, and what its stages need.
+
+    Attributes:
+      tensors: they give arrays, in this order. functions: of its stages, and of datasets that they return.
+    """
+
+    stage: Stage
+    tensors: tuple[Any, ...]
+    functions: tuple[Function, ...]
+
+    @classmethod
+    def of(cls, stage: Stage) -> Pipeline:
+        """The pipeline that ends with a stage."""
+        tensors: dict[Any, None] = {}
+        functions: dict[Function, None] = {}
+        stack: list[Any] = [stage]
+        while stack:
+            part = stack.pop()
+            if isinstance(part, Stage):
+                stack.extend(part.parts())
+            elif isinstance(part, Function):
+                functions[part] = None
+                tensors.update(dict.fromkeys(part.captures))
+                if part.inner is not None:
+                    functions.update(dict.fromkeys(part.inner.functions))
+            elif part.tensor is not None:
+                tensors[part.tensor] = None
+        return cls(stage, tuple(tensors), tuple(functions))
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """State of one iterator over a tree.
+
+    Attributes:
+      values: tensor -> its array. functions: Function -> what calls it with arrays.
+      closers: called when the iterator ends before its elements do; of threads, say. They may be called twice.
+    """
+
+    values: Mapping[Any, Any]
+    functions: Mapping[Function, Callable[..., Any]]
+    closers: dict[Any, Callable[[], None]] = field(default_factory=dict)
+    _states: dict[Hashable, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, pipeline: Pipeline, arrays: Any, functions: Mapping[Function, Callable[..., Any]]) -> Run:
+        """A new iterator's state. Raises whatever the stages refuse."""
+        run = cls(dict(zip(pipeline.tensors, arrays, strict=True)), functions)
+        run._check(pipeline.stage)
+        return run
+
+    def inside(self, pipeline: Pipeline, arrays: Any) -> Run:
+        """The state of an iterator within this one, over a dataset that a function returned."""
+        run = Run(dict(zip(pipeline.tensors, arrays, strict=True)), self.functions, self.closers)
+        run._check(pipeline.stage)
+        return run
+
+    def _check(self, last: Stage) -> None:
+        stack = [last]
+        while stack:
+            stage = stack.pop()
+            stage.check(self)
+            stack.extend([part for part in stage.parts() if isinstance(part, Stage)])
+
+    def array(self, value: Value) -> Any:
+        """The array of an argument."""
+        return value.array if value.tensor is None else self.values[value.tensor]
+
+    def number(self, value: Value) -> int:
+        """The integer of an argument."""
+        return int(self.array(value))
+
+    def state(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What a stage keeps from one of its iterators to the next, in this run."""
+        if key not in self._states:
+            self._states[key] = make()
+        found: T = self._states[key]
+        return found
+
+    def call(self, function: Function) -> Callable[..., Any]:
+        """A function of an element's components that gives a tuple of arrays."""
+        compute = self.functions[function]
+        if any(t.dtype.kind == "S" for t in function.body.outputs):
+            compute = _with_texts(compute)
+        captured = tuple([self.values[t] for t in function.captures])
+        if not captured:
+            return compute
+        return lambda *components: compute(*components, *captured)
+
+    def close(self) -> None:
+        """End the threads."""
+        for closer in list(self.closers.values()):
+            closer()
+
+
+def _with_texts(compute: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose scalar strings are arrays too."""
+
+    def call(*arrays: Any) -> tuple[Any, ...]:
+        return tuple([as_text(made) if isinstance(made, bytes) else made for made in compute(*arrays)])
+
+    return call
+
+
+def as_text(value: bytes) -> Any:
+    """A scalar string."""
+    made = np.empty((), object)
+    made[()] = value
+    return made

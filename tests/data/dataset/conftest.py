@@ -1,0 +1,47 @@
+"""What the tests of datasets share: a folder of tests is no package."""
+
+from __future__ import annotations
+
+import gc
+import importlib.util
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+_FOLDER = Path(__file__).parent
+
+
+def _load(name):
+    spec = importlib.util.spec_from_file_location(name, _FOLDER / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def pytest_generate_tests(metafunc):
+    if "program" in metafunc.fixturenames:
+        metafunc.parametrize("program", list(_load("programs").PROGRAMS))
+
+
+@pytest.fixture(scope="session")
+def programs():
+    return _load("programs")
+
+
+@pytest.fixture(scope="session")
+def answers():
+    return json.loads((_FOLDER / "answers.json").read_text())
+
+
+@pytest.fixture(autouse=True)
+def no_threads_left():
+    """No thread that a test's pipelines began is there when it has ended."""
+    before = set(threading.enumerate())
+    yield
+    gc.collect()
+    for thread in set(threading.enumerate()) - before:
+        if thread.name.startswith("graphdock-"):
+            thread.join(60)
+            assert not thread.is_alive(), thread
