@@ -69,7 +69,7 @@ def test_a_missing_name_is_explained(name: str, words: str) -> None:
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["nn.max_pul_of_nothing", "l3_lossy", "dat"])
+@pytest.mark.parametrize("name", ["nn.max_pul_of_nothing", "l3_lossy", "dxt"])
 def test_no_suggestion_beats_a_wrong_one(name: str) -> None:
     with pytest.raises(AttributeError) as caught:
         functools.reduce(getattr, name.split("."), tf)

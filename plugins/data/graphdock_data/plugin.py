@@ -29,4 +29,4 @@ def register_resource_kinds() -> Iterable[ResourceKind]:
     from graphdock_data.resources.reader import READER
     from graphdock_data.resources.table import TABLE
 
-    return [ACCUMULATOR, BARRIER, QUEUE, READER, TABLE]
+    return [ACCUMULATOR, BARRIER, ITERATOR, QUEUE, READER, TABLE]
