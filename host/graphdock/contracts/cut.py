@@ -113,9 +113,9 @@ class Cutter:
             return False
         return value not in self._returned and all(n in inside for n in self._readers.get(value, ()))
 
-    def read_by(self, node: PlanNode, inside: Collection[PlanNode]) -> bool:
-        """Whether any of these nodes reads an output of a node."""
-        return any(reader in inside for value in node.outputs for reader in self._readers.get(value, ()))
+    def precedes(self, node: PlanNode, inside: Collection[PlanNode]) -> bool:
+        """Whether any of these nodes reads an output of a node, or waits for it."""
+        return any(after in inside for after in self._after(node))
 
     def _leaves(self, value: Value, inside: set[PlanNode]) -> bool:
         readers = self._readers.get(value, ())

@@ -103,6 +103,15 @@ def test_other_dtypes(dtype):
     assert "llvm.region" in kernels
 
 
+def test_a_constant_that_waits_for_a_node_of_its_own_group_stays_between():
+    """It reads nothing, but its control edge makes it one of those that no way may lead over and back."""
+    x = tf.placeholder(tf.float32, [3])
+    first = x * 2.0 + 1.0
+    with tf.control_dependencies([first]):
+        halves = tf.constant(numbers(3), name="waits")
+    both([tf.tanh(first - halves) * first], {x: numbers(3)})
+
+
 def test_no_rows_and_no_columns():
     for shape in ([0, 5], [5, 0], [0]):
         x = tf.placeholder(tf.float32, shape)

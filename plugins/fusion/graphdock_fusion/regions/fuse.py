@@ -146,7 +146,10 @@ def _lower(region: Region, cutter: Cutter, asked: RegisteredCompiler) -> str | N
 
 
 def _views_at_the_rim(cutter: Cutter, nodes: Sequence[PlanNode]) -> set[PlanNode]:
-    """Reshapes that read nothing of the group, or that nothing of the group reads: they cost nothing outside of it."""
+    """Reshapes that come after nothing of the group, or that nothing of the group comes after: they cost nothing outside of it.
+
+    Control and order edges count: a zero that waits for a node of the group, and that another one reads, stays between them.
+    """
     outer: set[PlanNode] = set()
     for way in (nodes, list(reversed(nodes))):
         for node in way:
@@ -154,7 +157,8 @@ def _views_at_the_rim(cutter: Cutter, nodes: Sequence[PlanNode]) -> set[PlanNode
             if form is None or not form.reshapes:
                 continue
             inside = set(nodes) - outer
-            if not any(v.node in inside for v in node.inputs) or not cutter.read_by(node, inside):
+            before = (*(v.node for v in node.inputs), *node.control, *node.order)
+            if not any(n in inside for n in before) or not cutter.precedes(node, inside):
                 outer.add(node)
     return outer
 

@@ -77,8 +77,8 @@ def form_fusion_groups(nodes: Sequence[PlanNode], kinds: Kinds) -> list[list[Pla
         if node in kinds.rematerializable:
             carried[node] = {**needed, node: None}
             continue
-        # a constant is copied into each group that reads it
-        before = [n for n in edges if n is not None and n in rank and n.verb != "constant"]
+        # a constant is copied into each group that reads it, unless it waits for something: then a way leads over it
+        before = [n for n in edges if n in rank and n is not None and (n.verb != "constant" or n.control or n.order)]
         mine, highest, joined = _choice(node, before, kinds, rank, kind, bool(needed))
         kind[node], rank[node] = mine, highest
         if mine is None:
