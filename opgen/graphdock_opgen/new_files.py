@@ -1,4 +1,4 @@
-"""What ``graphdock new`` writes: templates filled, text appended, and what opgen makes of it."""
+"""Files that ``graphdock new`` writes: templates filled, text appended, and what opgen makes of it."""
 
 from __future__ import annotations
 

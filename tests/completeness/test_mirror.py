@@ -32,6 +32,9 @@ RECORDS = "records only; those who fill them are tested"
 
 #: Module -> where it is tested, or why it is not. An entry whose module has a test of its name by now is an error.
 ELSEWHERE = {
+    "contracts/deadlines.py": "tests/contracts/test_step.py: deadlines, beside the tokens that they cancel",
+    "contracts/waiting.py": "tests/contracts/test_step.py: waits that end with a Future, or with the step",
+    "executor/unordered_waits.py": "tests/laws/test_steps_that_wait.py: which waits have an order, in bodies too",
     "contracts/runtime/shape_checks.py": "tests/executor/lower/test_guards.py",
     "dataflow/bodies.py": ANY_ORDER,
     "dataflow/calls.py": ANY_ORDER,

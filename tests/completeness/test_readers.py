@@ -23,6 +23,7 @@ HOST = ROOT / "host" / "graphdock"
 FOR_OTHERS = {
     "executor.StageReport.ms": "the JSON of explain has the whole record",
     "rendezvous.RendezvousKey.source_incarnation": "a key is compared as a whole",
+    "rendezvous.RendezvousKey.destination": "a key is compared as a whole",
     "rendezvous.RendezvousKey.destination_incarnation": "a key is compared as a whole",
 }
 #: Fields that wait for their reader.
