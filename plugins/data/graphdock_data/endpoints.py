@@ -70,6 +70,10 @@ _NAMES: dict[str, dict[str, str]] = {
     },
     "graphdock_data.dataset.dataset": {"tf.data": "Dataset"},
     "graphdock_data.dataset.iterator": {"tf.data": "Iterator"},
+    "graphdock_data.dataset.readers": {"tf.data": "FixedLengthRecordDataset TFRecordDataset TextLineDataset"},
+    "graphdock_data.dataset.transformations": {
+        "tf.data.experimental tf.contrib.data": "map_and_batch shuffle_and_repeat unbatch",
+    },
 }
 
 ENDPOINTS: dict[str, str] = spelled_out(_NAMES)

@@ -6,8 +6,11 @@ The answers stand in answers.json, as TensorFlow 2.21's ``compat.v1`` gave them.
 from __future__ import annotations
 
 import collections
+import gzip
 import json
+import os
 import sys
+import tempfile
 
 import numpy as np
 
@@ -204,7 +207,62 @@ def shuffled_sorted(tf):
     return tf.data.Dataset.range(20).shuffle(7, seed=3).batch(20).map(lambda x: tf.nn.top_k(x, 20).values)
 
 
-PROGRAMS = {name: value for name, value in list(globals().items()) if callable(value) and not isinstance(value, type)}
+def unbatched(tf):
+    d = tf.data.Dataset.from_tensor_slices((np.arange(7), np.ones((7, 2), np.float32))).batch(3)
+    return d.apply(tf.data.experimental.unbatch())
+
+
+def mapped_and_batched(tf):
+    return tf.data.Dataset.range(7).apply(tf.data.experimental.map_and_batch(lambda x: x * x, 3, drop_remainder=True))
+
+
+def file_of(content):
+    path = os.path.join(tempfile.mkdtemp(), "file")
+    with open(path, "wb") as file:
+        file.write(content)
+    return path
+
+
+def lines_of_text(tf):
+    return tf.data.TextLineDataset([file_of(b"one\ntwo\r\n\nlast"), file_of(b""), file_of(b"x\n")])
+
+
+def lines_of_compressed_text(tf):
+    return tf.data.TextLineDataset(file_of(gzip.compress(b"one\ntwo\n")), "GZIP")
+
+
+def lines_of_no_file(tf):
+    return tf.data.TextLineDataset("/there/is/no/such/file")
+
+
+def records_of_files(tf):
+    def written(*records):
+        path = file_of(b"")
+        with tf.python_io.TFRecordWriter(path) as writer:
+            for record in records:
+                writer.write(record)
+        return path
+
+    return tf.data.TFRecordDataset([written(b"a", b"", b"bc"), written(b"d")])
+
+
+def damaged_records(tf):
+    return tf.data.TFRecordDataset(file_of(b"no record at all"))
+
+
+def records_of_one_length(tf):
+    return tf.data.FixedLengthRecordDataset(file_of(b"HHaabbccF"), 2, header_bytes=2, footer_bytes=1)
+
+
+def records_of_one_length_with_a_rest(tf):
+    return tf.data.FixedLengthRecordDataset(file_of(b"aabbc"), 2)
+
+
+PROGRAMS = {
+    name: value
+    for name, value in list(globals().items())
+    if callable(value) and not isinstance(value, type) and name != "file_of"
+}
 
 
 def answer(tf, make):
