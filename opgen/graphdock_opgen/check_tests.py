@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from graphdock import dtypes
+from graphdock import dtypes, errors
 from graphdock.errors import did_you_mean
 
 from graphdock_opgen.model import ArgSpec
@@ -37,7 +37,7 @@ def check_samples(place: Place, op: Op) -> None:
 def _sample(place: Place, op: Op, group: str, index: int, sample: Mapping[str, Any]) -> None:
     at = ("tests", group, index)
     inputs = {a.name: a for a in place.spec.inputs}
-    extra = ("attrs", "types", "note", *(("match",) if group == "error_samples" else ()))
+    extra = ("attrs", "types", "note", *(("match", "error") if group == "error_samples" else ()))
     for key, value in sample.items():
         if key in inputs:
             _sample_input(place, (*at, key), inputs[key], value, group)
@@ -54,6 +54,7 @@ def _sample(place: Place, op: Op, group: str, index: int, sample: Mapping[str, A
             place.fail(*at, message=f"the sample gives nothing for input {arg.name!r}")
     if group == "error_samples":
         _match(place, at, sample.get("match"))
+        _error_class(place, at, sample.get("error"))
     attrs = sample.get("attrs") or {}
     if not isinstance(attrs, dict):
         place.fail(*at, "attrs", message="attrs: expected a mapping")
@@ -99,9 +100,23 @@ def _match(place: Place, at: Path_, match: Any) -> None:
     if not isinstance(match, str):
         place.fail(*at, message="an error sample needs match: a part of the error's message")
     try:
-        re.compile(match)
+        anything = re.search(match, "") is not None
     except (re.error, RecursionError, OverflowError) as error:
         place.fail(*at, "match", message=f"match is no regular expression: {error}")
+    if anything:
+        place.fail(*at, "match", message=f"match accepts any message: {match!r}", hint="a part of what the error says")
+
+
+def _error_class(place: Place, at: Path_, name: Any) -> None:
+    if name is None:
+        return
+    known = [
+        n
+        for n in errors.__all__
+        if isinstance(kind := getattr(errors, n), type) and issubclass(kind, errors.GraphdockError)
+    ]
+    if name not in known:
+        place.fail(*at, "error", message=f"no error class {name!r}", hint=did_you_mean(str(name), known))
 
 
 def _sample_input(place: Place, at: Path_, arg: ArgSpec, value: Any, group: str) -> None:

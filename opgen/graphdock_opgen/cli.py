@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 from graphdock.errors import GraphdockError, OpSpecError
 
+from graphdock_opgen.check_facts import check_facts
 from graphdock_opgen.compare import at_revision, compare, of_directory
 from graphdock_opgen.counts import Counts, decisions
 from graphdock_opgen.generate import Result, drift, plan, write
@@ -110,7 +111,7 @@ def generate(packages: tuple[Path, ...], keep_going: bool, only_counts: bool) ->
 @_PACKAGES
 @click.option("--counts", "only_counts", is_flag=True, help="Print only how inputs get their gradients.")
 def check(packages: tuple[Path, ...], only_counts: bool) -> None:
-    """Exit 1 when a spec has errors or _gen is not what the specs say."""
+    """Exit 1 when a spec has errors, _gen is not what the specs say, or a reference contradicts what its op declares."""
     total, bad = Counts(), False
     for directory in _packages(packages):
         result = _plan(directory)
@@ -120,12 +121,17 @@ def check(packages: tuple[Path, ...], only_counts: bool) -> None:
         if only_counts:
             _show_undecided(result)
             continue
-        for text in drift(result):
+        if result.errors:
+            continue  # what is left out for an error would be drift of every file
+        drifted = drift(result)
+        for text in drifted:
             bad = True
             click.echo(text)
         faults: list[OpSpecError] = []
         signature_errors(result.library, faults.append)
         missing_functions(result.library, faults.append)
+        if not (drifted or faults):
+            faults += check_facts(result.library)
         for addition in plan_stubs(result.library):
             bad = True
             click.echo(f"{addition.path}: lacks {', '.join(addition.names)}")

@@ -13,8 +13,8 @@ from graphdock import errors
 from graphdock.opdef.resolve import resolve
 from graphdock_opgen.library import load_library
 from graphdock_opgen.pages import render_pages
+from graphdock_opgen.spec_cases import spec_cases
 from graphdock_opgen.spec_docs import documented_op
-from graphdock_testing.specs import spec_cases
 
 ROOT = Path(__file__).parents[2]
 SOURCES = [

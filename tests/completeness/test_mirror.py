@@ -30,11 +30,20 @@ KIT = "tests/conformance runs the kit on right and on planted wrong kernels"
 ANY_ORDER = "tests/laws/test_any_order.py: random programs of all that the executor runs, beside the straight-line one"
 RECORDS = "records only; those who fill them are tested"
 
+PLANTED = "tests/laws/test_planted_faults.py plants faults that it finds, and runs it where there is none"
+
 #: Module -> where it is tested, or why it is not. An entry whose module has a test of its name by now is an error.
 ELSEWHERE = {
     "contracts/deadlines.py": "tests/contracts/test_step.py: deadlines, beside the tokens that they cancel",
     "contracts/waiting.py": "tests/contracts/test_step.py: waits that end with a Future, or with the step",
     "executor/unordered_waits.py": "tests/laws/test_steps_that_wait.py: which waits have an order, in bodies too",
+    "testing/adversary/load.py": "tests/testing/adversary/test_events.py",
+    "testing/facts/compiler_case.py": PLANTED,
+    "testing/facts/edge_case.py": KIT,
+    "testing/facts/pattern_case.py": PLANTED,
+    "testing/facts/plan_facts.py": PLANTED,
+    "testing/facts/settings.py": PLANTED,
+    "testing/gaps.py": "tests/conformance/test_compliance_table.py",
     "contracts/runtime/shape_checks.py": "tests/executor/lower/test_guards.py",
     "dataflow/bodies.py": ANY_ORDER,
     "dataflow/calls.py": ANY_ORDER,

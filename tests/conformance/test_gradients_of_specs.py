@@ -11,10 +11,10 @@ import pytest
 from graphdock.graph.graph import Graph
 from graphdock.plugin.host import default_host
 from graphdock.session.session import Session
+from graphdock_opgen.samples import bindings, make_arrays
 from graphdock_testing.conformance import Conformance
 from graphdock_testing.numeric import central_differences
 from graphdock_testing.programs import build
-from graphdock_testing.samples import bindings, make_arrays
 
 KIT = Conformance("cpu")
 #: Their gradients need bodies, a session's state or nothing at all; ``tests/host`` checks them.

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from graphdock.contracts import KernelDef, KernelRefused, OpDef, PrepareContext, Prepared
 from graphdock.plugin.host import Host
+from graphdock_opgen.samples import bindings
 from graphdock_testing import queued
 from graphdock_testing.conformance import Conformance, Refused
 from graphdock_testing.numeric import central_differences, difference
 from graphdock_testing.report import Compliance
-from graphdock_testing.samples import bindings
 
 
 def test_a_sample_runs_with_each_dtype_of_each_variable_that_it_does_not_fix() -> None:

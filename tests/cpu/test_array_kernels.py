@@ -29,7 +29,7 @@ from graphdock.contracts import (
 from graphdock.opdef.resolve import resolve
 from graphdock.plugin.host import default_host
 from graphdock_cpu.kernels import array, indexing, views
-from graphdock_testing.specs import spec_cases
+from graphdock_opgen.spec_cases import spec_cases
 
 CASES = spec_cases("graphdock_std", default_host().ops.get)
 KERNELS: dict[str, KernelDef] = {k.op: k for k in (*array.KERNELS, *views.KERNELS, *indexing.KERNELS)}

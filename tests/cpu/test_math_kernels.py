@@ -41,8 +41,8 @@ from graphdock_cpu.kernels import math as math_kernels
 from graphdock_cpu.kernels import matmul as matmul_kernels
 from graphdock_cpu.kernels import reduce as reduce_kernels
 from graphdock_cpu.plugin import register_kernels
+from graphdock_opgen.spec_cases import spec_cases
 from graphdock_std._gen.opdefs import OPS
-from graphdock_testing.specs import spec_cases
 
 CASES = spec_cases("graphdock_std", default_host().ops.get)
 KERNELS: dict[str, KernelDef] = {

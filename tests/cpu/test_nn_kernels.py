@@ -26,8 +26,8 @@ from graphdock.opdef.resolve import resolve
 from graphdock.ops import apply_op
 from graphdock_cpu.device import CpuFactory
 from graphdock_cpu.kernels import nn
+from graphdock_opgen.spec_cases import spec_cases
 from graphdock_std._gen.opdefs import OPS
-from graphdock_testing.specs import spec_cases
 
 CASES = spec_cases("graphdock_std", lambda op: OPS[op]())
 KERNELS = {k.op: k for k in nn.KERNELS}

@@ -10,8 +10,8 @@ from graphdock.contracts import HOST_MEMORY, ArgInfo, Bound, BuildContext, In, O
 from graphdock.opdef.resolve import resolve
 from graphdock_cpu.device import CpuFactory
 from graphdock_cpu.kernels import optimizers, train, updates
+from graphdock_opgen.spec_cases import spec_cases
 from graphdock_std._gen.opdefs import OPS
-from graphdock_testing.specs import spec_cases
 
 CASES = spec_cases("graphdock_std", lambda op: OPS[op]())
 KERNELS = {k.op: k for k in (*train.KERNELS, *optimizers.KERNELS)}

@@ -11,8 +11,8 @@ import pytest
 from graphdock.errors import GraphdockError
 from graphdock.passes.pipeline import simplifications
 from graphdock.plugin.host import default_host
-from graphdock_testing.samples import bindings, make_arrays, random_array
-from graphdock_testing.specs import spec_cases
+from graphdock_opgen.samples import bindings, make_arrays, random_array
+from graphdock_opgen.spec_cases import spec_cases
 
 CASES = {
     name: case

@@ -13,16 +13,18 @@ import pytest
 from click.testing import CliRunner
 from graphdock.cli import cli
 from graphdock_opgen.cli import command as opgen
-from planted import bench, devices, kernels, texts
+from planted import bench, devices, events, facts, kernels, parts, texts
 from planted.bench import FINDERS, Fault
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "planted_faults.txt"
 RUNNING = [*kernels.faults(), *devices.faults()]
 SPECS = texts.spec_faults()
-PACKAGES = texts.package_faults()
+PACKAGES = [*texts.package_faults(), *texts.clash_faults()]
+#: Of what is no kernel: facts, patterns, region compilers, events. Debug mode looks at none of it.
+PARTS = [*facts.faults(), *parts.faults(), *events.faults()]
 #: Faults of errors themselves.
 ERRORS = {"it gives another error", "an error that is not raised", "the fence forgets errors"}
-ALL = [*RUNNING, *SPECS, *PACKAGES]
+ALL = [*RUNNING, *PARTS, *SPECS, *PACKAGES]
 
 pytestmark = pytest.mark.plain  # the faults choose their own mode
 
@@ -45,6 +47,26 @@ def test_a_fault_that_runs_is_found_by_whom_the_table_says(fault):
     assert {name for name, lines in said.items() if lines} == fault.found, said
     beside = [line for line in said["conformance"] if "error-" not in line]
     assert beside or fault.name in ERRORS, "it is found for its fault, and not for an error that it does not raise"
+
+
+@pytest.mark.parametrize("fault", PARTS, ids=lambda f: f.id)
+@pytest.mark.sampled(4)
+def test_a_fault_of_a_part_is_found_by_conformance(fault):
+    if (
+        fault.kind == "event"
+    ):  # other checks may wait for ever for what such a device forgets: the kit gives them a time limit
+        assert bench.conformance(fault.host(), ops=(), only=fault.text)
+    else:
+        assert bench.conformance(fault.host(), ops=(fault.text,) if fault.text else ())
+
+
+def test_nothing_is_found_of_parts_without_a_fault():
+    right = [
+        parts.part_host(register_patterns=parts._pattern(parts.right)),
+        parts.part_host(register_region_compilers=parts.ReferenceCompiler()),
+        events.event_host(),
+    ]
+    assert [bench.conformance(host, ops=()) for host in right] == [[], [], []]
 
 
 @pytest.mark.parametrize("place", bench.suspects.PLACES)
@@ -91,6 +113,8 @@ def ward(builder, tmp_path_factory):
         patch.syspath_prepend(str(site.folder))
         for fault in PACKAGES:
             site.plugin(fault.text, fault.files["plugin.py"], manifest=fault.files.get("graphdock-plugin.toml"))
+            if "twin.toml" in fault.files:
+                site.plugin(f"{fault.text}twin", fault.files["plugin.py"], manifest=fault.files["twin.toml"])
         site.plugin("healthy", texts.CODE, manifest=texts.MANIFEST.replace("{name}", "healthy"))
         done = CliRunner().invoke(cli, ["doctor", "--json"])
         site.forget()
@@ -114,8 +138,10 @@ def test_the_table_stands_as_it_is_written():
 
 
 def test_there_are_enough_and_none_is_found_by_nobody():
-    assert len(ALL) >= 50 and len({f.id for f in ALL}) == len(ALL)
+    assert len(ALL) >= 220 and len({f.id for f in ALL}) == len(ALL)
     queued = [f for f in RUNNING if f.place == "queued"]
-    assert 3 * len(queued) >= len(ALL)
+    assert len(queued) >= 50
     assert all(f.found for f in ALL)
-    assert {f.kind for f in ALL} == {"kernel", "device", "spec", "manifest"}
+    kinds = {"kernel", "device", "spec", "manifest", "fact", "pattern", "compiler", "event", "clash"}
+    assert {f.kind for f in ALL} == kinds
+    assert sum(f.kind in ("fact", "pattern", "compiler", "event", "clash") for f in ALL) >= 60

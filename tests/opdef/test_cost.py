@@ -10,9 +10,9 @@ import pytest
 from graphdock.contracts.opdef import VERBS, ArgDef, AttrDef, OpDef, TypeVarDef
 from graphdock.dtypes import ALL, bool_, float32, int32, resource, string
 from graphdock.opdef.cost import UNKNOWN, Cost, cost_of
+from graphdock_opgen.samples import bindings, make_arrays
+from graphdock_opgen.spec_cases import spec_cases
 from graphdock_testing.programs import build
-from graphdock_testing.samples import bindings, make_arrays
-from graphdock_testing.specs import spec_cases
 
 HOST = tf.default_host()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -20,7 +20,7 @@ from graphdock.session.run_options import RunMetadata
 from graphdock.session.session import Session
 from graphdock.shape import compatible, show
 
-from graphdock_testing.case import Case, ConformanceError, Missing, Refused
+from graphdock_testing.case import Case, ConformanceError, Missing, Refused, Seen
 from graphdock_testing.numeric import difference, same_bits
 from graphdock_testing.programs import Program, build
 
@@ -39,6 +39,7 @@ class Bench:
       oracle: ``"reference"`` for the specs' oracles, or the backend to agree with.
       device: the device type to place the op on; None for the backend's first.
       brief: only plans of known shapes are tried, and not the other modes.
+      seen: what the steps reached.
     """
 
     host: Host
@@ -49,6 +50,7 @@ class Bench:
     oracle: str
     device: str | None = None
     brief: bool = False
+    seen: Seen = field(default_factory=Seen)
 
     def build(self, graph: Graph, *args: Any, **options: Any) -> Program:
         """:func:`graphdock_testing.programs.build`, on the device."""
@@ -139,6 +141,8 @@ class Bench:
         feed = program.feed(arrays)
         kept = {t: a.copy() for t, a in feed.items()}
         results = run_program(session, program, arrays, feed=feed)
+        self.seen.modes.add(how)
+        self.seen.size = max([self.seen.size, *(a.size for a in (*feed.values(), *results))])
         for tensor, array in feed.items():
             name = program.feeds[tensor][0]
             if not same_bits(array, kept[tensor]):

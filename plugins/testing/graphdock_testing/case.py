@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Case", "ConformanceError", "Missing", "Refused"]
+__all__ = ["Case", "ConformanceError", "Missing", "Refused", "Seen", "Untested"]
 
 
 class ConformanceError(AssertionError):
@@ -21,13 +21,30 @@ class Refused(Missing):
     """The kernel that the case pins is not for its dtypes, attributes or shapes: others are."""
 
 
+class Untested(Missing):
+    """Nothing of it could be checked, though it is there: no sample fits a pattern, a compiler claims nothing."""
+
+
+@dataclass
+class Seen:
+    """What the steps of a case reached.
+
+    Attributes:
+      modes: of those that plans run a kernel in: ``planned``, ``fresh``, ``unranked``, ``strided``, ``computed``.
+      size: elements of the largest array that went in or came out.
+    """
+
+    modes: set[str] = field(default_factory=set)
+    size: int = 0
+
+
 @dataclass(frozen=True)
 class Case:
     """One thing to check.
 
     Attributes:
-      kind: ``value``, ``error`` or ``gradient``; or ``device``, where ``op`` is ``device`` and its type, and ``data`` has
-        the check's name.
+      kind: ``value``, ``edge``, ``random``, ``fact``, ``error`` or ``gradient``; or ``device``, ``pattern`` or ``compiler``, where
+        ``op`` is that word and its type or full name, and ``data`` has the check's name.
       index: of the sample (or error sample) in the spec.
       types: type variable -> dtype name.
       kernel: full name of the kernel to check, ``mychip.square_fast``; empty for the one that the backend chooses.
@@ -53,7 +70,7 @@ class Case:
     @property
     def id(self) -> str:
         """``MatMul[float32-0]``; further type variables are named, and a pinned kernel: ``MatMul:fast[float32-0]``."""
-        if self.kind == "device":
+        if "check" in self.data:
             return f"{self.op}[{self.data['check']}]"
         first, *rest = self.types.items() or [("", "-")]
         more = "".join(f",{var}={name}" for var, name in rest)

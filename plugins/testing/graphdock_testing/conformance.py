@@ -15,6 +15,9 @@ output that takes over its input); outside of debug mode (where a device records
 aliased by a result; that the inferred shape agrees; and that the op's decomposition computes the same. Whatever the memory, each
 call of a kernel leaves its inputs as they are, writes nothing beside its outputs, and takes nothing for granted that was in them or
 in its scratch buffers before (:mod:`graphdock_executor.kernel_sanitizer`). ``error`` cases must raise the message of the spec.
+``edge`` cases hold kernels without elements, beyond a block, in other shapes, and of NaN and infinities; ``fact`` cases hold
+what an op
+declares of itself; ``pattern`` and ``compiler`` cases the package's patterns and region compilers (:mod:`graphdock_testing.facts`).
 ``gradient`` cases compare ``gradients`` with central differences in float64 and complex128. On a device with queues that has
 ``extent`` each case runs under the race checker (:mod:`graphdock_testing.driver.races`).
 
@@ -25,12 +28,13 @@ that the backend brings have ``device`` cases: memory, copies, queues and record
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.kernel_facts import check_against
+from graphdock.contracts.opdef import OpDef
 from graphdock.errors import (
     ConfigError,
     DeviceUnavailable,
@@ -42,22 +46,39 @@ from graphdock.errors import (
 )
 from graphdock.plugin.host import Host, default_host
 from graphdock.plugin.kernel_registry import RegisteredKernel
+from graphdock_opgen.samples import bindings
+from graphdock_opgen.spec_cases import spec_cases
 
 from graphdock_testing.bench import Bench
-from graphdock_testing.case import Case, ConformanceError, Missing, Refused
+from graphdock_testing.case import Case, ConformanceError, Missing, Refused, Seen, Untested
 from graphdock_testing.device_check import check_device, checks_of
 from graphdock_testing.driver.detector import RaceError
+from graphdock_testing.facts.compiler_case import check_compiler
+from graphdock_testing.facts.edge_case import check_edges, has_edges
+from graphdock_testing.facts.fact_case import check_facts, facts_of
+from graphdock_testing.facts.pattern_case import check_pattern, registered_patterns
+from graphdock_testing.facts.random_case import check_random
+from graphdock_testing.gaps import gaps_of
 from graphdock_testing.gradient_case import check_gradient, wide_types
-from graphdock_testing.samples import bindings
-from graphdock_testing.specs import spec_cases
 from graphdock_testing.value_check import check_error, check_value
 from graphdock_testing.watching import Watching
 
-__all__ = ["Case", "Conformance", "ConformanceError", "Missing", "Refused"]
+__all__ = ["Case", "Conformance", "ConformanceError", "Missing", "Refused", "Untested"]
 
-_CHECKS = {"value": check_value, "error": check_error, "gradient": check_gradient}
+_CHECKS = {
+    "value": check_value,
+    "error": check_error,
+    "gradient": check_gradient,
+    "edge": check_edges,
+    "fact": check_facts,
+    "random": check_random,
+}
 #: What the cases of a device type have for an op: this and the type.
 _DEVICE = "device "
+#: Likewise of a pattern and of a region compiler: this and the full name.
+_PATTERN, _COMPILER = "pattern ", "compiler "
+#: Import packages whose ops the plugin ``cpu`` answers for: those that graphdock itself brings.
+_OWN = "graphdock"
 
 
 class Conformance:
@@ -71,6 +92,7 @@ class Conformance:
 
     Attributes:
       devices: what the cases of the backend's own devices have for an op: ``["device mychip"]``.
+      parts: likewise of its patterns and region compilers: ``["pattern mychip.gelu", "compiler mychip.region"]``.
       absent: why nothing can be checked here: none of the devices that the backend's kernels run on is there; else None.
 
     Raises:
@@ -96,6 +118,10 @@ class Conformance:
         if oracle != "reference":
             self.host.backend(oracle)
         self._check_names()
+        patterns = {f"{_PATTERN}{r.full_name}": r for r in registered_patterns(self.host, backend)}
+        compilers = {f"{_COMPILER}{r.full_name}": r for r in self.host.region_compilers.all() if r.plugin == backend}
+        self._parts: dict[str, Any] = {**patterns, **compilers}
+        self.parts = list(self._parts)
         self._kinds = kinds or ("cpu",)  # kernels in host memory serve any device
         self.devices = [_DEVICE + kind for kind in loaded.device_types]
         owners, self.absent = self._owners()
@@ -170,7 +196,16 @@ class Conformance:
         if op in self.devices or op is None and not kernels:
             for device in self.devices if op is None else [op]:
                 yield from self._device_cases(device)
-        if op in self.devices:
+        if op in self._parts or op is None and not kernels:
+            for part in self._parts if op is None else [op]:
+                yield Case(
+                    part,
+                    part.partition(" ")[0],
+                    0,
+                    {},
+                    {"check": "samples" if part.startswith(_PATTERN) else "regions"},
+                )
+        if op in self.devices or op in self._parts:
             return
         if op is not None and op not in self._all:
             raise NotFoundError(f"no op library has conformance cases of {op!r}", hint=did_you_mean(op, self._all))
@@ -206,10 +241,53 @@ class Conformance:
             for types in bindings(opdef, data, sample):
                 yield Case(name, "error", index, types, data)
                 break
+        for kind in self._more_kinds(opdef):
+            for index, sample in enumerate(data["samples"]):
+                for number, types in enumerate(bindings(opdef, data, sample)):
+                    if index == 0 or number == 0:
+                        yield Case(name, kind, index, types, data)
         if data["gradcheck"]:
             for index, sample in enumerate(data["samples"]):
                 for types in wide_types(opdef, data, sample):
                     yield Case(name, "gradient", index, types, data)
+
+    def against(self, op: str) -> str:
+        """What an op's results are held against: ``reference``, ``cpu``, ``formula``, ``decomposition``; ``itself`` is nothing.
+
+        Of a device, a pattern or a compiler: what they are held against.
+        """
+        if op in self.devices or op in self._parts:
+            kind = op.partition(" ")[0]
+            return {"device": "contract", "pattern": "its ops", "compiler": "its nodes"}[kind]
+        opdef, oracle = self.host.ops.get(op), self._bench.oracle
+        if oracle != "reference" and any(r.plugin == "cpu" for r in self.host.kernels.for_op(op)):
+            return oracle
+        if opdef.reference is not None:
+            return "reference"
+        if opdef.scalar is not None or opdef.region is not None and "random" not in opdef.effects:
+            return "formula"
+        return "itself" if opdef.decomposition is None else "decomposition"
+
+    def gaps(self, op: str, dtypes: Collection[str], seen: Seen) -> list[str]:
+        """What a run of an op's cases says nothing of: each is a line of the table.
+
+        Args:
+          dtypes: of the cases that ran. seen: what their steps reached, together.
+        """
+        if op in self.devices or op in self._parts or not self.kernels(op):
+            return []
+        return gaps_of(self.host.ops.get(op), self._all[op], self.kernels(op), self.against(op), dtypes, seen)
+
+    def answers_for(self, opdef: OpDef) -> bool:
+        """Whether the backend's own package declares the op; ``cpu`` answers for those that graphdock brings."""
+        package = self.host.backend(self.backend).package
+        return opdef.package == package or self.backend == "cpu" and opdef.package.startswith(_OWN)
+
+    def _more_kinds(self, opdef: OpDef) -> list[str]:
+        """Kinds of cases that are asked of the first sample in every dtype, and of the others in one."""
+        random = ["random"] if "random" in opdef.effects and self.has_kernel(opdef.name) else []
+        facts = ["fact"] if self.answers_for(opdef) and facts_of(opdef) else []
+        return [*(["edge"] if has_edges(opdef) else []), *facts, *random]
 
     def xfail(self, case: Case) -> str | None:
         """Why the backend's manifest expects the case to fail, or None."""
@@ -228,8 +306,8 @@ class Conformance:
 
     # -- checking
 
-    def check(self, case: Case, brief: bool = False) -> None:
-        """Run one case.
+    def check(self, case: Case, brief: bool = False) -> Seen:
+        """Run one case. Returns what its steps reached.
 
         Args:
           brief: in plans of known shapes alone. That says whether a kernel is right in a dtype, where another case of the op has
@@ -241,13 +319,18 @@ class Conformance:
         """
         if self.absent is not None:
             raise Missing(self.absent)
-        if case.kind != "device" and not self.has_kernel(case.op):
+        whole = case.kind in ("device", "pattern", "compiler", "fact")
+        if not whole and not self.has_kernel(case.op):
             raise Missing(f"{self.backend} has no kernel for {case.op}")
-        bench = replace(self._bench_for(case), brief=brief)
+        bench = replace(self._bench_for(case), brief=brief, seen=Seen())
         try:
             with self.watching.case():
                 if case.kind == "device":
                     check_device(self._device(case.op), case.data["check"])
+                elif case.kind == "pattern":
+                    check_pattern(bench, self._parts[case.op])
+                elif case.kind == "compiler":
+                    check_compiler(bench, self._parts[case.op])
                 else:
                     _CHECKS[case.kind](bench, case)
         except RaceError as error:
@@ -261,6 +344,7 @@ class Conformance:
             if case.kernel and isinstance(error, ConfigError) and error.op is not None:  # the pin does not fit a node
                 raise Refused(f"{case.kernel} does not take {case.id}: {error.message}") from error
             raise ConformanceError(f"{case.id}: {format_error(error)}") from error
+        return bench.seen
 
     def _device(self, op: str) -> Device:
         return self.host.open_device(f"/device:{op.removeprefix(_DEVICE)}:0")

@@ -17,6 +17,7 @@ from graphdock.contracts.queue import Queue, QueuedDevice
 from graphdock.dtypes import ALL
 from graphdock.errors import GraphdockError, InvalidArgumentError, ResourceExhaustedError, UnimplementedError
 
+from graphdock_testing.adversary.events import LATE_CHECKS
 from graphdock_testing.case import ConformanceError
 from graphdock_testing.driver.detector import RaceError
 from graphdock_testing.numeric import same_bits
@@ -324,7 +325,7 @@ QUEUE_CHECKS: Mapping[str, Callable[[Any], None]] = {
 
 def checks_of(device: Device) -> Mapping[str, Callable[[Any], None]]:
     """What is checked of a device: its checks by name."""
-    return {**CHECKS, **QUEUE_CHECKS} if isinstance(device, QueuedDevice) else CHECKS
+    return {**CHECKS, **QUEUE_CHECKS, **LATE_CHECKS} if isinstance(device, QueuedDevice) else CHECKS
 
 
 def check_device(device: Device, name: str) -> None:

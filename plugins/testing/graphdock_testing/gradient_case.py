@@ -16,11 +16,11 @@ from graphdock.gradients.backprop import gradients
 from graphdock.gradients.indexed_slices import IndexedSlices
 from graphdock.graph.graph import Graph
 from graphdock.ops.convert import convert_to_tensor
+from graphdock_opgen.samples import bindings, make_arrays
 
 from graphdock_testing.bench import Bench
 from graphdock_testing.case import Case, ConformanceError
 from graphdock_testing.numeric import central_differences, difference
-from graphdock_testing.samples import bindings, make_arrays
 
 __all__ = ["check_gradient", "wide_types"]
 

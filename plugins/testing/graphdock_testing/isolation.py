@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 
 from graphdock.errors import GraphdockError
 
-from graphdock_testing.case import Case, ConformanceError, Missing, Refused
+from graphdock_testing.case import Case, ConformanceError, Missing, Refused, Seen, Untested
 
 __all__ = ["Outcome", "Worker", "outcome_of", "raised_at"]
 
@@ -28,24 +28,25 @@ _START, _END = 300.0, 10.0
 
 
 class Outcome(NamedTuple):
-    """What came of a case. ``broken``: the kit itself is at fault; the text is its traceback."""
+    """What came of a case. ``broken``: the kit itself is at fault; the text is its traceback. ``seen``: what its steps reached."""
 
-    kind: Literal["ok", "missing", "refused", "failed", "broken"]
+    kind: Literal["ok", "missing", "refused", "untested", "failed", "broken"]
     text: str = ""
+    seen: Seen | None = None
 
 
 def outcome_of(kit: Any, case: Case) -> Outcome:
     """Check a case here and now."""
     try:
-        kit.check(case)
+        seen = kit.check(case)
     except Missing as error:
-        kind: Literal["missing", "refused"] = "refused" if isinstance(error, Refused) else "missing"
-        return Outcome(kind, str(error).partition("\n")[0])
+        kind: Literal["missing", "refused", "untested"] = "refused" if isinstance(error, Refused) else "missing"
+        return Outcome("untested" if isinstance(error, Untested) else kind, str(error).partition("\n")[0])
     except ConformanceError as error:
         return Outcome("failed", f"{error}{raised_at(error)}")
     except Exception:  # noqa: BLE001 - told to whoever asked, with its traceback
         return Outcome("broken", traceback.format_exc())
-    return Outcome("ok")
+    return Outcome("ok", "", seen)
 
 
 def raised_at(error: BaseException) -> str:

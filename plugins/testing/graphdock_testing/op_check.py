@@ -180,7 +180,7 @@ def _moved(value: Any) -> Any:
 def _data(
     opdef: OpDef, arrays: Mapping[str, Any], attrs: dict[str, Any], tolerance: Mapping[str, float] | None
 ) -> dict[str, Any]:
-    """What :func:`graphdock_testing.specs.spec_cases` would say of this op and sample."""
+    """What :func:`graphdock_opgen.spec_cases.spec_cases` would say of this op and sample."""
     known = [*(a.name for a in opdef.attrs), *(t.name for t in opdef.types)]
     for name in attrs:
         if name not in known:

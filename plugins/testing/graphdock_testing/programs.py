@@ -63,7 +63,7 @@ def build(
       how: ``planned``: whole shapes, host inputs constant. ``fresh``: dims unknown, host inputs fed. ``unranked``: not
         even ranks known. ``strided``: as planned, with every device input a strided view. ``computed``: as planned, with
         every numeric device input made by an op and every output read by one, so that buffers are the plan's own and may
-        be taken over.
+        be taken over. ``constant``: every input stands in the graph.
       fed: host inputs that are fed all the same.
       make: called instead of ``apply_op`` with the inputs and attributes; returns the flattened outputs (a decomposition).
 
@@ -111,7 +111,8 @@ def _input(
     feeds: dict[Any, Any], arg: Any, name: str, index: int | None, array: Any, how: str, fed: Sequence[str]
 ) -> Tensor:
     dtype = as_dtype(array.dtype)
-    if arg.memory == "host" and name not in fed and how in ("planned", "strided", "computed"):
+    steers = arg.memory == "host" and name not in fed and how in ("planned", "strided", "computed")
+    if steers or how == "constant":
         return constant(array, dtype)
     if how == "unranked":
         dims: Any = None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from graphdock_testing.case import Case
+    from graphdock_testing.case import Case, Seen
     from graphdock_testing.isolation import Outcome, Worker
 
 __all__ = ["ConformanceItem"]
@@ -38,6 +38,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="every sample and every dtype of an op, but not all pairs of them",
     )
+    group.addoption(
+        "--graphdock-strict",
+        action="store_true",
+        help="fail where the table says that something was never checked: an attribute, a dtype, a mode, a size",
+    )
     group.addoption("--graphdock-report", metavar="FILE", help="write the compliance table as JSON")
     group.addoption(
         "--graphdock-timeout", metavar="SECONDS", type=float, default=300.0, help="for one case (default: 300)"
@@ -48,7 +53,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    names = ("op", "kernel", "quick", "report", "in-process")
+    names = ("op", "kernel", "quick", "strict", "report", "in-process")
     given = [name for name in names if config.getoption(f"--graphdock-{name}")]
     if config.getoption("--graphdock-backend"):
         config.pluginmanager.register(_Run(config), "graphdock-conformance")
@@ -68,13 +73,13 @@ class ConformanceCases(pytest.Collector):
         if kit.absent is not None:
             yield ConformanceItem.from_parent(self, name=f"{kit.backend}[no device]", why=kit.absent)
             return
-        devices = [] if chosen else kit.devices
+        devices = [] if chosen else [*kit.devices, *kit.parts]
         untested = set(kit.untested)
         for op in self.run.ops or [*devices, *sorted({*kit.ops, *untested})]:
             if op in untested:
                 why = f"untested: {op} (its spec has no samples)"
                 yield ConformanceItem.from_parent(self, name=f"{op}[untested]", op=op, why=why, outcome="untested")
-            if op not in kit.devices and not kit.has_kernel(op):
+            if op not in devices and not kit.has_kernel(op) and not kit.answers_for(kit.host.ops.get(op)):
                 why = f"{kit.backend} has no kernel for {op}"
                 yield ConformanceItem.from_parent(self, name=f"{op}[missing]", op=op, why=why)
                 continue
@@ -105,13 +110,23 @@ class ConformanceItem(pytest.Item):
             self.add_marker(pytest.mark.xfail(reason=reason, strict=False))
 
     def runtest(self) -> None:
+        from graphdock_testing.case import Seen
+
         if self.case is None:
             pytest.skip(self.why)
         outcome = self.parent.run.check(self.case)
         if outcome.kind in ("missing", "refused"):
             pytest.skip(outcome.text)
+        elif outcome.kind == "untested":
+            self.user_properties[0][1][4] = "untested"  # type: ignore[index]
+            self.parent.run.reasons[self.case.op] = outcome.text
+            pytest.skip(outcome.text)
         elif outcome.kind != "ok":
             raise _Failed(outcome.text)
+        if outcome.seen is not None and self.case.kind in ("value", "edge"):
+            known = self.parent.run.seen.setdefault(self.case.op, Seen())
+            known.modes |= outcome.seen.modes
+            known.size = max(known.size, outcome.seen.size)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if isinstance(excinfo.value, _Failed):
@@ -150,7 +165,13 @@ class _Run:
             self._check_kernels()
         except GraphdockError as error:
             raise pytest.UsageError(str(error)) from error
-        self.report = Compliance(self.kit.backend, gradients=self.kit.gradient_kinds())
+        self.report = Compliance(self.kit.backend, gradients=self.kit.gradient_kinds(), against=self.kit.against)
+        #: Op, pattern or compiler of which nothing could be checked -> why.
+        self.reasons: dict[str, str] = self.report.reasons
+        #: Op -> what the steps of its cases reached.
+        self.seen: dict[str, Seen] = {}
+        self.strict = bool(config.getoption("--graphdock-strict"))
+        self.gaps: list[str] = []
         #: (op, reason) of a stated exception -> whether a case of it failed
         self.held: dict[tuple[str, str], bool] = {}
         self.target: str | None = config.getoption("--graphdock-report")
@@ -201,8 +222,13 @@ class _Run:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """A stated exception none of whose cases fails any more makes the run fail."""
-        if not all(self.held.values()) and session.exitstatus == pytest.ExitCode.OK:
+        """A stated exception none of whose cases fails any more makes the run fail; under ``--graphdock-strict`` any gap."""
+        if self.kit.absent is None and not self.kernels:
+            for op, seen in self.seen.items():
+                self.gaps += self.kit.gaps(op, self.report.cells.get(op, {}), seen)
+        self.report.gaps = [*self.gaps, *self.report.untested()]
+        gap = self.strict and self.report.gaps
+        if (gap or not all(self.held.values())) and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_unconfigure(self) -> None:
@@ -217,6 +243,8 @@ class _Run:
         watched = self.kit.watching.lines() if self.worker is None else self.worker.lines()
         for line in [*self.report.lines(), *watched]:
             terminalreporter.write_line(line)
+        for gap in self.gaps:
+            terminalreporter.write_line(f"never checked: {gap}", red=self.strict)
         for (op, reason), holds in self.held.items():
             if not holds:
                 terminalreporter.write_line(

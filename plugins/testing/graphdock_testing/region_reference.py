@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from graphdock.contracts.kernel import Bound, BuildContext
 from graphdock.contracts.region import Claim, Refusal, RegionCompiler
 from graphdock.contracts.region_program import REDUCTIONS, WORDS, RegionProgram, Term
 from graphdock.dtypes import DType, as_dtype
+from graphdock_opgen.formula_values import FUNCTIONS, INTEGERS
 
 __all__ = ["ReferenceCompiler", "evaluate"]
 
@@ -112,7 +112,7 @@ def _term(
         case op if op in REDUCTIONS:
             return _reduced(op, values[term.args[0]], tuple(term.value), term.dtype)
     operands = [values[a] for a in term.args]
-    table = _INTEGERS if operands[-1].dtype.kind in "iu" and term.op in _INTEGERS else _FUNCTIONS
+    table = INTEGERS if operands[-1].dtype.kind in "iu" and term.op in INTEGERS else FUNCTIONS
     return table[term.op](*operands)
 
 
@@ -152,58 +152,3 @@ def _extent(program: RegionProgram, axis: int) -> int:
     extent = program.axes[axis].extent
     assert extent is not None, "a program is evaluated for known extents"
     return extent
-
-
-def _sigmoid(x: np.ndarray) -> Any:
-    e = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1, e) / (1 + e)
-
-
-def _each(function: Callable[[float], float]) -> Callable[[np.ndarray], Any]:
-    return lambda x: np.array([function(v) for v in x.reshape(-1).tolist()], x.dtype).reshape(x.shape)
-
-
-def _quotient(x: np.ndarray, y: np.ndarray) -> Any:
-    """Towards zero; 0 where y is 0."""
-    down, left = np.floor_divide(x, y), np.remainder(x, y)
-    back = (left != 0) & ((x < 0) != (y < 0))
-    return np.where(y == 0, 0, down + back.astype(x.dtype))
-
-
-def _where_divided(function: Callable[..., Any]) -> Callable[[np.ndarray, np.ndarray], Any]:
-    return lambda x, y: np.where(y == 0, 0, function(x, y))
-
-
-_INTEGERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
-    {
-        "divide": _quotient,
-        "floordiv": _where_divided(np.floor_divide),
-        "floormod": _where_divided(np.remainder),
-    }
-)
-_FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
-    {
-        **{
-            name: getattr(np, name)
-            for name in "ceil cos cosh exp expm1 floor log log1p rint sin sinh sqrt tan tanh isfinite isinf isnan "
-            "abs sign maximum minimum divide greater greater_equal less less_equal equal not_equal".split()
-        },
-        **{f"a{name}": getattr(np, f"arc{name}") for name in ("cos", "cosh", "sin", "sinh", "tan", "tanh")},
-        "add": np.add,
-        "and": np.logical_and,
-        "atan2": np.arctan2,
-        "erf": _each(math.erf),
-        "erfc": _each(math.erfc),
-        "floordiv": np.floor_divide,
-        "floormod": np.remainder,
-        "mul": np.multiply,
-        "neg": np.negative,
-        "not": np.logical_not,
-        "or": np.logical_or,
-        "pow": np.power,
-        "rsqrt": lambda x: 1 / np.sqrt(x),
-        "select": np.where,
-        "sigmoid": _sigmoid,
-        "sub": np.subtract,
-    }
-)

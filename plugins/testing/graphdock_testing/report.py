@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ __all__ = ["Compliance"]
 #: ``untested``: an op without samples.
 OUTCOMES = ("failed", "xfail", "ok", "untested", "missing", "refused")
 _SHOWN = {"failed": "FAIL", "xfail": "xfail", "ok": "ok", "untested": "-", "missing": "-", "refused": "-"}
+#: Ops without a kernel that are named. A package of a few ops lacks hundreds.
+_NAMED = 20
 _SHORT = {"-": "any", "bfloat16": "bf16", "complex64": "c64", "complex128": "c128", "string": "str", "bool": "bool"}
 
 
@@ -26,11 +28,17 @@ class Compliance:
     Attributes:
       cells: op -> dtype -> outcome -> number of cases.
       gradients: gradient kind -> number of inputs.
+      against: op -> what its results are held against; the column of that name.
+      reasons: op, pattern or compiler -> why nothing of it was checked.
+      gaps: sentences: what the run says nothing of, though it is declared.
     """
 
     backend: str
     cells: dict[str, dict[str, Counter[str]]] = field(default_factory=dict)
     gradients: Mapping[str, int] = field(default_factory=dict)
+    against: Callable[[str], str] | None = None
+    reasons: dict[str, str] = field(default_factory=dict)
+    gaps: list[str] = field(default_factory=list)
 
     def add(self, op: str, dtype: str, outcome: str) -> None:
         self.cells.setdefault(op, {}).setdefault(dtype, Counter())[outcome] += 1
@@ -50,6 +58,11 @@ class Compliance:
             return ""
         return _SHOWN[next(o for o in OUTCOMES if counts[o])]
 
+    def untested(self) -> list[str]:
+        """A sentence for each op, pattern and compiler of which nothing was checked."""
+        silent = sorted(op for op, row in self.cells.items() if any(c["untested"] for c in row.values()))
+        return [f"untested: {op} ({self.reasons.get(op, 'its spec has no samples')})" for op in silent]
+
     def dtypes(self) -> list[str]:
         """The columns, in the order in which dtypes are usually written."""
         found = {d for row in self.cells.values() for d in row}
@@ -64,19 +77,26 @@ class Compliance:
         lacking = sorted(
             op for op, row in self.cells.items() if all(set(c) <= {"missing", "refused"} for c in row.values())
         )
-        untested = sorted(op for op, row in self.cells.items() if any(c["untested"] for c in row.values()))
-        bare = [op for op in untested if all(set(c) == {"untested"} for c in self.cells[op].values())]
+        bare = [
+            op
+            for op, row in self.cells.items()
+            if any(c["untested"] for c in row.values()) and all(set(c) == {"untested"} for c in self.cells[op].values())
+        ]
         shown = sorted(self.cells.keys() - {*lacking, *bare})
         columns = [d for d in self.dtypes() if any(d in self.cells[op] for op in shown)]
         heads = [_SHORT.get(d, d.replace("uint", "u").replace("int", "i").replace("float", "f")) for d in columns]
         width = max([len(op) for op in shown] or [2])
-        yield f"{'op':<{width}}  " + " ".join(f"{h:>5}" for h in heads)
+        held = {op: "" if self.against is None else self.against(op) for op in shown}
+        room = max([len("against"), *map(len, held.values())]) + 2 if self.against is not None else 0
+        yield f"{'op':<{width}}  " + f"{'against':<{room}}" * bool(room) + " ".join(f"{h:>5}" for h in heads)
         for op in shown:
-            yield f"{op:<{width}}  " + " ".join(f"{self.cell(op, d):>5}" for d in columns).rstrip()
-        if lacking:
+            row = " ".join(f"{self.cell(op, d):>5}" for d in columns)
+            yield f"{op:<{width}}  {held[op]:<{room}}{row}".rstrip()
+        if len(lacking) > _NAMED:
+            yield f"no kernel for {len(lacking)} ops; the report names them"
+        elif lacking:
             yield from textwrap.wrap(f"no kernel ({len(lacking)}): " + ", ".join(lacking), 120, subsequent_indent="  ")
-        for op in untested:
-            yield f"untested: {op} (its spec has no samples)"
+        yield from self.untested()
         totals = self.totals()
         faulty = ("missing", "failed", "untested")
         whole = [op for op, row in self.cells.items() if not any(c[o] for c in row.values() for o in faulty)]
@@ -91,11 +111,13 @@ class Compliance:
         yield "gradients of inputs: " + ", ".join(f"{n} {kind}" for kind, n in self.gradients.items())
 
     def write(self, path: str | Path) -> None:
-        """Write the outcomes as JSON: ``{backend, totals, gradients, ops: {op: {dtype: {outcome: n}}}}``."""
+        """Write the outcomes as JSON: ``{backend, totals, gradients, against, gaps, ops: {op: {dtype: {outcome: n}}}}``."""
         data: dict[str, Any] = {
             "backend": self.backend,
             "totals": dict(self.totals()),
             "gradients": dict(self.gradients),
+            "against": {} if self.against is None else {op: self.against(op) for op in sorted(self.cells)},
+            "gaps": self.gaps,
             "ops": {op: {d: dict(c) for d, c in sorted(row.items())} for op, row in sorted(self.cells.items())},
         }
         Path(path).write_text(json.dumps(data, indent=2, sort_keys=True) + "\n", encoding="utf-8")

@@ -11,12 +11,12 @@ from graphdock.dtypes import as_dtype
 from graphdock.errors import GraphdockError, InternalError, KernelNotFoundError
 from graphdock.graph.graph import Graph
 from graphdock.opdef.resolve import resolve
+from graphdock_opgen.samples import make_arrays
 
 from graphdock_testing.bench import Bench, Results, agree, run_program
 from graphdock_testing.case import Case, ConformanceError
 from graphdock_testing.numeric import same_bits
 from graphdock_testing.programs import Program
-from graphdock_testing.samples import make_arrays
 
 __all__ = ["check_error", "check_value", "check_with"]
 
@@ -79,7 +79,7 @@ def check_with(bench: Bench, case: Case, first: Mapping[str, Any], second: Mappi
     if not bench.brief:
         _other_modes(bench, case, opdef, graph, (first, second), results[0], right)
     if opdef.decomposition is not None and not program.variables:
-        _decomposition(bench, case, opdef, graph, first, right[0])
+        _decomposition(bench, case, opdef, graph, first, results[0] if right[0] is None else right[0])
     return None if varies and right[0] is None else results[0]
 
 
@@ -151,7 +151,14 @@ def check_error(bench: Bench, case: Case) -> None:
                 ) from error
             # what only a kernel can see it may say in its own words
             if isinstance(error, InternalError) or (how == "planned" and not re.search(match, str(error))):
-                raise ConformanceError(f"{how}: expected an error that matches {match!r}, got {error}") from error
+                raise ConformanceError(
+                    f"{how}: expected an error that matches {match!r}, got {type(error).__name__}: {error}"
+                ) from error
+            kind = case.sample.get("error", "")
+            if kind and kind not in [c.__name__ for c in type(error).__mro__]:
+                raise ConformanceError(
+                    f"{how}: expected an error of class {kind}, got {type(error).__name__}: {error}"
+                ) from error
         else:
             raise ConformanceError(f"{how}: nothing was raised; expected an error that matches {match!r}")
 

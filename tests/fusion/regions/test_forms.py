@@ -11,10 +11,10 @@ from graphdock.session.session import Session
 from graphdock_fusion.regions.forms import form_of
 from graphdock_fusion.regions.lowering import lower_region
 from graphdock_fusion.regions.typed import NotInRegion
+from graphdock_opgen.samples import make_arrays
 from graphdock_testing.bench import agree
 from graphdock_testing.conformance import Conformance
 from graphdock_testing.region_reference import evaluate
-from graphdock_testing.samples import make_arrays
 
 KIT = Conformance("cpu")
 OPS = [op for op in KIT.ops if form_of(KIT.host.ops.get(op)) is not None]

@@ -16,7 +16,7 @@ from graphdock.contracts import ArgDef, DeviceFactory, KernelDef, OpDef, OpLibra
 from graphdock.errors import GraphdockError, InvalidArgumentError
 from graphdock.plugin.host import Host
 from graphdock_testing import queued
-from graphdock_testing.conformance import Conformance, ConformanceError, Missing
+from graphdock_testing.conformance import Conformance, ConformanceError, Missing, Untested
 
 PACKAGES = Path(__file__).parents[2] / "packages"
 
@@ -41,7 +41,7 @@ class Fault:
 
     Attributes:
       name: what is wrong, in words.
-      kind: ``kernel``, ``device``, ``spec`` or ``manifest``.
+      kind: ``kernel``, ``device``, ``spec``, ``manifest``, ``fact``, ``pattern``, ``compiler``, ``event`` or ``clash``.
       place: the device type, or ``-``.
       found: who finds it.
       host: makes the host with the fault in it, for kernels, devices, and specs that were generated.
@@ -136,7 +136,11 @@ def make_host(*kernels: KernelDef, op: OpDef | None = None, factory: DeviceFacto
     made = opdef() if op is None else op
     module = types.ModuleType(LIBRARY)
     vars(module).update({n: v for n, v in globals().items() if isinstance(v, types.FunctionType)})
-    vars(module).update(OPS={made.name: lambda: made}, OPERATORS={}, __path__=[str(Path(__file__).parent)])
+    others = [OpDef(f"fault.{n}", types=(TypeVarDef("T"),)) for n in ("Op", "One", "Pair", "Whole")]
+    ops = {o.name: (lambda o=o: o) for o in [*others, made]}
+    vars(module).update(OPS=ops, OPERATORS={}, __path__=[str(Path(__file__).parent)])
+    facts = sys.modules.get("planted.facts")
+    vars(module).update({n: v for n, v in vars(facts or module).items() if isinstance(v, types.FunctionType)})
     sys.modules[LIBRARY] = module
 
     class Plugin:
@@ -162,18 +166,27 @@ def make_host(*kernels: KernelDef, op: OpDef | None = None, factory: DeviceFacto
 # -- who finds it
 
 
-def conformance(host: Host, backend: str = "fault", more: tuple[str, ...] = ()) -> list[str]:
-    """What the kit says of ``fault.Op``, of the backend's devices, and of ``more`` ops."""
+def conformance(
+    host: Host, backend: str = "fault", more: tuple[str, ...] = (), ops: tuple[str, ...] = ("fault.Op",), only: str = ""
+) -> list[str]:
+    """What the kit says of ``ops``, of the backend's devices, patterns and region compilers, and of ``more``
+    ops. ``only``: of a device, this check."""
     with np.errstate(all="ignore"):
         kit = Conformance(backend, host=host, oracle="reference")
         found = []
-        for op in (*kit.devices, "fault.Op", *more):
+        for op in (*kit.devices, *kit.parts, *ops, *more):
             for case in kit.cases(op):
+                if case.kind == "device" and only and case.data["check"] != only:
+                    continue
+                if found and case.kind == "edge":
+                    continue  # where there is no element, what writes beside its output writes into this very process
                 if op in more and (case.kind == "gradient" or case.dtype not in ("float32", "float64")):
                     continue
                 try:
                     kit.check(case)
                 except ConformanceError as error:
+                    found.append(str(error))
+                except Untested as error:
                     found.append(str(error))
                 except Missing:
                     continue

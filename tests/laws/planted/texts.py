@@ -150,8 +150,72 @@ PACKAGES = {
         MANIFEST,
         CODE.replace("np.square)]", "np.square), KernelDef('Square', 'cpu', lambda ctx: np.square, name='again')]"),
     ),
+    "a kind of names that nobody knows": ("provides", MANIFEST + '\n[provides]\nexecutor = ["x"]\n', CODE),
+    "an op in the manifest that is not there": (
+        "noops",
+        MANIFEST + f'\n{MARKER}\n[ops]\nnames = [\n  "noops.Legs",\n]\n',
+        CODE,
+    ),
+    "a pass in the manifest that is not there": (
+        "nopass",
+        MANIFEST + '\n[provides]\npasses = ["nopass.tidy"]\n',
+        CODE,
+    ),
+    "a range of versions that is none": ("versions", MANIFEST.replace(">=0.3,<0.4", "soon"), CODE),
+    "names of functions that are no list": (
+        "endpoints",
+        MANIFEST + '\n[provides]\npasses = "all"\n',
+        CODE,
+    ),
+    "an exception without a reason": (
+        "noreason",
+        MANIFEST + '\n[[conformance.xfail]]\nop = "Square"\n',
+        CODE,
+    ),
     "a kernel for an op that nobody has": ("noop", MANIFEST, CODE.replace('"Square"', '"NoSuchOpAnywhere"')),
 }
+
+
+CLASH_OPS = """\
+from graphdock.contracts import OpLibrary, hookimpl
+
+@hookimpl
+def register_ops(): return [OpLibrary("graphdock_{name}.opdefs")]
+"""
+#: What two packages state both, by the lower part of their manifests; and the one that graphdock itself states.
+CLASHES = {
+    "one op type": f'\n{MARKER}\n[ops]\nnames = [\n  "shop.Legs",\n]\n',
+    "one device type": '\n[[devices]]\ntype = "shop"\n',
+    "an alias that is the other one's type": '\n[[devices]]\ntype = "{name}dev"\naliases = ["shopalias"]\n',
+    "one pass": '\n[provides]\npasses = ["shop"]\n',
+    "one executor": '\n[provides]\nexecutors = ["shop"]\n',
+    "one scheme": '\n[provides]\nsession_factories = ["shop"]\n',
+    "one kind of resource": '\n[provides]\nresource_kinds = ["shop.Table"]\n',
+    "one format of graphs": '\n[provides]\ngraph_formats = ["shop"]\n',
+    "one format of checkpoints": '\n[provides]\ncheckpoint_formats = ["shop"]\n',
+}
+
+
+def clash_faults() -> list[Fault]:
+    """Each a package with a twin, ``NAMEtwin``, that states the same."""
+    found = []
+    for number, (name, lower) in enumerate(CLASHES.items()):
+        plugin = f"clash{number}"
+        texts = {n: (MANIFEST + lower).replace("{name}", n) for n in (plugin, f"{plugin}twin")}
+        files = {"plugin.py": CODE, "graphdock-plugin.toml": texts[plugin], "twin.toml": texts[f"{plugin}twin"]}
+        found.append(Fault(name, "clash", "-", DOCTOR, text=plugin, files=files))
+    own = (MANIFEST + f'\n{MARKER}\n[ops]\nnames = [\n  "Abs",\n]\n').replace("{name}", "clashown")
+    found.append(
+        Fault(
+            "an op of graphdock's own",
+            "clash",
+            "-",
+            DOCTOR,
+            text="clashown",
+            files={"plugin.py": CODE, "graphdock-plugin.toml": own},
+        )
+    )
+    return found
 
 
 def spec_faults() -> list[Fault]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from graphdock import errors
 from graphdock.shape import compatible
-from graphdock_testing.specs import spec_cases
+from graphdock_opgen.spec_cases import spec_cases
 
 CASES = spec_cases("graphdock_std", tf.default_host().ops.get)
 OPS = sorted(n for n in CASES if "reference.array" in (CASES[n]["reference"] or ""))

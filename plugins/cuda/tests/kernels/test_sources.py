@@ -17,11 +17,11 @@ from graphdock_cuda.driver.nvrtc import Nvrtc, find_libraries
 from graphdock_cuda.kernels import special
 from graphdock_cuda.testing import Emulator, kernels, toolkit
 from graphdock_cuda.testing.install import install
+from graphdock_opgen.samples import make_arrays
 from graphdock_testing.bench import run_program
 from graphdock_testing.case import Case
 from graphdock_testing.conformance import Conformance
 from graphdock_testing.programs import Program
-from graphdock_testing.samples import make_arrays
 
 ARCHITECTURES = ("sm_80", "sm_90a", "sm_100")
 OPS = sorted({k.op for k in kernels()})

@@ -170,6 +170,8 @@ class PatternGraphs:
             graph = self._context.trace(build)
             _check_pure(graph)
         except GraphdockError as error:
+            if isinstance(error, PluginError) and error.__cause__ is not None:
+                raise  # a function of somebody's raised: no reason, but a fault
             return f"it could not be built: {error.message}"
         self._context.simplify(graph)
         return PatternGraph(
@@ -187,14 +189,22 @@ def _ones(tracing: Tracing, dtype: DType, shape: Dims) -> Any:
 
 
 def _called(registered: RegisteredPattern, function: Callable[..., Any], given: Mapping[str, Any]) -> Any:
-    """What a function of a pattern returns. Where it raises an error of its own, a note names the pattern."""
+    """What a function of a pattern returns.
+
+    Raises:
+      GraphdockError: what inference says against it. PluginError: it raises an error of its own; names the pattern.
+    """
     try:
         return function(**given)
-    except Exception as error:
-        error.add_note(
-            f"raised by a function of the pattern {registered.full_name} (of {registered.package}), given {', '.join(given)}"
-        )
+    except GraphdockError:
         raise
+    except Exception as error:
+        which = "replacement" if function is registered.pattern.replacement else "pattern"
+        raise PluginError(
+            f"the {which} of {registered.full_name} (of {registered.package}) raises {type(error).__name__}: {error}",
+            got=f"given {', '.join(given)}",
+            hint="fusion = false under [session] does without it",
+        ) from error
 
 
 def _check_pure(graph: PlanGraph) -> None:

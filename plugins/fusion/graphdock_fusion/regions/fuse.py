@@ -107,7 +107,7 @@ def _claims(
             continue
         offered = cutter.cut(nodes, device)
         reason = _lower(offered, cutter, asked)
-        answer = asked.compiler.claim(offered) if reason is None else Refusal(reason)
+        answer = _answer(asked, offered, nodes[0]) if reason is None else Refusal(reason)
         if isinstance(answer, Refusal):
             _refused(asked, nodes, answer.reason, context)
             continue
@@ -128,6 +128,14 @@ def _claims(
             cutter.take(chosen)
             yield region
         waiting.extend(reversed(apart(without(nodes, chosen, kinds), kinds.rematerializable)))
+
+
+def _answer(asked: RegisteredCompiler, offered: Region, node: PlanNode) -> Any:
+    """What the compiler says. Raises PluginError where it raises, which names it."""
+    try:
+        return asked.compiler.claim(offered)
+    except Exception as error:
+        raise _broken(asked, f"raises {type(error).__name__} when it is offered a region: {error}", node) from error
 
 
 def _lower(region: Region, cutter: Cutter, asked: RegisteredCompiler) -> str | None:

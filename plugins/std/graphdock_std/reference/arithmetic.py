@@ -30,8 +30,8 @@ def next_after(x1: Any, x2: Any, **_: Any) -> np.ndarray:
     out = np.empty(shape, x1.dtype)
     for at in np.ndindex(shape):
         a, b = (np.broadcast_to(v, shape)[at] for v in (x1, x2))
-        if a == b:
-            out[at] = b
+        if a == b or a != a or b != b:
+            out[at] = a if a != a else b
         elif a == 0:
             out[at] = np.copysign(np.array(1, whole).view(x1.dtype), b)
         else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import cmath
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,12 +21,22 @@ def elementwise(function: Callable[..., Any], *arrays: Any, dtype: Any = None) -
     first, *_ = arrays = tuple(np.asarray(a) for a in arrays)
     dtype = np.dtype(first.dtype if dtype is None else dtype)
     shape = np.broadcast_shapes(*(a.shape for a in arrays))
-    columns = [[number(v) for v in np.broadcast_to(a, shape).reshape(-1)] for a in arrays]
+    columns = [numbers(np.broadcast_to(a, shape)) for a in arrays]
     values = [function(*row) for row in zip(*columns, strict=True)]
+    if dtype.kind not in "iuO":
+        wide = np.complex128 if dtype.kind == "c" else np.float64
+        return np.array(values, wide).astype(dtype).reshape(shape)
     out = np.empty(len(values), dtype)
     for i, value in enumerate(values):
         out[i] = wrap(value, dtype)
     return out.reshape(shape)
+
+
+def numbers(array: np.ndarray) -> list[Any]:
+    """The elements as Python numbers, row by row."""
+    if array.dtype.kind in "biucO":
+        return [number(v) for v in array.reshape(-1)] if array.dtype.hasobject else array.reshape(-1).tolist()
+    return array.astype(np.float64).reshape(-1).tolist()
 
 
 def per_element(function: Callable[..., Any], dtype: Any = None) -> Callable[..., np.ndarray]:
@@ -50,6 +60,16 @@ def number(value: Any) -> Any:
     if np.issubdtype(type(value), np.complexfloating):
         return complex(value)
     return int(value) if np.issubdtype(type(value), np.integer) else float(value)
+
+
+def total(values: Sequence[float]) -> float:
+    """The sum, rounded once; of NaN and infinities what IEEE 754 says, where ``math.fsum`` raises."""
+    if all(map(math.isfinite, values)):
+        try:
+            return math.fsum(values)
+        except OverflowError:  # between: the sum of what is left of each half tells its sign
+            return math.copysign(_INF, math.fsum(v / 2**60 for v in values))
+    return sum(v for v in values if not math.isfinite(v))
 
 
 def wrap(value: Any, dtype: np.dtype[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Oracles of specs/reduce.yaml: Python loops over index tuples, ``math.fsum`` for floating sums."""
+"""Oracles of specs/reduce.yaml: Python loops over index tuples, sums that are rounded once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphdock_std.reference.math import number, wrap
+from graphdock_std.reference.math import number, total, wrap
 
 
 def _reduced(function: Callable[[list[Any], np.dtype[Any]], Any]) -> Callable[..., np.ndarray]:
@@ -30,23 +30,22 @@ def _reduced(function: Callable[[list[Any], np.dtype[Any]], Any]) -> Callable[..
 
 
 def _total(values: list[Any]) -> Any:
+    if len(values) == 1:
+        return values[0]  # and -0 with its sign
     if values and isinstance(values[0], float):
-        return math.fsum(values)
-    total = 0
-    for v in values:
-        total += v
-    return total
+        return total(values)
+    return sum(values)
 
 
 def _mean(values: list[Any], dtype: np.dtype[Any]) -> Any:
     whole = dtype.kind in "iu"
     if not values:
         return 0 if whole else math.nan
-    total = _total(values)
+    whole_sum = _total(values)
     if whole:
-        quotient = abs(total) // len(values)
-        return -quotient if total < 0 else quotient
-    return total / len(values)
+        quotient = abs(whole_sum) // len(values)
+        return -quotient if whole_sum < 0 else quotient
+    return whole_sum / len(values)
 
 
 def _least(dtype: np.dtype[Any]) -> Any:

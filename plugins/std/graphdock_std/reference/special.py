@@ -95,7 +95,11 @@ betainc = per_element(_betainc)
 def _bessel(order: int) -> Callable[[float], float]:
     """The integral of ``exp(x cos t - |x|) cos(order t)`` over half a turn, by the trapezoidal rule."""
     angles = [math.pi * (k + 0.5) / 200 for k in range(200)]
-    return lambda x: math.fsum(math.exp(x * math.cos(t) - abs(x)) * math.cos(order * t) for t in angles) / 200
+    return lambda x: (
+        0.0
+        if math.isinf(x)
+        else math.fsum(math.exp(x * math.cos(t) - abs(x)) * math.cos(order * t) for t in angles) / 200
+    )
 
 
 bessel_i0e = per_element(_bessel(0))

@@ -8,7 +8,7 @@ import sys
 import pytest
 from graphdock.contracts import ArgDef, AttrDef, OpDef, OpLibrary, TypeVarDef
 from graphdock.errors import InvalidArgumentError, NotFoundError, OpSpecError, UnknownOpError
-from graphdock_testing.specs import spec_cases
+from graphdock_opgen.spec_cases import spec_cases
 
 SPEC = """\
 graphdock_opdef: 1

@@ -1,6 +1,6 @@
 """From the samples of an op's spec to arrays: which dtypes a sample runs with, and what its tensors hold.
 
-The data is plain (see :mod:`graphdock_testing.specs`). The same sample, dtypes and round give the same
+The data is plain (see :mod:`graphdock_opgen.spec_cases`). The same sample, dtypes and round give the same
 arrays in every process.
 """
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from graphdock.contracts.opdef import ArgDef, OpDef, TypeVarDef
 from graphdock.dtypes import ALL
-from graphdock_testing.samples import bindings, make_arrays, random_array
+from graphdock_opgen.samples import bindings, make_arrays, random_array
 
 OP = OpDef(
     "t.Op",
@@ -84,7 +84,7 @@ def test_random_elements_lie_where_they_should(name):
 
 def test_the_same_seed_gives_the_same_arrays_in_every_process():
     code = (
-        "import numpy as np; from graphdock.dtypes import ALL; from graphdock_testing.samples import make_arrays;"
+        "import numpy as np; from graphdock.dtypes import ALL; from graphdock_opgen.samples import make_arrays;"
         "s = {'inputs': {'x': {'shape': [3]}}, 'attrs': {}, 'types': {}};"
         "print(make_arrays({'args': {'x': 'T'}, 'types': {}}, s, {'T': 'float64'}, 'seed')['x'].tolist())"
     )

@@ -11,6 +11,7 @@ from typing import Any
 from graphdock.contracts.opdef import OpDef
 from graphdock.dtypes import ALL
 from graphdock.errors import NotFoundError, OpSpecError, UnknownOpError
+
 from graphdock_opgen.names import op_type
 from graphdock_opgen.reader import read
 
@@ -29,7 +30,7 @@ def spec_cases(package: str, opdef: Callable[[str], OpDef]) -> dict[str, Mapping
                    A tensor is a dict: ``shape`` (random elements) or ``value`` (a literal), and maybe ``low``, ``high``,
                    ``dtype``.
       errors       the same with ``match``: a regular expression to be found in the message of the error that building or
-                   running must raise.
+                   running must raise, and ``error``: the name of its class, or nothing.
       types        type variable -> tuple of dtype names it may stand for.
       args         input name -> its dtype or type variable.
       tolerances   dtype name -> {"rtol": x, "atol": y}.
@@ -86,7 +87,10 @@ def _case(opdef: OpDef, entry: Mapping[str, Any]) -> dict[str, Any]:
     inputs = options.pop("inputs", () if check is False else None)
     return {
         "samples": tuple(_sample(opdef, s) for s in tests.get("samples", ())),
-        "errors": tuple({**_sample(opdef, s), "match": s["match"]} for s in tests.get("error_samples", ())),
+        "errors": tuple(
+            {**_sample(opdef, s), "match": s["match"], "error": s.get("error", "")}
+            for s in tests.get("error_samples", ())
+        ),
         "types": {t.name: t.allow or tuple(ALL) for t in opdef.types},
         "args": {a.name: a.dtype for a in opdef.inputs},
         "tolerances": {

@@ -1,0 +1,165 @@
+"""Faults of patterns, whose replacement is not what it replaces, and of region compilers, which compute something else."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import Any
+
+import graphdock as tf
+import numpy as np
+from graphdock.contracts import CONSTANT, Claim, Operand, Pattern, hookimpl
+from graphdock.plugin.host import Host
+from graphdock_testing.region_reference import ReferenceCompiler, evaluate
+
+from planted.bench import Fault
+
+KIT = frozenset({"conformance"})
+INPUTS = {"a": Operand((None, None)), "b": Operand((None, None)), "bias": Operand((None,)), "scale": CONSTANT}
+
+
+def by_hand(a: Any, b: Any, bias: Any, scale: Any) -> Any:
+    return tf.nn.relu(tf.matmul(a, b) * scale + bias)
+
+
+def right(a: Any, b: Any, bias: Any, scale: Any) -> Any:
+    return tf.nn.relu(tf.matmul(a, b) * tf.constant(scale) + bias)
+
+
+def _pattern(replacement: Callable[..., Any], **fields: Any) -> Pattern:
+    told = {"anchor": "Relu", "inputs": INPUTS, "pattern": by_hand, "dtypes": ("float32",), **fields}
+    return Pattern("planted", replacement=replacement, **told)
+
+
+def _both(a: Any, b: Any, bias: Any, scale: Any) -> Any:
+    made = by_hand(a, b, bias, scale)
+    return made, tf.tanh(made)
+
+
+def _raises(*_: Any, **__: Any) -> Any:
+    raise KeyError("epsilon")
+
+
+PATTERNS: dict[str, Pattern] = {
+    "it forgets the bias": _pattern(lambda a, b, bias, scale: tf.nn.relu(tf.matmul(a, b) * tf.constant(scale))),
+    "it forgets the scale": _pattern(lambda a, b, bias, scale: tf.nn.relu(tf.matmul(a, b) + bias)),
+    "it takes another number": _pattern(lambda a, b, bias, scale: right(a, b, bias, scale * 0 + np.float32(0.7))),
+    "it forgets the activation": _pattern(lambda a, b, bias, scale: tf.matmul(a, b) * tf.constant(scale) + bias),
+    "another activation": _pattern(
+        lambda a, b, bias, scale: tf.nn.relu6(tf.matmul(a, b) * tf.constant(scale) * 40.0 + bias * 40.0) / 40.0
+    ),
+    "the bias before the scale": _pattern(
+        lambda a, b, bias, scale: tf.nn.relu((tf.matmul(a, b) + bias) * tf.constant(scale))
+    ),
+    "its gradient stops": _pattern(lambda a, b, bias, scale: right(a, tf.stop_gradient(b), bias, scale)),
+    "its gradient by the bias is twice as large": _pattern(
+        lambda a, b, bias, scale: right(a, b, bias + bias - tf.stop_gradient(bias), scale)
+    ),
+    "another dtype": _pattern(lambda a, b, bias, scale: tf.cast(right(a, b, bias, scale), tf.float64)),
+    "another shape": _pattern(lambda a, b, bias, scale: tf.expand_dims(right(a, b, bias, scale), 0)),
+    "a result too few": _pattern(right, pattern=_both),
+    "it raises": _pattern(_raises),
+    "its check raises": _pattern(right, check=_raises),
+    "no place fits it": _pattern(right, check=lambda found: "not here"),
+}
+
+
+class _Spoiled(ReferenceCompiler):
+    """The reference compiler, whose results ``spoil`` changes."""
+
+    spoil: Callable[..., Any]
+
+    def build(self, region: Any, ctx: Any) -> Any:
+        from graphdock.contracts import Bound
+
+        program, count = region.program, len(region.graph.inputs)
+        drawn, spoil, memory = count + len(region.streams), type(self).spoil, {}
+
+        def compute(*given: Any) -> None:
+            with np.errstate(all="ignore"):
+                results = evaluate(program, given[:count], given[count:drawn])
+                for i, (out, value) in enumerate(zip(given[drawn:], results, strict=True)):
+                    out[...] = spoil(value, given[:count], memory.setdefault(i, {}))
+
+        return Bound(compute)
+
+
+def _spoiled(function: Callable[..., Any]) -> type[ReferenceCompiler]:
+    return type("Spoiled", (_Spoiled,), {"spoil": staticmethod(function)})
+
+
+def _last_out(value: Any, given: Any, memory: Any) -> Any:
+    made = np.array(value)
+    if made.ndim == 2 and made.shape[1] > 1000:
+        made[:, 1024:] = 0
+    return made
+
+
+def _whole_row(value: Any, given: Any, memory: Any) -> Any:
+    made = np.array(value)
+    return np.broadcast_to(made[:1], made.shape) if made.ndim == 2 else made
+
+
+class _ClaimRaises(ReferenceCompiler):
+    def claim(self, candidate: Any) -> Any:
+        raise ZeroDivisionError("no cost")
+
+
+class _ClaimsNothing(ReferenceCompiler):
+    def claim(self, candidate: Any) -> Any:
+        from graphdock.contracts import Refusal
+
+        return Refusal("not today")
+
+
+class _ClaimsOne(ReferenceCompiler):
+    def claim(self, candidate: Any) -> Any:
+        return Claim(tuple(n for n in candidate.graph.nodes if n.verb != "constant")[:1], 1.0)
+
+
+class _AnswersYes(ReferenceCompiler):
+    def claim(self, candidate: Any) -> Any:
+        return True
+
+
+class _BuildRaises(ReferenceCompiler):
+    def build(self, region: Any, ctx: Any) -> Any:
+        raise RuntimeError("no such instruction")
+
+
+COMPILERS: dict[str, tuple[type[ReferenceCompiler], frozenset[str]]] = {
+    "a result that is off": (_spoiled(lambda v, g, m: v * v.dtype.type(1.01) if v.dtype.kind == "f" else v), KIT),
+    "integers that are off": (_spoiled(lambda v, g, m: v + 1 if v.dtype.kind in "iu" else v), KIT),
+    "NaN becomes 0": (_spoiled(lambda v, g, m: np.nan_to_num(v, nan=0.0, posinf=np.inf, neginf=-np.inf)), KIT),
+    "infinity becomes the largest number": (_spoiled(lambda v, g, m: np.nan_to_num(v, nan=np.nan)), KIT),
+    "elements beyond a block are left out": (_spoiled(_last_out), KIT),
+    "all rows are the first": (_spoiled(_whole_row), KIT),
+    "it keeps what it computed": (_spoiled(lambda v, g, m: m.setdefault("first", np.zeros_like(v))), KIT),
+    "the last element is left out": (
+        _spoiled(lambda v, g, m: np.concatenate([v.reshape(-1)[:-1], v.reshape(-1)[:1] * 0]).reshape(v.shape)),
+        KIT,
+    ),
+    "its claim raises": (_ClaimRaises, KIT),
+    "it claims one node": (_ClaimsOne, KIT),
+    "it answers with something else": (_AnswersYes, KIT),
+    "its build raises": (_BuildRaises, KIT),
+    "it claims nothing": (_ClaimsNothing, KIT),
+}
+
+
+def part_host(**hooks: Any) -> Host:
+    """A host with the plugin ``fault``, which has a pattern or a compiler and nothing else."""
+    host = Host()
+    made = {name: hookimpl(specname=name)(lambda item=item: [item]) for name, item in hooks.items()}
+    host.register("fault", types.SimpleNamespace(__name__="fault", **made))
+    return host
+
+
+def faults() -> list[Fault]:
+    found = [
+        Fault(name, "pattern", "-", KIT, lambda p=pattern: part_host(register_patterns=p))
+        for name, pattern in PATTERNS.items()
+    ]
+    for name, (kind, who) in COMPILERS.items():
+        found.append(Fault(name, "compiler", "-", who, lambda k=kind: part_host(register_region_compilers=k())))
+    return found
