@@ -207,6 +207,15 @@ def shuffled_sorted(tf):
     return tf.data.Dataset.range(20).shuffle(7, seed=3).batch(20).map(lambda x: tf.nn.top_k(x, 20).values)
 
 
+def cached(tf):
+    return tf.data.Dataset.range(4).map(lambda x: x * 3).cache().repeat(3).batch(5)
+
+
+def parallel_map_that_fails(tf):
+    d = tf.data.Dataset.range(2, -2, -1)
+    return d.map(lambda x: tf.check_numerics(1.0 / tf.cast(x, tf.float32), "bad"), num_parallel_calls=2)
+
+
 def unbatched(tf):
     d = tf.data.Dataset.from_tensor_slices((np.arange(7), np.ones((7, 2), np.float32))).batch(3)
     return d.apply(tf.data.experimental.unbatch())

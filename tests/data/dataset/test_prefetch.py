@@ -152,3 +152,32 @@ def test_many_threads_take_each_element_once():
     assert sorted(x for mine in found for x in mine) == list(range(1, 2001))
     assert all(mine == sorted(mine) for mine in found)
     assert joined()
+
+
+def test_a_parallel_map_makes_several_calls_at_once_and_its_threads_end():
+    together = threading.Barrier(3)  # broken unless three calls are made at once
+
+    def meet(x):
+        together.wait(60)
+        return x
+
+    element = Dataset.range(9).map(lambda x: tf.py_func(meet, [x], tf.int64), 3).make_one_shot_iterator().get_next()
+    with tf.Session() as sess:
+        assert [sess.run(element) for _ in range(9)] == list(range(9))
+    gc.collect()
+
+
+def test_a_cache_reads_its_source_once_per_iterator():
+    begun = []
+
+    def source():
+        begun.append(1)
+        yield from range(3)
+
+    it = Dataset.from_generator(source, tf.int64, []).cache().repeat(4).make_initializable_iterator()
+    element = it.get_next()
+    with tf.Session() as sess:
+        for times in (1, 2):
+            sess.run(it.initializer)
+            assert [int(sess.run(element)) for _ in range(12)] == [0, 1, 2] * 4
+            assert len(begun) == times

@@ -16,7 +16,8 @@ from graphdock_data.dataset.elements import flatten, flatten_up_to, map_up_to, p
 from graphdock_data.dataset.functions import dims_of, trace, trace_dataset
 from graphdock_data.dataset.stages.batching import Batch, PaddedBatch, batched_shapes
 from graphdock_data.dataset.stages.functional import Filter, FlatMap, Interleave, Map
-from graphdock_data.dataset.stages.order import Concatenate, Repeat, Shard, Shuffle, Skip, Take, Zip
+from graphdock_data.dataset.stages.order import Cache, Concatenate, Repeat, Shard, Shuffle, Skip, Take, Zip
+from graphdock_data.dataset.stages.parallel import ParallelMap
 from graphdock_data.dataset.stages.prefetch import Prefetch
 from graphdock_data.dataset.stages.sources import Generator, Range, Slices, Tensors
 from graphdock_data.dataset.stages.stage import Dims, Stage, Value
@@ -188,6 +189,16 @@ class Dataset:
             raise InvalidArgumentError("index must be >= 0 and < num_shards", got=str(at.array))
         return self._with(Shard, count=count, index=at)
 
+    def cache(self, filename: Any = "") -> Dataset:
+        """The elements, which are kept in memory from the first time that an iterator gave all of them.
+
+        Raises:
+          UnimplementedError: ``filename`` is not empty.
+        """
+        if not isinstance(filename, str | bytes) or filename:
+            raise UnimplementedError("Dataset.cache keeps elements in memory alone", got=repr(filename))
+        return self._with(Cache)
+
     def prefetch(self, buffer_size: Any) -> Dataset:
         """The elements, of which a thread makes ``buffer_size`` ahead."""
         return self._with(Prefetch, size=integer(buffer_size))
@@ -238,11 +249,13 @@ class Dataset:
 
         Args:
           map_func: takes an element (a tuple's items one by one), as tensors; returns a nested structure of tensors.
-          num_parallel_calls: calls at once.
+          num_parallel_calls: calls at once, on threads; -1 for as many as there are processors. Results keep their order.
         """
         traced = trace("Dataset.map()", map_func, self)
-        stage = self._with(Map, function=traced.function, types=traced.types, shapes=traced.shapes)._stage
-        return Dataset(stage, traced.structure)
+        named = {"function": traced.function, "types": traced.types, "shapes": traced.shapes}
+        if num_parallel_calls is None:
+            return Dataset(self._with(Map, **named)._stage, traced.structure)
+        return Dataset(self._with(ParallelMap, calls=integer(num_parallel_calls), **named)._stage, traced.structure)
 
     def filter(self, predicate: Callable[..., Any]) -> Dataset:
         """The elements for which ``predicate``, a function as of :meth:`map` that gives a scalar bool, holds.

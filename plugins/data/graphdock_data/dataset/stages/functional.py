@@ -12,7 +12,7 @@ from graphdock_data.dataset.stages.order import Passing
 from graphdock_data.dataset.stages.prefetch import Ahead
 from graphdock_data.dataset.stages.stage import Element, Function, Pipeline, Run, Stage, Value
 
-__all__ = ["Filter", "FlatMap", "Interleave", "Map"]
+__all__ = ["Filter", "FlatMap", "Interleave", "Map", "unpacked"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -26,10 +26,10 @@ class Map(Stage):
 
     def iterate(self, run: Run) -> Iterator[Element]:
         # map, unlike a generator, goes on after an error
-        return map(_unpacked(self, run.call(self.function)), self.source.iterate(run))
+        return map(unpacked(self, run.call(self.function)), self.source.iterate(run))
 
 
-def _unpacked(stage: Stage, compute: Callable[..., Any]) -> Callable[[Element], Any]:
+def unpacked(stage: Stage, compute: Callable[..., Any]) -> Callable[[Element], Any]:
     """A function of an element, whose OutOfRangeError ends the elements."""
 
     def call(element: Element) -> Any:
@@ -50,7 +50,7 @@ class Filter(Passing):
     function: Function
 
     def iterate(self, run: Run) -> Iterator[Element]:
-        holds = _unpacked(self, run.call(self.function))
+        holds = unpacked(self, run.call(self.function))
         return filter(lambda element: bool(holds(element)[0]), self.source.iterate(run))
 
 
@@ -58,7 +58,7 @@ def _inner(stage: Stage, function: Function, run: Run) -> Callable[[Element], It
     """A function that begins the dataset which a graph function makes of an element."""
     pipeline = function.inner
     assert pipeline is not None
-    compute = _unpacked(stage, run.call(function)) if pipeline.tensors else _nothing
+    compute = unpacked(stage, run.call(function)) if pipeline.tensors else _nothing
     known: Pipeline = pipeline
 
     def begin(element: Element) -> Iterator[Element]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from graphdock_data.dataset.stages.stage import Element, Run, Stage, Value
 
-__all__ = ["Concatenate", "Passing", "Repeat", "Shard", "Shuffle", "Skip", "Take", "Zip"]
+__all__ = ["Cache", "Concatenate", "Passing", "Repeat", "Shard", "Shuffle", "Skip", "Take", "Zip"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -129,6 +129,27 @@ class Shard(Passing):
 
     def iterate(self, run: Run) -> Iterator[Element]:
         return itertools.islice(self.source.iterate(run), run.number(self.index), None, run.number(self.count))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Cache(Stage):
+    """The same elements, kept in memory from the first time that all were given."""
+
+    title = "CacheDataset"
+    source: Stage
+
+    def iterate(self, run: Run) -> Iterator[Element]:
+        kept = run.state(self, lambda: list[list[Element]]())
+        return iter(kept[0]) if kept else _keeping(self.source.iterate(run), kept)
+
+
+def _keeping(source: Iterator[Element], kept: list[list[Element]]) -> Iterator[Element]:
+    found = []
+    for element in source:
+        found.append(element)
+        yield element
+    if not kept:
+        kept.append(found)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
