@@ -8,7 +8,6 @@ from typing import Any
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock_cpu.kernels import sparse
 
 
 def drawn(rng: Any, lengths: Any, columns: int, kind: Any, ordered: bool = True) -> tuple[Any, Any, Any]:
@@ -32,12 +31,8 @@ LENGTHS = {
 
 
 @pytest.mark.parametrize("lengths", LENGTHS.values(), ids=LENGTHS)
-@pytest.mark.parametrize("gathered", [1, 100, 1 << 16])
 @pytest.mark.parametrize(("adjoint", "ordered"), [(False, True), (False, False), (True, True)])
-def test_products_by_rows_of_any_lengths(
-    lengths: list[int], gathered: int, adjoint: bool, ordered: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sparse, "GATHERED", gathered)
+def test_products_by_rows_of_any_lengths(lengths: list[int], adjoint: bool, ordered: bool) -> None:
     rng = np.random.default_rng(0)
     at, values, dense = drawn(rng, lengths, 9, np.float64, ordered)
     if adjoint:

@@ -99,6 +99,22 @@ def test_it_is_called_from_many_threads_for_many_shapes(lab):
         assert not wrong and len(function._plans) <= 9
 
 
+def test_results_are_arrays_at_rank_0_and_of_strings_too(lab):
+    x = tf.placeholder(tf.float32, [None, 2])
+    lengths = lab(x, lambda row: tf.cast(tf.size(tf.as_string(row)), tf.float32), (2,))
+    with tf.Session(host=lab.host) as sess:
+        sess.run(lengths, {x: [[1.0, 2.0]]})
+        (made,) = lab.contexts[0](np.float32([1, 2]))
+    assert isinstance(made, np.ndarray) and made.shape == ()
+    graph = tf.get_default_graph()
+    body = BodyGraph("words", graph)
+    with body.as_default():
+        body.outputs = [tf.as_string(body.add_parameter("n", tf.int32, ()))]
+    with tf.Session(host=lab.host) as sess:
+        (word,) = sess._planner.function(body)(np.int32(7))
+    assert isinstance(word, np.ndarray) and word.dtype == object and word[()] == b"7"
+
+
 def test_arguments_that_do_not_fit_and_errors_within_are_told(lab):
     x = tf.placeholder(tf.float32, [None, 2])
     y = lab(x, lambda row: tf.check_numerics(row, "a bad row"), (2,))

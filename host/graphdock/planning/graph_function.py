@@ -63,7 +63,8 @@ class GraphFunction:
             try:
                 if step.used:
                     step.reset()
-                return tuple(plan.run(step, given))
+                results = plan.run(step, given)
+                return tuple([np.asarray(r, t.dtype.np) for r, t in zip(results, self._body.outputs, strict=True)])
             except ResourceClosed:
                 self._plans.clear()
             finally:
