@@ -29,7 +29,6 @@ FOR_OTHERS = {
 #: Fields that wait for their reader.
 WAITING = {
     "region.Claim.cost_us": "the first real region compiler brings the choice between claims",
-    "trait.reduction": "shown by `graphdock ops`; region compilers are to end a region at one",
 }
 
 

@@ -62,7 +62,14 @@ def test_samples_are_tuples_numbers_and_the_inputs_that_they_give(lab):
     }
     assert second["inputs"] == {"x": {"shape": (3,), "low": 0.001}, "i": ()} and second["attrs"] == {}
     assert data["errors"] == (
-        {"inputs": {"x": {"shape": (0,)}, "i": ()}, "attrs": {}, "types": {}, "note": "", "match": "empty"},
+        {
+            "inputs": {"x": {"shape": (0,)}, "i": ()},
+            "attrs": {},
+            "types": {},
+            "note": "",
+            "match": "empty",
+            "error": "",
+        },
     )
     assert data["tolerances"] == {"float32": {"rtol": 1e-5, "atol": 0.0}}
     assert data["types"] == {"T": ("float32", "float64"), "index": ("int32",)}

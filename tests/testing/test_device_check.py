@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 from graphdock.plugin.host import Host
 from graphdock_testing import queued
+from graphdock_testing.adversary.events import LATE_CHECKS
 from graphdock_testing.conformance import Conformance
 from graphdock_testing.device_check import CHECKS, QUEUE_CHECKS, checks_of
 
@@ -17,7 +18,7 @@ def test_the_driver_passes_under_the_race_checker(seed, laziness):
     queued.install(host, seed=seed, laziness=laziness)
     kit = Conformance("queued", host=host)
     cases = list(kit.cases("device queued"))
-    assert [case.id for case in cases] == [f"device queued[{name}]" for name in (*CHECKS, *QUEUE_CHECKS)]
+    assert [case.id for case in cases] == [f"device queued[{name}]" for name in (*CHECKS, *QUEUE_CHECKS, *LATE_CHECKS)]
     for case in cases:
         kit.check(case)
 
