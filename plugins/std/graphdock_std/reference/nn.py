@@ -42,7 +42,7 @@ _SCALE, _ALPHA = 1.0507009873554804934193349852946, 1.67326324235437728481704299
 
 relu = per_element(lambda v: 0 if v <= 0 else v)
 relu6 = per_element(lambda v: 6 if v > 6 else 0 if v <= 0 else v)
-relu_grad = per_element(lambda g, v: g if v > 0 else 0)
+relu_grad = per_element(lambda g, v: g * (v > 0))
 elu = per_element(lambda v: v if v > 0 else math.expm1(v))
 selu = per_element(lambda v: _SCALE * (v if v > 0 else _ALPHA * math.expm1(v)))
 softsign = per_element(lambda v: math.nan if math.isinf(v) else math.copysign(1.0 - 1.0 / (1.0 + abs(v)), v))
