@@ -28,12 +28,29 @@ LOWERING = (
 COMMAND = "a command: tests/cli runs all of them"
 KIT = "tests/conformance runs the kit on right and on planted wrong kernels"
 ANY_ORDER = "tests/laws/test_any_order.py: random programs of all that the executor runs, beside the straight-line one"
+DATASETS = "tests/data/dataset/test_against_tensorflow.py: programs of datasets, with TensorFlow's answers"
 RECORDS = "records only; those who fill them are tested"
 
 PLANTED = "tests/laws/test_planted_faults.py plants faults that it finds, and runs it where there is none"
 
 #: Module -> where it is tested, or why it is not. An entry whose module has a test of its name by now is an error.
 ELSEWHERE = {
+    "data/dataset/dataset.py": DATASETS,
+    "data/dataset/elements.py": DATASETS,
+    "data/dataset/functions.py": DATASETS,
+    "data/dataset/readers.py": DATASETS,
+    "data/dataset/shape_fns.py": DATASETS,
+    "data/dataset/transformations.py": DATASETS,
+    "data/dataset/stages/batching.py": DATASETS,
+    "data/dataset/stages/files.py": DATASETS,
+    "data/dataset/stages/functional.py": DATASETS,
+    "data/dataset/stages/order.py": DATASETS,
+    "data/dataset/stages/parallel.py": DATASETS,
+    "data/dataset/stages/sources.py": DATASETS,
+    "data/dataset/stages/stage.py": DATASETS,
+    "data/dataset/stages/prefetch.py": "tests/data/dataset/test_prefetch.py",
+    "data/kernels/iterators.py": "tests/data/dataset/test_iterator.py",
+    "data/resources/iterator.py": "tests/data/dataset/test_iterator.py",
     "contracts/deadlines.py": "tests/contracts/test_step.py: deadlines, beside the tokens that they cancel",
     "contracts/waiting.py": "tests/contracts/test_step.py: waits that end with a Future, or with the step",
     "executor/unordered_waits.py": "tests/laws/test_steps_that_wait.py: which waits have an order, in bodies too",

@@ -15,7 +15,6 @@ from graphdock.contracts import BuildContext, KernelDef, Scratch, dtypes
 from numpy import (
     absolute,
     add,
-    bitwise_and,
     copyto,
     divide,
     exp,
@@ -46,16 +45,12 @@ def _relu(dtype: np.dtype[Any]) -> Callable[..., None]:
 
 
 def _relu_grad(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
-    """The bits of the gradients or none of them: a product by 0 is NaN where a gradient is not finite."""
     zero = np.zeros((), ctx.outputs[0].dtype.np)
-    bits = np.dtype(f"i{zero.itemsize}")
 
     def relu_grad(g: Any, x: Any, y: Any, mask: Any) -> None:
         greater(x, zero, mask)
-        chosen = y.view(bits)
-        copyto(chosen, mask)
-        negative(chosen, chosen)
-        bitwise_and(chosen, g.view(bits), chosen)
+        copyto(y, mask)
+        multiply(y, g, y)
 
     return relu_grad, (Scratch(dtypes.bool_, shapes[0]),)
 
