@@ -122,5 +122,5 @@ def _share(spaces: dict[str, dict[str, str]]) -> None:
 def _stub(source: str, names: Mapping[str, str]) -> str:
     found = {name: target.partition(":") for name, target in names.items() if "." not in name}
     lines = sorted(f"from {module} import {attribute} as {name}\n" for name, (module, _, attribute) in found.items())
-    listed = "".join(f'    "{name}",\n' for name in sorted(found))
-    return f"{_HEADER.format(source)}{''.join(lines)}\n__all__ = [\n{listed}]\n"
+    listed = "\n".join(["[", *(f'    "{name}",' for name in sorted(found)), "]"]) if found else "[]"
+    return f"{_HEADER.format(source)}{''.join(lines)}\n__all__ = {listed}\n"

@@ -63,8 +63,7 @@ _PUBLISHED = {
     "executor": "Executor PlacedGraph Program SCALAR SessionFactory StageReport",
     "formats": "CheckpointFormat GraphFormat GraphRead ImportReport Missing",
     "bodies": "KeepLoops LoopNote LoopWriter UserOp",
-    "guards": "Conditions Guard",
-    "ir": "PlanGraph PlanNode Region Value",
+    "ir": "Conditions Guard PlanGraph PlanNode Region Value",
     "ir_check": "check",
     "ir_print": "print_graph print_node",
     "kernel": "ArgInfo BindContext Bound build_kernel BuildContext Candidate Decision FRESH In inplace KernelDef Lit Mode Out "

@@ -372,7 +372,9 @@ def test_a_step_that_calls_python_is_told_when_its_variable_was_reset_under_it(h
     armed = []
     with graph.as_default():
         called = tf.py_func(
-            lambda: np.int32(len(armed) and tf.Session.reset(containers=["under it"], host=host) or 0), [], tf.int32
+            lambda _: np.int32(len(armed) and tf.Session.reset(containers=["under it"], host=host) or 0),
+            [w.read_value()],  # so that the call is no part that runs before the step
+            tf.int32,
         )
         with tf.control_dependencies([called]):
             update = w.assign_add(np.ones(2, np.float32), read_value=False)

@@ -197,7 +197,7 @@ def _constants(bench: Bench, case: Case, rounds: Rounds) -> Iterator[str]:
     for name, values in opdef.constants.items():
         other = names[1 - names.index(name)]
         x = rounds[0][other]
-        x = (np.abs(x) + x.dtype.type(0.5)).astype(x.dtype)
+        x = np.asarray(np.abs(x) + x.dtype.type(0.5), x.dtype)
         for value, chain in values.items():
             if x.dtype.kind in "iu" and (value != int(value) or value < 0):
                 continue
