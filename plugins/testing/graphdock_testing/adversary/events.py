@@ -1,9 +1,8 @@
 """The device checks of the adversary: what events, frees, arguments and threads promise, behind a queue that is busy.
 
-Nothing here is told by a clock. Each check asks what can't be where the contract is kept: work behind a ``wait`` that is done
-while the
-event has not passed, an event that has passed while what was queued before its record is not done, a block that two queues hold. A
-device may do all its work at once: then nothing is late, and nothing is found.
+Nothing here is told by a clock. Each check asks what can't be where the contract is kept: work behind a ``wait`` that is done while
+the event has not passed, an event that has passed while what was queued before its record is not done, a block that two queues
+hold. A device may do all its work at once: then nothing is late, and nothing is found.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from graphdock.contracts.queue import QueuedDevice
+from graphdock.contracts.queue import Queue, QueuedDevice
 from graphdock.dtypes import ALL
 
 from graphdock_testing.adversary.load import Load, current
@@ -22,6 +21,8 @@ from graphdock_testing.case import ConformanceError
 __all__ = ["LATE_CHECKS"]
 
 _FLOAT, _COUNT, _ROUNDS, _STEPS = ALL["float32"], 256, 4, 24
+#: Looks at an event after which its queue is fenced: behind its fence it has passed.
+_LOOKS = 200_000
 
 
 def _full(device: QueuedDevice, value: float) -> Any:
@@ -47,6 +48,20 @@ def _grow(device: QueuedDevice, load: Load, event: Any) -> None:
         load.heavier()
 
 
+def _any_passed(device: QueuedDevice, queue: Queue, *events: Any) -> None:
+    """Return once one of the events has passed, the first of which was recorded on the queue.
+
+    Raises:
+      ConformanceError: none has, although the fence of the queue came back.
+    """
+    for _ in range(_LOOKS):
+        if any(device.passed(event) for event in events):
+            return
+    queue.synchronize()
+    if not any(device.passed(event) for event in events):
+        raise ConformanceError("an event has not passed although the fence of its queue came back")
+
+
 def _waits(device: QueuedDevice) -> None:
     """What a queue was given behind a wait has not run while the event has not passed."""
     load = Load(device)
@@ -63,12 +78,9 @@ def _waits(device: QueuedDevice) -> None:
             second.copy(b, c)
         behind = second.record()
         _grow(device, load, event)
-        while True:
-            if device.passed(behind):
-                break
-            if device.passed(event):
-                device.wait_host(behind)
-                break
+        _any_passed(device, first, event, behind)
+        if not device.passed(behind):
+            device.wait_host(behind)
         early = not device.passed(event)
         device.wait_host(event)
         found = _read(device, c)
@@ -95,8 +107,7 @@ def _records(device: QueuedDevice) -> None:
         other = turn % 2 == 1
         if other:
             device.wait_host(event)
-        while not device.passed(event):
-            pass
+        _any_passed(device, queue, event)
         found = _read(device, b)
         queue.synchronize()
         if found != turn + 1.0:
