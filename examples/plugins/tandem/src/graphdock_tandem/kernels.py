@@ -63,7 +63,7 @@ def _relu(x, out):
 
 
 def _relu_grad(gradients, features, out):
-    np.copyto(out, np.where(features > 0, gradients, 0))
+    np.multiply(gradients, features > 0, out=out)
 
 
 # -- a product
