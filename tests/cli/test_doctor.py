@@ -43,7 +43,7 @@ def test_each_plugin_gets_a_line_and_crashes_stay_in_the_child(ward, builder):
     }
     assert found["quitter"]["cause"] == "the process ended with status 5 while it loaded"
     assert found["crasher"]["cause"].startswith("the process died of SIGSEGV while it loaded")
-    assert found["healthy"]["added"] == {"devices": ["healthy"], "ops": 0, "kernels": 1}
+    assert found["healthy"]["added"] == {"devices": ["healthy"], "ops": 0, "kernels": 1, "others": []}
     assert found["healthy"]["import_ms"] > 0
     assert (found["absent"]["cause"], found["absent"]["hint"], found["absent"]["fault"]) == (
         "no board",
