@@ -14,7 +14,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.plugin.host import Host
-from graphdock_executor.lower import lowering
+from graphdock_executor.step_program import hazards
 from graphdock_executor.step_program.statements import Synchronize, Wait, blocks_of
 from graphdock_testing import queued
 from graphdock_testing.driver import races
@@ -65,7 +65,7 @@ class Dropper:
 def dropper(monkeypatch, caplog):
     caplog.set_level(logging.ERROR, "graphdock")
     made = Dropper()
-    monkeypatch.setattr(lowering, "order_queues", made.order_queues(lowering.order_queues))
+    monkeypatch.setattr(hazards, "order_queues", made.order_queues(hazards.order_queues))
 
     def settle(queue):
         with queue._held("settle"):
