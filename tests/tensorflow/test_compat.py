@@ -11,10 +11,10 @@ from graphdock_tensorflow.catalogue import counts
 SCRIPT = """\
 import tensorflow as tf
 x = tf.mul(tf.constant(1), tf.constant(2))
-queue = tf.FIFOQueue(3, [1])
+queue = tf.CriticalSection()
 tf.keras.layers.Dense(3)
 tf.no_such_thing
-queue = tf.FIFOQueue(3, [1])
+queue = tf.CriticalSection()
 """
 
 
@@ -27,7 +27,7 @@ def test_the_counts():
     assert done.exit_code == 0
     assert f"{counts()['here']} are here, {counts()['planned']} are planned" in done.stdout.splitlines()[-1]
     assert json.loads(run("--json").stdout)["names"]["matmul"] == {"status": "here", "group": ""}
-    assert "tf.FIFOQueue" in run("--all").stdout
+    assert "tf.CriticalSection" in run("--all").stdout
 
 
 def test_a_script(tmp_path):
@@ -36,7 +36,7 @@ def test_a_script(tmp_path):
     done = run(tmp_path)
     assert done.exit_code == 1
     rows = {line.split()[0]: line for line in done.stdout.splitlines()[1:-1]}
-    assert "train.py:3 and 1 more" in rows["tf.FIFOQueue"] and "planned" in rows["tf.FIFOQueue"]
+    assert "train.py:3 and 1 more" in rows["tf.CriticalSection"] and "planned" in rows["tf.CriticalSection"]
     assert "refused" in rows["tf.keras.layers.Dense"]
     assert "tf.multiply" in rows["tf.mul"]
     assert "not TensorFlow's" in rows["tf.no_such_thing"]
