@@ -25,11 +25,11 @@ from graphdock.plugin.registry import load_library
 from graphdock_opgen.escape import toml
 from graphdock_opgen.library import dotted_name, known_types
 
-__all__ = ["FILE_NAME", "generated_part", "updated"]
+__all__ = ["FILE_NAME", "generated_part", "updated", "with_hook"]
 
 
 def updated(directory: Path, module: str | None = None) -> tuple[Path, str, str]:
-    """The manifest's path, its present text, and the text it should have.
+    """The manifest's path, its present text, and the text it should have: ``hooks`` names each that the plugin has.
 
     Args:
       directory: the package that holds the manifest.
@@ -44,7 +44,22 @@ def updated(directory: Path, module: str | None = None) -> tuple[Path, str, str]
         raise NotFoundError(f"{directory} holds no {FILE_NAME}", hint="`graphdock new plugin` makes one")
     text = path.read_text(encoding="utf-8")
     upper = text.partition(MARKER)[0].rstrip("\n")
-    return path, text, f"{upper}\n\n{generated_part(directory, module)}"
+    lower = generated_part(directory, module)
+    package = dotted_name(directory)
+    plugin = _import(module or f"{package}.plugin", directory, package)
+    for hook in HOOKS:
+        if hasattr(plugin, hook):
+            upper = with_hook(upper, hook)
+    return path, text, f"{upper}\n\n{lower}"
+
+
+def with_hook(text: str, hook: str) -> str:
+    """The manifest's text with a hook among its ``hooks``, where it states them: else every plan imports the plugin to see."""
+    stated = re.search(r"^hooks\s*=\s*\[(.*?)\]", text, re.M | re.S)
+    if stated is None or f'"{hook}"' in stated[1]:
+        return text
+    at = stated.start(1)
+    return f'{text[:at]}"{hook}"{", " if stated[1].strip() else ""}{text[at:].lstrip(" ")}'
 
 
 def generated_part(directory: Path, module: str | None = None) -> str:

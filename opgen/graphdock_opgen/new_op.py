@@ -14,6 +14,7 @@ import graphdock
 from graphdock.errors import AlreadyExistsError, GraphdockError, InvalidArgumentError, NotFoundError, did_you_mean
 from graphdock.plugin import manifest
 
+from graphdock_opgen.manifest import with_hook
 from graphdock_opgen.new_files import append, find_package, opgen, render, write
 
 __all__ = ["op"]
@@ -262,15 +263,8 @@ def _begin_ops(directory: Path, package: str) -> None:
 
 def _state_hook(path: Path, hook: str) -> None:
     """Add a hook to the manifest's ``hooks``, where it states them."""
-    if not path.is_file() or manifest.load(path).hooks is None:
-        return
-    text = path.read_text(encoding="utf-8")
-    stated = re.search(r"^hooks\s*=\s*\[(.*?)\]", text, re.M | re.S)
-    assert stated is not None  # it was read
-    if f'"{hook}"' not in stated[1]:
-        end = stated.end(1)
-        joined = ", " if stated[1].strip() and not stated[1].rstrip().endswith(",") else ""
-        path.write_text(f'{text[:end].rstrip()}{joined}"{hook}"{text[end:]}', encoding="utf-8", newline="\n")
+    if path.is_file():
+        path.write_text(with_hook(path.read_text(encoding="utf-8"), hook), encoding="utf-8", newline="\n")
 
 
 def _finish(directory: Path) -> None:

@@ -5,8 +5,9 @@ A block after ``<!-- file: PATH -->`` is written to that file, one after ``<!-- 
 exit: N -->`` before it says which status its last line has, ``<!-- output -->`` that what it shows is exactly what is
 printed. A ``python`` block after ``<!-- saved as: PATH -->`` is run and written to that file. A block after ``<!--
 from: PATH -->`` is a part of that file of ``examples/plugins``, which a page that goes there has a copy of. ``pip
-install`` of the package that the page makes is done into a folder of the page's own, without an index; a
-conformance run takes its quick choice of cases; a block after ``<!-- not run -->`` is not run.
+install -e`` of the package that the page makes is done into a folder of the page's own, without an index, and what
+changes in its ``src`` is copied there; a conformance run takes its quick choice of cases; a block after ``<!-- not run
+-->`` is not run.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ class Page:
     folder: Path
     site: Path
     cwd: Path
+    editable: list = field(default_factory=list)
     names: dict = field(default_factory=lambda: {"__name__": "page"})
 
     def environment(self):
@@ -70,6 +72,7 @@ class Page:
             if command.startswith("pip install -e"):
                 options = "-q --no-deps --no-build-isolation --no-index --upgrade"
                 command = f"{sys.executable} -m pip install {options} --target {self.site} ."
+                self.editable.append(self.cwd / "src")
             assert not command.startswith("pip install "), (
                 f"{command}: a page of the tests installs nothing from an index"
             )
@@ -81,6 +84,8 @@ class Page:
                 ["bash", "-c", command], cwd=self.cwd, env=self.environment(), capture_output=True, text=True
             )
             assert done.returncode == want, f"$ {command}\n{done.stdout}\n{done.stderr}"
+            for source in self.editable:
+                shutil.copytree(source, self.site, dirs_exist_ok=True)
             outputs.append(done.stdout)
         return outputs
 

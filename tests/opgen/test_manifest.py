@@ -65,6 +65,20 @@ def test_the_loader_reads_what_opgen_writes(package: Path, monkeypatch: pytest.M
     assert updated(package)[2] == after
 
 
+@pytest.mark.parametrize(
+    "stated", ['["register_kernels"]', '["register_kernels",]', "[]", '[\n  "register_ops", # ours\n]']
+)
+def test_a_hook_that_came_later_is_among_those_stated(
+    package: Path, monkeypatch: pytest.MonkeyPatch, stated: str
+) -> None:
+    monkeypatch.syspath_prepend(str(package.parent))
+    (package / "graphdock-plugin.toml").write_text(f"{UPPER}hooks = {stated}\n")
+    path, _, after = updated(package)
+    assert set(loads(after, path).hooks) == {"register_ops", "register_kernels"}
+    path.write_text(after)
+    assert updated(package)[2] == after
+
+
 def test_the_command_writes_and_checks(package: Path) -> None:
     run = lambda *args: CliRunner().invoke(command, ["manifest", str(package), *args])  # noqa: E731
     drifted = run("--check")
