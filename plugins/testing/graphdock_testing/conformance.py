@@ -18,6 +18,7 @@ in its scratch buffers before (:mod:`graphdock_executor.kernel_sanitizer`). ``er
 ``edge`` cases hold kernels without elements, beyond a block, in other shapes, and of NaN and infinities; ``fact`` cases hold
 what an op
 declares of itself; ``pattern`` and ``compiler`` cases the package's patterns and region compilers (:mod:`graphdock_testing.facts`).
+``late`` cases run a kernel behind a busy queue (:mod:`graphdock_testing.adversary.late_case`).
 ``gradient`` cases compare ``gradients`` with central differences in float64 and complex128. On a device with queues that has
 ``extent`` each case runs under the race checker (:mod:`graphdock_testing.driver.races`).
 
@@ -35,6 +36,7 @@ from typing import Any
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.kernel_facts import check_against
 from graphdock.contracts.opdef import OpDef
+from graphdock.contracts.queue import QueuedDevice
 from graphdock.errors import (
     ConfigError,
     DeviceUnavailable,
@@ -49,6 +51,7 @@ from graphdock.plugin.kernel_registry import RegisteredKernel
 from graphdock_opgen.samples import bindings
 from graphdock_opgen.spec_cases import spec_cases
 
+from graphdock_testing.adversary.late_case import check_late
 from graphdock_testing.bench import Bench
 from graphdock_testing.case import Case, ConformanceError, Missing, Refused, Seen, Untested
 from graphdock_testing.device_check import check_device, checks_of
@@ -72,6 +75,7 @@ _CHECKS = {
     "edge": check_edges,
     "fact": check_facts,
     "random": check_random,
+    "late": check_late,
 }
 #: What the cases of a device type have for an op: this and the type.
 _DEVICE = "device "
@@ -246,6 +250,8 @@ class Conformance:
                 for number, types in enumerate(bindings(opdef, data, sample)):
                     if index == 0 or number == 0:
                         yield Case(name, kind, index, types, data)
+        if data["samples"] and self._is_queued(name):
+            yield Case(name, "late", 0, next(iter(bindings(opdef, data, data["samples"][0]))), data)
         if data["gradcheck"]:
             for index, sample in enumerate(data["samples"]):
                 for types in wide_types(opdef, data, sample):
@@ -282,6 +288,13 @@ class Conformance:
         """Whether the backend's own package declares the op; ``cpu`` answers for those that graphdock brings."""
         package = self.host.backend(self.backend).package
         return opdef.package == package or self.backend == "cpu" and opdef.package.startswith(_OWN)
+
+    def _is_queued(self, op: str) -> bool:
+        """Whether a kernel of the backend's runs the op on a device with queues."""
+        if self.absent is not None or not self.kernels(op):
+            return False
+        kinds = {r.facts.device for r in self.kernels(op)} & set(self._kinds)
+        return any(isinstance(self.host.open_device(f"/device:{kind}:0"), QueuedDevice) for kind in kinds)
 
     def _more_kinds(self, opdef: OpDef) -> list[str]:
         """Kinds of cases that are asked of the first sample in every dtype, and of the others in one."""

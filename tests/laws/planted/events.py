@@ -9,11 +9,12 @@ import dataclasses
 import sys
 import threading
 import types
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from graphdock.contracts import DeviceFactory, hookimpl
+from graphdock.contracts import Bound, DeviceFactory, KernelDef, hookimpl
 from graphdock.plugin.host import Host
 
 from planted.bench import Fault
@@ -145,7 +146,34 @@ def faulty() -> dict[str, tuple[Any, Any, str]]:
                 done.wait()
             super().to_host(src, dst)
 
+    class WaitsItself(tandem.TandemQueue):
+        """The host waits for the event, in place of the queue."""
+
+        def wait(self, event):
+            event.point.wait()
+
+    class CopiesAtOnce(tandem.TandemQueue):
+        """As a driver does whose memory of the host is not pinned: it returns when the copy is done."""
+
+        def from_host(self, array, dst):
+            super().from_host(array, dst)
+            self.record().point.wait()
+
+    class FetchesAtOnce(tandem.TandemQueue):
+        def to_host(self, src, dst):
+            super().to_host(src, dst)
+            self.record().point.wait()
+
+    class SetsAtOnce(tandem.TandemQueue):
+        def set_arguments(self, data):
+            super().set_arguments(data)
+            self.record().point.wait()
+
     return {
+        "the host waits in place of the queue": (WaitsItself, None, "late calls"),
+        "from_host waits for its copy": (CopiesAtOnce, None, "late calls"),
+        "to_host waits for its copy": (FetchesAtOnce, None, "late calls"),
+        "set_arguments waits for its queue": (SetsAtOnce, None, "late calls"),
         "wait does nothing": (NoWait, None, "late waits"),
         "an event is waited for at its first record": (WaitsForTheFirst, None, "late waits"),
         "an event passes at once": (RecordsEarly, None, "late records"),
@@ -158,8 +186,63 @@ def faulty() -> dict[str, tuple[Any, Any, str]]:
     }
 
 
-def event_host(queue: Any = None, device: Any = None) -> Host:
-    """A host whose plugin ``fault`` has the device ``late``, and nothing else."""
+def _changed(change: Callable[[Any, Any, Any], Any]) -> Callable[[KernelDef], KernelDef]:
+    """A kernel of tandem on the device ``late``; ``change(ctx, compute, args)`` is what it does when it is called."""
+
+    def make(kernel: KernelDef) -> KernelDef:
+        def build(ctx: Any) -> Bound:
+            made = kernel.build(ctx)
+            bound = made if isinstance(made, Bound) else Bound(made)
+            return dataclasses.replace(bound, compute=lambda *args: change(ctx, bound.compute, args))
+
+        return dataclasses.replace(kernel, device="late", build=build)
+
+    return make
+
+
+def _blocks(ctx: Any, compute: Any, args: Any) -> Any:
+    made = compute(*args)
+    ctx.queue.synchronize()
+    return made
+
+
+def _looks(ctx: Any, compute: Any, args: Any) -> Any:
+    """It reads an input back, to see whether the numbers are right."""
+    ctx.device.wait_host(ctx.queue.record())
+    return compute(*args)
+
+
+def _reads_late(ctx: Any, compute: Any, args: Any) -> Any:
+    import graphdock_tandem.kernels as module
+
+    taken, module._taken = module._taken, lambda v: v.array if isinstance(v, tandem.Buffer) else v
+    try:
+        return compute(*args)
+    finally:
+        module._taken = taken
+
+
+#: Name -> (what a call does, the op whose ``late`` case finds it).
+LAUNCHES: dict[str, tuple[Callable[..., Any], str]] = {
+    "a launch fences its queue": (_blocks, "Tanh"),
+    "a launch waits for its inputs": (_looks, "MatMul"),
+    "an update fences its queue": (_blocks, "ResourceApplyGradientDescent"),
+    "a kernel reads host arguments late": (_reads_late, "Sum"),
+}
+
+
+def kernels(change: Callable[..., Any] | None = None) -> list[KernelDef]:
+    """tandem's kernels on the device ``late``."""
+    sys.path.insert(0, str(TANDEM))
+    try:
+        from graphdock_tandem.kernels import KERNELS
+    finally:
+        sys.path.remove(str(TANDEM))
+    return [_changed(change or (lambda ctx, compute, args: compute(*args)))(kernel) for kernel in KERNELS]
+
+
+def event_host(queue: Any = None, device: Any = None, launch: Callable[..., Any] | None = None) -> Host:
+    """A host whose plugin ``fault`` has the device ``late``; with ``launch``, which a kernel's call does, tandem's kernels too."""
 
     class Factory(DeviceFactory):
         device_type = "late"
@@ -172,13 +255,19 @@ def event_host(queue: Any = None, device: Any = None) -> Host:
 
     host = Host()
     hook = hookimpl(specname="register_devices")(lambda: [Factory()])
-    host.register("fault", types.SimpleNamespace(__name__="fault", register_devices=hook))
+    mine = hookimpl(specname="register_kernels")(lambda: [] if launch is None else kernels(launch))
+    host.register("fault", types.SimpleNamespace(__name__="fault", register_devices=hook, register_kernels=mine))
     return host
 
 
 def faults() -> list[Fault]:
     kit = frozenset({"conformance"})
-    return [
+    queued = [
         Fault(name, "event", "threads", kit, lambda told=told: event_host(*told[:2]), text=told[2])
         for name, told in faulty().items()
     ]
+    launched = [
+        Fault(name, "event", "threads", kit, lambda told=told: event_host(launch=told[0]), text=f"{told[1]}[late")
+        for name, told in LAUNCHES.items()
+    ]
+    return queued + launched

@@ -44,4 +44,21 @@ def test_a_heavier_load_is_four_times_as_long():
     load = Load(events.opened())
     before = load.copies
     load.heavier()
-    assert load.copies == min(4 * before, 4096)
+    assert load.late and load.copies == min(4 * before, 4096)
+
+
+def test_a_device_that_does_all_at_once_is_never_late():
+    class AtOnce(events.tandem.TandemQueue):
+        def _give(self, run):
+            run()
+
+        def record(self, event=None):
+            event = event or events.tandem.Event(self)
+            event.point = events.threading.Event()
+            event.point.set()
+            return event
+
+    load = Load(events.opened(AtOnce))
+    before = load.copies
+    load.heavier()
+    assert not load.late and load.copies == before

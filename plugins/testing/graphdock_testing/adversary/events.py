@@ -23,6 +23,8 @@ __all__ = ["LATE_CHECKS"]
 _FLOAT, _COUNT, _ROUNDS, _STEPS = ALL["float32"], 256, 4, 24
 #: Looks at an event after which its queue is fenced: behind its fence it has passed.
 _LOOKS = 200_000
+#: Loads, each four times as long as the one before, behind which a call that does not wait comes back once at least.
+_TRIES = 3
 
 
 def _full(device: QueuedDevice, value: float) -> Any:
@@ -135,17 +137,20 @@ def _pools(device: QueuedDevice) -> None:
     """A block that a busy queue has freed serves no other queue while work on it is queued."""
     load = Load(device)
     first, second = device.new_queue(), device.new_queue()
-    for turn in range(_ROUNDS):
+    said = 0
+    for turn in range(2 * _ROUNDS):
         a, b, c = _full(device, turn + 1.0), _full(device, -1.0), _full(device, -9.0)
         with current(device, first):
             block = first.allocate(4 * _COUNT)
             view = device.view(block, 0, _FLOAT, (_COUNT,))
             first.copy(a, view)
+            written = first.record()
             load.put(first)
             loaded = first.record()
             first.copy(view, b)
             first.free(block)
         del view, block
+        device.wait_host(written)  # else the other queue may write before this one has, and nothing is to be seen
         held = []
         with current(device, second):
             for _ in range(4):
@@ -154,8 +159,10 @@ def _pools(device: QueuedDevice) -> None:
                 held.append(other)
         outside = [_full(device, -8.0) for _ in range(4)]
         second.synchronize()
-        if device.passed(loaded):
-            load.heavier()  # it was done before the other queue could write
+        early = load.late and device.passed(loaded)
+        if early:
+            load.heavier()  # it was done before the other queue could write: this round says nothing
+        said += not early
         first.synchronize()
         found = _read(device, b)
         del held, outside
@@ -164,6 +171,8 @@ def _pools(device: QueuedDevice) -> None:
                 f"a block that a busy queue had freed was given to another one: a copy from before the free read {found}, "
                 f"for {turn + 1.0}"
             )
+        if said == _ROUNDS:
+            return
 
 
 def _arguments(device: QueuedDevice) -> None:
@@ -189,6 +198,34 @@ def _arguments(device: QueuedDevice) -> None:
             raise ConformanceError(f"set_arguments on a busy queue read its data late: {host[0]} for {turn + 1}")
         if (found := _read(device, sent)) != turn + 1.0:
             raise ConformanceError(f"from_host of the device read its array late: {found} for {turn + 1.0}")
+
+
+def _calls(device: QueuedDevice) -> None:
+    """What queues work returns while its queue is busy: at a load of some length, the load has not passed by then."""
+    load, queue, other = Load(device), device.new_queue(), device.new_queue()
+    a = _full(device, 1.0)
+    slots = [device.staging(4 * _COUNT)[: 4 * _COUNT].view(np.float32) for _ in range(2)]
+    calls: Mapping[str, Callable[[Any], object]] = {
+        "from_host of staging memory": lambda busy: queue.from_host(slots[0], a),
+        "to_host into staging memory": lambda busy: queue.to_host(a, slots[1]),
+        "set_arguments": lambda busy: queue.set_arguments(b"1234567812345678"),
+        "a wait of another queue": other.wait,
+    }
+    for name, call in calls.items():
+        for _ in range(_TRIES):
+            with current(device, queue):
+                load.put(queue)
+                event = queue.record()
+                busy = not device.passed(event)
+                call(event)
+                waited = busy and device.passed(event)
+            queue.synchronize()
+            other.synchronize()
+            if not waited:
+                break
+            load.heavier()
+        else:
+            raise ConformanceError(f"{name} comes back only when what its queue was given before is done")
 
 
 def _threads(device: QueuedDevice) -> None:
@@ -263,6 +300,7 @@ LATE_CHECKS: Mapping[str, Callable[[Any], None]] = {
     "late fences": _fences,
     "late frees": _pools,
     "late arguments": _arguments,
+    "late calls": _calls,
     "threads": _threads,
     "leaks": _leaks,
 }

@@ -17,6 +17,7 @@ from weakref import WeakSet
 
 import numpy as np
 from graphdock.contracts import (
+    BindContext,
     Bound,
     BuildContext,
     KernelDef,
@@ -33,7 +34,7 @@ from graphdock_testing.driver.detector import Detector, Note, Range
 from graphdock_testing.driver.roles import Role, roles
 from graphdock_testing.driver.staging import Staging
 
-__all__ = ["Instrument", "observers_of", "watch_kernels"]
+__all__ = ["Instrument", "observers_of", "watch_kernels", "wrap_kernels"]
 
 _ATTRIBUTE = "_graphdock_instrument"
 #: Every watch: a queue may wait for an event of another device.
@@ -315,21 +316,38 @@ def _pieces(array: Any) -> list[Range]:
 
 def watch_kernels(host: Any, plugin: str) -> None:
     """Let the kernels of a plugin report what they read and write, on every device that is watched when they are built."""
+    wrap_kernels(host, plugin, _reported)
+
+
+def wrap_kernels(
+    host: Any, plugin: str, around: Callable[[BuildContext, Bound], Bound], moving: Callable[[], bool] = lambda: False
+) -> None:
+    """Replace the kernels of a plugin by what ``around`` makes of each when it is bound.
+
+    Kernels that are prepared while ``moving`` says so are told no address beforehand, and are not recorded.
+    """
     mine = [r for r in host.kernels.all() if r.plugin == plugin]
     host.kernels.discard(plugin)
     for registered in mine:
-        host.kernels.add(_watched(registered.kernel), registered.plugin, registered.package)
+        host.kernels.add(_wrapped(registered.kernel, around, moving), registered.plugin, registered.package)
 
 
-def _watched(kernel: KernelDef) -> KernelDef:
+def _wrapped(
+    kernel: KernelDef, around: Callable[[BuildContext, Bound], Bound], moving: Callable[[], bool]
+) -> KernelDef:
     name = kernel.short_name
     if kernel.prepare is None:
-        return replace(kernel, build=lambda ctx: _reported(ctx, build_kernel(kernel, ctx)), name=name)
+        return replace(kernel, build=lambda ctx: around(ctx, build_kernel(kernel, ctx)), name=name)
     told = kernel.prepare
 
     def prepare(ctx: PrepareContext) -> Prepared:
-        prepared = told(ctx)
-        return replace(prepared, bind=lambda at: _reported(at, prepared.facts(prepared.bind(at))).compute)
+        prepared, moves = told(ctx), moving()
+
+        def bind(at: BindContext) -> Callable[..., Any]:
+            at = replace(at, buffers=(None,) * len(at.buffers)) if moves else at
+            return around(at, prepared.facts(prepared.bind(at))).compute
+
+        return replace(prepared, bind=bind, capture_safe=prepared.capture_safe and not moves)
 
     return replace(kernel, prepare=prepare, name=name)
 
