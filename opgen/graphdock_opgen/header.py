@@ -11,7 +11,8 @@ from typing import Any
 
 from graphdock.contracts import ArgDef, AttrDef, OpDef
 from graphdock.errors import NotFoundError, PluginError
-from graphdock.plugin.manifest import FILE_NAME, load
+from graphdock.plugin.discovery import FILE_NAME
+from graphdock.plugin.manifest import load
 
 from graphdock_opgen.library import dotted_name
 from graphdock_opgen.names import snake

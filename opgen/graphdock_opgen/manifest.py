@@ -16,10 +16,11 @@ from graphdock.contracts import KernelDef, KernelModule, OpDef, OpLibrary
 from graphdock.contracts.kernel import snake_case
 from graphdock.errors import NotFoundError, PluginError
 from graphdock.plugin import lint as parts
+from graphdock.plugin.discovery import FILE_NAME
 from graphdock.plugin.hookspecs import HOOKS
 from graphdock.plugin.kernel_registry import import_kernels, row_of
 from graphdock.plugin.kernel_rows import HEADER, KernelRow
-from graphdock.plugin.manifest import FILE_NAME, MARKER
+from graphdock.plugin.manifest import MARKER
 from graphdock.plugin.registry import load_library
 
 from graphdock_opgen.escape import toml

@@ -9,8 +9,7 @@ from typing import Any
 
 import click
 from graphdock.errors import AlreadyExistsError
-from graphdock.plugin import manifest
-from graphdock.plugin.discovery import discover
+from graphdock.plugin.discovery import FILE_NAME, discover
 
 from graphdock_opgen import new_op
 from graphdock_opgen.new_files import opgen, render, write
@@ -81,7 +80,7 @@ def _make(root: Path, name: str, parts: list[str], summary: str | None) -> None:
         about = "which function of the library computes which op" if parts == ["native"] else "one KernelDef per op"
         files["kernels"] = FileOfPart("src/{package}/kernels.py", "kernels.py", f"the kernels: {about}")
     about = "name, devices, options; the part below its marker line is written by the command below"
-    files["manifest"] = FileOfPart(f"src/{{package}}/{manifest.FILE_NAME}", "manifest.toml", about)
+    files["manifest"] = FileOfPart(f"src/{{package}}/{FILE_NAME}", "manifest.toml", about)
     files |= {part: FileOfPart(f"tests/test_{part}.py", f"{part}/test.py") for part in parts if part != "asynchronous"}
     base = {
         "pyproject.toml": "pyproject.toml",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from graphdock.errors import GraphdockError, InvalidArgumentError, NotFoundError
-from graphdock.plugin import manifest
+from graphdock.plugin.discovery import FILE_NAME
 
 __all__ = ["append", "find_package", "opgen", "render", "write"]
 
@@ -36,7 +36,7 @@ def append(path: Path, text: str, head: str) -> None:
 
 
 def find_package() -> Path:
-    for name in ("specs", manifest.FILE_NAME):
+    for name in ("specs", FILE_NAME):
         found = sorted({p.parent for pattern in ("src/*/", "*/", "") for p in Path().glob(pattern + name)})
         if len(found) > 1:
             raise InvalidArgumentError(
@@ -44,9 +44,7 @@ def find_package() -> Path:
             )
         if found:
             return found[0]
-    raise NotFoundError(
-        f"no package with specs/ or {manifest.FILE_NAME} below ./src or here", hint="name it with --package"
-    )
+    raise NotFoundError(f"no package with specs/ or {FILE_NAME} below ./src or here", hint="name it with --package")
 
 
 #: Runs commands of opgen one after the other, up to the first that fails.

@@ -13,6 +13,7 @@ import click
 import graphdock
 from graphdock.errors import AlreadyExistsError, GraphdockError, InvalidArgumentError, NotFoundError, did_you_mean
 from graphdock.plugin import manifest
+from graphdock.plugin.discovery import FILE_NAME
 
 from graphdock_opgen.manifest import with_hook
 from graphdock_opgen.new_files import append, find_package, opgen, render, write
@@ -179,10 +180,10 @@ def _library(directory: Path) -> Any:
 
 def _plugin_name(directory: Path) -> str:
     """The name in a package's manifest, which is the namespace of its ops."""
-    path = directory / manifest.FILE_NAME
+    path = directory / FILE_NAME
     if not path.is_file():
         raise NotFoundError(
-            f"{directory} holds neither specs/*.yaml nor {manifest.FILE_NAME}",
+            f"{directory} holds neither specs/*.yaml nor {FILE_NAME}",
             hint="`graphdock new plugin` makes a package",
         )
     return manifest.load(path).name
@@ -258,7 +259,7 @@ def _begin_ops(directory: Path, package: str) -> None:
         if function not in _bound(directory / file):
             append(directory / file, render(template, package=package), "")
             if function.startswith("register_"):
-                _state_hook(directory / manifest.FILE_NAME, function)
+                _state_hook(directory / FILE_NAME, function)
 
 
 def _state_hook(path: Path, hook: str) -> None:

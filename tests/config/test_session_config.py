@@ -8,8 +8,7 @@ import pytest
 from graphdock.config.session_config import SessionConfig, effective_config
 from graphdock.config.values import CHECKS
 from graphdock.errors import ConfigError
-from graphdock.plugin.config_keys import KEYS
-from graphdock.plugin.settings import ENVIRONMENT
+from graphdock.plugin.settings import ENVIRONMENT, KEYS
 
 DEFAULTS = {
     "backends": ("cpu",),

@@ -20,8 +20,7 @@ from graphdock.config.values import CHECKS, FIELDS, plain
 from graphdock.errors import ConfigError, did_you_mean
 from graphdock.locks import new_lock
 from graphdock.plugin import settings
-from graphdock.plugin.config_keys import KEYS
-from graphdock.plugin.settings import ConfigFile
+from graphdock.plugin.settings import KEYS, ConfigFile
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 _DEFAULTS: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("defaults.toml").read_text(encoding="utf-8"))

@@ -10,8 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from graphdock.errors import ConfigError, did_you_mean
-from graphdock.plugin.config_keys import KEYS
-from graphdock.plugin.settings import as_bool, as_names
+from graphdock.plugin.settings import KEYS, as_bool, as_names
 
 #: Largest count of anything that a setting counts.
 _LARGEST = 2**31 - 1

@@ -14,9 +14,8 @@ from graphdock.dtypes import DType, as_dtype
 from graphdock.errors import FailedPreconditionError, InvalidArgumentError, ShapeError
 from graphdock.graph import site as _site
 from graphdock.graph.binding import complete
-from graphdock.graph.naming import NameTable, check_name
 from graphdock.graph.operation import Operation
-from graphdock.graph.scopes import ScopedGraph, Scopes
+from graphdock.graph.scopes import NameTable, ScopedGraph, Scopes, check_name
 from graphdock.graph.tensor import Tensor
 from graphdock.locks import new_lock
 from graphdock.opdef.shape_rule import rule_for

@@ -9,8 +9,8 @@ from graphdock.graph.body import BodyGraph as BodyGraph
 from graphdock.graph.graph import Graph as Graph
 from graphdock.graph.graph import get_default_graph as get_default_graph
 from graphdock.graph.graph import reset_default_graph as reset_default_graph
-from graphdock.graph.naming import check_name as check_name
 from graphdock.graph.operation import Operation as Operation
+from graphdock.graph.scopes import check_name as check_name
 from graphdock.graph.site import add_internal_folder as add_internal_folder
 from graphdock.graph.site import call_site as call_site
 from graphdock.graph.tensor import Tensor as Tensor

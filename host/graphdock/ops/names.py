@@ -35,7 +35,7 @@ ENDPOINTS: dict[str, str] = {
     "add_internal_folder": "graphdock.graph.site:add_internal_folder",
     "compile_expression": "graphdock.opdef.expression:compile_expression",
     "BodyGraph": "graphdock.graph.body:BodyGraph",
-    "check_name": "graphdock.graph.naming:check_name",
+    "check_name": "graphdock.graph.scopes:check_name",
     "complete_attrs": "graphdock.graph.binding:complete",
     "control_dependencies": "graphdock.ops.core:control_dependencies",
     "name_scope": "graphdock.ops.core:name_scope",

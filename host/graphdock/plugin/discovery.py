@@ -13,8 +13,9 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 
 from graphdock.errors import did_you_mean
-from graphdock.plugin.manifest import FILE_NAME
 
+#: Name of a plugin's manifest.
+FILE_NAME = "graphdock-plugin.toml"
 GROUP = "graphdock"
 #: Plugins of this group load only where a list of allowed plugins names them: for trials, not for programs.
 OPT_IN = "graphdock.opt_in"

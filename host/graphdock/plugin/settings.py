@@ -15,11 +15,29 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
-from graphdock.contracts.cache import cache_dir as cache_of
 from graphdock.errors import ConfigError
 from graphdock.plugin.admission import Admission
-from graphdock.plugin.config_keys import KEYS
 from graphdock.plugin.toml_text import line_of, parse
+
+#: Keys of ``[session]``, which are the fields of a SessionConfig, and of ``[plugins]``.
+KEYS: dict[str, tuple[str, ...]] = {
+    "session": (
+        *(
+            "backends",
+            "fallback",
+            "kernels",
+            "executor",
+            "device_count",
+            "plan_for",
+            "memory_limit",
+            "passes",
+            "fusion",
+        ),
+        *("plan_cache_size", "shape_policy", "intra_op_threads", "inter_op_threads", "deterministic", "check_numerics"),
+        *("operation_timeout", "steps_in_flight", "log_device_placement", "options", "debug"),
+    ),
+    "plugins": ("allow", "block", "autoload"),
+}
 
 #: Every variable graphdock reads. Another GRAPHDOCK_* name is an error, because it is a typing mistake.
 ENVIRONMENT: dict[str, str] = {
@@ -217,4 +235,6 @@ def plugin_settings(variables: Mapping[str, str] | None = None, file: ConfigFile
 
 def cache_dir(variables: Mapping[str, str] | None = None) -> Path:
     """Where backends keep what they compile: ``GRAPHDOCK_CACHE_DIR``, else ``graphdock`` in the user's cache folder."""
-    return cache_of(environment() if variables is None else variables)
+    from graphdock.contracts import cache
+
+    return cache.cache_dir(environment() if variables is None else variables)

@@ -6,17 +6,30 @@ inputs wait, the rest is an ordinary step: planned for the shapes of this time, 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from graphdock.arguments import check_type
 from graphdock.contracts.effects import talks
+from graphdock.contracts.runtime.resources import ResourceClosed
+from graphdock.contracts.step import TraceLevel
+from graphdock.errors import GraphdockError
 from graphdock.graph.graph import Graph
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.planning.translate import needed_operations
-from graphdock.session.fetches import FetchPlan
+from graphdock.session.fetches import FetchPlan, convert_feed
+from graphdock.session.plan_cache import Signature
+from graphdock.session.run_options import RunMetadata, name_operation, traced
 
-__all__ = ["InputPart", "input_part"]
+if TYPE_CHECKING:
+    from graphdock.session.session import Session
+
+__all__ = ["InputPart", "input_part", "run_in_parts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +121,72 @@ def _facts(op: Operation) -> _Facts:
         claims = claims or not one.op_def.accesses <= {"uses"}
         stack.extend([inner for body in one.bodies for inner in body.get_operations()])
     return _Facts(waits, speaks, claims, draws)
+
+
+def run_in_parts(
+    session: Session,
+    signature: Signature,
+    first: Signature,
+    feed_dict: Mapping[Any, Any] | None,
+    limit: float | None,
+    level: TraceLevel | None,
+    run_metadata: RunMetadata | None,
+) -> Any:
+    """Run a step whose inputs wait: first what gives them, then the rest, which they are fed to.
+
+    Arguments, results and errors are those of ``Session.run``, after its look-up.
+    """
+    started = time.monotonic()
+    fed = [convert_feed(f, v) for f, v in zip(first.feeds, (feed_dict or {}).values(), strict=True)]
+    inputs = _run_part(session, first, fed, limit, level, run_metadata)
+    before = () if run_metadata is None else run_metadata.events
+    if limit is not None:
+        limit = max(0.0, limit - (time.monotonic() - started))
+    arrays = [np.asarray(v) for v in inputs[: len(signature.feeds) - len(fed)]]
+    results = _run_part(session, signature, [*fed, *arrays], limit, level, run_metadata)
+    if run_metadata is not None:
+        run_metadata.events = (*before, *run_metadata.events)
+    return results[0] if signature.single else signature.fetch.pack(results)
+
+
+def _run_part(
+    session: Session,
+    signature: Signature,
+    values: list[Any],
+    limit: float | None,
+    level: TraceLevel | None,
+    run_metadata: RunMetadata | None,
+) -> Sequence[Any]:
+    """Results of a part of a step, given arrays that fit."""
+    shapes = tuple([v.shape for v in values])
+    plan = signature.plans.get(shapes)
+    same = plan is not None
+    if plan is None:
+        plan = session._plan(signature, shapes)
+    session._plans.touch(plan)
+    session._recent = None
+    if session._overlap is not None and signature.first is not None:
+        return session._overlap.run(signature, plan, same, values, limit, level, run_metadata)
+    while True:
+        if run_metadata is not None:
+            check_type(run_metadata, RunMetadata, "run_metadata", "tf.RunMetadata()")
+            run_metadata.plan, run_metadata.cached = plan, same
+        leased, step = plan, plan.lease()
+        try:
+            if step.used:
+                step.reset()
+            if limit is not None:
+                step.limit(limit)
+            results: Sequence[Any] = (
+                plan.run(step, values) if not level else traced(plan, step, values, level, run_metadata)
+            )
+            return results
+        except ResourceClosed:
+            plan, same = session._remake(signature, plan, shapes), False
+        except GraphdockError as error:
+            name_operation(error, session.graph)
+            raise
+        finally:
+            if run_metadata is not None:
+                run_metadata.events = step.reported()
+            leased.give_back(step)

@@ -19,7 +19,6 @@ from graphdock.planning.plan import Plan
 from graphdock.planning.planner import Planner
 from graphdock.planning.translate import needed_operations
 from graphdock.session.fetches import Feed, FetchPlan, convert_feed, single_tensors
-from graphdock.session.input_part import input_part
 from graphdock.session.plan_cache import PlanCache, Signature
 
 __all__ = ["ACCEPTED", "SHAPES", "plan_for", "signature_of", "with_static_shapes"]
@@ -54,6 +53,10 @@ def signature_of(graph: Graph, fetches: Any, feed_dict: Mapping[Any, Any] | None
     if feed_dict:
         key = (dict, key, *feed_dict)
     made = Signature(key, fetch, feeds, graph._mutation, single)
+    if not graph.waits:
+        return made
+    from graphdock.session.input_part import input_part
+
     part = input_part(graph, fetch, [f.tensor for f in feeds])
     if part is not None:
         before = FetchPlan(graph, [*part.tensors, *part.operations])

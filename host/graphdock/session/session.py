@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from types import NoneType, TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
@@ -13,7 +12,7 @@ import numpy as np
 from graphdock.arguments import check_keywords, check_type
 from graphdock.config.session_config import SessionConfig, Translatable, effective_config
 from graphdock.contracts.runtime.resources import ResourceClosed, ResourceStore
-from graphdock.contracts.step import StepServices, TraceLevel
+from graphdock.contracts.step import StepServices
 from graphdock.contracts.streams import RandomOrdinals
 from graphdock.cores import threads
 from graphdock.errors import FailedPreconditionError, GraphdockError, InvalidArgumentError, format_error
@@ -26,7 +25,6 @@ from graphdock.planning.plan import Plan
 from graphdock.planning.planner import Planner
 from graphdock.plugin.host import Host, default_host
 from graphdock.session.fetches import Feed, FetchPlan, convert_feed, single_tensors
-from graphdock.session.input_part import input_part
 from graphdock.session.plan_cache import PlanCache, Signature
 from graphdock.session.preparation import plan_for, signature_of, with_static_shapes
 from graphdock.session.run_options import (
@@ -300,7 +298,9 @@ class Session(metaclass=SessionType):
         values: Any = ()
         same = plan is not None
         if not same and signature.first is not None:
-            return self._run_in_parts(signature, signature.first, feed_dict, limit, level, run_metadata)
+            from graphdock.session.input_part import run_in_parts
+
+            return run_in_parts(self, signature, signature.first, feed_dict, limit, level, run_metadata)
         if feed_dict:
             values = []
             for feed, value, shape in zip(signature.feeds, feed_dict.values(), shapes, strict=True):
@@ -352,70 +352,6 @@ class Session(metaclass=SessionType):
                 name_operation(error, self.graph)
                 raise
         return results[0] if signature.single else signature.fetch.pack(results)
-
-    def _run_in_parts(
-        self,
-        signature: Signature,
-        first: Signature,
-        feed_dict: Mapping[Any, Any] | None,
-        limit: float | None,
-        level: TraceLevel | None,
-        run_metadata: RunMetadata | None,
-    ) -> Any:
-        """A step whose inputs wait: first what gives them, then the rest, which they are fed to."""
-        started = time.monotonic()
-        fed = [convert_feed(f, v) for f, v in zip(first.feeds, (feed_dict or {}).values(), strict=True)]
-        inputs = self._run_part(first, fed, limit, level, run_metadata)
-        before = () if run_metadata is None else run_metadata.events
-        if limit is not None:
-            limit = max(0.0, limit - (time.monotonic() - started))
-        arrays = [np.asarray(v) for v in inputs[: len(signature.feeds) - len(fed)]]
-        results = self._run_part(signature, [*fed, *arrays], limit, level, run_metadata)
-        if run_metadata is not None:
-            run_metadata.events = (*before, *run_metadata.events)
-        return results[0] if signature.single else signature.fetch.pack(results)
-
-    def _run_part(
-        self,
-        signature: Signature,
-        values: list[Any],
-        limit: float | None,
-        level: TraceLevel | None,
-        run_metadata: RunMetadata | None,
-    ) -> Sequence[Any]:
-        """Results of a part of a step, given arrays that fit."""
-        shapes = tuple([v.shape for v in values])
-        plan = signature.plans.get(shapes)
-        same = plan is not None
-        if plan is None:
-            plan = self._plan(signature, shapes)
-        self._plans.touch(plan)
-        self._recent = None
-        if self._overlap is not None and signature.first is not None:
-            return self._overlap.run(signature, plan, same, values, limit, level, run_metadata)
-        while True:
-            if run_metadata is not None:
-                check_type(run_metadata, RunMetadata, "run_metadata", "tf.RunMetadata()")
-                run_metadata.plan, run_metadata.cached = plan, same
-            leased, step = plan, plan.lease()
-            try:
-                if step.used:
-                    step.reset()
-                if limit is not None:
-                    step.limit(limit)
-                results: Sequence[Any] = (
-                    plan.run(step, values) if not level else traced(plan, step, values, level, run_metadata)
-                )
-                return results
-            except ResourceClosed:
-                plan, same = self._remake(signature, plan, shapes), False
-            except GraphdockError as error:
-                name_operation(error, self.graph)
-                raise
-            finally:
-                if run_metadata is not None:
-                    run_metadata.events = step.reported()
-                leased.give_back(step)
 
     def make_callable(
         self, fetches: Any, feed_list: list[Any] | None = None, accept_options: bool = False
@@ -473,6 +409,8 @@ class Session(metaclass=SessionType):
 
     def _dry_plans(self, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> list[Plan]:
         """The plans of the parts of a step, in order. A part that is fed by another takes static shapes."""
+        from graphdock.session.input_part import input_part
+
         fetch, dims = with_static_shapes(self.graph, fetches, feed_dict)
         part = input_part(self.graph, fetch, [t for t, _ in dims])
         if part is None:

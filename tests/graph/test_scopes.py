@@ -5,7 +5,7 @@ from __future__ import annotations
 import graphdock as tf
 import pytest
 from graphdock.errors import InvalidArgumentError
-from graphdock.graph.naming import NameTable, check_name
+from graphdock.graph.scopes import NameTable, check_name
 
 
 def test_numbers_that_were_given_by_name_are_passed_over():
