@@ -146,7 +146,10 @@ def _type_imports(ops: list[dict[str, Any]]) -> list[str]:
 
 
 def _call(op: Op) -> str:
+    """The call of a wrapper's op; one whose parameters have the names of the op's own hands them on as they are."""
     arguments = [literal(op.type), *(f"{p.of}={p.name}" for p in op.params)]
+    if all(p.of == p.name for p in op.params):
+        arguments[1:] = ["**locals()"]
     picked = f".{op.spec.api.returns}" if op.spec.api.returns and len(op.spec.outputs) > 1 else ""
     return f"_apply_op({', '.join(arguments)}){picked}"
 

@@ -26,7 +26,7 @@ def const(value: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tenso
       dtype: Element type.
 
     Returns: Tensor of any shape, any dtype."""
-    return _apply_op("Const", value=value, dtype=dtype, name=name)
+    return _apply_op("Const", **locals())
 
 
 def placeholder(dtype: DTypeLike, shape: ShapeLike = None, name: str | None = None) -> Tensor:
@@ -37,7 +37,7 @@ def placeholder(dtype: DTypeLike, shape: ShapeLike = None, name: str | None = No
       shape: Static shape; unknown dims allowed.
 
     Returns: Tensor of any shape, any dtype."""
-    return _apply_op("Placeholder", dtype=dtype, shape=shape, name=name)
+    return _apply_op("Placeholder", **locals())
 
 
 def placeholder_with_default(input: TensorLike, shape: ShapeLike = None, name: str | None = None) -> Tensor:
@@ -48,14 +48,14 @@ def placeholder_with_default(input: TensorLike, shape: ShapeLike = None, name: s
       shape: Static shape of what may be fed.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _apply_op("PlaceholderWithDefault", input=input, shape=shape, name=name)
+    return _apply_op("PlaceholderWithDefault", **locals())
 
 
 def no_op(name: str | None = None) -> Operation:
     """Does nothing; holds control dependencies.
 
     Returns: The Operation."""
-    return _apply_op("NoOp", name=name)
+    return _apply_op("NoOp", **locals())
 
 
 def identity(input: TensorLike, name: str | None = None) -> Tensor:
@@ -65,7 +65,7 @@ def identity(input: TensorLike, name: str | None = None) -> Tensor:
       input: tensor of any shape [*S], any dtype. Any tensor.
 
     Returns: Tensor of any shape [*S], of input's dtype."""
-    return _apply_op("Identity", input=input, name=name)
+    return _apply_op("Identity", **locals())
 
 
 def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
@@ -75,7 +75,7 @@ def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
       input: tensor of any shape [*S], any dtype. Any tensor.
 
     Returns: Tensor of any shape [*S], of input's dtype."""
-    return _apply_op("StopGradient", input=input, name=name)
+    return _apply_op("StopGradient", **locals())
 
 
 def add_n(inputs: Sequence[TensorLike], name: str | None = None) -> Tensor:
@@ -85,7 +85,7 @@ def add_n(inputs: Sequence[TensorLike], name: str | None = None) -> Tensor:
       inputs: list of tensors of any shape [*S], integer, floating or complex. Tensors of one shape and dtype.
 
     Returns: Tensor of any shape [*S], of inputs's dtype."""
-    return _apply_op("AddN", inputs=inputs, name=name)
+    return _apply_op("AddN", **locals())
 
 
 def zeros_like(x: TensorLike, name: str | None = None) -> Tensor:
@@ -95,7 +95,7 @@ def zeros_like(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], any dtype. Any tensor.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("ZerosLike", x=x, name=name)
+    return _apply_op("ZerosLike", **locals())
 
 
 def ones_like(x: TensorLike, name: str | None = None) -> Tensor:
@@ -105,7 +105,7 @@ def ones_like(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], integer, floating or complex. Any tensor.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("OnesLike", x=x, name=name)
+    return _apply_op("OnesLike", **locals())
 
 
 def shape(input: TensorLike, out_type: DTypeLike = "int32", name: str | None = None) -> Tensor:
@@ -116,7 +116,7 @@ def shape(input: TensorLike, out_type: DTypeLike = "int32", name: str | None = N
       out_type: int32 or int64.
 
     Returns: Tensor of shape [rank(S)], int32 or int64."""
-    return _apply_op("Shape", input=input, out_type=out_type, name=name)
+    return _apply_op("Shape", **locals())
 
 
 def cast(x: TensorLike, DstT: DTypeLike, name: str | None = None) -> Tensor:
@@ -133,7 +133,7 @@ def cast(x: TensorLike, DstT: DTypeLike, name: str | None = None) -> Tensor:
 
     Returns: Tensor of any shape [*S], bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16,
       bfloat16, float32, float64, complex64 or complex128."""
-    return _apply_op("Cast", x=x, DstT=DstT, name=name)
+    return _apply_op("Cast", **locals())
 
 
 def check_numerics(tensor: TensorLike, message: str | bytes = "", name: str | None = None) -> Tensor:
@@ -144,7 +144,7 @@ def check_numerics(tensor: TensorLike, message: str | bytes = "", name: str | No
       message: Begins the error message.
 
     Returns: Tensor of any shape [*S], of tensor's dtype."""
-    return _apply_op("CheckNumerics", tensor=tensor, message=message, name=name)
+    return _apply_op("CheckNumerics", **locals())
 
 
 def cond(
@@ -166,9 +166,7 @@ def cond(
       else_branch: Body that runs otherwise.
 
     Returns: List, each a tensor of any shape, any dtype."""
-    return _apply_op(
-        "Cond", pred=pred, inputs=inputs, then_branch=then_branch, else_branch=else_branch, Tout=Tout, name=name
-    )
+    return _apply_op("Cond", **locals())
 
 
 def while_(
@@ -199,18 +197,7 @@ def while_(
       parallel_iterations: How many iterations a dataflow executor may overlap. At least 1.
 
     Returns: List, each a tensor of any shape, any dtype."""
-    return _apply_op(
-        "While",
-        inputs=inputs,
-        cond=cond,
-        body=body,
-        Tout=Tout,
-        output_shapes=output_shapes,
-        scanned=scanned,
-        maximum_iterations=maximum_iterations,
-        parallel_iterations=parallel_iterations,
-        name=name,
-    )
+    return _apply_op("While", **locals())
 
 
 def optional_from_value(x: TensorLike, name: str | None = None) -> Tensor:
@@ -220,14 +207,14 @@ def optional_from_value(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape, any dtype. A tensor of the branch.
 
     Returns: Scalar, variant."""
-    return _apply_op("OptionalFromValue", x=x, name=name)
+    return _apply_op("OptionalFromValue", **locals())
 
 
 def optional_none(name: str | None = None) -> Tensor:
     """What a branch that is not taken leaves.
 
     Returns: Scalar, variant."""
-    return _apply_op("OptionalNone", name=name)
+    return _apply_op("OptionalNone", **locals())
 
 
 def optional_get_value(optional: TensorLike, T: DTypeLike, shape: ShapeLike = None, name: str | None = None) -> Tensor:
@@ -241,7 +228,7 @@ def optional_get_value(optional: TensorLike, T: DTypeLike, shape: ShapeLike = No
       shape: Static shape of the tensor.
 
     Returns: Tensor of any shape, any dtype."""
-    return _apply_op("OptionalGetValue", optional=optional, T=T, shape=shape, name=name)
+    return _apply_op("OptionalGetValue", **locals())
 
 
 def history_unstack(
@@ -260,7 +247,7 @@ def history_unstack(
         change nothing.
 
     Returns: Scalar, variant."""
-    return _apply_op("HistoryUnstack", value=value, count=count, reverse=reverse, partial=partial, name=name)
+    return _apply_op("HistoryUnstack", **locals())
 
 
 def history_stack(
@@ -285,7 +272,7 @@ def history_stack(
         of the others.
 
     Returns: Tensor of any shape, any dtype."""
-    return _apply_op("HistoryStack", history=history, dims=dims, T=T, reverse=reverse, padded=padded, name=name)
+    return _apply_op("HistoryStack", **locals())
 
 
 def var_handle_op(
@@ -304,7 +291,7 @@ def var_handle_op(
       shape: Static shape.
 
     Returns: Scalar, resource."""
-    return _apply_op("VarHandleOp", dtype=dtype, container=container, shared_name=shared_name, shape=shape, name=name)
+    return _apply_op("VarHandleOp", **locals())
 
 
 def read_variable_op(resource: Tensor, dtype: DTypeLike, name: str | None = None) -> Tensor:
@@ -315,7 +302,7 @@ def read_variable_op(resource: Tensor, dtype: DTypeLike, name: str | None = None
       dtype: any dtype.
 
     Returns: Tensor of any shape, any dtype."""
-    return _apply_op("ReadVariableOp", resource=resource, dtype=dtype, name=name)
+    return _apply_op("ReadVariableOp", **locals())
 
 
 def assign_variable_op(
@@ -329,7 +316,7 @@ def assign_variable_op(
       validate_shape: The value must have the variable's shape.
 
     Returns: The Operation."""
-    return _apply_op("AssignVariableOp", resource=resource, value=value, validate_shape=validate_shape, name=name)
+    return _apply_op("AssignVariableOp", **locals())
 
 
 def assign_add_variable_op(resource: Tensor, value: TensorLike, name: str | None = None) -> Operation:
@@ -340,7 +327,7 @@ def assign_add_variable_op(resource: Tensor, value: TensorLike, name: str | None
       value: tensor of any shape, integer, floating or complex. What is added; the variable's shape.
 
     Returns: The Operation."""
-    return _apply_op("AssignAddVariableOp", resource=resource, value=value, name=name)
+    return _apply_op("AssignAddVariableOp", **locals())
 
 
 def assign_sub_variable_op(resource: Tensor, value: TensorLike, name: str | None = None) -> Operation:
@@ -351,7 +338,7 @@ def assign_sub_variable_op(resource: Tensor, value: TensorLike, name: str | None
       value: tensor of any shape, integer, floating or complex. What is subtracted; the variable's shape.
 
     Returns: The Operation."""
-    return _apply_op("AssignSubVariableOp", resource=resource, value=value, name=name)
+    return _apply_op("AssignSubVariableOp", **locals())
 
 
 def var_is_initialized_op(resource: Tensor, name: str | None = None) -> Tensor:
@@ -361,7 +348,7 @@ def var_is_initialized_op(resource: Tensor, name: str | None = None) -> Tensor:
       resource: handle of a variable. A handle.
 
     Returns: Scalar, bool."""
-    return _apply_op("VarIsInitializedOp", resource=resource, name=name)
+    return _apply_op("VarIsInitializedOp", **locals())
 
 
 def destroy_resource_op(resource: Tensor, name: str | None = None) -> Operation:
@@ -371,7 +358,7 @@ def destroy_resource_op(resource: Tensor, name: str | None = None) -> Operation:
       resource: handle of a variable. A handle.
 
     Returns: The Operation."""
-    return _apply_op("DestroyResourceOp", resource=resource, name=name)
+    return _apply_op("DestroyResourceOp", **locals())
 
 
 def py_func(
@@ -384,7 +371,7 @@ def py_func(
       token: The function.
 
     Returns: List, each a tensor of any shape, any dtype."""
-    return _apply_op("PyFunc", input=input, token=token, Tout=Tout, name=name)
+    return _apply_op("PyFunc", **locals())
 
 
 def assert_(
@@ -398,7 +385,7 @@ def assert_(
       summarize: Elements of each tensor to print.
 
     Returns: The Operation."""
-    return _apply_op("Assert", condition=condition, data=data, summarize=summarize, name=name)
+    return _apply_op("Assert", **locals())
 
 
 def print(
@@ -419,4 +406,4 @@ def print(
       first_n: Print only so many times in each plan; a negative number: always.
 
     Returns: Tensor of any shape [*S], of input's dtype."""
-    return _apply_op("Print", input=input, data=data, message=message, summarize=summarize, first_n=first_n, name=name)
+    return _apply_op("Print", **locals())

@@ -42,16 +42,7 @@ def resource_conditional_accumulator(
       sparse: Gradients are rows.
 
     Returns: Scalar, resource."""
-    return _apply_op(
-        "ResourceConditionalAccumulator",
-        dtype=dtype,
-        shape=shape,
-        container=container,
-        shared_name=shared_name,
-        reduction_type=reduction_type,
-        sparse=sparse,
-        name=name,
-    )
+    return _apply_op("ResourceConditionalAccumulator", **locals())
 
 
 def sparse_conditional_accumulator(
@@ -74,16 +65,7 @@ def sparse_conditional_accumulator(
       sparse: Gradients are rows.
 
     Returns: Scalar, resource."""
-    return _apply_op(
-        "SparseConditionalAccumulator",
-        dtype=dtype,
-        shape=shape,
-        container=container,
-        shared_name=shared_name,
-        reduction_type=reduction_type,
-        sparse=sparse,
-        name=name,
-    )
+    return _apply_op("SparseConditionalAccumulator", **locals())
 
 
 def resource_accumulator_apply_gradient(
@@ -97,9 +79,7 @@ def resource_accumulator_apply_gradient(
       gradient: tensor of any shape, integer, floating or complex. The gradient.
 
     Returns: The Operation."""
-    return _apply_op(
-        "ResourceAccumulatorApplyGradient", handle=handle, local_step=local_step, gradient=gradient, name=name
-    )
+    return _apply_op("ResourceAccumulatorApplyGradient", **locals())
 
 
 def sparse_accumulator_apply_gradient(
@@ -122,16 +102,7 @@ def sparse_accumulator_apply_gradient(
       has_known_shape: gradient_shape says something.
 
     Returns: The Operation."""
-    return _apply_op(
-        "SparseAccumulatorApplyGradient",
-        handle=handle,
-        local_step=local_step,
-        gradient_indices=gradient_indices,
-        gradient_values=gradient_values,
-        gradient_shape=gradient_shape,
-        has_known_shape=has_known_shape,
-        name=name,
-    )
+    return _apply_op("SparseAccumulatorApplyGradient", **locals())
 
 
 def resource_accumulator_take_gradient(
@@ -145,9 +116,7 @@ def resource_accumulator_take_gradient(
       dtype: integer, floating or complex.
 
     Returns: Tensor of any shape, integer, floating or complex."""
-    return _apply_op(
-        "ResourceAccumulatorTakeGradient", handle=handle, num_required=num_required, dtype=dtype, name=name
-    )
+    return _apply_op("ResourceAccumulatorTakeGradient", **locals())
 
 
 def sparse_accumulator_take_gradient(
@@ -164,7 +133,7 @@ def sparse_accumulator_take_gradient(
       indices: Tensor of shape [_], int64.
       values: Tensor of any shape, integer, floating or complex.
       shape: Tensor of shape [_], int64."""
-    return _apply_op("SparseAccumulatorTakeGradient", handle=handle, num_required=num_required, dtype=dtype, name=name)
+    return _apply_op("SparseAccumulatorTakeGradient", **locals())
 
 
 def resource_accumulator_num_accumulated(handle: Tensor, name: str | None = None) -> Tensor:
@@ -174,7 +143,7 @@ def resource_accumulator_num_accumulated(handle: Tensor, name: str | None = None
       handle: handle of a data.Accumulator.
 
     Returns: Scalar, int32."""
-    return _apply_op("ResourceAccumulatorNumAccumulated", handle=handle, name=name)
+    return _apply_op("ResourceAccumulatorNumAccumulated", **locals())
 
 
 def resource_accumulator_set_global_step(
@@ -187,4 +156,4 @@ def resource_accumulator_set_global_step(
       new_global_step: scalar, int64. The step.
 
     Returns: The Operation."""
-    return _apply_op("ResourceAccumulatorSetGlobalStep", handle=handle, new_global_step=new_global_step, name=name)
+    return _apply_op("ResourceAccumulatorSetGlobalStep", **locals())

@@ -39,14 +39,7 @@ def barrier(
       shared_name: Its name there.
 
     Returns: Scalar, resource."""
-    return _apply_op(
-        "Barrier",
-        component_types=component_types,
-        shapes=shapes,
-        container=container,
-        shared_name=shared_name,
-        name=name,
-    )
+    return _apply_op("Barrier", **locals())
 
 
 def barrier_insert_many(
@@ -61,9 +54,7 @@ def barrier_insert_many(
       component_index: The component.
 
     Returns: The Operation."""
-    return _apply_op(
-        "BarrierInsertMany", handle=handle, keys=keys, values=values, component_index=component_index, name=name
-    )
+    return _apply_op("BarrierInsertMany", **locals())
 
 
 def barrier_take_many(
@@ -85,14 +76,7 @@ def barrier_take_many(
       indices: Tensor of shape [_], int64.
       keys: Tensor of shape [_], string.
       values: List, each a tensor of any shape, any dtype."""
-    return _apply_op(
-        "BarrierTakeMany",
-        handle=handle,
-        num_elements=num_elements,
-        component_types=component_types,
-        allow_small_batch=allow_small_batch,
-        name=name,
-    )
+    return _apply_op("BarrierTakeMany", **locals())
 
 
 def barrier_close(handle: Tensor, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
@@ -103,7 +87,7 @@ def barrier_close(handle: Tensor, cancel_pending_enqueues: bool = False, name: s
       cancel_pending_enqueues: Take no components either.
 
     Returns: The Operation."""
-    return _apply_op("BarrierClose", handle=handle, cancel_pending_enqueues=cancel_pending_enqueues, name=name)
+    return _apply_op("BarrierClose", **locals())
 
 
 def barrier_ready_size(handle: Tensor, name: str | None = None) -> Tensor:
@@ -113,7 +97,7 @@ def barrier_ready_size(handle: Tensor, name: str | None = None) -> Tensor:
       handle: handle of a data.Barrier.
 
     Returns: Scalar, int32."""
-    return _apply_op("BarrierReadySize", handle=handle, name=name)
+    return _apply_op("BarrierReadySize", **locals())
 
 
 def barrier_incomplete_size(handle: Tensor, name: str | None = None) -> Tensor:
@@ -123,4 +107,4 @@ def barrier_incomplete_size(handle: Tensor, name: str | None = None) -> Tensor:
       handle: handle of a data.Barrier.
 
     Returns: Scalar, int32."""
-    return _apply_op("BarrierIncompleteSize", handle=handle, name=name)
+    return _apply_op("BarrierIncompleteSize", **locals())

@@ -67,17 +67,7 @@ def parse_example(
       sparse_values: List, each a tensor of shape [_], int64, float32 or string.
       sparse_shapes: List, each a tensor of shape [2], int64.
       dense_values: List, each a tensor of any shape, int64, float32 or string."""
-    return _apply_op(
-        "ParseExample",
-        serialized=serialized,
-        names=names,
-        sparse_keys=sparse_keys,
-        dense_keys=dense_keys,
-        dense_defaults=dense_defaults,
-        dense_shapes=dense_shapes,
-        sparse_types=sparse_types,
-        name=name,
-    )
+    return _apply_op("ParseExample", **locals())
 
 
 def parse_single_example(
@@ -107,17 +97,7 @@ def parse_single_example(
       sparse_values: List, each a tensor of shape [_], int64, float32 or string.
       sparse_shapes: List, each a tensor of shape [1], int64.
       dense_values: List, each a tensor of any shape, int64, float32 or string."""
-    return _apply_op(
-        "ParseSingleExample",
-        serialized=serialized,
-        dense_defaults=dense_defaults,
-        num_sparse=num_sparse,
-        sparse_keys=sparse_keys,
-        dense_keys=dense_keys,
-        dense_shapes=dense_shapes,
-        sparse_types=sparse_types,
-        name=name,
-    )
+    return _apply_op("ParseSingleExample", **locals())
 
 
 def parse_single_sequence_example(
@@ -162,20 +142,4 @@ def parse_single_sequence_example(
       feature_list_sparse_values: List, each a tensor of shape [_], int64, float32 or string.
       feature_list_sparse_shapes: List, each a tensor of shape [2], int64.
       feature_list_dense_values: List, each a tensor of any shape, int64, float32 or string."""
-    return _apply_op(
-        "ParseSingleSequenceExample",
-        serialized=serialized,
-        feature_list_dense_missing_assumed_empty=feature_list_dense_missing_assumed_empty,
-        context_sparse_keys=context_sparse_keys,
-        context_dense_keys=context_dense_keys,
-        feature_list_sparse_keys=feature_list_sparse_keys,
-        feature_list_dense_keys=feature_list_dense_keys,
-        context_dense_defaults=context_dense_defaults,
-        debug_name=debug_name,
-        context_sparse_types=context_sparse_types,
-        feature_list_sparse_types=feature_list_sparse_types,
-        feature_list_dense_types=feature_list_dense_types,
-        context_dense_shapes=context_dense_shapes,
-        feature_list_dense_shapes=feature_list_dense_shapes,
-        name=name,
-    )
+    return _apply_op("ParseSingleSequenceExample", **locals())

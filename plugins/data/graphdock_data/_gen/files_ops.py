@@ -22,7 +22,7 @@ def read_file(filename: TensorLike, name: str | None = None) -> Tensor:
       filename: scalar, string. A path.
 
     Returns: Scalar, string."""
-    return _apply_op("ReadFile", filename=filename, name=name)
+    return _apply_op("ReadFile", **locals())
 
 
 def write_file(filename: TensorLike, contents: TensorLike, name: str | None = None) -> Operation:
@@ -33,7 +33,7 @@ def write_file(filename: TensorLike, contents: TensorLike, name: str | None = No
       contents: scalar, string. What it is to hold.
 
     Returns: The Operation."""
-    return _apply_op("WriteFile", filename=filename, contents=contents, name=name)
+    return _apply_op("WriteFile", **locals())
 
 
 def matching_files(pattern: TensorLike, name: str | None = None) -> Tensor:
@@ -45,4 +45,4 @@ def matching_files(pattern: TensorLike, name: str | None = None) -> Tensor:
       pattern: tensor of any shape, string. A scalar or a vector of patterns.
 
     Returns: Tensor of shape [_], string."""
-    return _apply_op("MatchingFiles", pattern=pattern, name=name)
+    return _apply_op("MatchingFiles", **locals())

@@ -34,14 +34,7 @@ def graphdock_iterator(
       shared_name: Its name there.
 
     Returns: Scalar, resource."""
-    return _apply_op(
-        "GraphdockIterator",
-        output_shapes=output_shapes,
-        output_types=output_types,
-        container=container,
-        shared_name=shared_name,
-        name=name,
-    )
+    return _apply_op("GraphdockIterator", **locals())
 
 
 def graphdock_make_iterator(
@@ -55,7 +48,7 @@ def graphdock_make_iterator(
       dataset: The pipeline.
 
     Returns: The Operation."""
-    return _apply_op("GraphdockMakeIterator", iterator=iterator, arguments=arguments, dataset=dataset, name=name)
+    return _apply_op("GraphdockMakeIterator", **locals())
 
 
 def graphdock_iterator_get_next(
@@ -76,15 +69,7 @@ def graphdock_iterator_get_next(
       dataset: The pipeline of a one-shot iterator.
 
     Returns: List, each a tensor of any shape, any dtype."""
-    return _apply_op(
-        "GraphdockIteratorGetNext",
-        iterator=iterator,
-        arguments=arguments,
-        output_shapes=output_shapes,
-        output_types=output_types,
-        dataset=dataset,
-        name=name,
-    )
+    return _apply_op("GraphdockIteratorGetNext", **locals())
 
 
 def graphdock_iterator_to_string_handle(
@@ -101,9 +86,7 @@ def graphdock_iterator_to_string_handle(
       dataset: The pipeline of a one-shot iterator.
 
     Returns: Scalar, string."""
-    return _apply_op(
-        "GraphdockIteratorToStringHandle", iterator=iterator, arguments=arguments, dataset=dataset, name=name
-    )
+    return _apply_op("GraphdockIteratorToStringHandle", **locals())
 
 
 def graphdock_iterator_get_next_of(
@@ -120,10 +103,4 @@ def graphdock_iterator_get_next_of(
       output_types: any dtype.
 
     Returns: List, each a tensor of any shape, any dtype."""
-    return _apply_op(
-        "GraphdockIteratorGetNextOf",
-        string_handle=string_handle,
-        output_shapes=output_shapes,
-        output_types=output_types,
-        name=name,
-    )
+    return _apply_op("GraphdockIteratorGetNextOf", **locals())

@@ -38,16 +38,7 @@ def fifo_queue_v2(
       order: The order of elements.
 
     Returns: Scalar, resource."""
-    return _apply_op(
-        "FIFOQueueV2",
-        component_types=component_types,
-        container=container,
-        shared_name=shared_name,
-        shapes=shapes,
-        capacity=capacity,
-        order=order,
-        name=name,
-    )
+    return _apply_op("FIFOQueueV2", **locals())
 
 
 def padding_fifo_queue_v2(
@@ -70,16 +61,7 @@ def padding_fifo_queue_v2(
       order: The order of elements.
 
     Returns: Scalar, resource."""
-    return _apply_op(
-        "PaddingFIFOQueueV2",
-        component_types=component_types,
-        container=container,
-        shared_name=shared_name,
-        shapes=shapes,
-        capacity=capacity,
-        order=order,
-        name=name,
-    )
+    return _apply_op("PaddingFIFOQueueV2", **locals())
 
 
 def random_shuffle_queue_v2(
@@ -108,19 +90,7 @@ def random_shuffle_queue_v2(
       order: The order of elements.
 
     Returns: Scalar, resource."""
-    return _apply_op(
-        "RandomShuffleQueueV2",
-        component_types=component_types,
-        container=container,
-        shared_name=shared_name,
-        shapes=shapes,
-        capacity=capacity,
-        min_after_dequeue=min_after_dequeue,
-        seed=seed,
-        seed2=seed2,
-        order=order,
-        name=name,
-    )
+    return _apply_op("RandomShuffleQueueV2", **locals())
 
 
 def priority_queue_v2(
@@ -143,16 +113,7 @@ def priority_queue_v2(
       order: The order of elements.
 
     Returns: Scalar, resource."""
-    return _apply_op(
-        "PriorityQueueV2",
-        component_types=component_types,
-        container=container,
-        shared_name=shared_name,
-        shapes=shapes,
-        capacity=capacity,
-        order=order,
-        name=name,
-    )
+    return _apply_op("PriorityQueueV2", **locals())
 
 
 def queue_enqueue_v2(
@@ -166,7 +127,7 @@ def queue_enqueue_v2(
       timeout_ms: Without effect.
 
     Returns: The Operation."""
-    return _apply_op("QueueEnqueueV2", handle=handle, components=components, timeout_ms=timeout_ms, name=name)
+    return _apply_op("QueueEnqueueV2", **locals())
 
 
 def queue_enqueue_many_v2(
@@ -180,7 +141,7 @@ def queue_enqueue_many_v2(
       timeout_ms: Without effect.
 
     Returns: The Operation."""
-    return _apply_op("QueueEnqueueManyV2", handle=handle, components=components, timeout_ms=timeout_ms, name=name)
+    return _apply_op("QueueEnqueueManyV2", **locals())
 
 
 def queue_dequeue_v2(
@@ -194,7 +155,7 @@ def queue_dequeue_v2(
       timeout_ms: Without effect.
 
     Returns: List, each a tensor of any shape, any dtype."""
-    return _apply_op("QueueDequeueV2", handle=handle, component_types=component_types, timeout_ms=timeout_ms, name=name)
+    return _apply_op("QueueDequeueV2", **locals())
 
 
 def queue_dequeue_many_v2(
@@ -209,9 +170,7 @@ def queue_dequeue_many_v2(
       timeout_ms: Without effect.
 
     Returns: List, each a tensor of any shape, any dtype."""
-    return _apply_op(
-        "QueueDequeueManyV2", handle=handle, n=n, component_types=component_types, timeout_ms=timeout_ms, name=name
-    )
+    return _apply_op("QueueDequeueManyV2", **locals())
 
 
 def queue_dequeue_up_to_v2(
@@ -226,9 +185,7 @@ def queue_dequeue_up_to_v2(
       timeout_ms: Without effect.
 
     Returns: List, each a tensor of any shape, any dtype."""
-    return _apply_op(
-        "QueueDequeueUpToV2", handle=handle, n=n, component_types=component_types, timeout_ms=timeout_ms, name=name
-    )
+    return _apply_op("QueueDequeueUpToV2", **locals())
 
 
 def queue_close_v2(handle: Tensor, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
@@ -239,7 +196,7 @@ def queue_close_v2(handle: Tensor, cancel_pending_enqueues: bool = False, name: 
       cancel_pending_enqueues: Cancel what waits to get in.
 
     Returns: The Operation."""
-    return _apply_op("QueueCloseV2", handle=handle, cancel_pending_enqueues=cancel_pending_enqueues, name=name)
+    return _apply_op("QueueCloseV2", **locals())
 
 
 def queue_is_closed_v2(handle: Tensor, name: str | None = None) -> Tensor:
@@ -249,7 +206,7 @@ def queue_is_closed_v2(handle: Tensor, name: str | None = None) -> Tensor:
       handle: handle of a data.Queue.
 
     Returns: Scalar, bool."""
-    return _apply_op("QueueIsClosedV2", handle=handle, name=name)
+    return _apply_op("QueueIsClosedV2", **locals())
 
 
 def queue_size_v2(handle: Tensor, name: str | None = None) -> Tensor:
@@ -259,7 +216,7 @@ def queue_size_v2(handle: Tensor, name: str | None = None) -> Tensor:
       handle: handle of a data.Queue.
 
     Returns: Scalar, int32."""
-    return _apply_op("QueueSizeV2", handle=handle, name=name)
+    return _apply_op("QueueSizeV2", **locals())
 
 
 def graphdock_staging_area(
@@ -284,17 +241,7 @@ def graphdock_staging_area(
       order: The order of elements.
 
     Returns: Scalar, resource."""
-    return _apply_op(
-        "GraphdockStagingArea",
-        component_types=component_types,
-        container=container,
-        shared_name=shared_name,
-        shapes=shapes,
-        capacity=capacity,
-        memory_limit=memory_limit,
-        order=order,
-        name=name,
-    )
+    return _apply_op("GraphdockStagingArea", **locals())
 
 
 def graphdock_stage_peek(
@@ -308,7 +255,7 @@ def graphdock_stage_peek(
       component_types: any dtype.
 
     Returns: List, each a tensor of any shape, any dtype."""
-    return _apply_op("GraphdockStagePeek", handle=handle, index=index, component_types=component_types, name=name)
+    return _apply_op("GraphdockStagePeek", **locals())
 
 
 def graphdock_stage_clear(handle: Tensor, name: str | None = None) -> Operation:
@@ -318,4 +265,4 @@ def graphdock_stage_clear(handle: Tensor, name: str | None = None) -> Operation:
       handle: handle of a data.Queue.
 
     Returns: The Operation."""
-    return _apply_op("GraphdockStageClear", handle=handle, name=name)
+    return _apply_op("GraphdockStageClear", **locals())

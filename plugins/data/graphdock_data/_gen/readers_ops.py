@@ -41,14 +41,7 @@ def text_line_reader_v2(
       kind: What its records are.
 
     Returns: Scalar, resource."""
-    return _apply_op(
-        "TextLineReaderV2",
-        container=container,
-        shared_name=shared_name,
-        skip_header_lines=skip_header_lines,
-        kind=kind,
-        name=name,
-    )
+    return _apply_op("TextLineReaderV2", **locals())
 
 
 def whole_file_reader_v2(
@@ -65,7 +58,7 @@ def whole_file_reader_v2(
       kind: What its records are.
 
     Returns: Scalar, resource."""
-    return _apply_op("WholeFileReaderV2", container=container, shared_name=shared_name, kind=kind, name=name)
+    return _apply_op("WholeFileReaderV2", **locals())
 
 
 def identity_reader_v2(
@@ -82,7 +75,7 @@ def identity_reader_v2(
       kind: What its records are.
 
     Returns: Scalar, resource."""
-    return _apply_op("IdentityReaderV2", container=container, shared_name=shared_name, kind=kind, name=name)
+    return _apply_op("IdentityReaderV2", **locals())
 
 
 def tf_record_reader_v2(
@@ -101,14 +94,7 @@ def tf_record_reader_v2(
       kind: What its records are.
 
     Returns: Scalar, resource."""
-    return _apply_op(
-        "TFRecordReaderV2",
-        container=container,
-        shared_name=shared_name,
-        compression_type=compression_type,
-        kind=kind,
-        name=name,
-    )
+    return _apply_op("TFRecordReaderV2", **locals())
 
 
 def fixed_length_record_reader_v2(
@@ -135,18 +121,7 @@ def fixed_length_record_reader_v2(
       kind: What its records are.
 
     Returns: Scalar, resource."""
-    return _apply_op(
-        "FixedLengthRecordReaderV2",
-        record_bytes=record_bytes,
-        container=container,
-        shared_name=shared_name,
-        header_bytes=header_bytes,
-        footer_bytes=footer_bytes,
-        hop_bytes=hop_bytes,
-        encoding=encoding,
-        kind=kind,
-        name=name,
-    )
+    return _apply_op("FixedLengthRecordReaderV2", **locals())
 
 
 def reader_read_v2(reader_handle: Tensor, queue_handle: Tensor, name: str | None = None) -> _ReaderReadV2Outputs:
@@ -159,7 +134,7 @@ def reader_read_v2(reader_handle: Tensor, queue_handle: Tensor, name: str | None
     Returns:
       key: Scalar, string.
       value: Scalar, string."""
-    return _apply_op("ReaderReadV2", reader_handle=reader_handle, queue_handle=queue_handle, name=name)
+    return _apply_op("ReaderReadV2", **locals())
 
 
 def reader_read_up_to_v2(
@@ -175,9 +150,7 @@ def reader_read_up_to_v2(
     Returns:
       keys: Tensor of shape [_], string.
       values: Tensor of shape [_], string."""
-    return _apply_op(
-        "ReaderReadUpToV2", reader_handle=reader_handle, queue_handle=queue_handle, num_records=num_records, name=name
-    )
+    return _apply_op("ReaderReadUpToV2", **locals())
 
 
 def reader_num_records_produced_v2(reader_handle: Tensor, name: str | None = None) -> Tensor:
@@ -187,7 +160,7 @@ def reader_num_records_produced_v2(reader_handle: Tensor, name: str | None = Non
       reader_handle: handle of a data.Reader.
 
     Returns: Scalar, int64."""
-    return _apply_op("ReaderNumRecordsProducedV2", reader_handle=reader_handle, name=name)
+    return _apply_op("ReaderNumRecordsProducedV2", **locals())
 
 
 def reader_num_work_units_completed_v2(reader_handle: Tensor, name: str | None = None) -> Tensor:
@@ -197,7 +170,7 @@ def reader_num_work_units_completed_v2(reader_handle: Tensor, name: str | None =
       reader_handle: handle of a data.Reader.
 
     Returns: Scalar, int64."""
-    return _apply_op("ReaderNumWorkUnitsCompletedV2", reader_handle=reader_handle, name=name)
+    return _apply_op("ReaderNumWorkUnitsCompletedV2", **locals())
 
 
 def reader_serialize_state_v2(reader_handle: Tensor, name: str | None = None) -> Tensor:
@@ -207,7 +180,7 @@ def reader_serialize_state_v2(reader_handle: Tensor, name: str | None = None) ->
       reader_handle: handle of a data.Reader.
 
     Returns: Scalar, string."""
-    return _apply_op("ReaderSerializeStateV2", reader_handle=reader_handle, name=name)
+    return _apply_op("ReaderSerializeStateV2", **locals())
 
 
 def reader_restore_state_v2(reader_handle: Tensor, state: TensorLike, name: str | None = None) -> Operation:
@@ -218,7 +191,7 @@ def reader_restore_state_v2(reader_handle: Tensor, state: TensorLike, name: str 
       state: scalar, string. What SerializeState gave.
 
     Returns: The Operation."""
-    return _apply_op("ReaderRestoreStateV2", reader_handle=reader_handle, state=state, name=name)
+    return _apply_op("ReaderRestoreStateV2", **locals())
 
 
 def reader_reset_v2(reader_handle: Tensor, name: str | None = None) -> Operation:
@@ -228,4 +201,4 @@ def reader_reset_v2(reader_handle: Tensor, name: str | None = None) -> Operation
       reader_handle: handle of a data.Reader.
 
     Returns: The Operation."""
-    return _apply_op("ReaderResetV2", reader_handle=reader_handle, name=name)
+    return _apply_op("ReaderResetV2", **locals())

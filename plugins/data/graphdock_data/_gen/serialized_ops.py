@@ -30,7 +30,7 @@ def parse_tensor(serialized: TensorLike, out_type: DTypeLike, name: str | None =
       out_type: any dtype.
 
     Returns: Tensor of any shape, any dtype."""
-    return _apply_op("ParseTensor", serialized=serialized, out_type=out_type, name=name)
+    return _apply_op("ParseTensor", **locals())
 
 
 def serialize_tensor(tensor: TensorLike, name: str | None = None) -> Tensor:
@@ -40,7 +40,7 @@ def serialize_tensor(tensor: TensorLike, name: str | None = None) -> Tensor:
       tensor: tensor of any shape, any dtype. Any tensor.
 
     Returns: Scalar, string."""
-    return _apply_op("SerializeTensor", tensor=tensor, name=name)
+    return _apply_op("SerializeTensor", **locals())
 
 
 def serialize_many_sparse(
@@ -54,13 +54,7 @@ def serialize_many_sparse(
       sparse_shape: tensor of shape [R], int64. Shape of the whole; rows along its first dim.
 
     Returns: Tensor of shape [_, 3], string."""
-    return _apply_op(
-        "SerializeManySparse",
-        sparse_indices=sparse_indices,
-        sparse_values=sparse_values,
-        sparse_shape=sparse_shape,
-        name=name,
-    )
+    return _apply_op("SerializeManySparse", **locals())
 
 
 def deserialize_many_sparse(
@@ -76,7 +70,7 @@ def deserialize_many_sparse(
       sparse_indices: Tensor of shape [_, _], int64.
       sparse_values: Tensor of shape [_], any dtype.
       sparse_shape: Tensor of shape [_], int64."""
-    return _apply_op("DeserializeManySparse", serialized_sparse=serialized_sparse, dtype=dtype, name=name)
+    return _apply_op("DeserializeManySparse", **locals())
 
 
 def decode_compressed(
@@ -89,7 +83,7 @@ def decode_compressed(
       compression_type: How.
 
     Returns: Tensor of any shape [*S], string."""
-    return _apply_op("DecodeCompressed", bytes=bytes, compression_type=compression_type, name=name)
+    return _apply_op("DecodeCompressed", **locals())
 
 
 def decode_json_example(json_examples: TensorLike, name: str | None = None) -> Tensor:
@@ -99,4 +93,4 @@ def decode_json_example(json_examples: TensorLike, name: str | None = None) -> T
       json_examples: tensor of any shape [*S], string. Text.
 
     Returns: Tensor of any shape [*S], string."""
-    return _apply_op("DecodeJSONExample", json_examples=json_examples, name=name)
+    return _apply_op("DecodeJSONExample", **locals())

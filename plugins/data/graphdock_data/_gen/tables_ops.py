@@ -43,17 +43,7 @@ def hash_table_v2(
       value_shape: Of a value.
 
     Returns: Scalar, resource."""
-    return _apply_op(
-        "HashTableV2",
-        key_dtype=key_dtype,
-        value_dtype=value_dtype,
-        container=container,
-        shared_name=shared_name,
-        use_node_name_sharing=use_node_name_sharing,
-        mutable=mutable,
-        value_shape=value_shape,
-        name=name,
-    )
+    return _apply_op("HashTableV2", **locals())
 
 
 def mutable_hash_table_v2(
@@ -78,17 +68,7 @@ def mutable_hash_table_v2(
       value_shape: Of a value.
 
     Returns: Scalar, resource."""
-    return _apply_op(
-        "MutableHashTableV2",
-        key_dtype=key_dtype,
-        value_dtype=value_dtype,
-        container=container,
-        shared_name=shared_name,
-        use_node_name_sharing=use_node_name_sharing,
-        mutable=mutable,
-        value_shape=value_shape,
-        name=name,
-    )
+    return _apply_op("MutableHashTableV2", **locals())
 
 
 def mutable_hash_table_of_tensors_v2(
@@ -113,17 +93,7 @@ def mutable_hash_table_of_tensors_v2(
       value_shape: Of a value.
 
     Returns: Scalar, resource."""
-    return _apply_op(
-        "MutableHashTableOfTensorsV2",
-        key_dtype=key_dtype,
-        value_dtype=value_dtype,
-        container=container,
-        shared_name=shared_name,
-        use_node_name_sharing=use_node_name_sharing,
-        mutable=mutable,
-        value_shape=value_shape,
-        name=name,
-    )
+    return _apply_op("MutableHashTableOfTensorsV2", **locals())
 
 
 def lookup_table_find_v2(
@@ -137,7 +107,7 @@ def lookup_table_find_v2(
       default_value: tensor of any shape, any dtype. What keys have that are not there: a value, or one for each key.
 
     Returns: Tensor of any shape, of default_value's dtype."""
-    return _apply_op("LookupTableFindV2", table_handle=table_handle, keys=keys, default_value=default_value, name=name)
+    return _apply_op("LookupTableFindV2", **locals())
 
 
 def lookup_table_insert_v2(
@@ -151,7 +121,7 @@ def lookup_table_insert_v2(
       values: tensor of any shape, any dtype. Their values.
 
     Returns: The Operation."""
-    return _apply_op("LookupTableInsertV2", table_handle=table_handle, keys=keys, values=values, name=name)
+    return _apply_op("LookupTableInsertV2", **locals())
 
 
 def lookup_table_remove_v2(table_handle: Tensor, keys: TensorLike, name: str | None = None) -> Operation:
@@ -163,7 +133,7 @@ def lookup_table_remove_v2(table_handle: Tensor, keys: TensorLike, name: str | N
         for nothing.
 
     Returns: The Operation."""
-    return _apply_op("LookupTableRemoveV2", table_handle=table_handle, keys=keys, name=name)
+    return _apply_op("LookupTableRemoveV2", **locals())
 
 
 def lookup_table_import_v2(
@@ -177,7 +147,7 @@ def lookup_table_import_v2(
       values: tensor of any shape, any dtype. Their values.
 
     Returns: The Operation."""
-    return _apply_op("LookupTableImportV2", table_handle=table_handle, keys=keys, values=values, name=name)
+    return _apply_op("LookupTableImportV2", **locals())
 
 
 def initialize_table_from_text_file_v2(
@@ -202,17 +172,7 @@ def initialize_table_from_text_file_v2(
       offset: Added to numbers of lines.
 
     Returns: The Operation."""
-    return _apply_op(
-        "InitializeTableFromTextFileV2",
-        table_handle=table_handle,
-        filename=filename,
-        key_index=key_index,
-        value_index=value_index,
-        vocab_size=vocab_size,
-        delimiter=delimiter,
-        offset=offset,
-        name=name,
-    )
+    return _apply_op("InitializeTableFromTextFileV2", **locals())
 
 
 def lookup_table_size_v2(table_handle: Tensor, name: str | None = None) -> Tensor:
@@ -222,7 +182,7 @@ def lookup_table_size_v2(table_handle: Tensor, name: str | None = None) -> Tenso
       table_handle: handle of a data.Table.
 
     Returns: Scalar, int64."""
-    return _apply_op("LookupTableSizeV2", table_handle=table_handle, name=name)
+    return _apply_op("LookupTableSizeV2", **locals())
 
 
 def lookup_table_export_v2(
@@ -238,4 +198,4 @@ def lookup_table_export_v2(
     Returns:
       keys: Tensor of shape [_], bool, int32, int64, float32, float64 or string.
       values: Tensor of any shape, any dtype."""
-    return _apply_op("LookupTableExportV2", table_handle=table_handle, Tkeys=Tkeys, Tvalues=Tvalues, name=name)
+    return _apply_op("LookupTableExportV2", **locals())

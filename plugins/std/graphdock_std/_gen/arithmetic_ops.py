@@ -27,7 +27,7 @@ def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _apply_op("TruncateDiv", x=x, y=y, name=name)
+    return _apply_op("TruncateDiv", **locals())
 
 
 def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -42,7 +42,7 @@ def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _apply_op("TruncateMod", x=x, y=y, name=name)
+    return _apply_op("TruncateMod", **locals())
 
 
 def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -55,7 +55,7 @@ def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _apply_op("Xdivy", x=x, y=y, name=name)
+    return _apply_op("Xdivy", **locals())
 
 
 def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -68,7 +68,7 @@ def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _apply_op("Xlogy", x=x, y=y, name=name)
+    return _apply_op("Xlogy", **locals())
 
 
 def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -83,7 +83,7 @@ def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Te
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _apply_op("MulNoNan", x=x, y=y, name=name)
+    return _apply_op("MulNoNan", **locals())
 
 
 def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor:
@@ -94,7 +94,7 @@ def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor
       x2: tensor of any shape [*B], of x1's dtype. Where to; broadcasts with x1.
 
     Returns: Tensor of any shape [*Z], of x1's dtype."""
-    return _apply_op("NextAfter", x1=x1, x2=x2, name=name)
+    return _apply_op("NextAfter", **locals())
 
 
 def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
@@ -108,4 +108,4 @@ def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
 
     Raises:
       ShapeError: the last dim must have 3 elements, not N."""
-    return _apply_op("Cross", a=a, b=b, name=name)
+    return _apply_op("Cross", **locals())

@@ -42,7 +42,7 @@ def transpose(x: TensorLike, perm: TensorLike, name: str | None = None) -> Tenso
       perm: tensor of any shape, int32 or int64. A permutation of the axes of x, a vector.
 
     Returns: Tensor of any shape, of x's dtype."""
-    return _apply_op("Transpose", x=x, perm=perm, name=name)
+    return _apply_op("Transpose", **locals())
 
 
 def expand_dims(x: TensorLike, axis: TensorLike, name: str | None = None) -> Tensor:
@@ -53,7 +53,7 @@ def expand_dims(x: TensorLike, axis: TensorLike, name: str | None = None) -> Ten
       axis: tensor of any shape, int32 or int64. Where the new axis stands in y; negative counts from y's end.
 
     Returns: Tensor of any shape, of x's dtype."""
-    return _apply_op("ExpandDims", x=x, axis=axis, name=name)
+    return _apply_op("ExpandDims", **locals())
 
 
 def squeeze(x: TensorLike, axis: Sequence[int] = (), name: str | None = None) -> Tensor:
@@ -64,7 +64,7 @@ def squeeze(x: TensorLike, axis: Sequence[int] = (), name: str | None = None) ->
       axis: The axes to take out; empty takes out every dim of 1.
 
     Returns: Tensor of any shape, of x's dtype."""
-    return _apply_op("Squeeze", x=x, axis=axis, name=name)
+    return _apply_op("Squeeze", **locals())
 
 
 def concat(values: Sequence[TensorLike], axis: TensorLike, name: str | None = None) -> Tensor:
@@ -75,7 +75,7 @@ def concat(values: Sequence[TensorLike], axis: TensorLike, name: str | None = No
       axis: tensor of any shape, int32 or int64. The axis, a scalar; negative counts from the end.
 
     Returns: Tensor of any shape, of values's dtype."""
-    return _apply_op("Concat", values=values, axis=axis, name=name)
+    return _apply_op("Concat", **locals())
 
 
 def split(axis: TensorLike, value: TensorLike, num_split: int, name: str | None = None) -> list[Tensor]:
@@ -87,7 +87,7 @@ def split(axis: TensorLike, value: TensorLike, num_split: int, name: str | None 
       num_split: Number of parts; it divides the dim. At least 1.
 
     Returns: List, each a tensor of any shape, any dtype."""
-    return _apply_op("Split", axis=axis, value=value, num_split=num_split, name=name)
+    return _apply_op("Split", **locals())
 
 
 def split_v(
@@ -103,7 +103,7 @@ def split_v(
       num_split: Number of parts. At least 1.
 
     Returns: List, each a tensor of any shape, any dtype."""
-    return _apply_op("SplitV", value=value, size_splits=size_splits, axis=axis, num_split=num_split, name=name)
+    return _apply_op("SplitV", **locals())
 
 
 def pack(values: Sequence[TensorLike], axis: int = 0, name: str | None = None) -> Tensor:
@@ -114,7 +114,7 @@ def pack(values: Sequence[TensorLike], axis: int = 0, name: str | None = None) -
       axis: Where the new axis stands in y; negative counts from y's end.
 
     Returns: Tensor of any shape, of values's dtype."""
-    return _apply_op("Pack", values=values, axis=axis, name=name)
+    return _apply_op("Pack", **locals())
 
 
 def unpack(value: TensorLike, num: int, axis: int = 0, name: str | None = None) -> list[Tensor]:
@@ -126,7 +126,7 @@ def unpack(value: TensorLike, num: int, axis: int = 0, name: str | None = None) 
       axis: The axis; negative counts from the end.
 
     Returns: List, each a tensor of any shape, any dtype."""
-    return _apply_op("Unpack", value=value, num=num, axis=axis, name=name)
+    return _apply_op("Unpack", **locals())
 
 
 def slice(input_: TensorLike, begin: TensorLike, size: TensorLike, name: str | None = None) -> Tensor:
@@ -171,19 +171,7 @@ def strided_slice(
       shrink_axis_mask: Bits of items that are one index and take the axis out.
 
     Returns: Tensor of any shape, of x's dtype."""
-    return _apply_op(
-        "StridedSlice",
-        x=x,
-        begin=begin,
-        end=end,
-        strides=strides,
-        begin_mask=begin_mask,
-        end_mask=end_mask,
-        ellipsis_mask=ellipsis_mask,
-        new_axis_mask=new_axis_mask,
-        shrink_axis_mask=shrink_axis_mask,
-        name=name,
-    )
+    return _apply_op("StridedSlice", **locals())
 
 
 def strided_slice_grad(
@@ -214,20 +202,7 @@ def strided_slice_grad(
       shrink_axis_mask: As in StridedSlice.
 
     Returns: Tensor of any shape, of dy's dtype."""
-    return _apply_op(
-        "StridedSliceGrad",
-        shape=shape,
-        begin=begin,
-        end=end,
-        strides=strides,
-        dy=dy,
-        begin_mask=begin_mask,
-        end_mask=end_mask,
-        ellipsis_mask=ellipsis_mask,
-        new_axis_mask=new_axis_mask,
-        shrink_axis_mask=shrink_axis_mask,
-        name=name,
-    )
+    return _apply_op("StridedSliceGrad", **locals())
 
 
 def gather(params: TensorLike, indices: TensorLike, axis: TensorLike, name: str | None = None) -> Tensor:
@@ -242,7 +217,7 @@ def gather(params: TensorLike, indices: TensorLike, axis: TensorLike, name: str 
       axis: tensor of any shape, int32 or int64. The axis, a scalar; negative counts from the end.
 
     Returns: Tensor of any shape, of params's dtype."""
-    return _apply_op("Gather", params=params, indices=indices, axis=axis, name=name)
+    return _apply_op("Gather", **locals())
 
 
 def unsorted_segment_sum(
@@ -259,7 +234,7 @@ def unsorted_segment_sum(
       num_segments: tensor of any shape, int32 or int64. Number of segments, a scalar.
 
     Returns: Tensor of any shape, of data's dtype."""
-    return _apply_op("UnsortedSegmentSum", data=data, segment_ids=segment_ids, num_segments=num_segments, name=name)
+    return _apply_op("UnsortedSegmentSum", **locals())
 
 
 def gather_nd(params: TensorLike, indices: TensorLike, name: str | None = None) -> Tensor:
@@ -273,7 +248,7 @@ def gather_nd(params: TensorLike, indices: TensorLike, name: str | None = None) 
         of params.
 
     Returns: Tensor of any shape, of params's dtype."""
-    return _apply_op("GatherNd", params=params, indices=indices, name=name)
+    return _apply_op("GatherNd", **locals())
 
 
 def scatter_nd(indices: TensorLike, updates: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:
@@ -285,7 +260,7 @@ def scatter_nd(indices: TensorLike, updates: TensorLike, shape: TensorLike, name
       shape: tensor of any shape, of indices's dtype. Shape of the result, a vector.
 
     Returns: Tensor of any shape, of updates's dtype."""
-    return _apply_op("ScatterNd", indices=indices, updates=updates, shape=shape, name=name)
+    return _apply_op("ScatterNd", **locals())
 
 
 def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> Tensor:
@@ -318,7 +293,7 @@ def pad(
       mode: What the margin holds.
 
     Returns: Tensor of any shape, of x's dtype."""
-    return _apply_op("Pad", x=x, paddings=paddings, constant_values=constant_values, mode=mode, name=name)
+    return _apply_op("Pad", **locals())
 
 
 def mirror_pad_grad(
@@ -332,7 +307,7 @@ def mirror_pad_grad(
       mode: As in Pad.
 
     Returns: Tensor of any shape, of dy's dtype."""
-    return _apply_op("MirrorPadGrad", dy=dy, paddings=paddings, mode=mode, name=name)
+    return _apply_op("MirrorPadGrad", **locals())
 
 
 def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor:
@@ -343,7 +318,7 @@ def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor
       value: scalar, any dtype. The value.
 
     Returns: Tensor of any shape, of value's dtype."""
-    return _apply_op("Fill", dims=dims, value=value, name=name)
+    return _apply_op("Fill", **locals())
 
 
 def size(input: TensorLike, out_type: DTypeLike = "int32", name: str | None = None) -> Tensor:
@@ -354,7 +329,7 @@ def size(input: TensorLike, out_type: DTypeLike = "int32", name: str | None = No
       out_type: int32 or int64.
 
     Returns: Scalar, int32 or int64."""
-    return _apply_op("Size", input=input, out_type=out_type, name=name)
+    return _apply_op("Size", **locals())
 
 
 def rank(input: TensorLike, name: str | None = None) -> Tensor:
@@ -364,7 +339,7 @@ def rank(input: TensorLike, name: str | None = None) -> Tensor:
       input: tensor of any shape [*S], any dtype. Any tensor.
 
     Returns: Scalar, int32."""
-    return _apply_op("Rank", input=input, name=name)
+    return _apply_op("Rank", **locals())
 
 
 def range(start: TensorLike, limit: TensorLike, delta: TensorLike, name: str | None = None) -> Tensor:
@@ -378,7 +353,7 @@ def range(start: TensorLike, limit: TensorLike, delta: TensorLike, name: str | N
       delta: scalar, of start's dtype. The step; not zero, may be negative.
 
     Returns: Tensor of any shape, of start's dtype."""
-    return _apply_op("Range", start=start, limit=limit, delta=delta, name=name)
+    return _apply_op("Range", **locals())
 
 
 def lin_space(start: TensorLike, stop: TensorLike, num: TensorLike, name: str | None = None) -> Tensor:
@@ -390,7 +365,7 @@ def lin_space(start: TensorLike, stop: TensorLike, num: TensorLike, name: str | 
       num: scalar, int32 or int64. How many; 1 or more.
 
     Returns: Tensor of any shape, of start's dtype."""
-    return _apply_op("LinSpace", start=start, stop=stop, num=num, name=name)
+    return _apply_op("LinSpace", **locals())
 
 
 def one_hot(
@@ -414,9 +389,7 @@ def one_hot(
       axis: Where the new axis stands in y; -1 is last.
 
     Returns: Tensor of any shape, of on_value's dtype."""
-    return _apply_op(
-        "OneHot", indices=indices, depth=depth, on_value=on_value, off_value=off_value, axis=axis, name=name
-    )
+    return _apply_op("OneHot", **locals())
 
 
 def broadcast_to(input: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:
@@ -450,7 +423,7 @@ def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of shape [N], int32 or int64. A permutation of 0 .. N-1.
 
     Returns: Tensor of shape [N], of x's dtype."""
-    return _apply_op("InvertPermutation", x=x, name=name)
+    return _apply_op("InvertPermutation", **locals())
 
 
 def matrix_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
@@ -460,7 +433,7 @@ def matrix_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
       diagonal: tensor of shape [*B, N], any dtype. A batch of vectors.
 
     Returns: Tensor of shape [*B, N, N], of diagonal's dtype."""
-    return _apply_op("MatrixDiag", diagonal=diagonal, name=name)
+    return _apply_op("MatrixDiag", **locals())
 
 
 def matrix_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
@@ -470,7 +443,7 @@ def matrix_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
       input: tensor of shape [*B, M, N], any dtype. A batch of matrices.
 
     Returns: Tensor of shape [*B, K], of input's dtype."""
-    return _apply_op("MatrixDiagPart", input=input, name=name)
+    return _apply_op("MatrixDiagPart", **locals())
 
 
 def matrix_band_part(
@@ -496,4 +469,4 @@ def where(condition: TensorLike, name: str | None = None) -> Tensor:
       condition: tensor of any shape [*S], bool, int8, int16, int32, int64, uint8, float32 or float64. Any tensor.
 
     Returns: Tensor of shape [_, rank(S)], int64. One row per element found."""
-    return _apply_op("Where", condition=condition, name=name)
+    return _apply_op("Where", **locals())

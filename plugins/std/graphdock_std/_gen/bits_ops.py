@@ -25,7 +25,7 @@ def bitwise_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _apply_op("BitwiseAnd", x=x, y=y, name=name)
+    return _apply_op("BitwiseAnd", **locals())
 
 
 def bitwise_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -38,7 +38,7 @@ def bitwise_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _apply_op("BitwiseOr", x=x, y=y, name=name)
+    return _apply_op("BitwiseOr", **locals())
 
 
 def bitwise_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -51,7 +51,7 @@ def bitwise_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _apply_op("BitwiseXor", x=x, y=y, name=name)
+    return _apply_op("BitwiseXor", **locals())
 
 
 def invert(x: TensorLike, name: str | None = None) -> Tensor:
@@ -63,7 +63,7 @@ def invert(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], integer. Integers.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("Invert", x=x, name=name)
+    return _apply_op("Invert", **locals())
 
 
 def left_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -78,7 +78,7 @@ def left_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], of x's dtype. How many bits; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _apply_op("LeftShift", x=x, y=y, name=name)
+    return _apply_op("LeftShift", **locals())
 
 
 def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -93,7 +93,7 @@ def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
       y: tensor of any shape [*Y], of x's dtype. How many bits; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _apply_op("RightShift", x=x, y=y, name=name)
+    return _apply_op("RightShift", **locals())
 
 
 def population_count(x: TensorLike, name: str | None = None) -> Tensor:
@@ -103,7 +103,7 @@ def population_count(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], integer. Integers.
 
     Returns: Tensor of any shape [*S], uint8."""
-    return _apply_op("PopulationCount", x=x, name=name)
+    return _apply_op("PopulationCount", **locals())
 
 
 def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tensor:
@@ -117,4 +117,4 @@ def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tens
       type: integer, floating or complex.
 
     Returns: Tensor of any shape, integer, floating or complex."""
-    return _apply_op("Bitcast", input=input, type=type, name=name)
+    return _apply_op("Bitcast", **locals())

@@ -70,17 +70,7 @@ def uniform_candidate_sampler(
 
     Raises:
       ShapeError: num_sampled unique classes of range_max."""
-    return _apply_op(
-        "UniformCandidateSampler",
-        true_classes=true_classes,
-        num_true=num_true,
-        num_sampled=num_sampled,
-        unique=unique,
-        range_max=range_max,
-        seed=seed,
-        seed2=seed2,
-        name=name,
-    )
+    return _apply_op("UniformCandidateSampler", **locals())
 
 
 def log_uniform_candidate_sampler(
@@ -114,17 +104,7 @@ def log_uniform_candidate_sampler(
 
     Raises:
       ShapeError: num_sampled unique classes of range_max."""
-    return _apply_op(
-        "LogUniformCandidateSampler",
-        true_classes=true_classes,
-        num_true=num_true,
-        num_sampled=num_sampled,
-        unique=unique,
-        range_max=range_max,
-        seed=seed,
-        seed2=seed2,
-        name=name,
-    )
+    return _apply_op("LogUniformCandidateSampler", **locals())
 
 
 def fixed_unigram_candidate_sampler(
@@ -161,18 +141,7 @@ def fixed_unigram_candidate_sampler(
 
     Raises:
       ShapeError: num_sampled unique classes of range_max."""
-    return _apply_op(
-        "FixedUnigramCandidateSampler",
-        true_classes=true_classes,
-        unigrams=unigrams,
-        num_true=num_true,
-        num_sampled=num_sampled,
-        unique=unique,
-        range_max=range_max,
-        seed=seed,
-        seed2=seed2,
-        name=name,
-    )
+    return _apply_op("FixedUnigramCandidateSampler", **locals())
 
 
 def compute_accidental_hits(
@@ -192,10 +161,4 @@ def compute_accidental_hits(
       indices: Tensor of shape [_], int32. Rows.
       ids: Tensor of shape [_], int64. Positions among the candidates.
       weights: Tensor of shape [_], float32. The least float32."""
-    return _apply_op(
-        "ComputeAccidentalHits",
-        true_classes=true_classes,
-        sampled_candidates=sampled_candidates,
-        num_true=num_true,
-        name=name,
-    )
+    return _apply_op("ComputeAccidentalHits", **locals())

@@ -39,14 +39,7 @@ def save_v2(
 
     Raises:
       ShapeError: N names and slices for another number of tensors."""
-    return _apply_op(
-        "SaveV2",
-        prefix=prefix,
-        tensor_names=tensor_names,
-        shape_and_slices=shape_and_slices,
-        tensors=tensors,
-        name=name,
-    )
+    return _apply_op("SaveV2", **locals())
 
 
 def restore_v2(
@@ -75,16 +68,7 @@ def restore_v2(
 
     Raises:
       ShapeError: N names and slices for another number of tensors."""
-    return _apply_op(
-        "RestoreV2",
-        prefix=prefix,
-        tensor_names=tensor_names,
-        shape_and_slices=shape_and_slices,
-        dtypes=dtypes,
-        shapes=shapes,
-        reshape=reshape,
-        name=name,
-    )
+    return _apply_op("RestoreV2", **locals())
 
 
 def merge_v2_checkpoints(
@@ -101,13 +85,7 @@ def merge_v2_checkpoints(
       delete_old_dirs: Remove their folders too where these are empty then.
 
     Returns: The Operation."""
-    return _apply_op(
-        "MergeV2Checkpoints",
-        checkpoint_prefixes=checkpoint_prefixes,
-        destination_prefix=destination_prefix,
-        delete_old_dirs=delete_old_dirs,
-        name=name,
-    )
+    return _apply_op("MergeV2Checkpoints", **locals())
 
 
 def sharded_filename(
@@ -121,4 +99,4 @@ def sharded_filename(
       num_shards: scalar, int32. How many there are.
 
     Returns: Scalar, string."""
-    return _apply_op("ShardedFilename", basename=basename, shard=shard, num_shards=num_shards, name=name)
+    return _apply_op("ShardedFilename", **locals())

@@ -26,7 +26,7 @@ def complex(real: TensorLike, imag: TensorLike, Tout: DTypeLike = "complex64", n
       Tout: complex.
 
     Returns: Tensor of any shape [*Z], complex."""
-    return _apply_op("Complex", real=real, imag=imag, Tout=Tout, name=name)
+    return _apply_op("Complex", **locals())
 
 
 def real(input: TensorLike, Tout: DTypeLike = "float32", name: str | None = None) -> Tensor:
@@ -39,7 +39,7 @@ def real(input: TensorLike, Tout: DTypeLike = "float32", name: str | None = None
       Tout: float32 or float64.
 
     Returns: Tensor of any shape [*S], float32 or float64."""
-    return _apply_op("Real", input=input, Tout=Tout, name=name)
+    return _apply_op("Real", **locals())
 
 
 def imag(input: TensorLike, Tout: DTypeLike = "float32", name: str | None = None) -> Tensor:
@@ -52,7 +52,7 @@ def imag(input: TensorLike, Tout: DTypeLike = "float32", name: str | None = None
       Tout: float32 or float64.
 
     Returns: Tensor of any shape [*S], float32 or float64."""
-    return _apply_op("Imag", input=input, Tout=Tout, name=name)
+    return _apply_op("Imag", **locals())
 
 
 def angle(input: TensorLike, Tout: DTypeLike = "float32", name: str | None = None) -> Tensor:
@@ -65,7 +65,7 @@ def angle(input: TensorLike, Tout: DTypeLike = "float32", name: str | None = Non
       Tout: float32 or float64.
 
     Returns: Tensor of any shape [*S], float32 or float64."""
-    return _apply_op("Angle", input=input, Tout=Tout, name=name)
+    return _apply_op("Angle", **locals())
 
 
 def complex_abs(x: TensorLike, Tout: DTypeLike = "float32", name: str | None = None) -> Tensor:
@@ -80,7 +80,7 @@ def complex_abs(x: TensorLike, Tout: DTypeLike = "float32", name: str | None = N
       Tout: float32 or float64.
 
     Returns: Tensor of any shape [*S], float32 or float64."""
-    return _apply_op("ComplexAbs", x=x, Tout=Tout, name=name)
+    return _apply_op("ComplexAbs", **locals())
 
 
 def conj(input: TensorLike, name: str | None = None) -> Tensor:
@@ -92,4 +92,4 @@ def conj(input: TensorLike, name: str | None = None) -> Tensor:
       input: tensor of any shape [*S], complex. Complex numbers.
 
     Returns: Tensor of any shape [*S], of input's dtype."""
-    return _apply_op("Conj", input=input, name=name)
+    return _apply_op("Conj", **locals())

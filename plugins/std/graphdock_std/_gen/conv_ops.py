@@ -48,18 +48,7 @@ def conv2d(
       dilations: Distance of the filter's elements in the input, per dim; 1 for batch and channels.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _apply_op(
-        "Conv2D",
-        input=input,
-        filter=filter,
-        strides=strides,
-        padding=padding,
-        use_cudnn_on_gpu=use_cudnn_on_gpu,
-        explicit_paddings=explicit_paddings,
-        data_format=data_format,
-        dilations=dilations,
-        name=name,
-    )
+    return _apply_op("Conv2D", **locals())
 
 
 def conv2d_backprop_input(
@@ -91,19 +80,7 @@ def conv2d_backprop_input(
       dilations: Distance of the filter's elements in the input, per dim; 1 for batch and channels.
 
     Returns: Tensor of any shape, of filter's dtype."""
-    return _apply_op(
-        "Conv2DBackpropInput",
-        input_sizes=input_sizes,
-        filter=filter,
-        out_backprop=out_backprop,
-        strides=strides,
-        padding=padding,
-        use_cudnn_on_gpu=use_cudnn_on_gpu,
-        explicit_paddings=explicit_paddings,
-        data_format=data_format,
-        dilations=dilations,
-        name=name,
-    )
+    return _apply_op("Conv2DBackpropInput", **locals())
 
 
 def conv2d_backprop_filter(
@@ -135,19 +112,7 @@ def conv2d_backprop_filter(
       dilations: Distance of the filter's elements in the input, per dim; 1 for batch and channels.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _apply_op(
-        "Conv2DBackpropFilter",
-        input=input,
-        filter_sizes=filter_sizes,
-        out_backprop=out_backprop,
-        strides=strides,
-        padding=padding,
-        use_cudnn_on_gpu=use_cudnn_on_gpu,
-        explicit_paddings=explicit_paddings,
-        data_format=data_format,
-        dilations=dilations,
-        name=name,
-    )
+    return _apply_op("Conv2DBackpropFilter", **locals())
 
 
 def conv3d(
@@ -174,16 +139,7 @@ def conv3d(
       dilations: Distance of the filter's elements in the input, per dim; 1 for batch and channels.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _apply_op(
-        "Conv3D",
-        input=input,
-        filter=filter,
-        strides=strides,
-        padding=padding,
-        data_format=data_format,
-        dilations=dilations,
-        name=name,
-    )
+    return _apply_op("Conv3D", **locals())
 
 
 def conv3d_backprop_input_v2(
@@ -211,17 +167,7 @@ def conv3d_backprop_input_v2(
       dilations: Distance of the filter's elements in the input, per dim; 1 for batch and channels.
 
     Returns: Tensor of any shape, of filter's dtype."""
-    return _apply_op(
-        "Conv3DBackpropInputV2",
-        input_sizes=input_sizes,
-        filter=filter,
-        out_backprop=out_backprop,
-        strides=strides,
-        padding=padding,
-        data_format=data_format,
-        dilations=dilations,
-        name=name,
-    )
+    return _apply_op("Conv3DBackpropInputV2", **locals())
 
 
 def conv3d_backprop_filter_v2(
@@ -249,17 +195,7 @@ def conv3d_backprop_filter_v2(
       dilations: Distance of the filter's elements in the input, per dim; 1 for batch and channels.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _apply_op(
-        "Conv3DBackpropFilterV2",
-        input=input,
-        filter_sizes=filter_sizes,
-        out_backprop=out_backprop,
-        strides=strides,
-        padding=padding,
-        data_format=data_format,
-        dilations=dilations,
-        name=name,
-    )
+    return _apply_op("Conv3DBackpropFilterV2", **locals())
 
 
 def depthwise_conv2d_native(
@@ -289,17 +225,7 @@ def depthwise_conv2d_native(
       dilations: Distance of the filter's elements in the input, per dim; 1 for batch and channels.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _apply_op(
-        "DepthwiseConv2dNative",
-        input=input,
-        filter=filter,
-        strides=strides,
-        padding=padding,
-        explicit_paddings=explicit_paddings,
-        data_format=data_format,
-        dilations=dilations,
-        name=name,
-    )
+    return _apply_op("DepthwiseConv2dNative", **locals())
 
 
 def depthwise_conv2d_native_backprop_input(
@@ -329,18 +255,7 @@ def depthwise_conv2d_native_backprop_input(
       dilations: Distance of the filter's elements in the input, per dim; 1 for batch and channels.
 
     Returns: Tensor of any shape, of filter's dtype."""
-    return _apply_op(
-        "DepthwiseConv2dNativeBackpropInput",
-        input_sizes=input_sizes,
-        filter=filter,
-        out_backprop=out_backprop,
-        strides=strides,
-        padding=padding,
-        explicit_paddings=explicit_paddings,
-        data_format=data_format,
-        dilations=dilations,
-        name=name,
-    )
+    return _apply_op("DepthwiseConv2dNativeBackpropInput", **locals())
 
 
 def depthwise_conv2d_native_backprop_filter(
@@ -370,15 +285,4 @@ def depthwise_conv2d_native_backprop_filter(
       dilations: Distance of the filter's elements in the input, per dim; 1 for batch and channels.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _apply_op(
-        "DepthwiseConv2dNativeBackpropFilter",
-        input=input,
-        filter_sizes=filter_sizes,
-        out_backprop=out_backprop,
-        strides=strides,
-        padding=padding,
-        explicit_paddings=explicit_paddings,
-        data_format=data_format,
-        dilations=dilations,
-        name=name,
-    )
+    return _apply_op("DepthwiseConv2dNativeBackpropFilter", **locals())

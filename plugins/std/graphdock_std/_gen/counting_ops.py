@@ -23,4 +23,4 @@ def resource_count_up_to(var: Tensor, limit: TensorLike, name: str | None = None
       limit: scalar, int32 or int64. What the variable does not get above.
 
     Returns: The Operation."""
-    return _apply_op("ResourceCountUpTo", var=var, limit=limit, name=name)
+    return _apply_op("ResourceCountUpTo", **locals())

@@ -65,17 +65,7 @@ def ctc_loss(
 
     Raises:
       ShapeError: inputs have no class, not even the blank."""
-    return _apply_op(
-        "CTCLoss",
-        inputs=inputs,
-        labels_indices=labels_indices,
-        labels_values=labels_values,
-        sequence_length=sequence_length,
-        preprocess_collapse_repeated=preprocess_collapse_repeated,
-        ctc_merge_repeated=ctc_merge_repeated,
-        ignore_longer_outputs_than_inputs=ignore_longer_outputs_than_inputs,
-        name=name,
-    )
+    return _apply_op("CTCLoss", **locals())
 
 
 def ctc_greedy_decoder(
@@ -98,9 +88,7 @@ def ctc_greedy_decoder(
 
     Raises:
       ShapeError: inputs have no class, not even the blank."""
-    return _apply_op(
-        "CTCGreedyDecoder", inputs=inputs, sequence_length=sequence_length, merge_repeated=merge_repeated, name=name
-    )
+    return _apply_op("CTCGreedyDecoder", **locals())
 
 
 def ctc_beam_search_decoder(
@@ -133,12 +121,4 @@ def ctc_beam_search_decoder(
     Raises:
       ShapeError: inputs have no class, not even the blank.
       ShapeError: top_paths top_paths exceeds beam_width beam_width."""
-    return _apply_op(
-        "CTCBeamSearchDecoder",
-        inputs=inputs,
-        sequence_length=sequence_length,
-        beam_width=beam_width,
-        top_paths=top_paths,
-        merge_repeated=merge_repeated,
-        name=name,
-    )
+    return _apply_op("CTCBeamSearchDecoder", **locals())

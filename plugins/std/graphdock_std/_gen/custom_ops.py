@@ -26,4 +26,4 @@ def identity_n(input: Sequence[TensorLike], name: str | None = None) -> list[Ten
       input: list of tensors of any shape, any dtype. Any tensors.
 
     Returns: List, each a tensor of any shape, any dtype."""
-    return _apply_op("IdentityN", input=input, name=name)
+    return _apply_op("IdentityN", **locals())

@@ -25,7 +25,7 @@ def encode_base64(input: TensorLike, pad: bool = False, name: str | None = None)
       pad: Fill up with = to a multiple of four characters.
 
     Returns: Tensor of any shape [*S], string."""
-    return _apply_op("EncodeBase64", input=input, pad=pad, name=name)
+    return _apply_op("EncodeBase64", **locals())
 
 
 def decode_base64(input: TensorLike, name: str | None = None) -> Tensor:
@@ -35,7 +35,7 @@ def decode_base64(input: TensorLike, name: str | None = None) -> Tensor:
       input: tensor of any shape [*S], string. Base64.
 
     Returns: Tensor of any shape [*S], string."""
-    return _apply_op("DecodeBase64", input=input, name=name)
+    return _apply_op("DecodeBase64", **locals())
 
 
 def decode_raw(bytes: TensorLike, out_type: DTypeLike, little_endian: bool = True, name: str | None = None) -> Tensor:
@@ -51,7 +51,7 @@ def decode_raw(bytes: TensorLike, out_type: DTypeLike, little_endian: bool = Tru
 
     Returns: Tensor of shape [*S, _], bool, int8, int16, int32, int64, uint8, uint16, float16, bfloat16, float32,
       float64, complex64 or complex128."""
-    return _apply_op("DecodeRaw", bytes=bytes, out_type=out_type, little_endian=little_endian, name=name)
+    return _apply_op("DecodeRaw", **locals())
 
 
 def decode_csv(
@@ -77,13 +77,4 @@ def decode_csv(
       select_cols: Columns to take, in rising order; all where there are none.
 
     Returns: List, each a tensor of any shape [*S], int32, int64, float32, float64 or string."""
-    return _apply_op(
-        "DecodeCSV",
-        records=records,
-        record_defaults=record_defaults,
-        field_delim=field_delim,
-        use_quote_delim=use_quote_delim,
-        na_value=na_value,
-        select_cols=select_cols,
-        name=name,
-    )
+    return _apply_op("DecodeCSV", **locals())

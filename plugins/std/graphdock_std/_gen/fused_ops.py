@@ -89,9 +89,7 @@ def attention(
     Returns:
       output: Tensor of any shape, of query's dtype.
       log_sum: Tensor of any shape, float32. The logarithm, of base 2, of the sum of a query's exponentials."""
-    return _apply_op(
-        "Attention", query=query, key=key, value=value, bias=bias, scale=scale, causal=causal, hidden=hidden, name=name
-    )
+    return _apply_op("Attention", **locals())
 
 
 def attention_grad(
@@ -125,20 +123,7 @@ def attention_grad(
       query_backprop: Tensor of any shape, of output_backprop's dtype.
       key_backprop: Tensor of any shape, of output_backprop's dtype.
       value_backprop: Tensor of any shape, of output_backprop's dtype."""
-    return _apply_op(
-        "AttentionGrad",
-        output_backprop=output_backprop,
-        query=query,
-        key=key,
-        value=value,
-        output=output,
-        log_sum=log_sum,
-        bias=bias,
-        scale=scale,
-        causal=causal,
-        hidden=hidden,
-        name=name,
-    )
+    return _apply_op("AttentionGrad", **locals())
 
 
 def dropped_attention(
@@ -177,20 +162,7 @@ def dropped_attention(
     Returns:
       output: Tensor of any shape, of query's dtype.
       log_sum: Tensor of any shape, float32. As in Attention."""
-    return _apply_op(
-        "DroppedAttention",
-        query=query,
-        key=key,
-        value=value,
-        stream=stream,
-        rate=rate,
-        factor=factor,
-        bias=bias,
-        scale=scale,
-        causal=causal,
-        hidden=hidden,
-        name=name,
-    )
+    return _apply_op("DroppedAttention", **locals())
 
 
 def dropped_attention_grad(
@@ -230,23 +202,7 @@ def dropped_attention_grad(
       query_backprop: Tensor of any shape, of output_backprop's dtype.
       key_backprop: Tensor of any shape, of output_backprop's dtype.
       value_backprop: Tensor of any shape, of output_backprop's dtype."""
-    return _apply_op(
-        "DroppedAttentionGrad",
-        output_backprop=output_backprop,
-        query=query,
-        key=key,
-        value=value,
-        output=output,
-        log_sum=log_sum,
-        stream=stream,
-        rate=rate,
-        factor=factor,
-        bias=bias,
-        scale=scale,
-        causal=causal,
-        hidden=hidden,
-        name=name,
-    )
+    return _apply_op("DroppedAttentionGrad", **locals())
 
 
 def fused_mat_mul(
@@ -280,16 +236,7 @@ def fused_mat_mul(
     Raises:
       ShapeError: inner sizes differ: K (from a) and K2 (from b).
       ShapeError: bias has C numbers for N columns."""
-    return _apply_op(
-        "FusedMatMul",
-        a=a,
-        b=b,
-        bias=bias,
-        transpose_a=transpose_a,
-        transpose_b=transpose_b,
-        activation=activation,
-        name=name,
-    )
+    return _apply_op("FusedMatMul", **locals())
 
 
 def mat_mul_with_sums(
@@ -321,9 +268,7 @@ def mat_mul_with_sums(
 
     Raises:
       ShapeError: inner sizes differ: K (from a) and K2 (from b)."""
-    return _apply_op(
-        "MatMulWithSums", a=a, b=b, transpose_a=transpose_a, transpose_b=transpose_b, summed=summed, name=name
-    )
+    return _apply_op("MatMulWithSums", **locals())
 
 
 def gelu_grad(x: TensorLike, dy: TensorLike, name: str | None = None) -> Tensor:
@@ -336,7 +281,7 @@ def gelu_grad(x: TensorLike, dy: TensorLike, name: str | None = None) -> Tensor:
       dy: tensor of any shape [*S], of x's dtype. Gradient that reaches it.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("GeluGrad", x=x, dy=dy, name=name)
+    return _apply_op("GeluGrad", **locals())
 
 
 def gelu_tanh_grad(x: TensorLike, dy: TensorLike, name: str | None = None) -> Tensor:
@@ -349,7 +294,7 @@ def gelu_tanh_grad(x: TensorLike, dy: TensorLike, name: str | None = None) -> Te
       dy: tensor of any shape [*S], of x's dtype. Gradient that reaches it.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("GeluTanhGrad", x=x, dy=dy, name=name)
+    return _apply_op("GeluTanhGrad", **locals())
 
 
 def mat_mul_gelu_grad(
@@ -380,7 +325,7 @@ def mat_mul_gelu_grad(
       ShapeError: inner sizes differ: K (from a) and K2 (from b).
       ShapeError: x has X0 rows for M of the product.
       ShapeError: x has X1 columns for N of the product."""
-    return _apply_op("MatMulGeluGrad", a=a, b=b, x=x, transpose_a=transpose_a, transpose_b=transpose_b, name=name)
+    return _apply_op("MatMulGeluGrad", **locals())
 
 
 def fused_conv2d(
@@ -417,19 +362,7 @@ def fused_conv2d(
     Returns:
       y: Tensor of any shape, of input's dtype.
       before: Tensor of any shape, of input's dtype. What the activation is applied to."""
-    return _apply_op(
-        "FusedConv2D",
-        input=input,
-        filter=filter,
-        bias=bias,
-        strides=strides,
-        padding=padding,
-        explicit_paddings=explicit_paddings,
-        data_format=data_format,
-        dilations=dilations,
-        activation=activation,
-        name=name,
-    )
+    return _apply_op("FusedConv2D", **locals())
 
 
 def softmax_cross_entropy_with_gradient(
@@ -450,7 +383,7 @@ def softmax_cross_entropy_with_gradient(
     Returns:
       loss: Tensor of any shape [*B], of features's dtype.
       gradient: Tensor of shape [*B, C], of features's dtype."""
-    return _apply_op("SoftmaxCrossEntropyWithGradient", features=features, labels=labels, slope=slope, name=name)
+    return _apply_op("SoftmaxCrossEntropyWithGradient", **locals())
 
 
 def sparse_softmax_cross_entropy_with_gradient(
@@ -470,4 +403,4 @@ def sparse_softmax_cross_entropy_with_gradient(
     Returns:
       loss: Tensor of any shape [*B], of features's dtype.
       gradient: Tensor of shape [*B, C], of features's dtype."""
-    return _apply_op("SparseSoftmaxCrossEntropyWithGradient", features=features, labels=labels, slope=slope, name=name)
+    return _apply_op("SparseSoftmaxCrossEntropyWithGradient", **locals())

@@ -43,16 +43,7 @@ def crop_and_resize(
       extrapolation_value: What stands outside of the image.
 
     Returns: Tensor of any shape, float32."""
-    return _apply_op(
-        "CropAndResize",
-        image=image,
-        boxes=boxes,
-        box_ind=box_ind,
-        crop_size=crop_size,
-        method=method,
-        extrapolation_value=extrapolation_value,
-        name=name,
-    )
+    return _apply_op("CropAndResize", **locals())
 
 
 def crop_and_resize_grad_image(
@@ -75,16 +66,7 @@ def crop_and_resize_grad_image(
       method: As in CropAndResize.
 
     Returns: Tensor of any shape, float16, float32 or float64."""
-    return _apply_op(
-        "CropAndResizeGradImage",
-        grads=grads,
-        boxes=boxes,
-        box_ind=box_ind,
-        image_size=image_size,
-        T=T,
-        method=method,
-        name=name,
-    )
+    return _apply_op("CropAndResizeGradImage", **locals())
 
 
 def crop_and_resize_grad_boxes(
@@ -109,9 +91,7 @@ def crop_and_resize_grad_boxes(
 
     Raises:
       ShapeError: image has H x W pixels, none to sample."""
-    return _apply_op(
-        "CropAndResizeGradBoxes", grads=grads, image=image, boxes=boxes, box_ind=box_ind, method=method, name=name
-    )
+    return _apply_op("CropAndResizeGradBoxes", **locals())
 
 
 def draw_bounding_boxes(images: TensorLike, boxes: TensorLike, name: str | None = None) -> Tensor:
@@ -129,7 +109,7 @@ def draw_bounding_boxes(images: TensorLike, boxes: TensorLike, name: str | None 
 
     Raises:
       ShapeError: images have C channels; only 1, 3 and 4 have colours."""
-    return _apply_op("DrawBoundingBoxes", images=images, boxes=boxes, name=name)
+    return _apply_op("DrawBoundingBoxes", **locals())
 
 
 def draw_bounding_boxes_v2(
@@ -149,4 +129,4 @@ def draw_bounding_boxes_v2(
     Raises:
       ShapeError: images have C channels; only 1, 3 and 4 have colours.
       ShapeError: colors have D channels, and images C."""
-    return _apply_op("DrawBoundingBoxesV2", images=images, boxes=boxes, colors=colors, name=name)
+    return _apply_op("DrawBoundingBoxesV2", **locals())

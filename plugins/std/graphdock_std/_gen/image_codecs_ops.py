@@ -42,17 +42,7 @@ def decode_jpeg(
       dct_method: Taken for TensorFlow's sake: libjpeg's default is used.
 
     Returns: Tensor of any shape, uint8."""
-    return _apply_op(
-        "DecodeJpeg",
-        contents=contents,
-        channels=channels,
-        ratio=ratio,
-        fancy_upscaling=fancy_upscaling,
-        try_recover_truncated=try_recover_truncated,
-        acceptable_fraction=acceptable_fraction,
-        dct_method=dct_method,
-        name=name,
-    )
+    return _apply_op("DecodeJpeg", **locals())
 
 
 def decode_and_crop_jpeg(
@@ -82,18 +72,7 @@ def decode_and_crop_jpeg(
       dct_method: Taken for TensorFlow's sake: libjpeg's default is used.
 
     Returns: Tensor of any shape, uint8."""
-    return _apply_op(
-        "DecodeAndCropJpeg",
-        contents=contents,
-        crop_window=crop_window,
-        channels=channels,
-        ratio=ratio,
-        fancy_upscaling=fancy_upscaling,
-        try_recover_truncated=try_recover_truncated,
-        acceptable_fraction=acceptable_fraction,
-        dct_method=dct_method,
-        name=name,
-    )
+    return _apply_op("DecodeAndCropJpeg", **locals())
 
 
 def decode_png(
@@ -110,7 +89,7 @@ def decode_png(
       dtype: uint8 or uint16.
 
     Returns: Tensor of any shape, uint8 or uint16."""
-    return _apply_op("DecodePng", contents=contents, channels=channels, dtype=dtype, name=name)
+    return _apply_op("DecodePng", **locals())
 
 
 def decode_bmp(contents: TensorLike, channels: Literal[0, 1, 3, 4] = 0, name: str | None = None) -> Tensor:
@@ -124,7 +103,7 @@ def decode_bmp(contents: TensorLike, channels: Literal[0, 1, 3, 4] = 0, name: st
       channels: 1 for grey, 3 for RGB, 4 with opacity; 0 as the file has them.
 
     Returns: Tensor of any shape, uint8."""
-    return _apply_op("DecodeBmp", contents=contents, channels=channels, name=name)
+    return _apply_op("DecodeBmp", **locals())
 
 
 def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
@@ -137,7 +116,7 @@ def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
       contents: scalar, string. A file's bytes.
 
     Returns: Tensor of any shape, uint8."""
-    return _apply_op("DecodeGif", contents=contents, name=name)
+    return _apply_op("DecodeGif", **locals())
 
 
 def decode_image(
@@ -159,9 +138,7 @@ def decode_image(
       dtype: uint8 or uint16.
 
     Returns: Tensor of any shape, uint8 or uint16."""
-    return _apply_op(
-        "DecodeImage", contents=contents, channels=channels, expand_animations=expand_animations, dtype=dtype, name=name
-    )
+    return _apply_op("DecodeImage", **locals())
 
 
 def encode_jpeg(
@@ -198,20 +175,7 @@ def encode_jpeg(
     Raises:
       ShapeError: image has C channels; a JPEG has 1 or 3.
       ShapeError: an image without pixels has no file."""
-    return _apply_op(
-        "EncodeJpeg",
-        image=image,
-        format=format,
-        quality=quality,
-        progressive=progressive,
-        optimize_size=optimize_size,
-        chroma_downsampling=chroma_downsampling,
-        density_unit=density_unit,
-        x_density=x_density,
-        y_density=y_density,
-        xmp_metadata=xmp_metadata,
-        name=name,
-    )
+    return _apply_op("EncodeJpeg", **locals())
 
 
 def encode_png(image: TensorLike, compression: int = -1, name: str | None = None) -> Tensor:
@@ -228,7 +192,7 @@ def encode_png(image: TensorLike, compression: int = -1, name: str | None = None
     Raises:
       ShapeError: image has C channels; a PNG has 1 to 4.
       ShapeError: an image without pixels has no file."""
-    return _apply_op("EncodePng", image=image, compression=compression, name=name)
+    return _apply_op("EncodePng", **locals())
 
 
 def is_jpeg(contents: TensorLike, name: str | None = None) -> Tensor:
@@ -238,7 +202,7 @@ def is_jpeg(contents: TensorLike, name: str | None = None) -> Tensor:
       contents: tensor of any shape [*S], string. Bytes of files.
 
     Returns: Tensor of any shape [*S], bool."""
-    return _apply_op("IsJpeg", contents=contents, name=name)
+    return _apply_op("IsJpeg", **locals())
 
 
 def encode_jpeg_variable_quality(images: TensorLike, quality: TensorLike, name: str | None = None) -> Tensor:
@@ -255,4 +219,4 @@ def encode_jpeg_variable_quality(images: TensorLike, quality: TensorLike, name: 
     Raises:
       ShapeError: images has C channels; a JPEG has 1 or 3.
       ShapeError: an image without pixels has no file."""
-    return _apply_op("EncodeJpegVariableQuality", images=images, quality=quality, name=name)
+    return _apply_op("EncodeJpegVariableQuality", **locals())

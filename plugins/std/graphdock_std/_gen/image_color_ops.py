@@ -26,7 +26,7 @@ def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
       images: tensor of shape [*S, 3], floating. Pixels.
 
     Returns: Tensor of shape [*S, 3], of images's dtype."""
-    return _apply_op("RGBToHSV", images=images, name=name)
+    return _apply_op("RGBToHSV", **locals())
 
 
 def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
@@ -38,7 +38,7 @@ def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
       images: tensor of shape [*S, 3], floating. Pixels.
 
     Returns: Tensor of shape [*S, 3], of images's dtype."""
-    return _apply_op("HSVToRGB", images=images, name=name)
+    return _apply_op("HSVToRGB", **locals())
 
 
 def adjust_hue(images: TensorLike, delta: TensorLike, name: str | None = None) -> Tensor:
@@ -53,7 +53,7 @@ def adjust_hue(images: TensorLike, delta: TensorLike, name: str | None = None) -
       delta: scalar, float32. What is added to the hue, as a part of the circle.
 
     Returns: Tensor of shape [*S, 3], of images's dtype."""
-    return _apply_op("AdjustHue", images=images, delta=delta, name=name)
+    return _apply_op("AdjustHue", **locals())
 
 
 def adjust_saturation(images: TensorLike, scale: TensorLike, name: str | None = None) -> Tensor:
@@ -68,7 +68,7 @@ def adjust_saturation(images: TensorLike, scale: TensorLike, name: str | None = 
       scale: scalar, float32. What the saturation is multiplied by.
 
     Returns: Tensor of shape [*S, 3], of images's dtype."""
-    return _apply_op("AdjustSaturation", images=images, scale=scale, name=name)
+    return _apply_op("AdjustSaturation", **locals())
 
 
 def adjust_contrastv2(images: TensorLike, contrast_factor: TensorLike, name: str | None = None) -> Tensor:
@@ -83,4 +83,4 @@ def adjust_contrastv2(images: TensorLike, contrast_factor: TensorLike, name: str
       contrast_factor: scalar, float32. What the difference is multiplied by.
 
     Returns: Tensor of shape [*B, H, W, C], of images's dtype."""
-    return _apply_op("AdjustContrastv2", images=images, contrast_factor=contrast_factor, name=name)
+    return _apply_op("AdjustContrastv2", **locals())

@@ -59,19 +59,7 @@ def sample_distorted_bounding_box_v2(
       begin: Tensor of shape [3], of image_size's dtype. Where to cut, [row, column, 0].
       size: Tensor of shape [3], of image_size's dtype. How much, [height, width, -1].
       bboxes: Tensor of shape [1, 1, 4], float32. The box that was drawn."""
-    return _apply_op(
-        "SampleDistortedBoundingBoxV2",
-        image_size=image_size,
-        bounding_boxes=bounding_boxes,
-        min_object_covered=min_object_covered,
-        seed=seed,
-        seed2=seed2,
-        aspect_ratio_range=aspect_ratio_range,
-        area_range=area_range,
-        max_attempts=max_attempts,
-        use_image_if_no_bounding_boxes=use_image_if_no_bounding_boxes,
-        name=name,
-    )
+    return _apply_op("SampleDistortedBoundingBoxV2", **locals())
 
 
 def extract_glimpse(
@@ -106,16 +94,4 @@ def extract_glimpse(
       seed2: Second half of the Philox key.
 
     Returns: Tensor of any shape, float32."""
-    return _apply_op(
-        "ExtractGlimpse",
-        input=input,
-        size=size,
-        offsets=offsets,
-        centered=centered,
-        normalized=normalized,
-        uniform_noise=uniform_noise,
-        noise=noise,
-        seed=seed,
-        seed2=seed2,
-        name=name,
-    )
+    return _apply_op("ExtractGlimpse", **locals())

@@ -36,14 +36,7 @@ def resize_bilinear(
       half_pixel_centers: Whether a pixel's centre lies half a pixel from its edge.
 
     Returns: Tensor of any shape, float32."""
-    return _apply_op(
-        "ResizeBilinear",
-        images=images,
-        size=size,
-        align_corners=align_corners,
-        half_pixel_centers=half_pixel_centers,
-        name=name,
-    )
+    return _apply_op("ResizeBilinear", **locals())
 
 
 def resize_bilinear_grad(
@@ -66,14 +59,7 @@ def resize_bilinear_grad(
     Raises:
       ShapeError: half_pixel_centers and align_corners exclude one another.
       ShapeError: original_image has H x W pixels, none to have been sampled."""
-    return _apply_op(
-        "ResizeBilinearGrad",
-        grads=grads,
-        original_image=original_image,
-        align_corners=align_corners,
-        half_pixel_centers=half_pixel_centers,
-        name=name,
-    )
+    return _apply_op("ResizeBilinearGrad", **locals())
 
 
 def resize_nearest_neighbor(
@@ -97,14 +83,7 @@ def resize_nearest_neighbor(
       half_pixel_centers: Whether a pixel's centre lies half a pixel from its edge.
 
     Returns: Tensor of any shape, of images's dtype."""
-    return _apply_op(
-        "ResizeNearestNeighbor",
-        images=images,
-        size=size,
-        align_corners=align_corners,
-        half_pixel_centers=half_pixel_centers,
-        name=name,
-    )
+    return _apply_op("ResizeNearestNeighbor", **locals())
 
 
 def resize_nearest_neighbor_grad(
@@ -126,14 +105,7 @@ def resize_nearest_neighbor_grad(
       half_pixel_centers: As in ResizeNearestNeighbor.
 
     Returns: Tensor of any shape, of grads's dtype."""
-    return _apply_op(
-        "ResizeNearestNeighborGrad",
-        grads=grads,
-        size=size,
-        align_corners=align_corners,
-        half_pixel_centers=half_pixel_centers,
-        name=name,
-    )
+    return _apply_op("ResizeNearestNeighborGrad", **locals())
 
 
 def resize_bicubic(
@@ -158,14 +130,7 @@ def resize_bicubic(
       half_pixel_centers: Whether a pixel's centre lies half a pixel from its edge.
 
     Returns: Tensor of any shape, float32."""
-    return _apply_op(
-        "ResizeBicubic",
-        images=images,
-        size=size,
-        align_corners=align_corners,
-        half_pixel_centers=half_pixel_centers,
-        name=name,
-    )
+    return _apply_op("ResizeBicubic", **locals())
 
 
 def resize_bicubic_grad(
@@ -188,14 +153,7 @@ def resize_bicubic_grad(
     Raises:
       ShapeError: half_pixel_centers and align_corners exclude one another.
       ShapeError: original_image has H x W pixels, none to have been sampled."""
-    return _apply_op(
-        "ResizeBicubicGrad",
-        grads=grads,
-        original_image=original_image,
-        align_corners=align_corners,
-        half_pixel_centers=half_pixel_centers,
-        name=name,
-    )
+    return _apply_op("ResizeBicubicGrad", **locals())
 
 
 def resize_area(images: TensorLike, size: TensorLike, align_corners: bool = False, name: str | None = None) -> Tensor:
@@ -211,7 +169,7 @@ def resize_area(images: TensorLike, size: TensorLike, align_corners: bool = Fals
       align_corners: Whether the centres of the corner pixels coincide.
 
     Returns: Tensor of any shape, float32."""
-    return _apply_op("ResizeArea", images=images, size=size, align_corners=align_corners, name=name)
+    return _apply_op("ResizeArea", **locals())
 
 
 def resize_area_grad(
@@ -228,6 +186,4 @@ def resize_area_grad(
 
     Raises:
       ShapeError: original_image has H x W pixels, none to have been sampled."""
-    return _apply_op(
-        "ResizeAreaGrad", grads=grads, original_image=original_image, align_corners=align_corners, name=name
-    )
+    return _apply_op("ResizeAreaGrad", **locals())

@@ -54,9 +54,7 @@ def layer_norm(
       y: Tensor of any shape, of x's dtype.
       mean: Tensor of any shape, of gamma's dtype. The mean of each row, of the shape of x before begin_norm_axis.
       inverse: Tensor of any shape, of gamma's dtype. The reciprocal standard deviation of each row."""
-    return _apply_op(
-        "LayerNorm", x=x, gamma=gamma, beta=beta, begin_norm_axis=begin_norm_axis, epsilon=epsilon, name=name
-    )
+    return _apply_op("LayerNorm", **locals())
 
 
 def layer_norm_grad(
@@ -82,13 +80,4 @@ def layer_norm_grad(
       x_backprop: Tensor of any shape, of y_backprop's dtype.
       gamma_backprop: Tensor of any shape, of gamma's dtype.
       beta_backprop: Tensor of any shape, of gamma's dtype."""
-    return _apply_op(
-        "LayerNormGrad",
-        y_backprop=y_backprop,
-        x=x,
-        gamma=gamma,
-        mean=mean,
-        inverse=inverse,
-        begin_norm_axis=begin_norm_axis,
-        name=name,
-    )
+    return _apply_op("LayerNormGrad", **locals())

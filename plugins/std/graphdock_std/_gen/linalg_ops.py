@@ -50,7 +50,7 @@ def matrix_inverse(input: TensorLike, adjoint: bool = False, name: str | None = 
       adjoint: Invert the conjugated and transposed.
 
     Returns: Tensor of shape [*B, M, M], of input's dtype."""
-    return _apply_op("MatrixInverse", input=input, adjoint=adjoint, name=name)
+    return _apply_op("MatrixInverse", **locals())
 
 
 def matrix_solve(matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
@@ -66,7 +66,7 @@ def matrix_solve(matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, nam
       adjoint: Solve with the conjugated and transposed.
 
     Returns: Tensor of shape [*B, M, K], of matrix's dtype."""
-    return _apply_op("MatrixSolve", matrix=matrix, rhs=rhs, adjoint=adjoint, name=name)
+    return _apply_op("MatrixSolve", **locals())
 
 
 def matrix_triangular_solve(
@@ -85,7 +85,7 @@ def matrix_triangular_solve(
       adjoint: Solve with the conjugated and transposed.
 
     Returns: Tensor of shape [*B, M, K], of matrix's dtype."""
-    return _apply_op("MatrixTriangularSolve", matrix=matrix, rhs=rhs, lower=lower, adjoint=adjoint, name=name)
+    return _apply_op("MatrixTriangularSolve", **locals())
 
 
 def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
@@ -101,7 +101,7 @@ def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
         matrices.
 
     Returns: Tensor of shape [*B, M, M], of input's dtype."""
-    return _apply_op("Cholesky", input=input, name=name)
+    return _apply_op("Cholesky", **locals())
 
 
 def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) -> _QrOutputs:
@@ -119,7 +119,7 @@ def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) 
     Returns:
       q: Tensor of shape [*B, M, K], of input's dtype.
       r: Tensor of shape [*B, K, N], of input's dtype."""
-    return _apply_op("Qr", input=input, full_matrices=full_matrices, name=name)
+    return _apply_op("Qr", **locals())
 
 
 def svd(
@@ -147,7 +147,7 @@ def svd(
       s: Tensor of shape [*B, K], float32 or float64.
       u: Tensor of any shape, of input's dtype.
       v: Tensor of any shape, of input's dtype."""
-    return _apply_op("Svd", input=input, compute_uv=compute_uv, full_matrices=full_matrices, Tout=Tout, name=name)
+    return _apply_op("Svd", **locals())
 
 
 def self_adjoint_eig_v2(input: TensorLike, compute_v: bool = True, name: str | None = None) -> _SelfAdjointEigV2Outputs:
@@ -166,7 +166,7 @@ def self_adjoint_eig_v2(input: TensorLike, compute_v: bool = True, name: str | N
     Returns:
       e: Tensor of shape [*B, M], of input's dtype.
       v: Tensor of any shape, of input's dtype."""
-    return _apply_op("SelfAdjointEigV2", input=input, compute_v=compute_v, name=name)
+    return _apply_op("SelfAdjointEigV2", **locals())
 
 
 def matrix_determinant(input: TensorLike, name: str | None = None) -> Tensor:
@@ -180,7 +180,7 @@ def matrix_determinant(input: TensorLike, name: str | None = None) -> Tensor:
       input: tensor of shape [*B, M, M], float32, float64, complex64 or complex128. A batch of square matrices.
 
     Returns: Tensor of any shape [*B], of input's dtype."""
-    return _apply_op("MatrixDeterminant", input=input, name=name)
+    return _apply_op("MatrixDeterminant", **locals())
 
 
 def slogdet(input: TensorLike, name: str | None = None) -> _LogMatrixDeterminantOutputs:
@@ -196,7 +196,7 @@ def slogdet(input: TensorLike, name: str | None = None) -> _LogMatrixDeterminant
     Returns:
       sign: Tensor of any shape [*B], of input's dtype.
       log_abs_determinant: Tensor of any shape [*B], of input's dtype."""
-    return _apply_op("LogMatrixDeterminant", input=input, name=name)
+    return _apply_op("LogMatrixDeterminant", **locals())
 
 
 def matrix_solve_ls(
@@ -217,7 +217,7 @@ def matrix_solve_ls(
       fast: Solve the normal equations.
 
     Returns: Tensor of shape [*B, N, K], of matrix's dtype."""
-    return _apply_op("MatrixSolveLs", matrix=matrix, rhs=rhs, l2_regularizer=l2_regularizer, fast=fast, name=name)
+    return _apply_op("MatrixSolveLs", **locals())
 
 
 def lu(input: TensorLike, output_idx_type: DTypeLike = "int32", name: str | None = None) -> _LuOutputs:
@@ -235,7 +235,7 @@ def lu(input: TensorLike, output_idx_type: DTypeLike = "int32", name: str | None
     Returns:
       lu: Tensor of shape [*B, M, M], of input's dtype.
       p: Tensor of shape [*B, M], int32 or int64."""
-    return _apply_op("Lu", input=input, output_idx_type=output_idx_type, name=name)
+    return _apply_op("Lu", **locals())
 
 
 def matrix_set_diag(input: TensorLike, diagonal: TensorLike, name: str | None = None) -> Tensor:
@@ -246,7 +246,7 @@ def matrix_set_diag(input: TensorLike, diagonal: TensorLike, name: str | None = 
       diagonal: tensor of shape [*B, min(M, N)], of input's dtype. Their new diagonals.
 
     Returns: Tensor of shape [*B, M, N], of input's dtype."""
-    return _apply_op("MatrixSetDiag", input=input, diagonal=diagonal, name=name)
+    return _apply_op("MatrixSetDiag", **locals())
 
 
 def matrix_square_root(input: TensorLike, name: str | None = None) -> Tensor:
@@ -261,7 +261,7 @@ def matrix_square_root(input: TensorLike, name: str | None = None) -> Tensor:
       input: tensor of shape [*B, M, M], float32, float64, complex64 or complex128. A batch of square matrices.
 
     Returns: Tensor of shape [*B, M, M], of input's dtype."""
-    return _apply_op("MatrixSquareRoot", input=input, name=name)
+    return _apply_op("MatrixSquareRoot", **locals())
 
 
 def logm(input: TensorLike, name: str | None = None) -> Tensor:
@@ -276,4 +276,4 @@ def logm(input: TensorLike, name: str | None = None) -> Tensor:
       input: tensor of shape [*B, M, M], complex. A batch of square matrices.
 
     Returns: Tensor of shape [*B, M, M], of input's dtype."""
-    return _apply_op("MatrixLogarithm", input=input, name=name)
+    return _apply_op("MatrixLogarithm", **locals())

@@ -59,9 +59,7 @@ def linear_sparse_softmax_cross_entropy(
     Raises:
       ShapeError: inner sizes differ: D (from x) and D2 (from w).
       ShapeError: bias has C numbers for V classes."""
-    return _apply_op(
-        "LinearSparseSoftmaxCrossEntropy", x=x, w=w, labels=labels, bias=bias, transpose_w=transpose_w, U=U, name=name
-    )
+    return _apply_op("LinearSparseSoftmaxCrossEntropy", **locals())
 
 
 def linear_sparse_softmax_cross_entropy_grad(
@@ -99,14 +97,4 @@ def linear_sparse_softmax_cross_entropy_grad(
     Raises:
       ShapeError: inner sizes differ: D (from x) and D2 (from w).
       ShapeError: bias has C numbers for V classes."""
-    return _apply_op(
-        "LinearSparseSoftmaxCrossEntropyGrad",
-        loss_backprop=loss_backprop,
-        x=x,
-        w=w,
-        labels=labels,
-        log_sum=log_sum,
-        bias=bias,
-        transpose_w=transpose_w,
-        name=name,
-    )
+    return _apply_op("LinearSparseSoftmaxCrossEntropyGrad", **locals())

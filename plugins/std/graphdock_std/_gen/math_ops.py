@@ -27,7 +27,7 @@ def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _apply_op("Add", x=x, y=y, name=name)
+    return _apply_op("Add", **locals())
 
 
 def subtract(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -40,7 +40,7 @@ def subtract(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _apply_op("Sub", x=x, y=y, name=name)
+    return _apply_op("Sub", **locals())
 
 
 def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -53,7 +53,7 @@ def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _apply_op("Mul", x=x, y=y, name=name)
+    return _apply_op("Mul", **locals())
 
 
 def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -68,7 +68,7 @@ def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _apply_op("RealDiv", x=x, y=y, name=name)
+    return _apply_op("RealDiv", **locals())
 
 
 def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -83,7 +83,7 @@ def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _apply_op("FloorDiv", x=x, y=y, name=name)
+    return _apply_op("FloorDiv", **locals())
 
 
 def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -98,7 +98,7 @@ def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _apply_op("FloorMod", x=x, y=y, name=name)
+    return _apply_op("FloorMod", **locals())
 
 
 def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -114,7 +114,7 @@ def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _apply_op("Pow", x=x, y=y, name=name)
+    return _apply_op("Pow", **locals())
 
 
 def maximum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -129,7 +129,7 @@ def maximum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _apply_op("Maximum", x=x, y=y, name=name)
+    return _apply_op("Maximum", **locals())
 
 
 def minimum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -144,7 +144,7 @@ def minimum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _apply_op("Minimum", x=x, y=y, name=name)
+    return _apply_op("Minimum", **locals())
 
 
 def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -157,7 +157,7 @@ def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) ->
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _apply_op("SquaredDifference", x=x, y=y, name=name)
+    return _apply_op("SquaredDifference", **locals())
 
 
 def atan2(y: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
@@ -170,7 +170,7 @@ def atan2(y: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*X], of y's dtype. Abscissa; broadcasts with y.
 
     Returns: Tensor of any shape [*Z], of y's dtype."""
-    return _apply_op("Atan2", y=y, x=x, name=name)
+    return _apply_op("Atan2", **locals())
 
 
 def less(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -183,7 +183,7 @@ def less(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], bool."""
-    return _apply_op("Less", x=x, y=y, name=name)
+    return _apply_op("Less", **locals())
 
 
 def less_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -196,7 +196,7 @@ def less_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], bool."""
-    return _apply_op("LessEqual", x=x, y=y, name=name)
+    return _apply_op("LessEqual", **locals())
 
 
 def greater(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -209,7 +209,7 @@ def greater(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], bool."""
-    return _apply_op("Greater", x=x, y=y, name=name)
+    return _apply_op("Greater", **locals())
 
 
 def greater_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -222,7 +222,7 @@ def greater_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tens
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], bool."""
-    return _apply_op("GreaterEqual", x=x, y=y, name=name)
+    return _apply_op("GreaterEqual", **locals())
 
 
 def equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -237,7 +237,7 @@ def equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], bool."""
-    return _apply_op("Equal", x=x, y=y, name=name)
+    return _apply_op("Equal", **locals())
 
 
 def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -252,7 +252,7 @@ def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], bool."""
-    return _apply_op("NotEqual", x=x, y=y, name=name)
+    return _apply_op("NotEqual", **locals())
 
 
 def logical_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -265,7 +265,7 @@ def logical_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
       y: tensor of any shape [*Y], bool. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], bool."""
-    return _apply_op("LogicalAnd", x=x, y=y, name=name)
+    return _apply_op("LogicalAnd", **locals())
 
 
 def logical_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -278,7 +278,7 @@ def logical_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       y: tensor of any shape [*Y], bool. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], bool."""
-    return _apply_op("LogicalOr", x=x, y=y, name=name)
+    return _apply_op("LogicalOr", **locals())
 
 
 def logical_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -291,7 +291,7 @@ def logical_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
       y: tensor of any shape [*Y], bool. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], bool."""
-    return _apply_op("LogicalXor", x=x, y=y, name=name)
+    return _apply_op("LogicalXor", **locals())
 
 
 def logical_not(x: TensorLike, name: str | None = None) -> Tensor:
@@ -303,7 +303,7 @@ def logical_not(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], bool. The argument.
 
     Returns: Tensor of any shape [*S], bool."""
-    return _apply_op("LogicalNot", x=x, name=name)
+    return _apply_op("LogicalNot", **locals())
 
 
 def negative(x: TensorLike, name: str | None = None) -> Tensor:
@@ -316,7 +316,7 @@ def negative(x: TensorLike, name: str | None = None) -> Tensor:
         complex128. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("Neg", x=x, name=name)
+    return _apply_op("Neg", **locals())
 
 
 def abs(x: TensorLike, name: str | None = None) -> Tensor:
@@ -330,7 +330,7 @@ def abs(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], int8, int16, int32, int64, float16, bfloat16, float32 or float64. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("Abs", x=x, name=name)
+    return _apply_op("Abs", **locals())
 
 
 def sign(x: TensorLike, name: str | None = None) -> Tensor:
@@ -343,7 +343,7 @@ def sign(x: TensorLike, name: str | None = None) -> Tensor:
         complex128. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("Sign", x=x, name=name)
+    return _apply_op("Sign", **locals())
 
 
 def square(x: TensorLike, name: str | None = None) -> Tensor:
@@ -355,7 +355,7 @@ def square(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], integer, floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("Square", x=x, name=name)
+    return _apply_op("Square", **locals())
 
 
 def sqrt(x: TensorLike, name: str | None = None) -> Tensor:
@@ -367,7 +367,7 @@ def sqrt(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("Sqrt", x=x, name=name)
+    return _apply_op("Sqrt", **locals())
 
 
 def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
@@ -379,7 +379,7 @@ def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("Rsqrt", x=x, name=name)
+    return _apply_op("Rsqrt", **locals())
 
 
 def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
@@ -391,7 +391,7 @@ def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("Reciprocal", x=x, name=name)
+    return _apply_op("Reciprocal", **locals())
 
 
 def exp(x: TensorLike, name: str | None = None) -> Tensor:
@@ -403,7 +403,7 @@ def exp(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("Exp", x=x, name=name)
+    return _apply_op("Exp", **locals())
 
 
 def expm1(x: TensorLike, name: str | None = None) -> Tensor:
@@ -415,7 +415,7 @@ def expm1(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("Expm1", x=x, name=name)
+    return _apply_op("Expm1", **locals())
 
 
 def log(x: TensorLike, name: str | None = None) -> Tensor:
@@ -427,7 +427,7 @@ def log(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("Log", x=x, name=name)
+    return _apply_op("Log", **locals())
 
 
 def log1p(x: TensorLike, name: str | None = None) -> Tensor:
@@ -439,7 +439,7 @@ def log1p(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("Log1p", x=x, name=name)
+    return _apply_op("Log1p", **locals())
 
 
 def sin(x: TensorLike, name: str | None = None) -> Tensor:
@@ -451,7 +451,7 @@ def sin(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("Sin", x=x, name=name)
+    return _apply_op("Sin", **locals())
 
 
 def cos(x: TensorLike, name: str | None = None) -> Tensor:
@@ -463,7 +463,7 @@ def cos(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("Cos", x=x, name=name)
+    return _apply_op("Cos", **locals())
 
 
 def tan(x: TensorLike, name: str | None = None) -> Tensor:
@@ -475,7 +475,7 @@ def tan(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("Tan", x=x, name=name)
+    return _apply_op("Tan", **locals())
 
 
 def asin(x: TensorLike, name: str | None = None) -> Tensor:
@@ -487,7 +487,7 @@ def asin(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("Asin", x=x, name=name)
+    return _apply_op("Asin", **locals())
 
 
 def acos(x: TensorLike, name: str | None = None) -> Tensor:
@@ -499,7 +499,7 @@ def acos(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("Acos", x=x, name=name)
+    return _apply_op("Acos", **locals())
 
 
 def atan(x: TensorLike, name: str | None = None) -> Tensor:
@@ -511,7 +511,7 @@ def atan(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("Atan", x=x, name=name)
+    return _apply_op("Atan", **locals())
 
 
 def sinh(x: TensorLike, name: str | None = None) -> Tensor:
@@ -523,7 +523,7 @@ def sinh(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("Sinh", x=x, name=name)
+    return _apply_op("Sinh", **locals())
 
 
 def cosh(x: TensorLike, name: str | None = None) -> Tensor:
@@ -535,7 +535,7 @@ def cosh(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("Cosh", x=x, name=name)
+    return _apply_op("Cosh", **locals())
 
 
 def tanh(x: TensorLike, name: str | None = None) -> Tensor:
@@ -547,7 +547,7 @@ def tanh(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("Tanh", x=x, name=name)
+    return _apply_op("Tanh", **locals())
 
 
 def asinh(x: TensorLike, name: str | None = None) -> Tensor:
@@ -559,7 +559,7 @@ def asinh(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("Asinh", x=x, name=name)
+    return _apply_op("Asinh", **locals())
 
 
 def acosh(x: TensorLike, name: str | None = None) -> Tensor:
@@ -571,7 +571,7 @@ def acosh(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("Acosh", x=x, name=name)
+    return _apply_op("Acosh", **locals())
 
 
 def atanh(x: TensorLike, name: str | None = None) -> Tensor:
@@ -583,7 +583,7 @@ def atanh(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("Atanh", x=x, name=name)
+    return _apply_op("Atanh", **locals())
 
 
 def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
@@ -595,7 +595,7 @@ def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating or complex. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("Sigmoid", x=x, name=name)
+    return _apply_op("Sigmoid", **locals())
 
 
 def erf(x: TensorLike, name: str | None = None) -> Tensor:
@@ -607,7 +607,7 @@ def erf(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("Erf", x=x, name=name)
+    return _apply_op("Erf", **locals())
 
 
 def erfc(x: TensorLike, name: str | None = None) -> Tensor:
@@ -619,7 +619,7 @@ def erfc(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("Erfc", x=x, name=name)
+    return _apply_op("Erfc", **locals())
 
 
 def floor(x: TensorLike, name: str | None = None) -> Tensor:
@@ -631,7 +631,7 @@ def floor(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("Floor", x=x, name=name)
+    return _apply_op("Floor", **locals())
 
 
 def ceil(x: TensorLike, name: str | None = None) -> Tensor:
@@ -643,7 +643,7 @@ def ceil(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("Ceil", x=x, name=name)
+    return _apply_op("Ceil", **locals())
 
 
 def round(x: TensorLike, name: str | None = None) -> Tensor:
@@ -655,7 +655,7 @@ def round(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("Round", x=x, name=name)
+    return _apply_op("Round", **locals())
 
 
 def rint(x: TensorLike, name: str | None = None) -> Tensor:
@@ -667,7 +667,7 @@ def rint(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("Rint", x=x, name=name)
+    return _apply_op("Rint", **locals())
 
 
 def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
@@ -679,7 +679,7 @@ def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating. The argument.
 
     Returns: Tensor of any shape [*S], bool."""
-    return _apply_op("IsNan", x=x, name=name)
+    return _apply_op("IsNan", **locals())
 
 
 def is_inf(x: TensorLike, name: str | None = None) -> Tensor:
@@ -691,7 +691,7 @@ def is_inf(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating. The argument.
 
     Returns: Tensor of any shape [*S], bool."""
-    return _apply_op("IsInf", x=x, name=name)
+    return _apply_op("IsInf", **locals())
 
 
 def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
@@ -703,7 +703,7 @@ def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating. The argument.
 
     Returns: Tensor of any shape [*S], bool."""
-    return _apply_op("IsFinite", x=x, name=name)
+    return _apply_op("IsFinite", **locals())
 
 
 def tanh_grad(y: TensorLike, dy: TensorLike, name: str | None = None) -> Tensor:
@@ -716,7 +716,7 @@ def tanh_grad(y: TensorLike, dy: TensorLike, name: str | None = None) -> Tensor:
       dy: tensor of any shape [*S], of y's dtype. Gradient that reaches it.
 
     Returns: Tensor of any shape [*S], of y's dtype."""
-    return _apply_op("TanhGrad", y=y, dy=dy, name=name)
+    return _apply_op("TanhGrad", **locals())
 
 
 def sigmoid_grad(y: TensorLike, dy: TensorLike, name: str | None = None) -> Tensor:
@@ -729,7 +729,7 @@ def sigmoid_grad(y: TensorLike, dy: TensorLike, name: str | None = None) -> Tens
       dy: tensor of any shape [*S], of y's dtype. Gradient that reaches it.
 
     Returns: Tensor of any shape [*S], of y's dtype."""
-    return _apply_op("SigmoidGrad", y=y, dy=dy, name=name)
+    return _apply_op("SigmoidGrad", **locals())
 
 
 def select(condition: TensorLike, x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -743,7 +743,7 @@ def select(condition: TensorLike, x: TensorLike, y: TensorLike, name: str | None
       y: tensor of any shape [*Y], of x's dtype. Taken elsewhere; broadcasts.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _apply_op("Select", condition=condition, x=x, y=y, name=name)
+    return _apply_op("Select", **locals())
 
 
 def clip_by_value(
@@ -788,7 +788,7 @@ def mat_mul(
 
     Raises:
       ShapeError: inner sizes differ: K (from a) and K2 (from b)."""
-    return _apply_op("MatMul", a=a, b=b, transpose_a=transpose_a, transpose_b=transpose_b, name=name)
+    return _apply_op("MatMul", **locals())
 
 
 def mat_mul_sum(
@@ -817,4 +817,4 @@ def mat_mul_sum(
 
     Raises:
       ShapeError: inner sizes differ: K (from a) and K2 (from b)."""
-    return _apply_op("MatMulSum", a=a, b=b, transpose_a=transpose_a, transpose_b=transpose_b, name=name)
+    return _apply_op("MatMulSum", **locals())

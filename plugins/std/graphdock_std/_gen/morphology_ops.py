@@ -40,7 +40,7 @@ def dilation2d(
       padding: SAME: as many windows as the dim holds strides; VALID: none over the edge.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _apply_op("Dilation2D", input=input, filter=filter, strides=strides, rates=rates, padding=padding, name=name)
+    return _apply_op("Dilation2D", **locals())
 
 
 def dilation2d_backprop_input(
@@ -65,16 +65,7 @@ def dilation2d_backprop_input(
       padding: SAME: as many windows as the dim holds strides; VALID: none over the edge.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _apply_op(
-        "Dilation2DBackpropInput",
-        input=input,
-        filter=filter,
-        out_backprop=out_backprop,
-        strides=strides,
-        rates=rates,
-        padding=padding,
-        name=name,
-    )
+    return _apply_op("Dilation2DBackpropInput", **locals())
 
 
 def dilation2d_backprop_filter(
@@ -99,16 +90,7 @@ def dilation2d_backprop_filter(
       padding: SAME: as many windows as the dim holds strides; VALID: none over the edge.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _apply_op(
-        "Dilation2DBackpropFilter",
-        input=input,
-        filter=filter,
-        out_backprop=out_backprop,
-        strides=strides,
-        rates=rates,
-        padding=padding,
-        name=name,
-    )
+    return _apply_op("Dilation2DBackpropFilter", **locals())
 
 
 def dilation2d_backprop_input_grad(
@@ -133,16 +115,7 @@ def dilation2d_backprop_input_grad(
       padding: SAME: as many windows as the dim holds strides; VALID: none over the edge.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _apply_op(
-        "Dilation2DBackpropInputGrad",
-        input=input,
-        filter=filter,
-        grad=grad,
-        strides=strides,
-        rates=rates,
-        padding=padding,
-        name=name,
-    )
+    return _apply_op("Dilation2DBackpropInputGrad", **locals())
 
 
 def dilation2d_backprop_filter_grad(
@@ -167,13 +140,4 @@ def dilation2d_backprop_filter_grad(
       padding: SAME: as many windows as the dim holds strides; VALID: none over the edge.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _apply_op(
-        "Dilation2DBackpropFilterGrad",
-        input=input,
-        filter=filter,
-        grad=grad,
-        strides=strides,
-        rates=rates,
-        padding=padding,
-        name=name,
-    )
+    return _apply_op("Dilation2DBackpropFilterGrad", **locals())

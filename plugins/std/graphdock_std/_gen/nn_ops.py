@@ -37,7 +37,7 @@ def softmax(logits: TensorLike, name: str | None = None) -> Tensor:
       logits: tensor of shape [*B, C], floating. Unnormalised log probabilities.
 
     Returns: Tensor of shape [*B, C], of logits's dtype."""
-    return _apply_op("Softmax", logits=logits, name=name)
+    return _apply_op("Softmax", **locals())
 
 
 def log_softmax(logits: TensorLike, name: str | None = None) -> Tensor:
@@ -49,7 +49,7 @@ def log_softmax(logits: TensorLike, name: str | None = None) -> Tensor:
       logits: tensor of shape [*B, C], floating. Unnormalised log probabilities.
 
     Returns: Tensor of shape [*B, C], of logits's dtype."""
-    return _apply_op("LogSoftmax", logits=logits, name=name)
+    return _apply_op("LogSoftmax", **locals())
 
 
 def softmax_cross_entropy_with_logits(
@@ -69,7 +69,7 @@ def softmax_cross_entropy_with_logits(
     Returns:
       loss: Tensor of any shape [*B], of features's dtype.
       backprop: Tensor of shape [*B, C], of features's dtype."""
-    return _apply_op("SoftmaxCrossEntropyWithLogits", features=features, labels=labels, name=name)
+    return _apply_op("SoftmaxCrossEntropyWithLogits", **locals())
 
 
 def sparse_softmax_cross_entropy_with_logits(
@@ -88,7 +88,7 @@ def sparse_softmax_cross_entropy_with_logits(
     Returns:
       loss: Tensor of any shape [*B], of features's dtype.
       backprop: Tensor of shape [*B, C], of features's dtype."""
-    return _apply_op("SparseSoftmaxCrossEntropyWithLogits", features=features, labels=labels, name=name)
+    return _apply_op("SparseSoftmaxCrossEntropyWithLogits", **locals())
 
 
 def relu(features: TensorLike, name: str | None = None) -> Tensor:
@@ -100,7 +100,7 @@ def relu(features: TensorLike, name: str | None = None) -> Tensor:
       features: tensor of any shape [*S], integer or floating. Any tensor.
 
     Returns: Tensor of any shape [*S], of features's dtype."""
-    return _apply_op("Relu", features=features, name=name)
+    return _apply_op("Relu", **locals())
 
 
 def relu6(features: TensorLike, name: str | None = None) -> Tensor:
@@ -112,7 +112,7 @@ def relu6(features: TensorLike, name: str | None = None) -> Tensor:
       features: tensor of any shape [*S], integer or floating. Any tensor.
 
     Returns: Tensor of any shape [*S], of features's dtype."""
-    return _apply_op("Relu6", features=features, name=name)
+    return _apply_op("Relu6", **locals())
 
 
 def elu(features: TensorLike, name: str | None = None) -> Tensor:
@@ -124,7 +124,7 @@ def elu(features: TensorLike, name: str | None = None) -> Tensor:
       features: tensor of any shape [*S], floating. Any tensor.
 
     Returns: Tensor of any shape [*S], of features's dtype."""
-    return _apply_op("Elu", features=features, name=name)
+    return _apply_op("Elu", **locals())
 
 
 def selu(features: TensorLike, name: str | None = None) -> Tensor:
@@ -136,7 +136,7 @@ def selu(features: TensorLike, name: str | None = None) -> Tensor:
       features: tensor of any shape [*S], floating. Any tensor.
 
     Returns: Tensor of any shape [*S], of features's dtype."""
-    return _apply_op("Selu", features=features, name=name)
+    return _apply_op("Selu", **locals())
 
 
 def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None) -> Tensor:
@@ -149,7 +149,7 @@ def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None
       alpha: Slope of the negative part.
 
     Returns: Tensor of any shape [*S], of features's dtype."""
-    return _apply_op("LeakyRelu", features=features, alpha=alpha, name=name)
+    return _apply_op("LeakyRelu", **locals())
 
 
 def softplus(features: TensorLike, name: str | None = None) -> Tensor:
@@ -161,7 +161,7 @@ def softplus(features: TensorLike, name: str | None = None) -> Tensor:
       features: tensor of any shape [*S], floating. Any tensor.
 
     Returns: Tensor of any shape [*S], of features's dtype."""
-    return _apply_op("Softplus", features=features, name=name)
+    return _apply_op("Softplus", **locals())
 
 
 def softsign(features: TensorLike, name: str | None = None) -> Tensor:
@@ -173,7 +173,7 @@ def softsign(features: TensorLike, name: str | None = None) -> Tensor:
       features: tensor of any shape [*S], floating. Any tensor.
 
     Returns: Tensor of any shape [*S], of features's dtype."""
-    return _apply_op("Softsign", features=features, name=name)
+    return _apply_op("Softsign", **locals())
 
 
 def relu_grad(gradients: TensorLike, features: TensorLike, name: str | None = None) -> Tensor:
@@ -184,7 +184,7 @@ def relu_grad(gradients: TensorLike, features: TensorLike, name: str | None = No
       features: tensor of any shape [*S], of gradients's dtype. Relu's input or output.
 
     Returns: Tensor of any shape [*S], of gradients's dtype."""
-    return _apply_op("ReluGrad", gradients=gradients, features=features, name=name)
+    return _apply_op("ReluGrad", **locals())
 
 
 def bias_add(
@@ -198,7 +198,7 @@ def bias_add(
       data_format: Where the channels are: the last dim, or dim 1.
 
     Returns: Tensor of any shape, of value's dtype."""
-    return _apply_op("BiasAdd", value=value, bias=bias, data_format=data_format, name=name)
+    return _apply_op("BiasAdd", **locals())
 
 
 def bias_add_grad(
@@ -213,7 +213,7 @@ def bias_add_grad(
       data_format: Where the channels are: the last dim, or dim 1.
 
     Returns: Tensor of any shape, of out_backprop's dtype."""
-    return _apply_op("BiasAddGrad", out_backprop=out_backprop, data_format=data_format, name=name)
+    return _apply_op("BiasAddGrad", **locals())
 
 
 def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
@@ -227,7 +227,7 @@ def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
       t: tensor of any shape [*S], floating. Any tensor.
 
     Returns: Scalar, of t's dtype."""
-    return _apply_op("L2Loss", t=t, name=name)
+    return _apply_op("L2Loss", **locals())
 
 
 def l2_loss_sum(t: Sequence[TensorLike], name: str | None = None) -> Tensor:
@@ -241,4 +241,4 @@ def l2_loss_sum(t: Sequence[TensorLike], name: str | None = None) -> Tensor:
       t: list of tensors of any shape, floating. Tensors of any shapes.
 
     Returns: Scalar, of t's dtype."""
-    return _apply_op("L2LossSum", t=t, name=name)
+    return _apply_op("L2LossSum", **locals())

@@ -52,7 +52,7 @@ def local_response_normalization(
       beta: An exponent.
 
     Returns: Tensor of shape [B, H, W, C], of input's dtype."""
-    return _apply_op("LRN", input=input, depth_radius=depth_radius, bias=bias, alpha=alpha, beta=beta, name=name)
+    return _apply_op("LRN", **locals())
 
 
 def lrn_grad(
@@ -77,17 +77,7 @@ def lrn_grad(
       beta: As in LRN.
 
     Returns: Tensor of shape [B, H, W, C], of input_grads's dtype."""
-    return _apply_op(
-        "LRNGrad",
-        input_grads=input_grads,
-        input_image=input_image,
-        output_image=output_image,
-        depth_radius=depth_radius,
-        bias=bias,
-        alpha=alpha,
-        beta=beta,
-        name=name,
-    )
+    return _apply_op("LRNGrad", **locals())
 
 
 def fused_batch_norm(
@@ -127,18 +117,7 @@ def fused_batch_norm(
       batch_variance: Tensor of any shape, of scale's dtype.
       reserve_space_1: Tensor of any shape, of scale's dtype. The mean that was subtracted.
       reserve_space_2: Tensor of any shape, of scale's dtype. The variance that was divided by."""
-    return _apply_op(
-        "FusedBatchNorm",
-        x=x,
-        scale=scale,
-        offset=offset,
-        mean=mean,
-        variance=variance,
-        epsilon=epsilon,
-        data_format=data_format,
-        is_training=is_training,
-        name=name,
-    )
+    return _apply_op("FusedBatchNorm", **locals())
 
 
 def fused_batch_norm_grad(
@@ -168,15 +147,4 @@ def fused_batch_norm_grad(
       x_backprop: Tensor of any shape, of y_backprop's dtype.
       scale_backprop: Tensor of any shape, of scale's dtype.
       offset_backprop: Tensor of any shape, of scale's dtype."""
-    return _apply_op(
-        "FusedBatchNormGrad",
-        y_backprop=y_backprop,
-        x=x,
-        scale=scale,
-        reserve_space_1=reserve_space_1,
-        reserve_space_2=reserve_space_2,
-        epsilon=epsilon,
-        data_format=data_format,
-        is_training=is_training,
-        name=name,
-    )
+    return _apply_op("FusedBatchNormGrad", **locals())

@@ -43,17 +43,7 @@ def resource_apply_adadelta(
       grad: tensor of any shape [*S], floating. Gradient; the shape of the variable.
 
     Returns: The Operation."""
-    return _apply_op(
-        "ResourceApplyAdadelta",
-        var=var,
-        accum=accum,
-        accum_update=accum_update,
-        lr=lr,
-        rho=rho,
-        epsilon=epsilon,
-        grad=grad,
-        name=name,
-    )
+    return _apply_op("ResourceApplyAdadelta", **locals())
 
 
 def resource_sparse_apply_adadelta(
@@ -83,18 +73,7 @@ def resource_sparse_apply_adadelta(
       indices: tensor of shape [N], int32 or int64. Rows of the variable; may repeat.
 
     Returns: The Operation."""
-    return _apply_op(
-        "ResourceSparseApplyAdadelta",
-        var=var,
-        accum=accum,
-        accum_update=accum_update,
-        lr=lr,
-        rho=rho,
-        epsilon=epsilon,
-        grad=grad,
-        indices=indices,
-        name=name,
-    )
+    return _apply_op("ResourceSparseApplyAdadelta", **locals())
 
 
 def resource_apply_adagrad_da(
@@ -128,18 +107,7 @@ def resource_apply_adagrad_da(
       global_step: scalar, int64. How many steps there were, this one included.
 
     Returns: The Operation."""
-    return _apply_op(
-        "ResourceApplyAdagradDA",
-        var=var,
-        gradient_accumulator=gradient_accumulator,
-        gradient_squared_accumulator=gradient_squared_accumulator,
-        grad=grad,
-        lr=lr,
-        l1=l1,
-        l2=l2,
-        global_step=global_step,
-        name=name,
-    )
+    return _apply_op("ResourceApplyAdagradDA", **locals())
 
 
 def resource_sparse_apply_adagrad_da(
@@ -171,19 +139,7 @@ def resource_sparse_apply_adagrad_da(
       global_step: scalar, int64. How many steps there were, this one included.
 
     Returns: The Operation."""
-    return _apply_op(
-        "ResourceSparseApplyAdagradDA",
-        var=var,
-        gradient_accumulator=gradient_accumulator,
-        gradient_squared_accumulator=gradient_squared_accumulator,
-        grad=grad,
-        indices=indices,
-        lr=lr,
-        l1=l1,
-        l2=l2,
-        global_step=global_step,
-        name=name,
-    )
+    return _apply_op("ResourceSparseApplyAdagradDA", **locals())
 
 
 def resource_apply_proximal_gradient_descent(
@@ -204,7 +160,7 @@ def resource_apply_proximal_gradient_descent(
       delta: tensor of any shape [*S], floating. Gradient; the shape of the variable.
 
     Returns: The Operation."""
-    return _apply_op("ResourceApplyProximalGradientDescent", var=var, alpha=alpha, l1=l1, l2=l2, delta=delta, name=name)
+    return _apply_op("ResourceApplyProximalGradientDescent", **locals())
 
 
 def resource_sparse_apply_proximal_gradient_descent(
@@ -230,16 +186,7 @@ def resource_sparse_apply_proximal_gradient_descent(
       indices: tensor of shape [N], int32 or int64. Rows of the variable; may repeat.
 
     Returns: The Operation."""
-    return _apply_op(
-        "ResourceSparseApplyProximalGradientDescent",
-        var=var,
-        alpha=alpha,
-        l1=l1,
-        l2=l2,
-        grad=grad,
-        indices=indices,
-        name=name,
-    )
+    return _apply_op("ResourceSparseApplyProximalGradientDescent", **locals())
 
 
 def resource_apply_proximal_adagrad(
@@ -268,7 +215,7 @@ def resource_apply_proximal_adagrad(
       grad: tensor of any shape [*S], floating. Gradient; the shape of the variable.
 
     Returns: The Operation."""
-    return _apply_op("ResourceApplyProximalAdagrad", var=var, accum=accum, lr=lr, l1=l1, l2=l2, grad=grad, name=name)
+    return _apply_op("ResourceApplyProximalAdagrad", **locals())
 
 
 def resource_sparse_apply_proximal_adagrad(
@@ -296,17 +243,7 @@ def resource_sparse_apply_proximal_adagrad(
       indices: tensor of shape [N], int32 or int64. Rows of the variable; may repeat.
 
     Returns: The Operation."""
-    return _apply_op(
-        "ResourceSparseApplyProximalAdagrad",
-        var=var,
-        accum=accum,
-        lr=lr,
-        l1=l1,
-        l2=l2,
-        grad=grad,
-        indices=indices,
-        name=name,
-    )
+    return _apply_op("ResourceSparseApplyProximalAdagrad", **locals())
 
 
 def resource_apply_ftrl_v2(
@@ -342,19 +279,7 @@ def resource_apply_ftrl_v2(
       lr_power: scalar, of lr's dtype. How the rate falls with accum; not positive.
 
     Returns: The Operation."""
-    return _apply_op(
-        "ResourceApplyFtrlV2",
-        var=var,
-        accum=accum,
-        linear=linear,
-        grad=grad,
-        lr=lr,
-        l1=l1,
-        l2=l2,
-        l2_shrinkage=l2_shrinkage,
-        lr_power=lr_power,
-        name=name,
-    )
+    return _apply_op("ResourceApplyFtrlV2", **locals())
 
 
 def resource_sparse_apply_ftrl(
@@ -386,19 +311,7 @@ def resource_sparse_apply_ftrl(
       lr_power: scalar, of lr's dtype. How the rate falls with accum; not positive.
 
     Returns: The Operation."""
-    return _apply_op(
-        "ResourceSparseApplyFtrl",
-        var=var,
-        accum=accum,
-        linear=linear,
-        grad=grad,
-        indices=indices,
-        lr=lr,
-        l1=l1,
-        l2=l2,
-        lr_power=lr_power,
-        name=name,
-    )
+    return _apply_op("ResourceSparseApplyFtrl", **locals())
 
 
 def resource_sparse_apply_ftrl_v2(
@@ -433,20 +346,7 @@ def resource_sparse_apply_ftrl_v2(
       lr_power: scalar, of lr's dtype. How the rate falls with accum; not positive.
 
     Returns: The Operation."""
-    return _apply_op(
-        "ResourceSparseApplyFtrlV2",
-        var=var,
-        accum=accum,
-        linear=linear,
-        grad=grad,
-        indices=indices,
-        lr=lr,
-        l1=l1,
-        l2=l2,
-        l2_shrinkage=l2_shrinkage,
-        lr_power=lr_power,
-        name=name,
-    )
+    return _apply_op("ResourceSparseApplyFtrlV2", **locals())
 
 
 def resource_sparse_apply_rms_prop(
@@ -478,19 +378,7 @@ def resource_sparse_apply_rms_prop(
       indices: tensor of shape [N], int32 or int64. Rows of the variable; may repeat.
 
     Returns: The Operation."""
-    return _apply_op(
-        "ResourceSparseApplyRMSProp",
-        var=var,
-        ms=ms,
-        mom=mom,
-        lr=lr,
-        rho=rho,
-        momentum=momentum,
-        epsilon=epsilon,
-        grad=grad,
-        indices=indices,
-        name=name,
-    )
+    return _apply_op("ResourceSparseApplyRMSProp", **locals())
 
 
 def resource_sparse_apply_centered_rms_prop(
@@ -524,20 +412,7 @@ def resource_sparse_apply_centered_rms_prop(
       indices: tensor of shape [N], int32 or int64. Rows of the variable; may repeat.
 
     Returns: The Operation."""
-    return _apply_op(
-        "ResourceSparseApplyCenteredRMSProp",
-        var=var,
-        mg=mg,
-        ms=ms,
-        mom=mom,
-        lr=lr,
-        rho=rho,
-        momentum=momentum,
-        epsilon=epsilon,
-        grad=grad,
-        indices=indices,
-        name=name,
-    )
+    return _apply_op("ResourceSparseApplyCenteredRMSProp", **locals())
 
 
 def resource_sparse_apply_adam(
@@ -573,18 +448,4 @@ def resource_sparse_apply_adam(
       indices: tensor of shape [N], int32 or int64. Rows of the variable; may repeat.
 
     Returns: The Operation."""
-    return _apply_op(
-        "ResourceSparseApplyAdam",
-        var=var,
-        m=m,
-        v=v,
-        beta1_power=beta1_power,
-        beta2_power=beta2_power,
-        lr=lr,
-        beta1=beta1,
-        beta2=beta2,
-        epsilon=epsilon,
-        grad=grad,
-        indices=indices,
-        name=name,
-    )
+    return _apply_op("ResourceSparseApplyAdam", **locals())

@@ -30,7 +30,7 @@ def dynamic_partition(
       num_partitions: How many. At least 1.
 
     Returns: List, each a tensor of any shape, any dtype."""
-    return _apply_op("DynamicPartition", data=data, partitions=partitions, num_partitions=num_partitions, name=name)
+    return _apply_op("DynamicPartition", **locals())
 
 
 def dynamic_stitch(indices: Sequence[TensorLike], data: Sequence[TensorLike], name: str | None = None) -> Tensor:
@@ -46,4 +46,4 @@ def dynamic_stitch(indices: Sequence[TensorLike], data: Sequence[TensorLike], na
         end alike.
 
     Returns: Tensor of any shape, of data's dtype."""
-    return _apply_op("DynamicStitch", indices=indices, data=data, name=name)
+    return _apply_op("DynamicStitch", **locals())

@@ -46,16 +46,7 @@ def max_pool(
       data_format: Where the channels are: the last dim, or dim 1.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _apply_op(
-        "MaxPool",
-        input=input,
-        ksize=ksize,
-        strides=strides,
-        padding=padding,
-        explicit_paddings=explicit_paddings,
-        data_format=data_format,
-        name=name,
-    )
+    return _apply_op("MaxPool", **locals())
 
 
 def max_pool_grad(
@@ -84,18 +75,7 @@ def max_pool_grad(
       data_format: Where the channels are: the last dim, or dim 1.
 
     Returns: Tensor of any shape, of orig_input's dtype."""
-    return _apply_op(
-        "MaxPoolGrad",
-        orig_input=orig_input,
-        orig_output=orig_output,
-        grad=grad,
-        ksize=ksize,
-        strides=strides,
-        padding=padding,
-        explicit_paddings=explicit_paddings,
-        data_format=data_format,
-        name=name,
-    )
+    return _apply_op("MaxPoolGrad", **locals())
 
 
 def max_pool_grad_grad(
@@ -124,18 +104,7 @@ def max_pool_grad_grad(
       data_format: Where the channels are: the last dim, or dim 1.
 
     Returns: Tensor of any shape, of orig_input's dtype."""
-    return _apply_op(
-        "MaxPoolGradGrad",
-        orig_input=orig_input,
-        orig_output=orig_output,
-        grad=grad,
-        ksize=ksize,
-        strides=strides,
-        padding=padding,
-        explicit_paddings=explicit_paddings,
-        data_format=data_format,
-        name=name,
-    )
+    return _apply_op("MaxPoolGradGrad", **locals())
 
 
 def avg_pool(
@@ -158,9 +127,7 @@ def avg_pool(
       data_format: Where the channels are: the last dim, or dim 1.
 
     Returns: Tensor of any shape, of value's dtype."""
-    return _apply_op(
-        "AvgPool", value=value, ksize=ksize, strides=strides, padding=padding, data_format=data_format, name=name
-    )
+    return _apply_op("AvgPool", **locals())
 
 
 def avg_pool_grad(
@@ -183,16 +150,7 @@ def avg_pool_grad(
       data_format: Where the channels are: the last dim, or dim 1.
 
     Returns: Tensor of any shape, of grad's dtype."""
-    return _apply_op(
-        "AvgPoolGrad",
-        orig_input_shape=orig_input_shape,
-        grad=grad,
-        ksize=ksize,
-        strides=strides,
-        padding=padding,
-        data_format=data_format,
-        name=name,
-    )
+    return _apply_op("AvgPoolGrad", **locals())
 
 
 def max_pool3d(
@@ -215,9 +173,7 @@ def max_pool3d(
       data_format: Where the channels are: the last dim, or dim 1.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _apply_op(
-        "MaxPool3D", input=input, ksize=ksize, strides=strides, padding=padding, data_format=data_format, name=name
-    )
+    return _apply_op("MaxPool3D", **locals())
 
 
 def max_pool3d_grad(
@@ -244,17 +200,7 @@ def max_pool3d_grad(
       data_format: Where the channels are: the last dim, or dim 1.
 
     Returns: Tensor of any shape, of orig_input's dtype."""
-    return _apply_op(
-        "MaxPool3DGrad",
-        orig_input=orig_input,
-        orig_output=orig_output,
-        grad=grad,
-        ksize=ksize,
-        strides=strides,
-        padding=padding,
-        data_format=data_format,
-        name=name,
-    )
+    return _apply_op("MaxPool3DGrad", **locals())
 
 
 def max_pool3d_grad_grad(
@@ -281,17 +227,7 @@ def max_pool3d_grad_grad(
       data_format: Where the channels are: the last dim, or dim 1.
 
     Returns: Tensor of any shape, of orig_input's dtype."""
-    return _apply_op(
-        "MaxPool3DGradGrad",
-        orig_input=orig_input,
-        orig_output=orig_output,
-        grad=grad,
-        ksize=ksize,
-        strides=strides,
-        padding=padding,
-        data_format=data_format,
-        name=name,
-    )
+    return _apply_op("MaxPool3DGradGrad", **locals())
 
 
 def avg_pool3d(
@@ -314,9 +250,7 @@ def avg_pool3d(
       data_format: Where the channels are: the last dim, or dim 1.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _apply_op(
-        "AvgPool3D", input=input, ksize=ksize, strides=strides, padding=padding, data_format=data_format, name=name
-    )
+    return _apply_op("AvgPool3D", **locals())
 
 
 def avg_pool3d_grad(
@@ -339,16 +273,7 @@ def avg_pool3d_grad(
       data_format: Where the channels are: the last dim, or dim 1.
 
     Returns: Tensor of any shape, of grad's dtype."""
-    return _apply_op(
-        "AvgPool3DGrad",
-        orig_input_shape=orig_input_shape,
-        grad=grad,
-        ksize=ksize,
-        strides=strides,
-        padding=padding,
-        data_format=data_format,
-        name=name,
-    )
+    return _apply_op("AvgPool3DGrad", **locals())
 
 
 def max_pool_with_argmax(
@@ -375,16 +300,7 @@ def max_pool_with_argmax(
     Returns:
       output: Tensor of any shape, of input's dtype.
       argmax: Tensor of any shape, int32 or int64."""
-    return _apply_op(
-        "MaxPoolWithArgmax",
-        input=input,
-        ksize=ksize,
-        strides=strides,
-        padding=padding,
-        include_batch_in_index=include_batch_in_index,
-        Targmax=Targmax,
-        name=name,
-    )
+    return _apply_op("MaxPoolWithArgmax", **locals())
 
 
 def max_pool_grad_with_argmax(
@@ -411,17 +327,7 @@ def max_pool_grad_with_argmax(
       include_batch_in_index: Whether an index counts from the first image of the batch or from its own.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _apply_op(
-        "MaxPoolGradWithArgmax",
-        input=input,
-        grad=grad,
-        argmax=argmax,
-        ksize=ksize,
-        strides=strides,
-        padding=padding,
-        include_batch_in_index=include_batch_in_index,
-        name=name,
-    )
+    return _apply_op("MaxPoolGradWithArgmax", **locals())
 
 
 def max_pool_grad_grad_with_argmax(
@@ -448,14 +354,4 @@ def max_pool_grad_grad_with_argmax(
       include_batch_in_index: Whether an index counts from the first image of the batch or from its own.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _apply_op(
-        "MaxPoolGradGradWithArgmax",
-        input=input,
-        grad=grad,
-        argmax=argmax,
-        ksize=ksize,
-        strides=strides,
-        padding=padding,
-        include_batch_in_index=include_batch_in_index,
-        name=name,
-    )
+    return _apply_op("MaxPoolGradGradWithArgmax", **locals())

@@ -54,15 +54,7 @@ def fake_quant_with_min_max_args(
       narrow_range: Whether the lowest index is left out.
 
     Returns: Tensor of any shape [*S], float32."""
-    return _apply_op(
-        "FakeQuantWithMinMaxArgs",
-        inputs=inputs,
-        min=min,
-        max=max,
-        num_bits=num_bits,
-        narrow_range=narrow_range,
-        name=name,
-    )
+    return _apply_op("FakeQuantWithMinMaxArgs", **locals())
 
 
 def fake_quant_with_min_max_args_gradient(
@@ -85,16 +77,7 @@ def fake_quant_with_min_max_args_gradient(
       narrow_range: Whether the lowest index is left out.
 
     Returns: Tensor of any shape [*S], float32."""
-    return _apply_op(
-        "FakeQuantWithMinMaxArgsGradient",
-        gradients=gradients,
-        inputs=inputs,
-        min=min,
-        max=max,
-        num_bits=num_bits,
-        narrow_range=narrow_range,
-        name=name,
-    )
+    return _apply_op("FakeQuantWithMinMaxArgsGradient", **locals())
 
 
 def fake_quant_with_min_max_vars(
@@ -118,15 +101,7 @@ def fake_quant_with_min_max_vars(
       narrow_range: Whether the lowest index is left out.
 
     Returns: Tensor of any shape [*S], float32."""
-    return _apply_op(
-        "FakeQuantWithMinMaxVars",
-        inputs=inputs,
-        min=min,
-        max=max,
-        num_bits=num_bits,
-        narrow_range=narrow_range,
-        name=name,
-    )
+    return _apply_op("FakeQuantWithMinMaxVars", **locals())
 
 
 def fake_quant_with_min_max_vars_gradient(
@@ -152,16 +127,7 @@ def fake_quant_with_min_max_vars_gradient(
       backprops_wrt_input: Tensor of any shape [*S], float32.
       backprop_wrt_min: Scalar, float32.
       backprop_wrt_max: Scalar, float32."""
-    return _apply_op(
-        "FakeQuantWithMinMaxVarsGradient",
-        gradients=gradients,
-        inputs=inputs,
-        min=min,
-        max=max,
-        num_bits=num_bits,
-        narrow_range=narrow_range,
-        name=name,
-    )
+    return _apply_op("FakeQuantWithMinMaxVarsGradient", **locals())
 
 
 def fake_quant_with_min_max_vars_per_channel(
@@ -182,15 +148,7 @@ def fake_quant_with_min_max_vars_per_channel(
       narrow_range: Whether the lowest index is left out.
 
     Returns: Tensor of shape [*B, D], float32."""
-    return _apply_op(
-        "FakeQuantWithMinMaxVarsPerChannel",
-        inputs=inputs,
-        min=min,
-        max=max,
-        num_bits=num_bits,
-        narrow_range=narrow_range,
-        name=name,
-    )
+    return _apply_op("FakeQuantWithMinMaxVarsPerChannel", **locals())
 
 
 def fake_quant_with_min_max_vars_per_channel_gradient(
@@ -216,16 +174,7 @@ def fake_quant_with_min_max_vars_per_channel_gradient(
       backprops: Tensor of shape [*B, D], float32.
       min_backprop: Tensor of shape [D], float32.
       max_backprop: Tensor of shape [D], float32."""
-    return _apply_op(
-        "FakeQuantWithMinMaxVarsPerChannelGradient",
-        gradients=gradients,
-        inputs=inputs,
-        min=min,
-        max=max,
-        num_bits=num_bits,
-        narrow_range=narrow_range,
-        name=name,
-    )
+    return _apply_op("FakeQuantWithMinMaxVarsPerChannelGradient", **locals())
 
 
 def quantize_and_dequantize(
@@ -255,18 +204,7 @@ def quantize_and_dequantize(
       narrow_range: Whether the lowest integer is left out.
 
     Returns: Tensor of any shape [*S], of input's dtype."""
-    return _apply_op(
-        "QuantizeAndDequantizeV2",
-        input=input,
-        input_min=input_min,
-        input_max=input_max,
-        signed_input=signed_input,
-        num_bits=num_bits,
-        range_given=range_given,
-        round_mode=round_mode,
-        name=name,
-        narrow_range=narrow_range,
-    )
+    return _apply_op("QuantizeAndDequantizeV2", **locals())
 
 
 def quantize_and_dequantize_v3(
@@ -291,17 +229,7 @@ def quantize_and_dequantize_v3(
       narrow_range: Whether the lowest integer is left out.
 
     Returns: Tensor of any shape [*S], of input's dtype."""
-    return _apply_op(
-        "QuantizeAndDequantizeV3",
-        input=input,
-        input_min=input_min,
-        input_max=input_max,
-        num_bits=num_bits,
-        signed_input=signed_input,
-        range_given=range_given,
-        narrow_range=narrow_range,
-        name=name,
-    )
+    return _apply_op("QuantizeAndDequantizeV3", **locals())
 
 
 def quantize_v2(
@@ -338,18 +266,7 @@ def quantize_v2(
       output: Tensor of any shape [*S], int8, int16, int32, uint8 or uint16.
       output_min: Scalar, float32.
       output_max: Scalar, float32."""
-    return _apply_op(
-        "QuantizeV2",
-        input=input,
-        min_range=min_range,
-        max_range=max_range,
-        T=T,
-        mode=mode,
-        round_mode=round_mode,
-        narrow_range=narrow_range,
-        ensure_minimum_range=ensure_minimum_range,
-        name=name,
-    )
+    return _apply_op("QuantizeV2", **locals())
 
 
 def dequantize(
@@ -370,12 +287,4 @@ def dequantize(
       narrow_range: As in QuantizeV2.
 
     Returns: Tensor of any shape [*S], float32."""
-    return _apply_op(
-        "Dequantize",
-        input=input,
-        min_range=min_range,
-        max_range=max_range,
-        mode=mode,
-        name=name,
-        narrow_range=narrow_range,
-    )
+    return _apply_op("Dequantize", **locals())

@@ -33,7 +33,7 @@ def random_uniform(
       dtype: floating.
 
     Returns: Tensor of any shape, floating."""
-    return _apply_op("RandomUniform", shape=shape, seed=seed, seed2=seed2, dtype=dtype, name=name)
+    return _apply_op("RandomUniform", **locals())
 
 
 def random_stream(seed: int = 0, seed2: int = 0, name: str | None = None) -> Tensor:
@@ -48,7 +48,7 @@ def random_stream(seed: int = 0, seed2: int = 0, name: str | None = None) -> Ten
       seed2: Second half of the Philox key.
 
     Returns: Tensor of shape [5], uint64."""
-    return _apply_op("RandomStream", seed=seed, seed2=seed2, name=name)
+    return _apply_op("RandomStream", **locals())
 
 
 def stream_uniform(
@@ -64,7 +64,7 @@ def stream_uniform(
       dtype: floating.
 
     Returns: Tensor of any shape, floating."""
-    return _apply_op("StreamUniform", shape=shape, stream=stream, dtype=dtype, name=name)
+    return _apply_op("StreamUniform", **locals())
 
 
 def random_standard_normal(
@@ -86,7 +86,7 @@ def random_standard_normal(
       dtype: floating.
 
     Returns: Tensor of any shape, floating."""
-    return _apply_op("RandomStandardNormal", shape=shape, seed=seed, seed2=seed2, dtype=dtype, name=name)
+    return _apply_op("RandomStandardNormal", **locals())
 
 
 def truncated_normal(
@@ -108,7 +108,7 @@ def truncated_normal(
       dtype: floating.
 
     Returns: Tensor of any shape, floating."""
-    return _apply_op("TruncatedNormal", shape=shape, seed=seed, seed2=seed2, dtype=dtype, name=name)
+    return _apply_op("TruncatedNormal", **locals())
 
 
 def random_uniform_int(
@@ -132,7 +132,7 @@ def random_uniform_int(
       seed2: Second half of the Philox key.
 
     Returns: Tensor of any shape, of minval's dtype."""
-    return _apply_op("RandomUniformInt", shape=shape, minval=minval, maxval=maxval, seed=seed, seed2=seed2, name=name)
+    return _apply_op("RandomUniformInt", **locals())
 
 
 def random_shuffle(value: TensorLike, seed: int = 0, seed2: int = 0, name: str | None = None) -> Tensor:
@@ -149,4 +149,4 @@ def random_shuffle(value: TensorLike, seed: int = 0, seed2: int = 0, name: str |
       seed2: Second half of the Philox key.
 
     Returns: Tensor of any shape [*S], of value's dtype."""
-    return _apply_op("RandomShuffle", value=value, seed=seed, seed2=seed2, name=name)
+    return _apply_op("RandomShuffle", **locals())

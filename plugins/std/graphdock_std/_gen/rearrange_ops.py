@@ -30,9 +30,7 @@ def reverse_sequence(
       batch_dim: The axis along which lengths differ.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _apply_op(
-        "ReverseSequence", input=input, seq_lengths=seq_lengths, seq_dim=seq_dim, batch_dim=batch_dim, name=name
-    )
+    return _apply_op("ReverseSequence", **locals())
 
 
 def roll(input: TensorLike, shift: TensorLike, axis: TensorLike, name: str | None = None) -> Tensor:
@@ -47,7 +45,7 @@ def roll(input: TensorLike, shift: TensorLike, axis: TensorLike, name: str | Non
       axis: tensor of any shape, int32 or int64. The axis, or axes; the shifts of one that stands twice add up.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _apply_op("Roll", input=input, shift=shift, axis=axis, name=name)
+    return _apply_op("Roll", **locals())
 
 
 def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None) -> Tensor:
@@ -58,7 +56,7 @@ def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None
       dims: tensor of shape [R], of indices's dtype. The shape of the tensor, a vector.
 
     Returns: Tensor of shape [R, *S], of indices's dtype. One row per axis."""
-    return _apply_op("UnravelIndex", indices=indices, dims=dims, name=name)
+    return _apply_op("UnravelIndex", **locals())
 
 
 def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike, name: str | None = None) -> Tensor:

@@ -47,7 +47,7 @@ def lstm_gates(
 
     Raises:
       ShapeError: gates are G wide for U units."""
-    return _apply_op("LSTMGates", gates=gates, c=c, forget_bias=forget_bias, name=name)
+    return _apply_op("LSTMGates", **locals())
 
 
 def lstm_gates_grad(
@@ -75,13 +75,4 @@ def lstm_gates_grad(
 
     Raises:
       ShapeError: gates are G wide for U units."""
-    return _apply_op(
-        "LSTMGatesGrad",
-        h_backprop=h_backprop,
-        new_c_backprop=new_c_backprop,
-        gates=gates,
-        c=c,
-        new_c=new_c,
-        forget_bias=forget_bias,
-        name=name,
-    )
+    return _apply_op("LSTMGatesGrad", **locals())

@@ -28,7 +28,7 @@ def sum(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | No
       keep_dims: Keep reduced dims as 1.
 
     Returns: Tensor of any shape, of x's dtype."""
-    return _apply_op("Sum", x=x, axis=axis, keep_dims=keep_dims, name=name)
+    return _apply_op("Sum", **locals())
 
 
 def mean(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | None = None) -> Tensor:
@@ -44,7 +44,7 @@ def mean(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | N
       keep_dims: Keep reduced dims as 1.
 
     Returns: Tensor of any shape, of x's dtype."""
-    return _apply_op("Mean", x=x, axis=axis, keep_dims=keep_dims, name=name)
+    return _apply_op("Mean", **locals())
 
 
 def prod(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | None = None) -> Tensor:
@@ -60,7 +60,7 @@ def prod(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | N
       keep_dims: Keep reduced dims as 1.
 
     Returns: Tensor of any shape, of x's dtype."""
-    return _apply_op("Prod", x=x, axis=axis, keep_dims=keep_dims, name=name)
+    return _apply_op("Prod", **locals())
 
 
 def max(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | None = None) -> Tensor:
@@ -76,7 +76,7 @@ def max(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | No
       keep_dims: Keep reduced dims as 1.
 
     Returns: Tensor of any shape, of x's dtype."""
-    return _apply_op("Max", x=x, axis=axis, keep_dims=keep_dims, name=name)
+    return _apply_op("Max", **locals())
 
 
 def min(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | None = None) -> Tensor:
@@ -92,7 +92,7 @@ def min(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | No
       keep_dims: Keep reduced dims as 1.
 
     Returns: Tensor of any shape, of x's dtype."""
-    return _apply_op("Min", x=x, axis=axis, keep_dims=keep_dims, name=name)
+    return _apply_op("Min", **locals())
 
 
 def all(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | None = None) -> Tensor:
@@ -106,7 +106,7 @@ def all(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | No
       keep_dims: Keep reduced dims as 1.
 
     Returns: Tensor of any shape, bool."""
-    return _apply_op("All", x=x, axis=axis, keep_dims=keep_dims, name=name)
+    return _apply_op("All", **locals())
 
 
 def any(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | None = None) -> Tensor:
@@ -120,7 +120,7 @@ def any(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | No
       keep_dims: Keep reduced dims as 1.
 
     Returns: Tensor of any shape, bool."""
-    return _apply_op("Any", x=x, axis=axis, keep_dims=keep_dims, name=name)
+    return _apply_op("Any", **locals())
 
 
 def arg_max(x: TensorLike, axis: TensorLike, output_type: DTypeLike = "int64", name: str | None = None) -> Tensor:
@@ -135,7 +135,7 @@ def arg_max(x: TensorLike, axis: TensorLike, output_type: DTypeLike = "int64", n
       output_type: int32 or int64.
 
     Returns: Tensor of any shape, int32 or int64."""
-    return _apply_op("ArgMax", x=x, axis=axis, output_type=output_type, name=name)
+    return _apply_op("ArgMax", **locals())
 
 
 def arg_min(x: TensorLike, axis: TensorLike, output_type: DTypeLike = "int64", name: str | None = None) -> Tensor:
@@ -150,7 +150,7 @@ def arg_min(x: TensorLike, axis: TensorLike, output_type: DTypeLike = "int64", n
       output_type: int32 or int64.
 
     Returns: Tensor of any shape, int32 or int64."""
-    return _apply_op("ArgMin", x=x, axis=axis, output_type=output_type, name=name)
+    return _apply_op("ArgMin", **locals())
 
 
 def cumsum(
@@ -167,7 +167,7 @@ def cumsum(
       reverse: Sum from the end.
 
     Returns: Tensor of any shape, of x's dtype."""
-    return _apply_op("Cumsum", x=x, axis=axis, exclusive=exclusive, reverse=reverse, name=name)
+    return _apply_op("Cumsum", **locals())
 
 
 def cumprod(
@@ -184,7 +184,7 @@ def cumprod(
       reverse: Multiply from the end.
 
     Returns: Tensor of any shape, of x's dtype."""
-    return _apply_op("Cumprod", x=x, axis=axis, exclusive=exclusive, reverse=reverse, name=name)
+    return _apply_op("Cumprod", **locals())
 
 
 def sum_to(x: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:
@@ -198,4 +198,4 @@ def sum_to(x: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:
       shape: tensor of shape [R], int32 or int64. The shape to come back to.
 
     Returns: Tensor of any shape, of x's dtype."""
-    return _apply_op("SumTo", x=x, shape=shape, name=name)
+    return _apply_op("SumTo", **locals())

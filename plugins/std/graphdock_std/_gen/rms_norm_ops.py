@@ -41,7 +41,7 @@ def rms_norm(x: TensorLike, gamma: TensorLike, epsilon: float = 1e-06, name: str
     Returns:
       y: Tensor of shape [*S, D], of x's dtype.
       inverse: Tensor of any shape [*S], of gamma's dtype. The reciprocal root mean square of each row."""
-    return _apply_op("RMSNorm", x=x, gamma=gamma, epsilon=epsilon, name=name)
+    return _apply_op("RMSNorm", **locals())
 
 
 def rms_norm_grad(
@@ -58,4 +58,4 @@ def rms_norm_grad(
     Returns:
       x_backprop: Tensor of shape [*S, D], of y_backprop's dtype.
       gamma_backprop: Tensor of shape [D], of gamma's dtype."""
-    return _apply_op("RMSNormGrad", y_backprop=y_backprop, x=x, gamma=gamma, inverse=inverse, name=name)
+    return _apply_op("RMSNormGrad", **locals())

@@ -35,4 +35,4 @@ def rotary(
 
     Raises:
       ShapeError: R angles turn more than D numbers."""
-    return _apply_op("Rotary", x=x, cos=cos, sin=sin, pairs=pairs, back=back, name=name)
+    return _apply_op("Rotary", **locals())

@@ -38,15 +38,7 @@ def multinomial(
       output_dtype: int32 or int64.
 
     Returns: Tensor of any shape, int32 or int64."""
-    return _apply_op(
-        "Multinomial",
-        logits=logits,
-        num_samples=num_samples,
-        seed=seed,
-        seed2=seed2,
-        output_dtype=output_dtype,
-        name=name,
-    )
+    return _apply_op("Multinomial", **locals())
 
 
 def stateless_multinomial(
@@ -67,9 +59,7 @@ def stateless_multinomial(
       output_dtype: int32 or int64.
 
     Returns: Tensor of any shape, int32 or int64."""
-    return _apply_op(
-        "StatelessMultinomial", logits=logits, num_samples=num_samples, seed=seed, output_dtype=output_dtype, name=name
-    )
+    return _apply_op("StatelessMultinomial", **locals())
 
 
 def random_gamma(
@@ -91,7 +81,7 @@ def random_gamma(
       seed2: Second half of the Philox key.
 
     Returns: Tensor of any shape, of alpha's dtype. Of shape shape + alpha.shape."""
-    return _apply_op("RandomGamma", shape=shape, alpha=alpha, seed=seed, seed2=seed2, name=name)
+    return _apply_op("RandomGamma", **locals())
 
 
 def random_poisson(
@@ -118,7 +108,7 @@ def random_poisson(
       dtype: int32, int64, float16, bfloat16, float32 or float64.
 
     Returns: Tensor of any shape, int32, int64, float16, bfloat16, float32 or float64. Of shape shape + lam.shape."""
-    return _apply_op("RandomPoisson", shape=shape, lam=lam, seed=seed, seed2=seed2, dtype=dtype, name=name)
+    return _apply_op("RandomPoisson", **locals())
 
 
 def stateless_random_uniform(
@@ -134,7 +124,7 @@ def stateless_random_uniform(
       dtype: floating.
 
     Returns: Tensor of any shape, floating."""
-    return _apply_op("StatelessRandomUniform", shape=shape, seed=seed, dtype=dtype, name=name)
+    return _apply_op("StatelessRandomUniform", **locals())
 
 
 def stateless_random_normal(
@@ -150,7 +140,7 @@ def stateless_random_normal(
       dtype: floating.
 
     Returns: Tensor of any shape, floating."""
-    return _apply_op("StatelessRandomNormal", shape=shape, seed=seed, dtype=dtype, name=name)
+    return _apply_op("StatelessRandomNormal", **locals())
 
 
 def stateless_truncated_normal(
@@ -166,7 +156,7 @@ def stateless_truncated_normal(
       dtype: floating.
 
     Returns: Tensor of any shape, floating."""
-    return _apply_op("StatelessTruncatedNormal", shape=shape, seed=seed, dtype=dtype, name=name)
+    return _apply_op("StatelessTruncatedNormal", **locals())
 
 
 def stateless_random_uniform_int(
@@ -184,4 +174,4 @@ def stateless_random_uniform_int(
       seed: tensor of shape [2], int32 or int64. The Philox key.
 
     Returns: Tensor of any shape, of minval's dtype."""
-    return _apply_op("StatelessRandomUniformInt", shape=shape, minval=minval, maxval=maxval, seed=seed, name=name)
+    return _apply_op("StatelessRandomUniformInt", **locals())

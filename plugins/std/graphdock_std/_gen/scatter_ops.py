@@ -29,7 +29,7 @@ def resource_scatter_update(
         float32, float64, complex64 or complex128. Shape indices.shape + var.shape[1:], or a scalar for all.
 
     Returns: The Operation."""
-    return _apply_op("ResourceScatterUpdate", var=var, indices=indices, updates=updates, name=name)
+    return _apply_op("ResourceScatterUpdate", **locals())
 
 
 def resource_scatter_add(var: Tensor, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Operation:
@@ -44,7 +44,7 @@ def resource_scatter_add(var: Tensor, indices: TensorLike, updates: TensorLike, 
         all.
 
     Returns: The Operation."""
-    return _apply_op("ResourceScatterAdd", var=var, indices=indices, updates=updates, name=name)
+    return _apply_op("ResourceScatterAdd", **locals())
 
 
 def resource_scatter_sub(var: Tensor, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Operation:
@@ -59,7 +59,7 @@ def resource_scatter_sub(var: Tensor, indices: TensorLike, updates: TensorLike, 
         all.
 
     Returns: The Operation."""
-    return _apply_op("ResourceScatterSub", var=var, indices=indices, updates=updates, name=name)
+    return _apply_op("ResourceScatterSub", **locals())
 
 
 def resource_scatter_mul(var: Tensor, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Operation:
@@ -74,7 +74,7 @@ def resource_scatter_mul(var: Tensor, indices: TensorLike, updates: TensorLike, 
         all.
 
     Returns: The Operation."""
-    return _apply_op("ResourceScatterMul", var=var, indices=indices, updates=updates, name=name)
+    return _apply_op("ResourceScatterMul", **locals())
 
 
 def resource_scatter_div(var: Tensor, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Operation:
@@ -88,7 +88,7 @@ def resource_scatter_div(var: Tensor, indices: TensorLike, updates: TensorLike, 
       updates: tensor of any shape, floating. Shape indices.shape + var.shape[1:], or a scalar for all.
 
     Returns: The Operation."""
-    return _apply_op("ResourceScatterDiv", var=var, indices=indices, updates=updates, name=name)
+    return _apply_op("ResourceScatterDiv", **locals())
 
 
 def resource_scatter_min(var: Tensor, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Operation:
@@ -102,7 +102,7 @@ def resource_scatter_min(var: Tensor, indices: TensorLike, updates: TensorLike, 
       updates: tensor of any shape, integer or floating. Shape indices.shape + var.shape[1:], or a scalar for all.
 
     Returns: The Operation."""
-    return _apply_op("ResourceScatterMin", var=var, indices=indices, updates=updates, name=name)
+    return _apply_op("ResourceScatterMin", **locals())
 
 
 def resource_scatter_max(var: Tensor, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Operation:
@@ -116,7 +116,7 @@ def resource_scatter_max(var: Tensor, indices: TensorLike, updates: TensorLike, 
       updates: tensor of any shape, integer or floating. Shape indices.shape + var.shape[1:], or a scalar for all.
 
     Returns: The Operation."""
-    return _apply_op("ResourceScatterMax", var=var, indices=indices, updates=updates, name=name)
+    return _apply_op("ResourceScatterMax", **locals())
 
 
 def resource_scatter_nd_update(
@@ -134,7 +134,7 @@ def resource_scatter_nd_update(
         float32, float64, complex64 or complex128. Shape indices.shape[:-1] + var.shape[K:].
 
     Returns: The Operation."""
-    return _apply_op("ResourceScatterNdUpdate", var=var, indices=indices, updates=updates, name=name)
+    return _apply_op("ResourceScatterNdUpdate", **locals())
 
 
 def resource_scatter_nd_add(
@@ -151,7 +151,7 @@ def resource_scatter_nd_add(
       updates: tensor of any shape, integer, floating or complex. Shape indices.shape[:-1] + var.shape[K:].
 
     Returns: The Operation."""
-    return _apply_op("ResourceScatterNdAdd", var=var, indices=indices, updates=updates, name=name)
+    return _apply_op("ResourceScatterNdAdd", **locals())
 
 
 def resource_scatter_nd_sub(
@@ -168,7 +168,7 @@ def resource_scatter_nd_sub(
       updates: tensor of any shape, integer, floating or complex. Shape indices.shape[:-1] + var.shape[K:].
 
     Returns: The Operation."""
-    return _apply_op("ResourceScatterNdSub", var=var, indices=indices, updates=updates, name=name)
+    return _apply_op("ResourceScatterNdSub", **locals())
 
 
 def tensor_scatter_update(
@@ -185,7 +185,7 @@ def tensor_scatter_update(
       updates: tensor of any shape, of tensor's dtype. Shape indices.shape[:-1] + tensor.shape[K:].
 
     Returns: Tensor of any shape [*S], of tensor's dtype."""
-    return _apply_op("TensorScatterUpdate", tensor=tensor, indices=indices, updates=updates, name=name)
+    return _apply_op("TensorScatterUpdate", **locals())
 
 
 def tensor_scatter_add(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
@@ -200,7 +200,7 @@ def tensor_scatter_add(tensor: TensorLike, indices: TensorLike, updates: TensorL
       updates: tensor of any shape, of tensor's dtype. Shape indices.shape[:-1] + tensor.shape[K:].
 
     Returns: Tensor of any shape [*S], of tensor's dtype."""
-    return _apply_op("TensorScatterAdd", tensor=tensor, indices=indices, updates=updates, name=name)
+    return _apply_op("TensorScatterAdd", **locals())
 
 
 def tensor_scatter_sub(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
@@ -215,7 +215,7 @@ def tensor_scatter_sub(tensor: TensorLike, indices: TensorLike, updates: TensorL
       updates: tensor of any shape, of tensor's dtype. Shape indices.shape[:-1] + tensor.shape[K:].
 
     Returns: Tensor of any shape [*S], of tensor's dtype."""
-    return _apply_op("TensorScatterSub", tensor=tensor, indices=indices, updates=updates, name=name)
+    return _apply_op("TensorScatterSub", **locals())
 
 
 def sparse_to_dense(
@@ -239,12 +239,4 @@ def sparse_to_dense(
       validate_indices: Refuse indices that repeat or are not in ascending order.
 
     Returns: Tensor of any shape, of sparse_values's dtype."""
-    return _apply_op(
-        "SparseToDense",
-        sparse_indices=sparse_indices,
-        output_shape=output_shape,
-        sparse_values=sparse_values,
-        default_value=default_value,
-        validate_indices=validate_indices,
-        name=name,
-    )
+    return _apply_op("SparseToDense", **locals())

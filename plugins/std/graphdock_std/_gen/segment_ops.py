@@ -28,7 +28,7 @@ def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = No
         below the one before it.
 
     Returns: Tensor of any shape, of data's dtype. One row per segment, up to the last one named."""
-    return _apply_op("SegmentSum", data=data, segment_ids=segment_ids, name=name)
+    return _apply_op("SegmentSum", **locals())
 
 
 def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
@@ -44,7 +44,7 @@ def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = N
         below the one before it.
 
     Returns: Tensor of any shape, of data's dtype. One row per segment, up to the last one named."""
-    return _apply_op("SegmentMean", data=data, segment_ids=segment_ids, name=name)
+    return _apply_op("SegmentMean", **locals())
 
 
 def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
@@ -60,7 +60,7 @@ def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = N
         below the one before it.
 
     Returns: Tensor of any shape, of data's dtype. One row per segment, up to the last one named."""
-    return _apply_op("SegmentProd", data=data, segment_ids=segment_ids, name=name)
+    return _apply_op("SegmentProd", **locals())
 
 
 def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
@@ -76,7 +76,7 @@ def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = No
         below the one before it.
 
     Returns: Tensor of any shape, of data's dtype. One row per segment, up to the last one named."""
-    return _apply_op("SegmentMax", data=data, segment_ids=segment_ids, name=name)
+    return _apply_op("SegmentMax", **locals())
 
 
 def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
@@ -92,7 +92,7 @@ def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = No
         below the one before it.
 
     Returns: Tensor of any shape, of data's dtype. One row per segment, up to the last one named."""
-    return _apply_op("SegmentMin", data=data, segment_ids=segment_ids, name=name)
+    return _apply_op("SegmentMin", **locals())
 
 
 def unsorted_segment_prod(
@@ -111,7 +111,7 @@ def unsorted_segment_prod(
       num_segments: tensor of any shape, int32 or int64. Number of segments, a scalar.
 
     Returns: Tensor of any shape, of data's dtype."""
-    return _apply_op("UnsortedSegmentProd", data=data, segment_ids=segment_ids, num_segments=num_segments, name=name)
+    return _apply_op("UnsortedSegmentProd", **locals())
 
 
 def unsorted_segment_max(
@@ -130,7 +130,7 @@ def unsorted_segment_max(
       num_segments: tensor of any shape, int32 or int64. Number of segments, a scalar.
 
     Returns: Tensor of any shape, of data's dtype."""
-    return _apply_op("UnsortedSegmentMax", data=data, segment_ids=segment_ids, num_segments=num_segments, name=name)
+    return _apply_op("UnsortedSegmentMax", **locals())
 
 
 def unsorted_segment_min(
@@ -149,7 +149,7 @@ def unsorted_segment_min(
       num_segments: tensor of any shape, int32 or int64. Number of segments, a scalar.
 
     Returns: Tensor of any shape, of data's dtype."""
-    return _apply_op("UnsortedSegmentMin", data=data, segment_ids=segment_ids, num_segments=num_segments, name=name)
+    return _apply_op("UnsortedSegmentMin", **locals())
 
 
 def sparse_segment_sum(
@@ -174,9 +174,7 @@ def sparse_segment_sum(
         last one named.
 
     Returns: Tensor of any shape, of data's dtype. One row per segment."""
-    return _apply_op(
-        "SparseSegmentSum", data=data, indices=indices, segment_ids=segment_ids, num_segments=num_segments, name=name
-    )
+    return _apply_op("SparseSegmentSum", **locals())
 
 
 def sparse_segment_mean(
@@ -201,9 +199,7 @@ def sparse_segment_mean(
         last one named.
 
     Returns: Tensor of any shape, of data's dtype. One row per segment."""
-    return _apply_op(
-        "SparseSegmentMean", data=data, indices=indices, segment_ids=segment_ids, num_segments=num_segments, name=name
-    )
+    return _apply_op("SparseSegmentMean", **locals())
 
 
 def sparse_segment_sqrt_n(
@@ -228,6 +224,4 @@ def sparse_segment_sqrt_n(
         last one named.
 
     Returns: Tensor of any shape, of data's dtype. One row per segment."""
-    return _apply_op(
-        "SparseSegmentSqrtN", data=data, indices=indices, segment_ids=segment_ids, num_segments=num_segments, name=name
-    )
+    return _apply_op("SparseSegmentSqrtN", **locals())

@@ -46,7 +46,7 @@ def unique(x: TensorLike, out_idx: DTypeLike = "int32", name: str | None = None)
     Returns:
       y: Tensor of shape [_], of x's dtype. The distinct elements.
       idx: Tensor of shape [N], int32 or int64. The place in y of each element of x."""
-    return _apply_op("Unique", x=x, out_idx=out_idx, name=name)
+    return _apply_op("Unique", **locals())
 
 
 def unique_with_counts(
@@ -62,7 +62,7 @@ def unique_with_counts(
       y: Tensor of shape [_], of x's dtype. The distinct elements.
       idx: Tensor of shape [N], int32 or int64. The place in y of each element of x.
       count: Tensor of shape [_], int32 or int64. How often each element of y occurs."""
-    return _apply_op("UniqueWithCounts", x=x, out_idx=out_idx, name=name)
+    return _apply_op("UniqueWithCounts", **locals())
 
 
 def list_diff(x: TensorLike, y: TensorLike, out_idx: DTypeLike = "int32", name: str | None = None) -> _ListDiffOutputs:
@@ -76,7 +76,7 @@ def list_diff(x: TensorLike, y: TensorLike, out_idx: DTypeLike = "int32", name: 
     Returns:
       out: Tensor of shape [_], of x's dtype. What is left of x.
       idx: Tensor of shape [_], int32 or int64. out[i] is x[idx[i]]."""
-    return _apply_op("ListDiff", x=x, y=y, out_idx=out_idx, name=name)
+    return _apply_op("ListDiff", **locals())
 
 
 def top_kv2(
@@ -95,7 +95,7 @@ def top_kv2(
     Returns:
       values: Tensor of any shape, of input's dtype. The elements.
       indices: Tensor of any shape, int32 or int64. Their places along the last axis."""
-    return _apply_op("TopKV2", input=input, k=k, sorted=sorted, index_type=index_type, name=name)
+    return _apply_op("TopKV2", **locals())
 
 
 def in_top_kv2(predictions: TensorLike, targets: TensorLike, k: TensorLike, name: str | None = None) -> Tensor:
@@ -110,7 +110,7 @@ def in_top_kv2(predictions: TensorLike, targets: TensorLike, k: TensorLike, name
       k: scalar, of targets's dtype. How many.
 
     Returns: Tensor of shape [B], bool."""
-    return _apply_op("InTopKV2", predictions=predictions, targets=targets, k=k, name=name)
+    return _apply_op("InTopKV2", **locals())
 
 
 def nth_element(input: TensorLike, n: TensorLike, reverse: bool = False, name: str | None = None) -> Tensor:
@@ -124,7 +124,7 @@ def nth_element(input: TensorLike, n: TensorLike, reverse: bool = False, name: s
       reverse: Count from the largest.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _apply_op("NthElement", input=input, n=n, reverse=reverse, name=name)
+    return _apply_op("NthElement", **locals())
 
 
 def lower_bound(
@@ -140,7 +140,7 @@ def lower_bound(
       out_type: int32 or int64.
 
     Returns: Tensor of shape [B, M], int32 or int64."""
-    return _apply_op("LowerBound", sorted_inputs=sorted_inputs, values=values, out_type=out_type, name=name)
+    return _apply_op("LowerBound", **locals())
 
 
 def upper_bound(
@@ -156,7 +156,7 @@ def upper_bound(
       out_type: int32 or int64.
 
     Returns: Tensor of shape [B, M], int32 or int64."""
-    return _apply_op("UpperBound", sorted_inputs=sorted_inputs, values=values, out_type=out_type, name=name)
+    return _apply_op("UpperBound", **locals())
 
 
 def histogram_fixed_width(
@@ -173,7 +173,7 @@ def histogram_fixed_width(
       dtype: int32 or int64.
 
     Returns: Tensor of any shape, int32 or int64."""
-    return _apply_op("HistogramFixedWidth", values=values, value_range=value_range, nbins=nbins, dtype=dtype, name=name)
+    return _apply_op("HistogramFixedWidth", **locals())
 
 
 def bincount(arr: TensorLike, size: TensorLike, weights: TensorLike, name: str | None = None) -> Tensor:
@@ -188,4 +188,4 @@ def bincount(arr: TensorLike, size: TensorLike, weights: TensorLike, name: str |
         an empty tensor, which counts.
 
     Returns: Tensor of any shape, of weights's dtype."""
-    return _apply_op("Bincount", arr=arr, size=size, weights=weights, name=name)
+    return _apply_op("Bincount", **locals())

@@ -53,17 +53,7 @@ def sparse_to_sparse_set_operation(
 
     Raises:
       ShapeError: sets lie along the last of two dims or more, not of R."""
-    return _apply_op(
-        "SparseToSparseSetOperation",
-        set1_indices=set1_indices,
-        set1_values=set1_values,
-        set1_shape=set1_shape,
-        set2_indices=set2_indices,
-        set2_values=set2_values,
-        set2_shape=set2_shape,
-        set_operation=set_operation,
-        name=name,
-    )
+    return _apply_op("SparseToSparseSetOperation", **locals())
 
 
 def set_size(set_indices: TensorLike, set_values: TensorLike, set_shape: TensorLike, name: str | None = None) -> Tensor:
@@ -75,4 +65,4 @@ def set_size(set_indices: TensorLike, set_values: TensorLike, set_shape: TensorL
       set_shape: tensor of shape [R], int64. Their dense shape.
 
     Returns: Tensor of any shape, int32. Of the dense shape without its last dim."""
-    return _apply_op("SetSize", set_indices=set_indices, set_values=set_values, set_shape=set_shape, name=name)
+    return _apply_op("SetSize", **locals())

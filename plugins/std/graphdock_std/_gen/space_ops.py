@@ -31,7 +31,7 @@ def depth_to_space(
       data_format: Where the channels are: the last dim, or dim 1.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _apply_op("DepthToSpace", input=input, block_size=block_size, name=name, data_format=data_format)
+    return _apply_op("DepthToSpace", **locals())
 
 
 def space_to_depth(
@@ -47,7 +47,7 @@ def space_to_depth(
       data_format: Where the channels are: the last dim, or dim 1.
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _apply_op("SpaceToDepth", input=input, block_size=block_size, name=name, data_format=data_format)
+    return _apply_op("SpaceToDepth", **locals())
 
 
 def space_to_batch_nd(
@@ -64,7 +64,7 @@ def space_to_batch_nd(
       paddings: tensor of any shape, int32 or int64. Margins before and after, per spatial dim: shape [M, 2].
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _apply_op("SpaceToBatchND", input=input, block_shape=block_shape, paddings=paddings, name=name)
+    return _apply_op("SpaceToBatchND", **locals())
 
 
 def batch_to_space_nd(input: TensorLike, block_shape: TensorLike, crops: TensorLike, name: str | None = None) -> Tensor:
@@ -79,7 +79,7 @@ def batch_to_space_nd(input: TensorLike, block_shape: TensorLike, crops: TensorL
       crops: tensor of any shape, int32 or int64. What is cut off before and after, per spatial dim: shape [M, 2].
 
     Returns: Tensor of any shape, of input's dtype."""
-    return _apply_op("BatchToSpaceND", input=input, block_shape=block_shape, crops=crops, name=name)
+    return _apply_op("BatchToSpaceND", **locals())
 
 
 def extract_image_patches(
@@ -103,9 +103,7 @@ def extract_image_patches(
       padding: What happens at the border.
 
     Returns: Tensor of any shape, of images's dtype."""
-    return _apply_op(
-        "ExtractImagePatches", images=images, ksizes=ksizes, strides=strides, rates=rates, padding=padding, name=name
-    )
+    return _apply_op("ExtractImagePatches", **locals())
 
 
 def extract_image_patches_grad(
@@ -130,13 +128,4 @@ def extract_image_patches_grad(
       padding: As in ExtractImagePatches.
 
     Returns: Tensor of any shape, of patches_grad's dtype."""
-    return _apply_op(
-        "ExtractImagePatchesGrad",
-        images_shape=images_shape,
-        patches_grad=patches_grad,
-        ksizes=ksizes,
-        strides=strides,
-        rates=rates,
-        padding=padding,
-        name=name,
-    )
+    return _apply_op("ExtractImagePatchesGrad", **locals())

@@ -54,16 +54,7 @@ def sparse_tensor_dense_mat_mul(
       adjoint_b: Transpose the dense matrix; conjugate a complex one.
 
     Returns: Tensor of any shape, of a_values's dtype."""
-    return _apply_op(
-        "SparseTensorDenseMatMul",
-        a_indices=a_indices,
-        a_values=a_values,
-        a_shape=a_shape,
-        b=b,
-        adjoint_a=adjoint_a,
-        adjoint_b=adjoint_b,
-        name=name,
-    )
+    return _apply_op("SparseTensorDenseMatMul", **locals())
 
 
 def sparse_reorder(
@@ -79,9 +70,7 @@ def sparse_reorder(
     Returns:
       output_indices: Tensor of shape [N, R], int64.
       output_values: Tensor of shape [N], of input_values's dtype."""
-    return _apply_op(
-        "SparseReorder", input_indices=input_indices, input_values=input_values, input_shape=input_shape, name=name
-    )
+    return _apply_op("SparseReorder", **locals())
 
 
 def sparse_reshape(
@@ -99,9 +88,7 @@ def sparse_reshape(
     Returns:
       output_indices: Tensor of shape [N, Q], int64.
       output_shape: Tensor of shape [Q], int64. The new shape without -1."""
-    return _apply_op(
-        "SparseReshape", input_indices=input_indices, input_shape=input_shape, new_shape=new_shape, name=name
-    )
+    return _apply_op("SparseReshape", **locals())
 
 
 def sparse_fill_empty_rows(
@@ -120,14 +107,7 @@ def sparse_fill_empty_rows(
       output_values: Tensor of shape [_], of values's dtype.
       empty_row_indicator: Tensor of shape [_], bool. Whether each row was empty.
       reverse_index_map: Tensor of shape [N], int64. The place of each given element in the output."""
-    return _apply_op(
-        "SparseFillEmptyRows",
-        indices=indices,
-        values=values,
-        dense_shape=dense_shape,
-        default_value=default_value,
-        name=name,
-    )
+    return _apply_op("SparseFillEmptyRows", **locals())
 
 
 def edit_distance(
@@ -157,14 +137,4 @@ def edit_distance(
       normalize: Divide by the length of the truth.
 
     Returns: Tensor of any shape, float32."""
-    return _apply_op(
-        "EditDistance",
-        hypothesis_indices=hypothesis_indices,
-        hypothesis_values=hypothesis_values,
-        hypothesis_shape=hypothesis_shape,
-        truth_indices=truth_indices,
-        truth_values=truth_values,
-        truth_shape=truth_shape,
-        normalize=normalize,
-        name=name,
-    )
+    return _apply_op("EditDistance", **locals())

@@ -26,7 +26,7 @@ def lgamma(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("Lgamma", x=x, name=name)
+    return _apply_op("Lgamma", **locals())
 
 
 def digamma(x: TensorLike, name: str | None = None) -> Tensor:
@@ -40,7 +40,7 @@ def digamma(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("Digamma", x=x, name=name)
+    return _apply_op("Digamma", **locals())
 
 
 def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
@@ -55,7 +55,7 @@ def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*X], of a's dtype. The argument.
 
     Returns: Tensor of any shape [*Z], of a's dtype."""
-    return _apply_op("Polygamma", a=a, x=x, name=name)
+    return _apply_op("Polygamma", **locals())
 
 
 def zeta(x: TensorLike, q: TensorLike, name: str | None = None) -> Tensor:
@@ -70,7 +70,7 @@ def zeta(x: TensorLike, q: TensorLike, name: str | None = None) -> Tensor:
       q: tensor of any shape [*Q], of x's dtype. The first term's base.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
-    return _apply_op("Zeta", x=x, q=q, name=name)
+    return _apply_op("Zeta", **locals())
 
 
 def igamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
@@ -85,7 +85,7 @@ def igamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*X], of a's dtype. The argument; not negative.
 
     Returns: Tensor of any shape [*Z], of a's dtype."""
-    return _apply_op("Igamma", a=a, x=x, name=name)
+    return _apply_op("Igamma", **locals())
 
 
 def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
@@ -100,7 +100,7 @@ def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*X], of a's dtype. The argument; not negative.
 
     Returns: Tensor of any shape [*Z], of a's dtype."""
-    return _apply_op("Igammac", a=a, x=x, name=name)
+    return _apply_op("Igammac", **locals())
 
 
 def igamma_grad_a(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
@@ -111,7 +111,7 @@ def igamma_grad_a(a: TensorLike, x: TensorLike, name: str | None = None) -> Tens
       x: tensor of any shape [*X], of a's dtype. The argument; not negative.
 
     Returns: Tensor of any shape [*Z], of a's dtype."""
-    return _apply_op("IgammaGradA", a=a, x=x, name=name)
+    return _apply_op("IgammaGradA", **locals())
 
 
 def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
@@ -127,7 +127,7 @@ def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None
       x: tensor of any shape [*X], of a's dtype. The argument, from 0 to 1.
 
     Returns: Tensor of any shape [*Z], of a's dtype."""
-    return _apply_op("Betainc", a=a, b=b, x=x, name=name)
+    return _apply_op("Betainc", **locals())
 
 
 def bessel_i0e(x: TensorLike, name: str | None = None) -> Tensor:
@@ -139,7 +139,7 @@ def bessel_i0e(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("BesselI0e", x=x, name=name)
+    return _apply_op("BesselI0e", **locals())
 
 
 def bessel_i1e(x: TensorLike, name: str | None = None) -> Tensor:
@@ -151,7 +151,7 @@ def bessel_i1e(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("BesselI1e", x=x, name=name)
+    return _apply_op("BesselI1e", **locals())
 
 
 def ndtri(x: TensorLike, name: str | None = None) -> Tensor:
@@ -165,7 +165,7 @@ def ndtri(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("Ndtri", x=x, name=name)
+    return _apply_op("Ndtri", **locals())
 
 
 def erfinv(x: TensorLike, name: str | None = None) -> Tensor:
@@ -179,4 +179,4 @@ def erfinv(x: TensorLike, name: str | None = None) -> Tensor:
       x: tensor of any shape [*S], floating. The argument.
 
     Returns: Tensor of any shape [*S], of x's dtype."""
-    return _apply_op("Erfinv", x=x, name=name)
+    return _apply_op("Erfinv", **locals())

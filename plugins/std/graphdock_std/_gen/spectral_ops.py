@@ -24,7 +24,7 @@ def fft(input: TensorLike, name: str | None = None) -> Tensor:
       input: tensor of shape [*B, N], complex. Complex numbers.
 
     Returns: Tensor of shape [*B, N], of input's dtype."""
-    return _apply_op("FFT", input=input, name=name)
+    return _apply_op("FFT", **locals())
 
 
 def fft2d(input: TensorLike, name: str | None = None) -> Tensor:
@@ -36,7 +36,7 @@ def fft2d(input: TensorLike, name: str | None = None) -> Tensor:
       input: tensor of shape [*B, M, N], complex. Complex numbers.
 
     Returns: Tensor of shape [*B, M, N], of input's dtype."""
-    return _apply_op("FFT2D", input=input, name=name)
+    return _apply_op("FFT2D", **locals())
 
 
 def fft3d(input: TensorLike, name: str | None = None) -> Tensor:
@@ -48,7 +48,7 @@ def fft3d(input: TensorLike, name: str | None = None) -> Tensor:
       input: tensor of shape [*B, L, M, N], complex. Complex numbers.
 
     Returns: Tensor of shape [*B, L, M, N], of input's dtype."""
-    return _apply_op("FFT3D", input=input, name=name)
+    return _apply_op("FFT3D", **locals())
 
 
 def ifft(input: TensorLike, name: str | None = None) -> Tensor:
@@ -60,7 +60,7 @@ def ifft(input: TensorLike, name: str | None = None) -> Tensor:
       input: tensor of shape [*B, N], complex. Complex numbers.
 
     Returns: Tensor of shape [*B, N], of input's dtype."""
-    return _apply_op("IFFT", input=input, name=name)
+    return _apply_op("IFFT", **locals())
 
 
 def ifft2d(input: TensorLike, name: str | None = None) -> Tensor:
@@ -72,7 +72,7 @@ def ifft2d(input: TensorLike, name: str | None = None) -> Tensor:
       input: tensor of shape [*B, M, N], complex. Complex numbers.
 
     Returns: Tensor of shape [*B, M, N], of input's dtype."""
-    return _apply_op("IFFT2D", input=input, name=name)
+    return _apply_op("IFFT2D", **locals())
 
 
 def ifft3d(input: TensorLike, name: str | None = None) -> Tensor:
@@ -84,7 +84,7 @@ def ifft3d(input: TensorLike, name: str | None = None) -> Tensor:
       input: tensor of shape [*B, L, M, N], complex. Complex numbers.
 
     Returns: Tensor of shape [*B, L, M, N], of input's dtype."""
-    return _apply_op("IFFT3D", input=input, name=name)
+    return _apply_op("IFFT3D", **locals())
 
 
 def rfft(input: TensorLike, fft_length: TensorLike, Tout: DTypeLike = "complex64", name: str | None = None) -> Tensor:
@@ -99,7 +99,7 @@ def rfft(input: TensorLike, fft_length: TensorLike, Tout: DTypeLike = "complex64
       Tout: complex.
 
     Returns: Tensor of any shape, complex."""
-    return _apply_op("RFFT", input=input, fft_length=fft_length, Tout=Tout, name=name)
+    return _apply_op("RFFT", **locals())
 
 
 def rfft2d(input: TensorLike, fft_length: TensorLike, Tout: DTypeLike = "complex64", name: str | None = None) -> Tensor:
@@ -114,7 +114,7 @@ def rfft2d(input: TensorLike, fft_length: TensorLike, Tout: DTypeLike = "complex
       Tout: complex.
 
     Returns: Tensor of any shape, complex."""
-    return _apply_op("RFFT2D", input=input, fft_length=fft_length, Tout=Tout, name=name)
+    return _apply_op("RFFT2D", **locals())
 
 
 def rfft3d(input: TensorLike, fft_length: TensorLike, Tout: DTypeLike = "complex64", name: str | None = None) -> Tensor:
@@ -129,7 +129,7 @@ def rfft3d(input: TensorLike, fft_length: TensorLike, Tout: DTypeLike = "complex
       Tout: complex.
 
     Returns: Tensor of any shape, complex."""
-    return _apply_op("RFFT3D", input=input, fft_length=fft_length, Tout=Tout, name=name)
+    return _apply_op("RFFT3D", **locals())
 
 
 def irfft(input: TensorLike, fft_length: TensorLike, Tout: DTypeLike = "float32", name: str | None = None) -> Tensor:
@@ -144,7 +144,7 @@ def irfft(input: TensorLike, fft_length: TensorLike, Tout: DTypeLike = "float32"
       Tout: float32 or float64.
 
     Returns: Tensor of any shape, float32 or float64."""
-    return _apply_op("IRFFT", input=input, fft_length=fft_length, Tout=Tout, name=name)
+    return _apply_op("IRFFT", **locals())
 
 
 def irfft2d(input: TensorLike, fft_length: TensorLike, Tout: DTypeLike = "float32", name: str | None = None) -> Tensor:
@@ -159,7 +159,7 @@ def irfft2d(input: TensorLike, fft_length: TensorLike, Tout: DTypeLike = "float3
       Tout: float32 or float64.
 
     Returns: Tensor of any shape, float32 or float64."""
-    return _apply_op("IRFFT2D", input=input, fft_length=fft_length, Tout=Tout, name=name)
+    return _apply_op("IRFFT2D", **locals())
 
 
 def irfft3d(input: TensorLike, fft_length: TensorLike, Tout: DTypeLike = "float32", name: str | None = None) -> Tensor:
@@ -174,4 +174,4 @@ def irfft3d(input: TensorLike, fft_length: TensorLike, Tout: DTypeLike = "float3
       Tout: float32 or float64.
 
     Returns: Tensor of any shape, float32 or float64."""
-    return _apply_op("IRFFT3D", input=input, fft_length=fft_length, Tout=Tout, name=name)
+    return _apply_op("IRFFT3D", **locals())

@@ -36,7 +36,7 @@ def string_join(inputs: Sequence[TensorLike], separator: str | bytes = "", name:
       separator: Put between them.
 
     Returns: Tensor of any shape, string."""
-    return _apply_op("StringJoin", inputs=inputs, separator=separator, name=name)
+    return _apply_op("StringJoin", **locals())
 
 
 def string_split(
@@ -55,7 +55,7 @@ def string_split(
       indices: Tensor of shape [_, 2], int64. Row and number of each part.
       values: Tensor of shape [_], string. The parts.
       shape: Tensor of shape [2], int64. Rows and the most parts of one."""
-    return _apply_op("StringSplit", input=input, delimiter=delimiter, skip_empty=skip_empty, name=name)
+    return _apply_op("StringSplit", **locals())
 
 
 def string_split_v2(
@@ -74,7 +74,7 @@ def string_split_v2(
       indices: Tensor of shape [_, 2], int64. Row and number of each part.
       values: Tensor of shape [_], string. The parts.
       shape: Tensor of shape [2], int64. Rows and the most parts of one."""
-    return _apply_op("StringSplitV2", input=input, sep=sep, maxsplit=maxsplit, name=name)
+    return _apply_op("StringSplitV2", **locals())
 
 
 def substr(
@@ -96,7 +96,7 @@ def substr(
       unit: What is counted.
 
     Returns: Tensor of any shape [*R], string."""
-    return _apply_op("Substr", input=input, pos=pos, len=len, name=name, unit=unit)
+    return _apply_op("Substr", **locals())
 
 
 def regex_replace(
@@ -114,9 +114,7 @@ def regex_replace(
       replace_global: Replace every match, not just the first.
 
     Returns: Tensor of any shape [*S], string."""
-    return _apply_op(
-        "RegexReplace", input=input, pattern=pattern, rewrite=rewrite, replace_global=replace_global, name=name
-    )
+    return _apply_op("RegexReplace", **locals())
 
 
 def regex_full_match(input: TensorLike, pattern: TensorLike, name: str | None = None) -> Tensor:
@@ -129,7 +127,7 @@ def regex_full_match(input: TensorLike, pattern: TensorLike, name: str | None = 
       pattern: scalar, string. A regular expression.
 
     Returns: Tensor of any shape [*S], bool."""
-    return _apply_op("RegexFullMatch", input=input, pattern=pattern, name=name)
+    return _apply_op("RegexFullMatch", **locals())
 
 
 def string_strip(input: TensorLike, name: str | None = None) -> Tensor:
@@ -139,7 +137,7 @@ def string_strip(input: TensorLike, name: str | None = None) -> Tensor:
       input: tensor of any shape [*S], string. Strings.
 
     Returns: Tensor of any shape [*S], string."""
-    return _apply_op("StringStrip", input=input, name=name)
+    return _apply_op("StringStrip", **locals())
 
 
 def lower(input: TensorLike, encoding: Literal["", "utf-8"] = "", name: str | None = None) -> Tensor:
@@ -150,7 +148,7 @@ def lower(input: TensorLike, encoding: Literal["", "utf-8"] = "", name: str | No
       encoding: utf-8: all letters; else those of ASCII.
 
     Returns: Tensor of any shape [*S], string."""
-    return _apply_op("StringLower", input=input, encoding=encoding, name=name)
+    return _apply_op("StringLower", **locals())
 
 
 def upper(input: TensorLike, encoding: Literal["", "utf-8"] = "", name: str | None = None) -> Tensor:
@@ -161,7 +159,7 @@ def upper(input: TensorLike, encoding: Literal["", "utf-8"] = "", name: str | No
       encoding: utf-8: all letters; else those of ASCII.
 
     Returns: Tensor of any shape [*S], string."""
-    return _apply_op("StringUpper", input=input, encoding=encoding, name=name)
+    return _apply_op("StringUpper", **locals())
 
 
 def length(input: TensorLike, name: str | None = None, unit: Literal["BYTE", "UTF8_CHAR"] = "BYTE") -> Tensor:
@@ -172,7 +170,7 @@ def length(input: TensorLike, name: str | None = None, unit: Literal["BYTE", "UT
       unit: What is counted.
 
     Returns: Tensor of any shape [*S], int32."""
-    return _apply_op("StringLength", input=input, name=name, unit=unit)
+    return _apply_op("StringLength", **locals())
 
 
 def reduce_join(
@@ -189,7 +187,7 @@ def reduce_join(
       separator: Put between the strings.
 
     Returns: Tensor of any shape, string."""
-    return _apply_op("ReduceJoin", inputs=inputs, axis=axis, keep_dims=keep_dims, separator=separator, name=name)
+    return _apply_op("ReduceJoin", **locals())
 
 
 def as_string(
@@ -212,16 +210,7 @@ def as_string(
       fill: How to fill: C's flag.
 
     Returns: Tensor of any shape, string."""
-    return _apply_op(
-        "AsString",
-        input=input,
-        precision=precision,
-        scientific=scientific,
-        shortest=shortest,
-        width=width,
-        fill=fill,
-        name=name,
-    )
+    return _apply_op("AsString", **locals())
 
 
 def string_format(
@@ -240,9 +229,7 @@ def string_format(
       summarize: Elements at each end of a dim; all of them below 0.
 
     Returns: Scalar, string."""
-    return _apply_op(
-        "StringFormat", inputs=inputs, template=template, placeholder=placeholder, summarize=summarize, name=name
-    )
+    return _apply_op("StringFormat", **locals())
 
 
 def string_to_hash_bucket(string_tensor: TensorLike, num_buckets: int, name: str | None = None) -> Tensor:
@@ -255,7 +242,7 @@ def string_to_hash_bucket(string_tensor: TensorLike, num_buckets: int, name: str
       num_buckets: How many buckets. At least 1.
 
     Returns: Tensor of any shape [*S], int64."""
-    return _apply_op("StringToHashBucket", string_tensor=string_tensor, num_buckets=num_buckets, name=name)
+    return _apply_op("StringToHashBucket", **locals())
 
 
 def string_to_hash_bucket_fast(input: TensorLike, num_buckets: int, name: str | None = None) -> Tensor:
@@ -268,7 +255,7 @@ def string_to_hash_bucket_fast(input: TensorLike, num_buckets: int, name: str | 
       num_buckets: How many buckets. At least 1.
 
     Returns: Tensor of any shape [*S], int64."""
-    return _apply_op("StringToHashBucketFast", input=input, num_buckets=num_buckets, name=name)
+    return _apply_op("StringToHashBucketFast", **locals())
 
 
 def string_to_hash_bucket_strong(
@@ -287,7 +274,7 @@ def string_to_hash_bucket_strong(
 
     Raises:
       ShapeError: key must hold two integers."""
-    return _apply_op("StringToHashBucketStrong", input=input, num_buckets=num_buckets, key=key, name=name)
+    return _apply_op("StringToHashBucketStrong", **locals())
 
 
 def string_to_number(string_tensor: TensorLike, out_type: DTypeLike = "float32", name: str | None = None) -> Tensor:
@@ -301,4 +288,4 @@ def string_to_number(string_tensor: TensorLike, out_type: DTypeLike = "float32",
       out_type: int32, int64, float32 or float64.
 
     Returns: Tensor of any shape [*S], int32, int64, float32 or float64."""
-    return _apply_op("StringToNumber", string_tensor=string_tensor, out_type=out_type, name=name)
+    return _apply_op("StringToNumber", **locals())

@@ -25,7 +25,7 @@ def scalar_summary(tags: TensorLike, values: TensorLike, name: str | None = None
       values: tensor of any shape [*S], integer or floating. Numbers; each becomes a float32.
 
     Returns: Scalar, string."""
-    return _apply_op("ScalarSummary", tags=tags, values=values, name=name)
+    return _apply_op("ScalarSummary", **locals())
 
 
 def histogram_summary(tag: TensorLike, values: TensorLike, name: str | None = None) -> Tensor:
@@ -38,7 +38,7 @@ def histogram_summary(tag: TensorLike, values: TensorLike, name: str | None = No
       values: tensor of any shape, integer or floating. Numbers of any shape.
 
     Returns: Scalar, string."""
-    return _apply_op("HistogramSummary", tag=tag, values=values, name=name)
+    return _apply_op("HistogramSummary", **locals())
 
 
 def image_summary(
@@ -65,7 +65,7 @@ def image_summary(
     Raises:
       ShapeError: an image has 1, 3 or 4 channels, not C.
       ShapeError: bad_color has fewer numbers than an image's C channels."""
-    return _apply_op("ImageSummary", tag=tag, tensor=tensor, max_images=max_images, bad_color=bad_color, name=name)
+    return _apply_op("ImageSummary", **locals())
 
 
 def audio_summary_v2(
@@ -82,9 +82,7 @@ def audio_summary_v2(
       max_outputs: At most so many sounds. At least 1.
 
     Returns: Scalar, string."""
-    return _apply_op(
-        "AudioSummaryV2", tag=tag, tensor=tensor, sample_rate=sample_rate, max_outputs=max_outputs, name=name
-    )
+    return _apply_op("AudioSummaryV2", **locals())
 
 
 def tensor_summary_v2(
@@ -98,9 +96,7 @@ def tensor_summary_v2(
       serialized_summary_metadata: scalar, string. The bytes of a SummaryMetadata.
 
     Returns: Scalar, string."""
-    return _apply_op(
-        "TensorSummaryV2", tag=tag, tensor=tensor, serialized_summary_metadata=serialized_summary_metadata, name=name
-    )
+    return _apply_op("TensorSummaryV2", **locals())
 
 
 def merge_summary(inputs: Sequence[TensorLike], name: str | None = None) -> Tensor:
@@ -112,4 +108,4 @@ def merge_summary(inputs: Sequence[TensorLike], name: str | None = None) -> Tens
       inputs: list of tensors of any shape, string. Bytes of Summaries, in tensors of any shape.
 
     Returns: Scalar, string."""
-    return _apply_op("MergeSummary", inputs=inputs, name=name)
+    return _apply_op("MergeSummary", **locals())

@@ -51,14 +51,7 @@ def non_max_suppression_v2(
       iou_threshold: scalar, float16 or float32. The largest overlap that is borne, in [0, 1].
 
     Returns: Tensor of shape [_], int32."""
-    return _apply_op(
-        "NonMaxSuppressionV2",
-        boxes=boxes,
-        scores=scores,
-        max_output_size=max_output_size,
-        iou_threshold=iou_threshold,
-        name=name,
-    )
+    return _apply_op("NonMaxSuppressionV2", **locals())
 
 
 def non_max_suppression(
@@ -81,15 +74,7 @@ def non_max_suppression(
       score_threshold: scalar, of iou_threshold's dtype. Scores up to this one are left out.
 
     Returns: Tensor of shape [_], int32."""
-    return _apply_op(
-        "NonMaxSuppressionV3",
-        boxes=boxes,
-        scores=scores,
-        max_output_size=max_output_size,
-        iou_threshold=iou_threshold,
-        score_threshold=score_threshold,
-        name=name,
-    )
+    return _apply_op("NonMaxSuppressionV3", **locals())
 
 
 def non_max_suppression_padded(
@@ -116,16 +101,7 @@ def non_max_suppression_padded(
     Returns:
       selected_indices: Tensor of any shape, int32.
       valid_outputs: Tensor of any shape, int32."""
-    return _apply_op(
-        "NonMaxSuppressionV4",
-        boxes=boxes,
-        scores=scores,
-        max_output_size=max_output_size,
-        iou_threshold=iou_threshold,
-        score_threshold=score_threshold,
-        pad_to_max_output_size=pad_to_max_output_size,
-        name=name,
-    )
+    return _apply_op("NonMaxSuppressionV4", **locals())
 
 
 def non_max_suppression_v5(
@@ -156,17 +132,7 @@ def non_max_suppression_v5(
       selected_indices: Tensor of any shape, int32.
       selected_scores: Tensor of any shape, of boxes's dtype.
       valid_outputs: Tensor of any shape, int32."""
-    return _apply_op(
-        "NonMaxSuppressionV5",
-        boxes=boxes,
-        scores=scores,
-        max_output_size=max_output_size,
-        iou_threshold=iou_threshold,
-        score_threshold=score_threshold,
-        soft_nms_sigma=soft_nms_sigma,
-        pad_to_max_output_size=pad_to_max_output_size,
-        name=name,
-    )
+    return _apply_op("NonMaxSuppressionV5", **locals())
 
 
 def non_max_suppression_overlaps(
@@ -189,15 +155,7 @@ def non_max_suppression_overlaps(
       score_threshold: scalar, float32. Scores up to this one are left out.
 
     Returns: Tensor of shape [_], int32."""
-    return _apply_op(
-        "NonMaxSuppressionWithOverlaps",
-        overlaps=overlaps,
-        scores=scores,
-        max_output_size=max_output_size,
-        overlap_threshold=overlap_threshold,
-        score_threshold=score_threshold,
-        name=name,
-    )
+    return _apply_op("NonMaxSuppressionWithOverlaps", **locals())
 
 
 def combined_non_max_suppression(
@@ -232,15 +190,4 @@ def combined_non_max_suppression(
       nmsed_scores: Tensor of any shape, float32.
       nmsed_classes: Tensor of any shape, float32.
       valid_detections: Tensor of any shape, int32."""
-    return _apply_op(
-        "CombinedNonMaxSuppression",
-        boxes=boxes,
-        scores=scores,
-        max_output_size_per_class=max_output_size_per_class,
-        max_total_size=max_total_size,
-        iou_threshold=iou_threshold,
-        score_threshold=score_threshold,
-        pad_per_class=pad_per_class,
-        clip_boxes=clip_boxes,
-        name=name,
-    )
+    return _apply_op("CombinedNonMaxSuppression", **locals())

@@ -31,7 +31,7 @@ def resource_apply_gradient_descent(
       delta: tensor of any shape [*S], floating. Gradient; the shape of the variable.
 
     Returns: The Operation."""
-    return _apply_op("ResourceApplyGradientDescent", var=var, alpha=alpha, delta=delta, name=name)
+    return _apply_op("ResourceApplyGradientDescent", **locals())
 
 
 def resource_apply_momentum(
@@ -60,16 +60,7 @@ def resource_apply_momentum(
       use_nesterov: Look ahead: var -= lr * (grad + momentum * accum).
 
     Returns: The Operation."""
-    return _apply_op(
-        "ResourceApplyMomentum",
-        var=var,
-        accum=accum,
-        lr=lr,
-        grad=grad,
-        momentum=momentum,
-        use_nesterov=use_nesterov,
-        name=name,
-    )
+    return _apply_op("ResourceApplyMomentum", **locals())
 
 
 def resource_apply_adagrad(
@@ -90,7 +81,7 @@ def resource_apply_adagrad(
       grad: tensor of any shape [*S], floating. Gradient; the shape of the variable.
 
     Returns: The Operation."""
-    return _apply_op("ResourceApplyAdagrad", var=var, accum=accum, lr=lr, grad=grad, name=name)
+    return _apply_op("ResourceApplyAdagrad", **locals())
 
 
 def resource_apply_adam(
@@ -128,20 +119,7 @@ def resource_apply_adam(
       grad: tensor of any shape [*S], floating. Gradient; the shape of the variable.
 
     Returns: The Operation."""
-    return _apply_op(
-        "ResourceApplyAdam",
-        var=var,
-        m=m,
-        v=v,
-        beta1_power=beta1_power,
-        beta2_power=beta2_power,
-        lr=lr,
-        beta1=beta1,
-        beta2=beta2,
-        epsilon=epsilon,
-        grad=grad,
-        name=name,
-    )
+    return _apply_op("ResourceApplyAdam", **locals())
 
 
 def resource_apply_adam_w(
@@ -179,21 +157,7 @@ def resource_apply_adam_w(
       grad: tensor of any shape [*S], floating. Gradient; the shape of the variable.
 
     Returns: The Operation."""
-    return _apply_op(
-        "ResourceApplyAdamW",
-        var=var,
-        m=m,
-        v=v,
-        beta1_power=beta1_power,
-        beta2_power=beta2_power,
-        lr=lr,
-        beta1=beta1,
-        beta2=beta2,
-        epsilon=epsilon,
-        weight_decay=weight_decay,
-        grad=grad,
-        name=name,
-    )
+    return _apply_op("ResourceApplyAdamW", **locals())
 
 
 def resource_apply_rms_prop(
@@ -225,18 +189,7 @@ def resource_apply_rms_prop(
       grad: tensor of any shape [*S], floating. Gradient; the shape of the variable.
 
     Returns: The Operation."""
-    return _apply_op(
-        "ResourceApplyRMSProp",
-        var=var,
-        ms=ms,
-        mom=mom,
-        lr=lr,
-        rho=rho,
-        momentum=momentum,
-        epsilon=epsilon,
-        grad=grad,
-        name=name,
-    )
+    return _apply_op("ResourceApplyRMSProp", **locals())
 
 
 def resource_apply_centered_rms_prop(
@@ -271,19 +224,7 @@ def resource_apply_centered_rms_prop(
       grad: tensor of any shape [*S], floating. Gradient; the shape of the variable.
 
     Returns: The Operation."""
-    return _apply_op(
-        "ResourceApplyCenteredRMSProp",
-        var=var,
-        mg=mg,
-        ms=ms,
-        mom=mom,
-        lr=lr,
-        rho=rho,
-        momentum=momentum,
-        epsilon=epsilon,
-        grad=grad,
-        name=name,
-    )
+    return _apply_op("ResourceApplyCenteredRMSProp", **locals())
 
 
 def resource_apply_ftrl(
@@ -316,18 +257,7 @@ def resource_apply_ftrl(
       lr_power: scalar, of lr's dtype. How the rate falls with accum; not positive.
 
     Returns: The Operation."""
-    return _apply_op(
-        "ResourceApplyFtrl",
-        var=var,
-        accum=accum,
-        linear=linear,
-        grad=grad,
-        lr=lr,
-        l1=l1,
-        l2=l2,
-        lr_power=lr_power,
-        name=name,
-    )
+    return _apply_op("ResourceApplyFtrl", **locals())
 
 
 def resource_sparse_apply_gradient_descent(
@@ -345,9 +275,7 @@ def resource_sparse_apply_gradient_descent(
       indices: tensor of shape [N], int32 or int64. Rows of the variable; may repeat.
 
     Returns: The Operation."""
-    return _apply_op(
-        "ResourceSparseApplyGradientDescent", var=var, alpha=alpha, delta=delta, indices=indices, name=name
-    )
+    return _apply_op("ResourceSparseApplyGradientDescent", **locals())
 
 
 def resource_sparse_apply_momentum(
@@ -375,17 +303,7 @@ def resource_sparse_apply_momentum(
       use_nesterov: Look ahead: var -= lr * (grad + momentum * accum).
 
     Returns: The Operation."""
-    return _apply_op(
-        "ResourceSparseApplyMomentum",
-        var=var,
-        accum=accum,
-        lr=lr,
-        grad=grad,
-        indices=indices,
-        momentum=momentum,
-        use_nesterov=use_nesterov,
-        name=name,
-    )
+    return _apply_op("ResourceSparseApplyMomentum", **locals())
 
 
 def resource_sparse_apply_adagrad(
@@ -404,4 +322,4 @@ def resource_sparse_apply_adagrad(
       indices: tensor of shape [N], int32 or int64. Rows of the variable; may repeat.
 
     Returns: The Operation."""
-    return _apply_op("ResourceSparseApplyAdagrad", var=var, accum=accum, lr=lr, grad=grad, indices=indices, name=name)
+    return _apply_op("ResourceSparseApplyAdagrad", **locals())

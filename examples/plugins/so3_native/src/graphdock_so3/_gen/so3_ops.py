@@ -37,7 +37,7 @@ def tensor_product(v1: Sequence[TensorLike], v2: Sequence[TensorLike], L: int, n
       L: Largest degree. At least 0.
 
     Returns: List, each a tensor of shape [B, 2*i + 1, C], float32 or float64. The product."""
-    return _apply_op("so3.TensorProduct", v1=v1, v2=v2, L=L, name=name)
+    return _apply_op("so3.TensorProduct", **locals())
 
 
 def tensor_product_grad(
@@ -54,4 +54,4 @@ def tensor_product_grad(
     Returns:
       grad_v1: List, each a tensor of shape [B, 2*i + 1, C], float32 or float64. Gradient of the left factor.
       grad_v2: List, each a tensor of shape [B, 2*i + 1, C], float32 or float64. Gradient of the right factor."""
-    return _apply_op("so3.TensorProductGrad", grad_out=grad_out, v1=v1, v2=v2, L=L, name=name)
+    return _apply_op("so3.TensorProductGrad", **locals())
