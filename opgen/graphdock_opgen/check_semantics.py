@@ -159,8 +159,15 @@ def _region(place: Place) -> None:
         return
     if spec.scalar is not None:
         place.fail("region", message="an op with a scalar formula needs no region", key=True)
-    if not spec.traits.pure and list(spec.effects) != ["random"]:
-        place.fail("region", message="only an op that is pure, or draws and does nothing else, has a region", key=True)
+    handles = [a.name for a in spec.inputs if a.dtype == "resource"]
+    writes = sorted(form.writes) == sorted(handles) and all(
+        a.access == "writes" for a in spec.inputs if a.name in handles
+    )
+    if not writes:
+        place.fail("region", "writes", message=f"expected a formula for each handle: {', '.join(handles)}", key=True)
+    if not spec.traits.pure and list(spec.effects) != ([] if handles else ["random"]):
+        message = "only an op that is pure, or draws or writes variables and does nothing else, has a region"
+        place.fail("region", message=message, key=True)
     inputs, outputs = [a.name for a in spec.inputs], [a.name for a in spec.outputs]
     if set(form.outputs) != set(outputs):
         place.fail("region", "outputs", message=f"expected a formula for each of {', '.join(outputs)}", key=True)
@@ -170,7 +177,7 @@ def _region(place: Place) -> None:
         attrs = [*(a.name for a in spec.attrs), *spec.types]
         _known(place, ("region", "when", name), name, attrs, "attribute", key=True)
     known = [*inputs, *(a.name for a in spec.attrs)]
-    for part, formulas in (("let", form.let), ("outputs", form.outputs)):
+    for part, formulas in (("let", form.let), ("outputs", form.outputs), ("writes", form.writes)):
         for name, text in formulas.items():
             if part == "let" and name in known:
                 place.fail(
@@ -180,7 +187,7 @@ def _region(place: Place) -> None:
             tree = source.parse(NODES)
             expr.check_names(source, tree, [*known, *AXIS_WORDS], "input, attribute or let", tuple(REGION_FUNCTIONS))
             expr.check_arity(source, tree, REGION_FUNCTIONS)
-            for node in ast.walk(tree) if spec.traits.pure else ():
+            for node in ast.walk(tree) if spec.traits.pure or handles else ():
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "uniform":
                     source.fail("a pure op draws nothing", node)
             if part == "let":

@@ -272,7 +272,8 @@ class RegionSpec(Spec):
     """What the op computes inside of a region: formulas over terms of one iteration space."""
 
     let: dict[Name, str] = {}
-    outputs: dict[Name, str]
+    outputs: dict[Name, str] = {}
+    writes: dict[Name, str] = {}
     leading: Annotated[list[Name], BeforeValidator(one_or_many), ONE_OR_MANY] = []
     when: dict[Name, Any] = {}
 

@@ -113,7 +113,12 @@ def _gradient(op: Op) -> str | dict[str, str] | None:
 
 
 def _region(form: RegionSpec) -> Call:
-    optional: dict[str, Any] = {"let": dict(form.let), "leading": tuple(form.leading), "when": dict(form.when)}
+    optional: dict[str, Any] = {
+        "let": dict(form.let),
+        "leading": tuple(form.leading),
+        "when": dict(form.when),
+        "writes": dict(form.writes),
+    }
     return call("_RegionForm", dict(form.outputs), **{k: v for k, v in optional.items() if v})
 
 

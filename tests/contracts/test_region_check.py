@@ -29,6 +29,10 @@ def with_output(**fields):
     return replace(GOOD, outputs=(replace(GOOD.outputs[0], **fields),))
 
 
+def updating(*outputs):
+    return replace(GOOD, outputs=outputs)
+
+
 def with_input(**fields):
     return replace(GOOD, inputs=(replace(GOOD.inputs[0], **fields),))
 
@@ -39,6 +43,20 @@ def with_input(**fields):
         (replace(GOOD, axes=(Axis("i", 3), Axis("i", 4))), "axes: two axes have one name"),
         (with_input(shape=(3, 5)), "input x: a dim of 5 stands on an axis of 4"),
         (with_input(dims=(1, 0), shape=(4, 3)), "input x: dims .1, 0. are not axes in their order"),
+        (
+            updating(RegionOutput("x", 2, float16, (3, 4), (0, 1), into=0), GOOD.outputs[0]),
+            "behind one that goes into a v",
+        ),
+        (
+            updating(RegionOutput("x", 2, float16, (3, 4), (0, 1), (0,), 0)),
+            "not the only one that goes into its variable",
+        ),
+        (
+            updating(*[RegionOutput(n, 2, float16, (3, 4), (0, 1), into=0) for n in "xy"]),
+            "output y: it is not the only",
+        ),
+        (updating(GOOD.outputs[0], RegionOutput("x", 2, float16, (3, 4), (0, 1), into=0)), "memory is taken over"),
+        (updating(RegionOutput("x", 1, float16, (3,), (0,), into=0)), "its variable is read as x along other axes"),
         (with_input(dims=(0,)), "input x: shape .3, 4. has not the 1 dims"),
         (with_input(alignment=3), "an alignment of 3 is no power of two"),
         (with_term(0, replace(X, value=1)), "term t0 .input.: there is no input 1"),

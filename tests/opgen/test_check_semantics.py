@@ -44,7 +44,14 @@ CASES = {
         '  scalar: "x * y + 1"',
         '  region: {outputs: {z: "x * y + 1"}}',
         "region",
-        "only an op that is pure, or draws and does nothing else, has a region",
+        "only an op that is pure, or draws or writes variables and does nothing else, has a region",
+        None,
+    ),
+    "an update that leaves out a handle": (
+        '  effects: [io]\n  inputs:\n  - {name: x, dtype: float32, shape: "[*S]"}\n  - {name: y, dtype: float32, shape: "[*S]"}\n  outputs: [{name: z, dtype: float32, shape: "[*S]"}]\n  traits: {elementwise: true}\n  scalar: "x * y + 1"',
+        '  inputs:\n  - {name: x, dtype: resource, shape: "[]", access: writes}\n  - {name: y, dtype: float32, shape: "[*S]"}\n  traits: {stateful: true}\n  region: {writes: {y: "x * y"}}',
+        "writes",
+        "expected a formula for each handle: x",
         None,
     ),
     "a pure op that draws": (

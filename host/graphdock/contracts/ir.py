@@ -284,6 +284,7 @@ class Region:
       source: node of ``graph`` -> the plan's node that it copies.
       control, order: nodes of the plan, outside of the region, that must run before it.
       streams: the random streams that its nodes draw from, each once. Its kernel gets them behind its inputs.
+      variables: input of ``graph`` that is a handle -> dtype and dims of its variable, where a compiler takes updates.
       program: what it computes, for a compiler that asks for programs; else None.
       reduces: node of ``graph`` -> the sets of axes of the program that it reduces over, of those that do.
     """
@@ -299,6 +300,7 @@ class Region:
         "reduces",
         "source",
         "streams",
+        "variables",
     )
 
     def __init__(
@@ -320,6 +322,7 @@ class Region:
         self.control = control
         self.order = order
         self.streams = streams
+        self.variables: Mapping[Value, tuple[DType, Dims]] = {}
         self.program: RegionProgram | None = None
         self.reduces: Mapping[PlanNode, frozenset[tuple[int, ...]]] = {}
 

@@ -193,7 +193,8 @@ class RegionForm:
     """Computation of an op inside of a region, where one formula over elements does not say it.
 
     Attributes:
-      let: name -> formula, in order. ``outputs``: output -> formula.
+      let: name -> formula, in order. ``outputs``: output -> formula. ``writes``: handle -> formula of what its variable's elements
+        become; a handle's name in any formula means the element from before.
       leading: inputs whose dims are the first of the space (a mean of each row); others have its last, as in broadcasting.
       when: attribute -> the value that it must have; a node with another one is in no region.
     """
@@ -202,6 +203,7 @@ class RegionForm:
     let: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
     leading: tuple[str, ...] = ()
     when: Mapping[str, Any] = field(default_factory=lambda: _EMPTY)
+    writes: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
 
 
 @dataclass(frozen=True, slots=True)

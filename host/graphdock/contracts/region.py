@@ -49,12 +49,15 @@ class RegionCompiler(ABC):
       programs: whether it prints region programs. It is then offered whatever has one, reductions, broadcasts and reshapes too, and
         finds it in ``Region.program``, in ``claim`` that of the candidate and in ``prepare`` and ``build`` that of the region.
         Otherwise it is offered elementwise nodes, and reads the graph.
+      updates: whether it takes nodes that write variables, whose programs have outputs with ``into``; one by itself, too. The
+        kernel gets the variable's own memory in the place of its handle.
     """
 
     name: str = "region"
     device_type: str
     layout: str = "contiguous"
     programs: bool = False
+    updates: bool = False
 
     @abstractmethod
     def claim(self, candidate: Region) -> Claim | Refusal:

@@ -26,7 +26,7 @@ def check_program(program: RegionProgram) -> None:
             raise _broken(program, where, f"an alignment of {source.alignment} is no power of two")
     for number, term in enumerate(program.terms):
         _check_term(program, number, term)
-    for out in program.outputs:
+    for number, out in enumerate(program.outputs):
         where = f"output {out.name}"
         _check_dims(program, where, out.shape, out.dims)
         if not 0 <= out.term < len(program.terms):
@@ -40,6 +40,26 @@ def check_program(program: RegionProgram) -> None:
             source = program.inputs[i]
             if not source.dying or source.dtype != out.dtype or source.shape != out.shape or source.dims != out.dims:
                 raise _broken(program, where, f"it can't take over the memory of {source.name}")
+        _check_update(program, where, number)
+
+
+def _check_update(program: RegionProgram, where: str, number: int) -> None:
+    """A variable is written by one output, and read where it is written."""
+    out = program.outputs[number]
+    if out.into is None:
+        if any(o.into is not None for o in program.outputs[:number]):
+            raise _broken(program, where, "it stands behind one that goes into a variable")
+        return
+    if out.inplace or out.into in [o.into for o in program.outputs[:number]]:
+        raise _broken(program, where, "it is not the only one that goes into its variable")
+    over = {program.inputs[i].source for o in program.outputs for i in o.inplace}
+    if out.into in over:
+        raise _broken(program, where, "its variable's memory is taken over")
+    for source in program.inputs:
+        if source.source == out.into and (source.dtype, source.shape, source.dims) != (out.dtype, out.shape, out.dims):
+            raise _broken(
+                program, where, f"its variable is read as {source.name} along other axes, or in another dtype"
+            )
 
 
 def held(dtype: DType) -> str:

@@ -7,6 +7,7 @@ region y (i: 8, j: 512) {
   t0: float32 = input x
   t1: float32 [i] = sum t0 over j      # mean
   return t0 as float16[i, j] in place of x
+  update t1 as mean: float32[i]
 }
 """
 
@@ -36,7 +37,8 @@ def print_program(program: RegionProgram) -> str:
         lines.append(f"  t{number}: {term.dtype}{over} = {_right(program, term, axes)}{origin}")
     for out in program.outputs:
         place = f" in place of {' or '.join(program.inputs[i].name for i in out.inplace)}" if out.inplace else ""
-        lines.append(f"  return t{out.term} as {out.name}: {out.dtype}{_dims(out.dims, axes)}{place}")
+        how = "return" if out.into is None else "update"
+        lines.append(f"  {how} t{out.term} as {out.name}: {out.dtype}{_dims(out.dims, axes)}{place}")
     return "\n".join([*lines, "}"])
 
 

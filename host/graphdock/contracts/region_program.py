@@ -28,6 +28,8 @@ Rules, the same for every compiler:
   lowest and highest of the dtype (for floating dtypes the infinities), ``any`` and ``all`` false and true.
 * ``cast`` converts between integers (by wrap-around), between floating dtypes, from integers and bool to anything, and to bool by
   comparing with 0. From floating to integers there is no cast.
+* **Updates**: an output that goes into a variable is written once per element, after every read of that element; what reads the
+  variable sees what it held before the region.
 * ``select(c, x, y)`` is x where c, and nothing of y matters there, a NaN neither.
 * ``draw(key, key2, outer, iteration, ordinal, i)`` is number i of the uniform numbers in [0, 1) of a stream: Philox4x64-10 with
   the two words of the key and the counter (1 + block, outer, iteration, ordinal), made into numbers as ``RandomUniform`` says: the
@@ -169,13 +171,15 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class RegionOutput:
-    """A tensor that the region writes, row by row without gaps.
+    """A tensor that the region writes, row by row without gaps: one of its own, or a variable.
 
     Attributes:
       term: number of the term whose elements it gets.
       dtype: of its elements in memory: the term's, or a half of a float32.
       dims: the axis of each dim; None for a dim of size 1. An axis that the term lacks repeats it.
       inplace: numbers of the dying inputs of its dtype and shape, whose memory it may take over.
+      into: number of the region's input (of ``Region.graph``) that is the handle of the variable it writes; None for an output of
+        the graph. These stand before all that go into variables.
     """
 
     name: str
@@ -184,6 +188,7 @@ class RegionOutput:
     shape: tuple[int | None, ...]
     dims: tuple[int | None, ...]
     inplace: tuple[int, ...] = ()
+    into: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +206,11 @@ class RegionProgram:
     outputs: tuple[RegionOutput, ...]
     streams: tuple[str, ...] = ()
 
+    @property
+    def made(self) -> tuple[RegionOutput, ...]:
+        """The outputs that are tensors of their own: those of ``Region.graph``, in order."""
+        return tuple([o for o in self.outputs if o.into is None])
+
     def reduced(self) -> frozenset[int]:
         """The axes that any reduction goes over."""
         return frozenset(a for t in self.terms if t.op in REDUCTIONS for a in t.value)
@@ -216,7 +226,7 @@ class RegionProgram:
             len(self.axes),
             tuple((i.source, i.dtype.name, tuple(a for a in i.dims if a is not None)) for i in self.inputs),
             tuple((t.op, t.dtype.name, t.args, t.axes, _literal(t)) for t in self.terms),
-            tuple((o.term, o.dtype.name, tuple(a for a in o.dims if a is not None)) for o in self.outputs),
+            tuple((o.term, o.dtype.name, tuple(a for a in o.dims if a is not None), o.into) for o in self.outputs),
         )
 
     def __str__(self) -> str:

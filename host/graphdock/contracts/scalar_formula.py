@@ -40,7 +40,8 @@ def wrap(value: int, bits: int) -> int:
     return ((value + half) & ((1 << bits) - 1)) - half
 
 
-#: Function -> number of arguments. ``cast`` converts to the output's dtype; ``sigmoid(x)`` is ``1 / (1 + exp(-x))``.
+#: Function -> number of arguments. ``cast`` converts to the dtype of the output, or of the variable that is updated;
+#: ``sigmoid(x)`` is ``1 / (1 + exp(-x))``.
 FUNCTIONS: Mapping[str, int] = MappingProxyType(
     {
         **dict.fromkeys(

@@ -21,7 +21,7 @@ from graphdock.contracts import (
     RegionProgram,
 )
 
-from graphdock_llvm.primitives import unsupported, what_forbids
+from graphdock_llvm.primitives import unsupported, what_forbids, written_often
 from graphdock_llvm.printer import print_region
 
 __all__ = ["VectorRegions"]
@@ -36,6 +36,7 @@ class VectorRegions(RegionCompiler):
     name = "region"
     device_type = "cpu"
     programs = True
+    updates = True
 
     def claim(self, candidate: Region) -> Claim | Refusal:
         program = candidate.program
@@ -44,8 +45,11 @@ class VectorRegions(RegionCompiler):
             return Refusal("extents are not known")
         nodes = [n for n in candidate.graph.nodes if n.verb != "constant"]
         reasons = {t.origin: reason for t in program.terms if (reason := unsupported(program, t))}
+        reasons |= {
+            program.terms[o.term].origin: reason for o in program.outputs if (reason := written_often(program, o))
+        }
         chosen = _of_rows(nodes, candidate, program, reasons)
-        if len(chosen) < 2:
+        if len(chosen) < 2 and not any(n.opdef.accesses for n in chosen):
             return Refusal(next(iter(reasons.values()), None) or what_forbids(program) or "nothing to fuse")
         if len(chosen) == len(nodes) and (reason := what_forbids(program)):
             return Refusal(reason)
@@ -108,7 +112,7 @@ def _ffi() -> Any:
 
 def _bound(ctx: BindContext, address: int, count: int, program: RegionProgram) -> Callable[..., Any]:
     """The function with a table of addresses: those that stay are written once, the others at each call."""
-    outs = program.outputs
+    outs = program.made
     made = [i for i, o in enumerate(ctx.outputs) if o.mode.kind not in ("planned", "inplace")]
     shapes = [(tuple(d or 0 for d in out.shape), out.dtype.np) for out in outs]
     if not address:

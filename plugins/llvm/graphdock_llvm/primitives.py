@@ -10,7 +10,17 @@ from graphdock.contracts import REDUCTIONS, DType, RegionInput, RegionOutput, Re
 from graphdock_llvm.emitter import HALVES, SCALARS, Emitter, scalar_constant
 from graphdock_llvm.functions import FUNCTIONS
 
-__all__ = ["DEAR", "combine", "emit", "horizontal", "identity", "is_flat", "unsupported", "what_forbids"]
+__all__ = [
+    "DEAR",
+    "combine",
+    "emit",
+    "horizontal",
+    "identity",
+    "is_flat",
+    "unsupported",
+    "what_forbids",
+    "written_often",
+]
 
 #: Primitives that cost more than a visit of memory: what two loops over a row need is computed once and kept.
 DEAR = frozenset(("divide", "erf", "exp", "expm1", "log", "log1p", "rsqrt", "sigmoid", "sqrt", "tanh"))
@@ -50,6 +60,9 @@ def what_forbids(program: RegionProgram) -> str | None:
     for part in parts:
         if part.dtype.name not in SCALARS and part.dtype.name not in HALVES:
             return f"{part.name} is of {part.dtype.name}"
+    for out in program.outputs:
+        if reason := written_often(program, out):
+            return reason
     reduced = {t.value for t in program.terms if t.op in REDUCTIONS}
     whole = tuple(range(len(program.axes)))
     if len(whole) > 1 and whole in reduced and not is_flat(program):
@@ -57,6 +70,12 @@ def what_forbids(program: RegionProgram) -> str | None:
     if len(reduced) > 1:
         return "it reduces over two sets of axes"
     return next((reason for t in program.terms if (reason := unsupported(program, t))), None)
+
+
+def written_often(program: RegionProgram, out: RegionOutput) -> str | None:
+    """Reason why an update can't go along rows: each of them would write it again."""
+    missing = set(range(len(program.axes) - 1)) - set(out.dims)
+    return f"{out.name} is updated once, and rows are many" if out.into is not None and missing else None
 
 
 def is_flat(program: RegionProgram) -> bool:

@@ -1,9 +1,10 @@
 """Printer of a region program as one function of LLVM's text: loops over rows, and vectors along each row.
 
-The function is ``void region(ptr table)``: the table holds the addresses of the region's inputs, then of its outputs. Where every
-input and output has all axes, or none, the space is one row. A reduction goes along the row: one loop for those that need no other,
-then one for those that need these, and so on; then one that writes what has the last axis; then what lacks it. What two loops need
-and is dear to compute is kept in a row of its own, where a row is short.
+The function is ``void region(ptr table)``: the table holds the addresses of the region's inputs, variables that it writes among
+them, then of its outputs. Where every input and output has all axes, or none, the space is one row. A reduction goes along the row:
+one loop for those that need no other, then one for those that need these, and so on; then one that writes what has the last axis;
+then what lacks it. What two loops need and is dear to compute is kept in a row of its own, where a row is short. What is the same
+along the row is computed before its loops.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ class _Printer:
     def module(self) -> str:
         e = self.e
         tables = [self._address(i.source) for i in self.program.inputs]
-        tables += [self._address(self.count + k) for k in range(len(self.program.outputs))]
+        outs = enumerate(self.program.outputs)  # those that go into variables are the last
+        tables += [self._address(self.count + k if o.into is None else o.into) for k, o in outs]
         stages = self._stages()
         kept = self._kept(stages)
         for number in kept:
@@ -208,6 +210,8 @@ class _Printer:
 
     def _stage(self, stage: _Stage, ready: set[int]) -> None:
         terms, e = self.program.terms, self.e
+        if stage.loops:
+            self._hoist(stage.targets)
         starts = [e.constant(SCALARS[terms[n].dtype.name], identity(terms[n])) for n in stage.reductions]
 
         def visit(place: _Place, accumulators: Sequence[str]) -> list[str]:
@@ -231,6 +235,14 @@ class _Printer:
         types = [e.of(terms[n].dtype) for n in stage.reductions]
         for number, value in zip(stage.reductions, self._loop(starts, types, visit), strict=True):
             self.fixed[number] = horizontal(e, terms[number], value)
+
+    def _hoist(self, targets: Sequence[int]) -> None:
+        """Compute what a loop needs and what is the same along the row; loads among it can't move past the loop's stores later."""
+        axis = set(range(len(self.program.axes))) if self.flat else {self.last}
+        same = [
+            n for n in self._needs(targets) if n not in self.fixed and not axis.intersection(self.program.terms[n].axes)
+        ]
+        self.fixed |= self._values(same, _Place("0", None), set())
 
     def _loop(
         self, accumulators: list[str], types: Sequence[str], visit: Callable[[_Place, Sequence[str]], list[str]]
@@ -293,7 +305,7 @@ class _Printer:
         stack = list(targets)
         while stack:
             number = stack.pop()
-            if number in seen or self.program.terms[number].op in REDUCTIONS:
+            if number in seen or number in self.fixed:
                 continue
             seen.add(number)
             if number not in ready:

@@ -93,6 +93,46 @@ def test_a_network_trains_to_the_same_weights_in_loops_and_branches():
         np.testing.assert_allclose(got, want, 1e-4, 1e-5)
 
 
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64, tf.bfloat16])
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        tf.train.GradientDescentOptimizer(0.1),
+        tf.train.MomentumOptimizer(0.1, 0.9, use_nesterov=True),
+        tf.train.AdagradOptimizer(0.1),
+        tf.train.AdamOptimizer(0.01),
+        tf.train.RMSPropOptimizer(0.01),
+    ],
+    ids=lambda o: o.get_name(),
+)
+def test_an_optimizers_update_is_computed_with_the_gradient_that_it_takes(optimizer, dtype):
+    w, x = tf.Variable(numbers(5, 33).astype(dtype.np)), tf.placeholder(dtype, [5, 33])
+    train = optimizer.apply_gradients([(tf.tanh(x) * 2.0, w)])
+    seen = []
+    for fields in (LLVM, {"backends": ("cpu",)}):
+        with tf.Session(config=tf.SessionConfig(**fields)) as sess:
+            sess.run(tf.global_variables_initializer())
+            kernels = sess.explain(train, {x: numbers(5, 33)}).kernels()
+            # Adam's powers are read between the gradient, which comes first of all here, and the update
+            assert kernels.get("llvm.region", 0) == (fields is LLVM) * (1 + (optimizer.get_name() == "Adam"))
+            assert any("apply" in kernel for kernel in kernels) != (fields is LLVM)
+            for step in range(4):
+                sess.run(train, {x: numbers(5, 33, seed=step).astype(dtype.np)})
+            seen.append(sess.run(w).astype(np.float64))
+    near = 3e-2 if dtype.size == 2 else 1e-5
+    np.testing.assert_allclose(*seen, near, near)
+
+
+def test_a_bias_is_updated_though_its_gradient_is_no_part_of_the_region():
+    b, x = tf.Variable(numbers(33)), tf.placeholder(tf.float32, [5, 33])
+    train = tf.train.MomentumOptimizer(0.1, 0.9).apply_gradients([(tf.reduce_sum(x, 0), b)])
+    with tf.Session(config=tf.SessionConfig(**LLVM)) as sess:
+        sess.run(tf.global_variables_initializer())
+        assert "cpu.resource_apply_momentum" not in sess.explain(train, {x: numbers(5, 33)}).kernels()
+        sess.run(train, {x: numbers(5, 33, seed=1)})
+        np.testing.assert_allclose(sess.run(b), numbers(33) - 0.1 * numbers(5, 33, seed=1).sum(0), 1e-5, 1e-6)
+
+
 @pytest.mark.parametrize("dtype", [tf.float64, tf.float16, tf.bfloat16, tf.int32])
 def test_other_dtypes(dtype):
     x = tf.placeholder(dtype, [3, 40])

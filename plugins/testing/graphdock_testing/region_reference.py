@@ -27,6 +27,7 @@ class ReferenceCompiler(RegionCompiler):
     name = "reference"
     device_type = "cpu"
     programs = True
+    updates = True
 
     def __init__(self) -> None:
         self.programs_built: list[RegionProgram] = []
@@ -43,8 +44,11 @@ class ReferenceCompiler(RegionCompiler):
         drawn = count + len(region.streams)
 
         def compute(*given: Any) -> None:
-            for out, value in zip(given[drawn:], evaluate(program, given[:count], given[count:drawn]), strict=True):
-                out[...] = value
+            outs = iter(given[drawn:])
+            made = evaluate(program, given[:count], given[count:drawn])
+            for out, value in zip(program.outputs, made, strict=True):
+                target = next(outs) if out.into is None else given[out.into]
+                target[...] = value
 
         return Bound(compute)
 

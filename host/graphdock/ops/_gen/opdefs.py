@@ -262,6 +262,7 @@ _core_ops: _Rows = {
         _args(resource=_arg("resource[]", access="writes"), value="dtype"),
         types=_types(dtype=_NUMERIC),
         shape_fn="graphdock.ops.core_shapes:assign_variable",
+        region=_RegionForm({}, writes={"resource": "resource + value"}),
         cost={"flops": "size(value)", "bytes": "3 * bytes(value)"},
         traits=(),
         reference=None,
@@ -270,6 +271,7 @@ _core_ops: _Rows = {
         _args(resource=_arg("resource[]", access="writes"), value="dtype"),
         types=_types(dtype=_NUMERIC),
         shape_fn="graphdock.ops.core_shapes:assign_variable",
+        region=_RegionForm({}, writes={"resource": "resource - value"}),
         cost={"flops": "size(value)", "bytes": "3 * bytes(value)"},
         traits=(),
         reference=None,
@@ -333,4 +335,4 @@ OPS: dict[str, Callable[[], OpDef]] = _op_table(
 OPERATORS: dict[str, str] = {}
 
 #: Spec -> digest of the text that all this was made from.
-SPECS: dict[str, str] = {"core.yaml": "2684a197340cf245"}
+SPECS: dict[str, str] = {"core.yaml": "a060fcf39eb9ce62"}

@@ -10,15 +10,15 @@ An op with a ``scalar`` formula has one for its only output. Others say it in ``
 What a reduction gives is the same along the axes that are gone, so that it combines with what still has them; an output has the
 axes that are left, whether it keeps dims of 1 for the others or not.
 
-An op that draws says ``uniform()``. It is the only effect that a node of a region may have: what it draws is told by its stream,
-the step and the iteration, and by nothing that runs before or after it.
+An op that draws says ``uniform()``: what it draws is told by its stream, the step and the iteration, and by nothing that runs
+before or after it. An op that updates variables says under ``writes`` what each becomes, and nothing else of it is an effect.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from graphdock.contracts.ir import PlanNode, arg_of
@@ -35,7 +35,7 @@ class Form:
     """The formulas of one op, parsed.
 
     Attributes:
-      let: name -> formula, in order. ``outputs``: one formula per output.
+      let: name -> formula, in order. ``outputs``: one formula per output. ``writes``: handle -> formula of its variable.
       leading: names of inputs whose dims are the first of the space.
       when: attribute -> the values that it may have.
       reduces: whether any formula reduces. ``reshapes``: whether its output has the input's elements under another shape.
@@ -47,6 +47,7 @@ class Form:
     when: Mapping[str, tuple[Any, ...]]
     reduces: bool
     reshapes: bool
+    writes: Mapping[str, ast.expr] = field(default_factory=dict)
 
 
 #: OpDef -> its form; by identity, because hashing an OpDef costs more than what is looked up.
@@ -69,14 +70,16 @@ def _read(opdef: OpDef) -> Form | None:
     said = opdef.region
     let = tuple((name, parse_formula(text)) for name, text in said.let.items())
     outputs = tuple(parse_formula(said.outputs[a.name]) for a in opdef.outputs)
+    writes = {name: parse_formula(text) for name, text in said.writes.items()}
     called = {
         node.func.id
-        for tree in (*(t for _, t in let), *outputs)
+        for tree in (*(t for _, t in let), *outputs, *writes.values())
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     }
     when = {name: tuple(v) if isinstance(v, list | tuple) else (v,) for name, v in said.when.items()}
-    return Form(let, outputs, frozenset(said.leading), when, bool(called & REDUCTIONS.keys()), "reshaped" in called)
+    reduces, reshapes = bool(called & REDUCTIONS.keys()), "reshaped" in called
+    return Form(let, outputs, frozenset(said.leading), when, reduces, reshapes, writes)
 
 
 def what_forbids(node: PlanNode, form: Form) -> str | None:
@@ -87,7 +90,8 @@ def what_forbids(node: PlanNode, form: Form) -> str | None:
         if shown not in allowed:
             return f"{name} is {shown}"
     opdef = node.opdef
-    if opdef.accesses or opdef.effects - {"random"} or "stateful" in opdef.traits or node.bodies:
+    acts = not form.writes and (opdef.accesses or "stateful" in opdef.traits)
+    if acts or opdef.effects - {"random"} or node.bodies:
         return "it has effects"
     if node.guard is not None:
         return "its shapes are checked when it runs"

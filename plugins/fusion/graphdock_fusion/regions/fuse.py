@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from graphdock.contracts import (
+    VARIABLE,
     ArgDef,
     AttrDef,
     Candidate,
@@ -27,9 +28,12 @@ from graphdock.contracts import (
     Standing,
     Value,
 )
+from graphdock.contracts.effects import handle_of
 from graphdock.contracts.ir import arg_of, make_node
 from graphdock.device_name import DeviceSpec
+from graphdock.dtypes import DType
 from graphdock.errors import PlanError, PluginError
+from graphdock.shape import Dims, as_dims
 
 from graphdock_fusion.regions.forms import form_of
 from graphdock_fusion.regions.groups import ByDevice, Kinds, elementwise, form_fusion_groups, without
@@ -52,9 +56,10 @@ def fuse(graph: PlanGraph, context: PlanContext) -> None:
     Raises:
       PluginError: a claim cannot be one node, or is none of what was offered; names the compiler.
     """
+    handles = _handles(graph, context)
     for asked in context.compilers:
         for level in list(graph.all_graphs()):
-            kinds = _kinds(asked.compiler, level, context.kernels)
+            kinds = _kinds(asked.compiler, level, context.kernels, handles)
             candidates = form_fusion_groups(level.nodes, kinds)
             if not candidates:
                 continue
@@ -63,7 +68,7 @@ def fuse(graph: PlanGraph, context: PlanContext) -> None:
             cutter = Cutter(level)
             with Rewriter(level) as change:
                 for members in candidates:
-                    for region in _claims(cutter, members, asked, kinds, context):
+                    for region in _claims(cutter, members, asked, kinds, context, handles):
                         node = _one_node(region, asked, context)
                         _put(change, node, region)
                         context.give(node, _kernel(region, asked), asked)
@@ -72,7 +77,20 @@ def fuse(graph: PlanGraph, context: PlanContext) -> None:
                             del context.kernels[member]
 
 
-def _kinds(compiler: RegionCompiler, level: PlanGraph, kernels: Mapping[PlanNode, Any]) -> Kinds:
+def _handles(graph: PlanGraph, context: PlanContext) -> Mapping[Value, Value]:
+    """Handle anywhere in the graph -> the output of the node that makes it; none where no compiler takes updates."""
+    return handle_of(graph) if any(asked.compiler.updates for asked in context.compilers) else {}
+
+
+def _variable(owner: Value) -> tuple[DType, Dims]:
+    """Dtype and dims of the variable of a handle; no dims where they may change."""
+    assert owner.node is not None
+    return owner.node.attrs["dtype"], as_dims(owner.node.attrs["shape"])
+
+
+def _kinds(
+    compiler: RegionCompiler, level: PlanGraph, kernels: Mapping[PlanNode, Any], handles: Mapping[Value, Value]
+) -> Kinds:
     """Which nodes a compiler is offered together."""
 
     def device_of(node: PlanNode) -> DeviceSpec | None:
@@ -80,7 +98,8 @@ def _kinds(compiler: RegionCompiler, level: PlanGraph, kernels: Mapping[PlanNode
         return device if device is not None and device.type == compiler.device_type and node in kernels else None
 
     if compiler.programs:
-        kinds = BySpace(device_of)
+        owners = {v: o for v, o in handles.items() if o.node is not None and o.node.opdef.resource == VARIABLE.name}
+        kinds = BySpace(device_of, {v: _variable(o) for v, o in owners.items()} if compiler.updates else None)
         kinds.rematerializable.update(rematerializable(level, kinds.own))
         return kinds
     return ByDevice(lambda node: device_of(node) if elementwise(node) else None)
@@ -92,6 +111,7 @@ def _claims(
     asked: RegisteredCompiler,
     kinds: Kinds,
     context: PlanContext,
+    handles: Mapping[Value, Value],
 ) -> Iterable[Region]:
     """The regions that a compiler claims of a group, one after another; what is left of a claim is offered again."""
     waiting = [members]
@@ -106,22 +126,24 @@ def _claims(
             )
             continue
         offered = cutter.cut(nodes, device)
-        reason = _lower(offered, cutter, asked)
+        reason = _lower(offered, cutter, asked, handles)
         answer = _answer(asked, offered, nodes[0]) if reason is None else Refusal(reason)
         if isinstance(answer, Refusal):
             _refused(asked, nodes, answer.reason, context)
+            if len(nodes) > 1:
+                waiting.extend([[n] for n in reversed(nodes) if kinds.alone(n)])
             continue
         if not isinstance(answer, Claim):
             raise _broken(asked, "answers neither with a Claim nor with a Refusal", nodes[0], repr(answer))
         claimed = [offered.source.get(n) for n in answer.nodes]
         chosen = [n for n in claimed if n is not None and n.verb != "constant"]
-        if len(chosen) < 2 or None in claimed:
+        if None in claimed or len(chosen) < 2 and not (chosen and kinds.alone(chosen[0])):
             raise _broken(asked, "claims what is not two nodes and more of the candidate", nodes[0], repr(answer.nodes))
         try:
             region = cutter.cut(chosen, device)
         except PlanError as error:
             raise _broken(asked, f"claims nodes that cannot be one: {error.message}", chosen[0]) from error
-        reason = context.failed.get(_key(asked.full_name, chosen)) or _lower(region, cutter, asked)
+        reason = context.failed.get(_key(asked.full_name, chosen)) or _lower(region, cutter, asked, handles)
         if reason is not None:
             _refused(asked, chosen, reason, context)
         else:
@@ -138,10 +160,15 @@ def _answer(asked: RegisteredCompiler, offered: Region, node: PlanNode) -> Any:
         raise _broken(asked, f"raises {type(error).__name__} when it is offered a region: {error}", node) from error
 
 
-def _lower(region: Region, cutter: Cutter, asked: RegisteredCompiler) -> str | None:
+def _lower(region: Region, cutter: Cutter, asked: RegisteredCompiler, handles: Mapping[Value, Value]) -> str | None:
     """Give a region its program, if its compiler wants one; why it can't have one, else None."""
     if not asked.compiler.programs:
         return None
+    if asked.compiler.updates:
+        named = {i: handles[v] for i, v in zip(region.graph.inputs, region.entering, strict=True) if v in handles}
+        if len(set(named.values())) < len(named):
+            return "two handles name one variable"
+        region.variables = {inner: _variable(owner) for inner, owner in named.items()}
     inside = set(_members(region))
     dying = [
         inner for inner, value in zip(region.graph.inputs, region.entering, strict=True) if cutter.dies(value, inside)

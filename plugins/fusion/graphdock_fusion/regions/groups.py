@@ -12,6 +12,8 @@ __all__ = ["LARGEST", "ByDevice", "Kinds", "elementwise", "form_fusion_groups", 
 
 #: Most nodes of one candidate; longer ones are offered in parts, so that planning stays linear.
 LARGEST = 512
+#: Verbs of nodes that read nothing and run nothing.
+_STILL = frozenset({"constant", "handle"})
 
 
 def elementwise(node: PlanNode) -> bool:
@@ -39,6 +41,9 @@ class Kinds(Protocol):
     def settle(self, node: PlanNode, kind: Hashable, joined: Sequence[PlanNode]) -> bool:
         """Whether the node can be in a group of a kind with these nodes before it; where it can, it is, and that is remembered."""
 
+    def alone(self, node: PlanNode) -> bool:
+        """Whether a node may be a group by itself."""
+
 
 class ByDevice:
     """Any nodes of one device that ``device_of`` gives a device."""
@@ -54,9 +59,13 @@ class ByDevice:
     def settle(self, node: PlanNode, kind: Hashable, joined: Sequence[PlanNode]) -> bool:
         return True
 
+    def alone(self, node: PlanNode) -> bool:
+        return False
+
 
 def form_fusion_groups(nodes: Sequence[PlanNode], kinds: Kinds) -> list[list[PlanNode]]:
-    """Groups of two and more connected nodes of one kind, each in order; the groups stand in the order of their first nodes.
+    """Groups of connected nodes of one kind, each in order, of two and more but for those that may be alone; the groups stand in
+    the order of their first nodes.
 
     No path leaves a group and comes back, not even over other groups: a node's rank counts how often the longest way to it changed
     between groups and what is in none, and a group has one rank. A rematerializable node counts as a part of each node that
@@ -77,8 +86,8 @@ def form_fusion_groups(nodes: Sequence[PlanNode], kinds: Kinds) -> list[list[Pla
         if node in kinds.rematerializable:
             carried[node] = {**needed, node: None}
             continue
-        # a constant is copied into each group that reads it, unless it waits for something: then a way leads over it
-        before = [n for n in edges if n in rank and n is not None and (n.verb != "constant" or n.control or n.order)]
+        # no way leads over a constant or a handle, unless it waits for something
+        before = [n for n in edges if n in rank and n is not None and (n.verb not in _STILL or n.control or n.order)]
         mine, highest, joined = _choice(node, before, kinds, rank, kind, bool(needed))
         kind[node], rank[node] = mine, highest
         if mine is None:
@@ -94,7 +103,7 @@ def form_fusion_groups(nodes: Sequence[PlanNode], kinds: Kinds) -> list[list[Pla
     # a part that is cut by place keeps the property, and parts stand one after another
     parts = [members[i : i + LARGEST] for members in found for i in range(0, len(members), LARGEST)]
     whole = [sorted({*p, *(f for n in p for f in carried[n])}, key=place.__getitem__) for p in parts]
-    return sorted((p for p in whole if len(p) > 1), key=lambda p: place[p[0]])
+    return sorted((p for p in whole if len(p) > 1 or kinds.alone(p[0])), key=lambda p: place[p[0]])
 
 
 def _choice(
@@ -140,5 +149,8 @@ def without(members: Sequence[PlanNode], gone: Collection[PlanNode], kinds: Kind
 
         def settle(self, node: PlanNode, kind: Hashable, joined: Sequence[PlanNode]) -> bool:
             return kinds.settle(node, kind, joined)
+
+        def alone(self, node: PlanNode) -> bool:
+            return kinds.alone(node)
 
     return form_fusion_groups(members, Rest())

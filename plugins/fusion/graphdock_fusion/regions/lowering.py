@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
 from graphdock.contracts.ir import PlanNode, Region, Value, arg_of
 from graphdock.contracts.region_check import check_program, held
@@ -32,6 +33,9 @@ _COMPARISONS = {
     ast.GtE: "greater_equal",
 }
 _AXES = "ijklmnpqr"
+#: Handle -> dtype and dims of its variable.
+Variables: TypeAlias = "Mapping[Value, tuple[DType, tuple[int | None, ...] | None]]"
+_NO_VARIABLES: Variables = MappingProxyType({})
 
 
 def lower_region(region: Region, dying: Collection[Value] = ()) -> RegionProgram:
@@ -49,8 +53,13 @@ def lower_region(region: Region, dying: Collection[Value] = ()) -> RegionProgram
     return region.program
 
 
-def where_made(node: PlanNode, form: Form, space: Space, inside: Mapping[Value, Dims]) -> list[Dims]:
+def where_made(
+    node: PlanNode, form: Form, space: Space, inside: Mapping[Value, Dims], variables: Variables = _NO_VARIABLES
+) -> list[Dims]:
     """Where a node's outputs lie in a space, beside values that the region has made already.
+
+    Args:
+      variables: handle -> dtype and dims of its variable, of those that may be written.
 
     Raises:
       NotInRegion: the node is in no region, or not in one of this space with these values.
@@ -58,7 +67,7 @@ def where_made(node: PlanNode, form: Form, space: Space, inside: Mapping[Value, 
     reason = what_forbids(node, form)
     if reason is not None:
         raise NotInRegion(reason)
-    lowering = _Nodes(space)
+    lowering = _Nodes(space, variables)
     for arg, value in zip(arg_of(node), node.inputs, strict=True):
         if arg.memory == "host":
             continue
@@ -74,11 +83,14 @@ class _Nodes:
 
     Attributes:
       term: value -> its term, of what the region makes or holds as a constant. ``dims``: where those that it makes lie.
-      streams: stream that the nodes draw from -> its number.
+      streams: stream that the nodes draw from -> its number. ``written``: handles whose variables the nodes have written, whose
+        terms are what they hold then.
     """
 
-    def __init__(self, space: Space) -> None:
+    def __init__(self, space: Space, variables: Variables = _NO_VARIABLES) -> None:
         self.space = space
+        self.variables = variables
+        self.written: dict[Value, None] = {}
         self.terms = Terms()
         self.inputs: list[RegionInput] = []
         self.term: dict[Value, int] = {}
@@ -118,14 +130,27 @@ class _Nodes:
             if arg.memory == "host":
                 host[arg.name] = node.constant(i)
                 continue
+            if arg.name in form.writes:
+                names[arg.name] = self._variable(value, shape, local)
+                continue
             term = self._read(arg.name, value, form, local)
             names[arg.name] = term
             lists.setdefault(arg.name, []).append(term)
-        formula = _Formula(self.terms, names, host, lists, node, local, self.streams)
+        written = [
+            self.variables[v][0] for v, arg in zip(node.inputs, arg_of(node), strict=True) if arg.name in form.writes
+        ]
+        dtype = node.outputs[0].dtype if node.outputs else written[0]
+        formula = _Formula(self.terms, names, host, lists, node, local, self.streams, dtype)
         for name, tree in form.let:
             formula.names[name] = formula.operand(tree)
         for value, tree in zip(node.outputs, form.outputs, strict=True):
             self._made(node, value, formula.operand(tree), local)
+        held_then = {name: formula.operand(tree) for name, tree in form.writes.items()}
+        for arg, value in zip(arg_of(node), node.inputs, strict=True):
+            if arg.name in held_then:
+                dtype = as_dtype(held(self.variables[value][0]))
+                self.term[value] = self.terms.as_term(held_then[arg.name], dtype)
+                self.written[value] = None
         if formula.reduced:
             self.reduces[node] = frozenset(formula.reduced)
 
@@ -138,25 +163,37 @@ class _Nodes:
         number = self._inputs.get((value, wanted))
         if number is None:
             number = self._inputs[value, wanted] = len(self.inputs)
-            dtype = value.dtype
-            if held(dtype) not in _HELD:
-                raise NotInRegion(f"{value.name} is of {dtype}")
             whole = value.node is not None and not value.node.opdef.aliases
-            alignment = _ALIGNMENT if whole else dtype.size
-            shape = value.shape or ()
-            self.inputs.append(
-                RegionInput(
-                    value.name.removesuffix(":0"),
-                    self.sources[value],
-                    dtype,
-                    shape,
-                    wanted,
-                    alignment,
-                    value in self.dying,
-                )
-            )
+            self._enter(value, value.dtype, value.shape or (), wanted, _ALIGNMENT if whole else value.dtype.size)
         axes = tuple(a for a in wanted if a is not None)
         return self.terms.add("input", as_dtype(held(value.dtype)), (), axes, number)
+
+    def _enter(
+        self, value: Value, dtype: DType, shape: tuple[int | None, ...], dims: Dims, alignment: int
+    ) -> RegionInput:
+        if held(dtype) not in _HELD:
+            raise NotInRegion(f"{value.name} is of {dtype}")
+        name, dies = value.name.removesuffix(":0"), value in self.dying and value not in self.variables
+        made = RegionInput(name, self.sources[value], dtype, shape, dims, alignment, dies)
+        self.inputs.append(made)
+        return made
+
+    def _variable(self, handle: Value, shape: tuple[int, ...], local: Dims) -> int:
+        """An element of the variable that a node updates: what the region has written there, or what it held before."""
+        if handle not in self.variables:
+            raise NotInRegion(f"{handle.name} names nothing that may be written")
+        dtype, dims = self.variables[handle]
+        if dims != shape:
+            raise NotInRegion(
+                f"{handle.name} names a variable of shape {dims}, which is updated by one of shape {shape}"
+            )
+        if self.dims.setdefault(handle, local) != local:
+            raise NotInRegion(f"{handle.name} is updated along other axes than before")
+        if handle not in self.term:
+            self._enter(handle, dtype, shape, local, dtype.size)
+            axes = tuple(a for a in local if a is not None)
+            self.term[handle] = self.terms.add("input", as_dtype(held(dtype)), (), axes, len(self.inputs) - 1)
+        return self.term[handle]
 
     def _made(self, node: PlanNode, value: Value, operand: Operand, local: Dims) -> None:
         dtype = as_dtype(held(value.dtype))
@@ -188,7 +225,7 @@ class _Lowering(_Nodes):
         nodes = [n for n in region.graph.nodes if n.verb != "constant"]
         forms = [form_of(n.opdef) for n in nodes]
         spaces = [_space_of(n, f) for n, f in zip(nodes, forms, strict=True)]
-        super().__init__(max(spaces, key=len, default=()))
+        super().__init__(max(spaces, key=len, default=()), region.variables)
         self.nodes = list(zip(nodes, forms, strict=True))
 
     def program(self) -> RegionProgram:
@@ -202,7 +239,7 @@ class _Lowering(_Nodes):
         for node, form in self.nodes:
             assert form is not None
             self.lower(node, form)
-        outputs = tuple(self._output(value) for value in graph.outputs)
+        outputs = tuple([*(self._output(value) for value in graph.outputs), *(self._update(v) for v in self.written)])
         axes = tuple(Axis(_AXES[i] if i < len(_AXES) else f"a{i}", size) for i, size in enumerate(self.space))
         name = self.nodes[0][0].name if self.nodes else graph.name
         names = tuple([stream.name for stream in self.region.streams])
@@ -218,6 +255,11 @@ class _Lowering(_Nodes):
             if source.dying and source.dtype == value.dtype and source.shape == shape and source.dims == dims
         )
         return RegionOutput(value.name, self.term[value], value.dtype, shape, dims, over)
+
+    def _update(self, handle: Value) -> RegionOutput:
+        dtype, shape = self.variables[handle]
+        name = handle.name.removesuffix(":0")
+        return RegionOutput(name, self.term[handle], dtype, shape or (), self.dims[handle], into=self.sources[handle])
 
 
 def _pruned(program: RegionProgram) -> RegionProgram:
@@ -241,7 +283,7 @@ def _pruned(program: RegionProgram) -> RegionProgram:
 
 
 class _Formula:
-    """The terms of one node's formulas."""
+    """The terms of one node's formulas. ``dtype``: of its first output, or of the variable that it writes."""
 
     def __init__(
         self,
@@ -252,6 +294,7 @@ class _Formula:
         node: PlanNode,
         local: Dims,
         streams: dict[StreamName, int],
+        dtype: DType,
     ) -> None:
         self.terms = terms
         self.names = names
@@ -260,6 +303,7 @@ class _Formula:
         self.node = node
         self.local = local
         self.streams = streams
+        self.dtype = dtype
         self.reduced: set[tuple[int, ...]] = set()
 
     def operand(self, tree: ast.expr) -> Operand:
@@ -308,7 +352,7 @@ class _Formula:
             return self.terms.reduce(name, operand, axes)
         match name:
             case "cast":
-                target = as_dtype(held(self.node.outputs[0].dtype))
+                target = as_dtype(held(self.dtype))
                 operand = self.operand(args[0])
                 return operand if isinstance(operand, Number) else self.terms.cast(operand, target)
             case "count":

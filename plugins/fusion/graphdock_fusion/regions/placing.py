@@ -20,11 +20,11 @@ Dims: TypeAlias = "tuple[int | None, ...]"
 
 def local_shape(node: PlanNode, form: Form) -> tuple[int, ...]:
     """The shape in which a node's formulas stand: what its inputs broadcast to, or its output's where it reduces nothing."""
-    if not form.reduces:
+    if not form.reduces and node.outputs:
         return _known(node.outputs[0])
     shape: tuple[int, ...] = ()
     for arg, value in zip(arg_of(node), node.inputs, strict=True):
-        if arg.memory != "host" and arg.name not in form.leading:
+        if arg.memory != "host" and arg.name not in form.leading and arg.name not in form.writes:
             shape = _broadcast(shape, _known(value))
     return shape
 

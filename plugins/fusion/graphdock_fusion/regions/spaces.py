@@ -8,8 +8,8 @@ from typing import TypeAlias
 from graphdock.contracts.ir import PlanNode, Value
 from graphdock.device_name import DeviceSpec
 
-from graphdock_fusion.regions.forms import form_of
-from graphdock_fusion.regions.lowering import where_made
+from graphdock_fusion.regions.forms import Form, form_of
+from graphdock_fusion.regions.lowering import Variables, where_made
 from graphdock_fusion.regions.placing import Dims, Space, local_shape
 from graphdock_fusion.regions.typed import NotInRegion
 
@@ -26,12 +26,14 @@ class BySpace:
     square root of a variance belongs to the region that the variance was computed in.
 
     Attributes:
+      variables: handle -> dtype and dims of its variable, where updates may be in a region.
       rematerializable: nodes that belong to every group that reads them (:mod:`graphdock_fusion.regions.rematerializable`).
       reasons: node -> why it is in no region.
     """
 
-    def __init__(self, device_of: Callable[[PlanNode], DeviceSpec | None]) -> None:
+    def __init__(self, device_of: Callable[[PlanNode], DeviceSpec | None], variables: Variables | None = None) -> None:
         self._device_of = device_of
+        self._variables = variables
         self._kind: dict[PlanNode, Kind] = {}
         self._dims: dict[Value, Dims] = {}
         self.rematerializable: set[PlanNode] = set()
@@ -39,18 +41,26 @@ class BySpace:
 
     def own(self, node: PlanNode) -> Kind | None:
         """Device and space of a node by itself, if it has more than one element; None where it can be in no region."""
-        device, form = self._device_of(node), form_of(node.opdef)
+        device, form = self._device_of(node), self._form(node)
         if device is None or form is None:
             return None
         try:
             space = tuple(d for d in local_shape(node, form) if d != 1)
-            where_made(node, form, space, {})
+            where_made(node, form, space, {}, self._variables or {})
         except NotInRegion:
             return None
         return (device, space) if space else None
 
+    def _form(self, node: PlanNode) -> Form | None:
+        form = form_of(node.opdef)
+        return None if form is not None and form.writes and self._variables is None else form
+
+    def alone(self, node: PlanNode) -> bool:
+        form = form_of(node.opdef)
+        return form is not None and bool(form.writes)
+
     def options(self, node: PlanNode, before: Sequence[PlanNode]) -> Sequence[Hashable]:
-        device, form = self._device_of(node), form_of(node.opdef)
+        device, form = self._device_of(node), self._form(node)
         if device is None or form is None:
             return ()
         try:
@@ -68,7 +78,7 @@ class BySpace:
         assert form is not None and isinstance(kind, tuple)
         inside = {v: self._dims[v] for n in joined for v in n.outputs if v in self._dims}
         try:
-            made = where_made(node, form, kind[1], inside)
+            made = where_made(node, form, kind[1], inside, self._variables or {})
         except NotInRegion as refused:
             self.reasons[node] = str(refused)
             return False

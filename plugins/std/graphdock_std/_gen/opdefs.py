@@ -4350,6 +4350,7 @@ _train_ops: _Rows = {
     "ResourceApplyGradientDescent": lambda op: op(
         _args(var=_arg("resource[]", access="writes"), alpha="Th[]", delta="T[*S]"),
         types=_types(T=_FLOATS, Th=_type_var(("float32", "float64"), "float32")),
+        region=_RegionForm({}, writes={"var": "var - delta * cast(alpha)"}),
         cost={"flops": "2 * size(delta)", "bytes": "3 * bytes(delta)"},
         traits=("stateful",),
     ),
@@ -4364,6 +4365,14 @@ _train_ops: _Rows = {
         (),
         _attrs(use_nesterov=_attr("bool", False)),
         types=_types(T=_FLOATS, Th=_type_var(("float32", "float64"), "float32")),
+        region=_RegionForm(
+            {},
+            let={"gathered": "accum * cast(momentum) + grad"},
+            writes={
+                "accum": "gathered",
+                "var": "var - select(use_nesterov, gathered * cast(momentum) + grad, gathered) * cast(lr)",
+            },
+        ),
         cost={"flops": "(6 if use_nesterov else 4) * size(grad)", "bytes": "5 * bytes(grad)"},
         traits=("stateful",),
     ),
@@ -4372,6 +4381,11 @@ _train_ops: _Rows = {
             var=_arg("resource[]", access="writes"), accum=_arg("resource[]", access="writes"), lr="Th[]", grad="T[*S]"
         ),
         types=_types(T=_FLOATS, Th=_type_var(("float32", "float64"), "float32")),
+        region=_RegionForm(
+            {},
+            let={"squares": "accum + grad * grad"},
+            writes={"accum": "squares", "var": "var - grad / sqrt(squares) * cast(lr)"},
+        ),
         cost={"flops": "6 * size(grad)", "bytes": "5 * bytes(grad)"},
         traits=("stateful",),
     ),
@@ -4389,6 +4403,15 @@ _train_ops: _Rows = {
             grad="T[*S]",
         ),
         types=_types(T=_FLOATS, Th=_type_var(("float32", "float64"), "float32")),
+        region=_RegionForm(
+            {},
+            let={
+                "mean": "m + (grad - m) * (1 - cast(beta1))",
+                "squares": "v + (grad * grad - v) * (1 - cast(beta2))",
+                "rate": "cast(lr) * sqrt(1 - cast(beta2_power)) / (1 - cast(beta1_power))",
+            },
+            writes={"m": "mean", "v": "squares", "var": "var - mean / (sqrt(squares) + cast(epsilon)) * rate"},
+        ),
         cost={"flops": "12 * size(grad)", "bytes": "7 * bytes(grad)"},
         traits=("stateful",),
     ),
@@ -4407,6 +4430,19 @@ _train_ops: _Rows = {
             grad="T[*S]",
         ),
         types=_types(T=_FLOATS, Th=_type_var(("float32", "float64"), "float32")),
+        region=_RegionForm(
+            {},
+            let={
+                "mean": "m + (grad - m) * (1 - cast(beta1))",
+                "squares": "v + (grad * grad - v) * (1 - cast(beta2))",
+                "rate": "cast(lr) * sqrt(1 - cast(beta2_power)) / (1 - cast(beta1_power))",
+            },
+            writes={
+                "m": "mean",
+                "v": "squares",
+                "var": "var * (1 - cast(lr) * cast(weight_decay)) - mean / (sqrt(squares) + cast(epsilon)) * rate",
+            },
+        ),
         cost={"flops": "14 * size(grad)", "bytes": "7 * bytes(grad)"},
         traits=("stateful",),
     ),
@@ -4422,6 +4458,14 @@ _train_ops: _Rows = {
             grad="T[*S]",
         ),
         types=_types(T=_FLOATS, Th=_type_var(("float32", "float64"), "float32")),
+        region=_RegionForm(
+            {},
+            let={
+                "squares": "ms + (grad * grad - ms) * (1 - cast(rho))",
+                "moved": "mom * cast(momentum) + grad / sqrt(squares + cast(epsilon)) * cast(lr)",
+            },
+            writes={"ms": "squares", "mom": "moved", "var": "var - moved"},
+        ),
         cost={"flops": "11 * size(grad)", "bytes": "7 * bytes(grad)"},
         traits=("stateful",),
     ),
@@ -4438,6 +4482,15 @@ _train_ops: _Rows = {
             grad="T[*S]",
         ),
         types=_types(T=_FLOATS, Th=_type_var(("float32", "float64"), "float32")),
+        region=_RegionForm(
+            {},
+            let={
+                "mean": "mg + (grad - mg) * (1 - cast(rho))",
+                "squares": "ms + (grad * grad - ms) * (1 - cast(rho))",
+                "moved": "mom * cast(momentum) + grad / sqrt(squares - mean * mean + cast(epsilon)) * cast(lr)",
+            },
+            writes={"mg": "mean", "ms": "squares", "mom": "moved", "var": "var - moved"},
+        ),
         cost={"flops": "16 * size(grad)", "bytes": "9 * bytes(grad)"},
         traits=("stateful",),
     ),
@@ -4609,5 +4662,5 @@ SPECS: dict[str, str] = {
     "strings.yaml": "d2faed6efd9cacc8",
     "summary.yaml": "a13b8396fd0f91b6",
     "suppression.yaml": "9c831178337e1cba",
-    "train.yaml": "75b642b73e6d7cf6",
+    "train.yaml": "2003fdc75febeae6",
 }
