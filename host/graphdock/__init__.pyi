@@ -155,6 +155,7 @@ from graphdock.variables.initialization import variables_initializer as initiali
 from graphdock.variables.initialization import variables_initializer as variables_initializer
 from graphdock.variables.variable import Variable as Variable
 from graphdock_customop.define import custom_op as custom_op
+from graphdock_data.arrays.tensor_array import TensorArray as TensorArray
 from graphdock_data.input.readers import FixedLengthRecordReader as FixedLengthRecordReader
 from graphdock_data.input.readers import IdentityReader as IdentityReader
 from graphdock_data.input.readers import ReaderBase as ReaderBase
@@ -629,6 +630,7 @@ __all__ = [
     "SummaryMetadata",
     "TFRecordReader",
     "Tensor",
+    "TensorArray",
     "TensorInfo",
     "TensorShape",
     "TextLineReader",

@@ -26,8 +26,8 @@ HOST = tf.default_host()
 MUTATING = {"AssignAddVariableOp", "AssignSubVariableOp"}
 #: Ops that are about files, which a sample has none of: tests/tf1/train/test_saver_ops.py runs them.
 ON_FILES = {"SaveV2", "RestoreV2", "MergeV2Checkpoints"}
-#: Ops of histories, which nobody can feed: tests/control_flow/test_scan_loop.py runs them.
-OF_HISTORIES = {"HistoryStack", "HistoryUnstack"}
+#: Ops of histories and lists, which nobody can feed: tests/control_flow/test_scan_loop.py and tests/data/arrays run them.
+OF_HISTORIES = {"AddLists", "HistoryStack", "HistoryUnstack"}
 
 
 def opdefs():
@@ -54,7 +54,7 @@ def test_every_op_is_complete(opdef):
     for target in (opdef.gradient, opdef.shape_fn, opdef.reference, opdef.decomposition):
         assert target is None or callable(resolve(target))
     if opdef.verb.kernel:
-        wanted = {"cpu", "storage"} if "host" in opdef.traits else {"cpu"}
+        wanted = {"cpu", "storage", "data"} if "host" in opdef.traits else {"cpu"}
         assert any(r.plugin in wanted for r in HOST.kernels.for_op(opdef.name)), "a cpu kernel"
 
 

@@ -29,12 +29,18 @@ COMMAND = "a command: tests/cli runs all of them"
 KIT = "tests/conformance runs the kit on right and on planted wrong kernels"
 ANY_ORDER = "tests/laws/test_any_order.py: random programs of all that the executor runs, beside the straight-line one"
 DATASETS = "tests/data/dataset/test_against_tensorflow.py: programs of datasets, with TensorFlow's answers"
+ARRAYS = (
+    "tests/data/arrays/test_tensor_array.py: programs of arrays, with TensorFlow's answers and differences of functions"
+)
 RECORDS = "records only; those who fill them are tested"
 
 PLANTED = "tests/laws/test_planted_faults.py plants faults that it finds, and runs it where there is none"
 
 #: Module -> where it is tested, or why it is not. An entry whose module has a test of its name by now is an error.
 ELSEWHERE = {
+    "data/arrays/gradients.py": ARRAYS,
+    "data/arrays/shape_fns.py": ARRAYS,
+    "data/kernels/tensor_lists.py": ARRAYS,
     "data/dataset/dataset.py": DATASETS,
     "data/dataset/elements.py": DATASETS,
     "data/dataset/functions.py": DATASETS,

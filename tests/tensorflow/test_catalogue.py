@@ -59,7 +59,6 @@ def test_early_names_lead_to_names_of_today() -> None:
             "summary.initialize",
             "it is not yet here: writers within the graph are TensorFlow 2's",
         ),
-        ("TensorArray", "it is not yet here: tensor arrays"),
         ("matmull", "did you mean 'matmul'?"),
     ],
 )

@@ -98,7 +98,7 @@ def while_loop(
     with graph.name_scope(name or "while") as scope:
         start = [convert_to_tensor(v, name=f"loop_var_{i}") for i, v in enumerate(given)]
         for i, tensor in enumerate(start):
-            if tensor.dtype.kind in "RV":
+            if tensor.dtype.kind == "R":
                 raise DTypeError(
                     f"while_loop: loop variable {i} must be a tensor with elements",
                     got=f"{tensor.dtype.name} ({site_of(tensor)})",

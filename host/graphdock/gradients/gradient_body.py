@@ -84,8 +84,11 @@ class GradientBody(BodyGraph):
         if not self._varies:
             for op in self.forward.get_operations():
                 self._varies[op] = self._may_vary(op)
-        found = self._varies.get(tensor.op)  # one that was added meanwhile reads a variable
-        return self._may_vary(tensor.op) if found is None else found
+        return self._known_to_vary(tensor.op)
+
+    def _known_to_vary(self, op: Operation) -> bool:
+        found = self._varies.get(op)  # one that was added meanwhile reads a variable, or takes a shape
+        return self._may_vary(op) if found is None else found
 
     def _may_vary(self, op: Operation) -> bool:
         if op.verb == "feed":
@@ -97,7 +100,7 @@ class GradientBody(BodyGraph):
             return op.inputs[0] not in self._outer_of or _key(op.inputs[0]) in self.written
         if op.bodies or op.op_def.is_stateful:
             return True
-        return any(self._varies[t.op] for t in op.inputs)
+        return any(self._known_to_vary(t.op) for t in op.inputs)
 
     def _compute(self, tensor: Tensor) -> None:
         """Compute a tensor once more, from captures, constants and what variables held when the forward node ran."""
@@ -168,8 +171,14 @@ def _written(bodies: Iterable[BodyGraph]) -> set[Any]:
 
 
 def zeros_of(tensor: Tensor, graph: Graph) -> Tensor:
-    """Zeros like a tensor, or like the value of the variable behind a handle; in ``graph``, which is the default graph."""
+    """Zeros like a tensor, or like the value of the variable behind a handle; of a list a list of nothing.
+
+    They are made in ``graph``, which is the default graph.
+    """
     dims = value_dims(tensor)
+    if tensor.dtype is variant:
+        nothing: Tensor = apply_op("OptionalNone")
+        return nothing
     if dims is not None and None not in dims:
         return zeros(dims, _handle(tensor).node_attrs["dtype"] if tensor.dtype.kind == "R" else tensor.dtype)
     return zeros_like(value_in(graph, tensor))

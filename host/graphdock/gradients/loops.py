@@ -14,7 +14,6 @@ from typing import Any
 from graphdock.contracts.bodies import carried, scanned
 from graphdock.control_flow.trace import add_while, body_scope
 from graphdock.dtypes import variant
-from graphdock.errors import GradientError
 from graphdock.gradients.deferred_accumulation import DeferredAccumulation, defer_accumulation
 from graphdock.gradients.flow import UnsummedGradient
 from graphdock.gradients.gradient_body import GradientBody, value_dims, zeros, zeros_of
@@ -61,7 +60,13 @@ def _start(op: Operation, grads: Sequence[Any], index: int, graph: Graph) -> Ten
     """The gradient by a loop variable after the last iteration."""
     if grads[index] is None:
         return zeros_of(op.outputs[index], graph)
-    found: Tensor = grads[index]
+    return _sum_of(grads[index])
+
+
+def _sum_of(grad: Any) -> Tensor:
+    """The gradient by a list as one list, that by a tensor itself."""
+    parts = grad.parts if isinstance(grad, UnsummedGradient) else (grad,)
+    found: Tensor = parts[0] if len(parts) == 1 else apply_op("AddLists", inputs=list(parts))
     return found
 
 
@@ -91,8 +96,12 @@ class _WayBack:
         self._deferred: dict[int, DeferredAccumulation] = {}
 
     def _reached(self) -> list[int]:
-        """The floating loop variables that what has a gradient depends on, within an iteration or over several."""
-        numbers = {t: i for i, t in enumerate(self.step.parameters[: self.count]) if t.dtype.is_differentiable}
+        """The loop variables, floating or lists, that what has a gradient depends on, within an iteration or over several."""
+        numbers = {
+            t: i
+            for i, t in enumerate(self.step.parameters[: self.count])
+            if t.dtype.is_differentiable or t.dtype is variant
+        }
         with_gradient = [k for k, grad in enumerate(self.grads) if grad is not None]
         found = {k for k in with_gradient if k < self.count}
         stack = [self.step.outputs[k] for k in with_gradient]
@@ -151,11 +160,13 @@ class _WayBack:
     def _whole(self, grad: Any) -> Tensor | None:
         if grad is None:
             return None
-        return self.back.capture(dense(grad) if isinstance(grad, IndexedSlices) else grad)
+        return self.back.capture(dense(grad) if isinstance(grad, IndexedSlices) else _sum_of(grad))
 
     def _nothing(self, k: int) -> Tensor:
         """Zeros of the shape that a loop variable had when the iteration began; its next value may have another."""
         value = self.step.parameters[k]
+        if value.dtype is variant:
+            return zeros_of(value, self.back)
         if value._dims is not None and None not in value._dims:
             return zeros(value._dims, value.dtype)
         import graphdock as tf
@@ -170,20 +181,15 @@ class _WayBack:
         """Add the gradient by a captured input to those of the iterations before, or keep what makes the sum later."""
         if grad is None:
             return
-        if isinstance(grad, UnsummedGradient):
-            raise GradientError(
-                f"{self.op.name} (While) has no gradient by {self.op.inputs[j].name}, a history that its body captures as a whole",
-                op=self.op.name,
-                site=self.op.site,
-            )
-        kept = defer_accumulation(grad, self.op.inputs[j], self.back)
+        kept = None if isinstance(grad, UnsummedGradient) else defer_accumulation(grad, self.op.inputs[j], self.back)
         if kept is not None:
             self._deferred[j] = kept
             return
         whole = self._whole(grad)
         assert whole is not None
         total = self.back.add_parameter(f"sum_{j}", whole.dtype, value_dims(self.op.inputs[j]))
-        self.back.outputs.append(apply_operator("__add__", total, whole))
+        summed = apply_operator("__add__", total, whole) if total.dtype is not variant else None
+        self.back.outputs.append(_sum_of(UnsummedGradient((total, whole))) if summed is None else summed)
         self.summed.append(j)
 
     def histories(self, graph: Graph) -> list[Tensor]:

@@ -158,13 +158,15 @@ def normal_attrs(opdef: OpDef, given: dict[str, Any], attrs: dict[str, Any]) -> 
 
 def check_type(opdef: OpDef, var: TypeVarDef, dtype: DType, because: str) -> None:
     """Raise DTypeError unless the type variable may stand for ``dtype``."""
+    if dtype.kind == "V" and opdef.verb.name == "alias":
+        return  # another name for a list is a list
     if var.allow and dtype.name not in var.allow:
         raise DTypeError(
             f"{opdef.name} does not take {dtype.name} ({because})",
             expected="one of " + ", ".join(var.allow),
             got=dtype.name,
         )
-    if dtype.kind == "V" and not opdef.verb.bodies:
+    if dtype.kind == "V" and opdef.verb.kernel:
         raise DTypeError(
             f"{opdef.name} does not take {dtype.name} ({because}): no op computes with what a loop or a branch keeps",
             got=dtype.name,

@@ -153,7 +153,7 @@ class Spaces:
         """Refuse a kernel that reads a history which lies elsewhere: one that its own level's loop did not make for it."""
         if node in self.kernels:
             for value in node.inputs:
-                if value.dtype.kind == "V" and self.home[value] not in (SCALAR, self.device_space(node)):
+                if value.dtype.kind == "V" and self.home.get(value, SCALAR) not in (SCALAR, self.device_space(node)):
                     raise PlanError(
                         f"{node.name} reads a history as a whole in {self.device_space(node)}, but it lies in {self.home[value]}",
                         op=node.origin,

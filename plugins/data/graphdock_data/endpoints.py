@@ -6,6 +6,7 @@ from graphdock.contracts.public_names import spelled_out
 
 #: Module -> namespaces -> the names that each of them has of it; ``name=attribute`` where the module calls it otherwise.
 _NAMES: dict[str, dict[str, str]] = {
+    "graphdock_data.arrays.tensor_array": {"tf": "TensorArray"},
     "graphdock_data.records.tfrecords": {
         "tf.io tf.python_io": "TFRecordCompressionType TFRecordOptions TFRecordWriter tf_record_iterator",
     },

@@ -7,7 +7,18 @@ from collections.abc import Iterable
 from graphdock.contracts import KernelModule, OpLibrary, ResourceKind, hookimpl
 
 #: Modules of ``graphdock_data.kernels``; each holds a list ``KERNELS``.
-FAMILIES = ("accumulators", "barriers", "examples", "files", "iterators", "queues", "readers", "serialized", "tables")
+FAMILIES = (
+    "accumulators",
+    "barriers",
+    "examples",
+    "files",
+    "iterators",
+    "queues",
+    "readers",
+    "serialized",
+    "tables",
+    "tensor_lists",
+)
 
 
 @hookimpl

@@ -37,6 +37,7 @@ class ReturnCheck:
         self.op = ctx.node.op
         self.kernel = ctx.node.decision.kernel if ctx.node.decision is not None else ctx.node.op
         self._device = ctx.device
+        self._traits = ctx.node.opdef.traits
 
     def __call__(self, result: Any) -> list[Any]:
         """The buffers that were returned, one per output.
@@ -64,8 +65,8 @@ class ReturnCheck:
         return made
 
     def _history(self, result: Any) -> list[Any]:
-        """A history is a list of buffers; what they are is the op's to say."""
-        if not isinstance(result, list):
+        """A history is a list of buffers; what they are, and what another variant is, is the op's to say."""
+        if "unstacks" in self._traits and not isinstance(result, list):
             raise self.error(f"returned no list for its output {self.outputs[0].name!r}", "a list", _number(result))
         return [result]
 

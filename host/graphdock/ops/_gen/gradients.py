@@ -17,6 +17,11 @@ def add_n(op, grad_sum):
     return [*_fn.add_n(op, grad_sum)]
 
 
+def add_lists(op, grad_sum):
+    _fn = _import_module("graphdock.gradients.core")
+    return [*_fn.add_n(op, grad_sum)]
+
+
 def cast(op, grad_y):
     _fn = _import_module("graphdock.gradients.core")
     return [_fn.cast(op, grad_y)]

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from graphdock.contracts.op_table import ANY as _ANY
+from graphdock.contracts.op_table import INDEX as _INDEX
 from graphdock.contracts.op_table import NUMERIC as _NUMERIC
 from graphdock.contracts.op_table import Rows as _Rows
 from graphdock.contracts.op_table import arg as _arg
@@ -838,6 +839,122 @@ _tables_ops: _Rows = {
     ),
 }
 
+_tensor_lists_ops: _Rows = {
+    "TensorListReserve": lambda op: op(
+        _args(element_shape=_arg("shape_type", memory="host"), num_elements=_arg("int32[]", memory="host")),
+        _args(handle="variant[]"),
+        _attrs(
+            dynamic_size=_attr("bool", False),
+            clear_after_read=_attr("bool", False),
+            write_once=_attr("bool", False),
+            identical_element_shapes=_attr("bool", False),
+            array_name=_attr("string", ""),
+        ),
+        types=_types(element_dtype=_ANY, shape_type=_type_var(_INDEX, "int32")),
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+    "TensorListSetItem": lambda op: op(
+        _args(
+            input_handle="variant[]", index=_arg("int32[]", memory="host"), item=_arg("element_dtype", memory="host")
+        ),
+        _args(output_handle="variant[]"),
+        types=_types(element_dtype=_ANY),
+        gradient={"input_handle": "fn", "item": "fn"},
+        traits=("host", "pure"),
+        reference=None,
+    ),
+    "TensorListGetItem": lambda op: op(
+        _args(
+            input_handle="variant[]", index=_arg("int32[]", memory="host"), element_shape=_arg("int32", memory="host")
+        ),
+        _args(item=_arg("element_dtype", memory="host")),
+        types=_types(element_dtype=_ANY),
+        shape_fn="graphdock_data.arrays.shape_fns:element",
+        gradient={"input_handle": "fn"},
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+    "TensorListScatterIntoExistingList": lambda op: op(
+        _args(
+            input_handle="variant[]",
+            tensor=_arg("element_dtype[N, *S]", memory="host"),
+            indices=_arg("int32[N]", memory="host"),
+        ),
+        _args(output_handle="variant[]"),
+        _attrs(add=_attr("bool", False)),
+        types=_types(element_dtype=_ANY),
+        gradient={"input_handle": "fn", "tensor": "fn"},
+        traits=("host", "pure"),
+        reference=None,
+    ),
+    "TensorListGather": lambda op: op(
+        _args(
+            input_handle="variant[]",
+            indices=_arg("int32[N]", memory="host"),
+            element_shape=_arg("int32", memory="host"),
+        ),
+        _args(values=_arg("element_dtype", memory="host")),
+        types=_types(element_dtype=_ANY),
+        shape_fn="graphdock_data.arrays.shape_fns:gathered",
+        gradient={"input_handle": "fn"},
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+    "TensorListStack": lambda op: op(
+        _args(input_handle="variant[]", element_shape=_arg("int32", memory="host")),
+        _args(tensor=_arg("element_dtype", memory="host")),
+        _attrs(num_elements=_attr("int", -1, minimum=-1)),
+        types=_types(element_dtype=_ANY),
+        shape_fn="graphdock_data.arrays.shape_fns:stacked",
+        gradient={"input_handle": "fn"},
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+    "TensorListFromTensor": lambda op: op(
+        _args(tensor=_arg("element_dtype[N, *S]", memory="host"), element_shape=_arg("shape_type", memory="host")),
+        _args(output_handle="variant[]"),
+        types=_types(element_dtype=_ANY, shape_type=_type_var(_INDEX, "int32")),
+        gradient={"tensor": "fn"},
+        traits=("host", "pure"),
+        reference=None,
+    ),
+    "TensorListConcatV2": lambda op: op(
+        _args(
+            input_handle="variant[]",
+            element_shape=_arg("shape_type", memory="host"),
+            leading_dims=_arg("int64[_]", memory="host"),
+        ),
+        _args(tensor=_arg("element_dtype", memory="host"), lengths=_arg("int64", memory="host")),
+        types=_types(element_dtype=_ANY, shape_type=_type_var(_INDEX, "int32")),
+        shape_fn="graphdock_data.arrays.shape_fns:joined",
+        gradient={"input_handle": "fn"},
+        traits=("host", "stateful"),
+        reference=None,
+    ),
+    "GraphdockTensorListSplit": lambda op: op(
+        _args(
+            input_handle="variant[]",
+            tensor=_arg("element_dtype", memory="host"),
+            lengths=_arg("int64[_]", memory="host"),
+        ),
+        _args(output_handle="variant[]"),
+        types=_types(element_dtype=_ANY),
+        gradient={"input_handle": "fn", "tensor": "fn"},
+        traits=("host", "pure"),
+        reference=None,
+    ),
+    "TensorListLength": lambda op: op(
+        _args(input_handle="variant[]"),
+        _args(length=_arg("int32[]", memory="host")),
+        traits=("host", "pure"),
+        reference=None,
+    ),
+    "GraphdockTensorListClose": lambda op: op(
+        _args(input_handle="variant[]"), traits=("host", "stateful"), reference=None
+    ),
+}
+
 OPS: dict[str, Callable[[], OpDef]] = _op_table(
     "graphdock_data._gen",
     {
@@ -850,6 +967,7 @@ OPS: dict[str, Callable[[], OpDef]] = _op_table(
         "specs/readers.yaml": ("", _readers_ops),
         "specs/serialized.yaml": ("", _serialized_ops),
         "specs/tables.yaml": ("", _tables_ops),
+        "specs/tensor_lists.yaml": ("", _tensor_lists_ops),
     },
 )
 
@@ -866,4 +984,5 @@ SPECS: dict[str, str] = {
     "readers.yaml": "2417f65aa2198061",
     "serialized.yaml": "d18b470227dacda5",
     "tables.yaml": "3bbdbdcc7737a0c5",
+    "tensor_lists.yaml": "092d7334c9e56a88",
 }

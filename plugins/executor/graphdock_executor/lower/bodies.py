@@ -180,11 +180,11 @@ def _enter(state: State, node: PlanNode, index: int, block: Block, at: int, end:
     following: Slot | None = None
     kept = parameter in state.retained or is_retained(state, body.outputs[index])
     alike = concrete(parameter.shape) is not None and body.outputs[index].shape == parameter.shape == value.shape
-    if space == SCALAR:
+    if space == SCALAR and value.dtype.kind != "V":
         name = state.names.new("loop")
         where = Slot(name, (), True, False, "scalar")
         block.add(Let((name,), (source.at,), node=node))
-    elif alike and not kept:
+    elif alike and not kept and value.dtype.kind != "V":
         first, first_name = new_root(state, "loop", space, parameter, at)
         second, second_name = new_root(state, "loop", space, parameter, at)
         name, after = state.names.new("loop"), state.names.new("next")

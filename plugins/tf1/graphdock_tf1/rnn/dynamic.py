@@ -10,8 +10,8 @@ from graphdock import ops as _ops
 from graphdock.errors import InvalidArgumentError, ShapeError
 from graphdock.typing import DTypeLike, TensorLike
 
+from graphdock_tf1.rnn.arrays import behind, flows, joined, parted
 from graphdock_tf1.rnn.cell import check_cell
-from graphdock_tf1.rnn.step_array import joined, parted
 from graphdock_tf1.rnn.steps import batch_of, check_depth, copied_through, dims_outside, initial, lengths_of, one_step
 
 
@@ -76,33 +76,29 @@ def dynamic_rnn(
         outputs_like: list[Any] = []
 
         def step(variables: list[Any], elements: list[Any]) -> tuple[list[Any], list[Any]]:
-            before = joined(state, variables, [a.entered() for a in arrays])
+            variables, lists = variables[: len(carried)], variables[len(carried) :]
+            before = joined(state, variables, behind(arrays, lists))
             output, following = one_step(cell, nest.pack_sequence_as(inputs, elements[: len(flat)]), before)
             outputs_like.append(output)
-            kept, (after, longer) = nest.flatten(output), parted(following)
+            kept, (after, written) = nest.flatten(output), parted(following)
             if lengths is not None:
                 kept = copied_through(elements[-1], [_tf.zeros_like(t) for t in kept], kept)
                 after = copied_through(elements[-1], variables, after)
-            return after, [*kept, *[a.left("dynamic_rnn") for a in longer]]
+            return [*after, *flows(written)], kept
 
         last, stacked = _ops.scan_loop(
             step,
-            carried,
+            [*carried, *flows(arrays)],
             rows,
             element_shapes=lambda kept: [dims_outside(t, batch_size) for t in kept],
             count=count,
             parallel_iterations=parallel_iterations or 32,
         )
-        for tensor, known in zip(last, carried, strict=True):
+        for tensor, known in zip(last, carried, strict=False):
             tensor.set_shape(known.shape)
-        several = len(stacked) - len(arrays)
-        outputs, histories = stacked[:several], stacked[several:]
-        if count is not None:
-            histories = [left[:count] for left in histories]
-        if not time_major:
-            outputs = [swapped(x) for x in outputs]
-        arrays = [a.followed_by(left) for a, left in zip(arrays, histories, strict=True)]
-        return nest.pack_sequence_as(outputs_like[0], outputs), joined(state, last, arrays)
+        outputs = stacked if time_major else [swapped(x) for x in stacked]
+        final = joined(state, last[: len(carried)], behind(arrays, last[len(carried) :]))
+        return nest.pack_sequence_as(outputs_like[0], outputs), final
 
 
 def swapped(tensor: Any) -> Any:

@@ -10,8 +10,8 @@ from graphdock import nest
 from graphdock import ops as _ops
 from graphdock.errors import InvalidArgumentError
 
+from graphdock_tf1.rnn.arrays import behind, flows, joined, parted
 from graphdock_tf1.rnn.cell import check_cell
-from graphdock_tf1.rnn.step_array import StepArray, joined, parted
 from graphdock_tf1.rnn.steps import batch_of, check_nesting, copied_through
 
 
@@ -36,8 +36,8 @@ def raw_rnn(
       scope: variable scope; default: ``rnn``.
 
     Returns:
-      ``(emitted, state, loop_state)``: in the structure of what was emitted a :class:`StepArray` each, whose ``stack()`` is
-      ``[time, batch, ...]``, where TensorFlow gives TensorArrays; and the last states. What a sequence emits once it has
+      ``(emitted, state, loop_state)``: in the structure of what was emitted a TensorArray each, whose ``stack()`` is
+      ``[time, batch, ...]``; and the last states. What a sequence emits once it has
       finished is zeros, and its state stays as it is.
 
     Raises:
@@ -70,7 +70,8 @@ def raw_rnn(
         def step(variables: list[Any], _: list[Any]) -> tuple[list[Any], list[Any]]:
             time, over, *rest = variables
             fed, rest = rest[: len(given)], rest[len(given) :]
-            before = joined(state, rest[:count], [a.entered() for a in arrays])
+            rest, lists = rest[: len(carried)], rest[len(carried) :]
+            before = joined(state, rest[:count], behind(arrays, lists))
             own = None if loop_state is None else nest.pack_sequence_as(loop_state, rest[count:])
             output, after = cell(nest.pack_sequence_as(inputs, fed), before)
             done, following, after, emitted, own = loop_fn(time + 1, output, after, own)
@@ -82,30 +83,39 @@ def raw_rnn(
                 ("an output", like["emitted"], emitted),
             ):
                 check_nesting(f"raw_rnn: loop_fn returned {what} that nests differently than at first", a, b)
-            after, longer = parted(after)
+            after, written = parted(after)
             kept = [_tf.convert_to_tensor(t) for t in nest.flatten(emitted)]
             kept = copied_through(over, [_tf.zeros_like(t) for t in kept], kept)
             after = copied_through(over, rest[:count], [_tf.convert_to_tensor(t) for t in after])
             last = rest[count:] if own is None else [_tf.convert_to_tensor(t) for t in nest.flatten(own)]
             over = _tf.logical_or(over, done)
-            made = [time + 1, over, *map(_tf.convert_to_tensor, nest.flatten(following)), *after, *last]
+            made = [
+                time + 1,
+                over,
+                *map(_tf.convert_to_tensor, nest.flatten(following)),
+                *after,
+                *last,
+                *flows(written),
+            ]
             for new, old in zip(made, variables, strict=False):
                 if new.shape.is_compatible_with(old.shape):
                     new.set_shape(old.shape)
-            return made, [*kept, *[a.left("raw_rnn") for a in longer]]
+            return made, kept
 
         last, stacked = _ops.scan_loop(
             step,
-            [_tf.constant(0), finished, *given, *carried],
+            [_tf.constant(0), finished, *given, *carried, *flows(arrays)],
             cond=going_on,
             element_shapes=lambda kept: [
                 [batch_size if d is None and axis == 0 else d for axis, d in enumerate(t.shape.as_list())] for t in kept
             ],
             parallel_iterations=parallel_iterations or 32,
         )
-        last = last[2 + len(given) :]
-        several = len(stacked) - len(arrays)
-        emitted = nest.pack_sequence_as(like["emitted"], [StepArray(rows[0], rows) for rows in stacked[:several]])
-        arrays = [a.followed_by(left) for a, left in zip(arrays, stacked[several:], strict=True)]
-        final = joined(state, last[:count], arrays)
+        last, lists = last[2 + len(given) :][: len(carried)], last[2 + len(given) + len(carried) :]
+        emitted = nest.pack_sequence_as(like["emitted"], [_array_of(rows) for rows in stacked])
+        final = joined(state, last[:count], behind(arrays, lists))
         return emitted, final, None if loop_state is None else nest.pack_sequence_as(loop_state, last[count:])
+
+
+def _array_of(rows: Any) -> Any:
+    return _tf.TensorArray(rows.dtype, _tf.shape(rows)[0], clear_after_read=False).unstack(rows)

@@ -10,8 +10,8 @@ from graphdock import nest
 from graphdock.errors import InvalidArgumentError
 from graphdock.typing import DTypeLike, TensorLike
 
+from graphdock_tf1.rnn.arrays import behind, flows, joined, parted
 from graphdock_tf1.rnn.cell import check_cell
-from graphdock_tf1.rnn.step_array import joined, parted
 from graphdock_tf1.rnn.steps import batch_of, check_depth, copied_through, dims_outside, initial, lengths_of, one_step
 
 
@@ -73,21 +73,20 @@ def _unless_over(cell: Any, x: Any, state: Any, finished: Any, batch_size: Any) 
     like: list[Any] = []
 
     def run() -> list[Any]:
-        output, following = one_step(cell, x, joined(state, before, [a.entered() for a in arrays]))
+        output, following = one_step(cell, x, state)
         like.extend([output, following])
-        kept, (after, longer) = nest.flatten(output), parted(following)
+        kept, (after, written) = nest.flatten(output), parted(following)
         kept = copied_through(finished, [_tf.zeros_like(t) for t in kept], kept)
-        return [*kept, *[a.left("static_rnn") for a in longer], *copied_through(finished, before, after)]
+        return [*kept, *flows(written), *copied_through(finished, before, after)]
 
     def nothing() -> list[Any]:
         kept = [_tf.zeros(dims_outside(t, batch_size), t.dtype) for t in nest.flatten(like[0])]
-        return [*kept, *[_tf.zeros_like(a.like) for a in arrays], *before]
+        return [*kept, *flows(arrays), *before]
 
     made = list(_tf.cond(_tf.logical_not(_tf.reduce_all(finished)), run, nothing, strict=True))
     count = len(nest.flatten(like[0]))
-    kept, added, after = made[:count], made[count : count + len(arrays)], made[count + len(arrays) :]
-    longer = [a.plus(t) for a, t in zip(arrays, added, strict=True)]
-    return nest.pack_sequence_as(like[0], kept), joined(like[1], after, longer)
+    kept, lists, after = made[:count], made[count : count + len(arrays)], made[count + len(arrays) :]
+    return nest.pack_sequence_as(like[0], kept), joined(like[1], after, behind(arrays, lists))
 
 
 def static_state_saving_rnn(

@@ -10,7 +10,7 @@ from graphdock import nest
 from graphdock.errors import InvalidArgumentError, ShapeError
 from graphdock.typing import DTypeLike
 
-from graphdock_tf1.rnn.step_array import joined, parted
+from graphdock_tf1.rnn.arrays import joined, parted
 
 
 def batch_of(flat: Sequence[Any], axis: int) -> Any:

@@ -14,7 +14,6 @@ from graphdock.typing import DTypeLike
 from graphdock_std.grad_support import is_tensor
 
 from graphdock_tf1.rnn.cell import CellAround, LSTMStateTuple
-from graphdock_tf1.rnn.step_array import StepArray
 
 
 class CellWrapper(CellAround, ABC):
@@ -147,10 +146,10 @@ def _sizes(size: Any) -> list[Any]:
 
 
 def _not_the_memory(state: Any) -> Any:
-    """Whether elements of a state may be dropped: of an LSTM's not those of the memory, and of arrays of steps none."""
+    """Whether elements of a state may be dropped: of an LSTM's not those of the memory, and of arrays none."""
     if isinstance(state, LSTMStateTuple):
         return LSTMStateTuple(c=False, h=True)
-    return not isinstance(state, StepArray)
+    return not isinstance(state, _tf.TensorArray)
 
 
 def _answers(visitor: Callable[[Any], Any], state: Any) -> Any:

@@ -10,8 +10,8 @@ from graphdock import nest
 from graphdock.errors import ShapeError
 from graphdock.typing import TensorLike
 
+from graphdock_tf1.rnn.arrays import joined, parted
 from graphdock_tf1.rnn.cell import check_cell
-from graphdock_tf1.rnn.step_array import joined, parted
 from graphdock_tf1.seq2seq.beam_scores import attention_of, masked, scores_of
 from graphdock_tf1.seq2seq.decoder import Decoder
 from graphdock_tf1.seq2seq.gather_tree import ancestors, gather_tree
@@ -212,7 +212,7 @@ class BeamSearchDecoder(Decoder):
     # beams side by side, and as one batch
 
     def _each(self, function: Callable[[Any], Any], state: Any) -> Any:
-        """A state of the cell, whose tensors of a row each went through a function; scalars and arrays of steps stay."""
+        """A state of the cell, whose tensors of a row each went through a function; scalars and arrays stay."""
         tensors, arrays = parted(state)
         return joined(
             state, [t if t.shape.rank == 0 else function(t) for t in map(_tf.convert_to_tensor, tensors)], arrays

@@ -11,9 +11,9 @@ from graphdock import ops as _ops
 from graphdock.errors import ShapeError
 from graphdock.typing import TensorLike
 
+from graphdock_tf1.rnn.arrays import behind, flows, joined, parted
 from graphdock_tf1.rnn.cell import check_cell, full_shape
 from graphdock_tf1.rnn.dynamic import swapped
-from graphdock_tf1.rnn.step_array import joined, parted
 from graphdock_tf1.rnn.steps import check_nesting, copied_through
 
 
@@ -173,34 +173,30 @@ def dynamic_decode(
 
         def body(variables: list[Any], _: list[Any]) -> tuple[list[Any], list[Any]]:
             time, over, seen, *rest = variables
-            before = joined(state, rest[:count], [a.entered() for a in arrays])
+            rest, lists = rest[: len(rest) - len(arrays)], rest[len(rest) - len(arrays) :]
+            before = joined(state, rest[:count], behind(arrays, lists))
             given = nest.pack_sequence_as(inputs, rest[count:])
             outputs, after, following, done = decoder.step(time, given, before)
             for what, a, b in (("state", before, after), ("inputs", given, following)):
                 check_nesting(f"a decoder's step returned {what} that nest differently than those before", a, b)
             done = done if decoder.tracks_own_finished else _tf.logical_or(done, over)
             seen = _tf.where(over, seen, _tf.fill(_tf.shape(seen), time + 1))
-            kept, (states, longer) = nest.flatten(outputs), parted(after)
+            kept, (states, written) = nest.flatten(outputs), parted(after)
             if impute_finished:
                 kept = copied_through(over, [_tf.zeros_like(t) for t in kept], kept)
                 states = copied_through(over, rest[:count], states)
             like.append(outputs)
-            kept += [a.left("dynamic_decode") for a in longer]
-            return [time + 1, done, seen, *states, *nest.flatten(following)], kept
+            return [time + 1, done, seen, *states, *nest.flatten(following), *flows(written)], kept
 
         last, stacked = _ops.scan_loop(
             lambda variables, rows: _with_shapes(*body(variables, rows), variables),
-            [_tf.constant(0), finished, lengths, *carried, *nest.flatten(inputs)],
+            [_tf.constant(0), finished, lengths, *carried, *nest.flatten(inputs), *flows(arrays)],
             cond=going_on,
-            element_shapes=lambda kept: [
-                *[_known(t, s, batch_size) for t, s in zip(kept, sizes, strict=False)],
-                *[t.shape.as_list() for t in kept[len(sizes) :]],
-            ],
+            element_shapes=lambda kept: [_known(t, s, batch_size) for t, s in zip(kept, sizes, strict=True)],
             parallel_iterations=parallel_iterations,
         )
-        outputs, seen = nest.pack_sequence_as(like[0], stacked[: len(sizes)]), last[2]
-        arrays = [a.followed_by(left) for a, left in zip(arrays, stacked[len(sizes) :], strict=True)]
-        final = joined(state, last[3 : 3 + count], arrays)
+        outputs, seen = nest.pack_sequence_as(like[0], stacked), last[2]
+        final = joined(state, last[3 : 3 + count], behind(arrays, last[len(last) - len(arrays) :]))
         outputs, final = decoder.finalize(outputs, final, seen)
         if not output_time_major:
             outputs = nest.pack_sequence_as(outputs, [swapped(t) for t in nest.flatten(outputs)])

@@ -12,7 +12,6 @@ from graphdock.typing import DTypeLike, TensorLike
 
 from graphdock_tf1.layers.dense import Dense
 from graphdock_tf1.rnn.cell import RNNCell, check_cell, zeros_of
-from graphdock_tf1.rnn.step_array import StepArray
 
 
 class AttentionWrapperState(NamedTuple):
@@ -22,8 +21,8 @@ class AttentionWrapperState(NamedTuple):
       cell_state: the cell's. ``time``: the number of the step.
       attention: what it attended to in the step before, ``[batch, n]``.
       alignments: how much each row of the memory counted. ``attention_state``: the mechanism's.
-      alignment_history: of all steps so far, one StepArray per mechanism, whose ``stack()`` is ``[time, batch, rows]``; empty where
-        the wrapper keeps none.
+      alignment_history: of all steps so far, one TensorArray per mechanism, whose ``stack()`` is ``[time, batch, rows]``; empty
+        where the wrapper keeps none.
     """
 
     cell_state: Any
@@ -129,7 +128,7 @@ class AttentionWrapper(RNNCell):
                 zeros_of(self._size, batch_size, dtype),
                 _tf.zeros([], _tf.int32),
                 self._one_or_all(alignments),
-                self._one_or_all([StepArray(like) if self._keeps else () for like in alignments]),
+                self._one_or_all([_array_of(like) if self._keeps else () for like in alignments]),
                 self._one_or_all([m.initial_state(batch_size, dtype) for m in self._mechanisms]),
             )
 
@@ -154,10 +153,17 @@ class AttentionWrapper(RNNCell):
             attention,
             state.time + 1,
             self._one_or_all(alignments),
-            self._one_or_all([a.plus(w) if self._keeps else a for a, w in zip(kept, alignments, strict=True)]),
+            self._one_or_all(
+                [a.write(state.time, w) if self._keeps else a for a, w in zip(kept, alignments, strict=True)]
+            ),
             self._one_or_all(states),
         )
         return attention if self._output_attention else output, following
+
+
+def _array_of(like: Any) -> Any:
+    """An empty array of tensors like one, as long as there are steps."""
+    return _tf.TensorArray(like.dtype, 0, dynamic_size=True, clear_after_read=False, element_shape=like.shape)
 
 
 def tile_batch(t: Any, multiplier: int, name: str | None = None) -> Any:

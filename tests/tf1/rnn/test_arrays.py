@@ -1,11 +1,10 @@
-"""Arrays of steps: what a cell leaves in each step is the same in every kind of loop, and in a list of steps."""
+"""TensorArrays in states: what a cell leaves in each step is the same in every kind of loop, and in a list of steps."""
 
 from __future__ import annotations
 
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.errors import InvalidArgumentError, UnimplementedError
 
 seq2seq = tf.contrib.seq2seq
 MEMORY = np.random.RandomState(0).randn(2, 6, 5)
@@ -85,22 +84,18 @@ def test_dropped_states_leave_arrays_alone():
         np.testing.assert_allclose(sess.run(state.alignment_history[0].stack()).sum(-1), 1)
 
 
-def test_what_is_refused():
+def test_a_cell_reads_what_earlier_steps_left():
+    """Each step adds up the states of all steps before it; beside NumPy's cumulative sums."""
+
     class Reading(tf.nn.rnn_cell.RNNCell):
-        state_size, output_size, writes = (6, 6), 3, 1
+        state_size, output_size = (6, 6), 3
 
         def call(self, inputs, state):
-            if not self.writes:
-                state[1].stack()
-            for _ in range(self.writes):
-                state = state[0], state[1].plus(state[0])
-            return inputs, state
+            count, rows = state
+            rows = rows.write(rows.size(), inputs)
+            return tf.reduce_sum(rows.stack(), 0), (count + 1, rows)
 
-    start = attending().zero_state(2, tf.float64)
-    begin, cell = (start.alignments[0], start.alignment_history[0]), Reading()
-    with pytest.raises(UnimplementedError, match="within their loop"):
-        cell.writes = 0
-        tf.nn.dynamic_rnn(cell, tf.constant(INPUTS), initial_state=begin)
-    with pytest.raises(InvalidArgumentError, match=r"one tensor to each array[^2]*2"):
-        cell.writes = 2
-        tf.nn.dynamic_rnn(cell, tf.constant(INPUTS), initial_state=begin)
+    rows = tf.TensorArray(tf.float64, 0, dynamic_size=True, clear_after_read=False, element_shape=[2, 3])
+    outputs, _ = tf.nn.dynamic_rnn(Reading(), tf.constant(INPUTS), initial_state=(tf.zeros([2, 6]), rows))
+    with tf.Session() as sess:
+        np.testing.assert_allclose(sess.run(outputs), np.cumsum(INPUTS, 1), rtol=1e-12)
