@@ -16,6 +16,7 @@ _NAMES: dict[str, dict[str, str]] = {
     "graphdock_data.records.parsing": {
         "tf tf.io": "parse_example parse_single_example parse_single_sequence_example",
     },
+    "graphdock_data.records.sequences": {"tf.io": "parse_sequence_example"},
     "graphdock_data.records.serialized": {
         "tf tf.io": (
             "decode_compressed decode_json_example deserialize_many_sparse parse_tensor serialize_many_sparse "
@@ -69,11 +70,37 @@ _NAMES: dict[str, dict[str, str]] = {
     "graphdock_data.input.readers": {
         "tf": ("FixedLengthRecordReader IdentityReader ReaderBase TFRecordReader TextLineReader WholeFileReader"),
     },
+    "graphdock_data.dataset.cardinalities": {
+        "tf.data.experimental": "INFINITE_CARDINALITY UNKNOWN_CARDINALITY cardinality",
+    },
+    "graphdock_data.dataset.csv_files": {"tf.data.experimental tf.contrib.data": "CsvDataset make_csv_dataset"},
     "graphdock_data.dataset.dataset": {"tf.data": "Dataset"},
+    "graphdock_data.dataset.example_files": {
+        "tf.data.experimental tf.contrib.data": "make_batched_features_dataset parse_example_dataset",
+    },
+    "graphdock_data.dataset.grouping": {
+        "tf.data.experimental tf.contrib.data": "Reducer bucket_by_sequence_length group_by_reducer group_by_window",
+    },
     "graphdock_data.dataset.iterator": {"tf.data": "Iterator"},
-    "graphdock_data.dataset.readers": {"tf.data": "FixedLengthRecordDataset TFRecordDataset TextLineDataset"},
+    "graphdock_data.dataset.options": {
+        "tf.data": (
+            "Options get_output_classes get_output_shapes get_output_types make_initializable_iterator make_one_shot_iterator"
+        ),
+        "tf.data.experimental": (
+            "DistributeOptions MapVectorizationOptions OptimizationOptions StatsOptions ThreadingOptions"
+        ),
+    },
+    "graphdock_data.dataset.readers": {
+        "tf.data": "FixedLengthRecordDataset TFRecordDataset TextLineDataset",
+        "tf.data.experimental tf.contrib.data": "SqlDataset",
+    },
     "graphdock_data.dataset.transformations": {
-        "tf.data.experimental tf.contrib.data": "map_and_batch shuffle_and_repeat unbatch",
+        "tf.data.experimental tf.contrib.data": (
+            "Counter RandomDataset choose_from_datasets copy_to_device dense_to_sparse_batch enumerate_dataset "
+            "ignore_errors map_and_batch parallel_interleave prefetch_to_device rejection_resample sample_from_datasets scan "
+            "shuffle_and_repeat take_while unbatch unique"
+        ),
+        "tf.data.experimental": "AUTOTUNE map_and_batch_with_legacy_function=map_and_batch",
     },
 }
 

@@ -114,6 +114,10 @@ _NAMES: dict[str, dict[str, str]] = {
             "Copy DeleteRecursively Exists FastGFile=GFile GFile Glob IsDirectory ListDirectory MakeDirs MkDir "
             "Open=GFile Remove Rename Stat Walk"
         ),
+        "tf.io.gfile": "GFile",
+    },
+    "graphdock_tf1.platform.io_gfile": {
+        "tf.io.gfile": "copy exists glob isdir listdir makedirs mkdir remove rename rmtree stat walk",
     },
     # variables
     "graphdock_tf1.variables.get_variable": {"tf": "get_variable get_local_variable"},

@@ -138,3 +138,45 @@ def test_a_missing_list_names_the_lists_there(made):
 def test_features_that_cannot_be(features, words):
     with pytest.raises(ValueError, match=words):
         tf.parse_example(tf.constant([""]), features)
+
+
+def test_a_batch_of_sequence_examples(made):
+    lists = {"a": [[1.0, 2.0], [3.0, 4.0]], "b": [[1], [], [2, 3]], "s": [[b"x"]]}
+    rows = [
+        made.sequence_example({"id": [7], "w": [b"p", b"q"]}, lists),
+        made.sequence_example({"id": [8]}, {"a": [[5.0, 6.0]], "b": [[4]]}),
+    ]
+    context, found, lengths = tf.io.parse_sequence_example(
+        tf.constant(rows),
+        {
+            "id": tf.FixedLenFeature([], tf.int64),
+            "w": tf.VarLenFeature(tf.string),
+            "d": tf.FixedLenFeature([1], tf.float32, [0.5]),
+        },
+        {
+            "a": tf.FixedLenSequenceFeature([2], tf.float32),
+            "b": tf.VarLenFeature(tf.int64),
+            "s": tf.FixedLenSequenceFeature([], tf.string, allow_missing=True),
+        },
+    )
+    assert found["a"].shape.as_list() == [2, None, 2] and lengths["a"].shape.as_list() == [2]
+    context, found, lengths = run([context, found, lengths])
+    assert context["id"].tolist() == [7, 8] and context["d"].tolist() == [[0.5], [0.5]]
+    assert [part.tolist() for part in context["w"]] == [[[0, 0], [0, 1]], [b"p", b"q"], [2, 2]]
+    assert found["a"].tolist() == [[[1, 2], [3, 4]], [[5, 6], [0, 0]]] and found["s"].tolist() == [[b"x"], [b""]]
+    places = [[0, 0, 0], [0, 2, 0], [0, 2, 1], [1, 0, 0]]
+    assert [part.tolist() for part in found["b"]] == [places, [1, 2, 3, 4], [2, 3, 2]]
+    assert lengths["a"].tolist() == [2, 1] and lengths["s"].tolist() == [1, 0]
+
+
+def test_a_sequence_example_of_a_batch_is_named_in_errors(made):
+    rows = [made.sequence_example({}, {"b": [[1]]}), made.sequence_example({}, {"a": [[1]]})]
+    out = tf.io.parse_sequence_example(
+        tf.constant(rows),
+        sequence_features={"b": tf.FixedLenSequenceFeature([], tf.int64)},
+        example_names=tf.constant(["one", "two"]),
+    )
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"Example 1 \(two\).*'b'"):
+        run(out[1]["b"])
+    with pytest.raises(ValueError, match="Missing features"):
+        tf.io.parse_sequence_example(tf.constant(rows))

@@ -233,6 +233,51 @@ _examples_ops: _Rows = {
         traits=("host",),
         reference=None,
     ),
+    "ParseSequenceExample": lambda op: op(
+        _args(
+            serialized=_arg("string[B]", memory="host"),
+            debug_name=_arg("string[_]", memory="host"),
+            context_dense_defaults=_arg("Tcontext_dense", arity="many", count="len(Tcontext_dense)", memory="host"),
+        ),
+        _args(
+            context_sparse_indices=_arg("int64[_, 2]", arity="many", count="Ncontext_sparse", memory="host"),
+            context_sparse_values=_arg(
+                "context_sparse_types[_]", arity="many", count="len(context_sparse_types)", memory="host"
+            ),
+            context_sparse_shapes=_arg("int64[2]", arity="many", count="Ncontext_sparse", memory="host"),
+            context_dense_values=_arg("Tcontext_dense", arity="many", count="len(Tcontext_dense)", memory="host"),
+            feature_list_sparse_indices=_arg("int64[_, 3]", arity="many", count="Nfeature_list_sparse", memory="host"),
+            feature_list_sparse_values=_arg(
+                "feature_list_sparse_types[_]", arity="many", count="len(feature_list_sparse_types)", memory="host"
+            ),
+            feature_list_sparse_shapes=_arg("int64[3]", arity="many", count="Nfeature_list_sparse", memory="host"),
+            feature_list_dense_values=_arg(
+                "feature_list_dense_types", arity="many", count="len(feature_list_dense_types)", memory="host"
+            ),
+            feature_list_dense_lengths=_arg("int64[B]", arity="many", count="Nfeature_list_dense", memory="host"),
+        ),
+        _attrs(
+            feature_list_dense_missing_assumed_empty="list(string)",
+            context_sparse_keys="list(string)",
+            context_dense_keys="list(string)",
+            feature_list_sparse_keys="list(string)",
+            feature_list_dense_keys="list(string)",
+            Ncontext_sparse=_attr("int", 0, minimum=0),
+            Nfeature_list_sparse=_attr("int", 0, minimum=0),
+            Nfeature_list_dense=_attr("int", 0, minimum=0),
+            context_dense_shapes=_attr("list(shape)", ()),
+            feature_list_dense_shapes=_attr("list(shape)", ()),
+        ),
+        types=_types(
+            context_sparse_types=_type_var(("int64", "float32", "string"), is_list=True),
+            Tcontext_dense=_type_var(("int64", "float32", "string"), is_list=True),
+            feature_list_sparse_types=_type_var(("int64", "float32", "string"), is_list=True),
+            feature_list_dense_types=_type_var(("int64", "float32", "string"), is_list=True),
+        ),
+        shape_fn="graphdock_data.records.shape_fns:parse_sequence_example",
+        traits=("host",),
+        reference=None,
+    ),
     "ParseSingleSequenceExample": lambda op: op(
         _args(
             serialized=_arg("string[]", memory="host"),
@@ -977,7 +1022,7 @@ OPERATORS: dict[str, str] = {}
 SPECS: dict[str, str] = {
     "accumulators.yaml": "a5c1686054631077",
     "barriers.yaml": "69b2778c80471810",
-    "examples.yaml": "d71d9421991f6f82",
+    "examples.yaml": "84df64e006f25b39",
     "files.yaml": "6f7ea432c49248cd",
     "iterators.yaml": "f0acea525d407e81",
     "queues.yaml": "62df1ef910e97bfd",

@@ -8,21 +8,36 @@ from typing import Any
 import graphdock as _tf
 import numpy as np
 from graphdock import ops as _ops
-from graphdock.errors import ArgumentTypeError, InvalidArgumentError, UnimplementedError
+from graphdock.errors import ArgumentTypeError, InvalidArgumentError
 from graphdock.typing import DTypeLike
 
 from graphdock_data.dataset import iterator as _iterator
-from graphdock_data.dataset.elements import flatten, flatten_up_to, map_up_to, pack
-from graphdock_data.dataset.functions import dims_of, trace, trace_dataset
-from graphdock_data.dataset.stages.batching import Batch, PaddedBatch, batched_shapes
+from graphdock_data.dataset.elements import (
+    dims_of,
+    flatten,
+    flatten_up_to,
+    map_up_to,
+    pack,
+    reshaped,
+    sparse_at,
+    spread,
+)
+from graphdock_data.dataset.functions import trace, trace_dataset
+from graphdock_data.dataset.stages.batching import Batch, PaddedBatch
+from graphdock_data.dataset.stages.cache import Cache
+from graphdock_data.dataset.stages.files import FileNames
 from graphdock_data.dataset.stages.functional import Filter, FlatMap, Interleave, Map
-from graphdock_data.dataset.stages.order import Cache, Concatenate, Repeat, Shard, Shuffle, Skip, Take, Zip
+from graphdock_data.dataset.stages.order import Concatenate, Repeat, Shard, Shuffle, Skip, Take, Zip
 from graphdock_data.dataset.stages.parallel import ParallelMap
 from graphdock_data.dataset.stages.prefetch import Prefetch
 from graphdock_data.dataset.stages.sources import Generator, Range, Slices, Tensors
 from graphdock_data.dataset.stages.stage import Dims, Stage, Value
 
 __all__ = ["Dataset"]
+
+
+#: A buffer that holds all elements there are.
+_ALL = 1 << 40
 
 
 class Dataset:
@@ -35,21 +50,23 @@ class Dataset:
       output_types, output_shapes, output_classes: nested structures of the components' dtypes, shapes and classes.
     """
 
-    def __init__(self, stage: Stage, structure: Any) -> None:
+    def __init__(self, stage: Stage, structure: Any, options: Any = None) -> None:
         self._stage = stage
         self._structure = structure
+        self._options = options
 
     @property
     def output_types(self) -> Any:
-        return pack(self._structure, self._stage.types)
+        return pack(self._structure, self._stage.types, lambda leaf, *kinds: kinds[1])
 
     @property
     def output_shapes(self) -> Any:
-        return pack(self._structure, [_tf.TensorShape(dims) for dims in self._stage.shapes])
+        shapes = [_tf.TensorShape(dims) for dims in self._stage.shapes]
+        return pack(self._structure, shapes, lambda leaf, *parts: _tf.TensorShape(leaf.dims))
 
     @property
     def output_classes(self) -> Any:
-        return pack(self._structure, [_tf.Tensor] * len(self._stage.types))
+        return pack(self._structure, [_tf.Tensor] * len(self._stage.types), lambda *parts: _tf.SparseTensor)
 
     def __repr__(self) -> str:
         return f"<{self._stage.title} shapes: {self.output_shapes}, types: {self.output_types}>"
@@ -66,12 +83,17 @@ class Dataset:
     def from_tensor_slices(tensors: Any) -> Dataset:
         """Elements that lie along the first axis of the tensors, which is as long in all of them."""
         structure, values, types, shapes = arguments(tensors)
-        rows = [_tf.TensorShape(dims).with_rank_at_least(1) for dims in shapes]
         length = _tf.TensorShape([None])
-        for row in rows:
-            length = length.merge_with(row[:1])
-        cut = tuple([dims_of(row[1:]) for row in rows])
-        return Dataset(Slices(values=values, types=types, shapes=cut, site=_ops.call_site()), structure)
+
+        def row(dims: Dims) -> Dims:
+            nonlocal length
+            shape = _tf.TensorShape(dims).with_rank_at_least(1)
+            length = length.merge_with(shape[:1])
+            return dims_of(shape[1:])
+
+        structure, cut = reshaped(structure, shapes, row)
+        named = {"values": values, "types": types, "shapes": cut, "sparse": sparse_at(structure)}
+        return Dataset(Slices(**named, site=_ops.call_site()), structure)
 
     @staticmethod
     def range(*args: Any) -> Dataset:
@@ -118,6 +140,22 @@ class Dataset:
         return Dataset(stage, pack(types, [0] * len(stage.types)))
 
     @staticmethod
+    def list_files(file_pattern: Any, shuffle: bool | None = None, seed: Any = None) -> Dataset:
+        """The paths that match a pattern, or any of several, found when an iterator begins.
+
+        Args:
+          file_pattern: a string with ``*`` and ``?``, or a vector of them.
+          shuffle: in a random order; default: yes. seed: as of :meth:`shuffle`.
+
+        Raises:
+          in the step InvalidArgumentError: no path matches.
+        """
+        patterns = argument(file_pattern, _tf.string)
+        stage = FileNames(patterns=patterns, types=(_tf.string,), shapes=((),), site=_ops.call_site())
+        found = Dataset(stage, 0)
+        return found if shuffle is not None and not shuffle else found.shuffle(_ALL, seed=seed)
+
+    @staticmethod
     def zip(datasets: Any) -> Dataset:
         """An element of each of several datasets, in their nested structure; ends with the shortest.
 
@@ -146,7 +184,7 @@ class Dataset:
           TypeError: they are of another structure or other dtypes.
         """
         mine, its = self._stage, dataset._stage
-        if self.output_types != dataset.output_types:
+        if self.output_types != dataset.output_types or self.output_classes != dataset.output_classes:
             raise ArgumentTypeError(
                 f"Two datasets to concatenate have different types {self.output_types} and {dataset.output_types}"
             )
@@ -190,14 +228,12 @@ class Dataset:
         return self._with(Shard, count=count, index=at)
 
     def cache(self, filename: Any = "") -> Dataset:
-        """The elements, which are kept in memory from the first time that an iterator gave all of them.
+        """The elements, which are kept from the first time that an iterator gave all of them.
 
-        Raises:
-          UnimplementedError: ``filename`` is not empty.
+        Args:
+          filename: begins the name of a file that keeps them, for later programs too; default: they stay in memory.
         """
-        if not isinstance(filename, str | bytes) or filename:
-            raise UnimplementedError("Dataset.cache keeps elements in memory alone", got=repr(filename))
-        return self._with(Cache)
+        return self._with(Cache, file=argument(filename, _tf.string))
 
     def prefetch(self, buffer_size: Any) -> Dataset:
         """The elements, of which a thread makes ``buffer_size`` ahead."""
@@ -208,7 +244,10 @@ class Dataset:
     def batch(self, batch_size: Any, drop_remainder: Any = False) -> Dataset:
         """Batches of ``batch_size`` elements along a new first axis; the last one may be smaller, or is dropped."""
         size, drop = integer(batch_size), argument(drop_remainder, _tf.bool)
-        return self._with(Batch, size=size, drop=drop, shapes=batched_shapes(self._stage.shapes, _known(size, drop)))
+        known = _known(size, drop)
+        structure, shapes = reshaped(self._structure, self._stage.shapes, lambda d: None if d is None else (known, *d))
+        stage = self._with(Batch, size=size, drop=drop, shapes=shapes, sparse=sparse_at(structure))._stage
+        return Dataset(stage, structure)
 
     def padded_batch(
         self, batch_size: Any, padded_shapes: Any = None, padding_values: Any = None, drop_remainder: Any = False
@@ -224,6 +263,8 @@ class Dataset:
           TypeError: a padding value of another dtype. In the step DataLossError: an element is larger than the padded shape.
         """
         stage = self._stage
+        if sparse_at(self._structure):
+            raise ArgumentTypeError("Batching of padded sparse tensors is not currently supported")
         if padded_shapes is None:
             padded_shapes = self.output_shapes
             if any(dims is None for dims in stage.shapes):
@@ -309,6 +350,20 @@ class Dataset:
             raise ArgumentTypeError("`transformation_func` must return a Dataset.", got=repr(made))
         return made
 
+    def options(self) -> Any:
+        """The options that :meth:`with_options` gave this dataset, a ``tf.data.Options``."""
+        from graphdock_data.dataset.options import Options
+
+        return Options() if self._options is None else self._options
+
+    def with_options(self, options: Any) -> Dataset:
+        """The same elements, with options for :meth:`options`. They change nothing here.
+
+        Raises:
+          ValueError: they say something otherwise than options that this dataset has.
+        """
+        return Dataset(self._stage, self._structure, self.options().merge(options))
+
     # -- iterators --------------------------------------------------------------------------------------------------------
 
     def make_one_shot_iterator(self) -> _iterator.Iterator:
@@ -327,7 +382,7 @@ class Dataset:
         """
         return _iterator.initializable(self, shared_name)
 
-    def _with(self, kind: type[Stage], **fields: Any) -> Dataset:
+    def _with(self, kind: type[Stage], /, **fields: Any) -> Dataset:
         """A dataset of this one's structure, with one stage more."""
         mine: dict[str, Any] = {"types": self._stage.types, "shapes": self._stage.shapes, "site": _ops.call_site()}
         return Dataset(kind(**{**mine, "source": self._stage, **fields}), self._structure)
@@ -342,8 +397,6 @@ def argument(value: Any, dtype: DTypeLike | None = None) -> Value:
     Raises:
       DTypeError, InvalidArgumentError: it does not convert.
     """
-    if isinstance(value, _tf.SparseTensor):
-        raise UnimplementedError("datasets do not take SparseTensors", got=repr(value))
     if isinstance(value, int | bool) and dtype is not None:
         known, _ = _ops.make_array(value, _tf.as_dtype(dtype))
         return Value(known)
@@ -368,26 +421,17 @@ def integer(value: Any) -> Value:
 
 def arguments(tensors: Any) -> tuple[Any, tuple[Value, ...], tuple[Any, ...], tuple[Dims, ...]]:
     """The structure of nested tensors, and their components as arguments, with their dtypes and shapes."""
-    parts = flatten(tensors)
-    values, types, shapes = [], [], []
-    for part in parts:
-        if isinstance(part, _tf.SparseTensor):
-            raise UnimplementedError("datasets do not take SparseTensors", got=repr(part))
-        tensor = _ops.convert_to_tensor(part)
-        values.append(_value(tensor))
-        types.append(tensor.dtype)
-        shapes.append(dims_of(tensor.shape))
-    return pack(tensors, [0] * len(parts)), tuple(values), tuple(types), tuple(shapes)
+    structure, found = spread(tensors)
+    values, types = tuple([_value(t) for t in found]), tuple([t.dtype for t in found])
+    return structure, values, types, tuple([dims_of(t.shape) for t in found])
 
 
-def seeds(seed: Any) -> tuple[int, int] | None:
+def seeds(seed: Any) -> tuple[Value, Value] | None:
     """The two seeds of a stage that is made now; None for others in every iterator."""
     if isinstance(seed, _tf.Tensor):
-        seed = _tf.get_static_value(seed)
-        if seed is None:
-            raise InvalidArgumentError("a seed of a dataset must be known when the graph is made")
+        return integer(_tf.get_seed(0)[0] or 0), integer(_tf.cast(seed, _tf.int64))
     first, second = _tf.get_seed(None if seed is None else int(seed))
-    return None if first is None and second is None else (first or 0, second or 0)
+    return None if first is None and second is None else (integer(first or 0), integer(second or 0))
 
 
 def _known(size: Value, drop: Value) -> int | None:

@@ -1,15 +1,61 @@
-"""Nested structures of elements: tuples, namedtuples and dicts around components. A list is a component, as in ``tf.data``."""
+"""Nested structures of elements: tuples, namedtuples and dicts around components. A list is a component, as in ``tf.data``.
+
+A SparseTensor is three components: its indices, its values and its shape. In a structure a :class:`Sparse` stands for them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["flatten", "flatten_up_to", "map_up_to", "pack"]
+import graphdock as _tf
+from graphdock import ops as _ops
+
+from graphdock_data.dataset.stages.stage import Dims
+
+__all__ = [
+    "Sparse",
+    "dims_of",
+    "flatten",
+    "flatten_up_to",
+    "map_up_to",
+    "pack",
+    "reshaped",
+    "sparse_at",
+    "spread",
+    "spread_kinds",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Sparse:
+    """A SparseTensor in a structure. ``dims``: of the whole tensor, as far as they are known."""
+
+    dims: Dims
+
+    def kinds(self, kind: Any) -> list[Any]:
+        """The dtypes of its three components."""
+        return [_tf.int64, kind, _tf.int64]
+
+    def shapes(self) -> list[Dims]:
+        """The shapes of its three components."""
+        rank = None if self.dims is None else len(self.dims)
+        return [(None, rank), (None,), (rank,)]
+
+    def tensor(self, indices: Any, values: Any, dense_shape: Any) -> Any:
+        """The SparseTensor of three components; one of a known shape says so."""
+        known = self.dims is not None and None not in self.dims
+        return _tf.SparseTensor(indices, values, _ops.constant(self.dims, _tf.int64) if known else dense_shape)
 
 
 def _nested(value: Any) -> bool:
-    return isinstance(value, tuple | Mapping)
+    return isinstance(value, tuple | Mapping) and not isinstance(value, _tf.SparseTensorValue)
+
+
+def dims_of(shape: Any) -> tuple[int | None, ...] | None:
+    """A TensorShape as a tuple; None where its rank is not known."""
+    return None if shape.ndims is None else tuple(shape.as_list())
 
 
 def flatten(structure: Any) -> list[Any]:
@@ -18,18 +64,22 @@ def flatten(structure: Any) -> list[Any]:
 
 
 def _leaves(structure: Any) -> Iterator[Any]:
-    if isinstance(structure, Mapping):
+    if not _nested(structure):
+        yield structure
+    elif isinstance(structure, Mapping):
         for key in sorted(structure):
             yield from _leaves(structure[key])
-    elif isinstance(structure, tuple):
+    else:
         for item in structure:
             yield from _leaves(item)
-    else:
-        yield structure
 
 
-def pack(template: Any, components: Any) -> Any:
-    """Components in a structure like ``template``."""
+def pack(template: Any, components: Any, sparse: Callable[..., Any] | None = None) -> Any:
+    """Components in a structure like ``template``.
+
+    Args:
+      sparse: what stands for a :class:`Sparse`: called with it and its three components; default: one component does.
+    """
     left = iter(components)
 
     def build(part: Any) -> Any:
@@ -37,9 +87,11 @@ def pack(template: Any, components: Any) -> Any:
             made = {key: build(part[key]) for key in sorted(part)}
             ordered = {key: made[key] for key in part}
             return ordered if type(part) is dict else type(part)(ordered)  # type: ignore[call-arg]
-        if isinstance(part, tuple):
+        if _nested(part):
             items = [build(item) for item in part]
             return type(part)(*items) if hasattr(part, "_fields") else tuple(items)
+        if sparse is not None and isinstance(part, Sparse):
+            return sparse(part, next(left), next(left), next(left))
         return next(left)
 
     return build(template)
@@ -71,3 +123,62 @@ def flatten_up_to(template: Any, value: Any) -> list[Any]:
 def map_up_to(function: Callable[[Any], Any], template: Any, value: Any) -> Any:
     """``function`` of each part of a value that stands where a component of ``template`` does, in that structure."""
     return pack(template, [function(part) for part in flatten_up_to(template, value)])
+
+
+def spread(value: Any) -> tuple[Any, list[Any]]:
+    """The structure of nested values, and their components as tensors of the default graph.
+
+    Raises:
+      TypeError: something can't become a tensor.
+    """
+    leaves: list[Any] = []
+    tensors: list[Any] = []
+    for part in flatten(value):
+        if isinstance(part, _tf.SparseTensor | _tf.SparseTensorValue):
+            sparse = _tf.convert_to_tensor_or_sparse_tensor(part)
+            leaves.append(Sparse(dims_of(sparse.shape)))
+            tensors += (sparse.indices, sparse.values, sparse.dense_shape)
+        else:
+            leaves.append(0)
+            tensors.append(_ops.convert_to_tensor(part))
+    return pack(value, leaves), tensors
+
+
+def spread_kinds(types: Any, shapes: Any, classes: Any) -> tuple[Any, tuple[Any, ...], tuple[Dims, ...]]:
+    """The structure that nested dtypes, shapes and classes tell of, with its components' dtypes and shapes."""
+    leaves: list[Any] = []
+    kinds: list[Any] = []
+    dims: list[Dims] = []
+    for kind, shape, what in zip(flatten(types), flatten(shapes), flatten(classes), strict=True):
+        if issubclass(what, _tf.SparseTensor):
+            sparse = Sparse(dims_of(shape))
+            leaves.append(sparse)
+            kinds += sparse.kinds(kind)
+            dims += sparse.shapes()
+        else:
+            leaves.append(0)
+            kinds.append(kind)
+            dims.append(dims_of(shape))
+    return pack(types, leaves), tuple(kinds), tuple(dims)
+
+
+def sparse_at(structure: Any) -> tuple[int, ...]:
+    """Where among the components the three of each SparseTensor begin."""
+    found, at = [], 0
+    for leaf in flatten(structure):
+        if isinstance(leaf, Sparse):
+            found.append(at)
+        at += 3 if isinstance(leaf, Sparse) else 1
+    return tuple(found)
+
+
+def reshaped(structure: Any, shapes: Sequence[Dims], change: Callable[[Dims], Dims]) -> tuple[Any, tuple[Dims, ...]]:
+    """A structure and its components' shapes, once the shape of each tensor, dense or sparse, was changed."""
+    leaves: list[Any] = []
+    dims: list[Dims] = []
+    for leaf in flatten(structure):
+        at = len(dims)
+        made = Sparse(change(leaf.dims)) if isinstance(leaf, Sparse) else leaf
+        leaves.append(made)
+        dims += made.shapes() if isinstance(made, Sparse) else [change(shapes[at])]
+    return pack(structure, leaves), tuple(dims)

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import graphdock as _tf
 from graphdock import ops as _ops
-from graphdock.errors import ArgumentTypeError, GraphdockError
+from graphdock.errors import ArgumentTypeError, GraphdockError, InvalidArgumentError
 
-from graphdock_data.dataset.elements import flatten, pack
+from graphdock_data.dataset.elements import Sparse, dims_of, flatten, pack, spread
 from graphdock_data.dataset.stages.stage import Function, Pipeline
 
 if TYPE_CHECKING:
     from graphdock_data.dataset.dataset import Dataset
 
-__all__ = ["Traced", "components_of", "trace", "trace_dataset"]
+__all__ = ["Traced", "components_of", "trace", "trace_dataset", "trace_key"]
 
 
 class Traced:
@@ -31,24 +32,16 @@ class Traced:
         self.shapes = tuple([dims_of(t.shape) for t in tensors])
 
 
-def dims_of(shape: Any) -> tuple[int | None, ...] | None:
-    """A TensorShape as a tuple; None where its rank is not known."""
-    return None if shape.ndims is None else tuple(shape.as_list())
-
-
 def components_of(value: Any, what: str) -> tuple[Any, list[Any]]:
     """The structure of what a user gave, and its components as tensors of the default graph.
 
     Raises:
       TypeError: a component can't become a tensor.
     """
-    parts = flatten(value)
-    tensors = []
-    for part in parts:
+    for part in flatten(value):
         if part is None or isinstance(part, _ops.Operation):
             raise ArgumentTypeError(f"Unsupported return value from function passed to {what}: {value!r}.")
-        tensors.append(_ops.convert_to_tensor(part))
-    return pack(value, [0] * len(parts)), tensors
+    return spread(value)
 
 
 def _called(what: str, function: Callable[..., Any], dataset: Dataset, more: tuple[Any, ...] = ()) -> tuple[Any, Any]:
@@ -62,7 +55,7 @@ def _called(what: str, function: Callable[..., Any], dataset: Dataset, more: tup
             body.add_parameter(f"arg{i}", kind, dims)
             for i, (kind, dims) in enumerate(zip(stage.types, stage.shapes, strict=True))
         ]
-        args = pack(dataset._structure, placed)
+        args = pack(dataset._structure, placed, Sparse.tensor)
         result = function(*more, *args) if type(args) is tuple else function(*more, args)
     return body, tuple(result) if isinstance(result, list) else result
 
@@ -83,6 +76,20 @@ def trace(what: str, function: Callable[..., Any], dataset: Dataset) -> Traced:
             raise
         body.outputs = [body.capture(t) for t in tensors]
     return Traced(_function(body), structure, body.outputs, result)
+
+
+def trace_key(what: str, function: Callable[..., Any], dataset: Dataset) -> Function:
+    """A function of a dataset's elements that returns a scalar int64.
+
+    Raises:
+      ValueError: it returns something else.
+    """
+    traced = trace(what, function, dataset)
+    if traced.types != (_tf.int64,) or traced.shapes[0] not in ((), None):
+        raise InvalidArgumentError(
+            f"{what}: the function must return a single tf.int64 tensor.", got=str(traced.result)
+        )
+    return traced.function
 
 
 def trace_dataset(what: str, function: Callable[..., Any], dataset: Dataset) -> Traced:

@@ -8,8 +8,7 @@ import graphdock as _tf
 from graphdock import ops as _ops
 from graphdock.errors import ArgumentTypeError, InvalidArgumentError
 
-from graphdock_data.dataset.elements import flatten, map_up_to, pack
-from graphdock_data.dataset.functions import dims_of
+from graphdock_data.dataset.elements import Sparse, flatten, map_up_to, pack, spread_kinds
 from graphdock_data.dataset.stages.stage import Pipeline
 
 __all__ = ["Iterator"]
@@ -37,7 +36,8 @@ class Iterator:
         self._initializer = initializer
         self.output_types = output_types
         self.output_shapes = output_shapes
-        self.output_classes = map_up_to(lambda t: _tf.Tensor, output_types, output_types)
+        self.output_classes = structured_classes(output_types, output_classes)
+        self._structure, self._kinds, self._dims = spread_kinds(output_types, output_shapes, self.output_classes)
         self._string_handle: Any = None
         self._pipeline: Pipeline | None = None  # of a one-shot iterator
 
@@ -50,10 +50,12 @@ class Iterator:
         Args:
           output_types: nested structure of dtypes. output_shapes: of shapes; default: not known.
           shared_name: under which sessions of a container share it.
+          output_classes: of ``tf.Tensor`` and ``tf.SparseTensor``; default: all are tensors.
         """
         types = map_up_to(_tf.as_dtype, output_types, output_types)
-        shapes = structured_shapes(types, output_shapes)
-        return Iterator(_resource(types, shapes, shared_name), None, types, shapes)
+        made = Iterator(None, None, types, structured_shapes(types, output_shapes), output_classes)
+        made._iterator_resource = _resource(made._kinds, made._dims, shared_name)
+        return made
 
     @staticmethod
     def from_string_handle(
@@ -62,10 +64,10 @@ class Iterator:
         """The iterator that a string names, which a step may feed: what ``session.run(iterator.string_handle())`` gave.
 
         Args:
-          string_handle: a scalar string. output_types, output_shapes: as of the iterators that it may name.
+          string_handle: a scalar string. output_types, output_shapes, output_classes: as of the iterators that it may name.
         """
         types = map_up_to(_tf.as_dtype, output_types, output_types)
-        made = Iterator(None, None, types, structured_shapes(types, output_shapes))
+        made = Iterator(None, None, types, structured_shapes(types, output_shapes), output_classes)
         made._string_handle = _ops.convert_to_tensor(string_handle, _tf.string)
         return made
 
@@ -107,8 +109,7 @@ class Iterator:
           in the step OutOfRangeError: there are no more. FailedPreconditionError: the iterator was not begun; the message says
           what to run.
         """
-        types = flatten(self.output_types)
-        what = {"output_types": types, "output_shapes": [dims_of(s) for s in flatten(self.output_shapes)]}
+        what = {"output_types": list(self._kinds), "output_shapes": list(self._dims)}
         name = name or "IteratorGetNext"
         if self._iterator_resource is None:
             made = _ops.apply_op("GraphdockIteratorGetNextOf", name, string_handle=self._string_handle, **what)
@@ -116,7 +117,7 @@ class Iterator:
             made = _ops.apply_op(
                 "GraphdockIteratorGetNext", name, iterator=self._iterator_resource, **self._one_shot(), **what
             )
-        return pack(self.output_types, made)
+        return pack(self._structure, made, Sparse.tensor)
 
     def string_handle(self, name: str | None = None) -> Any:
         """A scalar string that names this iterator, to be fed to one of :meth:`from_string_handle` in the same process."""
@@ -150,13 +151,23 @@ def structured_shapes(types: Any, shapes: Any) -> Any:
     return map_up_to(_tf.TensorShape, types, shapes)
 
 
+def structured_classes(types: Any, classes: Any) -> Any:
+    """Classes in the structure of dtypes; Tensor where none are given. Raises TypeError: others than Tensor and SparseTensor."""
+    if classes is None:
+        return map_up_to(lambda t: _tf.Tensor, types, types)
+    for one in flatten(classes):
+        if not isinstance(one, type) or not issubclass(one, _tf.Tensor | _tf.SparseTensor):
+            raise ArgumentTypeError("classes of components are tf.Tensor and tf.SparseTensor", got=repr(one))
+    return map_up_to(lambda c: c, types, classes)
+
+
 def _resource(types: Any, shapes: Any, shared_name: str | None) -> Any:
     return _ops.apply_op(
         "GraphdockIterator",
         "Iterator",
         shared_name=shared_name or "",
-        output_types=flatten(types),
-        output_shapes=[dims_of(s) for s in flatten(shapes)],
+        output_types=list(types),
+        output_shapes=list(shapes),
     )
 
 
@@ -170,9 +181,14 @@ def begin(resource: Any, dataset: Any, name: str) -> Any:
 
 def initializable(dataset: Any, shared_name: str | None) -> Iterator:
     """An iterator over a dataset, with the operation that begins it."""
-    types, shapes = dataset.output_types, dataset.output_shapes
-    resource = _resource(types, shapes, shared_name)
-    return Iterator(resource, begin(resource, dataset, "MakeIterator"), types, shapes)
+    resource = _resource(dataset._stage.types, dataset._stage.shapes, shared_name)
+    return _of(dataset, resource, begin(resource, dataset, "MakeIterator"))
+
+
+def _of(dataset: Any, resource: Any, initializer: Any) -> Iterator:
+    made = Iterator(resource, initializer, dataset.output_types, dataset.output_shapes, dataset.output_classes)
+    made._structure, made._kinds, made._dims = dataset._structure, dataset._stage.types, dataset._stage.shapes
+    return made
 
 
 def one_shot(dataset: Any) -> Iterator:
@@ -196,8 +212,7 @@ def one_shot(dataset: Any) -> Iterator:
         if op.op_def.accesses or op.verb == "handle":
             raise _stateful(f"Cannot capture a stateful node (name:{op.name}, type:{op.type}) by value.")
         stack.extend([t.op for t in op.inputs])
-    types, shapes = dataset.output_types, dataset.output_shapes
-    made = Iterator(_resource(types, shapes, None), None, types, shapes)
+    made = _of(dataset, _resource(dataset._stage.types, dataset._stage.shapes, None), None)
     made._pipeline = pipeline
     return made
 

@@ -8,10 +8,13 @@ import graphdock as _tf
 from graphdock import ops as _ops
 
 from graphdock_data.dataset.dataset import Dataset, argument, integer
+from graphdock_data.dataset.elements import flatten, map_up_to, pack
 from graphdock_data.dataset.stages.files import FixedLengthRecords, Records, TextLines
+from graphdock_data.dataset.stages.sql import Sql
 
 
-def _named(filenames: Any, compression_type: Any) -> dict[str, Any]:
+def named_files(filenames: Any, compression_type: Any) -> dict[str, Any]:
+    """The fields of a stage that reads files of strings."""
     compression = "" if compression_type is None else compression_type
     return {
         "names": argument(filenames, _tf.string),
@@ -30,7 +33,7 @@ class TextLineDataset(Dataset):
     """
 
     def __init__(self, filenames: Any, compression_type: Any = None, buffer_size: Any = None) -> None:
-        super().__init__(TextLines(**_named(filenames, compression_type)), 0)
+        super().__init__(TextLines(**named_files(filenames, compression_type)), 0)
 
 
 class TFRecordDataset(Dataset):
@@ -43,7 +46,7 @@ class TFRecordDataset(Dataset):
     def __init__(
         self, filenames: Any, compression_type: Any = None, buffer_size: Any = None, num_parallel_reads: Any = None
     ) -> None:
-        super().__init__(Records(**_named(filenames, compression_type)), 0)
+        super().__init__(Records(**named_files(filenames, compression_type)), 0)
 
 
 class FixedLengthRecordDataset(Dataset):
@@ -67,4 +70,29 @@ class FixedLengthRecordDataset(Dataset):
             "header": integer(header_bytes or 0),
             "footer": integer(footer_bytes or 0),
         }
-        super().__init__(FixedLengthRecords(**_named(filenames, None), **sizes), 0)
+        super().__init__(FixedLengthRecords(**named_files(filenames, None), **sizes), 0)
+
+
+class SqlDataset(Dataset):
+    """The rows that a query of an SQLite database gives, a tuple of scalars each.
+
+    Args:
+      driver_name: ``"sqlite"``. data_source_name: the path of the database. query: in SQL.
+      output_types: a tuple of dtypes, one per column.
+
+    Raises:
+      in the step InvalidArgumentError: another driver, a query that fails, columns that do not fit. NotFoundError: no database.
+    """
+
+    def __init__(self, driver_name: Any, data_source_name: Any, query: Any, output_types: Any) -> None:
+        types = map_up_to(_tf.as_dtype, output_types, output_types)
+        kinds = tuple(flatten(types))
+        stage = Sql(
+            driver=argument(driver_name, _tf.string),
+            source=argument(data_source_name, _tf.string),
+            query=argument(query, _tf.string),
+            types=kinds,
+            shapes=((),) * len(kinds),
+            site=_ops.call_site(),
+        )
+        super().__init__(stage, pack(types, [0] * len(kinds)))

@@ -237,6 +237,60 @@ def _parse_single_sequence_example(ctx: BuildContext) -> Bound:
     return Bound(compute)
 
 
+def _parse_sequence_example(ctx: BuildContext) -> Bound:
+    read, attr = _parser("SequenceExample"), ctx.attr
+    names = ("context_sparse", "context_dense", "feature_list_sparse", "feature_list_dense")
+    kinds = [attr(n) for n in ("context_sparse_types", "Tcontext_dense", "feature_list_sparse_types")]
+    kinds.append(attr("feature_list_dense_types"))
+    keys = [
+        [_Key(_bytes(key), kind) for key, kind in zip(attr(f"{name}_keys"), types, strict=True)]
+        for name, types in zip(names, kinds, strict=True)
+    ]
+    context_shapes, list_shapes = attr("context_dense_shapes"), attr("feature_list_dense_shapes")
+    optional = {_bytes(key).decode() for key in attr("feature_list_dense_missing_assumed_empty")}
+
+    def compute(serialized: Any, labels: Any, *defaults: Any) -> Any:
+        told = [f"the Sequence{_named(i, labels.tolist())}" for i in range(len(serialized))]
+        parsed = [read(data, what) for data, what in zip(serialized.tolist(), told, strict=True)]
+        maps = [example.context.feature for example in parsed]
+        lists = [example.feature_lists.feature_list for example in parsed]
+        ragged = [_sparse(key, maps) for key in keys[0]]
+        rows = zip(keys[1], context_shapes, defaults, strict=True)
+        columns = [_dense(key, maps, dims, default, labels.tolist()) for key, dims, default in rows]
+        pairs = list(zip(lists, told, strict=True))
+        ragged_lists = [_nested_rows(key, [_list_of(key, each, what) for each, what in pairs]) for key in keys[2]]
+        dense_lists = [
+            [_dense_list(key, each, dims, what, optional) for each, what in pairs]
+            for key, dims in zip(keys[3], list_shapes, strict=True)
+        ]
+        filled = [_filled(key, found, dims) for key, found, dims in zip(keys[3], dense_lists, list_shapes, strict=True)]
+        lengths = [np.array([len(one) for one in found], np.int64) for found in dense_lists]
+        return _answer([*_groups(ragged), *columns, *_groups(ragged_lists), *filled, *lengths])
+
+    return Bound(compute)
+
+
+def _nested_rows(key: _Key, found: Sequence[Sequence[Any]]) -> tuple[Any, Any, Any]:
+    """Indices ``[n, 3]``, values and shape of the lists of several examples."""
+    flat = [row for rows in found for row in rows]
+    places, values, shape = _rows(key, flat)
+    example = np.repeat(np.arange(len(found)), [len(rows) for rows in found])
+    at = np.array([i for rows in found for i in range(len(rows))], np.int64)
+    indices = np.stack([example[places[:, 0]], at[places[:, 0]], places[:, 1]], axis=1).astype(np.int64)
+    longest = max((len(rows) for rows in found), default=0)
+    return indices, values, np.array([len(found), longest, shape[1]], np.int64)
+
+
+def _filled(key: _Key, found: Sequence[Any], dims: Sequence[int]) -> Any:
+    """Lists of several examples, filled up to the length of the longest."""
+    out = np.zeros((len(found), max(map(len, found), default=0), *dims), key.np)
+    if key.dtype == "string":
+        out[...] = b""
+    for row, one in zip(out, found, strict=True):
+        row[: len(one)] = one
+    return out
+
+
 def _list_of(key: _Key, lists: Any, what: str) -> list[Any]:
     found = lists[key.name].feature if key.name in lists else ()
     return [key.values(f, f"{what}, feature list {key.name!r}, index {i}") or () for i, f in enumerate(found)]
@@ -259,6 +313,7 @@ def _dense_list(key: _Key, lists: Any, dims: Any, what: str, optional: set[str])
 
 KERNELS = [
     KernelDef("ParseExample", "host", _parse_example, modes=("fresh",)),
+    KernelDef("ParseSequenceExample", "host", _parse_sequence_example, modes=("fresh",)),
     KernelDef("ParseSingleExample", "host", _parse_single_example, modes=("fresh",)),
     KernelDef("ParseSingleSequenceExample", "host", _parse_single_sequence_example, modes=("fresh",)),
 ]

@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from typing import Any
 
 from graphdock.contracts import Bound, BuildContext, KernelDef, errors
 from graphdock_storage.checkpoint.files import explained
 
-from graphdock_data.resources.files import read_whole, texts
+from graphdock_data.resources.files import matching, read_whole, texts
 
 __all__ = ["KERNELS"]
-
-
-def _matches(pattern: bytes) -> list[bytes]:
-    """The paths that match a pattern, in order.
-
-    Raises:
-      NotFoundError: the folder is not there.
-    """
-    folder = os.path.dirname(pattern)
-    if folder and not glob.has_magic(folder) and not os.path.isdir(folder):
-        raise errors.NotFoundError(f"the folder of {os.fsdecode(pattern)!r} is not there")
-    return sorted(glob.glob(pattern))
 
 
 def _read(ctx: BuildContext) -> Bound:
@@ -47,7 +34,7 @@ def _matching(ctx: BuildContext) -> Bound:
     def compute(patterns: Any) -> Any:
         if patterns.ndim > 1:
             raise errors.ShapeError("patterns are a scalar or a vector", got=f"rank {patterns.ndim}")
-        return texts(sorted({path for pattern in patterns.ravel() for path in _matches(pattern)}))
+        return texts(sorted({path for pattern in patterns.ravel() for path in matching(pattern)}))
 
     return Bound(compute)
 

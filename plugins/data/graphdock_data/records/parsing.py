@@ -17,7 +17,7 @@ from graphdock_data.records.features import FixedLenFeature, FixedLenSequenceFea
 _KINDS = (dtypes.float32, dtypes.int64, dtypes.string)
 
 
-class _Request:
+class Request:
     """What features ask for: keys of any length, and keys of a shape with their defaults, in the order of the keys."""
 
     def __init__(self, features: Mapping[str, Any] | None, allowed: tuple[type, ...]) -> None:
@@ -147,7 +147,7 @@ def parse_example(
     """
     if not features:
         raise InvalidArgumentError(f"Missing: features was {features}.")
-    wanted = _Request(features, _OF_EXAMPLES)
+    wanted = Request(features, _OF_EXAMPLES)
     for key, feature in wanted.features.items():
         if isinstance(feature, FixedLenSequenceFeature) and not feature.allow_missing:
             raise InvalidArgumentError(
@@ -184,7 +184,7 @@ def parse_single_example(
     """
     if not features:
         raise InvalidArgumentError("Missing features.")
-    wanted = _Request(features, _OF_EXAMPLES)
+    wanted = Request(features, _OF_EXAMPLES)
     with _ops.name_scope(name or "ParseSingleExample") as scope:
         text = _ops.convert_to_tensor(serialized, dtypes.string)
         text.shape.assert_has_rank(0)
@@ -240,8 +240,8 @@ def parse_single_sequence_example(
     """
     if not (context_features or sequence_features):
         raise InvalidArgumentError("Missing features.")
-    context = _Request(context_features, (VarLenFeature, FixedLenFeature))
-    lists = _Request(sequence_features, (VarLenFeature, FixedLenSequenceFeature))
+    context = Request(context_features, (VarLenFeature, FixedLenFeature))
+    lists = Request(sequence_features, (VarLenFeature, FixedLenSequenceFeature))
     with _ops.name_scope(name or "ParseSingleSequenceExample") as scope:
         outs = _ops.apply_op(
             "ParseSingleSequenceExample",

@@ -69,3 +69,25 @@ def parse_single_sequence_example(ctx: Any) -> list[Any]:
     rows, elements, sizes = _sparse(attrs["Nfeature_list_sparse"], 2)
     dense = [None if dims is None else (None, *dims) for dims in lists]
     return [*indices, *values, *shapes, *context, *rows, *elements, *sizes, *dense]
+
+
+def parse_sequence_example(ctx: Any) -> list[Any]:
+    """Dense features have the batch's size in front, dense lists a length that is not known behind it."""
+    attrs = ctx.attrs
+    context, lists = attrs["context_dense_shapes"], attrs["feature_list_dense_shapes"]
+    _counted(
+        ctx,
+        ("context_sparse_keys and types", attrs["Ncontext_sparse"], len(attrs["context_sparse_types"])),
+        ("context_dense_keys and shapes", len(attrs["context_dense_keys"]), len(context)),
+        ("context_dense_defaults and shapes", len(attrs["Tcontext_dense"]), len(context)),
+        ("feature_list_sparse_keys and types", attrs["Nfeature_list_sparse"], len(attrs["feature_list_sparse_types"])),
+        ("feature_list_dense_keys and shapes", attrs["Nfeature_list_dense"], len(lists)),
+        ("feature_list_dense_types and shapes", len(attrs["feature_list_dense_types"]), len(lists)),
+    )
+    serialized = ctx.shape("serialized")
+    batch = serialized[0] if serialized else None
+    indices, values, shapes = _sparse(attrs["Ncontext_sparse"], 2)
+    rows, elements, sizes = _sparse(attrs["Nfeature_list_sparse"], 3)
+    one = [None if dims is None else (batch, *dims) for dims in context]
+    many = [None if dims is None else (batch, None, *dims) for dims in lists]
+    return [*indices, *values, *shapes, *one, *rows, *elements, *sizes, *many, *[(batch,)] * len(lists)]

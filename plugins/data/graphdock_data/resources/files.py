@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from typing import Any
 
 import numpy as np
+from graphdock.contracts import errors
 from graphdock_storage.checkpoint.files import explained
 
-__all__ = ["read_whole", "texts"]
+__all__ = ["matching", "read_whole", "texts"]
 
 
 def texts(values: Any) -> Any:
@@ -21,6 +23,18 @@ def texts(values: Any) -> Any:
     out = np.empty(len(values), object)
     out[:] = values
     return out
+
+
+def matching(pattern: bytes) -> list[bytes]:
+    """The paths that match a pattern, in order.
+
+    Raises:
+      NotFoundError: the folder is not there.
+    """
+    folder = os.path.dirname(pattern)
+    if folder and not glob.has_magic(folder) and not os.path.isdir(folder):
+        raise errors.NotFoundError(f"the folder of {os.fsdecode(pattern)!r} is not there")
+    return sorted(glob.glob(pattern))
 
 
 def read_whole(path: bytes) -> bytes:

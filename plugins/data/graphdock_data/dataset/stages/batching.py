@@ -3,39 +3,43 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from graphdock.contracts import errors
 
-from graphdock_data.dataset.stages.stage import Dims, Element, Run, Stage, Value
+from graphdock_data.dataset.stages.sparse import cut, stacked
+from graphdock_data.dataset.stages.stage import Element, Resumed, Run, Stage, Steps, Value
 
-__all__ = ["Batch", "PaddedBatch", "Steps", "Unbatch", "batched"]
-
-
-class Steps(Iterator[Element]):
-    """An iterator whose elements a function makes, which goes on after an error, unlike a generator; StopIteration ends it."""
-
-    __slots__ = ("_make",)
-
-    def __init__(self, make: Callable[[], Element]) -> None:
-        self._make = make
-
-    def __next__(self) -> Element:
-        return self._make()
+__all__ = ["Batch", "PaddedBatch", "SparseBatch", "Unbatch", "batched", "length_of", "parts_of", "rows_of"]
 
 
-def batched(rows: Sequence[Element], kinds: Sequence[Any]) -> Element:
+def batched(rows: Sequence[Element], kinds: Sequence[Any], sparse: Sequence[int] = ()) -> Element:
     """Elements as one, along a new first axis.
+
+    Args:
+      sparse: where the components of SparseTensors begin.
 
     Raises:
       InvalidArgumentError: they are of several shapes.
     """
+    if sparse:
+        return _mixed(rows, kinds, sparse)
     return tuple(
         [_stacked(parts, kind, i) for i, (parts, kind) in enumerate(zip(zip(*rows, strict=True), kinds, strict=True))]
     )
+
+
+def _mixed(rows: Sequence[Element], kinds: Sequence[Any], sparse: Sequence[int]) -> Element:
+    made: list[Any] = []
+    while (at := len(made)) < len(kinds):
+        if at in sparse:
+            made += stacked(rows, at)
+        else:
+            made.append(_stacked(tuple([row[at] for row in rows]), kinds[at], at))
+    return tuple(made)
 
 
 def _stacked(parts: tuple[Any, ...], kind: Any, which: int) -> Any:
@@ -65,13 +69,18 @@ def _misfit(parts: tuple[Any, ...], which: int) -> errors.InvalidArgumentError:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Batch(Stage):
-    """Elements in batches, the last of which may be smaller."""
+    """Elements in batches, the last of which may be smaller.
+
+    Attributes:
+      sparse: where the components of SparseTensors begin.
+    """
 
     title = "BatchDataset"
     fresh = True
     source: Stage
     size: Value
     drop: Value
+    sparse: tuple[int, ...] = ()
 
     def check(self, run: Run) -> None:
         if run.number(self.size) <= 0:
@@ -91,7 +100,7 @@ class Batch(Stage):
         return Steps(step)
 
     def _made(self, run: Run, rows: list[Element], kinds: Sequence[Any]) -> Element:
-        return batched(rows, kinds)
+        return batched(rows, kinds, self.sparse)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -140,24 +149,79 @@ def _filled(parts: tuple[Any, ...], dims: list[int], filling: Any, kind: Any, wh
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class SparseBatch(Batch):
+    """Dense elements of several shapes in batches, as SparseTensors.
+
+    Attributes:
+      row: the dims of an element; None for those of the largest of its batch. kind: of the elements.
+    """
+
+    title = "DenseToSparseBatchDataset"
+    row: tuple[int | None, ...]
+    kind: Any
+
+    def _made(self, run: Run, rows: list[Element], kinds: Sequence[Any]) -> Element:
+        parts = [row[0] for row in rows]
+        for part in parts:
+            if part.ndim != len(self.row):
+                raise errors.InvalidArgumentError(
+                    f"Dense element of rank {part.ndim}", expected=f"rank {len(self.row)}, as of row_shape"
+                )
+        largest = np.max([part.shape for part in parts], axis=0).tolist()
+        dims = [found if asked is None else asked for asked, found in zip(self.row, largest, strict=True)]
+        if any(found > dim for found, dim in zip(largest, dims, strict=True)):
+            raise errors.DataLossError("an element is larger than row_shape", expected=str(dims), got=str(largest))
+        places = [np.indices(part.shape, np.int64).reshape(part.ndim, part.size).T for part in parts]
+        sparse = [(place, np.ravel(part), np.array(dims, np.int64)) for place, part in zip(places, parts, strict=True)]
+        return stacked(sparse, 0)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Unbatch(Stage):
     """The elements of batches."""
 
     title = "UnbatchDataset"
     source: Stage
+    sparse: tuple[int, ...] = ()
 
     def iterate(self, run: Run) -> Iterator[Element]:
-        with self.blame():
-            for batch in self.source.iterate(run):
-                lengths = {part.shape[:1] for part in batch}
-                if len(lengths) != 1 or lengths == {()}:
-                    raise errors.InvalidArgumentError(
-                        "the components of an element have several first dims", got=str([part.shape for part in batch])
-                    )
-                for i in range(lengths.pop()[0]):
-                    yield tuple([part[i, ...] for part in batch])
+        source = self.source.iterate(run)
+        return Resumed(lambda: self._rows(source))
+
+    def _rows(self, source: Iterator[Element]) -> Iterator[Element]:
+        for batch in source:
+            lengths = {length_of(batch, at, self.sparse) for at in parts_of(len(batch), self.sparse)}
+            if len(lengths) != 1 or None in lengths:
+                raise self.refusal(
+                    "the components of an element have several first dims", got=str([part.shape for part in batch])
+                )
+            if self.sparse:
+                yield from rows_of(batch, self.sparse)
+                continue
+            for i in range(lengths.pop() or 0):
+                yield tuple([part[i, ...] for part in batch])
 
 
-def batched_shapes(shapes: Sequence[Dims], size: int | None) -> tuple[Dims, ...]:
-    """The shapes of batches of so many elements."""
-    return tuple([None if dims is None else (size, *dims) for dims in shapes])
+def parts_of(count: int, sparse: Sequence[int]) -> list[int]:
+    """Where the tensors of an element begin, among so many components."""
+    return [at for at in range(count) if at - 1 not in sparse and at - 2 not in sparse]
+
+
+def length_of(components: Sequence[Any], at: int, sparse: Sequence[int]) -> int | None:
+    """How long the tensor at a component is along its first axis; None of a scalar."""
+    dims = components[at + 2] if at in sparse else components[at].shape
+    return int(dims[0]) if len(dims) else None
+
+
+def rows_of(components: Sequence[Any], sparse: Sequence[int]) -> Iterator[Element]:
+    """What lies along the first axis of tensors, some of them sparse."""
+    columns = [
+        cut(*components[at : at + 3]) if at in sparse else _dense_rows(components[at])
+        for at in parts_of(len(components), sparse)
+    ]
+    for row in zip(*columns, strict=False):
+        yield tuple(itertools.chain.from_iterable(row))
+
+
+def _dense_rows(array: Any) -> Iterator[Element]:
+    return ((array[i, ...],) for i in range(len(array)))

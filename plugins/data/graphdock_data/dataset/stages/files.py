@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,9 +12,34 @@ from graphdock_storage.checkpoint.files import explained
 from graphdock_storage.compressed import Damaged, inflated
 from graphdock_storage.records import read_records
 
-from graphdock_data.dataset.stages.stage import Element, Run, Stage, Value, as_text
+from graphdock_data.dataset.stages.stage import Element, Resumed, Run, Stage, Value, as_text
+from graphdock_data.resources.files import matching
 
-__all__ = ["FixedLengthRecords", "Records", "TextLines"]
+__all__ = ["CsvRecords", "FileNames", "FixedLengthRecords", "Records", "TextLines"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FileNames(Stage):
+    """The paths that match patterns when an iterator begins, in order."""
+
+    title = "ListFilesDataset"
+    fresh = True
+    patterns: Value
+
+    def iterate(self, run: Run) -> Iterator[Element]:
+        def found() -> list[bytes]:
+            patterns = run.array(self.patterns).ravel().tolist()
+            return sorted({path for pattern in patterns for path in matching(pattern)})
+
+        with self.blame():
+            names = run.state(self, found)
+            if not names:
+                patterns = b", ".join(run.array(self.patterns).ravel().tolist())
+                raise self.refusal(f"No files matched pattern: {os.fsdecode(patterns)}")
+        return ((as_text(name),) for name in names)
+
+    def check(self, run: Run) -> None:
+        self.iterate(run)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -26,9 +52,13 @@ class _Files(Stage):
 
     def iterate(self, run: Run) -> Iterator[Element]:
         compression = run.array(self.compression).item().decode()
+        left = collections.deque(run.array(self.names).ravel().tolist())
+        return Resumed(lambda: self._read(run, left, compression))
+
+    def _read(self, run: Run, left: collections.deque[bytes], compression: str) -> Iterator[Element]:
         with self.blame():
-            for name in run.array(self.names).ravel().tolist():
-                for record in self.records(run, os.fsdecode(name), compression):
+            while left:  # after an error the next file
+                for record in self.records(run, os.fsdecode(left.popleft()), compression):
                     yield (as_text(record),)
 
     def records(self, run: Run, path: str, compression: str) -> Iterator[bytes]:
@@ -51,6 +81,37 @@ class TextLines(_Files):
             raise errors.DataLossError(f"{path!r} can't be decompressed: {error}") from error
         except OSError as error:
             raise explained(error, "cannot read", path) from error
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CsvRecords(TextLines):
+    """The records of CSV files: lines, and what a quoted field goes on with on the lines behind it.
+
+    Attributes:
+      header: the first line of each file is passed over. quoted: a newline between quotes is a part of its field.
+    """
+
+    title = "CsvDataset"
+    header: Value
+    quoted: Value
+
+    def records(self, run: Run, path: str, compression: str) -> Iterator[bytes]:
+        lines = super().records(run, path, compression)
+        if run.array(self.header) and next(lines, None) is None:
+            raise errors.InvalidArgumentError(f"Can't read header of file {path!r}: it is empty")
+        if not run.array(self.quoted):
+            yield from lines
+            return
+        open_ = b""
+        for line in lines:
+            whole = open_ + line
+            if whole.count(b'"') % 2:
+                open_ = whole + b"\n"
+                continue
+            open_ = b""
+            yield whole
+        if open_:
+            yield open_.removesuffix(b"\n")  # its quotes never close: who takes it apart says so
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -10,7 +10,7 @@ from graphdock.contracts import errors
 
 from graphdock_data.dataset.stages.order import Passing
 from graphdock_data.dataset.stages.prefetch import Ahead
-from graphdock_data.dataset.stages.stage import Element, Function, Pipeline, Run, Stage, Value
+from graphdock_data.dataset.stages.stage import Element, Function, Pipeline, Resumed, Run, Stage, Value
 
 __all__ = ["Filter", "FlatMap", "Interleave", "Map", "unpacked"]
 
@@ -54,15 +54,18 @@ class Filter(Passing):
         return filter(lambda element: bool(holds(element)[0]), self.source.iterate(run))
 
 
-def _inner(stage: Stage, function: Function, run: Run) -> Callable[[Element], Iterator[Element]]:
-    """A function that begins the dataset which a graph function makes of an element."""
+def _inner(stage: Stage, function: Function, run: Run) -> Callable[[Element], Iterator[Element] | None]:
+    """A function that begins the dataset which a graph function makes of an element; None where the function ended it all."""
     pipeline = function.inner
     assert pipeline is not None
     compute = unpacked(stage, run.call(function)) if pipeline.tensors else _nothing
     known: Pipeline = pipeline
 
-    def begin(element: Element) -> Iterator[Element]:
-        inside = run.inside(known, compute(element))
+    def begin(element: Element) -> Iterator[Element] | None:
+        try:
+            inside = run.inside(known, compute(element))
+        except StopIteration:
+            return None
         return known.stage.iterate(inside)
 
     return begin
@@ -82,8 +85,23 @@ class FlatMap(Stage):
 
     def iterate(self, run: Run) -> Iterator[Element]:
         begin = _inner(self, self.function, run)
-        for element in self.source.iterate(run):
-            yield from begin(element)
+        source, now = self.source.iterate(run), list[Iterator[Element]]()
+        return Resumed(lambda: _flat(source, begin, now))
+
+
+def _flat(
+    source: Iterator[Element], begin: Callable[[Element], Iterator[Element] | None], now: list[Iterator[Element]]
+) -> Iterator[Element]:
+    """Elements of inner datasets; the list has the one that is read."""
+    while True:
+        if now:
+            yield from now[0]
+            now.clear()
+        element = next(source, None)
+        inner = None if element is None else begin(element)
+        if inner is None:
+            return
+        now.append(inner)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -108,28 +126,60 @@ class Interleave(Stage):
                 raise self.refusal(f"{name}_length must be greater than zero.")
 
     def iterate(self, run: Run) -> Iterator[Element]:
-        cycle, block, ahead = run.number(self.cycle), run.number(self.block), run.number(self.ahead)
-        begin = _inner(self, self.function, run)
-        source = self.source.iterate(run)
-        slots: list[Iterator[Element] | None] = [None] * cycle
-        left, at, given = True, 0, 0  # the source may have more; the slot; how many it gave of its block
-        while left or any(slot is not None for slot in slots):
-            current = slots[at]
+        begin, ahead = _inner(self, self.function, run), run.number(self.ahead)
+
+        def opened(element: Element) -> Iterator[Element] | None:
+            inner = begin(element)
+            return Ahead(inner, ahead, run) if ahead and inner is not None else inner
+
+        cycle = _Cycle(run.number(self.cycle), run.number(self.block), self.source.iterate(run), opened)
+        return Resumed(cycle.elements)
+
+
+class _Cycle:
+    """Datasets that are open at once, and whose turn it is.
+
+    Attributes:
+      slots: an iterator each; None where it has ended. at: the slot. given: how many it gave of its block.
+      source: gives what the next dataset is opened with; None at its end.
+    """
+
+    def __init__(
+        self,
+        count: int,
+        block: int,
+        source: Iterator[Element],
+        opened: Callable[[Element], Iterator[Element] | None],
+    ) -> None:
+        self.slots: list[Iterator[Element] | None] = [None] * count
+        self.block, self.opened = block, opened
+        self.source: Iterator[Element] | None = source
+        self.at = self.given = 0
+
+    def elements(self) -> Iterator[Element]:
+        while self.source is not None or any(slot is not None for slot in self.slots):
+            current = self.slots[self.at]
             if current is not None:
                 made = next(current, None)
-                if made is not None:
-                    given += 1
-                    if given == block:
-                        at, given = (at + 1) % cycle, 0
-                    yield made
+                if made is None:
+                    self.slots[self.at] = None
+                    self._turn()
                     continue
-                slots[at] = None
-            elif left:
-                element = next(source, None)
-                if element is None:
-                    left = False
-                else:
-                    inner = begin(element)
-                    slots[at] = Ahead(inner, ahead, run) if ahead else inner
-                continue
-            at, given = (at + 1) % cycle, 0
+                self.given += 1
+                if self.given == self.block:
+                    self._turn()
+                yield made
+            elif self.source is not None:
+                self._open(self.source)
+            else:
+                self._turn()
+
+    def _open(self, source: Iterator[Element]) -> None:
+        element = next(source, None)
+        inner = None if element is None else self.opened(element)
+        self.slots[self.at] = inner
+        if inner is None:
+            self.source = None
+
+    def _turn(self) -> None:
+        self.at, self.given = (self.at + 1) % len(self.slots), 0

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import collections
 import itertools
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from graphdock_data.dataset.stages.stage import Element, Run, Stage, Value
+from graphdock_data.dataset.stages.stage import Element, Resumed, Run, Stage, Steps, Value
 
-__all__ = ["Cache", "Concatenate", "Passing", "Repeat", "Shard", "Shuffle", "Skip", "Take", "Zip"]
+__all__ = ["Concatenate", "Passing", "Repeat", "Shard", "Shuffle", "Skip", "Take", "Zip"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -27,16 +29,14 @@ class Shuffle(Passing):
     """A random one of the next elements.
 
     Attributes:
-      size: how many it chooses among. seeds: None for another order in every iterator.
+      size: how many it chooses among. seeds: two integers; None for another order in every iterator.
       again: each time that it is iterated anew its order is another one.
-      epochs: how many times the source is repeated, for each time another order; None for 1.
     """
 
     title = "ShuffleDataset"
     size: Value
-    seeds: tuple[int, int] | None
+    seeds: tuple[Value, ...] | None
     again: bool = True
-    epochs: Value | None = None
 
     def check(self, run: Run) -> None:
         if run.number(self.size) <= 0:
@@ -44,24 +44,31 @@ class Shuffle(Passing):
 
     def iterate(self, run: Run) -> Iterator[Element]:
         size = run.number(self.size)
-        parent = run.state(
-            self, lambda: random.Random(None if self.seeds is None else f"{self.seeds[0]},{self.seeds[1]}")
-        )
+        parent = run.state(self, lambda: random.Random(self._seed(run)))
         if self.again:
-            return _shuffled(self.source.iterate(run), size, random.Random(parent.getrandbits(64)))
-        seed = run.state((self, "order"), lambda: parent.getrandbits(64))
-        return _shuffled(self.source.iterate(run), size, random.Random(seed))
+            seed = parent.getrandbits(64)
+        else:
+            seed = run.state((self, "order"), lambda: parent.getrandbits(64))
+        order, source, buffer = random.Random(seed), self.source.iterate(run), list[Element]()
+        return Resumed(lambda: _shuffled(source, size, order, buffer))
+
+    def _seed(self, run: Run) -> str | None:
+        return None if self.seeds is None else ",".join([str(run.number(one)) for one in self.seeds])
 
 
-def _shuffled(source: Iterator[Element], size: int, order: random.Random) -> Iterator[Element]:
+def _shuffled(source: Iterator[Element], size: int, order: random.Random, buffer: list[Element]) -> Iterator[Element]:
     """Any of the next elements. Source: Knuth, The Art of Computer Programming, 3.2.2, algorithm B."""
     draw = order.random
-    buffer = list(itertools.islice(source, size))
-    if len(buffer) == size:
-        for element in source:
-            at = int(draw() * size)
-            chosen, buffer[at] = buffer[at], element
-            yield chosen
+    buffer.extend(itertools.islice(source, size - len(buffer)))
+    while len(buffer) == size:
+        at = int(draw() * size)
+        chosen = buffer[at]
+        buffer[at] = buffer[-1]
+        buffer.pop()
+        yield chosen
+        for element in source:  # not before its place is free: what the source raises loses no element
+            buffer.append(element)
+            break
     order.shuffle(buffer)
     buffer.reverse()
     while buffer:
@@ -76,16 +83,36 @@ class Repeat(Passing):
     count: Value
 
     def iterate(self, run: Run) -> Iterator[Element]:
-        count = run.number(self.count)
-        while count != 0:
-            source = self.source.iterate(run)
-            first = next(source, None)
-            if first is None:
-                return
-            yield first
-            del first
+        left = _Left(run.number(self.count))
+        return Resumed(lambda: self._repeated(run, left))
+
+    def _repeated(self, run: Run, left: _Left) -> Iterator[Element]:
+        while left.count != 0:
+            source = left.source
+            if source is None:
+                source = left.source = self.source.iterate(run)
+                left.empty = True
+            if left.empty:
+                first = next(source, None)
+                if first is None:
+                    return
+                left.empty = False
+                yield first
+                del first
             yield from source
-            count -= 1
+            left.source = None
+            left.count -= 1
+
+
+class _Left:
+    """Where a stage is that counts.
+
+    Attributes:
+      count: what is left. source: what it reads now; None before. empty: it gave nothing so far.
+    """
+
+    def __init__(self, count: int, source: Iterator[Element] | None = None) -> None:
+        self.count, self.source, self.empty = count, source, True
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -97,7 +124,18 @@ class Take(Passing):
 
     def iterate(self, run: Run) -> Iterator[Element]:
         count = run.number(self.count)
-        return self.source.iterate(run) if count < 0 else itertools.islice(self.source.iterate(run), count)
+        source = self.source.iterate(run)
+        left = _Left(count)
+        return source if count < 0 else Resumed(lambda: _taken(source, left))
+
+
+def _taken(source: Iterator[Element], left: _Left) -> Iterator[Element]:
+    while left.count > 0:
+        element = next(source, None)
+        if element is None:
+            return
+        left.count -= 1
+        yield element
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -109,7 +147,15 @@ class Skip(Passing):
 
     def iterate(self, run: Run) -> Iterator[Element]:
         count = run.number(self.count)
-        return iter(()) if count < 0 else itertools.islice(self.source.iterate(run), count, None)
+        source = self.source.iterate(run)
+        left = _Left(count)
+        return iter(()) if count < 0 else Resumed(lambda: _skipped(source, left))
+
+
+def _skipped(source: Iterator[Element], left: _Left) -> Iterator[Element]:
+    collections.deque(itertools.islice(source, left.count), maxlen=0)  # after an error as many anew, as in TensorFlow
+    left.count = 0
+    yield from source
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -128,28 +174,20 @@ class Shard(Passing):
             raise self.refusal("index must be between 0 and the number of shards", got=f"{index} of {count}")
 
     def iterate(self, run: Run) -> Iterator[Element]:
-        return itertools.islice(self.source.iterate(run), run.number(self.index), None, run.number(self.count))
+        source, every = self.source.iterate(run), run.number(self.count)
+        left = _Left(run.number(self.index))
+        return Resumed(lambda: _sharded(source, every, left))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Cache(Stage):
-    """The same elements, kept in memory from the first time that all were given."""
-
-    title = "CacheDataset"
-    source: Stage
-
-    def iterate(self, run: Run) -> Iterator[Element]:
-        kept = run.state(self, lambda: list[list[Element]]())
-        return iter(kept[0]) if kept else _keeping(self.source.iterate(run), kept)
-
-
-def _keeping(source: Iterator[Element], kept: list[list[Element]]) -> Iterator[Element]:
-    found = []
-    for element in source:
-        found.append(element)
+def _sharded(source: Iterator[Element], every: int, left: _Left) -> Iterator[Element]:
+    while True:
+        collections.deque(itertools.islice(source, left.count), maxlen=0)
+        left.count = 0
+        element = next(source, None)
+        if element is None:
+            return
+        left.count = every - 1
         yield element
-    if not kept:
-        kept.append(found)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -174,11 +212,24 @@ class Zip(Stage):
     sources: tuple[Stage, ...]
 
     def iterate(self, run: Run) -> Iterator[Element]:
-        return map(_joined, zip(*[source.iterate(run) for source in self.sources], strict=False))
+        sources = [source.iterate(run) for source in self.sources]
+
+        def step() -> Element:
+            joined: list[Any] = []
+            at = 0
+            try:
+                for source in sources:
+                    at += 1
+                    joined += next(source)
+            except StopIteration:
+                raise
+            except BaseException:
+                for source in sources[at:]:  # so that the next elements belong together
+                    next(source, None)
+                raise
+            return tuple(joined)
+
+        return Steps(step)
 
     def own(self) -> bool:
         return all(source.own() for source in self.sources)
-
-
-def _joined(parts: tuple[Element, ...]) -> Element:
-    return tuple(itertools.chain.from_iterable(parts))

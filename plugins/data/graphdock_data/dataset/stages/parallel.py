@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import weakref
 from collections import deque
@@ -48,7 +47,14 @@ class _InOrder(Iterator[Element]):
         weakref.finalize(self, _forget, run.closers, pool)
 
     def __next__(self) -> Element:
-        for element in itertools.islice(self._source, self._count - len(self._pending)):
+        while len(self._pending) < self._count:
+            try:
+                element = next(self._source, None)
+            except Exception as error:  # noqa: BLE001 - raised when it is its turn
+                self._pending.append(_failed(error))
+                continue
+            if element is None:
+                break
             self._pending.append(self._pool.submit(self._call, element))
         if not self._pending:
             raise StopIteration
@@ -57,6 +63,12 @@ class _InOrder(Iterator[Element]):
         except CancelledError:
             raise errors.CancelledError("the iterator was closed, or begun anew") from None
         return made
+
+
+def _failed(error: Exception) -> Future[Any]:
+    future: Future[Any] = Future()
+    future.set_exception(error)
+    return future
 
 
 def _forget(closers: dict[Any, Callable[[], None]], pool: ThreadPoolExecutor) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from graphdock.contracts import errors
 
-from graphdock_data.dataset.stages.stage import Element, Run, Stage, Value
+from graphdock_data.dataset.stages.batching import length_of, parts_of, rows_of
+from graphdock_data.dataset.stages.stage import Element, Resumed, Run, Stage, Value
 
 __all__ = ["Generator", "Range", "Slices", "Tensors", "fits"]
 
@@ -27,22 +28,29 @@ class Tensors(Stage):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Slices(Stage):
-    """What lies along the first axis, one after another."""
+    """What lies along the first axis, one after another.
+
+    Attributes:
+      sparse: where the components of SparseTensors begin.
+    """
 
     title = "TensorSliceDataset"
     values: tuple[Value, ...]
+    sparse: tuple[int, ...] = ()
 
     def check(self, run: Run) -> None:
         arrays = [run.array(v) for v in self.values]
-        for i, array in enumerate(arrays):
-            if array.ndim == 0 or len(array) != len(arrays[0]):
+        first = length_of(arrays, 0, self.sparse)
+        for at in parts_of(len(arrays), self.sparse):
+            length = length_of(arrays, at, self.sparse)
+            if length is None or length != first:
                 raise self.refusal(
-                    f"component {i} has another first axis than component 0",
-                    expected=str(arrays[0].shape[:1]),
-                    got=str(array.shape[:1]),
+                    f"component {at} has another first axis than component 0", expected=str(first), got=str(length)
                 )
 
     def iterate(self, run: Run) -> Iterator[Element]:
+        if self.sparse:
+            return rows_of([run.array(v) for v in self.values], self.sparse)
         return zip(*[_rows(run.array(v)) for v in self.values], strict=False)
 
 
@@ -86,15 +94,21 @@ class Generator(Stage):
     flatten: Callable[[Any], list[Any]]
 
     def iterate(self, run: Run) -> Iterator[Element]:
+        given = _Given()
         make = [component(kind) for kind in self.types]
+        return Resumed(lambda: self._elements(run, given, make))
+
+    def _elements(self, run: Run, given: _Given, make: list[Callable[[Any], Any]]) -> Iterator[Element]:
         with self.blame():
-            try:
-                values = iter(self.generator(*[run.array(a) for a in self.args]))
-            except errors.GraphdockError:
-                raise
-            except Exception as error:
-                raise self._of_generator(error, "could not begin") from error
-            number = 0
+            if given.values is None:
+                given.values = iter(())  # of a generator that could not begin
+                try:
+                    given.values = iter(self.generator(*[run.array(a) for a in self.args]))
+                except errors.GraphdockError:
+                    raise
+                except Exception as error:
+                    raise self._of_generator(error, "could not begin") from error
+            values = given.values
             while True:
                 try:
                     value = next(values)
@@ -103,9 +117,10 @@ class Generator(Stage):
                 except errors.GraphdockError:
                     raise
                 except Exception as error:
-                    raise self._of_generator(error, f"raised, instead of element {number},") from error
+                    raise self._of_generator(error, f"raised, instead of element {given.number},") from error
+                number = given.number
+                given.number += 1
                 yield self._element(value, number, make)
-                number += 1
 
     def _element(self, value: Any, number: int, make: list[Callable[[Any], Any]]) -> Element:
         try:
@@ -139,6 +154,18 @@ class Generator(Stage):
     def _of_generator(self, error: Exception, what: str) -> errors.GraphdockError:
         kind = next((mine for raised, mine in _RAISED if isinstance(error, raised)), errors.UnknownError)
         return kind(f"the generator {what} {type(error).__name__}: {error}")
+
+
+class _Given:
+    """Where a Generator is.
+
+    Attributes:
+      values: of the Python generator; None before it was called. number: how many it gave.
+    """
+
+    def __init__(self) -> None:
+        self.values: Iterator[Any] | None = None
+        self.number = 0
 
 
 #: Class of what a generator raises -> the error of the step, as of a ``py_func``.

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 import numpy as np
 from graphdock.contracts import errors
 
-__all__ = ["Dims", "Element", "Function", "Pipeline", "Run", "Stage", "Value", "as_text"]
+__all__ = ["Dims", "Element", "Function", "Pipeline", "Resumed", "Run", "Stage", "Steps", "Value", "as_text"]
 
 Element: TypeAlias = tuple[Any, ...]
 Dims: TypeAlias = "tuple[int | None, ...] | None"
@@ -99,6 +99,41 @@ class Stage:
         return errors.InvalidArgumentError(f"{self.place}: {message}", **more)
 
 
+class Steps(Iterator[Element]):
+    """An iterator whose elements a function makes, which goes on after an error, unlike a generator; StopIteration ends it."""
+
+    __slots__ = ("_make",)
+
+    def __init__(self, make: Callable[[], Element]) -> None:
+        self._make = make
+
+    def __next__(self) -> Element:
+        return self._make()
+
+
+class Resumed(Iterator[Element]):
+    """Elements of a generator. After an error that it raised another one goes on, with the state that they share.
+
+    Args:
+      begin: makes a generator that begins where the state says.
+    """
+
+    __slots__ = ("_begin", "_rest")
+
+    def __init__(self, begin: Callable[[], Iterator[Element]]) -> None:
+        self._begin = begin
+        self._rest = begin()
+
+    def __next__(self) -> Element:
+        try:
+            return next(self._rest)
+        except StopIteration:
+            raise
+        except BaseException:
+            self._rest = self._begin()
+            raise
+
+
 class _Blame:
     __slots__ = ("_stage",)
 
@@ -155,11 +190,13 @@ class Run:
     Attributes:
       values: tensor -> its array. functions: Function -> what calls it with arrays.
       closers: called when the iterator ends before its elements do; of threads, say. They may be called twice.
+      given: stage -> the elements that another stage hands to it (:class:`graphdock_data.dataset.stages.grouping.Given`).
     """
 
     values: Mapping[Any, Any]
     functions: Mapping[Function, Callable[..., Any]]
     closers: dict[Any, Callable[[], None]] = field(default_factory=dict)
+    given: Mapping[Stage, Any] = field(default_factory=dict)
     _states: dict[Hashable, Any] = field(default_factory=dict)
 
     @classmethod
@@ -169,9 +206,10 @@ class Run:
         run._check(pipeline.stage)
         return run
 
-    def inside(self, pipeline: Pipeline, arrays: Any) -> Run:
+    def inside(self, pipeline: Pipeline, arrays: Any, given: Mapping[Stage, Any] | None = None) -> Run:
         """The state of an iterator within this one, over a dataset that a function returned."""
-        run = Run(dict(zip(pipeline.tensors, arrays, strict=True)), self.functions, self.closers)
+        values = dict(zip(pipeline.tensors, arrays, strict=True))
+        run = Run(values, self.functions, self.closers, {**self.given, **(given or {})})
         run._check(pipeline.stage)
         return run
 

@@ -1,0 +1,96 @@
+"""What draws at random comes as often as was asked for; a seed, also one of a tensor, gives the same again."""
+
+from __future__ import annotations
+
+import collections
+import sqlite3
+
+import graphdock as tf
+import pytest
+
+Dataset, experimental = tf.data.Dataset, tf.data.experimental
+
+
+def taken(dataset, count, feeds=None):
+    iterator = dataset.make_initializable_iterator()
+    element = iterator.get_next()
+    with tf.Session() as session:
+        session.run(iterator.initializer, feeds)
+        return [session.run(element) for _ in range(count)]
+
+
+def test_samples_come_as_often_as_their_weights_say():
+    sources = [Dataset.from_tensors(i).repeat() for i in range(3)]
+    counts = collections.Counter(taken(experimental.sample_from_datasets(sources, [0.5, 0.0, 1.5], seed=4), 2000))
+    # of 2000 draws of probability 0.25, 5 standard deviations
+    assert abs(counts[0] - 500) < 97 and counts[1] == 0 and counts[0] + counts[2] == 2000
+    with pytest.raises(ValueError, match="weights"):
+        experimental.sample_from_datasets(sources, [1.0, 2.0])
+
+
+@pytest.mark.parametrize("initial", [None, [0.75, 0.25]])
+def test_classes_are_resampled(initial):
+    source = Dataset.range(10**9).map(lambda x: tf.cast(tf.equal(x % 4, 0), tf.int32))
+    resample = experimental.rejection_resample(lambda which: which, [0.5, 0.5], initial, seed=2)
+    found = taken(source.apply(resample), 1000)
+    assert all(which == row for which, row in found)
+    assert abs(sum(which for which, _ in found) - 500) < 80  # 5 standard deviations
+
+
+def test_a_seed_may_be_a_tensor():
+    seed = tf.placeholder(tf.int64, [])
+    dataset = Dataset.range(50).shuffle(50, seed=seed)
+    orders = [taken(dataset, 50, {seed: value}) for value in (1, 1, 2)]
+    assert orders[0] == orders[1] != orders[2]
+    numbers = experimental.RandomDataset(seed=5)
+    assert taken(numbers, 4) == taken(numbers, 4) and all(0 <= n < 2**32 for n in taken(numbers, 9))
+
+
+def test_ignoring_errors_ends_at_files_that_are_not_there(tmp_path):
+    (tmp_path / "b").write_text("1\n2\n")
+    names = [str(tmp_path / name) for name in ("a", "b", "c")]
+    dataset = tf.data.TextLineDataset(names).apply(experimental.ignore_errors())
+    assert taken(dataset, 2) == [b"1", b"2"]
+    with pytest.raises(tf.errors.OutOfRangeError):
+        taken(dataset, 3)
+
+
+def test_rows_of_a_database(tmp_path):
+    path = str(tmp_path / "rows.db")
+    with sqlite3.connect(path) as database:
+        database.execute("create table people (name text, age integer, height real)")
+        database.executemany("insert into people values (?, ?, ?)", [("Ada", 36, 1.6), ("Bob", 7, 1.2)])
+    database.close()
+    query = "select name, age, height from people order by age"
+    dataset = experimental.SqlDataset("sqlite", path, query, (tf.string, tf.int32, tf.float64))
+    assert taken(dataset, 2) == [(b"Bob", 7, 1.2), (b"Ada", 36, 1.6)]
+    for wrong, words in (
+        (("mysql", path, query, (tf.string,)), "mysql"),
+        (("sqlite", path, "select", (tf.string,)), "failed"),
+        (("sqlite", path, query, (tf.string, tf.int32)), "number of columns"),
+        (("sqlite", path, "select name from people", (tf.int32,)), "another dtype"),
+    ):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+            taken(experimental.SqlDataset(*wrong), 1)
+    with pytest.raises(tf.errors.NotFoundError):
+        taken(experimental.SqlDataset("sqlite", path + "2", query, (tf.string,)), 1)
+
+
+def test_sparse_iterators_of_a_structure_and_a_handle():
+    sparse = tf.SparseTensor([[0, 1]], [5.0], [2, 2])
+    dataset = Dataset.from_tensors((sparse, 3)).repeat()
+    classes = (tf.SparseTensor, tf.Tensor)
+    shapes = (tf.TensorShape([2, 2]), tf.TensorShape([]))
+    assert dataset.output_classes == classes
+    whole = tf.data.Iterator.from_structure((tf.float32, tf.int32), shapes, output_classes=classes)
+    begin, handle = whole.make_initializer(dataset), tf.placeholder(tf.string, [])
+    other = tf.data.Iterator.from_string_handle(handle, (tf.float32, tf.int32), shapes, classes)
+    element, also = whole.get_next(), other.get_next()
+    assert also[0].shape.as_list() == [2, 2]
+    with tf.Session() as session:
+        session.run(begin)
+        found = session.run(element)
+        assert found[0].indices.tolist() == [[0, 1]] and found[1] == 3
+        assert session.run(also, {handle: session.run(whole.string_handle())})[0].values.tolist() == [5.0]
+    with pytest.raises(TypeError):
+        tf.data.Iterator.from_structure(tf.float32).make_initializer(Dataset.from_tensors(sparse))
