@@ -19,8 +19,8 @@ that its nodes prefer, and where nothing else reads what lies within it. ``expla
 
 Patterns come with the ops that they lead to; ``fusion = false`` in the configuration looks for none.
 
-Threads: ``check`` is called under the planner's lock, ``pattern`` and ``replacement`` under the host's. What these two build is
-kept for all sessions of the host.
+Threads: ``check`` and ``worth`` are called under the planner's lock, ``pattern`` and ``replacement`` under the host's. What these
+two build is kept for all sessions of the host.
 """
 
 from __future__ import annotations
@@ -89,7 +89,8 @@ class Pattern:
       dtypes: of the anchor's first output, for which the pattern is looked for.
       not_on: device types that compute the parts as fast; it is not looked for there.
       rank: of the anchor's first output, where it follows from the pattern; elsewhere the pattern is not even traced.
-      check: why a place isn't for this pattern, or None.
+      check: why a place isn't for this pattern, or None. worth: why one that is, is as well off without it, or None.
+      sample: ``sample(rng)`` gives inputs that ``check`` takes, for conformance, which draws the others: input -> dims or array.
       late: it is looked for in what all others have left, and in what stands for them, gradients among it; its own gradients
         are not.
       attrs: attributes of the anchor that may have any value; both functions get them as keyword arguments, as the anchor has them.
@@ -104,6 +105,8 @@ class Pattern:
     not_on: tuple[str, ...] = ()
     rank: int | None = None
     check: Callable[[Found], str | None] | None = None
+    worth: Callable[[Found], str | None] | None = None
+    sample: Callable[[Any], Mapping[str, Any]] | None = None
     late: bool = False
     attrs: tuple[str, ...] = ()
 

@@ -319,7 +319,8 @@ def _found(registered: RegisteredPattern, pattern_graph: PatternGraph, match: Ma
             assert value.node is not None
             constants[name] = value.node.attrs["value"]
     found = replace(anchor, shapes=shapes, constants=constants)
-    reason = registered.pattern.check(found) if registered.pattern.check is not None else None
+    asked = (registered.pattern.check, registered.pattern.worth)
+    reason = next((why for ask in asked if ask is not None and (why := ask(found)) is not None), None)
     if reason is not None:
         raise _NotHere(reason)
     return found

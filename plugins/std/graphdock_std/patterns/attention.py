@@ -176,6 +176,7 @@ def attentions() -> Iterator[Pattern]:
                         not_on=PARTS,
                         rank=rank,
                         check=_fits,
+                        sample=functools.partial(_sample, rank=rank, masks=masks, dropped=dropped),
                     )
 
 
@@ -199,6 +200,19 @@ def _fits(found: Found) -> str | None:
             pairs = zip(reversed(found.shapes[name]), reversed(_scores(found)), strict=False)
             return None if all(b in (1, s) for b, s in pairs) else "the mask is larger than the scores"
     return _causal(found) if "low" in found.constants else None
+
+
+def _sample(rng: Any, *, rank: int, masks: dict[str, Operand], dropped: bool) -> dict[str, Any]:
+    """Matrices that go together; a table of a mask hides what is behind each query, by ``low``."""
+    *heads, queries, keys, depth, width = (int(n) for n in rng.integers(1, 7, rank + 2))
+    keys = queries if any(o.constant and o.shape for o in masks.values()) else keys
+    sees = np.tri(queries, dtype=bool)
+    hidden = -np.inf if "seen" not in masks and "hidden" not in masks else float(rng.choice([1e4, 1e9]))
+    tables = {"seen": sees, "hidden": ~sees, "low": np.where(sees, 0.0, hidden)}
+    given: dict[str, Any] = {n: tables[n] for n, o in masks.items() if o.constant and o.shape}
+    given |= {n: (*heads, queries, keys)[-len(o.shape or ()) :] for n, o in masks.items() if not o.constant}
+    given |= {"draws": (*heads, queries, keys)} if dropped else {}
+    return given | {"query": (*heads, queries, depth), "key": (*heads, keys, depth), "value": (*heads, keys, width)}
 
 
 def _scores(found: Found) -> tuple[int, ...]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import graphdock as _tf
+import numpy as np
 from graphdock import ops as _ops
 from graphdock.contracts import Found, Operand, Pattern
 
@@ -110,7 +111,11 @@ def linear_cross_entropies() -> Iterator[Pattern]:
                         dtypes=("float32",) if narrow else ("float32", "bfloat16", "float16"),
                         not_on=PARTS,
                         rank=rank,
-                        check=functools.partial(_large, narrow=narrow, **how),
+                        check=functools.partial(_fits, turned=turned, shifted=how["shifted"]),
+                        worth=functools.partial(_large, narrow=narrow, turned=turned),
+                        sample=functools.partial(
+                            _sample, turned=turned, shifted=how["shifted"], names=(*bias, *shapes), rank=rank
+                        ),
                         attrs=("Tlabels",),
                     )
 
@@ -130,7 +135,7 @@ _CUTS: tuple[tuple[str, dict[str, Operand], int], ...] = (
 )
 
 
-def _large(found: Found, *, turned: bool, narrow: str, wide: bool, shifted: bool) -> str | None:
+def _fits(found: Found, *, turned: bool, shifted: bool) -> str | None:
     rows, classes = found.shapes["x"][0], found.shapes["w"][0 if turned else 1]
     first, *rest = found.shapes["labels"]
     if first * math.prod(n + shifted for n in rest) != rows:
@@ -138,7 +143,23 @@ def _large(found: Found, *, turned: bool, narrow: str, wide: bool, shifted: bool
     cut = found.constants.get("cut")
     if found.shapes.get("bias", (classes,)) != (classes,) or (cut is not None and cut[-1] not in (classes, -1)):
         return "the bias is not a number per class"
+    return None
+
+
+def _large(found: Found, *, turned: bool, narrow: str) -> str | None:
+    rows, classes = found.shapes["x"][0], found.shapes["w"][0 if turned else 1]
     taken = rows * classes * _tf.as_dtype(narrow or found.dtype).size
     if taken < LEAST_BYTES:
         return f"logits of {taken / (1 << 20):.3g} MiB are held, fewer than {LEAST_BYTES >> 20}"
     return f"logits of {classes} classes are held" if classes < LEAST_CLASSES else None
+
+
+def _sample(rng: Any, *, turned: bool, shifted: bool, names: Sequence[str], rank: int) -> dict[str, Any]:
+    """A layer of some rows, and the shapes in which its logits go on."""
+    first, second, inner, classes = (int(n) for n in rng.integers(2, 7, 4))
+    rows = [first, second, classes]
+    dims = [first, second - shifted] if rank == 2 else [first * second]
+    shapes = {"cut": rows, "there": rows, "shape": [*dims, classes] if rank == 1 else rows}
+    given = {n: np.array(shapes[n], np.int32) if n in shapes else (classes,) for n in names}
+    w = (classes, inner) if turned else (inner, classes)
+    return {"x": (first * second, inner), "w": w, "labels": tuple(dims), **given}

@@ -93,7 +93,21 @@ def rotaries() -> Iterator[Pattern]:
                 not_on=PARTS,
                 rank=rank + more,
                 check=_of_positions,
+                sample=functools.partial(_sample, rank=rank, angles=angles, twice=twice, names=tuple(inputs)),
             )
+
+
+def _sample(rng: Any, *, rank: int, angles: int, twice: bool, names: tuple[str, ...]) -> dict[str, Any]:
+    """Heads, and the angles of their positions, which stand last but one or have the heads behind them."""
+    *dims, half = (int(n) for n in rng.integers(2, 5, rank))
+    place = rank - (3 if angles > 2 and rank > 3 and rng.random() < 0.5 else 2)
+    x = (*dims, 2 * half)
+    across = tuple(d if i == place else 1 for i, d in enumerate(dims))[rank - angles :]
+    turns = rng.standard_normal((*across, half))
+    tables = {n: np.concatenate([f(turns)] * 2, -1) for n, f in (("cos", np.cos), ("sin", np.sin))}
+    shapes = {"cut": np.array([*dims, half, 2], np.int32), "shape": np.array(x, np.int32)}
+    given = {n: a for n, a in shapes.items() if n in names}
+    return {"x": x, **given, **(tables if twice else {n: turns.shape for n in tables})}
 
 
 def _of_positions(found: Found) -> str | None:
