@@ -67,7 +67,7 @@ _PUBLISHED = {
     "ir_check": "check",
     "ir_print": "print_graph print_node",
     "kernel": "ArgInfo BindContext Bound build_kernel BuildContext Candidate Decision FRESH In inplace KernelDef Lit Mode Out "
-    "OutInfo PartialWriteError PLANNED PrepareContext Prepared Scratch UNDECIDED view ViewRule",
+    "Native NativeCall OutInfo PartialWriteError PLANNED PrepareContext Prepared Scratch UNDECIDED view ViewRule",
     "kernel_errors": "kernel_error",
     "kernel_module": "KernelModule",
     "opdef": "ArgDef AttrDef OpDef OpLibrary RegionForm REQUIRED TypeVarDef",

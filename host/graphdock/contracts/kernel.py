@@ -55,6 +55,8 @@ __all__ = [
     "KernelDef",
     "Lit",
     "Mode",
+    "Native",
+    "NativeCall",
     "Out",
     "OutInfo",
     "PLANNED",
@@ -309,6 +311,32 @@ Build: TypeAlias = Callable[[BuildContext], "Bound | Callable[..., Any]"]
 
 
 @dataclass(frozen=True, slots=True)
+class NativeCall:
+    """One call of native code. An int among the buffers is the place of one that is given when a run is called."""
+
+    address: int
+    buffers: tuple[Any, ...]
+    numbers: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Native:
+    """A kernel of host memory as native code, ``void f(void **buffers, const int64_t *numbers)``, that can't fail.
+
+    Attributes:
+      address: of the function. Its buffers are those of ``compute``, in order: it is called in the place of that, without Python's
+        lock, by the thread that runs the step.
+      chain: ``chain(calls, count)`` gives a function of ``count`` buffers that makes the calls, one behind the other, whosever
+        kernels they are. It keeps what they point at.
+      numbers: what it gets as its second argument.
+    """
+
+    address: int
+    chain: Callable[[Sequence[NativeCall], int], Callable[..., None]]
+    numbers: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Prepared:
     """Facts of a kernel that a plan needs before its memory is planned.
 
@@ -320,6 +348,8 @@ class Prepared:
       like, joins: where kernels of one ``like`` are called one behind the other in what their device records, and write variables
         and planned buffers alone, none of which another one of them reads or writes: ``joins(computes)`` gives one function that
         does what all do, called with the arguments of the last one, or None. ``like`` is None for a kernel that is not joined.
+      native: how native code calls it; an executor may then make one call of several kernels, of which none is bound but for its
+        first call, for traces and in debug mode. Only without ``args`` and streams, and where no output is returned.
     """
 
     bind: Callable[[BindContext], Callable[..., Any]]
@@ -332,6 +362,7 @@ class Prepared:
     like: Hashable = None
     joins: Callable[[Sequence[Callable[..., Any]]], Callable[..., Any] | None] | None = None
     within: AbstractContextManager[Any] | None = None
+    native: Native | None = None
 
     def facts(self, compute: Callable[..., Any] = _unbound) -> Bound:
         """Its facts, as a Bound; of a kernel that is bound already, with its ``compute``."""

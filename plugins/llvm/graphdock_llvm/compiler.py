@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from graphdock.contracts import (
     BindContext,
     Claim,
     KernelRefused,
+    Native,
     PlanNode,
     PrepareContext,
     Prepared,
@@ -21,6 +21,7 @@ from graphdock.contracts import (
     RegionProgram,
 )
 
+from graphdock_llvm.native import chain, interface
 from graphdock_llvm.primitives import unsupported, what_forbids, written_often
 from graphdock_llvm.printer import print_region
 
@@ -80,7 +81,8 @@ class VectorRegions(RegionCompiler):
         count = len(region.graph.inputs)
         empty = 0 in [a.extent for a in program.axes[:-1]]
         address = 0 if empty else compiled(print_region(program, count, width()))
-        return Prepared(lambda bind: _bound(bind, address, count, program))
+        native = Native(address, chain) if address else None
+        return Prepared(lambda bind: _bound(bind, address, count, program), native=native)
 
 
 def _of_rows(
@@ -103,13 +105,6 @@ def _of_rows(
     return chosen
 
 
-@functools.cache
-def _ffi() -> Any:
-    import cffi
-
-    return cffi.FFI()
-
-
 def _bound(ctx: BindContext, address: int, count: int, program: RegionProgram) -> Callable[..., Any]:
     """The function with a table of addresses: those that stay are written once, the others at each call."""
     outs = program.made
@@ -117,8 +112,8 @@ def _bound(ctx: BindContext, address: int, count: int, program: RegionProgram) -
     shapes = [(tuple(d or 0 for d in out.shape), out.dtype.np) for out in outs]
     if not address:
         return lambda *_: _results([np.empty(*shapes[i]) for i in made])
-    ffi = _ffi()
-    call, total = ffi.cast("void (*)(void **)", address), count + len(outs)
+    ffi, nothing = interface(), interface().NULL
+    call, total = ffi.cast("void (*)(void **, int64_t *)", address), count + len(outs)
     table, view = ffi.new("void *[]", total), ffi.from_buffer
     if not made:
         static = list(ctx.buffers[:total])
@@ -130,10 +125,10 @@ def _bound(ctx: BindContext, address: int, count: int, program: RegionProgram) -
         def run(*args: Any) -> None:
             for i in moving:
                 table[i] = view(args[i])
-            call(table)
+            call(table, nothing)
 
         # what stays must live as long as the table that points at it
-        return run if moving else lambda *_, kept=static: call(table)
+        return run if moving else lambda *_, kept=static: call(table, nothing)
 
     def fresh(*args: Any) -> Any:
         buffers, results = list(args[: total - len(made)]), []
@@ -142,7 +137,7 @@ def _bound(ctx: BindContext, address: int, count: int, program: RegionProgram) -
             buffers.insert(count + i, results[-1])
         for i, buffer in enumerate(buffers):
             table[i] = view(buffer)
-        call(table)
+        call(table, nothing)
         return _results(results)
 
     return fresh

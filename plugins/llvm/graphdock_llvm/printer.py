@@ -1,10 +1,10 @@
 """Printer of a region program as one function of LLVM's text: loops over rows, and vectors along each row.
 
-The function is ``void region(ptr table)``: the table holds the addresses of the region's inputs, variables that it writes among
-them, then of its outputs. Where every input and output has all axes, or none, the space is one row. A reduction goes along the row:
-one loop for those that need no other, then one for those that need these, and so on; then one that writes what has the last axis;
-then what lacks it. What two loops need and is dear to compute is kept in a row of its own, where a row is short. What is the same
-along the row is computed before its loops.
+The function is ``void region(ptr table, ptr numbers)``: the table holds the addresses of the region's inputs, variables that it
+writes among them, then of its outputs. Where every input and output has all axes, or none, the space is one row. A reduction goes
+along the row: one loop for those that need no other, then one for those that need these, and so on; then one that writes what has
+the last axis; then what lacks it. What two loops need and is dear to compute is kept in a row of its own, where a row is short.
+What is the same along it is computed before its loops.
 """
 
 from __future__ import annotations
@@ -92,7 +92,14 @@ class _Printer:
         e.line("ret void")
         body = "\n".join(e.lines)
         return "\n".join(
-            [*sorted(e.declarations.values()), "define void @region(ptr %table) {", "entry:", body, "}", ""]
+            [
+                *sorted(e.declarations.values()),
+                "define void @region(ptr %table, ptr %numbers) {",
+                "entry:",
+                body,
+                "}",
+                "",
+            ]
         )
 
     def _stages(self) -> list[_Stage]:

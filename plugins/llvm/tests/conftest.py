@@ -20,13 +20,13 @@ def compile_and_call(
 ) -> list[np.ndarray[Any, Any]]:
     """The outputs of a program; what stands behind them must stay as it was."""
     text = print_region(program, len(arrays), lanes or width())
-    function = FFI.cast("void (*)(void **)", compiled(text))
+    function = FFI.cast("void (*)(void **, void *)", compiled(text))
     rooms = [np.full(out_size(o) + 64, 0xA5, np.uint8) for o in program.outputs]
     outs = [
         room[: out_size(o)].view(o.dtype.np).reshape([d or 0 for d in o.shape])
         for room, o in zip(rooms, program.outputs, strict=True)
     ]
-    function(FFI.new("void *[]", [FFI.from_buffer(np.ascontiguousarray(b)) for b in (*arrays, *outs)]))
+    function(FFI.new("void *[]", [FFI.from_buffer(np.ascontiguousarray(b)) for b in (*arrays, *outs)]), FFI.NULL)
     assert all((room[-64:] == 0xA5).all() for room in rooms), "it wrote behind an output"
     return outs
 

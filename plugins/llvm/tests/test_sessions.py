@@ -123,6 +123,26 @@ def test_an_optimizers_update_is_computed_with_the_gradient_that_it_takes(optimi
     np.testing.assert_allclose(*seen, near, near)
 
 
+def test_updates_of_several_variables_are_one_call():
+    variables = [tf.Variable(numbers(*dims)) for dims in ([5, 33], [33], [4])]
+    feeds = [tf.placeholder(tf.float32, v.shape) for v in variables]
+    train = tf.train.MomentumOptimizer(0.1, 0.9).apply_gradients(list(zip(feeds, variables, strict=True)))
+    with tf.Session(config=tf.SessionConfig(**LLVM)) as sess:
+        sess.run(tf.global_variables_initializer())
+        metadata = tf.RunMetadata()
+        want = [numbers(*v.shape.as_list()) for v in variables]
+        moved = [np.zeros_like(w) for w in want]
+        for step in range(3):
+            grads = [numbers(*v.shape.as_list(), seed=step) for v in variables]
+            sess.run(train, dict(zip(feeds, grads, strict=True)), run_metadata=metadata)
+            moved = [0.9 * m + g for m, g in zip(moved, grads, strict=True)]
+            want = [w - 0.1 * m for w, m in zip(want, moved, strict=True)]
+        for v, w in zip(sess.run(variables), want, strict=True):
+            np.testing.assert_allclose(v, w, 1e-5, 1e-6)
+    step = metadata.plan.program.source.partition("def step")[2]
+    assert "    a0(f0, f1, f2)" in step and "k0(" not in step
+
+
 def test_a_bias_is_updated_though_its_gradient_is_no_part_of_the_region():
     b, x = tf.Variable(numbers(33)), tf.placeholder(tf.float32, [5, 33])
     train = tf.train.MomentumOptimizer(0.1, 0.9).apply_gradients([(tf.reduce_sum(x, 0), b)])

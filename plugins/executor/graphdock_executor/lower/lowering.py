@@ -126,6 +126,10 @@ def lower(given: LoweringInput) -> Lowered:
         from graphdock_executor.step_program.segments import find_segments
 
         out.block, out.segments, out.boundaries = find_segments(out.block, given.capture, state.names)
+    if not given.placed.debug and len(out.native) > 1:
+        from graphdock_executor.step_program.native_runs import join_launches
+
+        out.native_runs = join_launches(out.block, out.native, state.names)
     return out
 
 

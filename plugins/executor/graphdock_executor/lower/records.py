@@ -15,7 +15,7 @@ from graphdock.contracts.streams import StreamName
 from graphdock.dtypes import DType
 
 from graphdock_executor.step_program.names import Name, Operand
-from graphdock_executor.step_program.statements import Block, Segment
+from graphdock_executor.step_program.statements import Block, NativeRun, Segment
 from graphdock_executor.storage import Root
 
 if TYPE_CHECKING:
@@ -128,6 +128,12 @@ class Lowered:
     ahead: bool = False
     segments: list[Segment] = field(default_factory=list)
     boundaries: list[Boundary] = field(default_factory=list)
+    native_runs: list[NativeRun] = field(default_factory=list)
+
+    @property
+    def native(self) -> dict[Operand, Build]:
+        """Kernels that native code can call, by their names."""
+        return {b.name: b for b in self.builds if b.prepared is not None and b.prepared.native is not None}
 
     @property
     def joinable(self) -> dict[Operand, Prepared]:

@@ -45,6 +45,7 @@ MEANINGS: Mapping[str, Meaning] = {
     "object": Meaning("o", "an object that a helper needs"),
     "literal": Meaning("q", "an object that a kernel asked for"),
     "stream": Meaning("r", "a random op's stream"),
+    "native run": Meaning("a", "launches that are one call of native code"),
     "replay": Meaning("p", "a recorded part of the step"),
     "access": Meaning("u", "what locks a resource for one statement"),
     "scalar": Meaning("s", "a small number that the host keeps itself", local=True),

@@ -23,6 +23,7 @@ from graphdock_executor.step_program.statements import (
     Launch,
     Leave,
     Let,
+    NativeRun,
     Push,
     Put,
     Require,
@@ -69,6 +70,9 @@ def print_step(block: Block, feeds: Sequence[Name], results: Sequence[Operand]) 
     returned = f"return ({', '.join([r.text for r in results])}{tail})"
     for name, body in _recorded(block):
         _Printer(source).function(name, body)
+    for statement in walk(block):
+        if isinstance(statement, NativeRun):
+            _Printer(source).function(f"{statement.call.text}_body", statement.body, statement.args)
     if _is_small(block):
         source.emit(f"def step({', '.join([f.text for f in feeds])}):")
         _Printer(source).lines(block, 1)
@@ -165,8 +169,8 @@ class _Printer:
         self.waiting.append((name, block))
         return name
 
-    def function(self, name: str, block: Block) -> None:
-        self.source.emit(f"def {name}():")
+    def function(self, name: str, block: Block, args: Sequence[Name] = ()) -> None:
+        self.source.emit(f"def {name}({_args(args)}):")
         if self.split:
             for row in _rows(sorted({n.text for n in _local_targets(block)})):
                 self.source.emit(f"    global {', '.join(row)}")
@@ -295,6 +299,7 @@ _TEXT: dict[type[Statement], Callable[[Any], str]] = {
     Fill: lambda s: f"fill({s.staging.text}, {s.source.text})",
     Wait: lambda s: f"{s.wait.text}({s.record.text}({s.event.text}))",
     Segment: lambda s: f"{s.replay.text}()",
+    NativeRun: lambda s: f"{s.call.text}({_args(s.args)})",
 }
 
 

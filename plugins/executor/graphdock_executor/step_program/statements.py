@@ -30,6 +30,7 @@ __all__ = [
     "Leave",
     "Let",
     "Loop",
+    "NativeRun",
     "Pair",
     "Push",
     "Put",
@@ -269,6 +270,15 @@ class Segment(Statement):
     """Statements that their device records once and replays. ``replay`` runs them."""
 
     replay: Name
+    body: Block
+
+
+@dataclass(slots=True, eq=False)
+class NativeRun(Statement):
+    """``call(args)``: launches that are one call of native code. One by one, as a trace has them, they are ``body``."""
+
+    call: Name
+    args: tuple[Name, ...]
     body: Block
 
 

@@ -121,6 +121,10 @@ class InstanceBuilder:
             from graphdock_executor.straight_line.joining import join_kernels
 
             join_kernels(ns, lowered.segments, lowered.joinable)
+        if lowered.native_runs:
+            from graphdock_executor.straight_line.native_runs import bind_runs
+
+            bind_runs(lowered.native_runs, lowered.native, ns, called, step.token)
         ns["__name__"] = "graphdock.step"
         called.update({name: value for name, value in ns.items() if callable(value)})
         exec(self._code, ns)  # noqa: S102 - the source is our own

@@ -20,7 +20,17 @@ from graphdock.shape import concrete
 
 from graphdock_executor.lower import Build
 from graphdock_executor.step_program.names import Name, Operand
-from graphdock_executor.step_program.statements import Call, Copy, Decide, Launch, Segment, Statement, Synchronize, Wait
+from graphdock_executor.step_program.statements import (
+    Call,
+    Copy,
+    Decide,
+    Launch,
+    NativeRun,
+    Segment,
+    Statement,
+    Synchronize,
+    Wait,
+)
 from graphdock_executor.stream_slots import StreamSlots
 
 __all__ = ["Tracer"]
@@ -59,7 +69,7 @@ class Tracer:
         traced: dict[str, Any] = {}
         for name, statements in self._callees.items():
             function = plain[name.text]
-            if waits and isinstance(statements[0], Segment):
+            if isinstance(statements[0], NativeRun) or waits and isinstance(statements[0], Segment):
                 traced[name.text] = namespace[f"{name.text}_body"]
                 continue
             settle = _settles(statements, stream_slots) if waits else {}
@@ -127,7 +137,7 @@ def _callees(statement: Statement) -> tuple[Operand, ...]:
         return (statement.wait,)
     if isinstance(statement, Segment):
         return (statement.replay,)
-    return ()
+    return (statement.call,) if isinstance(statement, NativeRun) else ()
 
 
 def _settles(

@@ -1,0 +1,194 @@
+"""Runs of native launches are one call: what they compute, where they end, and who still sees each kernel."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import threading
+import types
+
+import graphdock as tf
+import numpy as np
+import pytest
+from graphdock.contracts import KernelDef, Native, Prepared, hookimpl
+from graphdock.plugin.host import Host
+
+pytestmark = pytest.mark.plain  # debug mode makes no runs
+
+FUNCTION = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_int64))
+
+
+class Lab:
+    """Kernels for Neg and Tanh that native code calls; ``calls`` says how each was called."""
+
+    def __init__(self, process_host):
+        self.calls = []
+        self.kept = []
+        self.host = process_host(Host())
+        kernels = [
+            KernelDef(op, "cpu", prepare=self.preparing(f)) for op, f in (("Neg", np.negative), ("Tanh", np.tanh))
+        ]
+        hook = hookimpl(specname="register_kernels")(lambda: kernels)
+        self.host.register("lab", types.SimpleNamespace(register_kernels=hook, __name__="lab"))
+
+    def preparing(self, ufunc):
+        def prepare(ctx):
+            count = int(np.prod(ctx.outputs[0].shape))
+
+            def native(buffers, numbers):
+                source, target = (
+                    np.ctypeslib.as_array(ctypes.cast(buffers[i], ctypes.POINTER(ctypes.c_float)), (numbers[0],))
+                    for i in (0, 1)
+                )
+                self.calls.append(f"native {ufunc.__name__}")
+                ufunc(source, target)
+
+            def compute(x, out=None):
+                self.calls.append(f"python {ufunc.__name__}")
+                return ufunc(x, out=out)
+
+            self.kept.append(FUNCTION(native))
+            address = ctypes.cast(self.kept[-1], ctypes.c_void_p).value
+            return Prepared(lambda bind: compute, native=Native(address, self.chain, (count,)))
+
+        return prepare
+
+    def chain(self, calls, count):
+        def run(*given):
+            self.calls.append("run")
+            for call in calls:
+                buffers = [given[b] if isinstance(b, int) else b for b in call.buffers]
+                table = (ctypes.c_void_p * len(buffers))(*[b.ctypes.data for b in buffers])
+                FUNCTION(call.address)(table, (ctypes.c_int64 * len(call.numbers))(*call.numbers))
+
+        return run
+
+    def session(self, **fields):
+        return tf.Session(config=tf.SessionConfig(backends=["lab", "cpu"], **fields), host=self.host)
+
+    def source(self, sess, fetches, feed):
+        metadata = tf.RunMetadata()
+        sess.run(fetches, feed, run_metadata=metadata)
+        return metadata.plan.program.source
+
+
+@pytest.fixture
+def lab(process_host):
+    with tf.Graph().as_default():
+        yield Lab(process_host)
+
+
+def numbers(seed=0):
+    return np.random.default_rng(seed).normal(size=(3, 5)).astype(np.float32)
+
+
+def test_a_run_is_one_call_after_the_first_step(lab):
+    x = tf.placeholder(tf.float32, [3, 5])
+    y = tf.negative(tf.tanh(tf.negative(tf.tanh(x))))
+    with lab.session() as sess:
+        for seed in range(3):
+            lab.calls.clear()
+            got = sess.run(y, {x: numbers(seed)})
+            np.testing.assert_allclose(got, np.tanh(np.tanh(numbers(seed))), 1e-6)
+            if seed == 0:
+                assert lab.calls == ["python tanh", "python negative"] * 2  # each is held to its contract
+            else:
+                assert lab.calls == ["run", *["native tanh", "native negative"] * 2]
+        step = lab.source(sess, y, {x: numbers()}).partition("def step")[2]
+        assert re.search(r"\ba0\(", step) and not re.search(r"\bk\d+\(", step)
+
+
+def test_each_step_returns_memory_of_its_own(lab):
+    x = tf.placeholder(tf.float32, [3, 5])
+    inner = tf.tanh(x)
+    fetches = [inner, tf.negative(inner)]
+    with lab.session() as sess:
+        first = sess.run(fetches, {x: numbers(1)})
+        second = sess.run(fetches, {x: numbers(2)})
+        third = sess.run(fetches, {x: numbers(3)})
+    assert "run" in lab.calls
+    for seed, got in enumerate((first, second, third), 1):
+        np.testing.assert_allclose(got, [np.tanh(numbers(seed)), -np.tanh(numbers(seed))], 1e-6)
+
+
+def test_a_python_kernel_and_a_branch_end_a_run(lab):
+    x = tf.placeholder(tf.float32, [3, 5])
+    y = tf.sqrt(tf.square(tf.negative(tf.tanh(x))))
+    z = tf.negative(tf.tanh(y))
+    w = tf.cond(tf.reduce_sum(x) > 0, lambda: tf.tanh(tf.negative(z)), lambda: z * 2.0)
+    with lab.session() as sess:
+        source = lab.source(sess, w, {x: numbers()})
+        for seed in range(4):
+            got = sess.run(w, {x: numbers(seed)})
+            at = -np.tanh(np.abs(np.tanh(numbers(seed))))
+            want = np.tanh(-at) if numbers(seed).sum() > 0 else at * 2
+            np.testing.assert_allclose(got, want, 1e-5, 1e-6)
+    assert len(re.findall(r"^ +a\d+\(", source, re.M)) == 3
+    assert lab.calls.count("run") >= 3
+
+
+def test_a_run_in_a_loop_gets_the_buffers_of_each_iteration(lab):
+    x = tf.placeholder(tf.float32, [3, 5])
+    y = tf.while_loop(lambda i, v: i < 7, lambda i, v: (i + 1, tf.negative(tf.tanh(v))), [0, x])[1]
+    with lab.session() as sess:
+        for seed in range(3):
+            want = numbers(seed)
+            for _ in range(7):
+                want = -np.tanh(want)
+            np.testing.assert_allclose(sess.run(y, {x: numbers(seed)}), want, 1e-5, 1e-6)
+    assert "run" in lab.calls
+
+
+def test_a_trace_and_debug_mode_see_each_kernel(lab):
+    x = tf.placeholder(tf.float32, [3, 5])
+    y = tf.negative(tf.tanh(x))
+    with lab.session() as sess:
+        sess.run(y, {x: numbers()})
+        lab.calls.clear()
+        metadata = tf.RunMetadata()
+        sess.run(y, {x: numbers()}, options=tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE), run_metadata=metadata)
+        assert lab.calls == ["python tanh", "python negative"]
+        assert [e.kernel for e in metadata.events if e.kind == "kernel"] == ["lab.tanh", "lab.neg"]
+        lab.calls.clear()
+        sess.run(y, {x: numbers()})
+        assert lab.calls[0] == "run"
+    with lab.session(debug=True) as sess:
+        lab.calls.clear()
+        for _ in range(2):
+            sess.run(y, {x: numbers()})
+        assert lab.calls == ["python tanh", "python negative"] * 2
+
+
+def test_a_kernel_that_leaves_its_output_is_found_in_the_first_step(lab):
+    x = tf.placeholder(tf.float32, [3, 5])
+    y = tf.negative(tf.tanh(x))
+    kernels = [KernelDef(op, "cpu", prepare=lazy(lab)) for op in ("Neg", "Tanh")]
+    hook = hookimpl(specname="register_kernels")(lambda: kernels)
+    lab.host.register("idle", types.SimpleNamespace(register_kernels=hook, __name__="idle"))
+    sess = tf.Session(config=tf.SessionConfig(backends=["idle", "cpu"]), host=lab.host)
+    with sess, pytest.raises(tf.errors.OpError, match="left elements of its output"):
+        sess.run(y, {x: numbers()})
+
+
+def lazy(lab):
+    return lambda ctx: Prepared(lambda bind: lambda x, out: None, native=Native(1, lab.chain))
+
+
+def test_steps_on_many_threads_have_tables_of_their_own(lab):
+    x = tf.placeholder(tf.float32, [3, 5])
+    y = tf.negative(tf.tanh(x))
+    wrong = []
+    with lab.session() as sess:
+
+        def work(seed):
+            for i in range(20):
+                value = numbers(100 * seed + i)
+                if not np.allclose(sess.run(y, {x: value}), -np.tanh(value), 1e-5, 1e-6):
+                    wrong.append(seed)
+
+        threads = [threading.Thread(target=work, args=(s,)) for s in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not wrong and "run" in lab.calls
