@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tracemalloc
 from collections.abc import Callable
 from functools import partial
@@ -234,3 +235,28 @@ def test_a_window_that_fits_nowhere_gives_nothing_and_gradients_of_zero(size: in
         got, dx, dw = sess.run([y, *tf.gradients(y, [x, w])], feeds)
     assert got.shape == (2, fits, 3, 2) and (got == window * 2 * 3).all()
     assert dx.sum() == dw.sum() == 2 * fits * 3 * 2 * window * 2 * 3
+
+
+@pytest.mark.parametrize("kind", METHODS)
+@pytest.mark.parametrize("window", [1, 2])
+@pytest.mark.parametrize("before", [0, 1])
+def test_a_convolution_without_elements_is_empty_or_zero(kind: str, window: int, before: int) -> None:
+    for batch, high, wide, channels, outputs in itertools.product((0, 2), (0, 3), (0, 3), (0, 2), (0, 2)):
+        if batch * high * wide * channels * outputs:
+            continue
+        size = (high, wide)
+        out = tuple(max(0, n + 2 * before - window + 1) for n in size)
+        slide = Slide(batch, channels, outputs, size, (window,) * 2, (1, 1), (1, 1), (before,) * 2, out)
+        shapes = {
+            "x": (batch, *size, channels),
+            "w": (window, window, channels, outputs),
+            "y": (batch, *out, outputs),
+        }
+        a, b, result = {"forward": "xwy", "input": "wyx", "filter": "xyw"}[kind]
+        for make in METHODS[kind]:
+            if window != 3 and getattr(make, "__module__", None) == conv_winograd.__name__:
+                continue
+            if make is conv_im2col.flipped and before >= window:
+                continue
+            found = call(make(slide), np.ones(shapes[a]), np.ones(shapes[b]), shapes[result])
+            np.testing.assert_array_equal(found, np.zeros(shapes[result]), str(slide))

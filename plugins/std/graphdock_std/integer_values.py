@@ -134,7 +134,7 @@ def rank(ctx: IntegerContext) -> Any:
 
 def range_(ctx: IntegerContext) -> Any:
     bounds = [ctx.value(i) for i in range(3)]
-    if not all(isinstance(v, int) for v in bounds) or bounds[2] == 0:
+    if not all(isinstance(v, int) for v in bounds) or bounds[2] == 0 or (bounds[1] - bounds[0]) * bounds[2] < 0:
         return None
     numbers = range(*bounds)
     return tuple(numbers) if len(numbers) <= ctx.limit else None

@@ -419,3 +419,17 @@ def test_margins_that_are_known_in_part_tell_their_dims() -> None:
         margins = [[[1, 2], fed], [fed, [1, 2]], [[fed, 0], [1, 2]], [[1, 2], [0, fed]]]
         found = [tf.pad(x, m).shape.as_list() for m in margins]
     assert found == [[7, None], [None, 7], [None, 7], [7, None]]  # TensorFlow's
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("bounds", [(3, 0), (3, 0, 1), (0, 3, -1), (0, -3), (0, -3, 2), (3.0, 0.0), (0.5, 2.0, -0.25)])
+def test_a_range_whose_limit_lies_behind_its_start_is_an_error(known: bool, bounds: Any) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        given = [
+            v if known else tf.placeholder(tf.as_dtype(np.float32 if type(v) is float else np.int32), [])
+            for v in bounds
+        ]
+        with pytest.raises(errors.InvalidArgumentError, match="behind"):
+            session.run(tf.range(*given), {} if known else dict(zip(given, bounds, strict=True)))
+        for empty in ((3, 3), (3, 3, -1), (2.0, 2.0, 0.5)):
+            assert session.run(tf.range(*empty)).shape == (0,)

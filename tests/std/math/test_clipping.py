@@ -87,3 +87,31 @@ def test_limits_do_not_broadcast_the_input_up() -> None:
     late = tf.placeholder(tf.float32, [None, None])
     with tf.Session() as session, pytest.raises(ValueError, match="broadcast x up"):
         session.run(tf.clip_by_value(tf.ones([1, 3]), 0.0, late), {late: np.ones((2, 1))})
+
+
+NAN, INF = np.nan, np.inf
+
+
+@pytest.mark.parametrize("dtype", [tf.float64, tf.float32, tf.float16])
+@pytest.mark.parametrize("rows", [False, True])
+@pytest.mark.parametrize(
+    ("low", "high", "wanted", "of_x", "of_low", "of_high"),
+    [
+        (NAN, 1.0, [NAN] * 6, [0] * 6, [1] * 6, [0] * 6),
+        (-1.0, NAN, [NAN] * 6, [0] * 6, [1] * 6, [0] * 6),
+        (NAN, NAN, [NAN] * 6, [0] * 6, [1] * 6, [0] * 6),
+        (1.0, -1.0, [1, NAN, 1, 1, 1, 1], [0] * 6, [1] * 6, [0] * 6),
+        (-INF, INF, [-2, NAN, 0.5, 3, INF, -INF], [1, 0, 1, 1, 1, 1], [0, 1, 0, 0, 0, 0], [0] * 6),
+        (-1.0, 2.0, [-1, NAN, 0.5, 2, 2, -1], [0, 0, 1, 0, 0, 0], [1, 1, 0, 0, 0, 1], [0, 0, 0, 1, 1, 0]),
+    ],
+)
+def test_limits_that_are_no_numbers_or_cross_are_tensorflows(
+    dtype: Any, rows: bool, low: float, high: float, wanted: Any, of_x: Any, of_low: Any, of_high: Any
+) -> None:
+    x = tf.constant([-2, NAN, 0.5, 3, INF, -INF], dtype)
+    least, most = (tf.constant([v] * 6 if rows else v, dtype) for v in (low, high))
+    y = tf.clip_by_value(x, least, most)
+    found = run([y, *tf.gradients(y, [x, least, most])])
+    sums = [of_low, of_high] if rows else [sum(of_low), sum(of_high)]
+    for got, want in zip(found, [wanted, of_x, *sums], strict=True):
+        np.testing.assert_array_equal(got, want)

@@ -526,3 +526,27 @@ def test_tensordot_of_axes_that_are_a_tensor(axes, known) -> None:
         x, y = tf.constant(a), tf.constant(b)
         for found, wanted in zip(got[1:], sess.run(tf.gradients(tf.tensordot(x, y, axes), [x, y])), strict=True):
             np.testing.assert_allclose(found, wanted)
+
+
+@pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16, tf.float32, tf.float64])
+@pytest.mark.parametrize("output_type", [tf.int64, tf.int32])
+@pytest.mark.parametrize(
+    ("row", "largest", "smallest"),
+    [
+        ([math.nan, 1, 3, 2], 2, 1),
+        ([1, math.nan, 3, 2], 2, 0),
+        ([1, 2, 3, math.nan], 2, 0),
+        ([math.nan] * 4, 0, 0),
+        ([math.nan, -math.inf, -math.inf, math.nan], 0, 1),
+        ([math.nan, math.inf, math.inf, math.nan], 1, 0),
+        ([-math.inf, math.nan, math.inf, 0], 2, 0),
+    ],
+)
+def test_what_is_no_number_is_neither_largest_nor_smallest(
+    dtype: Any, output_type: Any, row: list[float], largest: int, smallest: int
+) -> None:
+    x, axis = tf.constant([row, [1.0, 2, 0, 0]], dtype), tf.placeholder(tf.int32, [])
+    found = [f(x, a, output_type=output_type) for f in (tf.argmax, tf.argmin) for a in (1, axis)]
+    found += [f(tf.transpose(x), 0, output_type=output_type) for f in (tf.argmax, tf.argmin)]
+    whole = [[largest, 1]] * 2 + [[smallest, 2]] * 2 + [[largest, 1], [smallest, 2]]
+    assert [v.tolist() for v in run(found, {axis: 1})] == whole

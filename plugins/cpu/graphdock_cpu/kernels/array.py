@@ -302,7 +302,9 @@ def range_(ctx: BuildContext) -> Bound:
         a, b, d = start.item(), limit.item(), delta.item()
         if d == 0:
             raise errors.InvalidArgumentError("Range: delta is zero")
-        return (max(0, math.ceil((b - a) / d) if dtype.is_floating else -((a - b) // d)),)
+        if (b < a) if d > 0 else (b > a):
+            raise errors.InvalidArgumentError(f"Range: limit {b} lies behind start {a}, as seen along delta {d}")
+        return (math.ceil((b - a) / d) if dtype.is_floating else -((a - b) // d),)
 
     def write(start: Any, limit: Any, delta: Any, out: Any) -> None:
         np.copyto(out, start.astype(wide) + np.arange(count(start, limit, delta)[0]) * delta.astype(wide), "unsafe")

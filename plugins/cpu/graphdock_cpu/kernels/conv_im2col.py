@@ -126,7 +126,7 @@ def _copies(slide: Slide, blocks: list[tuple[Index, int, int]], planes: bool) ->
     if not planes:
 
         def fill_rows(part: Any, buffer: Any) -> Any:
-            block = buffer[: part.size // columns]
+            block = buffer[: math.prod(part.shape[: 1 + len(slide.out)])]
             _copyto(block.reshape(part.shape), part)
             return block
 
@@ -137,7 +137,7 @@ def _copies(slide: Slide, blocks: list[tuple[Index, int, int]], planes: bool) ->
         block = buffer.reshape(-1)[: part.size].reshape(columns, *part.shape[: 1 + len(slide.out)])
         for plane, at in zip(block, where, strict=True):
             _copyto(plane, part[at])
-        return block.reshape(columns, -1).T
+        return block.reshape(columns, math.prod(block.shape[1:])).T
 
     return fill_planes, shape
 

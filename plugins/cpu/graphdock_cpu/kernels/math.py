@@ -138,8 +138,8 @@ def _squared_difference(dtype: np.dtype[Any]) -> Body:
 
 def _clip(dtype: np.dtype[Any]) -> Body:
     def body(x: np.ndarray, low: np.ndarray, high: np.ndarray, y: np.ndarray) -> None:
-        maximum(x, low, y)
-        minimum(y, high, y)
+        minimum(x, high, y)
+        maximum(y, low, y)
 
     return body
 

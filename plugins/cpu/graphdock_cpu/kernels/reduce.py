@@ -237,13 +237,21 @@ def _truncating_divide(total: np.ndarray, count: np.ndarray, out: np.ndarray) ->
     np.floor_divide(out, count, out)
 
 
-def _arg_reduction(method: Callable[..., Any]) -> Callable[[BuildContext], Bound | Callable[..., Any]]:
-    """argmax and argmin. NumPy writes int64; another output type goes through scratch."""
+def _arg_reduction(
+    plain: Callable[..., Any], extreme: np.ufunc, worst: float
+) -> Callable[[BuildContext], Bound | Callable[..., Any]]:
+    """argmax and argmin, in which NaN counts as ``worst``. NumPy writes int64; another output type goes through scratch."""
+
+    def numbers(x: np.ndarray, axis: int, out: np.ndarray | None = None) -> Any:
+        if x.size and np.isnan(extreme.reduce(x, None)):
+            x = np.where(np.isnan(x), x.dtype.type(worst), x)
+        return plain(x, axis, out)
 
     def build(ctx: BuildContext) -> Bound | Callable[..., Any]:
         out, value = ctx.outputs[0], ctx.input("axis").value
         fixed = None if value is None else _axes(value)[0]
         dtype = out.dtype.np
+        method = plain if ctx.inputs[0].dtype.kind in "biu" else numbers
         if ctx.fresh:
             return lambda x, axis: np.asarray(method(x, _chosen(x, axis) if fixed is None else fixed), dtype)
         if out.dtype == dtypes.int64 and np.dtype(np.intp) == np.int64:
@@ -371,8 +379,8 @@ KERNELS = [
     _kernel("All", _reduction(np.logical_and)),
     _kernel("Any", _reduction(np.logical_or)),
     _kernel("Mean", _mean),
-    _kernel("ArgMax", _arg_reduction(np.ndarray.argmax)),
-    _kernel("ArgMin", _arg_reduction(np.ndarray.argmin)),
+    _kernel("ArgMax", _arg_reduction(np.ndarray.argmax, np.maximum, -math.inf)),
+    _kernel("ArgMin", _arg_reduction(np.ndarray.argmin, np.minimum, math.inf)),
     _kernel("Cumsum", _running(np.add, 0)),
     _kernel("Cumprod", _running(np.multiply, 1)),
     _kernel("SumTo", _sum_to, host=("shape",)),

@@ -22,7 +22,7 @@ FORMULAS = {
     "Softsign": "features / (abs(features) + 1)",
     "TanhGrad": "(1 - y * y) * dy",
     "SigmoidGrad": "(1 - y) * y * dy",
-    "ClipByValue": "minimum(maximum(x, low), high)",
+    "ClipByValue": "maximum(minimum(x, high), low)",
     "GeluGrad": "((1 + erf(x * 0.7071067811865476)) * 0.5 + x * exp(x * x * -0.5) * 0.3989422804014327) * dy",
     "GeluTanhGrad": "sigmoid((x + x * x * x * 0.044715) * 1.5957691216057308) * (1 + x "
     "* sigmoid((x + x * x * x * 0.044715) * -1.5957691216057308) * (x * x * 0.21406444881780076 + 1.5957691216057308)) * dy",

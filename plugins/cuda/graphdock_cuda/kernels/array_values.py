@@ -26,8 +26,12 @@ def range_(w: Work) -> None:
     start, limit, delta = (w.host(name).item() for name in ("start", "limit", "delta"))
     if delta == 0:
         raise errors.InvalidArgumentError("Range: delta is zero")
+    if (limit < start) if delta > 0 else (limit > start):
+        raise errors.InvalidArgumentError(
+            f"Range: limit {limit} lies behind start {start}, as seen along delta {delta}"
+        )
     floating = w.out_dtype().is_floating
-    count = max(0, math.ceil((limit - start) / delta) if floating else -((start - limit) // delta))
+    count = math.ceil((limit - start) / delta) if floating else -((start - limit) // delta)
     out = w.output((count,))
     if count:
         wide, number = ("double", f64) if floating else ("i64", i64)

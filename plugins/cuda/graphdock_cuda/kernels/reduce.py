@@ -181,7 +181,7 @@ kernel("Prod")(_reduction("product"))
 
 @kernel("ArgMax", "ArgMin")
 def arg_extreme(w: Work) -> None:
-    """The first place of the largest or smallest element; of the first NaN, if there is one."""
+    """The first place of the largest or smallest element; NaN counts as the infinity that is worst."""
     x = w.input("x")
     axis = axes_of(w.host("axis"), x.rank)[0]
     if not x.shape[axis]:

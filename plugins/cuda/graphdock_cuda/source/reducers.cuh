@@ -69,7 +69,7 @@ template <class T> struct half_squares_reducer : sum_reducer<T> {
   static GD_DEVICE acc finish(acc a, i64) { return a * acc(0.5); }
 };
 
-// The place of the first element that is better than all others; NaN is better than any number.
+// The place of the first element that is better than all others; NaN counts as the infinity that is worst.
 template <class C> struct place_of {
   C value;
   i64 at;  // -1: of no element
@@ -77,10 +77,8 @@ template <class C> struct place_of {
 template <class T, bool LARGEST> struct place_reducer {
   typedef place_of<compute_t<T>> acc;
   static GD_DEVICE acc first() { return acc{from_compute<compute_t<T>>(0.0f), -1}; }
-  static GD_DEVICE acc map(compute_t<T> x, i64 i) { return acc{x, i}; }
-  static GD_DEVICE bool better(compute_t<T> a, compute_t<T> b) {
-    return (a != a && !(b != b)) || (LARGEST ? a > b : a < b);
-  }
+  static GD_DEVICE acc map(compute_t<T> x, i64 i) { return acc{x == x ? x : LARGEST ? limits<T>::bottom() : limits<T>::top(), i}; }
+  static GD_DEVICE bool better(compute_t<T> a, compute_t<T> b) { return LARGEST ? a > b : a < b; }
   static GD_DEVICE acc combine(acc a, acc b) {
     if (a.at < 0 || b.at < 0) return a.at < 0 ? b : a;
     if (better(a.value, b.value)) return a;

@@ -195,7 +195,7 @@ def sigmoid_grad(*, y, dy, T, **_unused):
 
 
 def clip_by_value(*, x, low, high, T, **_unused):
-    y = _tf.minimum(_tf.maximum(x, low), high)
+    y = _tf.maximum(_tf.minimum(x, high), low)
     return [y]
 
 

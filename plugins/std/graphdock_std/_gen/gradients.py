@@ -1003,12 +1003,12 @@ def select(op, grad_z):
 
 def clip_by_value(op, grad_y):
     x, low, high = op.inputs
-    below = x < low
-    above = x > high
+    inside = _tf.minimum(x, high) >= low
+    under = x <= high
     return [
-        _sum_to(_tf.select(_tf.logical_or(below, above), 0, grad_y), x, low, high),
-        _sum_to(_tf.select(below, grad_y, 0), low, x, high),
-        _sum_to(_tf.select(above, grad_y, 0), high, x, low),
+        _sum_to(_tf.select(_tf.logical_and(inside, under), grad_y, 0), x, low, high),
+        _sum_to(_tf.select(inside, 0, grad_y), low, x, high),
+        _sum_to(_tf.select(under, 0, _tf.select(inside, grad_y, 0)), high, x, low),
     ]
 
 

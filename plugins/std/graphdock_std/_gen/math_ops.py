@@ -751,9 +751,9 @@ def clip_by_value(
 ) -> Tensor:
     """Values limited to an interval.
 
-      y = min(max(x, low), high)
+      y = max(min(x, high), low)
 
-    Where low is above high the result is high. The gradient goes to the limit where it holds.
+    Where low is above high the result is low. The gradient goes to the limit where it holds, and of NaN to low.
 
     Args:
       t: tensor of any shape [*X], integer or floating. Any tensor.

@@ -128,6 +128,8 @@ def arg_max(x: TensorLike, axis: TensorLike, output_type: DTypeLike = "int64", n
 
       y = argmax of x
 
+    NaN counts as -inf.
+
     Args:
       x: tensor of any shape, bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16, float32
         or float64. A tensor of rank 1 or more.
@@ -142,6 +144,8 @@ def arg_min(x: TensorLike, axis: TensorLike, output_type: DTypeLike = "int64", n
     """Index of the smallest element along an axis; the first of equals.
 
       y = argmin of x
+
+    NaN counts as inf.
 
     Args:
       x: tensor of any shape, bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16, float32

@@ -331,7 +331,9 @@ def range(
             raise errors.InvalidArgumentError("range: delta is zero")
         if not math.isfinite((b - a) / d):
             raise errors.InvalidArgumentError("range: start, limit and delta must be finite", got=f"{a}, {b}, {d}")
-        made.set_shape([max(0, math.ceil((b - a) / d))])
+        if (b - a) / d < 0:
+            raise errors.InvalidArgumentError("range: limit lies behind start", got=f"{a}, {b}, {d}")
+        made.set_shape([math.ceil((b - a) / d)])
     return made
 
 

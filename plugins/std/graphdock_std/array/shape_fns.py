@@ -414,6 +414,8 @@ def range_(ctx: Any) -> list[Dims]:
     if delta == 0:
         raise ctx.fail("delta is zero")
     if known(start) and known(limit) and known(delta):
+        if (limit - start) * delta < 0:
+            raise ctx.fail(f"limit {limit} lies behind start {start}, as seen along delta {delta}")
         return [(len(range(start, limit, delta)),)]
     if (start, delta) == (0, 1) and limit is not None and limit.dim:
         return [(limit,)]

@@ -249,8 +249,8 @@ def select(condition: Any, x: Any, y: Any) -> np.ndarray:
 
 def clip_by_value(x: Any, low: Any, high: Any) -> np.ndarray:
     def clip(a: Any, least: Any, most: Any) -> Any:
-        a = least if a < least else a
-        return most if a > most else a
+        a = a if a != a or a <= most else most
+        return a if a != a or a >= least else least
 
     return elementwise(clip, x, low, high)
 

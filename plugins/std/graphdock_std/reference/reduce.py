@@ -75,26 +75,27 @@ all_ = _reduced(lambda values, dtype: False not in values)
 any_ = _reduced(lambda values, dtype: True in values)
 
 
-def _index(x: Any, axis: Any, output_type: Any, better: Callable[[Any, Any], bool]) -> np.ndarray:
+def _index(x: Any, axis: Any, output_type: Any, better: Callable[[Any, Any], bool], worst: float) -> np.ndarray:
+    """The first place of the best number; NaN is never better."""
     x = np.asarray(x)
     at = int(axis) % x.ndim
     moved = np.moveaxis(x, at, -1)
     out = np.empty(moved.shape[:-1], np.dtype(str(output_type)))
     for index in np.ndindex(out.shape):
-        best = 0
-        for i, value in enumerate(moved[index]):
-            if better(float(value), float(moved[index][best])):
-                best = i
+        best, most = 0, worst
+        for i, value in enumerate(map(float, moved[index])):
+            if better(value, most):
+                best, most = i, value
         out[index] = best
     return out
 
 
 def arg_max(x: Any, axis: Any, output_type: Any = "int64") -> np.ndarray:
-    return _index(x, axis, output_type, lambda a, b: a > b)
+    return _index(x, axis, output_type, lambda a, b: a > b, -math.inf)
 
 
 def arg_min(x: Any, axis: Any, output_type: Any = "int64") -> np.ndarray:
-    return _index(x, axis, output_type, lambda a, b: a < b)
+    return _index(x, axis, output_type, lambda a, b: a < b, math.inf)
 
 
 def _running(combine: Callable[[list[Any]], Any]) -> Callable[..., np.ndarray]:
