@@ -6,8 +6,7 @@ import reprlib
 from collections.abc import Iterable
 from typing import Any
 
-from graphdock.errors import ArgumentTypeError, InvalidArgumentError
-from graphdock.suggest import did_you_mean
+from graphdock.errors import ArgumentTypeError, InvalidArgumentError, did_you_mean
 
 __all__ = ["check_keywords", "check_type", "utf8"]
 

@@ -46,8 +46,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, ClassVar, Self
 
-from graphdock.suggest import did_you_mean
-
 __all__ = [
     "AbortedError",
     "AlreadyExistsError",
@@ -443,3 +441,10 @@ def prefixed(what: str, error: GraphdockError, site: str | None = None) -> Graph
 def format_error(error: BaseException) -> str:
     """An error's class and words, for what goes into another message."""
     return f"{type(error).__name__}: {error.text if isinstance(error, GraphdockError) else error}"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str | None:
+    """A hint at the nearest known name, or None; see :mod:`graphdock.suggest`, which is imported for mistakes alone."""
+    from graphdock.suggest import did_you_mean as nearest
+
+    return nearest(name, known)

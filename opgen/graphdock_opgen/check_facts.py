@@ -12,10 +12,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from graphdock.contracts.opdef import OpDef
+from graphdock.contracts.opdef import OpDef, resolve
 from graphdock.dtypes import as_dtype
 from graphdock.errors import OpSpecError
-from graphdock.opdef.resolve import resolve
 
 from graphdock_opgen.facts import Setting, broken_facts, declared_facts
 from graphdock_opgen.library import Library

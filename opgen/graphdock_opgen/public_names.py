@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from graphdock.contracts.public_names import names_of
+from graphdock.contracts.op_table import names_of
 from graphdock.errors import OpSpecError, did_you_mean
 
 from graphdock_opgen.check_api import OPERATOR_METHODS

@@ -6,13 +6,13 @@ type from the one place that declares it: the annotations of the wrapper, or of 
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import graphdock
 from graphdock.plugin.discovery import discover, manifest_path
+from graphdock.plugin.endpoints import published_names
 from graphdock.plugin.manifest import load
 
 from graphdock_opgen.functions import BELOW_TF, HOST_OPS
@@ -60,10 +60,8 @@ def _of_other_plugins(package: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for plugin in discover():
         path = manifest_path(plugin.module) if plugin.is_own and plugin.package != package else None
-        endpoints = None if path is None or not path.is_file() else load(path).endpoints
-        if isinstance(endpoints, str):
-            endpoints = importlib.import_module(endpoints).ENDPOINTS
-        found = {**(endpoints or {}), **found}
+        if path is not None and path.is_file():
+            found = {**published_names(load(path).endpoints, plugin.plugin), **found}
     return found
 
 

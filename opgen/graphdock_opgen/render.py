@@ -88,12 +88,22 @@ def _functions(
 # wrappers
 
 
-def endpoints(library: Library) -> dict[str, str]:
-    """Public name -> ``"module:function"``."""
-    found = {
-        e.name: f"{library.package}._gen.{op.module}:{op.function}" for op in library.ops for e in op.spec.api.endpoints
+def endpoints(library: Library) -> dict[str, dict[str, str]]:
+    """Module -> namespaces -> the public names that they have of its wrappers (:data:`graphdock.contracts.op_table.Names`)."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for op in library.ops:
+        spaces: dict[str, list[str]] = {}
+        for endpoint in op.spec.api.endpoints:
+            space, _, name = f"tf.{endpoint.name}".rpartition(".")
+            spaces.setdefault(name if name == op.function else f"{name}={op.function}", []).append(space)
+        rows = found.setdefault(f"{library.package}._gen.{op.module}", {})
+        for word, each in spaces.items():
+            rows.setdefault(" ".join(sorted(each)), []).append(word)
+    return {
+        module: {s: " ".join(sorted(words)) for s, words in sorted(rows.items())}
+        for module, rows in found.items()
+        if rows
     }
-    return dict(sorted(found.items()))
 
 
 def render_wrappers(library: Library, file: SpecFile) -> str:

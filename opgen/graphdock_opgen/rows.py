@@ -30,7 +30,7 @@ def table(library: Library) -> dict[str, Any]:
     text = "".join(text for file in files for _, text in file["rows"])
     operators = {
         o: f"{library.package}._gen.{op.module}:{op.function}" for op in library.ops for o in op.spec.api.operator
-    }
+    } | dict(library.names.operators)
     return {
         "files": files,
         "classes": sorted(name.upper() for name in _CLASSES if re.search(rf"\b_{name.upper()}\b", text)),

@@ -10,7 +10,9 @@ from pathlib import Path
 import graphdock as tf
 import pytest
 from graphdock import errors
-from graphdock.opdef.resolve import resolve
+from graphdock.contracts.opdef import resolve
+from graphdock.plugin.endpoints import read_table
+from graphdock.plugin.host import default_host
 from graphdock_opgen.library import load_library
 from graphdock_opgen.pages import render_pages
 from graphdock_opgen.spec_cases import spec_cases
@@ -116,8 +118,8 @@ def test_every_public_name_resolves_and_is_documented():
 
 
 def test_every_endpoint_resolves():
-    table = importlib.import_module("graphdock_std.endpoints").ENDPOINTS
-    for name, target in table.items():
+    (std,) = [state for state in default_host().plugins() if state.name == "std"]
+    for name, target in read_table(std).items():
         module, _, attribute = target.partition(":")
         value = getattr(importlib.import_module(module), attribute)
         thing = tf

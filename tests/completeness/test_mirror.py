@@ -154,7 +154,6 @@ ELSEWHERE = {
     "planning/spaces.py": "tests/devices/test_variables_and_moves.py",
     "planning/stages.py": "tests/contracts/test_executor.py",
     "planning/translate.py": "tests/host/test_step_semantics.py",
-    "session/preparation.py": "tests/session/test_plan_cache.py",
     "session/partial_run.py": "tests/differences/test_sessions.py",
     "data/endpoints.py": DATA,
     "data/plugin.py": "tests/plugin/test_host.py loads every plugin",

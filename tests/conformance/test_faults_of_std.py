@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from graphdock.contracts import Bound, BuildContext
-from graphdock.opdef.resolve import resolve
+from graphdock.contracts.opdef import resolve
 from graphdock.opdef.shape_rule import ShapeRule
 from graphdock.plugin.host import default_host
 from graphdock_testing.conformance import Conformance, ConformanceError

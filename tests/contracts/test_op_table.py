@@ -3,7 +3,20 @@
 from __future__ import annotations
 
 import pytest
-from graphdock.contracts.op_table import FLOATS, INDEX, arg, args, attr, attrs, op_table, snake, type_var, types
+from graphdock.contracts.op_table import (
+    FLOATS,
+    INDEX,
+    arg,
+    args,
+    attr,
+    attrs,
+    names_of,
+    op_table,
+    snake,
+    spelled_out,
+    type_var,
+    types,
+)
 from graphdock.contracts.opdef import REQUIRED, ArgDef, AttrDef, OpDef, TypeVarDef
 
 
@@ -66,3 +79,17 @@ def test_arguments_attributes_and_types():
 
 def test_names_of_functions():
     assert [snake(n) for n in ("MatMul", "LRN", "Conv2DGrad", "While")] == ["mat_mul", "lrn", "conv2d_grad", "while_"]
+
+
+def test_a_row_stays_and_namespaces_are_spelled_out() -> None:
+    table = {"unit": "p.more:unit", "p.other": {"tf tf.math": "half twice=doubled", "tf.a.b": "half"}}
+    assert spelled_out(table) == {
+        "unit": "p.more:unit",
+        **{name: "p.other:half" for name in ("half", "math.half", "a.b.half")},
+        **{name: "p.other:doubled" for name in ("twice", "math.twice")},
+    }
+
+
+def test_no_names_are_no_rows() -> None:
+    assert spelled_out({}) == spelled_out({"p.m": {}}) == {}
+    assert list(names_of("p.m", "tf", "")) == []

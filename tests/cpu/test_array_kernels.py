@@ -26,7 +26,7 @@ from graphdock.contracts import (
     errors,
     view,
 )
-from graphdock.opdef.resolve import resolve
+from graphdock.contracts.opdef import resolve
 from graphdock.plugin.host import default_host
 from graphdock_cpu.kernels import array, indexing, views
 from graphdock_opgen.spec_cases import spec_cases

@@ -31,9 +31,9 @@ from graphdock.contracts import (
     dtypes,
     inplace,
 )
+from graphdock.contracts.opdef import resolve
 from graphdock.contracts.scalar_formula import host_scalar
 from graphdock.errors import InvalidArgumentError
-from graphdock.opdef.resolve import resolve
 from graphdock.plugin.host import default_host
 from graphdock_cpu.device import CpuFactory
 from graphdock_cpu.kernels import erf, special_functions

@@ -22,7 +22,7 @@ from graphdock.contracts import (
     errors,
     inplace,
 )
-from graphdock.opdef.resolve import resolve
+from graphdock.contracts.opdef import resolve
 from graphdock.ops import apply_op
 from graphdock_cpu.device import CpuFactory
 from graphdock_cpu.kernels import nn

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from graphdock.contracts import HOST_MEMORY, ArgInfo, Bound, BuildContext, In, Out, PlanNode, dtypes, errors
-from graphdock.opdef.resolve import resolve
+from graphdock.contracts.opdef import resolve
 from graphdock_cpu.device import CpuFactory
 from graphdock_cpu.kernels import optimizers, train, updates
 from graphdock_opgen.spec_cases import spec_cases

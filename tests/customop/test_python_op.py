@@ -11,6 +11,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock import ops
+from graphdock.contracts.opdef import resolve
 from graphdock.errors import (
     AlreadyExistsError,
     DTypeError,
@@ -20,7 +21,6 @@ from graphdock.errors import (
     ShapeError,
     UnknownOpError,
 )
-from graphdock.opdef.resolve import resolve
 from graphdock.plugin.host import Host
 from graphdock_customop.python_op import defined_in
 from graphdock_tensorflow.plain_data.writing import as_data

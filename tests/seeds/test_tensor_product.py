@@ -9,8 +9,8 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock import ops
+from graphdock.contracts.opdef import resolve
 from graphdock.gradients import registry
-from graphdock.opdef.resolve import resolve
 
 FOLDER = Path(__file__).parents[2] / "examples" / "so3"
 

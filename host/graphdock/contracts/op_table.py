@@ -1,13 +1,13 @@
-"""Tables of ops as ``graphdock opgen`` writes them: a row says what does not follow from the op's name, package and spec.
+"""Tables as ``graphdock opgen`` writes them: of ops, whose rows say what their names and specs do not, and of public names.
 
-A row is a function of an :class:`OpRow`, called when its op is first asked for; importing a table builds nothing.
+A row of an op is a function of an :class:`OpRow`, called when its op is first asked for; importing a table builds nothing.
 """
 
 from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
@@ -23,6 +23,7 @@ __all__ = [
     "INEXACT",
     "INTS",
     "NUMERIC",
+    "Names",
     "OpRow",
     "REAL",
     "Rows",
@@ -30,8 +31,10 @@ __all__ = [
     "args",
     "attr",
     "attrs",
+    "names_of",
     "op_table",
     "snake",
+    "spelled_out",
     "type_var",
     "types",
 ]
@@ -172,3 +175,28 @@ def op_table(generated: str, files: Mapping[str, tuple[str, Rows]]) -> dict[str,
 
 def _build(row: Callable[[OpRow], OpDef], *facts: str) -> OpDef:
     return row(OpRow(*facts))
+
+
+#: Rows ``"name": "module:attribute"``, or ``"module": {"tf tf.math": "name other=attribute"}``: the names that each of these
+#: namespaces has of the module, ``tf`` being the root. The attribute is said where it is not the name.
+Names: TypeAlias = Mapping[str, str | Mapping[str, str]]
+
+
+def spelled_out(table: Names) -> dict[str, str]:
+    """Name -> ``"module:attribute"``."""
+    found = {}
+    for key, value in table.items():
+        if isinstance(value, str):
+            found[key] = value
+        else:
+            for spaces, words in value.items():
+                found.update(names_of(key, spaces, words))
+    return found
+
+
+def names_of(module: str, spaces: str, words: str) -> Iterator[tuple[str, str]]:
+    """The names that namespaces have of a module, each with its ``"module:attribute"``."""
+    for space in spaces.split():
+        for word in words.split():
+            name, _, attribute = word.partition("=")
+            yield f"{space}.{name}".removeprefix("tf."), f"{module}:{attribute or name}"

@@ -10,12 +10,14 @@ them. A verb's facts stand here; what a stage does about a verb is that stage's 
 
 from __future__ import annotations
 
+import functools
+import importlib
 from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
-from graphdock.errors import InvalidArgumentError
+from graphdock.errors import InvalidArgumentError, NotFoundError, did_you_mean
 
 __all__ = [
     "ACCESSES",
@@ -31,6 +33,7 @@ __all__ = [
     "RegionForm",
     "TypeVarDef",
     "Verb",
+    "resolve",
 ]
 
 
@@ -365,3 +368,25 @@ class OpLibrary:
                 f"OpLibrary({self.module!r}, cases={cases!r}): nothing is generated of samples any more",
                 hint=f"specs={self.module.partition('.')[0]!r}: the package whose folder specs/ has the YAML",
             )
+
+
+@functools.cache
+def resolve(target: str) -> Any:
+    """The object that a ``"module:name"`` string of an OpDef names; looked up once.
+
+    Raises:
+      NotFoundError: there is no such module, or it has no such name.
+    """
+    module_name, _, name = target.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+            raise  # the module is there, and imports one that is not
+        raise NotFoundError(f"there is no module {module_name!r}, which an op spec names") from error
+    try:
+        return getattr(module, name)
+    except AttributeError:
+        raise NotFoundError(
+            f"module {module_name} has no {name!r}, which an op spec names", hint=did_you_mean(name, vars(module))
+        ) from None

@@ -16,11 +16,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from graphdock.contracts.deadlines import DEADLINES, DeadlineClock
 from graphdock.errors import DeadlineExceededError, UnimplementedError
 from graphdock.locks import new_lock
 
 if TYPE_CHECKING:
+    from graphdock.contracts.deadlines import DeadlineClock
     from graphdock.contracts.rendezvous import Rendezvous
 
 __all__ = ["CancellationToken", "StepContext", "StepServices", "TraceEvent", "TraceLevel"]
@@ -169,7 +169,8 @@ class StepServices:
     Attributes:
       session: the session's name in rendezvous keys; no other session has it.
       rendezvous: makes the exchange of one step; UnimplementedError in a session on one task, as graphdock's own are.
-      clock: seconds that never run backwards, of traces. ``deadlines``: cancels the steps that are late.
+      clock: seconds that never run backwards, of traces. ``deadlines``: cancels the steps that are late;
+        None for the process's own, which keeps ``time.monotonic``.
       ordinal: name of a random op -> the number of the step that begins now among those that ran the op.
       container: name -> the store of its resources; ``""`` is the session's own.
       workers: the pool (``concurrent.futures``) for kernels that a step's own thread hands over, shared by all sessions of a host;
@@ -179,7 +180,7 @@ class StepServices:
     session: str
     rendezvous: Callable[[], Rendezvous] = _on_one_task
     clock: Callable[[], float] = time.monotonic
-    deadlines: DeadlineClock = DEADLINES
+    deadlines: DeadlineClock | None = None
     ordinal: Callable[[str], int] = lambda name: 0
     container: Callable[[str], Any] = lambda name: None
     workers: Callable[[], Any] = lambda: None
@@ -212,7 +213,7 @@ class StepContext:
 
     def __init__(self, services: StepServices) -> None:
         self.services = services
-        self.token = CancellationToken(services.deadlines.now)
+        self.token = CancellationToken(time.monotonic if services.deadlines is None else services.deadlines.now)
         self.state: Any = None
         self.used = False
         self.on_submit: Callable[[Any], None] | None = None
@@ -227,7 +228,12 @@ class StepContext:
         token = self.token
         token.limit = seconds
         token.deadline = token.clock() + seconds
-        self.services.deadlines.schedule(token)
+        if self.services.deadlines is not None:
+            self.services.deadlines.schedule(token)
+            return
+        from graphdock.contracts.deadlines import DEADLINES
+
+        DEADLINES.schedule(token)
 
     @property
     def deadline(self) -> float | None:

@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from graphdock.contracts.opdef import resolve
 from graphdock.dtypes import int32
 from graphdock.gradients.gradient_body import value_dims, value_in
 from graphdock.gradients.indexed_slices import IndexedSlices
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.tensor import Tensor
-from graphdock.opdef.resolve import resolve
 from graphdock.ops.apply import apply_op
 from graphdock.ops.convert import constant
 from graphdock.ops.core import shape as shape_of

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from graphdock.contracts.opdef import resolve
 from graphdock.errors import AlreadyExistsError, GradientError, did_you_mean
 from graphdock.graph.operation import Operation
 from graphdock.locks import new_lock
-from graphdock.opdef.resolve import resolve
 
 __all__ = [
     "GradientSource",

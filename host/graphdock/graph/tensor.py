@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from graphdock.contracts.opdef import resolve
 from graphdock.dtypes import DType
 from graphdock.errors import ShapeError
-from graphdock.opdef.resolve import resolve
 from graphdock.shape import Dims, as_dims
 from graphdock.tensor_shape import TensorShape
 from graphdock.typing import Operators

@@ -10,10 +10,9 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from graphdock.contracts.opdef import ArgDef, OpDef
+from graphdock.contracts.opdef import ArgDef, OpDef, resolve
 from graphdock.errors import OpSpecError, ShapeError
 from graphdock.opdef.expression import FACTS, Env, Evaluator, compile_expression, is_open
-from graphdock.opdef.resolve import resolve
 from graphdock.opdef.shape_context import Assumptions, ShapeContext
 from graphdock.opdef.shape_values import Known
 from graphdock.shape import Dims, Symbol, plain, show

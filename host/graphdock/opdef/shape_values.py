@@ -12,10 +12,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 from graphdock.contracts.ir import Value
 from graphdock.contracts.opdef import SHAPE_ELEMENTS as LIMIT
-from graphdock.contracts.opdef import OpDef
+from graphdock.contracts.opdef import OpDef, resolve
 from graphdock.dtypes import DType
 from graphdock.errors import InternalError
-from graphdock.opdef.resolve import resolve
 from graphdock.shape import Dims, Symbol
 
 __all__ = [

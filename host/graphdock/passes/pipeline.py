@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphdock.contracts.ir import PlanGraph
+from graphdock.contracts.opdef import resolve
 from graphdock.contracts.passes import PHASES, Pass, PassContext
 from graphdock.errors import ConfigError, GraphdockError, PlanError, PluginError
-from graphdock.opdef.resolve import resolve
 from graphdock.passes.dead_code import eliminate_dead_code, prune
 from graphdock.passes.simplify import algebra, captures, cse, fold, identities, known_integers, powers
 from graphdock.plugin.host import Host, default_host

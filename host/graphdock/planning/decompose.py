@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of, attr_key, copy_node
-from graphdock.contracts.opdef import OpDef
+from graphdock.contracts.opdef import OpDef, resolve
 from graphdock.contracts.passes import Tracing
 from graphdock.contracts.rewriter import Rewriter
 from graphdock.device_name import DeviceSpec
@@ -22,7 +22,6 @@ from graphdock.errors import GraphdockError, NotFoundError
 from graphdock.gradients.backprop import gradients
 from graphdock.graph.graph import Graph
 from graphdock.graph.tensor import Tensor
-from graphdock.opdef.resolve import resolve
 from graphdock.ops.convert import convert_to_tensor
 from graphdock.ops.core import placeholder
 from graphdock.placement.choose import Chooser

@@ -14,6 +14,7 @@ import numpy as np
 
 from graphdock.arguments import utf8
 from graphdock.contracts.ir import PlanNode
+from graphdock.contracts.opdef import resolve
 from graphdock.contracts.scalar_formula import CALLERS_ERRORS
 from graphdock.errors import (
     GraphdockError,
@@ -24,7 +25,6 @@ from graphdock.errors import (
     UnimplementedError,
     UnknownError,
 )
-from graphdock.opdef.resolve import resolve
 from graphdock.shape import compatible, show
 
 __all__ = [

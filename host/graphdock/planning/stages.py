@@ -26,7 +26,6 @@ from graphdock.placement.placer import place, warn_of_fallbacks
 from graphdock.planning.plan_builder import PlanBuilder, PlanningContext
 from graphdock.planning.plan_passes import loop_writer, run_phase, simplify, take_back
 from graphdock.planning.plan_shapes import infer_outputs
-from graphdock.planning.scalars import KEPT, scalar_function, scalar_values
 from graphdock.planning.spaces import assign_spaces
 from graphdock.planning.translate import translate
 
@@ -86,6 +85,11 @@ def _place_all(draft: PlanBuilder) -> None:
 
 def _scalars(draft: PlanBuilder) -> None:
     """The small numbers that steer the step are the host's own, without kernels."""
+    draft.scalars = set()
+    if not any(node.bodies for node in draft.graph.nodes):
+        return
+    from graphdock.planning.scalars import KEPT, scalar_values
+
     draft.scalars = scalar_values(draft.graph)
     kernels = draft.placement.kernels
     for value in draft.scalars:
@@ -266,6 +270,8 @@ def _cost(node: PlanNode) -> tuple[int | None, int | None]:
 
 def _function(node: PlanNode) -> Callable[..., Any]:
     if node.verb != "host":
+        from graphdock.planning.scalars import scalar_function
+
         return scalar_function(node)
     from graphdock.planning.host_ops import build_host_op
 

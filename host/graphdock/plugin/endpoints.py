@@ -1,9 +1,11 @@
 """Names below ``tf`` that plugins publish: whose table has which, and which one counts.
 
-A manifest's ``endpoints`` has rows such as ``"nn.relu" = "module:attribute"``, or names a module of the plugin whose dict
-``ENDPOINTS`` has them, strings only. The façade asks after the host's own names. Of graphdock's own plugins the first in the order
-of discovery has a name; their tables are read one by one until one has it. Those of others are read together, at the first name
-that no plugin of graphdock's has. What two of these publish is nobody's: to look it up is an error. Namespaces (``tf.nn``) merge.
+A manifest's ``endpoints`` has rows such as ``"nn.relu" = "module:attribute"``, or names modules of the plugin whose dicts
+``ENDPOINTS`` and ``FUNCTIONS`` have them, strings only; a row may say a module and a namespace once
+(:func:`graphdock.contracts.op_table.spelled_out`). The façade asks after the host's own names. Of graphdock's own plugins the first
+in the order of discovery has a name, those with ``endpoints_last`` after the others; their tables are read one by one until one has
+it. Those of others are read together, at the first name that no plugin of graphdock's has. What two of these publish is nobody's:
+to look it up is an error. Namespaces (``tf.nn``) merge.
 
 What is blocked, at fault or not allowed to load by itself publishes nothing; no module of it is imported.
 
@@ -16,6 +18,7 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from graphdock.contracts.op_table import spelled_out
 from graphdock.errors import ManifestError, PluginError
 from graphdock.plugin import manifest
 from graphdock.plugin.discovery import Found, manifest_path
@@ -23,32 +26,45 @@ from graphdock.plugin.state import PluginState
 
 
 def read_table(state: PluginState) -> Mapping[str, str]:
-    """The names that a plugin publishes; none where its manifest has no ``endpoints``. Imports the module that it names.
+    """The names that a plugin publishes; none where its manifest has no ``endpoints``. Imports the modules that it names.
 
     Raises:
-      PluginError: the module can't be imported, or holds no such table; ``__cause__`` is what it raised.
+      PluginError: a module can't be imported, or holds no such table; ``__cause__`` is what it raised.
     """
-    table: Any = None if state.manifest is None else state.manifest.endpoints
-    if table is None:
-        return {}
-    if isinstance(table, str):
-        module, where = table, f"{state}: {table}.ENDPOINTS"
+    return {} if state.manifest is None else published_names(state.manifest.endpoints, str(state))
+
+
+def published_names(endpoints: tuple[str, ...] | Mapping[str, Any] | None, owner: str) -> Mapping[str, str]:
+    """The names that ``endpoints`` of a manifest stand for; ``owner`` is the plugin in messages. Raises as :func:`read_table`."""
+    if not isinstance(endpoints, tuple):
+        return _spelled_out(endpoints or {}, f"{owner}: endpoints of its manifest")
+    found: dict[str, str] = {}
+    for name in endpoints:
+        where = f"{owner}: {name}.ENDPOINTS"
         try:
-            table = importlib.import_module(module).ENDPOINTS
+            module = importlib.import_module(name)
+            tables = module.ENDPOINTS, getattr(module, "FUNCTIONS", {})
         except Exception as error:  # whatever the plugin's module raises
             raise PluginError(f"{where} can't be read: {type(error).__name__}: {error}") from error
-        if not isinstance(table, dict):
-            raise PluginError(f"{where} is no table", expected="a dict of strings", got=repr(table))
-    else:
-        where = f"{state}: endpoints of its manifest"
-    for name, target in table.items():
-        if not (isinstance(name, str) and isinstance(target, str) and _is_endpoint(name, target)):
+        for table in tables:
+            found.update(_spelled_out(table, where))
+    return found
+
+
+def _spelled_out(table: Any, where: str) -> dict[str, str]:
+    if not isinstance(table, dict):
+        raise PluginError(f"{where} is no table", expected="a dict of strings", got=repr(table))
+    try:
+        rows = spelled_out(table)
+    except (AttributeError, TypeError) as error:
+        raise PluginError(f"{where} has a wrong row", expected='"dotted.name": "module:attribute"') from error
+    for name, target in rows.items():
+        if not (isinstance(name, str) and _is_endpoint(name, target)):
             raise PluginError(
                 f"{where} has a wrong row",
                 expected='"dotted.name": "module:attribute"',
                 got=f"{name!r}: {target!r}",
             )
-    rows: Mapping[str, str] = table
     return rows
 
 
@@ -79,7 +95,8 @@ class Endpoints:
 
     def __init__(self, states: Sequence[PluginState], may_publish: Callable[[PluginState], bool]) -> None:
         self.states = states
-        self._publishing = [s for s in states if may_publish(s)]
+        publishing = [s for s in states if may_publish(s)]
+        self._publishing = sorted(publishing, key=lambda s: s.manifest is not None and s.manifest.endpoints_last)
         self._barred = [s for s in states if not may_publish(s)]
         self._read: dict[Found, Mapping[str, str]] = {}
         self._faults: dict[Found, PluginError] = {}

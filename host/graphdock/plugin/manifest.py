@@ -131,7 +131,8 @@ class Manifest:
       api: range of contract versions, such as ``">=0.3,<0.4"``.
       imports: top-level modules that must be findable.
       install: what to type when one is not.
-      endpoints: the plugin's names below ``tf``, or the module whose ``ENDPOINTS`` has them; see :mod:`graphdock.plugin.endpoints`.
+      endpoints: the plugin's names below ``tf``, or the modules that have them; see :mod:`graphdock.plugin.endpoints`.
+      endpoints_last: whether they are looked for after those of others: few programs use one, and need not read its table.
       name_hint: ``"module:function"``, which says of a name below ``tf`` that nobody publishes what to write instead, or None.
       hooks: those that the plugin implements, so that it is not imported for the sake of another; None where it does not say.
       commands: of the command line; none for most plugins.
@@ -145,7 +146,8 @@ class Manifest:
     label: str
     imports: tuple[str, ...] = ()
     install: str | None = None
-    endpoints: str | Mapping[str, str] | None = None
+    endpoints: tuple[str, ...] | Mapping[str, Any] | None = None
+    endpoints_last: bool = False
     name_hint: str | None = None
     devices: tuple[DeviceDecl, ...] = ()
     options: Mapping[str, OptionDecl] = field(default_factory=dict)
@@ -216,6 +218,12 @@ def _is_function(name: str) -> bool:
     return _is_module(module) and function.isidentifier()
 
 
+def _are_endpoints(value: Any) -> bool:
+    return isinstance(value, dict) or (
+        bool(value) and all(map(_is_module, value if isinstance(value, list) else [value]))
+    )
+
+
 _IDENTIFIERS = Key(list, items=str.isidentifier)
 #: Keys of the file, and of each of its tables.
 _FILE = {
@@ -233,13 +241,8 @@ _PLUGIN = {
     "api": Key(str, True),
     "imports": _IDENTIFIERS,
     "install": Key(str),
-    "endpoints": Key(
-        object,
-        False,
-        lambda value: isinstance(value, dict) or _is_module(value),
-        "{!r} is no endpoints",
-        "package.module",
-    ),
+    "endpoints": Key(object, False, _are_endpoints, "{!r} is no endpoints", "package.module"),
+    "endpoints_last": Key(bool),
     "name_hint": Key(str, False, _is_function, "{!r} is no name_hint", "package.module:function"),
     "hooks": _IDENTIFIERS,
 }
@@ -329,6 +332,9 @@ def loads(text: str, path: FilePath) -> Manifest:
     conformance = reader.table(root.get("conformance", {}), ("conformance",), {"xfail": Key(list)})
     xfails = reader.rows(conformance.get("xfail", []), ("conformance", "xfail"), _XFAIL)
     unsupported = reader.rows(root.get("unsupported", []), ("unsupported",), _UNSUPPORTED)
+    endpoints = plugin.get("endpoints")
+    if isinstance(endpoints, (str, list)):
+        plugin["endpoints"] = (endpoints,) if isinstance(endpoints, str) else tuple(endpoints)
     return Manifest(
         **plugin,
         path=path,

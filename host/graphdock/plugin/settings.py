@@ -235,6 +235,6 @@ def plugin_settings(variables: Mapping[str, str] | None = None, file: ConfigFile
 
 def cache_dir(variables: Mapping[str, str] | None = None) -> Path:
     """Where backends keep what they compile: ``GRAPHDOCK_CACHE_DIR``, else ``graphdock`` in the user's cache folder."""
-    from graphdock.contracts import cache
+    from graphdock.contracts.cache import cache_dir as cache_of
 
-    return cache.cache_dir(environment() if variables is None else variables)
+    return cache_of(environment() if variables is None else variables)

@@ -25,8 +25,7 @@ from graphdock.planning.plan import Plan
 from graphdock.planning.planner import Planner
 from graphdock.plugin.host import Host, default_host
 from graphdock.session.fetches import Feed, FetchPlan, convert_feed, single_tensors
-from graphdock.session.plan_cache import PlanCache, Signature
-from graphdock.session.preparation import plan_for, signature_of, with_static_shapes
+from graphdock.session.plan_cache import PlanCache, Signature, plan_for, signature_of, with_static_shapes
 from graphdock.session.run_options import (
     RunMetadata,
     RunOptions,

@@ -1,11 +1,9 @@
-"""The public names of the data plugin: dotted name -> ``"module:attribute"``, strings only."""
+"""The public names of the data plugin."""
 
 from __future__ import annotations
 
-from graphdock.contracts.public_names import spelled_out
-
 #: Module -> namespaces -> the names that each of them has of it; ``name=attribute`` where the module calls it otherwise.
-_NAMES: dict[str, dict[str, str]] = {
+ENDPOINTS: dict[str, dict[str, str]] = {
     "graphdock_data.arrays.tensor_array": {"tf": "TensorArray"},
     "graphdock_data.records.tfrecords": {
         "tf.io tf.python_io": "TFRecordCompressionType TFRecordOptions TFRecordWriter tf_record_iterator",
@@ -103,5 +101,3 @@ _NAMES: dict[str, dict[str, str]] = {
         "tf.data.experimental": "AUTOTUNE map_and_batch_with_legacy_function=map_and_batch",
     },
 }
-
-ENDPOINTS: dict[str, str] = spelled_out(_NAMES)

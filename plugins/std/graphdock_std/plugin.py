@@ -14,7 +14,7 @@ _ANCHORS = (
 
 @hookimpl
 def register_ops() -> Iterable[OpLibrary]:
-    return [OpLibrary("graphdock_std.library", specs="graphdock_std")]
+    return [OpLibrary("graphdock_std._gen.opdefs", specs="graphdock_std")]
 
 
 @hookimpl

@@ -1,115 +1,68 @@
-"""Names of TensorFlow's configuration and examples, and of what writes and reads graphs: meta graphs, SavedModels, parts of GraphDefs."""
+"""Names of TensorFlow's configuration and examples, and of what writes and reads graphs."""
 
 from __future__ import annotations
 
-# ruff: noqa: E501 - rows of long names
-
-#: Public names that mean nothing in a formula: they work on graphs, sessions and files.
-ENDPOINTS = {
-    "ConfigProto": "graphdock_tensorflow.config_proto:ConfigProto",
-    "GPUOptions": "graphdock_tensorflow.config_proto:GPUOptions",
-    "GraphOptions": "graphdock_tensorflow.config_proto:GraphOptions",
-    "OptimizerOptions": "graphdock_tensorflow.config_proto:OptimizerOptions",
-    "AttrValue": "graphdock.messages:AttrValue",
-    "GraphDef": "graphdock.messages:GraphDef",
-    "MetaGraphDef": "graphdock.messages:MetaGraphDef",
-    "NameAttrList": "graphdock.messages:NameAttrList",
-    "NodeDef": "graphdock.messages:NodeDef",
-    "TensorInfo": "graphdock.messages:TensorInfo",
-    "import_graph_def": "graphdock_tensorflow.plain_data.reading:import_graph_def",
-    "ops.StepStats": "graphdock_tensorflow.step_stats:StepStats",
-    "ops.draw": "graphdock_tensorflow.graphs.drawing:draw",
-    "ops.run_metadata_proto": "graphdock_tensorflow.run_metadata:run_metadata_proto",
-    "train.BytesList": "graphdock.messages:BytesList",
-    "train.Example": "graphdock.messages:Example",
-    "train.Feature": "graphdock.messages:Feature",
-    "train.FeatureList": "graphdock.messages:FeatureList",
-    "train.FeatureLists": "graphdock.messages:FeatureLists",
-    "train.Features": "graphdock.messages:Features",
-    "train.FloatList": "graphdock.messages:FloatList",
-    "train.Int64List": "graphdock.messages:Int64List",
-    "train.SequenceExample": "graphdock.messages:SequenceExample",
-    "train.export_meta_graph": "graphdock_tensorflow.graphs.meta_graph:export_meta_graph",
-    "train.import_meta_graph": "graphdock_tensorflow.graphs.meta_graph:import_meta_graph",
-    "train.write_graph": "graphdock_tensorflow.graphs.write_graph:write_graph",
-    "io.write_graph": "graphdock_tensorflow.graphs.write_graph:write_graph",
-    "graph_util.convert_variables_to_constants": "graphdock_tensorflow.graph_util:convert_variables_to_constants",
-    "graph_util.extract_sub_graph": "graphdock_tensorflow.graph_util:extract_sub_graph",
-    "graph_util.import_graph_def": "graphdock_tensorflow.plain_data.reading:import_graph_def",
-    "graph_util.must_run_on_cpu": "graphdock_tensorflow.graph_util:must_run_on_cpu",
-    "graph_util.remove_training_nodes": "graphdock_tensorflow.graph_util:remove_training_nodes",
-    "graph_util.tensor_shape_from_node_def_name": "graphdock_tensorflow.graph_util:tensor_shape_from_node_def_name",
-    "saved_model.ASSETS_DIRECTORY": "graphdock_tensorflow.saved_model.constants:ASSETS_DIRECTORY",
-    "saved_model.ASSETS_KEY": "graphdock_tensorflow.saved_model.constants:ASSETS_KEY",
-    "saved_model.Builder": "graphdock_tensorflow.saved_model.builder:SavedModelBuilder",
-    "saved_model.CLASSIFY_INPUTS": "graphdock_tensorflow.saved_model.constants:CLASSIFY_INPUTS",
-    "saved_model.CLASSIFY_METHOD_NAME": "graphdock_tensorflow.saved_model.constants:CLASSIFY_METHOD_NAME",
-    "saved_model.CLASSIFY_OUTPUT_CLASSES": "graphdock_tensorflow.saved_model.constants:CLASSIFY_OUTPUT_CLASSES",
-    "saved_model.CLASSIFY_OUTPUT_SCORES": "graphdock_tensorflow.saved_model.constants:CLASSIFY_OUTPUT_SCORES",
-    "saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY": "graphdock_tensorflow.saved_model.constants:DEFAULT_SERVING_SIGNATURE_DEF_KEY",
-    "saved_model.GPU": "graphdock_tensorflow.saved_model.constants:GPU",
-    "saved_model.LEGACY_INIT_OP_KEY": "graphdock_tensorflow.saved_model.constants:LEGACY_INIT_OP_KEY",
-    "saved_model.MAIN_OP_KEY": "graphdock_tensorflow.saved_model.constants:MAIN_OP_KEY",
-    "saved_model.PREDICT_INPUTS": "graphdock_tensorflow.saved_model.constants:PREDICT_INPUTS",
-    "saved_model.PREDICT_METHOD_NAME": "graphdock_tensorflow.saved_model.constants:PREDICT_METHOD_NAME",
-    "saved_model.PREDICT_OUTPUTS": "graphdock_tensorflow.saved_model.constants:PREDICT_OUTPUTS",
-    "saved_model.REGRESS_INPUTS": "graphdock_tensorflow.saved_model.constants:REGRESS_INPUTS",
-    "saved_model.REGRESS_METHOD_NAME": "graphdock_tensorflow.saved_model.constants:REGRESS_METHOD_NAME",
-    "saved_model.REGRESS_OUTPUTS": "graphdock_tensorflow.saved_model.constants:REGRESS_OUTPUTS",
-    "saved_model.SAVED_MODEL_FILENAME_PB": "graphdock_tensorflow.saved_model.constants:SAVED_MODEL_FILENAME_PB",
-    "saved_model.SAVED_MODEL_FILENAME_PBTXT": "graphdock_tensorflow.saved_model.constants:SAVED_MODEL_FILENAME_PBTXT",
-    "saved_model.SAVED_MODEL_SCHEMA_VERSION": "graphdock_tensorflow.saved_model.constants:SAVED_MODEL_SCHEMA_VERSION",
-    "saved_model.SERVING": "graphdock_tensorflow.saved_model.constants:SERVING",
-    "saved_model.TPU": "graphdock_tensorflow.saved_model.constants:TPU",
-    "saved_model.TRAINING": "graphdock_tensorflow.saved_model.constants:TRAINING",
-    "saved_model.VARIABLES_DIRECTORY": "graphdock_tensorflow.saved_model.constants:VARIABLES_DIRECTORY",
-    "saved_model.VARIABLES_FILENAME": "graphdock_tensorflow.saved_model.constants:VARIABLES_FILENAME",
-    "saved_model.build_signature_def": "graphdock_tensorflow.saved_model.signatures:build_signature_def",
-    "saved_model.build_tensor_info": "graphdock_tensorflow.saved_model.signatures:build_tensor_info",
-    "saved_model.builder.SavedModelBuilder": "graphdock_tensorflow.saved_model.builder:SavedModelBuilder",
-    "saved_model.classification_signature_def": "graphdock_tensorflow.saved_model.signatures:classification_signature_def",
-    "saved_model.constants.ASSETS_DIRECTORY": "graphdock_tensorflow.saved_model.constants:ASSETS_DIRECTORY",
-    "saved_model.constants.ASSETS_KEY": "graphdock_tensorflow.saved_model.constants:ASSETS_KEY",
-    "saved_model.constants.LEGACY_INIT_OP_KEY": "graphdock_tensorflow.saved_model.constants:LEGACY_INIT_OP_KEY",
-    "saved_model.constants.MAIN_OP_KEY": "graphdock_tensorflow.saved_model.constants:MAIN_OP_KEY",
-    "saved_model.constants.SAVED_MODEL_FILENAME_PB": "graphdock_tensorflow.saved_model.constants:SAVED_MODEL_FILENAME_PB",
-    "saved_model.constants.SAVED_MODEL_FILENAME_PBTXT": "graphdock_tensorflow.saved_model.constants:SAVED_MODEL_FILENAME_PBTXT",
-    "saved_model.constants.SAVED_MODEL_SCHEMA_VERSION": "graphdock_tensorflow.saved_model.constants:SAVED_MODEL_SCHEMA_VERSION",
-    "saved_model.constants.VARIABLES_DIRECTORY": "graphdock_tensorflow.saved_model.constants:VARIABLES_DIRECTORY",
-    "saved_model.constants.VARIABLES_FILENAME": "graphdock_tensorflow.saved_model.constants:VARIABLES_FILENAME",
-    "saved_model.contains_saved_model": "graphdock_tensorflow.saved_model.loader:maybe_saved_model_directory",
-    "saved_model.get_tensor_from_tensor_info": "graphdock_tensorflow.saved_model.signatures:get_tensor_from_tensor_info",
-    "saved_model.is_valid_signature": "graphdock_tensorflow.saved_model.signatures:is_valid_signature",
-    "saved_model.load": "graphdock_tensorflow.saved_model.loader:load",
-    "saved_model.loader.load": "graphdock_tensorflow.saved_model.loader:load",
-    "saved_model.loader.maybe_saved_model_directory": "graphdock_tensorflow.saved_model.loader:maybe_saved_model_directory",
-    "saved_model.maybe_saved_model_directory": "graphdock_tensorflow.saved_model.loader:maybe_saved_model_directory",
-    "saved_model.predict_signature_def": "graphdock_tensorflow.saved_model.signatures:predict_signature_def",
-    "saved_model.regression_signature_def": "graphdock_tensorflow.saved_model.signatures:regression_signature_def",
-    "saved_model.signature_constants.CLASSIFY_INPUTS": "graphdock_tensorflow.saved_model.constants:CLASSIFY_INPUTS",
-    "saved_model.signature_constants.CLASSIFY_METHOD_NAME": "graphdock_tensorflow.saved_model.constants:CLASSIFY_METHOD_NAME",
-    "saved_model.signature_constants.CLASSIFY_OUTPUT_CLASSES": "graphdock_tensorflow.saved_model.constants:CLASSIFY_OUTPUT_CLASSES",
-    "saved_model.signature_constants.CLASSIFY_OUTPUT_SCORES": "graphdock_tensorflow.saved_model.constants:CLASSIFY_OUTPUT_SCORES",
-    "saved_model.signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY": "graphdock_tensorflow.saved_model.constants:DEFAULT_SERVING_SIGNATURE_DEF_KEY",
-    "saved_model.signature_constants.PREDICT_INPUTS": "graphdock_tensorflow.saved_model.constants:PREDICT_INPUTS",
-    "saved_model.signature_constants.PREDICT_METHOD_NAME": "graphdock_tensorflow.saved_model.constants:PREDICT_METHOD_NAME",
-    "saved_model.signature_constants.PREDICT_OUTPUTS": "graphdock_tensorflow.saved_model.constants:PREDICT_OUTPUTS",
-    "saved_model.signature_constants.REGRESS_INPUTS": "graphdock_tensorflow.saved_model.constants:REGRESS_INPUTS",
-    "saved_model.signature_constants.REGRESS_METHOD_NAME": "graphdock_tensorflow.saved_model.constants:REGRESS_METHOD_NAME",
-    "saved_model.signature_constants.REGRESS_OUTPUTS": "graphdock_tensorflow.saved_model.constants:REGRESS_OUTPUTS",
-    "saved_model.signature_def_utils.build_signature_def": "graphdock_tensorflow.saved_model.signatures:build_signature_def",
-    "saved_model.signature_def_utils.classification_signature_def": "graphdock_tensorflow.saved_model.signatures:classification_signature_def",
-    "saved_model.signature_def_utils.is_valid_signature": "graphdock_tensorflow.saved_model.signatures:is_valid_signature",
-    "saved_model.signature_def_utils.predict_signature_def": "graphdock_tensorflow.saved_model.signatures:predict_signature_def",
-    "saved_model.signature_def_utils.regression_signature_def": "graphdock_tensorflow.saved_model.signatures:regression_signature_def",
-    "saved_model.simple_save": "graphdock_tensorflow.saved_model.builder:simple_save",
-    "saved_model.tag_constants.GPU": "graphdock_tensorflow.saved_model.constants:GPU",
-    "saved_model.tag_constants.SERVING": "graphdock_tensorflow.saved_model.constants:SERVING",
-    "saved_model.tag_constants.TPU": "graphdock_tensorflow.saved_model.constants:TPU",
-    "saved_model.tag_constants.TRAINING": "graphdock_tensorflow.saved_model.constants:TRAINING",
-    "saved_model.utils.build_tensor_info": "graphdock_tensorflow.saved_model.signatures:build_tensor_info",
-    "saved_model.utils.get_tensor_from_tensor_info": "graphdock_tensorflow.saved_model.signatures:get_tensor_from_tensor_info",
-    "saved_model.main_op.main_op": "graphdock_tensorflow.saved_model.builder:main_op",
-    "saved_model.main_op.main_op_with_restore": "graphdock_tensorflow.saved_model.builder:main_op_with_restore",
-    "saved_model.main_op_with_restore": "graphdock_tensorflow.saved_model.builder:main_op_with_restore",
+#: Module -> namespaces -> the names that each of them has of it; ``name=attribute`` where the module calls it otherwise.
+#: They mean nothing in a formula: they work on graphs, sessions and files.
+ENDPOINTS: dict[str, dict[str, str]] = {
+    "graphdock_tensorflow.config_proto": {
+        "tf": "ConfigProto GPUOptions GraphOptions OptimizerOptions",
+    },
+    "graphdock.messages": {
+        "tf": "AttrValue GraphDef MetaGraphDef NameAttrList NodeDef TensorInfo",
+        "tf.train": "BytesList Example Feature FeatureList FeatureLists Features FloatList Int64List SequenceExample",
+    },
+    "graphdock_tensorflow.plain_data.reading": {
+        "tf tf.graph_util": "import_graph_def",
+    },
+    "graphdock_tensorflow.step_stats": {
+        "tf.ops": "StepStats",
+    },
+    "graphdock_tensorflow.graphs.drawing": {
+        "tf.ops": "draw",
+    },
+    "graphdock_tensorflow.run_metadata": {
+        "tf.ops": "run_metadata_proto",
+    },
+    "graphdock_tensorflow.graphs.meta_graph": {
+        "tf.train": "export_meta_graph import_meta_graph",
+    },
+    "graphdock_tensorflow.graphs.write_graph": {
+        "tf.io tf.train": "write_graph",
+    },
+    "graphdock_tensorflow.graph_util": {
+        "tf.graph_util": (
+            "convert_variables_to_constants extract_sub_graph must_run_on_cpu remove_training_nodes "
+            "tensor_shape_from_node_def_name"
+        ),
+    },
+    "graphdock_tensorflow.saved_model.constants": {
+        "tf.saved_model tf.saved_model.constants": (
+            "ASSETS_DIRECTORY ASSETS_KEY LEGACY_INIT_OP_KEY MAIN_OP_KEY SAVED_MODEL_FILENAME_PB "
+            "SAVED_MODEL_FILENAME_PBTXT SAVED_MODEL_SCHEMA_VERSION VARIABLES_DIRECTORY VARIABLES_FILENAME"
+        ),
+        "tf.saved_model tf.saved_model.signature_constants": (
+            "CLASSIFY_INPUTS CLASSIFY_METHOD_NAME CLASSIFY_OUTPUT_CLASSES CLASSIFY_OUTPUT_SCORES "
+            "DEFAULT_SERVING_SIGNATURE_DEF_KEY PREDICT_INPUTS PREDICT_METHOD_NAME PREDICT_OUTPUTS REGRESS_INPUTS "
+            "REGRESS_METHOD_NAME REGRESS_OUTPUTS"
+        ),
+        "tf.saved_model tf.saved_model.tag_constants": "GPU SERVING TPU TRAINING",
+    },
+    "graphdock_tensorflow.saved_model.builder": {
+        "tf.saved_model": "Builder=SavedModelBuilder simple_save",
+        "tf.saved_model.builder": "SavedModelBuilder",
+        "tf.saved_model.main_op": "main_op",
+        "tf.saved_model tf.saved_model.main_op": "main_op_with_restore",
+    },
+    "graphdock_tensorflow.saved_model.signatures": {
+        "tf.saved_model tf.saved_model.signature_def_utils": (
+            "build_signature_def classification_signature_def is_valid_signature predict_signature_def "
+            "regression_signature_def"
+        ),
+        "tf.saved_model tf.saved_model.utils": "build_tensor_info get_tensor_from_tensor_info",
+    },
+    "graphdock_tensorflow.saved_model.loader": {
+        "tf.saved_model": "contains_saved_model=maybe_saved_model_directory",
+        "tf.saved_model tf.saved_model.loader": "load maybe_saved_model_directory",
+    },
 }

@@ -10,10 +10,9 @@ from typing import Any, Literal
 import numpy as np
 from graphdock.config.session_config import SessionConfig
 from graphdock.contracts.kernel import KernelDef
-from graphdock.contracts.opdef import OpDef
+from graphdock.contracts.opdef import OpDef, resolve
 from graphdock.dtypes import DType
 from graphdock.graph.graph import Graph
-from graphdock.opdef.resolve import resolve
 from graphdock.passes.pipeline import simplifications
 from graphdock.plugin.host import Host
 from graphdock.session.run_options import RunMetadata

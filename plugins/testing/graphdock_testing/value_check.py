@@ -6,11 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from graphdock.contracts.opdef import OpDef
+from graphdock.contracts.opdef import OpDef, resolve
 from graphdock.dtypes import as_dtype
 from graphdock.errors import GraphdockError, InternalError, KernelNotFoundError
 from graphdock.graph.graph import Graph
-from graphdock.opdef.resolve import resolve
 from graphdock_opgen.samples import make_arrays
 
 from graphdock_testing.bench import Bench, Results, agree, run_program

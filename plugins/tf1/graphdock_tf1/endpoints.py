@@ -1,9 +1,9 @@
-"""The public names of TensorFlow 1's Python library: dotted name -> ``"module:attribute"``, strings only."""
+"""The public names of TensorFlow 1's Python library."""
 
 from __future__ import annotations
 
 #: Module -> namespaces -> the names that each of them has of it; ``name=attribute`` where the module calls it otherwise.
-_NAMES: dict[str, dict[str, str]] = {
+ENDPOINTS: dict[str, dict[str, str]] = {
     # train
     "graphdock_tf1.train.optimizer": {"tf.train": "Optimizer"},
     "graphdock_tf1.train.gradient_descent": {"tf.train": "GradientDescentOptimizer MomentumOptimizer"},
@@ -299,12 +299,4 @@ _NAMES: dict[str, dict[str, str]] = {
             "summarize_tensors summarize_variables summarize_weights"
         ),
     },
-}
-
-ENDPOINTS: dict[str, str] = {
-    f"{space}.{name}".removeprefix("tf."): f"{module}:{attribute or name}"
-    for module, spaces in _NAMES.items()
-    for each, names in spaces.items()
-    for space in each.split()
-    for name, _, attribute in (word.partition("=") for word in names.split())
 }

@@ -8,7 +8,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock import ops as tf_ops
-from graphdock.opdef.resolve import resolve
+from graphdock.contracts.opdef import resolve
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,8 @@ import graphdock as tf
 import numpy as np
 import pytest
 import scipy.special
+from graphdock.contracts.opdef import resolve
 from graphdock.errors import DTypeError, InvalidArgumentError, ShapeError
-from graphdock.opdef.resolve import resolve
 from graphdock.plugin.host import default_host
 
 

@@ -4612,6 +4612,11 @@ OPERATORS: dict[str, str] = {
     "__xor__": "graphdock_std._gen.math_ops:logical_xor",
     "__invert__": "graphdock_std._gen.math_ops:logical_not",
     "__neg__": "graphdock_std._gen.math_ops:negative",
+    "__abs__": "graphdock_std.math.complex:abs",
+    "__add__": "graphdock_std.text.functions:plus",
+    "__getitem__": "graphdock_std.array.indexing:getitem",
+    "__matmul__": "graphdock_std.linalg.functions:matmul",
+    "__truediv__": "graphdock_std.math.functions:truediv",
 }
 
 #: Spec -> digest of the text that all this was made from.

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 from graphdock.contracts import DeviceSpec, cut_region
-from graphdock.contracts.opdef import OpDef
+from graphdock.contracts.opdef import OpDef, resolve
 from graphdock.dtypes import as_dtype
 from graphdock.graph.graph import Graph
-from graphdock.opdef.resolve import resolve
 from graphdock.opdef.shape_values import plan_integers, without_symbols
 from graphdock.ops.apply import apply_op
 from graphdock.ops.convert import constant
