@@ -183,6 +183,9 @@ class Library:
         order = [*kept, *[i for i in range(count) if i not in set(kept)]]
         shapes = [node.raw.attr["output_shapes"].list.shape[i] for i in kept] if _has_shapes(node, count) else None
         invariants = [None] * len(kept) if shapes is None else [dims_of(s, f"node {node.name!r}") for s in shapes]
+        invariants = [
+            [] if level.dtype(node.inputs[i]) == "variant" else d for i, d in zip(kept, invariants, strict=True)
+        ]
         for body in (test, step):
             body.arguments = [body.arguments[i] for i in order]
         for tensor, dims in zip(step.arguments, invariants, strict=False):
@@ -204,7 +207,9 @@ class Library:
         level.put(loop)
         results = {i: f"{loop.name}:{k}" for k, i in enumerate(kept)}
         handles = {
-            f"{node.name}:{i}": t for i, t in enumerate(node.inputs) if level.dtype(t) in ("resource", "variant")
+            f"{node.name}:{i}": results.get(i, t)
+            for i, t in enumerate(node.inputs)
+            if level.dtype(t) in ("resource", "variant")
         }
         level.replace_inputs(handles)
         tensors = [results.get(i, t) for i, t in enumerate(node.inputs)]

@@ -181,7 +181,7 @@ def _replace(level: Level, frame: _Frame, readers: Readers) -> str:
         why = body.why()
         if why:
             return why
-    invariants = [_invariant(level[v.merge]) for v in variables]
+    invariants = [[] if level.dtype(v.merge + ":0") == "variant" else _invariant(level[v.merge]) for v in variables]
     for body in (test, step):
         for tensor, dims in zip(body.arguments, invariants, strict=False):
             body.level[op_of(tensor)].attrs["shape"] = {"shape": dims}

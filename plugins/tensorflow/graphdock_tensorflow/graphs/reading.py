@@ -1,6 +1,6 @@
 """A GraphDef of TensorFlow as graphdock's plain data, as far as graphdock has its ops, with a report of what it lacks.
 
-    bare nodes -> names, attributes -> sums -> references -> functions -> loops -> branches -> what hangs on a missing op
+    bare nodes -> names, attributes -> sums -> arrays -> references -> functions -> loops -> branches -> what hangs on a missing op
     is left out
 
 Each stage works on the nodes of one graph or body; none knows a session or makes an operation.
@@ -15,6 +15,7 @@ from typing import Any
 from graphdock.contracts import GraphRead, ImportReport, Missing
 from graphdock.errors import InvalidArgumentError, NotFoundError, did_you_mean
 
+from graphdock_tensorflow.graphs.arrays import make_arrays
 from graphdock_tensorflow.graphs.branches import make_branches
 from graphdock_tensorflow.graphs.convert import convert, node_of
 from graphdock_tensorflow.graphs.functions import Library
@@ -55,6 +56,7 @@ def read_graph(message: Any, ops: Any, mapped: Collection[str] = (), outputs: Se
     for name in list(level):
         convert(level, name, producer)
     make_sums(level)
+    make_arrays(level)
     keep = frozenset(replaced)
     library = Library(message.library, producer, _finish)
     without_references(level, keep)

@@ -82,6 +82,10 @@ ATTRS: dict[str, Mapping[str, str | None]] = {
         f"{kind}ReaderV2": _OF_A_KIND for kind in ("FixedLengthRecord", "Identity", "TFRecord", "TextLine", "WholeFile")
     },
     **dict.fromkeys(("ResourceConditionalAccumulator", "SparseConditionalAccumulator"), _OF_ROWS),
+    "TensorListReserve": dict.fromkeys(
+        ("dynamic_size", "clear_after_read", "write_once", "identical_element_shapes", "array_name")
+    ),
+    "TensorListScatterIntoExistingList": {"add": None},
     "ExtractGlimpse": {"seed": None, "seed2": None},
     **dict.fromkeys(("FFT", "FFT2D", "FFT3D", "IFFT", "IFFT2D", "IFFT3D"), _SPECTRUM),
     **dict.fromkeys(("RFFT", "RFFT2D", "RFFT3D"), _FROM_REAL),
@@ -147,6 +151,9 @@ HARMLESS: dict[str, Any] = {
     "batch_dims": 0,
     "axis": -1,
     "use_cudnn_on_gpu": None,
+    "grad_a": False,
+    "grad_b": False,
+    "resize_if_index_out_of_bounds": False,
     "grad_x": False,
     "grad_y": False,
     "bad_indices_policy": None,
@@ -184,6 +191,10 @@ OUTPUTS: dict[str, tuple[str, ...]] = {
 #: TensorFlow's op -> how many of its inputs rules read; one with fewer is no such op.
 INPUTS: dict[str, int] = {
     **dict.fromkeys("Enter Exit NextIteration RefEnter RefExit RefNextIteration LoopCond If StatelessIf".split(), 1),
+    **dict.fromkeys("TensorArrayV3 TensorArrayCloseV3".split(), 1),
+    **dict.fromkeys("TensorArrayConcatV3 TensorArraySizeV3".split(), 2),
+    **dict.fromkeys("TensorArrayReadV3 TensorArrayGatherV3".split(), 3),
+    **dict.fromkeys("TensorArrayWriteV3 TensorArrayScatterV3 TensorArraySplitV3".split(), 4),
     **dict.fromkeys("RefIdentity IsVariableInitialized Merge RefMerge Concat ConcatOffset ResourceGather".split(), 1),
     **dict.fromkeys("Switch RefSwitch Sum Reshape Select InvGrad ReciprocalGrad SqrtGrad RsqrtGrad".split(), 2),
     **dict.fromkeys("SoftplusGrad SoftsignGrad EluGrad Relu6Grad LeakyReluGrad".split(), 2),
@@ -191,5 +202,6 @@ INPUTS: dict[str, int] = {
 #: What the names of ops begin with that are not here -> why.
 LACKING = {
     "Stack": "what gradients of TensorFlow's loops keep; tf.gradients makes them anew",
-    "TensorArray": "rows that TensorFlow's loops read and write; loops keep rows by themselves here",
+    "TensorArrayGrad": "gradients of TensorFlow's arrays; tf.gradients makes them anew",
+    "TensorArray": "of an older form; TensorFlow 1.0 and later write TensorArrayV3",
 }

@@ -390,7 +390,7 @@ def _check_bodies(
         if len(test) != 1 or not test[0].dtype.is_bool:
             raise InvalidArgumentError(f"GraphDef: {where}: the condition must return one bool")
         for body in bodies:
-            if tuple(t.dtype for t in body.parameters[:variables]) != own or variant in own:
+            if tuple(t.dtype for t in body.parameters[:variables]) != own:
                 raise InvalidArgumentError(
                     f"GraphDef: {where}: the parameters of {body.name!r} do not have the dtypes Tout"
                 )
