@@ -24,6 +24,7 @@ BENCHMARKS = (
     "chain",
     "while_loop",
     "dataflow",
+    "input",
     "large_graph",
     "planning",
     "native_kernel",

@@ -51,9 +51,11 @@ class Timing:
         """Whether the median is near the minimum. It is far where threads of one call waited for a busy CPU."""
         return self.median <= _STEADY * self.minimum
 
-    def ratio_to(self, other: Timing) -> float:
-        """Median over the rounds of this subject's burst by the other's burst of the same round."""
-        return statistics.median(mine / theirs for mine, theirs in zip(self.medians, other.medians, strict=True))
+    def ratio_to(self, other: Timing, allowance: float = 0.0) -> float:
+        """Median over the rounds of this subject's burst, less an allowance, by the other's burst of the same round."""
+        return statistics.median(
+            (mine - allowance) / theirs for mine, theirs in zip(self.medians, other.medians, strict=True)
+        )
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ def judge(bar: Bar, timings: Mapping[str, Timing]) -> Verdict:
     if mine is None or not there:
         return Verdict(bar, None, None)
     best = min(there, key=lambda peer: timings[peer].median)
-    return Verdict(bar, best, mine.ratio_to(timings[best]), not (mine.steady and timings[best].steady))
+    return Verdict(bar, best, mine.ratio_to(timings[best], bar.allowance), not (mine.steady and timings[best].steady))
 
 
 def disagreement(values: Sequence[float], reference: Sequence[float], rtol: float, atol: float) -> str | None:

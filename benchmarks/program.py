@@ -46,13 +46,14 @@ class Case:
 
 @dataclass(frozen=True)
 class Bar:
-    """`subject` may take at most `at_most` times what the best of `peers` takes."""
+    """`subject` may take at most `at_most` times what the best of `peers` takes, and `allowance` seconds a unit on top of that."""
 
     row: str
     peers: tuple[str, ...]
     at_most: float
     subject: str = "graphdock"
     note: str = ""
+    allowance: float = 0.0
 
 
 @dataclass(frozen=True)

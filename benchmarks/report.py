@@ -58,9 +58,10 @@ def as_table(outcome: Outcome) -> str:
     for verdict in outcome.verdicts:
         bar = verdict.bar
         found = "" if verdict.ratio is None else f": {verdict.ratio:.3f} of {verdict.peer}"
+        more = f" and {duration(bar.allowance)}" if bar.allowance else ""
         note = f" ({bar.note})" if bar.note else ""
         lines.append(
-            f"  {bar.row} {bar.subject} at most {bar.at_most:g} of {' or '.join(bar.peers)}{note}{found}"
+            f"  {bar.row} {bar.subject} at most {bar.at_most:g} of {' or '.join(bar.peers)}{more}{note}{found}"
             f"  {verdict.word}"
         )
     return "\n".join(lines)

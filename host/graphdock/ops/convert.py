@@ -181,17 +181,17 @@ def _make_array(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], 
     if dtype is string and array.size == 0 and not isinstance(value, (np.ndarray, np.generic)):
         array = array.astype(object)
     if array.dtype.kind in "USO":
-        out = np.empty(array.shape, object)
-        text = [isinstance(v, (str, bytes)) for v in array.flat]
+        values = array.ravel().tolist()
+        text = [isinstance(v, (str, bytes)) for v in values]
         if any(text) and not all(text):
             raise DTypeError(f"{_short(value)} is neither all text nor without any", expected="elements of one kind")
         if array.dtype.kind == "O" and not all(text):
             raise DTypeError(f"cannot make a tensor of {_short(value)} (a {type(value).__name__})")
         if dtype not in (None, string):
             raise DTypeError("text cannot become a number", expected=str(dtype), got="string")
-        for i, v in enumerate(array.flat):
-            out.flat[i] = utf8(v, "a text") if isinstance(v, str) else bytes(v)
-        return out, string
+        out = np.empty(len(values), object)
+        out[:] = [utf8(v, "a text") if isinstance(v, str) else bytes(v) for v in values]
+        return out.reshape(array.shape), string
     from_python = not isinstance(value, (np.ndarray, np.generic))
     if from_python and array.dtype.kind == "f" and (dtype is None or dtype.is_integer) and _all_integers(value):
         raise OutOfRangeError(

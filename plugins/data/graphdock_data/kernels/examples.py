@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -21,17 +22,17 @@ _KINDS = {field: dtype for dtype, field in _LISTS.items()}
 _SHOWN = 20
 
 
-def _parser(kind: str) -> Callable[[bytes, str], Any]:
+def _parser(kind: str) -> Callable[[bytes, Callable[[], str]], Any]:
     """Reader of messages; the second argument names the message in errors."""
     parse = messages.make(kind).FromString
     from google.protobuf.message import DecodeError
 
-    def read(data: bytes, what: str) -> Any:
+    def read(data: bytes, what: Callable[[], str]) -> Any:
         try:
             return parse(data)
         except (DecodeError, UnicodeDecodeError) as error:
             raise errors.InvalidArgumentError(
-                f"{what} is no {kind}, or it is damaged: could not parse it", got=repr(data[:40])
+                f"{what()} is no {kind}, or it is damaged: could not parse it", got=repr(data[:40])
             ) from error
 
     return read
@@ -47,6 +48,8 @@ class _Key:
     def __init__(self, key: Any, dtype: Any) -> None:
         self.name = (key if isinstance(key, bytes) else key.item()).decode("utf-8", "replace")
         self.dtype, self.np, self.field = dtype.name, dtype.np, _LISTS[dtype.name]
+        #: The values of a feature of this dtype; of another one an empty list.
+        self.listed = operator.attrgetter(f"{self.field}.value")
 
     def values(self, feature: Any, what: str) -> Any:
         """The values of a feature; None where it holds none of any kind."""
@@ -86,8 +89,12 @@ def _dense(key: _Key, maps: Sequence[Any], dims: Sequence[int | None], default: 
             expected=str(count),
             got=str(len(fallback)),
         )
-    name = key.name
+    name, listed = key.name, key.listed
     for index, features in enumerate(maps):
+        feature = features.get(name)
+        if feature is not None and len(found := listed(feature)) == count != 0:
+            flat.extend(found)
+            continue
         values = key.values(features.get(name), f"Example {index}")
         if values is None:
             if fallback is None and not (name in features and count == 0):
@@ -123,8 +130,11 @@ def _blocks(key: _Key, maps: Sequence[Any], dims: Sequence[int | None], default:
 
 def _sparse(key: _Key, maps: Sequence[Any]) -> tuple[Any, Any, Any]:
     """Indices ``[n, 2]``, values and shape of a feature of any length."""
-    name = key.name
-    found = [key.values(m.get(name), f"Example {i}") or () for i, m in enumerate(maps)]
+    name, listed, found = key.name, key.listed, list[Any]()
+    for index, features in enumerate(maps):
+        feature = features.get(name)
+        values = () if feature is None else listed(feature)
+        found.append(values or key.values(feature, f"Example {index}") or ())
     return _rows(key, found)
 
 
@@ -161,7 +171,7 @@ def _parse_example(ctx: BuildContext) -> Bound:
                 expected=str(len(serialized)),
                 got=str(len(labels)),
             )
-        parsed = [read(data, _named(i, labels)) for i, data in enumerate(serialized.tolist())]
+        parsed = _read_all(read, serialized, labels)
         maps = [example.features.feature for example in parsed]
         ragged = [_sparse(_Key(k, d), maps) for k, d in zip(rest[:sparse], kinds, strict=True)]
         keys, defaults = rest[sparse : sparse + dense], rest[sparse + dense :]
@@ -172,6 +182,17 @@ def _parse_example(ctx: BuildContext) -> Bound:
         return _answer([*_groups(ragged), *columns])
 
     return Bound(compute)
+
+
+def _read_all(read: Callable[[bytes, Callable[[], str]], Any], serialized: Any, labels: Sequence[bytes]) -> list[Any]:
+    parsed: list[Any] = []
+
+    def what() -> str:
+        return _named(len(parsed), labels)
+
+    for data in serialized.tolist():
+        parsed.append(read(data, what))
+    return parsed
 
 
 def _single(parts: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
@@ -186,7 +207,7 @@ def _parse_single_example(ctx: BuildContext) -> Bound:
     dense = [_Key(_bytes(k), d) for k, d in zip(ctx.attr("dense_keys"), ctx.attr("Tdense"), strict=True)]
 
     def compute(serialized: Any, *defaults: Any) -> Any:
-        maps = [read(serialized.item(), "the Example").features.feature]
+        maps = [read(serialized.item(), lambda: "the Example").features.feature]
         ragged = [_single(_sparse(key, maps)) for key in sparse]
         rows = zip(dense, shapes, defaults, strict=True)
         columns = [_dense(key, maps, dims, default, ())[0] for key, dims, default in rows]
@@ -218,7 +239,7 @@ def _parse_single_sequence_example(ctx: BuildContext) -> Bound:
         rest, label = rest[:-1], rest[-1]
         what = label.item().decode("utf-8", "replace")
         what = f"the SequenceExample {what!r}" if what else "the SequenceExample"
-        example = read(serialized.item(), what)
+        example = read(serialized.item(), lambda: what)
         keys, at = [], 0
         for count, types in zip(counts, kinds, strict=True):
             keys.append([_Key(k, d) for k, d in zip(rest[at : at + count], types, strict=True)])
@@ -251,7 +272,7 @@ def _parse_sequence_example(ctx: BuildContext) -> Bound:
 
     def compute(serialized: Any, labels: Any, *defaults: Any) -> Any:
         told = [f"the Sequence{_named(i, labels.tolist())}" for i in range(len(serialized))]
-        parsed = [read(data, what) for data, what in zip(serialized.tolist(), told, strict=True)]
+        parsed = _read_all(read, serialized, labels.tolist())
         maps = [example.context.feature for example in parsed]
         lists = [example.feature_lists.feature_list for example in parsed]
         ragged = [_sparse(key, maps) for key in keys[0]]
