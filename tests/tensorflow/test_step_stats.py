@@ -48,3 +48,14 @@ def test_a_program_adds_records_as_to_a_message():
         options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
         sess.run(tf.constant(1) + tf.placeholder_with_default(2, []), options=options, run_metadata=metadata)
     assert "mine" not in [d.device for d in metadata.step_stats.dev_stats], "another step has stats of its own"
+
+
+def test_a_record_has_the_fields_that_programs_read():
+    node = tf.RunMetadata().step_stats.dev_stats.add().node_stats.add(node_name="a")
+    assert (node.memory, node.output, node.referenced_tensor, node.thread_id, node.scheduled_micros) == (
+        [],
+        [],
+        [],
+        0,
+        0,
+    )

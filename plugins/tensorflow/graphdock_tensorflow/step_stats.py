@@ -35,6 +35,7 @@ class NodeExecStats:
       all_start_micros: when it began, in microseconds since 1970.
       op_start_rel_micros, op_end_rel_micros, all_end_rel_micros: microseconds since then.
       nbytes: bytes that it read and wrote (graphdock's own).
+      thread_id, scheduled_micros: 0. ``memory``, ``output``, ``referenced_tensor``: empty, as steps plan their memory beforehand.
     """
 
     node_name: str = ""
@@ -44,6 +45,11 @@ class NodeExecStats:
     op_end_rel_micros: int = 0
     all_end_rel_micros: int = 0
     nbytes: int = 0
+    thread_id: int = 0
+    scheduled_micros: int = 0
+    memory: list[Any] = field(default_factory=list)
+    output: list[Any] = field(default_factory=list)
+    referenced_tensor: list[Any] = field(default_factory=list)
 
 
 @dataclass(slots=True)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 import graphdock as tf
 import numpy as np
 import pytest
 from graphdock import ops
 from graphdock_std.attention.dropped import attend_dropped
-from graphdock_std.attention.functions import attend
+from graphdock_std.attention.functions import attend, attend_log_sum
 from graphdock_std.nn.fused import activate
 from graphdock_std.nn.recurrent import lstm_output
+from graphdock_std.reference import fused as oracle
 
 SHAPES = (3, 4), (4, 5), (5,)
 
@@ -71,6 +74,26 @@ def test_gradients_of_attention_whose_inputs_follow_from_one_another(op, given, 
         lambda x, y: parts(**given(x, y)),
         exact=1e-5,  # logarithms of sums are float32
     )
+
+
+@pytest.mark.parametrize("hidden", [-math.inf, -1e9])
+def test_a_row_that_sees_nothing_is_the_same_in_kernel_oracle_and_parts(hidden):
+    random = np.random.default_rng(0)
+    query, key, value = (random.standard_normal(shape) for shape in ((3, 4), (5, 4), (5, 2)))
+    mask = np.ones((3, 5), bool)
+    mask[1] = False
+    attrs = {"scale": 0.5, "causal": False, "hidden": hidden}
+    with tf.Graph().as_default(), tf.Session() as session:
+        kernel = ops.apply_op("Attention", query=query, key=key, value=value, bias=mask, **attrs)
+        q, k, v = (tf.constant(a) for a in (query, key, value))
+        parts = [
+            attend(q, k, v, bias=tf.constant(mask), **attrs),
+            attend_log_sum(q, k, bias=tf.constant(mask), **attrs),
+        ]
+        found = session.run([list(kernel), parts])
+    for got in found:
+        for a, b in zip(got, oracle.attention(query, key, value, bias=mask, **attrs), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-6)
 
 
 def test_gradients_of_gates_whose_inputs_follow_from_one_another():

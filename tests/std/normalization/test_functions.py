@@ -7,6 +7,7 @@ from typing import Any
 import graphdock as tf
 import numpy as np
 import pytest
+from graphdock_std.reference import normalization as oracle
 
 X = (np.arange(12).reshape(1, 2, 2, 3) ** 2 % 7).astype(np.float32)
 WEIGHTS = (np.arange(12).reshape(1, 2, 2, 3) % 5).astype(np.float32)
@@ -241,3 +242,28 @@ def test_batch_normalization_under_both_names() -> None:
     assert tf.nn.batch_normalization(tf.zeros([2, 3], tf.float16), MEAN, VARIANCE, None, None, 0.1).dtype == tf.float16
     with pytest.raises(ValueError, match="input and t"):
         tf.nn.batch_norm_with_global_normalization(x, mean, variance, OFFSET, SCALE, 0.01, True, input=x)
+
+
+@pytest.mark.parametrize("shape", [(0, 2, 2, 3), (2, 0, 2, 3), (2, 2, 2, 0)])
+@pytest.mark.parametrize("training", [True, False])
+def test_the_oracle_of_no_elements_is_the_kernel(shape: Any, training: bool) -> None:
+    x, scale, vector = np.zeros(shape, np.float32), np.ones(shape[3], np.float32), np.zeros(shape[3], np.float32)
+    given = {"epsilon": 0.001, "data_format": "NHWC", "is_training": training}
+    stats = [vector[:0]] * 2 if training else [vector, scale]
+    wanted = oracle.fused_batch_norm(x, scale, vector, *stats, **given)
+    with tf.Graph().as_default():
+        found = run(
+            list(
+                tf.ops.apply_op(
+                    "FusedBatchNorm", x=x, scale=scale, offset=vector, mean=stats[0], variance=stats[1], **given
+                )
+            )
+        )
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(a, b)
+    inputs = {"y_backprop": x, "x": x, "scale": scale, "reserve_space_1": vector, "reserve_space_2": scale}
+    wanted = oracle.fused_batch_norm_grad(**inputs, **given)
+    with tf.Graph().as_default():
+        found = run(list(tf.ops.apply_op("FusedBatchNormGrad", **inputs, **given)))
+    for a, b in zip(found, wanted, strict=False):
+        np.testing.assert_array_equal(a, b)

@@ -400,3 +400,24 @@ def test_a_new_shape_of_sparse_tensors_fits() -> None:
         for wrong in ([3, 7, 5], [3, 7]):
             with pytest.raises(tf.errors.InvalidArgumentError):
                 sess.run(late, {new: wrong})
+
+
+def test_places_beyond_64_bits_are_in_order_and_stay_apart() -> None:
+    shape = [1 << 25, 1 << 40]
+    first = tf.SparseTensor(np.array([[1 << 24, 0], [0, 0]], np.int64), [1.0, 2.0], shape)
+    other = tf.SparseTensor(np.array([[1 << 24, 0], [1 << 23, 5]], np.int64), [3.0, 4.0], shape)
+    places = [[0, 0], [1 << 23, 5], [1 << 24, 0]]
+    total, most, ordered = run([tf.sparse_add(first, other), tf.sparse_maximum(first, other), tf.sparse_reorder(first)])
+    assert total.indices.tolist() == most.indices.tolist() == places
+    assert total.values.tolist() == [2, 4, 4] and most.values.tolist() == [2, 4, 3]
+    assert ordered.indices.tolist() == [places[0], places[2]] and ordered.values.tolist() == [2, 1]
+    nothing = run(tf.sparse_add(tf.sparse_retain(first, [False] * 2), tf.sparse_retain(other, [False] * 2)))
+    assert nothing.indices.shape == (0, 2) and nothing.values.shape == (0,)
+
+
+@pytest.mark.parametrize("name", ["asin", "asinh", "atan", "sin", "tan"])
+def test_a_function_that_keeps_zero_takes_what_is_stored(name: str) -> None:
+    found = run(getattr(tf.math, name)(tf.SparseTensor([[0, 1], [2, 0]], [0.5, -0.25], [3, 2])))
+    assert (found.indices.tolist(), found.dense_shape.tolist()) == ([[0, 1], [2, 0]], [3, 2])
+    function = getattr(np, name.replace("asin", "arcsin").replace("atan", "arctan"))
+    np.testing.assert_allclose(found.values, function(np.array([0.5, -0.25], np.float32)), rtol=1e-6)

@@ -69,6 +69,8 @@ def _dense_matmul(ctx: BuildContext) -> Bound:
 def _reorder(ctx: BuildContext) -> Bound:
     def order(indices: Any, shape: Any) -> Any:
         _check(indices, shape, "input_indices", "input_shape")
+        if math.prod(shape.tolist()) > 1 << 63:  # places have no numbers of 64 bits
+            return np.lexsort(indices.T[::-1])
         return np.argsort(_places(indices, shape), kind="stable")
 
     def fresh(indices: Any, values: Any, shape: Any) -> tuple[Any, Any]:

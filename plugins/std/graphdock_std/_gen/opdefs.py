@@ -1986,7 +1986,7 @@ _math_ops: _Rows = {
         types=_types(T=_INEXACT),
         scalar="sin(x)",
         gradient="formula",
-        traits=("elementwise", "pure"),
+        traits=("elementwise", "keeps_zero", "pure"),
     ),
     "Cos": lambda op: op(
         _args(x="T[*S]"),
@@ -2002,7 +2002,7 @@ _math_ops: _Rows = {
         types=_types(T=_INEXACT),
         scalar="tan(x)",
         gradient="formula",
-        traits=("elementwise", "pure"),
+        traits=("elementwise", "keeps_zero", "pure"),
     ),
     "Asin": lambda op: op(
         _args(x="T[*S]"),
@@ -2010,7 +2010,7 @@ _math_ops: _Rows = {
         types=_types(T=_INEXACT),
         scalar="asin(x)",
         gradient="formula",
-        traits=("elementwise", "pure"),
+        traits=("elementwise", "keeps_zero", "pure"),
     ),
     "Acos": lambda op: op(
         _args(x="T[*S]"),
@@ -2026,7 +2026,7 @@ _math_ops: _Rows = {
         types=_types(T=_INEXACT),
         scalar="atan(x)",
         gradient="formula",
-        traits=("elementwise", "pure"),
+        traits=("elementwise", "keeps_zero", "pure"),
     ),
     "Sinh": lambda op: op(
         _args(x="T[*S]"),
@@ -2058,7 +2058,7 @@ _math_ops: _Rows = {
         types=_types(T=_INEXACT),
         scalar="asinh(x)",
         gradient="formula",
-        traits=("elementwise", "pure"),
+        traits=("elementwise", "keeps_zero", "pure"),
     ),
     "Acosh": lambda op: op(
         _args(x="T[*S]"),
@@ -4641,7 +4641,7 @@ SPECS: dict[str, str] = {
     "layer_norm.yaml": "6a0b56e062e971d7",
     "linalg.yaml": "f617b45a4617429e",
     "linear_cross_entropy.yaml": "92d506a2f11f6d45",
-    "math.yaml": "2a24c01300d38675",
+    "math.yaml": "bfe9fc2a96bdbf08",
     "morphology.yaml": "4e1a21c176dc6ef9",
     "nn.yaml": "1b07de2a25c7a396",
     "normalization.yaml": "723fd92c6b3539e2",

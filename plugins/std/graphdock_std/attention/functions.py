@@ -56,7 +56,9 @@ def attend_log_sum(
     query: Any, key: Any, scale: float, causal: bool, bias: Any = None, hidden: float = -math.inf
 ) -> Any:
     """Likewise its second output."""
-    total = _tf.reduce_logsumexp(_scores(query, key, scale, causal, bias, hidden), axis=-1)
+    scores = _scores(query, key, scale, causal, bias, hidden)
+    high = _tf.reduce_max(scores, axis=-1, keepdims=True)  # NaN where nothing is seen, as of kernels
+    total = _tf.squeeze(high, [-1]) + _tf.log(_tf.reduce_sum(_tf.exp(scores - high), axis=-1))
     return _ops.cast(total * (1.0 / math.log(2.0)), _tf.float32)
 
 

@@ -48,7 +48,8 @@ def lrn_grad(
 def _columns(x: Any, data_format: str) -> np.ndarray:
     """x as [channels, elements] in float64."""
     axis = 1 if data_format.startswith("NC") else x.ndim - 1
-    return np.moveaxis(np.asarray(x).astype(np.float64), axis, 0).reshape(x.shape[axis], -1)
+    others = math.prod(d for i, d in enumerate(x.shape) if i != axis)
+    return np.moveaxis(np.asarray(x).astype(np.float64), axis, 0).reshape(x.shape[axis], others)
 
 
 def _back(columns: Any, x: Any, data_format: str) -> np.ndarray:
@@ -71,13 +72,14 @@ def fused_batch_norm(
     columns = _columns(x, data_format)
     rows, used, divisors, unbiased = [], [], [], []
     for c, values in enumerate(columns):
-        m = math.fsum(values) / len(values) if is_training else float(mean[c])
+        count = len(values) or math.nan  # of nothing there is no mean
+        m = math.fsum(values) / count if is_training else float(mean[c])
         squares = math.fsum((v - m) ** 2 for v in values)
-        divisor = squares / len(values) if is_training else float(variance[c])
+        divisor = squares / count if is_training else float(variance[c])
         rows.append((values - m) * float(scale[c]) / math.sqrt(divisor + epsilon) + float(offset[c]))
         used.append(m)
         divisors.append(divisor)
-        unbiased.append(squares / max(len(values) - 1, 1) if is_training else divisor)
+        unbiased.append(squares / max(count - 1, 1) if is_training else divisor)
     vectors = (np.array(v).astype(scale.dtype) for v in (used, unbiased, used, divisors))
     return (_back(rows, x, data_format), *vectors)
 
@@ -100,7 +102,8 @@ def fused_batch_norm_grad(
         to_scale.append(math.fsum(dy * normal))
         to_offset.append(math.fsum(dy))
         if is_training:
-            dy = dy - to_offset[-1] / len(dy) - normal * to_scale[-1] / len(dy)
+            count = len(dy) or math.nan
+            dy = dy - to_offset[-1] / count - normal * to_scale[-1] / count
         rows.append(dy * float(scale[c]) / root)
     return (
         _back(rows, x, data_format),

@@ -69,8 +69,9 @@ def _union(a: SparseTensor, b: SparseTensor) -> tuple[Any, Any, Any, Any]:
     indices = _tf.concat([a.indices, b.indices], 0)
     count = _tf.range(_tf.size(a.values) + _tf.size(b.values))
     ordered, order = _ops.apply_op("SparseReorder", input_indices=indices, input_values=count, input_shape=shape)
-    numbers = _tf.reduce_sum(ordered * _tf.cumprod(shape, exclusive=True, reverse=True), [1])
-    _, segments = _tf.unique(numbers)
+    # tuples are compared, not their row-major numbers: those of a large shape are beyond 64 bits
+    begins = _ops.cast(_tf.reduce_any(_tf.not_equal(ordered[1:], ordered[:-1]), 1), count.dtype)
+    segments = _tf.cumsum(_tf.concat([_ops.zeros_like(count[:1]), begins], 0))
     places = _tf.gather(ordered, _tf.segment_min(count, segments))
     return places, order, segments, _tf.gather(segments, _tf.invert_permutation(order))
 
