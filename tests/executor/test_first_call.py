@@ -118,6 +118,23 @@ def test_no_right_result_is_taken_for_memory_that_was_not_written(dtype, count, 
             assert (session.run(tf.negative(x), {x: np.ones(count)}) == value).all()
 
 
+@pytest.mark.parametrize(
+    "dtype", ["bool", "uint8", "int8", "int16", "float16", "bfloat16", "int32", "float64", "complex64"]
+)
+@pytest.mark.parametrize("count", [4, 9, 1000])
+def test_a_kernel_that_does_nothing_is_found_whatever_the_dtype(dtype, count):
+    with tf.Graph().as_default():
+        name = f"first_call_nothing_{dtype}_{count}"
+        ops.RegisterKernel("Cast", name=name, label="test")(lambda ctx: lambda x, y: None)
+        x = tf.placeholder("float32", [count])
+        y, config = tf.cast(x, dtype), tf.SessionConfig(kernels={"Cast@cpu": f"user.{name}"})
+        with (
+            tf.Session(config=config) as session,
+            pytest.raises(InternalError, match="left elements of its output 'y'"),
+        ):
+            session.run(y, {x: np.ones(count)})
+
+
 def test_a_kernel_that_leaves_the_tail_is_found():
     def head(ctx):
         return lambda x, y: np.multiply(x[:4096], x[:4096], y[:4096])

@@ -121,6 +121,32 @@ def test_an_op_of_another_place_stays_an_error(run):
     assert value(shown) == "[8.0]", "the file that is run again replaces its own"
 
 
+def test_an_edited_gradient_and_kernel_of_an_op_take_the_place_of_those_before(run):
+    run(OP.format(0.0, "").replace("lab::shift", "lab::own").replace("def shift", "def own"))
+    gradient = "@own.register_gradient\ndef own_gradient(op, grad):\n    return [grad * {0}]\n"
+    kernel = "@own.register_kernel('cpu')\ndef own_cpu(x, by):\n    return x * np.float32({0})\n"
+    step = "x = tf.constant([1.0])\nt = own(x)\nu = tf.gradients(t, x)[0]\ns = tf.Session()\ns.run([t, u])"
+    assert (
+        value(run(gradient.format(2.0), kernel.format(3), step))
+        == "[array([3.], dtype=float32), array([2.], dtype=float32)]"
+    )
+    again = "s.run([t, tf.gradients(t, x)[0]])"
+    assert value(run(kernel.format(5), again)) == "[array([5.], dtype=float32), array([2.], dtype=float32)]"
+    assert value(run(gradient.format(7.0), step)) == "[array([5.], dtype=float32), array([7.], dtype=float32)]"
+
+
+def test_an_edited_gradient_of_a_name_takes_the_place_of_the_one_before(run):
+    gradient = "@tf.RegisterGradient('Mine')\ndef mine(op, grad):\n    return grad * {0}\n"
+    step = """\
+x = tf.constant([1.0])
+with tf.get_default_graph().gradient_override_map({'Square': 'Mine'}):
+    y = tf.square(x)
+tf.Session().run(tf.gradients(y, x)[0]).tolist()
+"""
+    assert value(run(gradient.format(2.0), step)) == "[2.0]"
+    assert value(run(gradient.format(3.0), step)) == "[3.0]"
+
+
 def test_an_edited_library_takes_the_place_of_the_one_before(run):
     kernel = "@ops.RegisterKernel('nb.Plus', compute=True)\ndef plus(x, out):\n    np.add(x, np.float32(1), out)"
     use = """\

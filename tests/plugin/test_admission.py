@@ -175,6 +175,23 @@ def test_commands_say_so_and_import_nothing(library, process_host):
         assert "op 'shop.Legs'" in rows["a"]["cause"] and rows["a"].get("import_ms") is None
 
 
+@pytest.mark.parametrize("listed", [(), ("a",)], ids=["neither lists it", "one lists it"])
+def test_doctor_compares_what_manifests_do_not_list(library, site, builder, process_host, listed):
+    """Each loads well in a process of its own; in one process the second that is loaded does not."""
+    for name in "ab":
+        library(name, "shop.Legs")
+        if name not in listed:
+            file = site.folder / f"graphdock_{name}" / "graphdock-plugin.toml"
+            file.write_text(builder.MANIFEST.format(name=name))
+    process_host(Host())
+    result = CliRunner().invoke(cli, ["doctor", "--json", "--strict"])
+    rows = {row["plugin"]: row for row in json.loads(result.stdout)["plugins"]}
+    for mine, other in ("ab", "ba"):
+        assert rows[mine]["stage"] == "duplicate" and rows[mine]["fault"] and result.exit_code == 1
+        assert rows[mine]["cause"].startswith(f"graphdock-{other} 1.0 registers the op 'shop.Legs' too: which one")
+        assert "graphdock opgen manifest" in rows[mine]["hint"]
+
+
 def test_graphdocks_own_op_wins_and_no_wrapper_of_another_makes_it(library, process_host):
     library("a", "Abs")
     host = process_host(Host())

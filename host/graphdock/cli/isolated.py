@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from graphdock.plugin.state import Added, LedgerEntry
+from graphdock.plugin.state import Added, LedgerEntry, first_of
 
 if TYPE_CHECKING:
     import subprocess
@@ -48,10 +48,12 @@ class Examined:
       entry: its line in the ledger.
       devices: device type -> what its probe told: ``status`` (``ready``, ``no device``, ``fault``), then ``infos``, or ``cause``
         and ``hint``. Types that were not reached are absent.
+      names: what it registered that no other plugin may: ``op 'shop.Legs'``.
     """
 
     entry: LedgerEntry
     devices: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
 
 
 def timeout_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -77,12 +79,31 @@ def examine(entries: Sequence[LedgerEntry], limits: Limits | None = None) -> lis
     limits = Limits() if limits is None else limits
     with ThreadPoolExecutor(max_workers=2) as pool, _terminated_by_an_exception():
         try:
-            return list(
-                pool.map(lambda e: _Child(e, limits, stop).run() if e.stage == "found" else Examined(e), entries)
+            return _compared(
+                list(pool.map(lambda e: _Child(e, limits, stop).run() if e.stage == "found" else Examined(e), entries))
             )
         except BaseException:
             stop.set()  # the children are in sessions of their own, so that an interrupt does not reach them
             raise
+
+
+def _compared(examined: list[Examined]) -> list[Examined]:
+    """With what two of them registered, each in its own process, told of both: their manifests didn't say it."""
+    owners: dict[str, list[LedgerEntry]] = {}
+    for one in examined:
+        for name in one.names:
+            owners.setdefault(name, []).append(one.entry)
+
+    def told(one: Examined) -> Examined:
+        twice = {name: [o for o in owners[name] if o is not one.entry] for name in one.names if len(owners[name]) > 1}
+        if not twice or one.entry.is_fault:
+            return one
+        others = " and ".join(dict.fromkeys(f"{o.distribution} {o.version}" for found in twice.values() for o in found))
+        cause = f"{others} registers the {first_of(list(twice))} too: which one a program gets depends on which is loaded first"
+        hint = f'block = ["{one.entry.distribution}"] under [plugins]; `graphdock opgen manifest` in both is to list it'
+        return replace(one, entry=replace(one.entry, stage="duplicate", cause=cause, hint=hint))
+
+    return [told(one) for one in examined]
 
 
 @contextlib.contextmanager
@@ -118,6 +139,7 @@ class _Child:
         self.stop = stop
         self.devices: dict[str, Mapping[str, Any]] = {}
         self.done: Mapping[str, Any] | None = None
+        self.names: tuple[str, ...] = ()
         self._read = 0
         self._begin("it loaded", limits.load)
 
@@ -188,7 +210,7 @@ class _Child:
                 self.devices[row.pop("device")] = row
                 self._begin("it loaded", self.limits.load)
             else:
-                self.done = row["entry"]
+                self.done, self.names = row["entry"], tuple(row["names"])
                 self._begin("it ended", ENDING)
 
     def _examined(self, status: int, in_time: bool, written: Sequence[str]) -> Examined:
@@ -198,7 +220,7 @@ class _Child:
             others = tuple((noun, n) for noun, n in added["others"])
             told = {name: self.done[name] for name in ("stage", "cause", "hint", "import_ms")}
             entry = replace(entry, **told, added=Added(tuple(added["devices"]), added["ops"], added["kernels"], others))
-            return Examined(entry, self.devices)
+            return Examined(entry, self.devices, self.names)
         end = _ending(status) if in_time else f"it did not end in {self.limit:g} s"
         cause = "; it wrote: ".join([f"{end} while {self.doing}", *written])
         hint = (

@@ -3,7 +3,7 @@
 :mod:`graphdock.cli.isolated` runs this in a child process, so that a plugin that crashes, exits or hangs takes only the child with
 it. FILE gets one JSON object per line: ``{"doing": WORDS, "device": TYPE}`` before each probe, ``{"device": TYPE, "status": ...}``
 with what it found, ``{"doing": WORDS}`` before kernels are asked whether their libraries are here, and at the end
-``{"entry": ...}``, the plugin's ledger entry.
+``{"entry": ..., "names": ...}``, the plugin's ledger entry and what it has under names that nobody else may have.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from graphdock.errors import DeviceUnavailable, GraphdockError, PluginError
-from graphdock.plugin.consistency import check_drift, check_modules, check_parts
+from graphdock.plugin.consistency import check_drift, check_modules, check_parts, names_brought
 from graphdock.plugin.host import Host, configured_host
 from graphdock.plugin.state import PluginState
 
@@ -42,7 +42,7 @@ def main(plugin: str, file: str) -> None:
         _probe_kernels(host, state, tell)
         check_parts(host, state)
         check_drift(host, state)
-        tell(entry=state.entry().as_json())
+        tell(entry=state.entry().as_json(), names=names_brought(host, state))
 
 
 def _probe_kernels(host: Host, state: PluginState, tell: Callable[..., None]) -> None:

@@ -44,8 +44,10 @@ class RegisterGradient:
     The function takes the operation and one tensor per output, the gradient of the loss by that output (zeros where
     none arrives), and returns a tensor or None per input. It serves every graph of the process.
 
+    A function that is defined again at the same place, as an edited cell of a notebook defines it, replaces the one before.
+
     Raises:
-      AlreadyExistsError: a function is registered under that name.
+      AlreadyExistsError: another function is registered under that name.
     """
 
     def __init__(self, op_type: str) -> None:
@@ -70,7 +72,12 @@ NoGradient = NotDifferentiable
 def _register(name: str, function: Callable[..., Any] | None) -> None:
     with _lock:
         if name in _registered:
+            from graphdock.ops.replacing import same_place  # of what is registered twice only
+
             before = _registered[name]
+            if function is not None and before is not None and same_place(before, function):
+                _registered[name] = function
+                return
             raise AlreadyExistsError(
                 f"a gradient of {name!r} is registered already: {_describe(before)}",
                 hint="register it once; a second formula for some operations goes under another name, "

@@ -98,6 +98,15 @@ def check_drift(host: Host, state: PluginState) -> None:
         state.stop("manifest drift", first_of(found), f"run `graphdock opgen manifest` in {state.found.distribution}")
 
 
+def names_brought(host: Host, state: PluginState) -> list[str]:
+    """What a loaded plugin registered of what is asked for by a name alone, such as ``op 'shop.Legs'``."""
+    ops = [f"op {name!r}" for name in host.ops.declared_by(state.found.package)]
+    named = [hook for hook in HOOKS.values() if hook.noun is not None]
+    return ops + [
+        f"{hook.noun} {name!r}" for hook in named for name in getattr(host, hook.registry).names_of(state.name)
+    ]
+
+
 def _differences(host: Host, state: PluginState, stated: manifest.Manifest) -> Iterable[str]:
     declared, real = {d.type for d in stated.devices}, set(state.added.devices)
     for name in sorted(declared ^ real):

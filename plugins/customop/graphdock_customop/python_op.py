@@ -27,6 +27,7 @@ from graphdock.contracts.opdef import EFFECTS, ArgDef, OpDef
 from graphdock.dtypes import ALL
 from graphdock.errors import AlreadyExistsError, FailedPreconditionError, InvalidArgumentError, did_you_mean
 from graphdock.ops import apply_op, get_default_graph, type_of, zeros_like
+from graphdock.ops.replacing import same_place
 
 from graphdock_customop.python_kernel import attribute_values, kernel_of
 from graphdock_customop.python_shape import check_names, check_patterns, shape_function
@@ -55,6 +56,11 @@ def __getattr__(name: str) -> Any:
         return _targets[name]
     except KeyError:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+
+
+def _edited(before: Callable[..., Any] | None, function: Callable[..., Any]) -> bool:
+    """Whether a function is one that stood here before, as a cell that is run again defines it."""
+    return before is not None and same_place(before, function)
 
 
 def _target(kind: str, function: Callable[..., Any]) -> str:
@@ -115,6 +121,7 @@ class CustomOp(Generic[R]):
         self._effects = self._checked_effects(effects)
         self._version = version
         self._kernels: list[KernelDef] = []
+        self._functions: dict[tuple[str, str], Callable[..., Any]] = {}  # by name and device of their kernel
         self._hosts: weakref.WeakSet[Host] = weakref.WeakSet()
         self._op_def: OpDef | None = None
         self._add_kernel("cpu", kernel_of(self.type, self.signature, function), f"{self.__name__}_body", priority=-1)
@@ -287,9 +294,9 @@ class CustomOp(Generic[R]):
         is ``(None,)``.
 
         Raises:
-          AlreadyExistsError: it has a shape rule.
+          AlreadyExistsError: it has a shape rule of another place.
         """
-        if self._shapes or self._shape_fn is not None:
+        if self._shapes or self._shape_fn is not None and not _edited(self.shape_function, function):
             raise AlreadyExistsError(f"{self.name} has a shape rule already", site=self.source)
         self.shape_function = function
         self._shape_fn = _target("shape", shape_function(self.name, self.signature, function))
@@ -302,9 +309,9 @@ class CustomOp(Generic[R]):
         ``op.inputs``, ``op.outputs`` and ``op.get_attr(name)`` are what they are under ``tf.RegisterGradient``.
 
         Raises:
-          AlreadyExistsError: it has a gradient. InvalidArgumentError: it is not differentiable.
+          AlreadyExistsError: it has one of another place. InvalidArgumentError: it is not differentiable.
         """
-        if self._gradient is not None:
+        if self._gradient is not None and not _edited(self.gradient_function, function):
             raise AlreadyExistsError(f"{self.name} has a gradient already", site=self.source)
         if not self._differentiable:
             raise self._fail("it has a gradient, but it was declared with differentiable=False")
@@ -340,13 +347,22 @@ class CustomOp(Generic[R]):
                 self._check_same_arguments(function)
             made: Callable[[BuildContext], Any] = function if build else kernel_of(self.type, self.signature, function)
             called = name or function.__name__
-            if any((k.name, k.device) == (called, device) for k in self._kernels):
+            before = next((k for k in self._kernels if (k.name, k.device) == (called, device)), None)
+            edited = _edited(self._functions.get((called, device)), function)
+            if before is not None and not edited:
                 raise AlreadyExistsError(
                     f"{self.name} has a kernel named {called!r} for {device} already", hint="give it another name="
                 )
             kernel = self._add_kernel(device, made, called, **fields)
+            self._functions[called, device] = function
             for host in self._hosts:
-                host.kernels.add(kernel, "user", self._package)
+                if before is None:
+                    host.kernels.add(kernel, "user", self._package)
+                else:
+                    host.kernels.replace(before, kernel, self._package)
+            if before is not None:
+                self._kernels.remove(before)
+                get_default_graph().plan_all_anew()
             return function
 
         return register

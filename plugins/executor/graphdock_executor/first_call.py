@@ -20,8 +20,9 @@ __all__ = ["FirstCallCheck", "once_per_shape"]
 
 #: Sets of feed shapes that an instance remembers as checked; beyond, they are forgotten and checked again.
 _REMEMBERED = 1024
-#: Each byte of a marked element: no number that programs have.
+#: Each byte of a marked element: no number that programs have. Of numbers of one byte: no row of them that programs have.
 _MARK = 0xA5
+_ROW = np.frombuffer(b"\xa5\x13\xd9\x6e\x42\xf7\x08\xbb", np.uint8).reshape(-1, 1)
 #: Elements of an output that tell whether a kernel wrote it.
 _SAMPLES = 8
 
@@ -151,26 +152,28 @@ def _read_only(buffer: Any) -> Any:
 class _Marks:
     """Elements of an output that hold what no result contains, until they are written.
 
-    Of floats and integers of two bytes, which may be that by chance, all elements together tell; those of one byte tell nothing.
+    Of floats and integers of one or two bytes, which may be that by chance, all elements together tell; of one byte four at least.
     """
 
-    __slots__ = ("_bytes",)
+    __slots__ = ("_bytes", "_marks", "_together")
 
     def __init__(self, buffer: Any) -> None:
         self._bytes: np.ndarray | None = None
         if isinstance(buffer, np.ndarray) and buffer.flags.c_contiguous and not buffer.dtype.hasobject and buffer.size:
             size = buffer.dtype.itemsize
             step = -(-buffer.size // _SAMPLES)
-            if size > 2 or buffer.dtype.kind == "b" or (size == 2 and buffer.size > 1):
+            self._together = size <= 2 and buffer.dtype.kind != "b"
+            if not self._together or buffer.size > (1 if size == 2 else 3):
                 self._bytes = buffer.reshape(-1).view(np.uint8).reshape(-1, size)[::-step]
-                self._bytes[:] = _MARK
+                self._marks = _ROW[: len(self._bytes)] if size == 1 and self._together else _MARK
+                self._bytes[:] = self._marks
 
     def left(self) -> bool:
         """Whether the kernel has not written them."""
         if self._bytes is None:
             return False
-        same = (self._bytes == _MARK).all(-1)
-        return bool(same.all() if self._bytes.shape[-1] == 2 else same.any())
+        same = (self._bytes == self._marks).all(-1)
+        return bool(same.all() if self._together else same.any())
 
 
 def _arrays(result: Any) -> Iterator[Any]:
