@@ -81,7 +81,7 @@ def parse(
 
 
 def wanted(peers: frozenset[str] | None) -> Callable[[str], bool]:
-    """Which subjects `--peers` leaves in; graphdock itself always stays, of both checkouts."""
+    """Return which subjects `--peers` leaves in; graphdock itself always stays, of both checkouts."""
     return lambda subject: (
         peers is None
         or framework_of(subject) in ("graphdock", AGAINST)

@@ -143,7 +143,9 @@ def table(rows: Sequence[Row], every: Sequence[Asked]) -> list[str]:
 
 
 def _most(rows: Sequence[Row], asked: Asked) -> float:
-    """What the card did at most in this run of what a kernel does: bytes copied, or operations of products; 0 where neither ran."""
+    """Return what the card did at most in this run of what a kernel does: bytes copied, or operations of products; 0 where
+    neither ran.
+    """
     if asked.program not in CASES:
         return 0.0
     seen = [(asked._replace(program=r["program"]), r) for r in rows if "seconds" in r]
@@ -156,12 +158,12 @@ def _most(rows: Sequence[Row], asked: Asked) -> float:
 
 
 def _rounds(program: str) -> bool:
-    """Whether a program has products, so that precisions differ."""
+    """Return whether a program has products, so that precisions differ."""
     return program in NETWORKS or program.startswith("product")
 
 
 def _asked(given: argparse.Namespace) -> list[Asked]:
-    """What is measured, small things first: they take little, and say most of what a step costs."""
+    """Return what is measured, small things first: they take little, and say most of what a step costs."""
     wanted = _named(given.programs) if given.programs else [*PLAIN, *NETWORKS, *CASES]
     for name, known in ((wanted, {**PLAIN, **NETWORKS, **CASES}), (given.precisions.split(","), PRECISIONS)):
         if missing := [x for x in name if x not in known]:
@@ -227,7 +229,7 @@ def main(args: list[str] | None = None) -> int:
 
 
 def _no_gpu() -> str:
-    """Why graphdock has no GPU here; empty where it has one."""
+    """Return why graphdock has no GPU here; empty where it has one."""
     from graphdock.errors import GraphdockError
     from graphdock.plugin.host import default_host
 

@@ -118,7 +118,7 @@ class Asked(NamedTuple):
 
     @property
     def unit(self) -> str:
-        """What the program is counted in."""
+        """Return what the program is counted in."""
         return CASES[self.program].unit if self.program in CASES else PLAIN.get(self.program, "us")
 
     @property

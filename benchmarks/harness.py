@@ -48,7 +48,7 @@ class Timing:
 
     @property
     def steady(self) -> bool:
-        """Whether the median is near the minimum. It is far where threads of one call waited for a busy CPU."""
+        """Return whether the median is near the minimum. It is far where threads of one call waited for a busy CPU."""
         return self.median <= _STEADY * self.minimum
 
     def ratio_to(self, other: Timing, allowance: float = 0.0) -> float:
@@ -82,7 +82,7 @@ class Verdict:
 
 @dataclass
 class Outcome:
-    """What one program gave. `absent` says why a subject has no timing; `wrong` and `failed` are faults.
+    """Outcome of one program. `absent` says why a subject has no timing; `wrong` and `failed` are faults.
 
     first_seconds: import, construction, compilation and the first call, where they have not happened in this worker.
     parts: of subjects that know them, what parts of their quickest call took, in seconds per unit.
@@ -114,7 +114,7 @@ def judge(bar: Bar, timings: Mapping[str, Timing]) -> Verdict:
 
 
 def disagreement(values: Sequence[float], reference: Sequence[float], rtol: float, atol: float) -> str | None:
-    """Where `values` differ from `reference`, in words; None where they agree."""
+    """Return where `values` differ from `reference`, in words; None where they agree."""
     if len(values) != len(reference):
         return f"{len(values)} check values, expected {len(reference)}"
     for index, (got, expected) in enumerate(zip(values, reference, strict=True)):

@@ -94,7 +94,9 @@ def _rating_data(batch: int, users: int, things: int, **_: Any) -> list[np.ndarr
 
 
 def _drawn(random: np.random.RandomState, sampled: int, vocabulary: int, *true: int) -> list[np.ndarray]:
-    """What a candidate sampler could have returned: classes that differ, and how often true and sampled ones are expected."""
+    """Return what a candidate sampler could have returned: classes that differ, and how often true and sampled ones are
+    expected.
+    """
     classes = random.permutation(vocabulary)[:sampled].astype(np.int64)
     return [classes, *(random.uniform(0.1, 0.9, size=shape).astype(np.float32) for shape in ((*true, 1), (sampled,)))]
 

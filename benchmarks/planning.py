@@ -24,7 +24,7 @@ SMALL, LARGE = 10_000, 100_000
 
 
 class Wanted(NamedTuple):
-    """What a plan is asked for: tensors, operations, and the fed tensors with their shapes."""
+    """Request for a plan: tensors, operations, and the fed tensors with their shapes."""
 
     fetches: Sequence[Any]
     targets: Sequence[Any]

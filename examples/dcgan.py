@@ -84,7 +84,7 @@ def losses(real: Any, noise: Any, width: int = 32) -> tuple[Any, Any]:
 
 
 def variables_of(part: str) -> list[Any]:
-    """What the optimizer of ``generator`` or ``discriminator`` trains."""
+    """Return what the optimizer of ``generator`` or ``discriminator`` trains."""
     return [variable for variable in tf.trainable_variables() if variable.name.startswith(f"{part}/")]
 
 

@@ -29,7 +29,7 @@ def inference(
     keep_prob: float = 1.0,
     unrolled: bool = False,
 ) -> tuple[Any, Any]:
-    """What the network knows after each of words [batch, time], as [batch, time, units], and the state after the last.
+    """Return what the network knows after each of words [batch, time], as [batch, time, units], and the state after the last.
 
     state: to begin with, an LSTMStateTuple per layer; else zeros. unrolled: each step of time has operations of its own.
     """

@@ -40,7 +40,7 @@ class Translator:
         self.layer = tf.layers.Dense(vocabulary, name="words_of")
 
     def decode(self, helper: Any, longest: Any = None) -> Any:
-        """What the decoder says where a helper tells it what to read, for ``longest`` steps at most."""
+        """Return what the decoder says where a helper tells it what to read, for ``longest`` steps at most."""
         state = self.cell.zero_state(self.batch, tf.float32).clone(cell_state=self.last)
         decoder = tf.contrib.seq2seq.BasicDecoder(self.cell, helper, state, self.layer)
         with tf.variable_scope("decoder", reuse=tf.AUTO_REUSE) as scope:

@@ -18,7 +18,7 @@ __all__ = ["Training", "command_line", "session", "train"]
 
 @dataclass(frozen=True)
 class Training:
-    """What a program did.
+    """Record of what a program did.
 
     losses: of every step. results: what it measured afterwards, such as the accuracy. explanation: of the training step, as
     ``Session.explain`` gives it.

@@ -31,7 +31,7 @@ def pages(root: Path = ROOT) -> list[Path]:
 
 
 def readmes(root: Path = ROOT) -> list[Path]:
-    """What package indexes show: files that a ``pyproject.toml`` names as ``readme``."""
+    """Return what package indexes show: files that a ``pyproject.toml`` names as ``readme``."""
     found = []
     for path in sorted(root.rglob("pyproject.toml")):
         if not _hidden(path.relative_to(root)):
@@ -53,7 +53,7 @@ def links(text: str) -> Iterator[str]:
 
 
 def headings(text: str) -> set[str]:
-    """What ``#heading`` may be: headings in lower case, words joined by hyphens, a number behind those that repeat."""
+    """Return what ``#heading`` may be: headings in lower case, words joined by hyphens, a number behind those that repeat."""
     found: set[str] = set()
     seen: Counter[str] = Counter()
     tokens = _MARKDOWN.parse(text)
@@ -73,7 +73,7 @@ def _tokens(text: str) -> Iterator[Token]:
 
 
 def dead(page: Path, root: Path = ROOT) -> list[str]:
-    """What is wrong with the links of a page, a line each."""
+    """Return what is wrong with the links of a page, a line each."""
     text = page.read_text(encoding="utf-8")
     wrong = []
     for link in links(text):

@@ -61,7 +61,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _target(target: str) -> Any:
-    """What ``"module:attribute"`` names."""
+    """Return what ``"module:attribute"`` names."""
     module, _, attribute = target.partition(":")
     return getattr(importlib.import_module(module), attribute)
 
@@ -73,12 +73,12 @@ def _of_ops() -> dict[str, str]:
 
 
 def _is_hosts(name: str) -> bool:
-    """Whether a name below ``tf`` is the host's own, so that no plugin's is found."""
+    """Return whether a name below ``tf`` is the host's own, so that no plugin's is found."""
     return name in _HOST or name in _MODULES or name in _DTYPES or name in _of_ops()
 
 
 def _published() -> Endpoints:
-    """What plugins publish."""
+    """Return what plugins publish."""
     found: Endpoints = importlib.import_module("graphdock.plugin.host").default_host().endpoints
     return found
 
@@ -127,7 +127,7 @@ def _missing(prefix: str, name: str) -> AttributeError:
 
 
 def _left_out(full: str) -> str | None:
-    """Which plugin of graphdock's would bring a name, where the installation lacks the plugin."""
+    """Return which plugin of graphdock's would bring a name, where the installation lacks the plugin."""
     from graphdock.plugin.left_out import who_brings
 
     return who_brings("names", full.partition(".")[0], _published().states)

@@ -94,7 +94,7 @@ class DeviceSpec:
         )
 
     def matches(self, whole: DeviceSpec) -> bool:
-        """Whether ``whole`` satisfies every field this spec says."""
+        """Return whether ``whole`` satisfies every field this spec says."""
         return all(
             mine is None or mine == theirs
             for mine, theirs in (

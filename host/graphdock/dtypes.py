@@ -95,7 +95,7 @@ class DType:
 
     @property
     def is_differentiable(self) -> bool:
-        """Whether gradients reach tensors of this type: floating and complex ones."""
+        """Return whether gradients reach tensors of this type: floating and complex ones."""
         return self.kind in "fc"
 
     @property
@@ -108,7 +108,7 @@ class DType:
 
     @property
     def is_numpy_compatible(self) -> bool:
-        """Whether NumPy has arrays of it: not of resource handles and variants."""
+        """Return whether NumPy has arrays of it: not of resource handles and variants."""
         return self.kind not in "RV"
 
     @property
@@ -122,7 +122,7 @@ class DType:
         return (self.min, self.max) if self.is_integer else (0, 1)
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether ``other`` is the same dtype; TensorFlow's reference dtypes do not exist here."""
+        """Return whether ``other`` is the same dtype; TensorFlow's reference dtypes do not exist here."""
         return as_dtype(other) is self
 
     @property
@@ -150,7 +150,7 @@ class DType:
 
     @property
     def accumulator(self) -> DType:
-        """What sums and products of this type are accumulated in: float32 for float16 and bfloat16, else itself."""
+        """Return what sums and products of this type are accumulated in: float32 for float16 and bfloat16, else itself."""
         return float32 if self.name in ("float16", "bfloat16") else self
 
     def __eq__(self, other: object) -> bool:

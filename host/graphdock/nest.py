@@ -20,7 +20,7 @@ __all__ = [
 
 
 def is_nested(seq: Any) -> bool:
-    """Whether a value is a list, a tuple (or namedtuple) or a dict; arrays and texts are leaves."""
+    """Return whether a value is a list, a tuple (or namedtuple) or a dict; arrays and texts are leaves."""
     return isinstance(seq, (list, tuple, Mapping))
 
 
@@ -126,7 +126,7 @@ def check_same_structure(
 
 
 def same_structure(first: Any, second: Any) -> bool:
-    """Whether two structures nest alike; a list is like a tuple."""
+    """Return whether two structures nest alike; a list is like a tuple."""
     return _first_difference(first, second, False) is None
 
 
@@ -185,7 +185,7 @@ def _describe(value: Any) -> str:
 def flatten_up_to(
     shallow: Any, structure: Any, name: str = "the structure", shallow_name: str = "the other"
 ) -> list[Any]:
-    """What stands in ``structure`` at the leaves of ``shallow``; it may itself be nested (a shape given as a list).
+    """Return what stands in ``structure`` at the leaves of ``shallow``; it may itself be nested (a shape given as a list).
 
     Raises:
       InvalidArgumentError: ``structure`` does not reach as deep as ``shallow``, or has other lengths or keys.

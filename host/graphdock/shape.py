@@ -62,7 +62,7 @@ Extent: TypeAlias = "tuple[int | Symbol, ...] | Symbol"
 
 
 class HasDims:
-    """What wraps a bare shape for people: :class:`graphdock.tensor_shape.TensorShape`."""
+    """Wrapper of a bare shape for people: :class:`graphdock.tensor_shape.TensorShape`."""
 
     __slots__ = ()
     _dims: Dims
@@ -145,14 +145,14 @@ def left_over(dims: Sequence[int], others: Sequence[int]) -> int:
 
 
 def compatible(a: Dims, b: Dims) -> bool:
-    """Whether one concrete shape could satisfy both."""
+    """Return whether one concrete shape could satisfy both."""
     if a is None or b is None:
         return True
     return len(a) == len(b) and all([_agree(x, y) for x, y in zip(a, b, strict=True)])
 
 
 def _agree(x: Any, y: Any) -> bool:
-    """Whether two dims may be one; an unknown ``tf.Dimension`` compares as None with whatever it is compared with."""
+    """Return whether two dims may be one; an unknown ``tf.Dimension`` compares as None with whatever it is compared with."""
     if x is None or y is None:
         return True
     equal = x == y
@@ -160,7 +160,7 @@ def _agree(x: Any, y: Any) -> bool:
 
 
 def merge(a: Dims, b: Dims) -> Dims:
-    """What is known when both hold. Raises ShapeError when they contradict."""
+    """Return what is known when both hold. Raises ShapeError when they contradict."""
     if a is None:
         return b
     if b is None:
@@ -171,7 +171,7 @@ def merge(a: Dims, b: Dims) -> Dims:
 
 
 def common(a: Dims, b: Dims) -> Dims:
-    """What is known of a tensor that has the one shape or the other."""
+    """Return what is known of a tensor that has the one shape or the other."""
     if a is None or b is None or len(a) != len(b):
         return None
     return tuple(x if x == y else None for x, y in zip(a, b, strict=True))

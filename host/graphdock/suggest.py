@@ -9,7 +9,7 @@ __all__ = ["did_you_mean"]
 
 
 def _is_slip(name: str, known: str) -> bool:
-    """Whether one letter more, less, other or changed with its neighbour makes one of the other."""
+    """Return whether one letter more, less, other or changed with its neighbour makes one of the other."""
     same = len(os.path.commonprefix([name, known]))
     a, b = name[same:], known[same:]
     tail = len(os.path.commonprefix([a[::-1], b[::-1]]))

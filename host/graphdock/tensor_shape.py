@@ -45,7 +45,7 @@ class Dimension:
         raise NotImplementedError
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether both may be one number."""
+        """Return whether both may be one number."""
         theirs = Dimension(other).value
         return self.value is None or theirs is None or self.value == theirs
 
@@ -55,7 +55,7 @@ class Dimension:
             raise ShapeError(f"Dimensions {self} and {Dimension(other)} are not compatible")
 
     def merge_with(self, other: Any) -> Dimension:
-        """What is known when both are one number. Raises ShapeError when they are not."""
+        """Return what is known when both are one number. Raises ShapeError when they are not."""
         self.assert_is_compatible_with(other)
         return Dimension(other) if self.value is None else self
 
@@ -231,11 +231,11 @@ class TensorShape(HasDims):
             raise ShapeError(f"Shapes {self} and {as_shape(other)} are incompatible")
 
     def merge_with(self, other: Any) -> TensorShape:
-        """What is known when both hold. Raises ShapeError when they contradict."""
+        """Return what is known when both hold. Raises ShapeError when they contradict."""
         return TensorShape(merge(self._dims, as_dims(other)))
 
     def most_specific_compatible_shape(self, other: Any) -> TensorShape:
-        """What is known of a tensor that has the one shape or the other."""
+        """Return what is known of a tensor that has the one shape or the other."""
         return TensorShape(common(self._dims, as_dims(other)))
 
     def concatenate(self, other: Any) -> TensorShape:

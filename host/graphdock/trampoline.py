@@ -14,7 +14,7 @@ Visit: TypeAlias = Generator["Visit[Any]", Any, T]
 
 
 def trampoline(visit: Visit[T]) -> T:
-    """What ``visit`` returns. Each visit that it yields is run to its end, and its result or exception handed back to it.
+    """Return what ``visit`` returns. Each visit that it yields is run to its end, and its result or exception handed back to it.
 
     Raises:
       Exception: whatever ``visit`` raises.

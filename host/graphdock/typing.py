@@ -57,7 +57,7 @@ class HasTensor(Protocol):
 
 
 class SupportsArray(Protocol):
-    """What NumPy makes an array of, such as a tensor of another framework."""
+    """Object that NumPy makes an array of, such as a tensor of another framework."""
 
     def __array__(self) -> Any: ...
 

@@ -69,7 +69,7 @@ def _faults(opdef: OpDef, data: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _takes(setting: Setting) -> bool:
-    """Whether the reference has an answer: a variant may be none that the op takes, which is conformance's to say."""
+    """Return whether the reference has an answer: a variant may be none that the op takes, which is conformance's to say."""
     try:
         setting.compute(setting.arrays)
     except Exception:  # noqa: BLE001 - whatever a reference raises of what is no input for it

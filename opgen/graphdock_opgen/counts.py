@@ -12,7 +12,7 @@ __all__ = ["Counts", "counts", "decisions"]
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How inputs get their gradients."""
+    """Counts of how inputs get their gradients."""
 
     formula: int = 0
     op: int = 0

@@ -118,7 +118,7 @@ def docstring(op: Op) -> str:
 
 
 def _param_line(op: Op, param: Param, seen: dict[str, str]) -> str:
-    """What is to say of a parameter beside its type and default; empty where that says all."""
+    """Return what is to say of a parameter beside its type and default; empty where that says all."""
     if param.kind == "name":
         return ""
     arg = op.input(param.of)
@@ -156,7 +156,7 @@ def _returns(op: Op, seen: dict[str, str]) -> str:
 
 
 def gradient_words(op: Op) -> Landed:
-    """How each input gets its gradient, as Markdown."""
+    """Return how each input gets its gradient, as Markdown."""
     if not op.has_gradient:
         return Landed("none.")
     parts = []
@@ -189,7 +189,7 @@ def listed(attr: AttrSpec) -> str | None:
 
 
 def _type_of(op: Op, param: Param) -> str:
-    """What a parameter takes: an enumeration's values as a Literal."""
+    """Return what a parameter takes: an enumeration's values as a Literal."""
     if param.kind == "name":
         return "str | None"
     arg = op.input(param.of)

@@ -62,7 +62,7 @@ def spacing(dtype: Any) -> float:
 
 
 def unlike(got: Any, want: Any, exact: bool = True, tolerance: Mapping[str, float] | None = None) -> str | None:
-    """How two results differ, or None. NaN equals NaN; where ``exact``, 0 is not -0."""
+    """Return how two results differ, or None. NaN equals NaN; where ``exact``, 0 is not -0."""
     got, want = np.asarray(got), np.asarray(want)
     if got.dtype != want.dtype or got.shape != want.shape:
         return f"{got.dtype}{list(got.shape)} for {want.dtype}{list(want.shape)}"
@@ -93,7 +93,7 @@ def declared_facts(opdef: OpDef) -> list[str]:
 
 
 def broken_facts(setting: Setting, names: Sequence[str] | None = None) -> Iterator[str]:
-    """What is wrong with the facts, or those of these names: ``"identity: ..."``."""
+    """Yield what is wrong with the facts, or those of these names: ``"identity: ..."``."""
     for name in declared_facts(setting.opdef):
         if names is None or name in names:
             with np.errstate(all="ignore"):

@@ -36,7 +36,7 @@ class Spec(BaseModel):
 
 
 def kind_of(value: Any) -> str:
-    """What a value of a file is, for messages."""
+    """Return what a value of a file is, for messages."""
     return {
         dict: "a mapping",
         list: "a list",

@@ -26,7 +26,7 @@ _STATIC_CALLS = ("present", "len", "min", "max", "int", "float")
 
 @dataclass
 class Scope:
-    """What names mean while expressions of one op are rendered.
+    """Meanings of names while expressions of one op are rendered.
 
     Attributes:
       tensors: name in the spec -> local variable. ``g.y`` has the key ``g.y``.

@@ -104,7 +104,7 @@ _REDUCTIONS = ("all", "any", "max", "min", "prod", "sum")
 def formula_values(
     opdef: OpDef, arrays: Mapping[str, Any], attrs: Mapping[str, Any], outputs: Sequence[Array]
 ) -> list[Array]:
-    """What the op's ``scalar`` formula, or those of its ``region``, give.
+    """Return what the op's ``scalar`` formula, or those of its ``region``, give.
 
     Args:
       arrays: input name -> array. attrs: of the op, all of them.

@@ -85,7 +85,7 @@ def _dump(value: Any) -> str:
 
 
 def needs_sample(opdef: OpDef) -> bool:
-    """Whether the entry has no sample, because nothing here can tell one: conformance then checks nothing of the op."""
+    """Return whether the entry has no sample, because nothing here can tell one: conformance then checks nothing of the op."""
     return not _tests(opdef)
 
 

@@ -20,7 +20,7 @@ __all__ = ["Result", "drift", "plan", "write"]
 
 @dataclass(frozen=True)
 class Result:
-    """What a package's ``_gen`` should hold.
+    """Files that a package's ``_gen`` should hold.
 
     Attributes:
       files: path -> text.

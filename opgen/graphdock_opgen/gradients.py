@@ -203,7 +203,7 @@ class _Gradient:
             results[input_name] = f"{result}[{index}]"
 
     def match(self, name: str) -> str | None:
-        """What an input of a gradient op stands for."""
+        """Return what an input of a gradient op stands for."""
         scope = self.scope
         if name in scope.tensors and "." not in name:
             self.used.add(name)

@@ -26,7 +26,7 @@ _MADE = ("_gen", "gradients")
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """What ships a spec file.
+    """Package that ships a spec file.
 
     Attributes:
       package: dotted name of the package that holds ``specs``; empty where nobody asks what a file names.

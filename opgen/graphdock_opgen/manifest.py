@@ -180,7 +180,7 @@ def _import(module: str, directory: Path, package: str) -> Any:
 
 
 def _provided(plugin: Any) -> dict[str, list[str]]:
-    """What plans and users ask for by name: attribute of the host that holds it -> the names of the plugin's."""
+    """Return what plans and users ask for by name: attribute of the host that holds it -> the names of the plugin's."""
     found = {
         hook.registry: sorted(getattr(item, hook.key) for item in _call(plugin, name, hook.types))
         for name, hook in HOOKS.items()

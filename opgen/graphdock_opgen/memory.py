@@ -31,7 +31,7 @@ _packages: WeakKeyDictionary[Any, dict[Path, str]] = WeakKeyDictionary()
 
 
 class _Namespace(types.SimpleNamespace):
-    """What load returns. A name that it has not is told the nearest."""
+    """Namespace that load returns. A name that it has not is told the nearest."""
 
     def __getattr__(self, name: str) -> Any:
         near = None if name.startswith("_") else did_you_mean(name, vars(self))

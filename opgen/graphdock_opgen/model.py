@@ -262,14 +262,14 @@ _GRADIENT = {
 
 
 class BodySpec(Spec):
-    """How the body in a func attribute is bound: the input list that it takes, the output list that it gives."""
+    """Binding of the body in a func attribute: the input list that it takes, the output list that it gives."""
 
     takes: Name
     gives: Name | None = None
 
 
 class RegionSpec(Spec):
-    """What the op computes inside of a region: formulas over terms of one iteration space."""
+    """Computation of the op inside of a region: formulas over terms of one iteration space."""
 
     let: dict[Name, str] = {}
     outputs: dict[Name, str] = {}

@@ -18,14 +18,14 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
 def is_name(text: object) -> bool:
-    """Whether a spec may call something so: generated code binds it, beside names of its own that begin with ``_``."""
+    """Return whether a spec may call something so: generated code binds it, beside names of its own that begin with ``_``."""
     if not isinstance(text, str) or len(text) > LONGEST:
         return False
     return _NAME.fullmatch(text) is not None and not keyword.iskeyword(text)
 
 
 def is_dotted(text: object) -> bool:
-    """Whether the text is a dotted name of Python, in ASCII."""
+    """Return whether the text is a dotted name of Python, in ASCII."""
     if not isinstance(text, str) or not text.isascii() or len(text) > 4 * LONGEST:
         return False
     return all(part.isidentifier() and not keyword.iskeyword(part) for part in text.split("."))

@@ -145,7 +145,7 @@ def _op_from(source: str, directory: Path) -> None:
 
 
 def _custom_op(source: str) -> Any:
-    """What ``module:function`` names: an op made with tf.custom_op."""
+    """Return what ``module:function`` names: an op made with tf.custom_op."""
     module_name, colon, attribute = source.partition(":")
     if not colon or not attribute.isidentifier() or not all(p.isidentifier() for p in module_name.split(".")):
         raise click.UsageError(f"--from takes MODULE:FUNCTION, not {source!r}")
@@ -249,7 +249,7 @@ def _append_code(path: Path, text: str, head: str) -> None:
 
 
 def _begin_ops(directory: Path, package: str) -> None:
-    """What a package with its first op needs besides the spec."""
+    """Add what a package with its first op needs besides the spec."""
     if not (directory / "names.py").is_file():
         write(directory / "names.py", render("names.py"))
     wanted = [("plugin.py", "register_ops", "op_hook.py"), ("__init__.py", "__getattr__", "op_exports.py")]

@@ -38,7 +38,7 @@ class HookOfPart:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one option brings.
+    """Files and words that one option brings.
 
     Attributes:
       help: of the option. ``noun``: what the package is said to bring, in its summary.

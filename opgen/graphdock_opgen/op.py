@@ -28,7 +28,7 @@ class Param:
 
 @dataclass(frozen=True, slots=True)
 class GradEntry:
-    """How one or several inputs get their gradient. ``kind``: formula, op, fn, none or todo."""
+    """Entry of how one or several inputs get their gradient. ``kind``: formula, op, fn, none or todo."""
 
     inputs: tuple[str, ...]
     kind: str
@@ -94,7 +94,7 @@ class Op:
         return next((a for a in self.spec.attrs if a.name == name), None)
 
     def may_float(self, arg: ArgSpec) -> bool:
-        """Whether an argument may hold floating or complex elements."""
+        """Return whether an argument may hold floating or complex elements."""
         attr = self.attr(arg.dtype)
         if attr is not None and attr.type in ("type", "list(type)"):
             return True

@@ -68,7 +68,7 @@ _RANDOM = (
 def for_authors(
     opdef: OpDef, tests: Mapping[str, Any], kernels: Iterable[tuple[str, KernelRow]]
 ) -> dict[str, list[str]]:
-    """What the author of a kernel must know of an op, in lines under a heading each."""
+    """Return what the author of a kernel must know of an op, in lines under a heading each."""
     host = [a.name for a in opdef.inputs if a.memory == "host"]
     errors = [_error(sample) for sample in tests.get("error_samples", ())]
     samples = [", ".join(f"{k}={_flow(v)}" for k, v in sample.items()) for sample in tests.get("samples", ())]

@@ -15,7 +15,7 @@ __all__ = ["AllOps", "OtherLibrary"]
 
 @dataclass(frozen=True, slots=True)
 class OtherLibrary:
-    """What a package's specs can name of another library.
+    """Names of another library that a package's specs can use.
 
     Attributes:
       names: what its people write by hand. endpoints: public names of its wrappers.

@@ -42,7 +42,7 @@ class PublicNames:
 
     @property
     def public(self) -> dict[str, str]:
-        """What users of the package see."""
+        """Return what users of the package see."""
         return {**self.functions, **self.endpoints}
 
     @property

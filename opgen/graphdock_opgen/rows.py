@@ -21,7 +21,7 @@ _CLASSES = ("any", "numeric", "real", "inexact", "ints", "floats", "complex", "i
 
 
 def table(library: Library) -> dict[str, Any]:
-    """What the template of ``_gen/opdefs.py`` prints."""
+    """Return what the template of ``_gen/opdefs.py`` prints."""
     files = []
     for file in library.files:
         oracles = _oracles(file)

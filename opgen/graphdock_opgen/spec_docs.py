@@ -46,7 +46,8 @@ def documented(opdef: OpDef, folder: Path) -> OpDef:
 
 
 def tests_of(registry: Any, name: str) -> Mapping[str, Any]:
-    """What the spec of an op says under ``tests``, as written: ``samples``, ``error_samples``, ...; empty where there is no spec.
+    """Return what the spec of an op says under ``tests``, as written: ``samples``, ``error_samples``, ...; empty where
+    there is no spec.
 
     Args:
       registry: the host's ``ops``.

@@ -59,7 +59,7 @@ def _wanted(library: Library) -> Iterator[_Wanted]:
 
 
 def plan_stubs(library: Library) -> list[Addition]:
-    """What is to be appended to PKGDIR/gradients.py and, for a package of its own namespace, PKGDIR/kernels.py."""
+    """Return what is to be appended to PKGDIR/gradients.py and, for a package of its own namespace, PKGDIR/kernels.py."""
     out = []
     gradients = library.directory / "gradients.py"
     present = _functions(gradients)
@@ -211,7 +211,7 @@ def missing_functions(library: Library, report: Callable[[OpSpecError], None]) -
     present: dict[Path, set[str]] = {}
 
     def lack(target: str) -> str | None:
-        """What is missing: None where the target is there, or is of another package."""
+        """Return what is missing: None where the target is there, or is of another package."""
         module, _, name = target.partition(":")
         path = _module_path(library, module)
         if path is None:

@@ -99,12 +99,14 @@ def _renamed(sample: Mapping[str, Any], names: Mapping[int, int]) -> dict[str, A
 
 
 def takes_extremes(sample: Mapping[str, Any], arrays: Mapping[str, Any]) -> bool:
-    """Whether there are real floating numbers among the inputs that have no bounds."""
+    """Return whether there are real floating numbers among the inputs that have no bounds."""
     return any(_is_unbounded(sample, n) and _is_real(a) and bool(a.size) for n, a in arrays.items())
 
 
 def _is_unbounded(sample: Mapping[str, Any], name: str) -> bool:
-    """Whether a sample gives a shape for the input, and no bounds of its numbers: with these it says where the op is defined."""
+    """Return whether a sample gives a shape for the input, and no bounds of its numbers: with these it says where the op is
+    defined.
+    """
     tensor = sample["inputs"].get(name)
     return isinstance(tensor, Mapping) and not {"low", "high", "value"} & tensor.keys()
 

@@ -29,7 +29,7 @@ def _show(value: Any) -> str:
 
 
 def problems(config: SessionConfig) -> list[str]:
-    """What a session with this configuration would stumble over: backends that can't be used, wrong options.
+    """Return what a session with this configuration would stumble over: backends that can't be used, wrong options.
 
     Options of a plugin that is no backend of the configuration are checked where it is installed: a file may be shared by machines.
     """

@@ -19,7 +19,7 @@ from graphdock.plugin.state import LedgerEntry
 
 
 def findings(entries: Sequence[LedgerEntry], strict: bool, required: Sequence[str]) -> list[str]:
-    """What makes the exit status 1: faults under ``strict``, and required plugins that have not registered."""
+    """Return what makes the exit status 1: faults under ``strict``, and required plugins that have not registered."""
     found = []
     for name in required:
         mine = [e for e in entries if e.plugin == name]

@@ -42,7 +42,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """What became of one plugin.
+    """Outcome of examining one plugin.
 
     Attributes:
       entry: its line in the ledger.

@@ -50,7 +50,7 @@ def facts(host: Host, opdef: OpDef) -> list[dict[str, Any]]:
 
 
 def _spoken(check: Callable[..., Any]) -> str:
-    """What a check asks: the first line of its docstring, else its name."""
+    """Return what a check asks: the first line of its docstring, else its name."""
     if isinstance(check, functools.partial):
         check = check.func
     text = (inspect.getdoc(check) or "").strip() if inspect.isroutine(check) else ""

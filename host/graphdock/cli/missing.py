@@ -14,7 +14,7 @@ IN_REGIONS = "it is a part of regions: one kernel with its neighbours"
 
 
 def missing(host: Host, backend: str) -> dict[str, Any]:
-    """What a backend's devices lack, as ``--json`` prints it.
+    """Return what a backend's devices lack, as ``--json`` prints it.
 
     Raises:
       UnknownBackendError, PluginError: there is no such backend, or it can't be used.

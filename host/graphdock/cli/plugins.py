@@ -17,7 +17,7 @@ from graphdock.plugin.state import PluginState, counted, plural
 
 
 def facts(state: PluginState) -> dict[str, Any]:
-    """What is known of one plugin without importing it."""
+    """Return what is known of one plugin without importing it."""
     manifest = state.manifest
     kernels: int | None = 0
     ops, foreign, provided = 0, set(), {}
@@ -50,7 +50,7 @@ def facts(state: PluginState) -> dict[str, Any]:
 
 
 def _others(row: dict[str, Any]) -> str:
-    """What it brings besides devices, kernels and ops: how many where the manifest lists their names."""
+    """Return what it brings besides devices, kernels and ops: how many where the manifest lists their names."""
     parts = []
     for name, hook in HOOKS.items():
         count = len(row["provides"].get(hook.registry, ()))

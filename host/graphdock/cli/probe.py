@@ -65,7 +65,7 @@ def _probe_kernels(host: Host, state: PluginState, tell: Callable[..., None]) ->
 
 
 def _message(error: Exception) -> str:
-    """What happened, without the hint, on one line."""
+    """Return what happened, without the hint, on one line."""
     if not isinstance(error, GraphdockError):
         return f"{type(error).__name__}: {error}"
     compared = [f"{word} {text}" for word, text in (("expected", error.expected), ("got", error.got)) if text]

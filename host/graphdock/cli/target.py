@@ -149,5 +149,5 @@ def _graph_of(fetches: Any) -> Graph | None:
 
 
 def _is_feed(item: Any) -> bool:
-    """Whether it maps tensors to values; a dict of fetches has them the other way round."""
+    """Return whether it maps tensors to values; a dict of fetches has them the other way round."""
     return isinstance(item, Mapping) and all(_graph_of(value) is None for value in item.values())

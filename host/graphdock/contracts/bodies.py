@@ -118,7 +118,7 @@ class KeepLoops(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LoopNote:
-    """What became of a loop that could be written out. ``count``: iterations that were; 0 where ``why`` says why none was."""
+    """Outcome for a loop that could be written out. ``count``: iterations that were; 0 where ``why`` says why none was."""
 
     origin: str
     count: int
@@ -175,7 +175,7 @@ class LoopWriter(Protocol):
     notes: list[LoopNote]
 
     def count(self, op: UserOp, inputs: Sequence[Value], ops: int) -> int:
-        """How many iterations of a loop are written out, whose body has so many operations; 0 for none.
+        """Return how many iterations of a loop are written out, whose body has so many operations; 0 for none.
 
         Raises:
           KeepLoops: it is none of these, and reads what another one made.
@@ -193,7 +193,7 @@ class LoopWriter(Protocol):
 
 
 def may_hold(node: PlanNode) -> bool:
-    """Whether an output of the node may be a variant of which :class:`Contents` knows something."""
+    """Return whether an output of the node may be a variant of which :class:`Contents` knows something."""
     return bool(node.bodies) or node.verb == "alias" or "unstacks" in node.opdef.traits
 
 

@@ -24,7 +24,7 @@ __all__ = ["CommandTools", "ProgramStep"]
 
 @dataclass(frozen=True)
 class ProgramStep:
-    """What a target of the command line names.
+    """Step that a target of the command line names.
 
     Attributes:
       graph: the graph of the program.

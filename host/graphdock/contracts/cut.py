@@ -108,13 +108,15 @@ class Cutter:
         self._taken.update((node, members) for node in members)
 
     def dies(self, value: Value, inside: Collection[PlanNode]) -> bool:
-        """Whether nothing of the level reads a value but these nodes, and it is neither returned nor an input or constant."""
+        """Return whether nothing of the level reads a value but these nodes, and it is neither returned nor an input or
+        constant.
+        """
         if value.node is None or value.node.verb == "constant":
             return False
         return value not in self._returned and all(n in inside for n in self._readers.get(value, ()))
 
     def precedes(self, node: PlanNode, inside: Collection[PlanNode]) -> bool:
-        """Whether any of these nodes reads an output of a node, or waits for it."""
+        """Return whether any of these nodes reads an output of a node, or waits for it."""
         return any(after in inside for after in self._after(node))
 
     def _leaves(self, value: Value, inside: set[PlanNode]) -> bool:

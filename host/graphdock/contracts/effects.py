@@ -181,17 +181,17 @@ def lay_order(graph: PlanGraph) -> None:
 
 
 def may_touch(opdef: OpDef) -> bool:
-    """Whether a node of it touches something that conflicts, or has bodies, which may."""
+    """Return whether a node of it touches something that conflicts, or has bodies, which may."""
     return opdef.verb.bodies or talks(opdef) or not opdef.accesses <= {"uses"}
 
 
 def only_reads(opdef: OpDef) -> bool:
-    """Whether a node of it reads resources and does nothing else: until one of them is written, equal nodes are equal."""
+    """Return whether a node of it reads resources and does nothing else: until one of them is written, equal nodes are equal."""
     return opdef.accesses == {"reads"} and not opdef.effects and not opdef.verb.bodies
 
 
 def talks(opdef: OpDef) -> bool:
-    """Whether it does something that others can see. Of an op that is only said to be stateful the worst is assumed."""
+    """Return whether it does something that others can see. Of an op that is only said to be stateful the worst is assumed."""
     if "io" in opdef.effects:
         return True
     return opdef.is_active and not opdef.effects and not opdef.accesses

@@ -49,11 +49,11 @@ class ImportReport:
 
     @property
     def complete(self) -> bool:
-        """Whether everything was imported."""
+        """Return whether everything was imported."""
         return not self.missing
 
     def __str__(self) -> str:
-        """What is missing, a line each."""
+        """Return what is missing, a line each."""
         if self.complete:
             return f"{self.nodes} nodes, all imported"
         lines = [f"  {m}" for m in self.missing]
@@ -89,7 +89,8 @@ class GraphFormat(ABC):
     summary: str
 
     def accepts(self, value: Any) -> bool:
-        """Whether a value that a program gives ``tf.import_graph_def`` is of this form. It costs no reading, and never raises.
+        """Return whether a value that a program gives ``tf.import_graph_def`` is of this form. It costs no reading, and
+        never raises.
 
         Asked of each format in the order of names, once per call, of what is no JSON of graphdock's.
         """
@@ -137,7 +138,7 @@ class CheckpointFormat(ABC):
 
     @abstractmethod
     def exists(self, prefix: str) -> bool:
-        """Whether a prefix names a checkpoint of this form. It looks at names and at a few bytes, and never raises."""
+        """Return whether a prefix names a checkpoint of this form. It looks at names and at a few bytes, and never raises."""
 
     @abstractmethod
     def open(self, prefix: str) -> Any:

@@ -47,7 +47,7 @@ class Box:
 
 
 def label_of(name: str, op: str) -> str:
-    """What stands in the box of an operation: the end of its name, and its type where that does not say it."""
+    """Return what stands in the box of an operation: the end of its name, and its type where that does not say it."""
     last = name.rpartition("/")[2]
     return last if last.startswith(op) else f"{last}: {op}"
 

@@ -22,11 +22,11 @@ class InFlightStep(ABC):
     @property
     @abstractmethod
     def submitted(self) -> bool:
-        """Whether the step ended before its work: its context is given back once that is done, not when ``run`` returns."""
+        """Return whether the step ended before its work: its context is given back once that is done, not when ``run`` returns."""
 
     @abstractmethod
     def passed(self) -> bool:
-        """Whether its work is done, or lost with its device; never waits."""
+        """Return whether its work is done, or lost with its device; never waits."""
 
     @abstractmethod
     def complete(self, limit: Limit | None = None) -> None:

@@ -78,7 +78,7 @@ class Conditions:
     proven: bool = True
 
     def hold(self, shapes: Sequence[Sequence[int]]) -> bool:
-        """Whether they suffice and hold for the feeds' shapes."""
+        """Return whether they suffice and hold for the feeds' shapes."""
 
         def dim(ref: DimRef) -> int:
             return ref if isinstance(ref, int) else shapes[ref[0]][ref[1]]

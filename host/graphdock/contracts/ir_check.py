@@ -102,7 +102,7 @@ def check_order(graph: PlanGraph, after: str) -> None:
 
 
 def _leads(first: PlanNode, last: PlanNode, place: dict[PlanNode, int]) -> bool:
-    """Whether a path of edges leads from one node to a later one of its level; looks at what stands between them only."""
+    """Return whether a path of edges leads from one node to a later one of its level; looks at what stands between them only."""
     seen: set[PlanNode] = set()
     stack = [last]
     start = place[first]

@@ -199,7 +199,7 @@ class BuildContext:
 
     @property
     def fresh(self) -> bool:
-        """Whether output 0 must be returned instead of written."""
+        """Return whether output 0 must be returned instead of written."""
         return bool(self.outputs) and self.outputs[0].mode is FRESH
 
 

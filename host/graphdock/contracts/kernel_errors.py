@@ -20,7 +20,9 @@ _OF_NUMPY: dict[str, type[GraphdockError]] = {
 
 
 def _is_too_large(node: PlanNode) -> bool:
-    """Whether an output has more bytes than a process can address: NumPy calls that a ValueError, without any element too."""
+    """Return whether an output has more bytes than a process can address: NumPy calls that a ValueError, without any
+    element too.
+    """
     sizes = [math.prod(d or 1 for d in v.shape) * v.dtype.size for v in node.outputs if v.shape is not None]
     return any(size > sys.maxsize for size in sizes)
 

@@ -1,4 +1,4 @@
-"""Whether what a KernelDef says can be so: by itself, when it is made, and of its op, once that is known.
+"""Checks of whether what a KernelDef says can be so: by itself, when it is made, and of its op, once that is known.
 
 A name that nothing has would otherwise constrain nothing: a kernel for ``{"TT": ["float32"]}`` would be taken for every dtype.
 """

@@ -101,7 +101,7 @@ def type_var(allow: tuple[str, ...] = (), default: str | None = None, is_list: b
 
 @dataclass(frozen=True, slots=True)
 class OpRow:
-    """What a row is called with: builds the op's OpDef from what the row says.
+    """Argument of a row: builds the op's OpDef from what the row says.
 
     Attributes:
       name: the op's type.

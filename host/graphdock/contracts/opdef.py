@@ -168,7 +168,7 @@ class ArgDef:
 
     @property
     def mutates(self) -> bool:
-        """Whether the op writes through this handle."""
+        """Return whether the op writes through this handle."""
         return self.access == "writes"
 
 

@@ -58,7 +58,7 @@ PHASES: Mapping[str, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class RegionNote:
-    """What became of nodes that a pass looked at together; a line of ``explain``.
+    """Outcome for nodes that a pass looked at together; a line of ``explain``.
 
     Attributes:
       compiler: full name of the region compiler or the pattern. ``device``: where the nodes are. ``ops``: their op types.
@@ -77,7 +77,7 @@ class RegionNote:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What a node stands for that a pass made, in case all of its kernels refuse when they are prepared.
+    """Nodes for which a pass made another one, in case all of its kernels refuse when they are prepared.
 
     Attributes:
       key: by which the pass knows the place when it sees it again: it is in :attr:`PlanContext.failed` then, with the reason.
@@ -101,7 +101,7 @@ class Tracing(Protocol):
         """A tensor of these elements."""
 
     def is_tensor(self, value: Any) -> bool:
-        """Whether a function returned a tensor."""
+        """Return whether a function returned a tensor."""
 
     def shapes(self, tensors: Sequence[Any]) -> list[Dims]:
         """The shapes that tensors have in the plan graph."""
@@ -112,7 +112,7 @@ class Tracing(Protocol):
 
 @dataclass(frozen=True)
 class PassContext:
-    """What every pass may ask.
+    """Questions that every pass may ask.
 
     Attributes:
       evaluate: computes a node over constants on host memory; None where no kernel can, or it would take too long.
@@ -144,7 +144,7 @@ class PassContext:
 
 @dataclass(frozen=True)
 class PlanContext(PassContext):
-    """What a pass of a later phase than ``simplify`` may ask and tell; one per pass and plan.
+    """Questions that a pass of a later phase than ``simplify`` may ask, and its notes; one per pass and plan.
 
     Attributes:
       switches: name of every pass of the session -> whether it runs.

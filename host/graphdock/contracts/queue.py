@@ -280,7 +280,7 @@ class QueuedDevice(Device):
 
     @abstractmethod
     def passed(self, event: Event) -> bool:
-        """Whether all work before the event's latest record is done; never waits. Takes no error from a fence.
+        """Return whether all work before the event's latest record is done; never waits. Takes no error from a fence.
 
         Raises FailedPreconditionError for an event that was never recorded, where the driver can tell.
         """
@@ -294,7 +294,7 @@ class QueuedDevice(Device):
         """Wait until the work of every queue is done. Takes no error from a fence; raises DeviceLostError only."""
 
     def reaches(self, other: Device) -> bool:
-        """Whether ``copy`` of its queues also takes sources in the memory of ``other``, which has another memory space.
+        """Return whether ``copy`` of its queues also takes sources in the memory of ``other``, which has another memory space.
 
         Optional; default: False, and values go through the host's memory. The answer is the same as long as both are open.
         """
@@ -381,7 +381,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def can_record(device: Device) -> bool:
-    """Whether a device records work to replay it."""
+    """Return whether a device records work to replay it."""
     if isinstance(device, QueuedDevice):
         return type(device.queue).capture is not Queue.capture
     return type(device).capture is not Device.capture and device.memory_space != HOST_MEMORY

@@ -312,7 +312,7 @@ class _Sweep:
         self._waited: dict[Value, list[PlanNode]] = {}
 
     def node(self, node: PlanNode) -> bool:
-        """Whether the node stays; notes what changes of it."""
+        """Return whether the node stays; notes what changes of it."""
         gone, bound, lost = self.gone, self.changes._bound, self.lost
         if node in gone:
             self._goes(node)

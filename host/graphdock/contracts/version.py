@@ -21,7 +21,7 @@ _TERM = re.compile(r"\s*(>=|<)\s*(\d{1,9})(?:\.(\d{1,9}))?\s*")
 
 
 def api_accepts(text: str, version: tuple[int, int] = API_VERSION) -> bool:
-    """Whether a range such as ``">=0.3,<0.4"`` holds for ``version``. Only ``>=`` and ``<`` are allowed.
+    """Return whether a range such as ``">=0.3,<0.4"`` holds for ``version``. Only ``>=`` and ``<`` are allowed.
 
     Raises:
       ManifestError: the text is not such a range.

@@ -21,7 +21,7 @@ __all__ = ["are_rows", "invariants", "is_composite", "joined", "split", "split_r
 
 
 def is_composite(leaf: Any) -> bool:
-    """Whether it is a value of several tensors."""
+    """Return whether it is a value of several tensors."""
     return hasattr(leaf, "_split")
 
 
@@ -73,7 +73,7 @@ class _Rows(NamedTuple):
 
 
 def are_rows(leaf: Any) -> bool:
-    """Whether it is an IndexedSlices."""
+    """Return whether it is an IndexedSlices."""
     return hasattr(leaf, "_parts")
 
 

@@ -173,7 +173,7 @@ def _kind(leaf: Any) -> str:
 
 
 def _agree(then: BodyGraph, then_result: Any, other: BodyGraph, other_result: Any, name: str) -> list[str]:
-    """What each leaf of the result is: ``tensor``, ``operation`` or ``none``. Raises unless the branches agree."""
+    """Return what each leaf of the result is: ``tensor``, ``operation`` or ``none``. Raises unless the branches agree."""
     try:
         nest.check_same_structure(then_result, other_result, "the result of true_fn", "the result of false_fn")
     except InvalidArgumentError as error:

@@ -201,7 +201,7 @@ def invariants_of(structure: Any, given: Any, start: Sequence[Tensor]) -> list[D
 
 
 def _within(dims: Dims, invariant: Dims) -> bool:
-    """Whether every shape that ``dims`` allows is one that ``invariant`` allows."""
+    """Return whether every shape that ``dims`` allows is one that ``invariant`` allows."""
     if invariant is None:
         return True
     if dims is None or len(dims) != len(invariant):
@@ -210,7 +210,7 @@ def _within(dims: Dims, invariant: Dims) -> bool:
 
 
 def labels_of(structure: Any, start: Sequence[Tensor]) -> list[str]:
-    """How messages call each loop variable: its number, its field of a namedtuple, and the tensor it starts as."""
+    """Return how messages call each loop variable: its number, its field of a namedtuple, and the tensor it starts as."""
     fields: tuple[str, ...] = getattr(structure, "_fields", ())
     labels = []
     for i, tensor in enumerate(start):

@@ -194,7 +194,7 @@ def gradients(
 
 
 def _seed(y: Tensor, grad: Any, index: int) -> Any:
-    """What arrives at ``ys[index]``."""
+    """Return what arrives at ``ys[index]``."""
     if grad is None and y.dtype.is_complex:
         raise DTypeError(
             f"gradients: ys[{index}] ({y.name}) is complex, so grad_ys must say what arrives at it",
@@ -289,7 +289,7 @@ class AggregationMethod:
 
 
 class UnconnectedGradients(enum.Enum):
-    """What stands for the gradient by a tensor that nothing depends on: None, or zeros."""
+    """Stand-in for the gradient by a tensor that nothing depends on: None, or zeros."""
 
     NONE = "none"
     ZERO = "zero"

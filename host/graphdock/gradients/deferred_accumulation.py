@@ -26,7 +26,7 @@ __all__ = ["DeferredAccumulation", "defer_accumulation"]
 
 @dataclass(frozen=True, slots=True)
 class DeferredAccumulation:
-    """What is kept instead of a sum.
+    """Record kept instead of a sum.
 
     Attributes:
       tensors: of the body, kept in every iteration.
@@ -38,7 +38,9 @@ class DeferredAccumulation:
 
 
 def defer_accumulation(grad: Any, source: Tensor, body: Graph) -> DeferredAccumulation | None:
-    """What to keep of ``grad``, the gradient by the captured tensor ``source`` in one iteration; None where it is to be summed."""
+    """Return what to keep of ``grad``, the gradient by the captured tensor ``source`` in one iteration; None where it is to
+    be summed.
+    """
     if isinstance(grad, IndexedSlices):
         return None if grad.values._dims is None else _rows(grad, source)
     if grad.op.graph is body and grad.op.op_def.stacked is not None:

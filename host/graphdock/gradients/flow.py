@@ -112,7 +112,7 @@ class Flow:
                 self._live.add(op)
 
     def is_active(self, tensor: Tensor) -> bool:
-        """Whether a gradient that arrives at a tensor reaches an ``xs``."""
+        """Return whether a gradient that arrives at a tensor reaches an ``xs``."""
         return tensor in self.xs or (tensor not in self.stops and tensor.op in self._live)
 
     def check(self) -> None:
@@ -165,7 +165,7 @@ class Flow:
         return inside
 
     def _bodies(self, op: Operation, active: Sequence[int], receiving: set[Tensor]) -> list[_Inside]:
-        """What gradients flow through inside the branches of a Cond, or the body of a While."""
+        """Return what gradients flow through inside the branches of a Cond, or the body of a While."""
         found = []
         for body in op.bodies[1:] if op.verb == "loop" else op.bodies:
             if op.verb == "loop":

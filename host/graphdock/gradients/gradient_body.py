@@ -68,7 +68,7 @@ class GradientBody(BodyGraph):
         return found
 
     def _fetch(self, tensor: Tensor) -> Tensor:
-        """What stands in here for a tensor that the forward body computes and hands out."""
+        """Return what stands in here for a tensor that the forward body computes and hands out."""
         name = tensor.op.name.rpartition("/")[2]
         if self.op.verb == "loop":
             self.needed[tensor] = self._placeholder(name, tensor.dtype, tensor._dims)
@@ -80,7 +80,7 @@ class GradientBody(BodyGraph):
         return found
 
     def is_varying(self, tensor: Tensor) -> bool:
-        """Whether a tensor of the forward body may have another value in another iteration, or if it is computed again."""
+        """Return whether a tensor of the forward body may have another value in another iteration, or if it is computed again."""
         if not self._varies:
             for op in self.forward.get_operations():
                 self._varies[op] = self._may_vary(op)
@@ -128,7 +128,7 @@ class GradientBody(BodyGraph):
 
 
 def _varies_in(around: GradientBody, tensor: Tensor) -> bool:
-    """Whether a tensor outside of a forward body varies in the loop around it."""
+    """Return whether a tensor outside of a forward body varies in the loop around it."""
     if tensor.op.graph is not around.forward:
         return False
     return around.is_varying(tensor)
@@ -149,7 +149,7 @@ def _read_before(op: Operation, handle: Tensor, like: Operation) -> Tensor:
 
 
 def _key(handle: Tensor) -> Any:
-    """What tells the variable behind a handle from others."""
+    """Return what tells the variable behind a handle from others."""
     op = _handle(handle)
     attrs = op.node_attrs
     if op.verb != "handle":

@@ -129,12 +129,12 @@ class IndexedSlices:
         return IndexedSlices(function(self._values), function(self._indices), self._dense_shape)
 
     def _as_fetches(self) -> tuple[list[Tensor], Callable[[list[Any]], IndexedSlicesValue]]:
-        """What a session fetches in its place, and what it makes of that."""
+        """Return what a session fetches in its place, and what it makes of that."""
         parts = [self._values, self._indices, *([] if self._dense_shape is None else [self._dense_shape])]
         return parts, lambda found: IndexedSlicesValue(*found)
 
     def _as_feeds(self, value: Any) -> dict[Tensor, Any]:
-        """What a session feeds in its place: an IndexedSlicesValue, or a tuple of its parts."""
+        """Return what a session feeds in its place: an IndexedSlicesValue, or a tuple of its parts."""
         parts = [self._values, self._indices, *([] if self._dense_shape is None else [self._dense_shape])]
         return dict(zip(parts, value, strict=False))
 

@@ -95,7 +95,7 @@ def _describe(function: Callable[..., Any] | None) -> str:
 
 
 def snapshot() -> Any:
-    """What is registered now; for :func:`restore`, so that a test leaves nothing behind."""
+    """Return what is registered now; for :func:`restore`, so that a test leaves nothing behind."""
     with _lock:
         return dict(_registered), set(_announced)
 
@@ -111,7 +111,7 @@ def restore(state: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class GradientSource:
-    """Where an operation's gradient comes from.
+    """Source of an operation's gradient.
 
     Attributes:
       function: builds it; None where gradients stop.

@@ -16,7 +16,7 @@ __all__ = ["bind_inputs", "complete", "is_list"]
 
 
 def is_list(opdef: OpDef, dtype: str) -> bool:
-    """Whether ``dtype`` names a type-list variable of the op."""
+    """Return whether ``dtype`` names a type-list variable of the op."""
     return any(t.is_list and t.name == dtype for t in opdef.types)
 
 
@@ -141,7 +141,7 @@ def complete(
 
 
 def _possible(opdef: OpDef, lengths: Sequence[int], total: int) -> bool:
-    """Whether arguments of these lengths can be the op's inputs."""
+    """Return whether arguments of these lengths can be the op's inputs."""
     upper = {"one": 1, "optional": 1, "many": total}
     fits = len(lengths) == len(opdef.inputs) and sum(lengths) == total
     return fits and all(

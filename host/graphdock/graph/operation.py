@@ -126,7 +126,7 @@ class Operation:
 
     @property
     def node_def(self) -> NodeDef:
-        """What it is, as plain data."""
+        """Return what it is, as plain data."""
         inputs = [t.op.name if t.value_index == 0 else t.name for t in self.inputs]
         controls = [f"^{op.name}" for op in self._control]
         return NodeDef(self.name, self.type, (*inputs, *controls), self.device, dict(self.node_attrs))

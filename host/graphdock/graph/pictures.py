@@ -29,7 +29,7 @@ def graph_html(graph: Graph) -> str:
 
 
 def tensor_html(tensor: Tensor) -> str:
-    """What a tensor is, and a picture of what it is computed from."""
+    """Return what a tensor is, and a picture of what it is computed from."""
     near = [tensor.op]
     for op in near:  # which grows
         near += [read for read in dict.fromkeys(t.op for t in op.inputs) if read not in near]

@@ -40,7 +40,7 @@ class NameTable:
         self._next: dict[str, int] = {}
 
     def state(self) -> dict[str, int]:
-        """What is taken now, for :meth:`restore`."""
+        """Return what is taken now, for :meth:`restore`."""
         return dict(self._next)
 
     def restore(self, state: dict[str, int]) -> None:
@@ -181,7 +181,7 @@ class GraphElements:
 
 
 class Scopes(threading.local):
-    """What a thread's scopes say at this moment."""
+    """State of a thread's scopes at this moment."""
 
     def __init__(self) -> None:
         self.prefix = ""

@@ -187,7 +187,7 @@ def _operations(formula: str) -> int:
 
 
 def _copy(opdef: OpDef, inputs: Sequence[Typed], outputs: Sequence[Typed]) -> Cost:
-    """What enters is read once and written once, on either side of the copy."""
+    """Return what enters is read once and written once, on either side of the copy."""
     moved = _total([_bytes(*t) for t in inputs or outputs])
     return Cost(0, None if moved is None else 2 * moved)
 

@@ -24,13 +24,13 @@ FACTS = "<facts>"
 
 
 def is_open(value: Any) -> bool:
-    """Whether nothing is known of a dim, or of a rank."""
+    """Return whether nothing is known of a dim, or of a rank."""
     return value is None or isinstance(value, Symbol)
 
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """What expressions of one kind may say, beside names, comparisons, ``and``, ``or``, ``not`` and ``a if c else b``.
+    """Vocabulary of expressions of one kind, beside names, comparisons, ``and``, ``or``, ``not`` and ``a if c else b``.
 
     Attributes:
       binary: operator -> what it does to two known operands.

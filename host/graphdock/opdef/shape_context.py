@@ -41,7 +41,7 @@ class Assumptions:
         self._proven = True
 
     def conditions(self) -> Conditions:
-        """What was assumed of the feeds."""
+        """Return what was assumed of the feeds."""
         return Conditions(tuple(self._equal), tuple(self._one_or_equal), tuple(self._at_least.items()), self._proven)
 
     # -- one node
@@ -57,12 +57,12 @@ class Assumptions:
 
     @property
     def open(self) -> bool:
-        """Whether any dim of the node's inputs is unknown."""
+        """Return whether any dim of the node's inputs is unknown."""
         return bool(self._dims)
 
     @property
     def fed(self) -> bool:
-        """Whether the feeds' shapes decide all that the node's rule looks at, and so the shapes that it infers."""
+        """Return whether the feeds' shapes decide all that the node's rule looks at, and so the shapes that it infers."""
         return all(t.fed for t in (*self._dims, *self._elements))
 
     def unproven(self, *dims: Any) -> None:
@@ -93,7 +93,7 @@ class Assumptions:
         return last
 
     def is_same(self, a: Any, b: Any) -> bool:
-        """Whether two dims or extents are the same without further assumption."""
+        """Return whether two dims or extents are the same without further assumption."""
         if isinstance(a, tuple) and isinstance(b, tuple):
             return len(a) == len(b) and all(self.find(x) == self.find(y) for x, y in zip(a, b, strict=True))
         return bool(self.find(a) == self.find(b))
@@ -223,7 +223,7 @@ def symbolic(function: Callable[[ShapeContext], list[Any]]) -> Callable[[ShapeCo
 
 
 class ShapeContext:
-    """What a shape function sees.
+    """View of a node that a shape function has.
 
     Attributes:
       opdef: the op; ``attrs`` its attributes, complete.
@@ -273,7 +273,7 @@ class ShapeContext:
         return as_dtype(self.attrs[name])
 
     def values(self, name: str, element: int = 0) -> Known:
-        """What is known of a small integer input; None when nothing is.
+        """Return what is known of a small integer input; None when nothing is.
 
         An int at rank 0, a tuple at rank 1 with None for each unknown element, a tuple of rows at rank 2.
         """

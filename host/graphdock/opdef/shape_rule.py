@@ -238,7 +238,7 @@ class ShapeRule:
         return result
 
     def bind(self, attrs: Mapping[str, Any], shapes: Sequence[Sequence[Dims]]) -> Env:
-        """What the names of patterns and ``let`` stand for, attributes included; None where it is not known.
+        """Return what the names of patterns and ``let`` stand for, attributes included; None where it is not known.
 
         Raises:
           ShapeError: the shapes do not fit the op.

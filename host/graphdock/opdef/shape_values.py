@@ -46,7 +46,7 @@ Known: TypeAlias = Any
 
 
 class Origin(NamedTuple):
-    """How a graph makes a tensor: output number ``output`` of ``node``."""
+    """Origin of a tensor in a graph: output number ``output`` of ``node``."""
 
     node: Any
     opdef: OpDef
@@ -61,7 +61,7 @@ _Sourced: TypeAlias = "tuple[Origin, Sequence[Origin | None]]"
 
 
 class IntegerContext:
-    """What an integer rule sees of its node.
+    """View of a node that an integer rule has.
 
     Attributes:
       opdef: the op; ``attrs`` its attributes, complete.
@@ -84,7 +84,7 @@ class IntegerContext:
         self.outputs = len(origin.outputs)
 
     def value(self, index: int) -> Known:
-        """What is known of an input: an int at rank 0, a tuple at rank 1, a tuple of rows at rank 2, None when nothing is.
+        """Return what is known of an input: an int at rank 0, a tuple at rank 1, a tuple of rows at rank 2, None when nothing is.
 
         An element that is not an int is unknown; a rule may pass it on.
         """
@@ -139,7 +139,7 @@ class KnownIntegers:
         self._readers: dict[Any, list[Any]] = {}
 
     def value(self, tensor: Any) -> Known:
-        """What is known of a tensor.
+        """Return what is known of a tensor.
 
         Raises:
           InternalError: an integer rule returned what is not of the form that :data:`Known` says.
@@ -275,7 +275,7 @@ def known_elements(array: Any) -> Known:
 
 
 def is_known(value: Known) -> bool:
-    """Whether every element is an int."""
+    """Return whether every element is an int."""
     if isinstance(value, tuple):
         return all(isinstance(v, int) or (isinstance(v, tuple) and is_known(v)) for v in value)
     return isinstance(value, int)
@@ -310,7 +310,7 @@ def _run(origin: Origin, values: Sequence[Known], dims_of: Callable[[Any], Any],
 
 
 def _is_fed(value: Any) -> bool:
-    """Whether the feeds' shapes decide every unknown part of a known tensor, or of an extent."""
+    """Return whether the feeds' shapes decide every unknown part of a known tensor, or of an extent."""
     if isinstance(value, tuple):
         return all(map(_is_fed, value))
     return isinstance(value, int) or (isinstance(value, Symbol) and value.fed)

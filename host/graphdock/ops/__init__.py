@@ -22,7 +22,7 @@ def _generated() -> dict[str, str]:
 
 
 def _published() -> Endpoints:
-    """What plugins publish, below ``tf.ops`` too."""
+    """Return what plugins publish, below ``tf.ops`` too."""
     found: Endpoints = importlib.import_module("graphdock.plugin.host").default_host().endpoints
     return found
 

@@ -105,7 +105,7 @@ register_tensor_conversion_function(TensorShape, _of_shape)
 
 
 def is_convertible(value: Any) -> bool:
-    """Whether it is a tensor, or of a kind whose conversion is registered, as a Variable's is."""
+    """Return whether it is a tensor, or of a kind whose conversion is registered, as a Variable's is."""
     return isinstance(value, Tensor) or any(isinstance(value, kind) for kind, _ in _conversions)
 
 
@@ -232,14 +232,14 @@ def _make_array(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], 
 
 
 def _all_integers(value: Any) -> bool:
-    """Whether a nested list holds Python's own integers only."""
+    """Return whether a nested list holds Python's own integers only."""
     if isinstance(value, (list, tuple)):
         return bool(value) and all(_all_integers(v) for v in value)
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def keeps_all(array: np.ndarray[Any, Any], dtype: DType) -> bool:
-    """Whether an array of numbers means the same in a narrower kind: whole floats as integers, 0 and 1 as bools."""
+    """Return whether an array of numbers means the same in a narrower kind: whole floats as integers, 0 and 1 as bools."""
     if dtype.is_bool:
         return array.dtype.kind in "iuf" and bool(np.isin(array, (0, 1)).all())
     if not dtype.is_integer or array.dtype.kind != "f":

@@ -100,7 +100,7 @@ _SMALL = 1024
 
 
 def _has_array(dims: Any) -> bool:
-    """Whether NumPy has arrays of this shape: of at most 64 axes, and of a size that could be addressed if no dim were 0."""
+    """Return whether NumPy has arrays of this shape: of at most 64 axes, and of a size that could be addressed if no dim were 0."""
     return len(dims) <= 64 and math.prod(d or 1 for d in dims) < 2**59
 
 

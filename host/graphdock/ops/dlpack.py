@@ -94,7 +94,7 @@ def _device_of(value: Any, what: str) -> tuple[int, int]:
 
 
 def _otherwise(value: Any, what: str, refused: Exception) -> Any:
-    """What NumPy refused: a copy of bfloat16, or an error that says why."""
+    """Return what NumPy refused: a copy of bfloat16, or an error that says why."""
     try:
         capsule = value.__dlpack__()
         tensor = _tensor_of(capsule)
@@ -154,7 +154,7 @@ class _Export:
 
 
 def to_dlpack(value: Any) -> Any:
-    """What other libraries' ``from_dlpack`` take: a fetched array, bfloat16 included, without a copy.
+    """Return what other libraries' ``from_dlpack`` take: a fetched array, bfloat16 included, without a copy.
 
         tensor = torch.from_dlpack(tf.to_dlpack(session.run(y)))
 

@@ -93,7 +93,7 @@ def _computing(function: Callable[..., Any], ctx: BuildContext) -> Callable[...,
 
 
 def _takes(function: Callable[..., Any], count: int) -> bool:
-    """Whether a function may be called with so many arguments; of one that says nothing about them, yes."""
+    """Return whether a function may be called with so many arguments; of one that says nothing about them, yes."""
     try:
         inspect.signature(function).bind(*range(count))
     except TypeError:

@@ -29,5 +29,7 @@ def place_of(function: Callable[..., Any]) -> tuple[str, str] | None:
 
 
 def same_place(old: Callable[..., Any], new: Callable[..., Any]) -> bool:
-    """Whether ``new`` is ``old``, edited and run again: it stands in the same notebook, or under the same name in the same file."""
+    """Return whether ``new`` is ``old``, edited and run again: it stands in the same notebook, or under the same name in
+    the same file.
+    """
     return place_of(new) is not None and place_of(old) == place_of(new)

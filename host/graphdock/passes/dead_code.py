@@ -155,7 +155,9 @@ def prune(graph: PlanGraph) -> None:
 
 
 def _is_tight(graph: PlanGraph) -> bool:
-    """Whether every node is read or followed by another, or wanted itself. The last of nodes that nobody needs would not be."""
+    """Return whether every node is read or followed by another, or wanted itself. The last of nodes that nobody needs would
+    not be.
+    """
     read = set(graph.outputs).union(*[n.inputs for n in graph.nodes])
     followed = set(graph.targets).union(*[n.control for n in graph.nodes])
     return followed.issuperset([n for n in graph.nodes if read.isdisjoint(n.outputs)])

@@ -32,7 +32,7 @@ _OWN = (
 
 @dataclass(frozen=True, slots=True)
 class PassReport:
-    """What one pass did: nodes before and after (bodies included), and the time in milliseconds."""
+    """Report of one pass: nodes before and after (bodies included), and the time in milliseconds."""
 
     name: str
     before: int

@@ -100,7 +100,7 @@ def _effects(unread: Sequence[Value]) -> list[PlanNode]:
 
 
 def _acts(node: PlanNode) -> bool:
-    """Whether the node itself does more than compute."""
+    """Return whether the node itself does more than compute."""
     return node.guard is not None or node.opdef.is_active or "random" in node.opdef.effects
 
 
@@ -272,7 +272,7 @@ def _chain(node: PlanNode, index: int, name: str) -> tuple[str, ...]:
 
 
 def _takes(context: PassContext, op: str, node: PlanNode) -> bool:
-    """Whether an op is for the dtype of a node."""
+    """Return whether an op is for the dtype of a node."""
     opdef, dtype = context.opdef(op), node.outputs[0].dtype.name
     return all(not t.allow or dtype in t.allow for t in opdef.types)
 

@@ -57,7 +57,7 @@ class _Known:
 
 @dataclass(slots=True)
 class _OfOp:
-    """What is known of one op on one device type, as long as the op has these kernels.
+    """Facts of one op on one device type, as long as the op has these kernels.
 
     Attributes:
       constrained: some kernel takes some values of an attribute only, so that dtypes do not decide.
@@ -142,7 +142,7 @@ class Chooser:
         return Choice(winner, self._decision(winner.full_name, rule, _WHY[rule], winner, found, lost))
 
     def fits(self, node: PlanNode, device_type: str) -> bool:
-        """Whether a kernel on a device type fits the node, whatever is pinned and whoever ties."""
+        """Return whether a kernel on a device type fits the node, whatever is pinned and whoever ties."""
         return None in self._asked(node, self._known(node, device_type))
 
     def passed_over(self, node: PlanNode, device_type: str, why: str) -> tuple[Candidate, ...]:
@@ -168,7 +168,7 @@ class Chooser:
         return list(found)
 
     def left_out(self, op: str) -> str | None:
-        """Which plugin of graphdock's would bring a kernel of an op, and why it is not here."""
+        """Return which plugin of graphdock's would bring a kernel of an op, and why it is not here."""
         return self._host.who_brings("kernels", op)
 
     def _asked(self, node: PlanNode, known: _Known, whole: bool = False) -> tuple[str | None, ...]:
@@ -188,7 +188,7 @@ class Chooser:
         return tuple(reasons)
 
     def _refusal(self, registered: RegisteredKernel, node: PlanNode) -> str | None:
-        """Why the kernel itself does not take the node; imports its module where that was not done yet."""
+        """Return why the kernel itself does not take the node; imports its module where that was not done yet."""
         kernel = registered.kernel
         if kernel is not registered.facts and (key := (registered.full_name, kernel.device)) not in self._held:
             check_against(kernel, node.opdef, registered.plugin)
@@ -196,7 +196,7 @@ class Chooser:
         return None if kernel.check is None else kernel.check(node)
 
     def _known(self, node: PlanNode, device_type: str) -> _Known:
-        """What is known of all nodes with this one's op and dtypes; of this one alone, where attributes play a part."""
+        """Return what is known of all nodes with this one's op and dtypes; of this one alone, where attributes play a part."""
         opdef = node.opdef
         registered = self._host.kernels.for_op(node.op)
         mine = self._ops.get((node.op, device_type))
@@ -228,7 +228,7 @@ class Chooser:
         return own or registered.plugin in self._rank or self._serves_hosts(registered, node)
 
     def _serves_hosts(self, registered: RegisteredKernel, node: PlanNode) -> bool:
-        """Whether it is a kernel on the host, for an op that runs nowhere else, of a plugin without devices.
+        """Return whether it is a kernel on the host, for an op that runs nowhere else, of a plugin without devices.
 
         ``backends`` orders devices, and has nothing to say of it.
         """

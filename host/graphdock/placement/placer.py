@@ -50,7 +50,7 @@ class Decomposed:
 
 @dataclass
 class Placement:
-    """Where every node runs and with which kernel; filled by :func:`place`.
+    """Device and kernel of every node; filled by :func:`place`.
 
     Attributes:
       kernels: node -> kernel; interpreted nodes are absent.
@@ -140,7 +140,7 @@ def warn_of_fallbacks(placement: Placement, fallback: Callable[[str], str]) -> N
 
 
 def _is_variable(node: PlanNode) -> bool:
-    """Whether a node makes the handle of a variable."""
+    """Return whether a node makes the handle of a variable."""
     return node.verb == "handle" and node.opdef.resource == VARIABLE.name
 
 
@@ -285,7 +285,7 @@ class _Placer:
         return [owner for _, owner in sorted(found, key=lambda item: not item[0])]
 
     def _settle_variables(self, members: Sequence[PlanNode]) -> None:
-        """Where the variables of a group live: each by its own request, for others of the group are not in every plan."""
+        """Settle where the variables of a group live: each by its own request, for others of the group are not in every plan."""
         same: dict[PlanNode, list[PlanNode]] = {}
         for node in members:
             owner = self._handles[node.outputs[0]].node if _is_variable(node) else None

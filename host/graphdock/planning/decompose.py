@@ -204,7 +204,7 @@ def _copy(parts: PlanGraph, node: PlanNode, check: PlanNode | None) -> PlanGraph
 
 
 class _Tracing:
-    """What :class:`graphdock.contracts.passes.Tracing` says, over the default graph."""
+    """Implementation of :class:`graphdock.contracts.passes.Tracing` over the default graph."""
 
     def __init__(self) -> None:
         self.feeds: list[tuple[Tensor, Dims]] = []

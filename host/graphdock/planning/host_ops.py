@@ -147,7 +147,7 @@ def _summary(array: Any, count: int) -> str:
 
 
 def is_initialized(node: PlanNode) -> Callable[..., Any]:
-    """Whether the variable holds a value."""
+    """Return whether the variable holds a value."""
     return lambda variable: np.asarray(variable.initialized)
 
 

@@ -79,7 +79,7 @@ class PlanningContext:
         return [row for row in self.passes if row.each.phase == phase]
 
     def reaches(self, source: str, target: str) -> bool:
-        """Whether the devices of a memory space copy from another one."""
+        """Return whether the devices of a memory space copy from another one."""
         device = self.spaces[target]
         return isinstance(device, QueuedDevice) and device.reaches(self.spaces[source])
 
@@ -148,11 +148,11 @@ class PlanBuilder:
         return self.setting.chooser.without(self.refused) if self.refused else self.setting.chooser
 
     def noted(self, kind: type[T]) -> list[T]:
-        """What passes said in records of this kind, in the order of their running."""
+        """Return what passes said in records of this kind, in the order of their running."""
         return [note for context in self.contexts.values() for note in context.notes if isinstance(note, kind)]
 
     def said(self) -> list[tuple[str, str]]:
-        """What passes said in words: the name of each, and a line."""
+        """Return what passes said in words: the name of each, and a line."""
         return [(name, n) for name, context in self.contexts.items() for n in context.notes if isinstance(n, str)]
 
     def resource(self, handle: Value) -> Resource:

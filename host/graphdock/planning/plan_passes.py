@@ -46,7 +46,7 @@ def simplify(graph: PlanGraph, setting: PlanningContext) -> list[PassReport]:
 
 
 def loop_writer(draft: PlanBuilder) -> LoopWriter | None:
-    """What writes the loops of a plan out: the first that a pass of the phase ``translate`` returns."""
+    """Return what writes the loops of a plan out: the first that a pass of the phase ``translate`` returns."""
     for row in draft.setting.in_phase("translate"):
         context = draft.contexts[row.each.name] = _context(draft, row)
         context.notes.clear()
@@ -122,7 +122,7 @@ def take_back(draft: PlanBuilder) -> bool:
 
 
 def _none_left(draft: PlanBuilder, node: PlanNode) -> bool:
-    """Whether all kernels of a node's device have refused, or the one that is pinned."""
+    """Return whether all kernels of a node's device have refused, or the one that is pinned."""
     try:
         return node.device is None or draft.chooser.choose(node, node.device.type or "").kernel is None
     except ConfigError:
@@ -130,7 +130,7 @@ def _none_left(draft: PlanBuilder, node: PlanNode) -> bool:
 
 
 def _context(draft: PlanBuilder, row: RegisteredPass) -> PlanContext:
-    """What a pass of this plan gets; from one run to the next it keeps what the pass said and made."""
+    """Return what a pass of this plan gets; from one run to the next it keeps what the pass said and made."""
     setting, known = draft.setting, draft.contexts.get(row.each.name)
     kernels: dict[PlanNode, Any] = draft.placement.kernels
     if known is not None:

@@ -109,7 +109,7 @@ class PlanShapes:
         return extents, Guard(ruled, tuple(sorted(asked)), tuple(sorted(promised)))
 
     def _is_settled(self, op: Operation, inputs: Sequence[Value], static: Sequence[Dims]) -> bool:
-        """Whether everything was known and checked when the operation was made, and feeds have changed nothing."""
+        """Return whether everything was known and checked when the operation was made, and feeds have changed nothing."""
         if op.bodies or op.verb == "read":
             return False
         for dims in static:
@@ -123,7 +123,7 @@ class PlanShapes:
         return all(self._is_known_as_then(t, v) for t, v in zip(op.inputs, inputs, strict=True) if v.dtype.is_integer)
 
     def _is_known_as_then(self, tensor: Tensor, value: Value) -> bool:
-        """Whether the elements of a small integer tensor were known when the graph was made, and are the same here."""
+        """Return whether the elements of a small integer tensor were known when the graph was made, and are the same here."""
         if value.node is not None and value.node.verb == "constant":
             return True
         then = tensor.op.graph._known(tensor)
@@ -290,7 +290,7 @@ class LoopShapes:
             self._changed = True
 
     def _changes(self, before: Any, after: Any) -> bool:
-        """Whether a dim that was assumed to last does not; one that only the step knows is not assumed to."""
+        """Return whether a dim that was assumed to last does not; one that only the step knows is not assumed to."""
         return not (isinstance(before, Symbol) and not before.fed) and not self._is_same(before, after)
 
 

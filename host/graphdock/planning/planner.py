@@ -165,7 +165,7 @@ class Planner:
         )
 
     def _named_by(self) -> str:
-        """Where the backends were written, for messages."""
+        """Return where the backends were written, for messages."""
         source = self._config.source("backends")
         return f" ({source})" if source else ""
 
@@ -276,7 +276,9 @@ class Planner:
 
 
 def _executors(host: Host, name: str) -> list[Callable[[], Executor]]:
-    """What brings each executor that a session may use, in order; the first is looked up now, the others where it refuses."""
+    """Return what brings each executor that a session may use, in order; the first is looked up now, the others where it
+    refuses.
+    """
     first, *others = AUTO if name == "auto" else (name,)
     chosen = host.executor(first)
     return [lambda: chosen, *(functools.partial(host.executor, other) for other in others)]

@@ -162,7 +162,7 @@ def _translate(
 
 
 def is_shared_read(tensor: Tensor) -> bool:
-    """Whether a tensor is what a fetch of a variable means: the variable's shared read."""
+    """Return whether a tensor is what a fetch of a variable means: the variable's shared read."""
     op = tensor.op
     return op.verb == "read" and op.graph._reads.get(op.inputs[0].op) is tensor
 
@@ -260,7 +260,9 @@ class _Translation:
                 node.attrs = {**node.attrs, "_colocate": op.colocation}
 
     def _written(self, op: Operation, inputs: list[Value], unrolling: LoopWriter) -> Visit[bool]:
-        """Whether the operation was translated otherwise: a loop that is written out, and what puts together what one kept."""
+        """Yield whether the operation was translated otherwise: a loop that is written out, and what puts together what one
+        kept.
+        """
         if op.verb == "loop" and op._device is None:
             body = op.bodies[1]
             given = {*body.parameters, *body.captures.values()}

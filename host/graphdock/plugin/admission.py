@@ -23,7 +23,7 @@ _ALLOW = 'to allow it: allow = ["{name}"] under [plugins], or GRAPHDOCK_PLUGINS=
 
 @dataclass(frozen=True)
 class Admission:
-    """What a host's user said of plugins; the arguments of :class:`graphdock.plugin.host.Host`.
+    """Choices of a host's user among plugins; the arguments of :class:`graphdock.plugin.host.Host`.
 
     Attributes:
       allow: names of plugins or distributions that may load besides graphdock's own; None allows all.
@@ -39,19 +39,19 @@ class Admission:
 
     @property
     def limits(self) -> bool:
-        """Whether it names any plugin."""
+        """Return whether it names any plugin."""
         return self.allow is not None or bool(self.block)
 
     def allows(self, found: Found) -> bool:
-        """Whether the allow list names the plugin or its distribution."""
+        """Return whether the allow list names the plugin or its distribution."""
         return _first(self.allow or (), found) is not None
 
     def may_autoload(self, state: PluginState) -> bool:
-        """Whether a plugin that nobody named may load now, for its ops and what else it brings."""
+        """Return whether a plugin that nobody named may load now, for its ops and what else it brings."""
         return not state.busy and self.may_publish(state)
 
     def may_publish(self, state: PluginState) -> bool:
-        """Whether a plugin that nobody named may be asked for names below ``tf``."""
+        """Return whether a plugin that nobody named may be asked for names below ``tf``."""
         return state.usable and (self.autoload or state.found.is_own or self.allows(state.found))
 
     def states(self, found: Sequence[Found]) -> list[PluginState]:

@@ -1,4 +1,4 @@
-"""Whether what a loaded plugin registered fits together and is what its manifest says."""
+"""Checks of whether what a loaded plugin registered fits together and is what its manifest says."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class Found:
 
 
 def how_to_install(plugin: str, known: Iterable[str]) -> str:
-    """What to do about a plugin that is not installed.
+    """Return what to do about a plugin that is not installed.
 
     Nobody knows here who owns the name that it would have in an index, so that a name which is clearly a misspelt one gets no line
     to install it.
@@ -170,7 +170,7 @@ def duplicates(found: Iterable[Found]) -> dict[Found, list[Found]]:
 
 
 def manifest_path(module: str) -> Path | None:
-    """Where the manifest of an entry point's module should lie; None when Python can't find its package.
+    """Return where the manifest of an entry point's module should lie; None when Python can't find its package.
 
     It lies in the top-level package or, of a package that holds several plugins, in the nearest folder on the way to the module.
     ``find_spec`` of an undotted name runs no code of the package, and works for wheels and editable installs alike.

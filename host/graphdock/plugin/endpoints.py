@@ -75,7 +75,7 @@ def _is_endpoint(name: str, target: str) -> bool:
 
 
 def _has_names(state: PluginState) -> bool:
-    """Whether a plugin would publish names if it might, as far as anybody knows."""
+    """Return whether a plugin would publish names if it might, as far as anybody knows."""
     if state.manifest is not None or state.stage != "blocked":
         return state.manifest is None or state.manifest.endpoints is not None
     path = manifest_path(state.found.module)
@@ -151,7 +151,9 @@ class Endpoints:
         return own | {name for name, targets in others.items() if len(targets) == 1 or not any(targets)}
 
     def hint(self, name: str) -> str | None:
-        """What a plugin knows of a name that nobody publishes: the first that says something, by its manifest's ``name_hint``."""
+        """Return what a plugin knows of a name that nobody publishes: the first that says something, by its manifest's
+        ``name_hint``.
+        """
         for state in self._publishing:
             where = None if state.manifest is None else state.manifest.name_hint
             if where is not None:
@@ -162,7 +164,9 @@ class Endpoints:
         return None
 
     def notes(self) -> tuple[str, PluginError | None]:
-        """Why nobody may publish a name: tables that can't be read, of which the first is returned, and plugins that may not."""
+        """Return why nobody may publish a name: tables that can't be read, of which the first is returned, and plugins that
+        may not.
+        """
         self.names()
         faults = [self._faults[s.found] for s in self._publishing if s.found in self._faults]
         lines = [fault.message for fault in faults]

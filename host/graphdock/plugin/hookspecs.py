@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Registry(Protocol):
-    """What holds the items of a hook, as an attribute of the host."""
+    """Holder of the items of a hook, as an attribute of the host."""
 
     def register(self, by: PluginState, item: Any, /) -> int:
         """Keep one item of a plugin, under the host's lock, and return how many things that are.
@@ -71,7 +71,7 @@ class Hook:
 
     @property
     def singular(self) -> str:
-        """What one of its items is called."""
+        """Return what one of its items is called."""
         return self.noun or self.registry.removesuffix("s").replace("_", " ")
 
     @property

@@ -109,7 +109,7 @@ class Host:
     # -- plugins
 
     def _triaged(self) -> list[PluginState]:
-        """What is installed, with the manifests read and compared; nothing is imported. With the host's lock or without."""
+        """Return what is installed, with the manifests read and compared; nothing is imported. With the host's lock or without."""
         states = self._plugins()
         if not self._compared:
             with self._comparing:
@@ -121,7 +121,7 @@ class Host:
         return states
 
     def _plugins(self) -> list[PluginState]:
-        """What is installed, with allow and block lists and duplicates decided; nothing is imported."""
+        """Return what is installed, with allow and block lists and duplicates decided; nothing is imported."""
         if self._states is None:
             with self.lock:
                 if self._states is None:
@@ -130,7 +130,7 @@ class Host:
 
     @property
     def ledger(self) -> tuple[LedgerEntry, ...]:
-        """How far each installed plugin came; imports nothing."""
+        """Return how far each installed plugin came; imports nothing."""
         return tuple(state.entry() for state in self.plugins())
 
     def plugins(self, *, every: bool = False) -> tuple[PluginState, ...]:
@@ -189,7 +189,9 @@ class Host:
             return self._backends[name]
 
     def state(self, name: str, named_by: str | None = None) -> PluginState:
-        """How far the plugin of that name came; the usable one where two distributions have it. Raises UnknownBackendError."""
+        """Return how far the plugin of that name came; the usable one where two distributions have it. Raises
+        UnknownBackendError.
+        """
         states = [s for s in self._plugins() if s.name == name]
         if not states:
             known = sorted({s.name for s in self.plugins() if s.may_be_backend})
@@ -252,7 +254,9 @@ class Host:
         return "; ".join(lines) or None
 
     def who_brings(self, kind: str, name: str) -> str | None:
-        """Which plugin of graphdock's would bring a name that nobody has. See :func:`graphdock.plugin.left_out.who_brings`."""
+        """Return which plugin of graphdock's would bring a name that nobody has. See
+        :func:`graphdock.plugin.left_out.who_brings`.
+        """
         from graphdock.plugin.left_out import who_brings  # reads a table, for errors
 
         return who_brings(kind, name, self.plugins())

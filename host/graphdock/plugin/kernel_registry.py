@@ -22,7 +22,7 @@ _FACTS = tuple(f.name for f in fields(KernelRow) if f.name != "name")
 
 
 def row_of(kernel: KernelDef, module: str | None) -> KernelRow:
-    """What a manifest says of a kernel of a module; of one that a hook returns itself it says what a listing shows."""
+    """Return what a manifest says of a kernel of a module; of one that a hook returns itself it says what a listing shows."""
     types = {variable: tuple(_in_order(names)) for variable, names in sorted(kernel.types.items())}
     row = KernelRow(kernel.op, kernel.device, kernel.short_name, module, types)
     if module is None:
@@ -142,7 +142,7 @@ class RegisteredKernel:
 
 
 def differences(stated: Iterable[KernelRow], real: Iterable[KernelRow]) -> Iterator[str]:
-    """What rows of a manifest and rows made of KernelDefs do not have in common, in words."""
+    """Yield what rows of a manifest and rows made of KernelDefs do not have in common, in words."""
     in_file = {(r.op, r.device, r.short_name): r for r in stated}
     in_code = {(r.op, r.device, r.short_name): r for r in real}
     for key in sorted(in_code.keys() | in_file.keys()):

@@ -40,7 +40,7 @@ _KEYS = {
 
 @dataclass(frozen=True, slots=True)
 class KernelRow:
-    """What a manifest says of one kernel; fields as of a :class:`graphdock.contracts.KernelDef`.
+    """Row of a manifest about one kernel; fields as of a :class:`graphdock.contracts.KernelDef`.
 
     Attributes:
       module: where the KernelDef is; None for one that ``register_kernels`` returns itself.

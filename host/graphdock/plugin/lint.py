@@ -1,4 +1,4 @@
-"""Whether the parts of a plugin fit one another: its specs, what was made of them, what its hooks register, kernel and kernel.
+"""Checks of whether the parts of a plugin fit one another: specs, what was made of them, what its hooks register, its kernels.
 
 ``graphdock doctor`` asks after loading a plugin, in a process of its own; a session would come upon each of these only when
 it needs the part. Nothing is imported here.
@@ -21,12 +21,12 @@ __all__ = ["absent", "digest", "made_of", "misfits", "misnamed", "misplaced", "s
 
 
 def digest(text: str) -> str:
-    """What ``_gen/opdefs.py`` keeps of each spec that it was made from."""
+    """Return what ``_gen/opdefs.py`` keeps of each spec that it was made from."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def misfits(folder: Path, declared: Iterable[str]) -> Iterator[str]:
-    """What a package's folder says of its ops and its hooks do not do.
+    """Yield what a package's folder says of its ops and its hooks do not do.
 
     Args:
       folder: the package. declared: the op types that its hooks have registered.
@@ -104,7 +104,7 @@ def misplaced(kernels: Iterable[KernelDef], devices: Iterable[str]) -> Iterator[
 
 
 def absent(kernels: Iterable[KernelDef], known: Iterable[str], devices: Iterable[str]) -> Iterator[str]:
-    """What kernels are for and nobody here has, and may be of a package that is not installed: no fault."""
+    """Yield what kernels are for and nobody here has, and may be of a package that is not installed: no fault."""
     known, devices = set(known), {"host", *devices}
     kernels = list(kernels)
     namespaces = {"", *(op.rpartition(".")[0] for op in known)}

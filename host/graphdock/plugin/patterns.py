@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Entry:
-    """What one item of the hook brought. ``found``: its patterns, once they are imported."""
+    """Patterns that one item of the hook brought. ``found``: its patterns, once they are imported."""
 
     order: tuple[bool, bool, bool, str, str]
     plugin: str

@@ -311,7 +311,7 @@ class NamedRegistry(Generic[T]):
         return [item for item, _ in self._items.values()]
 
     def of_plugin(self, plugin: str) -> list[T]:
-        """What a plugin brought, in the order in which it brought it."""
+        """Return what a plugin brought, in the order in which it brought it."""
         return [item for item, owner in self._items.values() if owner == plugin]
 
     def names_of(self, plugin: str) -> list[str]:

@@ -100,7 +100,7 @@ class ConfigFile:
         return result
 
     def _home(self, path: Sequence[str], key: str, value: Any) -> str | None:
-        """Where a key that does not belong into the table at ``path`` does; None where no table has it."""
+        """Return where a key that does not belong into the table at ``path`` does; None where no table has it."""
         profile = tuple(path[:2]) if path[:1] == ("profile",) and len(path) > 1 else ()
         for table, known in KEYS.items():
             if key in known and table != "plugins" or key in known and not profile:
@@ -234,7 +234,7 @@ def plugin_settings(variables: Mapping[str, str] | None = None, file: ConfigFile
 
 
 def cache_dir(variables: Mapping[str, str] | None = None) -> Path:
-    """Where backends keep what they compile: ``GRAPHDOCK_CACHE_DIR``, else ``graphdock`` in the user's cache folder."""
+    """Return where backends keep what they compile: ``GRAPHDOCK_CACHE_DIR``, else ``graphdock`` in the user's cache folder."""
     from graphdock.contracts.cache import cache_dir as cache_of
 
     return cache_of(environment() if variables is None else variables)

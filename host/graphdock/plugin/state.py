@@ -47,7 +47,7 @@ _USABLE = frozenset({"inconsistent", "manifest drift", "probe failed"})
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What a plugin registered: its device types, how many ops and kernels, and of what else how many, by noun."""
+    """Account of what a plugin registered: its device types, how many ops and kernels, and of what else how many, by noun."""
 
     devices: tuple[str, ...] = ()
     ops: int = 0
@@ -153,31 +153,33 @@ class PluginState:
 
     @property
     def usable(self) -> bool:
-        """Whether it may still load: not blocked, and no fault that keeps it from registering."""
+        """Return whether it may still load: not blocked, and no fault that keeps it from registering."""
         return self.stage not in FAULTS - _USABLE and self.stage != "blocked"
 
     @property
     def loaded(self) -> bool:
-        """Whether its hooks have run and nothing was found wrong since; its devices need not be here."""
+        """Return whether its hooks have run and nothing was found wrong since; its devices need not be here."""
         return self.stage in ("registered", "no device")
 
     def may_have(self, hook: str) -> bool:
-        """Whether it may implement a hook, as far as its manifest says; one that is not read yet does not say."""
+        """Return whether it may implement a hook, as far as its manifest says; one that is not read yet does not say."""
         return self.manifest is None or self.manifest.hooks is None or hook in self.manifest.hooks
 
     @property
     def hidden(self) -> bool:
-        """Whether it is opt-in, and nothing allows it."""
+        """Return whether it is opt-in, and nothing allows it."""
         return self.found.opt_in and self.stage == "blocked"
 
     def states(self, hook: str) -> bool:
-        """Whether its manifest says that it implements a hook, or it is in memory; known without importing it."""
+        """Return whether its manifest says that it implements a hook, or it is in memory; known without importing it."""
         m = self.manifest
         return m is not None and (hook in (m.hooks or ()) or self.found.in_memory)
 
     @property
     def may_be_backend(self) -> bool:
-        """Whether its manifest promises a device, a kernel on one or a region compiler, or does not say; others are no backends."""
+        """Return whether its manifest promises a device, a kernel on one or a region compiler, or does not say; others are
+        no backends.
+        """
         m = self.manifest
         if m is None or m.devices or m.hooks is not None and "register_region_compilers" in m.hooks:
             return True
@@ -188,7 +190,9 @@ class PluginState:
         )
 
     def may_serve_hosts(self, op: str) -> bool:
-        """Whether its kernels are not registered yet, it owns no device, and its manifest has a kernel for an op in host memory."""
+        """Return whether its kernels are not registered yet, it owns no device, and its manifest has a kernel for an op in
+        host memory.
+        """
         if "register_kernels" in self.done or self.manifest is None or self.manifest.devices:
             return False
         return any(row.device == HOST_MEMORY for row in self.kernels_of(op))

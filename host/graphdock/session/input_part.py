@@ -49,7 +49,7 @@ class InputPart:
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What an operation does, its bodies included."""
+    """Effects of an operation, its bodies included."""
 
     waits: bool
     talks: bool

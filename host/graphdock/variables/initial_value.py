@@ -47,7 +47,7 @@ def guarded(value: Tensor, variable: Variable, variable_of: Callable[[Any], Vari
 
 
 class _Became(dict[Tensor, Tensor]):
-    """What each tensor became: itself, unless it was replaced."""
+    """Successor of each tensor: itself, unless it was replaced."""
 
     def __missing__(self, tensor: Tensor) -> Tensor:
         return tensor

@@ -32,7 +32,7 @@ class Arrays:
         self.stream = stream
 
     def address(self, operand: Operand) -> int | None:
-        """Where it lies; None where that is not known."""
+        """Return where it lies; None where that is not known."""
         if operand.kind == "scratch":
             array = self.scratch
         else:
@@ -41,7 +41,7 @@ class Arrays:
 
 
 class Bindings:
-    """What all steps of a node need of its instance. ``codes``: of its error words."""
+    """Bindings that all steps of a node need of its instance. ``codes``: of its error words."""
 
     def __init__(self, device: CudaDevice, queue: CudaQueue, node: PlanNode) -> None:
         self.device = device
@@ -56,7 +56,7 @@ class Bindings:
         return address
 
     def again(self) -> None:
-        """What is bound from now on takes the place of what was: its error words take the same codes."""
+        """Let what is bound from now on take the place of what was: its error words take the same codes."""
         self._used = 0
 
     def code(self, word: ErrorWord) -> int:
@@ -128,7 +128,7 @@ class _LaunchStep:
 
 
 def _bound(step: Step, known: Arrays, bindings: Bindings) -> tuple[Act, bool]:
-    """How the step is done, and whether that varies from call to call."""
+    """Return how the step is done, and whether that varies from call to call."""
     if step.kind == "launch":
         return _bound_launch(step, known, bindings)
     if step.kind == "convolution" or (step.kind == "gemm" and step.what.aligned > 1):

@@ -81,7 +81,7 @@ def _workers() -> ThreadPoolExecutor:
 
 
 class _Compiled:
-    """What one compiler has compiled in this process, by text and architecture."""
+    """Results of one compiler in this process, by text and architecture."""
 
     def __init__(self, compiler: Compiler, keep: bool) -> None:
         self._compiler = compiler

@@ -86,7 +86,7 @@ class CudaDevice(QueuedDevice):
 
     @property
     def recording(self) -> Any:
-        """What this thread records on this device; None where it records nothing."""
+        """Return what this thread records on this device; None where it records nothing."""
         return getattr(self._thread, "recording", None)
 
     @recording.setter
@@ -115,7 +115,7 @@ class CudaDevice(QueuedDevice):
         return previous
 
     def restore(self, previous: Any) -> None:
-        """What was current becomes current again; where that is lost, whoever uses it next is told."""
+        """Make current again what was; where that is lost, whoever uses it next is told."""
         if previous == self.index:
             return
         try:
@@ -177,7 +177,7 @@ class CudaDevice(QueuedDevice):
         return self.pinned.take(nbytes)
 
     def reaches(self, other: Device) -> bool:
-        """Where the two GPUs read each other's memory; asking for the first time lets this one do so."""
+        """Return where the two GPUs read each other's memory; asking for the first time lets this one do so."""
         if not isinstance(other, CudaDevice) or other.driver is not self.driver:
             return False
         found = self._reached.get(other.index)
@@ -268,8 +268,8 @@ class CudaDevice(QueuedDevice):
         return plans[0] if plans else None
 
     def relieved(self, doing: str, do: Callable[[], T]) -> T:
-        """What ``do`` makes. Where a library or the driver finds no memory for it, the pool gives back what it keeps, and it is
-        tried once more. Raises what ``do`` raises.
+        """Return what ``do`` makes. Where a library or the driver finds no memory for it, the pool gives back what it
+        keeps, and it is tried once more. Raises what ``do`` raises.
         """
         try:
             return do()

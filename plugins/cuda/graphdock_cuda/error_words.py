@@ -41,7 +41,7 @@ class ErrorWords:
         self._lock = threading.Lock()
 
     def address(self, queue: CudaQueue) -> int:
-        """Where kernels of a queue write: three words of 64 bits, the code last."""
+        """Return where kernels of a queue write: three words of 64 bits, the code last."""
         with self._lock:
             words = self._words.get(queue)
             if words is None:

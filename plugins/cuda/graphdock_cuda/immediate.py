@@ -61,7 +61,9 @@ class Run(Work):
         return Operand("scratch", len(self._scratch) - 1, dtype, dims)
 
     def read(self, operand: Operand) -> np.ndarray:
-        """What an array holds once all that was told so far is done. It waits for the queue; errors are left to its fence."""
+        """Return what an array holds once all that was told so far is done. It waits for the queue; errors are left to its
+        fence.
+        """
         array = np.empty(operand.shape, operand.dtype.np)
         if not array.nbytes:
             return array
@@ -81,7 +83,7 @@ class Run(Work):
         return array
 
     def made(self) -> Any:
-        """What the kernel returns."""
+        """Return what the kernel returns."""
         outputs = self._arrays.outputs
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 

@@ -111,7 +111,7 @@ class Fault:
 
 
 class Launcher:
-    """What packages that bring kernels for CUDA devices use: version 1 of the service ``cuda-launch``.
+    """Service for packages that bring kernels for CUDA devices: version 1 of the service ``cuda-launch``.
 
     Attributes:
       architecture: to compile for, ``sm_90a``. ``multiprocessors``, ``shared_memory``: of the GPU.
@@ -145,7 +145,9 @@ class Launcher:
         return Launch(self._device.driver, function, grid, block, shared, params, queue.stream)
 
     def fault(self, queue: Any, node: PlanNode, make: MakeError) -> Fault:
-        """What a kernel of ``node`` is told to note an error with. ``make``: the error, of the two numbers that were noted."""
+        """Return what a kernel of ``node`` is told to note an error with. ``make``: the error, of the two numbers that were
+        noted.
+        """
         words = self._device.words
         code = words.code(node, make)
         made = Fault(words.address(queue), code)

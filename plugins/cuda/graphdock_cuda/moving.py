@@ -141,7 +141,7 @@ def _elements(w: Work, target: Operand, origin: Operand, axes: list[Axis]) -> No
 
 
 def _width(size: int, axes: Sequence[Axis]) -> int:
-    """How many elements make 16 bytes that lie together and aligned in both arrays, if these are aligned; else 1."""
+    """Return how many elements make 16 bytes that lie together and aligned in both arrays, if these are aligned; else 1."""
     width = 16 // size
     together = axes[-1][1:] == (1, 1) and axes[-1][0] % width == 0
     return width if together and all(a[1] % width == 0 and a[2] % width == 0 for a in axes[:-1]) else 1

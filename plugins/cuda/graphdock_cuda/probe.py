@@ -1,4 +1,4 @@
-"""Whether there is a GPU to work on, and what is missing where there is none."""
+"""Search for a GPU to work on, and for what is missing where there is none."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def devices(driver: Driver) -> list[DeviceInfo]:
 
 
 def _unusable(error: Exception) -> Exception:
-    """Why GPUs can't be counted; the error itself where it is none of CUDA's."""
+    """Return why GPUs can't be counted; the error itself where it is none of CUDA's."""
     status = getattr(error, "status", None)
     if not isinstance(status, int):
         return error
@@ -68,14 +68,14 @@ def _dotted(capability: tuple[int, int]) -> str:
 
 
 def cublaslt(newest: int) -> str:
-    """What is installed of cuBLASLt, for ``graphdock devices``: versions by package. Imports nothing of it."""
+    """Return what is installed of cuBLASLt, for ``graphdock devices``: versions by package. Imports nothing of it."""
     if importlib.util.find_spec("nvmath") is None:
         return f"not installed: products are tiles of our own ({wheels_for(newest)})"
     return f"{_first_installed('nvidia-cublas', 'nvidia-cublas-cu12')}, nvmath {_installed('nvmath-python') or '?'}"
 
 
 def cudnn() -> str:
-    """What of cuDNN is installed, for ``graphdock devices``: versions by package. Imports nothing of it."""
+    """Return what of cuDNN is installed, for ``graphdock devices``: versions by package. Imports nothing of it."""
     if importlib.util.find_spec("cudnn") is None:
         return "not installed (pip install 'graphdock-cuda[cudnn]')"
     library = _first_installed("nvidia-cudnn-cu13", "nvidia-cudnn-cu12")
@@ -119,7 +119,7 @@ def info_of(index: int, facts: Properties, more: Mapping[str, str] = MappingProx
 
 
 def missing_wheels() -> str | None:
-    """Which Python package is missing; None when all are here. Imports none of them."""
+    """Return which Python package is missing; None when all are here. Imports none of them."""
     for package in ("cupy", "cupy_backends"):
         if importlib.util.find_spec(package) is None:
             return package

@@ -48,7 +48,7 @@ class CudaEvent:
 
 
 class _Recording:
-    """What one capture records.
+    """Record of one capture.
 
     Attributes:
       broken: the first call that was refused. ``wanted``: does it, where the recording may begin anew behind it.

@@ -21,7 +21,7 @@ __all__ = ["bound_library"]
 
 
 def bound_library(step: Step, known: Arrays, bindings: Bindings) -> tuple[Callable[[Arrays], None], bool]:
-    """How the step is done, and whether that varies from call to call.
+    """Return how the step is done, and whether that varies from call to call.
 
     Where an operand lies is mostly known now; what it needs is allocated now then, so that a step does not.
     """
@@ -56,7 +56,7 @@ def bound_library(step: Step, known: Arrays, bindings: Bindings) -> tuple[Callab
 
 
 def _uses(plan: ConvolutionPlan | GemmPlan) -> tuple[set[int], set[int]]:
-    """Which operands are read, and which are written: of x, w, y, or of a, b, d, bias, aux."""
+    """Return which operands are read, and which are written: of x, w, y, or of a, b, d, bias, aux."""
     if isinstance(plan, ConvolutionPlan):
         made = "xwy".index(plan.convolution.makes)
         return {0, 1, 2} - {made}, {made}

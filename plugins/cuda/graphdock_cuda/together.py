@@ -32,7 +32,7 @@ class Joinable:
 
 
 def like(work: Work) -> Hashable:
-    """What launches have in common that may be made one; None for work that may not."""
+    """Return what launches have in common that may be made one; None for work that may not."""
     step = work.steps[0] if len(work.steps) == 1 else None
     return None if step is None or step.together is None else (step.source, step.together.entry)
 

@@ -71,7 +71,7 @@ class Operand:
 
     @property
     def size(self) -> int:
-        """How many elements."""
+        """Return how many elements."""
         return math.prod(self.shape)
 
     @property
@@ -119,7 +119,7 @@ Arg = Operand | Param | Stream | ErrorWord | Table
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """How launches of one source, of several nodes, become one: a kernel that takes a table by value, a row per launch.
+    """Merging of launches of one source, of several nodes, into one: a kernel that takes a table by value, a row per launch.
 
     Attributes:
       entry: the kernel: ``entry(table, *shared, i64 count)``. ``most``: rows of its table.
@@ -163,7 +163,7 @@ def blocks(size: int, per_block: int = 256, at_most: int = 1 << 30) -> int:
 
 
 class Work:
-    """What one node does, for one set of shapes and host values.
+    """Work of one node, for one set of shapes and host values.
 
     Attributes:
       node: attributes complete. ``device``: for facts (``architecture``). ``options``: the session's, of this plugin.
@@ -206,7 +206,7 @@ class Work:
 
     @property
     def multiprocessors(self) -> int:
-        """How many blocks run side by side, at least: 1 where that is not known."""
+        """Return how many blocks run side by side, at least: 1 where that is not known."""
         return self.device.info.multiprocessors or 1
 
     def named(self, name: str) -> list[Operand]:
@@ -223,7 +223,7 @@ class Work:
         return self._values[index]
 
     def has(self, name: str) -> bool:
-        """Whether an argument has any input."""
+        """Return whether an argument has any input."""
         return name in self._names
 
     @property
@@ -234,7 +234,7 @@ class Work:
         return self._outputs[index][1]
 
     def used(self, index: int) -> bool:
-        """Whether anything reads an output; one that nothing reads may be left as it is."""
+        """Return whether anything reads an output; one that nothing reads may be left as it is."""
         return index not in self._unused
 
     def ctype(self, of: Operand | DType) -> str:

@@ -126,7 +126,7 @@ class custom_op:
 
 
 def _same(a: CustomOp[Any], b: CustomOp[Any]) -> bool:
-    """Whether two definitions are one, read twice: the same code, the same closure and the same declaration."""
+    """Return whether two definitions are one, read twice: the same code, the same closure and the same declaration."""
     f, g = a.function, b.function
     cells = [[c.cell_contents for c in h.__closure__ or ()] for h in (f, g)]
     same_cells = len(cells[0]) == len(cells[1]) and all(x is y for x, y in zip(*cells, strict=True))

@@ -172,7 +172,7 @@ class CustomOp(Generic[R]):
         )
 
     def _may_float(self, arg: ArgDef) -> bool:
-        """Whether a gradient could flow through an input or output."""
+        """Return whether a gradient could flow through an input or output."""
         allow = {t.name: t.allow for t in self.signature.types}
         return any(ALL[name].kind in "fc" for name in allow.get(arg.dtype, (arg.dtype,)) if name in ALL)
 
@@ -192,7 +192,7 @@ class CustomOp(Generic[R]):
         return found
 
     def declared(self) -> tuple[Any, ...]:
-        """What its author said of it, registered functions and places aside."""
+        """Return what its author said of it, registered functions and places aside."""
         s = self.signature
         said = (self._differentiable, self._traits, self._effects, self._version)
         return (s.inputs, s.outputs, s.attrs, s.types, dict(s.enums), s.lists, self._shapes, *said)

@@ -47,7 +47,7 @@ def check_patterns(opdef: OpDef, fail: Callable[..., Exception]) -> None:
 
 
 def _holds_one(found: Any) -> bool:
-    """Whether it is a list of exactly one shape, rather than a shape."""
+    """Return whether it is a list of exactly one shape, rather than a shape."""
     return isinstance(found, list) and len(found) == 1 and isinstance(found[0], (tuple, list, TensorShape, NoneType))
 
 

@@ -56,7 +56,7 @@ _TAKES = (
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a function says of an op.
+    """Signature of an op, as a function says it.
 
     Attributes:
       python: its Python signature, by which calls are bound.
@@ -338,7 +338,7 @@ class _Reader:
 
 
 def _as_array(annotation: Any) -> _Array | None:
-    """What an annotation says of an array; None when it is no array."""
+    """Return what an annotation says of an array; None when it is no array."""
     if annotation is Tensor or annotation is np.ndarray:
         return _Array(Any)
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)

@@ -25,7 +25,7 @@ _VERBS = frozenset({"alias", "constant", "feed", "kernel", "read"})
 
 @dataclass(slots=True)
 class Unrolling:
-    """What one translation knows of the loops that it writes out.
+    """Knowledge that one translation has of the loops that it writes out.
 
     Attributes:
       opdef: the OpDef of a type.
@@ -38,7 +38,7 @@ class Unrolling:
     notes: list[LoopNote] = field(default_factory=list)
 
     def count(self, op: UserOp, inputs: Sequence[Value], ops: int) -> int:
-        """How many iterations of a loop are written out, whose body has so many operations; 0 for none, with a note.
+        """Return how many iterations of a loop are written out, whose body has so many operations; 0 for none, with a note.
 
         Raises:
           KeepLoops: it is none of these, and reads what another one made.
@@ -62,7 +62,7 @@ class Unrolling:
         return count
 
     def _length(self, history: Value) -> int | None:
-        """How many elements a history has."""
+        """Return how many elements a history has."""
         known = self.elements.get(history)
         if known is not None:
             return len(known)
@@ -131,7 +131,7 @@ def _dims(tensor: Any) -> Dims:
 
 
 def _unfit(op: UserOp) -> str:
-    """Why a loop is none that could be written out; empty where it is one."""
+    """Return why a loop is none that could be written out; empty where it is one."""
     test, body = op.bodies
     if op.node_attrs["maximum_iterations"] >= 0:
         return "it counts its iterations"

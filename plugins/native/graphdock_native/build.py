@@ -26,7 +26,7 @@ def include_directory() -> Path:
 
 
 def library_suffix() -> str:
-    """How files of shared libraries end here: ``.so``, ``.dylib`` or ``.dll``."""
+    """Return how files of shared libraries end here: ``.so``, ``.dylib`` or ``.dll``."""
     return {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
 
 

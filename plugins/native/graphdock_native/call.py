@@ -60,7 +60,7 @@ class Tensors:
         self.array[index].data = self._ffi.cast("void *", buffer.ctypes.data)
 
     def setter(self, index: int) -> Callable[[Any], None]:
-        """What sets the address of tensor ``index`` to a row-major NumPy array's."""
+        """Return what sets the address of tensor ``index`` to a row-major NumPy array's."""
         tensor = self.array[index]
         if self.dtypes[index].name == "bfloat16":  # which has no buffer interface
             cast = self._ffi.cast
@@ -131,7 +131,7 @@ class Call:
 
 
 def _begins(arguments: Sequence[str], flat: Sequence[str]) -> list[int]:
-    """Where each argument's tensors begin in the flat list, and where the last one's end."""
+    """Return where each argument's tensors begin in the flat list, and where the last one's end."""
     found = [0]
     for name in arguments:
         found.append(found[-1] + sum(of == name for of in flat))
@@ -195,7 +195,7 @@ def _typed(node: PlanNode) -> list[tuple[str, str, Any]]:
 
 
 def attributes_problem(node: PlanNode) -> str | None:
-    """Why an attribute can't be handed to C; None when all can."""
+    """Return why an attribute can't be handed to C; None when all can."""
     for name, type_, value in _typed(node):
         if type_ in ("int", "list(int)") and value is not None:
             for number in value if isinstance(value, (tuple, list)) else (value,):

@@ -82,7 +82,7 @@ class _Api:
         return STATUSES.get(status, errors.InternalError)(text)
 
     def made(self, kind: str, function: str, *args: Any) -> Any:
-        """What a function of the table writes to its last argument."""
+        """Return what a function of the table writes to its last argument."""
         out = self.ffi.new(kind)
         self.call(function, *args, out)
         return out[0]

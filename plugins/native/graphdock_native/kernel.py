@@ -28,7 +28,7 @@ _Array = np.ndarray[Any, Any]
 
 
 def node_problem(node: PlanNode) -> str | None:
-    """Why no native kernel can compute the node; None when one can."""
+    """Return why no native kernel can compute the node; None when one can."""
     for value in [*node.inputs, *node.outputs]:
         if value.dtype.name not in DTYPES and value.dtype.name != "resource":
             return f"a native kernel takes no {value.dtype.name}"
@@ -186,7 +186,7 @@ class _Open:
         return made[0] if len(made) == 1 else tuple(made)
 
     def _elements(self, array: _Array) -> bytes | None:
-        """What the op's shape rule may read of an input besides its shape."""
+        """Return what the op's shape rule may read of an input besides its shape."""
         read = self._fresh and array.dtype.kind in "biu" and array.size <= SHAPE_ELEMENTS
         return array.tobytes() if read else None
 

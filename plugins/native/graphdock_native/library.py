@@ -22,7 +22,7 @@ __all__ = ["Launch", "NativeLibrary"]
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What a call of a native kernel gets besides its node's arguments and attributes.
+    """Arguments that a call of a native kernel gets besides its node's arguments and attributes.
 
     Attributes:
       scratch: buffers for one call, ``call->scratch``; or a function from the inputs' shapes to them.
@@ -58,7 +58,7 @@ class NativeLibrary:
 
     @property
     def path(self) -> Path:
-        """Where the file is.
+        """Return where the file is.
 
         Raises:
           PluginError: the package is not installed.

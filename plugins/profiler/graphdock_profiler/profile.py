@@ -78,7 +78,7 @@ class Held:
 
 
 class Profile:
-    """What some traced steps of one plan spent. The quicker half of them counts: what else the machine does falls on the others.
+    """Times of some traced steps of one plan. The quicker half of them counts: what else the machine does falls on the others.
 
     Args:
       steps: what they reported.
@@ -106,12 +106,14 @@ class Profile:
 
     @property
     def seconds(self) -> float:
-        """What a traced step takes, without what ``session.run`` does around it: the average of those that count."""
+        """Return what a traced step takes, without what ``session.run`` does around it: the average of those that count."""
         return fmean(s.seconds for s in self.counted)
 
     @property
     def untraced_seconds(self) -> float | None:
-        """What ``session.run`` takes without a trace, fetches and feeds included: the quicker half's average; None if unknown."""
+        """Return what ``session.run`` takes without a trace, fetches and feeds included: the quicker half's average; None
+        if unknown.
+        """
         return fmean(_quicker(self.plain)) if self.plain else None
 
     @property
@@ -207,7 +209,7 @@ class Profile:
         return "\n".join(lines)
 
     def summary(self) -> str:
-        """What a step takes and holds, in a few lines."""
+        """Return what a step takes and holds, in a few lines."""
         count, every = len(self.counted), len(self.steps)
         busy = sum(e.seconds for e in self.events) / count
         which = "1 traced step" if every == 1 else f"{every} traced steps, of which the quickest {count} count"

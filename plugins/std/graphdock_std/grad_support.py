@@ -72,7 +72,7 @@ def sum_to(value: Any, like: Any, *others: Any, exact: int = 0) -> Any:
 
 
 def _narrow(dims: Dims, axis: int) -> bool:
-    """Whether an operand surely has 1 or nothing at the axis, counted from the end."""
+    """Return whether an operand surely has 1 or nothing at the axis, counted from the end."""
     return dims is not None and (len(dims) < axis or dims[-axis] == 1)
 
 

@@ -310,7 +310,7 @@ def broadcast_args(ctx: IntegerContext) -> Any:
 
 
 def sparse_reshape(ctx: IntegerContext) -> Any:
-    """What is known of the outputs of SparseReshape: nothing of the indices, the new shape without -1."""
+    """Return what is known of the outputs of SparseReshape: nothing of the indices, the new shape without -1."""
     shape, new = ctx.value(1), ctx.value(2)
     if not isinstance(new, tuple):
         return [None, None]
@@ -324,5 +324,5 @@ def sparse_reshape(ctx: IntegerContext) -> Any:
 
 
 def identity_n(ctx: IntegerContext) -> list[Any]:
-    """What is known of each input."""
+    """Return what is known of each input."""
     return [ctx.value(i) for i in range(ctx.inputs)]

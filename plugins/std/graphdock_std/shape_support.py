@@ -29,7 +29,7 @@ Dims: TypeAlias = "tuple[Any, ...] | None"
 
 
 def known(dim: Any) -> TypeGuard[int]:
-    """Whether a dim or an element is a number."""
+    """Return whether a dim or an element is a number."""
     return isinstance(dim, int)
 
 

@@ -28,7 +28,7 @@ def _bits(compression: str) -> int | None:
 
 
 def inflated(file: BinaryIO, compression: str) -> BinaryIO:
-    """What a file holds, decompressed while it is read; closing it closes the file.
+    """Return what a file holds, decompressed while it is read; closing it closes the file.
 
     Raises:
       Damaged: while it is read. InvalidArgumentError: there is no such compression; the file is closed then.

@@ -48,7 +48,7 @@ def _masked_of(data: bytes) -> int:
 
 
 def read_records(path: str, compression: str = "") -> Iterator[bytes]:
-    """What the records of a file hold, one after another.
+    """Yield what the records of a file hold, one after another.
 
     Args:
       compression: of the whole file: ``""``, ``"ZLIB"`` or ``"GZIP"``.

@@ -73,7 +73,7 @@ def catalogue() -> Mapping[str, Entry]:
 
 
 def entry(name: str) -> Entry | None:
-    """What is known of a name below ``tf``; None for one that TensorFlow 1 does not have.
+    """Return what is known of a name below ``tf``; None for one that TensorFlow 1 does not have.
 
     A namespace (``summary``) is answered for by its names, where they all stand alike.
     """
@@ -94,7 +94,7 @@ def entry(name: str) -> Entry | None:
 
 
 def _of_contrib(name: str) -> Entry:
-    """What is known of a name of contrib, which is no part of the core: it is here where a plugin publishes it."""
+    """Return what is known of a name of contrib, which is no part of the core: it is here where a plugin publishes it."""
     parts = name.split(".")
     here = _depth(parts)
     if here == len(parts):
@@ -113,7 +113,7 @@ def _of_contrib(name: str) -> Entry:
 
 
 def _depth(parts: Sequence[str]) -> int:
-    """How many parts of a dotted name there are below ``tf``, asking for none that is not: that would ask for a hint."""
+    """Return how many parts of a dotted name there are below ``tf``, asking for none that is not: that would ask for a hint."""
     space: Any = graphdock
     for depth, part in enumerate(parts):
         space = getattr(space, parts[depth - 1]) if depth else space
@@ -123,7 +123,7 @@ def _depth(parts: Sequence[str]) -> int:
 
 
 def hint(name: str) -> str | None:
-    """What an error says of a name that TensorFlow 1 has and graphdock has not; None where there is nothing to say."""
+    """Return what an error says of a name that TensorFlow 1 has and graphdock has not; None where there is nothing to say."""
     found = entry(name)
     if found is None or found.status == "here":
         return None
@@ -134,5 +134,5 @@ def hint(name: str) -> str | None:
 
 
 def counts() -> Mapping[Status, int]:
-    """How many names stand where."""
+    """Return how many names stand where."""
     return Counter(e.status for e in catalogue().values())

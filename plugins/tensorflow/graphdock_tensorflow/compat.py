@@ -65,7 +65,7 @@ def command(ctx: click.Context, scripts: tuple[Path, ...], every: bool, as_json:
 
 
 def _entry(name: str) -> Entry | None:
-    """What is known of a use, which may go on below a name: ``train.Saver.save`` is one of ``train.Saver``."""
+    """Return what is known of a use, which may go on below a name: ``train.Saver.save`` is one of ``train.Saver``."""
     parts = name.split(".")
     for length in range(len(parts), 0, -1):
         found = entry(".".join(parts[:length]))

@@ -48,7 +48,7 @@ _lock = new_lock()
 
 
 def translated(proto: Any) -> Any:
-    """What a ConfigProto says in graphdock's words; logs a line for each field that means nothing here, once per process.
+    """Return what a ConfigProto says in graphdock's words; logs a line for each field that means nothing here, once per process.
 
     Only what is set counts, so the environment and the file supply the rest.
 

@@ -215,7 +215,7 @@ def _retype(node: Any, numbers: Mapping[int, int], library: Mapping[str, Any]) -
 
 
 def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
-    """Whether a node holds strings, or variables where these are pinned, which TensorFlow keeps on the CPU."""
+    """Return whether a node holds strings, or variables where these are pinned, which TensorFlow keeps on the CPU."""
     definition = node.node_def if isinstance(node, _tf.Operation) else node
     op, attrs = definition.op, definition.attr
     if pin_variables_on_cpu and op in _HANDLES:

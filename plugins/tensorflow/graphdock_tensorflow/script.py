@@ -55,7 +55,7 @@ def uses(path: Path) -> list[Use]:
 
 
 def _imports(node: ast.AST) -> Iterator[tuple[str, str]]:
-    """What an import binds -> its name below ``tf``, empty for ``tf`` itself."""
+    """Yield what an import binds -> its name below ``tf``, empty for ``tf`` itself."""
     if isinstance(node, ast.Import):
         for alias in node.names:
             below = _below(alias.name)

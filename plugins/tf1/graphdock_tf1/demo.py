@@ -93,7 +93,7 @@ def _finish(tf: Any, x: Any, y: Any, logits: Any, optimizer: Any, weights: Any, 
 
 
 def summaries_of(tf: Any, net: Network) -> Any:
-    """What TensorBoard shows of a network: two curves, the weights as a histogram, and some of them as pictures."""
+    """Return what TensorBoard shows of a network: two curves, the weights as a histogram, and some of them as pictures."""
     tf.summary.scalar("loss", net.loss)
     tf.summary.scalar("accuracy", net.accuracy)
     tf.summary.histogram("weights", net.weights)
@@ -114,7 +114,7 @@ def training_step() -> tuple[Any, dict[Any, Any]]:
 
 
 class Trained(NamedTuple):
-    """What came of a network: accuracy on held-out digits, steps per second, the step it began with, its step explained."""
+    """Results of a network: accuracy on held-out digits, steps per second, the step it began with, its step explained."""
 
     name: str
     accuracy: float

@@ -18,7 +18,7 @@ BACKENDS = ("triton", "cuda", "cpu")
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What was built for one architecture.
+    """Products of building for one architecture.
 
     Attributes:
       asked: each kernel once, in the order of the plans; those for addresses of which nothing is known come last.

@@ -237,7 +237,7 @@ _FIELDS = "entry threads shared scratch scratch_align registers spills".split()
 
 
 def _read(path: Path) -> Cubin | None:
-    """What was kept; None where there is nothing whole, which is then made again."""
+    """Return what was kept; None where there is nothing whole, which is then made again."""
     data = read_cache(path)
     if data is None:
         return None

@@ -44,7 +44,7 @@ def pointer(dtype: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a kernel is compiled. ``warps``: of 32 threads each; ``stages``: of software pipelining."""
+    """Options by which a kernel is compiled. ``warps``: of 32 threads each; ``stages``: of software pipelining."""
 
     warps: int = 4
     stages: int = 3

@@ -25,7 +25,7 @@ _ENOUGH_WARPS = 16
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a multiprocessor runs at once. ``shared``: bytes of shared memory; ``reserved``: of it for each block's own affairs."""
+    """Limits of a multiprocessor. ``shared``: bytes of shared memory; ``reserved``: of them, for each block itself."""
 
     warps: int
     blocks: int

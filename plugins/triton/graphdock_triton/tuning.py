@@ -32,7 +32,7 @@ _MEASURED = 6
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a choice is made for.
+    """Subject of a choice.
 
     Attributes:
       name: for people. ``content``: what the kernel computes, sizes apart. ``sizes``: the class of its shapes.
@@ -136,7 +136,7 @@ def _cost(candidate: Candidate, limits: Any, architecture: str, multiprocessors:
 
 
 def _read(path: Path) -> tuple[tuple[int, ...], str] | None:
-    """What was chosen, and how; None where nothing whole is kept."""
+    """Return what was chosen, and how; None where nothing whole is kept."""
     data = read_cache(path)
     if data is None:
         return None

@@ -52,7 +52,7 @@ class Tensor:
 
     @property
     def size(self) -> int:
-        """How many elements it has."""
+        """Return how many elements it has."""
         return math.prod(self.shape)
 
 
@@ -82,7 +82,7 @@ class Step:
         return "i32" if -(2**31) <= value < 2**31 else "i64"
 
     def job(self, aligned: Sequence[bool]) -> Job:
-        """What is compiled. ``aligned``: of each place, whether its address is a multiple of 16."""
+        """Return what is compiled. ``aligned``: of each place, whether its address is a multiple of 16."""
         signature = {n: self.kind(n) for n in self.arguments}
         divisible = tuple(n for n, v in self.arguments.items() if _is_divisible(v, aligned))
         name = self.function.__name__
@@ -112,7 +112,7 @@ def _is_divisible(value: Any, aligned: Sequence[bool]) -> bool:
 
 
 class Work:
-    """What one node computes, as launches in order.
+    """Work of one node, as launches in order.
 
     Attributes:
       inputs, outputs: tensors, whose shapes are known. ``steps``: what was told so far.

@@ -42,7 +42,7 @@ class Access:
         self.locks = tuple(sorted({r.store.resource_lock for r in self._resources}, key=lambda g: g.number))
 
     def __bool__(self) -> bool:
-        """Whether there is anything to lock."""
+        """Return whether there is anything to lock."""
         return self.lock_set is not None
 
     def __call__(self, limit: Limit | None, function: Callable[..., Any], *args: Any) -> Any:

@@ -92,7 +92,7 @@ class LockSet:
         self._verdicts: dict[int, bool] = {}
 
     def conflicts(self, other: LockSet) -> bool:
-        """Whether two steps with these lock sets must not run at once. The first answer about a pair is kept."""
+        """Return whether two steps with these lock sets must not run at once. The first answer about a pair is kept."""
         verdict = self._verdicts.get(other.number)
         if verdict is None:
             verdict = self.everything or other.everything or bool(self.contested(other))

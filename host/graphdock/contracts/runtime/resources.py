@@ -37,7 +37,7 @@ class Fence(Protocol):
 
     @property
     def over(self) -> bool:
-        """Whether the host knows already that the work is done."""
+        """Return whether the host knows already that the work is done."""
 
     def wait_host(self) -> None:
         """Wait until the work is done. Raises DeviceLostError on a lost device."""
@@ -125,7 +125,7 @@ class Resource:
 
     @property
     def locked_by_steps(self) -> bool:
-        """Whether steps lock it; else it synchronises itself."""
+        """Return whether steps lock it; else it synchronises itself."""
         return self.kind.lock == "step"
 
     def open(self) -> Any:

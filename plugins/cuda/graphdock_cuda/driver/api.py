@@ -49,7 +49,9 @@ class Properties:
 
     @property
     def architecture(self) -> str:
-        """What code is compiled for: ``sm_90a`` for capability 9.0, whose wgmma and TMA need the suffix; else as ``sm_80``."""
+        """Return what code is compiled for: ``sm_90a`` for capability 9.0, whose wgmma and TMA need the suffix; else as
+        ``sm_80``.
+        """
         major, minor = self.capability
         return f"sm_{major}{minor}" + ("a" if major == 9 else "")
 
@@ -88,7 +90,7 @@ class Driver(Protocol):
     def get_device(self) -> int: ...
 
     def has_context(self, device: int) -> bool:
-        """Whether anyone in this process has opened the device; ``set_device`` opens it, which takes time and its memory."""
+        """Return whether anyone in this process has opened the device; ``set_device`` opens it, which takes time and its memory."""
         ...
 
     # -- memory
@@ -144,7 +146,7 @@ class Driver(Protocol):
     def event_record(self, event: int, stream: int) -> None: ...
 
     def event_query(self, event: int) -> bool:
-        """Whether the work before its latest record is done; True for one that was never recorded."""
+        """Return whether the work before its latest record is done; True for one that was never recorded."""
         ...
 
     def event_synchronize(self, event: int) -> None: ...
@@ -194,7 +196,7 @@ class Driver(Protocol):
     # -- conditions within recorded work
 
     def conditions(self) -> str:
-        """Why graphs can't hold conditional nodes here; empty where they can."""
+        """Return why graphs can't hold conditional nodes here; empty where they can."""
         ...
 
     def condition(self, stream: int) -> int:

@@ -69,7 +69,7 @@ class Conditionals:
         return self._given or _library()
 
     def missing(self) -> str:
-        """Why the library has none; empty where it has all."""
+        """Return why the library has none; empty where it has all."""
         lacks = [call for call in _CALLS if not hasattr(self._library, call)]
         return f"the driver lacks {', '.join(lacks)}" if lacks else ""
 

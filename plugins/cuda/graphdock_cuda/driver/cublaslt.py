@@ -176,7 +176,7 @@ class _Request:
             self.describe(attributes.EPILOGUE_AUX_POINTER, np.int64, aux)
 
     def algorithms(self, workspace: int, alignment: int) -> list[tuple[np.ndarray, int]]:
-        """What the library's heuristics propose for operands aligned so, each with the bytes of workspace that it needs."""
+        """Return what the library's heuristics propose for operands aligned so, each with the bytes of workspace that it needs."""
         lt = self.lt
         self.point(alignment, alignment)  # the heuristics look how far these are aligned
         preference = lt.matmul_preference_create()

@@ -51,7 +51,7 @@ def _front_end() -> Any:
 
 
 def _line(error: BaseException) -> str:
-    """What an error says, in one line."""
+    """Return what an error says, in one line."""
     return (str(error).strip() or type(error).__name__).splitlines()[0][:200]
 
 

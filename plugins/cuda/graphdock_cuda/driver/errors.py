@@ -98,7 +98,7 @@ class LibraryError(RuntimeError):
 
 
 def name_of(status: int) -> str:
-    """What a CUDA error number means."""
+    """Return what a CUDA error number means."""
     return STICKY.get(status) or _NAMES.get(status, "an error")
 
 

@@ -47,7 +47,7 @@ def has_context(device: int, library: Any = None) -> bool:
 
 
 def wheels_for(newest: int, extra: str = "cuda") -> str:
-    """How to install what a driver takes that supports CUDA ``newest`` (0: not known), by an extra of this package."""
+    """Return how to install what a driver takes that supports CUDA ``newest`` (0: not known), by an extra of this package."""
     if not newest:
         return f"pip install 'graphdock-cuda[{extra}13]', or [{extra}12] for drivers of CUDA 12"
     return f"pip install 'graphdock-cuda[{extra}{12 if newest < 13000 else 13}]'"

@@ -91,7 +91,7 @@ def parts_of(matrices: int, queries: int, keys: int, causal: bool, most: int) ->
 
 
 class _Scores:
-    """What the parts of one node's scores have in common: the bias, the dropout, and how much is held at once."""
+    """Facts that the parts of one node's scores have in common: the bias, the dropout, and how much is held at once."""
 
     def __init__(self, w: Work, query: Operand, key: Operand) -> None:
         self._w = w
@@ -131,7 +131,7 @@ class _Scores:
         return made
 
     def scratch(self, part: Part, wide: Operand, narrow: DType) -> Operand:
-        """Where results of that dtype go which take the place of ``wide``: there, if they are as wide."""
+        """Return where results of that dtype go which take the place of ``wide``: there, if they are as wide."""
         return wide if narrow is self.dtype else self._w.scratch(narrow, part.shape)
 
     def launch(self, part: Part, file: str, *args: Operand) -> None:

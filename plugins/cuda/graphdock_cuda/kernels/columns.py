@@ -15,7 +15,7 @@ LEAST = 256
 
 
 def wide_of(*kinds: dtypes.DType) -> dtypes.DType:
-    """What elements and statistics are computed in: float64 where one of them is, else float32."""
+    """Return what elements and statistics are computed in: float64 where one of them is, else float32."""
     return dtypes.float64 if dtypes.float64 in kinds else dtypes.float32
 
 

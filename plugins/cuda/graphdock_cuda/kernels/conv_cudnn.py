@@ -101,7 +101,7 @@ def _by_cudnn(w: Work, makes: str, slide: Slide, x: Operand, f: Operand, y: Oper
 
 
 def _not_worth_it(w: Work, slide: Slide) -> str:
-    """Why a convolution is not cuDNN's, before it is asked; empty where it may be."""
+    """Return why a convolution is not cuDNN's, before it is asked; empty where it may be."""
     wanted = w.options.get("cudnn", "auto")
     products = slide.rows * slide.outputs * slide.taps * slide.channels
     if wanted == "never":

@@ -95,7 +95,7 @@ def _multiplied(w: Work, product: Product, y: Operand, before: Operand) -> None:
 
 
 def _activated(w: Work, activation: str, before: Operand, y: Operand) -> None:
-    """What follows in a launch of its own."""
+    """Apply what follows in a launch of its own."""
     if activation == "none":
         w.copy(y, before)
     else:

@@ -177,7 +177,7 @@ def write_last(w: Work, updates: Operand, rows: Rows, out: Operand, width: int) 
 
 
 def starts_of(w: Work, keys: Operand, count: int) -> Operand:
-    """Where each number from 0 to ``count`` begins among ascending keys: ``count + 1`` places, int64."""
+    """Return where each number from 0 to ``count`` begins among ascending keys: ``count + 1`` places, int64."""
     starts = w.scratch(dtypes.int64, count + 1)
     made = source("starts.cuh", KEY=w.ctype(keys))
     grid = blocks(count + 1, THREADS, 1 << 16)

@@ -34,7 +34,7 @@ def matrix_source(w: Work, file: str, dtype: DType, **defines: str) -> Source:
 
 
 def threads(elements: int) -> int:
-    """How many threads a block has that works on so many elements."""
+    """Return how many threads a block has that works on so many elements."""
     return 32 if elements <= 64 else 128 if elements <= 1024 else 256
 
 
@@ -44,19 +44,19 @@ def shared_bytes(w: Work, nbytes: int) -> int:
 
 
 def place(w: Work, dtype: DType, each: int, batch: int) -> tuple[Operand, int, int]:
-    """Where blocks work on ``each`` elements: a buffer, the elements of it per block (0: shared memory), bytes of that."""
+    """Return where blocks work on ``each`` elements: a buffer, the elements of it per block (0: shared memory), bytes of that."""
     shared = shared_bytes(w, max(each, 1) * dtype.size)
     return w.scratch(dtype, 1 if shared else each * batch), 0 if shared else each, shared
 
 
 def refusal(w: Work, message: str, hint: str | None = None) -> ErrorWord:
-    """What is raised when a matrix is refused: an InvalidArgumentError as the cpu's kernel words it."""
+    """Return what is raised when a matrix is refused: an InvalidArgumentError as the cpu's kernel words it."""
     text = f"{w.node.op}: {message}"
     return ErrorWord(lambda _matrix, _: errors.InvalidArgumentError(text, hint=hint))
 
 
 def _batch(x: Operand) -> int:
-    """How many matrices there are."""
+    """Return how many matrices there are."""
     count = 1
     for dim in x.shape[:-2]:
         count *= dim

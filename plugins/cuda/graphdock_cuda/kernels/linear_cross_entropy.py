@@ -39,7 +39,7 @@ WARPS = 16
 
 
 def chunks_of(rows: int, classes: int, element_bytes: int, most_bytes: int) -> list[tuple[int, int]]:
-    """Where chunks begin and end: as few as there must be for ``most_bytes`` of logits each, and as long as one another."""
+    """Return where chunks begin and end: as few as there must be for ``most_bytes`` of logits each, and as long as one another."""
     longest = max(most_bytes // max(rows * element_bytes, 1), LEAST)
     count = -(-classes // longest)
     length = -(-classes // max(count, 1) // ALIGNED) * ALIGNED

@@ -54,7 +54,7 @@ def avg_pool(w: Work) -> None:
 
 
 def _check(w: Work, name: str, have: Shape, want: Shape) -> None:
-    """What the shape rule asks, where shapes were not known before."""
+    """Check what the shape rule asks, where shapes were not known before."""
     if have != want:
         raise errors.InvalidArgumentError(
             f"{name} does not have the shape of what was pooled"

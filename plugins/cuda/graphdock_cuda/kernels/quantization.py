@@ -70,7 +70,7 @@ def fake_quant_vars(w: Work) -> None:
 
 @kernel("FakeQuantWithMinMaxVarsGradient", "FakeQuantWithMinMaxVarsPerChannelGradient")
 def fake_quant_vars_gradient(w: Work) -> None:
-    """What is outside of the range is laid aside, and summed over all dims but the ranges'."""
+    """Lay aside what is outside of the range, and summed over all dims but the ranges'."""
     g, x, low, high = w.inputs
     out, sides = w.output(x.shape), [w.output(low.shape, 1), w.output(high.shape, 2)]
     beyond = [w.scratch(dtypes.float32, max(x.size, 1)).reshaped(*x.shape) for _ in sides]

@@ -36,7 +36,7 @@ _PART = 4096
 
 @dataclass(frozen=True, slots=True)
 class Reducer:
-    """How elements are combined.
+    """Combination of elements.
 
     Attributes:
       struct: the reducer as the source names it; see ``source/reducers.cuh``. ``TX`` is the type of the elements.
@@ -60,7 +60,7 @@ def reducer(name: str, dtype: DType) -> Reducer:
 
 
 def multiprocessors(w: Work) -> int:
-    """How many the GPU has."""
+    """Return how many the GPU has."""
     return w.multiprocessors
 
 
@@ -104,7 +104,7 @@ def reduce_axes(w: Work, how: Reducer, x: Operand, axes: Iterable[int], out: Ope
 
 
 def _parted(w: Work, outer: int, length: int, inner: int) -> tuple[int, int]:
-    """How many parts an axis is reduced in, and of how many elements each is."""
+    """Return how many parts an axis is reduced in, and of how many elements each is."""
     wanted = 4 * multiprocessors(w)
     have = outer * (blocks(inner, 32) if inner > 1 else 1)
     share = _PART if inner == 1 else max(64, _PART // min(inner, 32))

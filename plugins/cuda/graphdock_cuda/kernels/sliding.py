@@ -89,7 +89,7 @@ def padding_before(padding: str, explicit: int, size: int, out: int, stride: int
 
 
 def windows_over(size: int, span: int, stride: int, padding: str, around: Sequence[int]) -> int:
-    """How often a window of ``span`` elements fits."""
+    """Return how often a window of ``span`` elements fits."""
     if padding == "SAME":
         return -(-size // stride)
     return max(0, (size + sum(around) - span) // stride + 1)
@@ -125,7 +125,7 @@ def sizes_of(w: Work, name: str, rank: int) -> Shape:
 
 
 def check_fits(w: Work, slide: Slide, channels: int, dy: Shape, outputs: int) -> None:
-    """What the shape rule asks of a gradient op, where sizes were not known before.
+    """Check what the shape rule asks of a gradient op, where sizes were not known before.
 
     Raises InvalidArgumentError: other channels than the filter's, or a ``dy`` of another shape than the output.
     """

@@ -87,7 +87,7 @@ def _sparse(w: Work, slope: Operand | None) -> None:
 
 
 def no_class(classes: int) -> Callable[[int, int], errors.GraphdockError]:
-    """What makes the error of a label, and its row, that is not below ``classes``."""
+    """Return what makes the error of a label, and its row, that is not below ``classes``."""
 
     def wrong(label: int, row: int) -> errors.GraphdockError:
         return errors.InvalidArgumentError(

@@ -58,7 +58,7 @@ def numbers_along(w: Work, indices: Operand, first: int, dims: Sequence[int]) ->
 
 
 def _grouped(w: Work, indices: Operand, dims: Sequence[int], first: int = 0) -> tuple[Operand, Operand]:
-    """Where the elements of each group begin, and the elements in order of groups: by neighbouring indices, within dims."""
+    """Return where the elements of each group begin, and the elements in order of groups: by neighbouring indices, within dims."""
     count = math.prod(dims)
     keys, order = sort_keys(w, numbers_along(w, indices, first, dims), max(count, 1).bit_length())
     return starts_of(w, keys, count), order

@@ -223,7 +223,7 @@ def _complex(w: Work, rank: int, inverse: bool) -> None:
 
 
 def _wide(*given: DType) -> DType:
-    """What is computed in: the wider of the two."""
+    """Return what is computed in: the wider of the two."""
     return dtypes.complex128 if any(d in (dtypes.float64, dtypes.complex128) for d in given) else dtypes.complex64
 
 

@@ -24,7 +24,7 @@ def _number(r: Run, name: str) -> float:
 
 
 def _checked(r: Run, most: str, limit: float, sigma: float = 0.0) -> int:
-    """How many boxes at most. Raises InvalidArgumentError for numbers that are out of range."""
+    """Return how many boxes at most. Raises InvalidArgumentError for numbers that are out of range."""
     count = int(r.host(most))
     for wrong, found, expected in (
         (count < 0, f"{most} is {count}", "0 or more"),
@@ -37,7 +37,7 @@ def _checked(r: Run, most: str, limit: float, sigma: float = 0.0) -> int:
 
 
 class _Taken:
-    """What is taken of some problems, on the GPU: indices, scores and counts."""
+    """Boxes that are taken of some problems, on the GPU: indices, scores and counts."""
 
     def __init__(
         self,

@@ -40,7 +40,7 @@ def virtual(shape: Sequence[int]) -> np.ndarray:
 
 
 def part_of(whole: np.ndarray, view: np.ndarray) -> Part:
-    """Which part of a virtual array a view of it is."""
+    """Return which part of a virtual array a view of it is."""
     start = view.__array_interface__["data"][0] - whole.__array_interface__["data"][0] if view.size else 0
     return Part(start, view.shape, view.strides, view.flags.c_contiguous)
 
@@ -50,7 +50,7 @@ Views = Callable[..., Sequence[np.ndarray]]
 
 
 def guarded(what: str, views: Views, *args: Any) -> Sequence[np.ndarray]:
-    """What ``views`` finds, with NumPy's complaints as InvalidArgumentError."""
+    """Return what ``views`` finds, with NumPy's complaints as InvalidArgumentError."""
     try:
         return views(*args)
     except (ValueError, IndexError, OverflowError) as error:

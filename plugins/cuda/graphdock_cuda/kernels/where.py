@@ -1,4 +1,4 @@
-"""Where: places of what is not zero; other families choose by flags through :func:`chosen`."""
+"""Places of what is not zero (Where); other families choose by flags through :func:`chosen`."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ __all__ = ["CaptureCalls", "Graph"]
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """What was recorded.
+    """Record of the calls of a capture.
 
     Attributes:
       device: that of the stream that recorded.

@@ -90,7 +90,7 @@ class FakeDriver(MemoryCalls, StreamCalls, CodeCalls, CaptureCalls, ConditionalC
         self.detector.report.verify()
 
     def graph(self, handle: int) -> Graph:
-        """What a graph or an executable graph holds."""
+        """Return what a graph or an executable graph holds."""
         kind = self._objects[handle][0]
         found: Graph = self.thing(kind, handle, "graph")
         return found

@@ -60,7 +60,7 @@ _LIBRARIES = ("-nodefaultlibs", "-lm", "-lc", "-lgcc")
 
 @functools.cache
 def find_compiler() -> str | None:
-    """What ``CXX`` names, else g++; None where there is none."""
+    """Return what ``CXX`` names, else g++; None where there is none."""
     return shutil.which(os.environ.get("CXX") or "g++")
 
 
@@ -138,7 +138,7 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
 
 @functools.cache
 def _core(command: str) -> Path:
-    """What is in every image, compiled once in a process."""
+    """Return what is in every image, compiled once in a process."""
     out = Path(_folder().name) / "emulator.o"
     subprocess.run(
         [command, *_OPTIONS, "-DGD_EMULATED_ARCH=0", "-c", _HERE / "emulator.cc", "-o", out],

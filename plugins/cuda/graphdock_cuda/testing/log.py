@@ -47,7 +47,7 @@ class Log:
         self.calls.append(Call(name, what))
 
     def count(self, name: str) -> int:
-        """How many calls of that name."""
+        """Return how many calls of that name."""
         return sum(call.name == name for call in self.calls)
 
     def work(self, kind: str, name: str, nbytes: int = 0, replayed: bool = False) -> None:

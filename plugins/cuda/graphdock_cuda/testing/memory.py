@@ -74,7 +74,7 @@ class Block:
         ctypes.memset(self.end, _CANARY, self.region.stop - self.end)
 
     def intact(self) -> bool:
-        """Whether nobody wrote right before it or right behind it. Its region is open."""
+        """Return whether nobody wrote right before it or right behind it. Its region is open."""
         before = max(self.region.start, self.address - _BEFORE)
         first, last = self.address - before, self.region.stop - self.end
         return (

@@ -72,7 +72,7 @@ class Device:
             raise self.error(call)
 
     def error(self, call: str) -> CudaError:
-        """What every call says once the context is dead."""
+        """Return what every call says once the context is dead."""
         return CudaError(call, self.status, f"{STICKY.get(self.status, 'an error')}: {self.health.reason}")
 
 
@@ -114,7 +114,7 @@ class Use:
 
 @dataclass(eq=False, slots=True)
 class Condition:
-    """What steers one conditional node: kernels set ``word``, whose address is its handle.
+    """Control of one conditional node: kernels set ``word``, whose address is its handle.
 
     Attributes:
       capture: the recording whose graph it was made for.
@@ -180,7 +180,7 @@ class State:
         return handle
 
     def thing(self, kind: str, handle: int, call: str) -> Any:
-        """What a handle stands for. Raises Misuse for one that was destroyed, and for one of another kind."""
+        """Return what a handle stands for. Raises Misuse for one that was destroyed, and for one of another kind."""
         found = self._objects.get(handle)
         if found is None and handle in self._dead:
             raise self.misuse(call, 400, f"{self._dead[handle]} {handle:#x} was destroyed")
@@ -205,7 +205,9 @@ class State:
 
     @property
     def live(self) -> Counter[str]:
-        """How many things there are that somebody must give back: streams, events, modules, graphs, blocks, pinned blocks."""
+        """Return how many things there are that somebody must give back: streams, events, modules, graphs, blocks, pinned
+        blocks.
+        """
         with self.lock:
             found = Counter(kind for kind, _ in self._objects.values() if kind != "function")
             found["block"] = sum(len(device.memory.blocks) for device in self.devices)
@@ -216,7 +218,7 @@ class State:
 
     @property
     def device(self) -> Device:
-        """What is current on this thread."""
+        """Return what is current on this thread."""
         return self.devices[getattr(self._thread, "device", 0)]
 
     def select(self, index: int) -> None:
@@ -428,7 +430,7 @@ class State:
         return None
 
     def device_of(self, block: Block) -> Device | None:
-        """Whose memory it is; None for pinned memory."""
+        """Return whose memory it is; None for pinned memory."""
         return next((device for device in self.devices if device.memory.space == block.space), None)
 
 

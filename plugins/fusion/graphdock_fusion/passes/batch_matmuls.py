@@ -40,7 +40,7 @@ class _Product:
 
     @property
     def pieces(self) -> Sequence[Value]:
-        """What ``a`` is joined of now; ``a`` alone where it is not."""
+        """Return what ``a`` is joined of now; ``a`` alone where it is not."""
         a = self.node.inputs[0]
         return a.node.inputs[:-1] if self.joined and a.node is not None else [a]
 
@@ -118,12 +118,12 @@ def _width(value: Value) -> int | None:
 
 
 def _parts(widths: Sequence[int | None], whole: Value) -> bool:
-    """Whether the columns of a matrix are so many and no others: then they were joined or cut along them, not along rows."""
+    """Return whether the columns of a matrix are so many and no others: then they were joined or cut along them, not along rows."""
     return None not in widths and sum(w for w in widths if w is not None) == _width(whole)
 
 
 def _key(product: _Product) -> Any:
-    """What products have in common that are joined."""
+    """Return what products have in common that are joined."""
     node = product.node
     attrs = tuple([(k, attr_key(v)) for k, v in sorted(node.attrs.items())])
     cut = None if product.cut is None else (product.cut.op, product.cut.requested)
@@ -139,7 +139,9 @@ def _sizes(product: _Product, part: int) -> tuple[int, int, int]:
 
 
 def _pays(alike: Sequence[_Product], part: int) -> bool:
-    """Whether laying the rows below one another, and adding what was cut, moves half as much as reading the matrix each time."""
+    """Return whether laying the rows below one another, and adding what was cut, moves half as much as reading the matrix
+    each time.
+    """
     rows, inner, columns = _sizes(alike[0], part)
     return 2 * len(alike) * rows * (inner + 2 * columns) <= (len(alike) - 1) * inner * columns
 

@@ -53,14 +53,14 @@ def _join(node: PlanNode, reads: Counter[Value], kept: set[PlanNode], change: Re
 
 
 def _is_free(node: PlanNode) -> bool:
-    """Whether the node may be computed with others, by an op that says how."""
+    """Return whether the node may be computed with others, by an op that says how."""
     return (
         node.opdef.sum is not None and node.opdef.plain and not node.control and node.guard is None and not node.order
     )
 
 
 def _key(node: PlanNode) -> Any:
-    """What nodes have in common that are joined; those that make a number may have any shapes."""
+    """Return what nodes have in common that are joined; those that make a number may have any shapes."""
     attrs = tuple([(k, attr_key(v)) for k, v in sorted(node.attrs.items())])
     shapes = () if _is_number(node) else tuple([v.shape for v in node.inputs])
     return node.op, attrs, node.requested, tuple([v.dtype.name for v in node.inputs]), shapes
@@ -71,7 +71,9 @@ def _is_number(node: PlanNode) -> bool:
 
 
 def _pays(alike: list[PlanNode]) -> bool:
-    """Whether laying the inputs side by side moves fewer elements than adding up the outputs; nothing is laid for a number."""
+    """Return whether laying the inputs side by side moves fewer elements than adding up the outputs; nothing is laid for a
+    number.
+    """
     first = alike[0]
     if _is_number(first):
         return True

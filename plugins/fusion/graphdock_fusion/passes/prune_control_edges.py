@@ -32,7 +32,7 @@ def prune_control_edges(graph: PlanGraph, context: PassContext) -> None:
 
 
 def _computes(node: PlanNode) -> bool:
-    """Whether all that the node does is to compute its outputs."""
+    """Return whether all that the node does is to compute its outputs."""
     return not node.opdef.is_stateful and not node.bodies and node.guard is None and node.verb != "none"
 
 

@@ -48,7 +48,7 @@ class PatternGraph:
 
 @dataclass(frozen=True, slots=True)
 class _Traced:
-    """What is traced: one of a pattern's functions at a place, and its gradients by the inputs ``wanted``."""
+    """Traced graph: one of a pattern's functions at a place, and its gradients by the inputs ``wanted``."""
 
     registered: RegisteredPattern
     function: Callable[..., Any]
@@ -189,7 +189,7 @@ def _ones(tracing: Tracing, dtype: DType, shape: Dims) -> Any:
 
 
 def _called(registered: RegisteredPattern, function: Callable[..., Any], given: Mapping[str, Any]) -> Any:
-    """What a function of a pattern returns.
+    """Return what a function of a pattern returns.
 
     Raises:
       GraphdockError: what inference says against it. PluginError: it raises an error of its own; names the pattern.
@@ -215,7 +215,7 @@ def _check_pure(graph: PlanGraph) -> None:
 
 
 def _values(registered: RegisteredPattern, made: Any, tracing: Tracing) -> list[Any]:
-    """What a function of a pattern returned: one tensor, or several."""
+    """Return what a function of a pattern returned: one tensor, or several."""
     values = list(made) if isinstance(made, tuple | list) else [made]
     if not values or not all(map(tracing.is_tensor, values)):
         raise PluginError(f"{registered.full_name} returns no tensor", got=repr(made))

@@ -26,7 +26,7 @@ _ULPS = 4
 
 
 class Index:
-    """Who reads what in one level of a plan, and where ops stand.
+    """Index of who reads what in one level of a plan, and of where ops stand.
 
     Attributes:
       readers: value -> the nodes that read it; twice where a node reads it twice. ``by_op``: op type -> nodes.
@@ -44,7 +44,7 @@ class Index:
                 self.readers.setdefault(value, []).append(node)
 
     def attrs(self, node: PlanNode) -> dict[str, Any]:
-        """What two nodes of one op, in the plan or in a pattern, have to have in common, as values that can be compared."""
+        """Return what two nodes of one op, in the plan or in a pattern, have to have in common, as values that can be compared."""
         found = self._attrs.get(node)
         if found is None:
             counts = {a.count for a in node.opdef.inputs}
@@ -55,7 +55,7 @@ class Index:
 
 @dataclass(slots=True)
 class Match:
-    """What is known of where a graph stands.
+    """Facts known of where a graph stands.
 
     Attributes:
       values: value of the small graph -> of the plan. ``found``: node of it -> of the plan; constants are not among them.
@@ -232,12 +232,14 @@ def _needed(targets: Sequence[Value]) -> list[PlanNode]:
 
 
 def _tells(value: Value) -> bool:
-    """Whether it says something who reads a value: constants are read by many."""
+    """Return whether it says something who reads a value: constants are read by many."""
     return value.node is None or value.node.verb != "constant"
 
 
 def _tabulates(value: Value) -> bool:
-    """Whether it is a table of constants, which few read; the gradient of a linear function reads nothing else that is known."""
+    """Return whether it is a table of constants, which few read; the gradient of a linear function reads nothing else that
+    is known.
+    """
     return value.node is not None and value.node.verb == "constant" and bool(value.node.attrs["value"].size > 1)
 
 
@@ -275,7 +277,7 @@ def _constant(value: Value) -> bool:
 
 
 def _axes(axes: Value, of: Value) -> tuple[int, ...]:
-    """What a constant says of the dims of ``of``, however it is written: in order, and counted from the first."""
+    """Return what a constant says of the dims of ``of``, however it is written: in order, and counted from the first."""
     assert axes.node is not None
     rank = len(of.shape or ())
     return tuple(sorted([int(a) % max(rank, 1) for a in np.ravel(axes.node.attrs["value"])]))
@@ -315,7 +317,7 @@ def _views(value: Value, inputs: frozenset[Value]) -> list[PlanNode]:
 
 
 def _is_even(mine: Value, constant: PlanNode, match: Match, inputs: frozenset[Value]) -> bool:
-    """Whether a value is a view of an input that is one number everywhere; ``match`` knows it then."""
+    """Return whether a value is a view of an input that is one number everywhere; ``match`` knows it then."""
     views, array = _views(mine, inputs), constant.attrs["value"]
     if not views or not array.size or (array != array.flat[0]).any():
         return False

@@ -289,7 +289,7 @@ def _put(
 
 
 def _first(anchor: PlanNode, registered: RegisteredPattern, pattern_graph: PatternGraph, place: _Place) -> Match | None:
-    """Where the pattern without its gradients stands around an anchor."""
+    """Return where the pattern without its gradients stands around an anchor."""
     closed = [pattern_graph.inputs[n] for n, o in registered.pattern.inputs.items() if o.constant]
     matcher = Matcher(place.index, pattern_graph.graph, closed, place.gone)
     alike = [node for node in pattern_graph.graph.nodes if node.op == anchor.op]
@@ -332,7 +332,7 @@ def _is_drawn(value: Value, op: str) -> bool:
 
 
 def _read_within(graph: PatternGraph, match: Match, gradients: Sequence[str], index: Index) -> str | None:
-    """What else reads what lies within a match, which would be computed twice then; None where nothing does."""
+    """Return what else reads what lies within a match, which would be computed twice then; None where nothing does."""
     inside = set(match.found.values())
     leaving = {match.values[v] for v in _leaving(graph, gradients)}
     for node in inside:
@@ -363,7 +363,7 @@ def _check_same(
 
 
 def _leaving(graph: PatternGraph, gradients: Sequence[str]) -> list[Value]:
-    """What a graph gives to others: its values, and the gradients that are wanted of it."""
+    """Return what a graph gives to others: its values, and the gradients that are wanted of it."""
     return [*graph.values, *(graph.gradients[n] for n in gradients)]
 
 

@@ -11,7 +11,7 @@ __all__ = ["Positions"]
 
 
 class Positions:
-    """Where values stand in one order of a level, in which each node is behind all that it needs.
+    """Positions of values in one order of a level, in which each node is behind all that it needs.
 
     It is the level's own order, in which gradients stand behind what they are gradients of. With ops that come ``last`` it is one
     where these stand as late as can be, the last of them latest: what is computed without them stands before them.

@@ -128,7 +128,7 @@ def _ones(dims: Sequence[int | None]) -> bool:
 
 
 def _broadcasts(opdef: OpDef) -> bool:
-    """Whether each input has a shape of its own, as those of a sum of two have, and those of ``AddN`` have not."""
+    """Return whether each input has a shape of its own, as those of a sum of two have, and those of ``AddN`` have not."""
     shapes = [arg.shape for arg in opdef.inputs]
     alone = len(set(shapes)) == len(shapes) and all(arg.arity == "one" for arg in opdef.inputs)
     return "elementwise" in opdef.traits and alone
@@ -172,7 +172,7 @@ def _once(array: np.ndarray, rank: int) -> np.ndarray:
 
 
 def _is_small(value: Value) -> bool:
-    """Whether a value is of numbers that tables have, and of no more bytes."""
+    """Return whether a value is of numbers that tables have, and of no more bytes."""
     count = size(value.shape)
     return (
         count is not None
@@ -182,7 +182,7 @@ def _is_small(value: Value) -> bool:
 
 
 def _is_table(value: Value, ranks: Collection[int]) -> bool:
-    """Whether a value may become a table of one of the ranks, and is none yet."""
+    """Return whether a value may become a table of one of the ranks, and is none yet."""
     dims = value.shape or ()
     constant = value.node is not None and value.node.verb == "constant"
     fits = any(r <= len(dims) and _ones(dims[: len(dims) - r]) for r in ranks)

@@ -83,7 +83,7 @@ def _read(opdef: OpDef) -> Form | None:
 
 
 def what_forbids(node: PlanNode, form: Form) -> str | None:
-    """Why a node of an op with this form is in no region all the same; None where nothing forbids it."""
+    """Return why a node of an op with this form is in no region all the same; None where nothing forbids it."""
     for name, allowed in form.when.items():
         value = node.attrs[name]
         shown = value.name if isinstance(value, DType) else value

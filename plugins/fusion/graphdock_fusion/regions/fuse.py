@@ -91,7 +91,7 @@ def _variable(owner: Value) -> tuple[DType, Dims]:
 def _kinds(
     compiler: RegionCompiler, level: PlanGraph, kernels: Mapping[PlanNode, Any], handles: Mapping[Value, Value]
 ) -> Kinds:
-    """Which nodes a compiler is offered together."""
+    """Return which nodes a compiler is offered together."""
 
     def device_of(node: PlanNode) -> DeviceSpec | None:
         device = node.device
@@ -153,7 +153,7 @@ def _claims(
 
 
 def _answer(asked: RegisteredCompiler, offered: Region, node: PlanNode) -> Any:
-    """What the compiler says. Raises PluginError where it raises, which names it."""
+    """Return what the compiler says. Raises PluginError where it raises, which names it."""
     try:
         return asked.compiler.claim(offered)
     except Exception as error:

@@ -17,7 +17,7 @@ _STILL = frozenset({"constant", "handle"})
 
 
 def elementwise(node: PlanNode) -> bool:
-    """Whether a node computes each element of its output from the same element of its inputs, and does nothing else.
+    """Return whether a node computes each element of its output from the same element of its inputs, and does nothing else.
 
     One whose shapes are checked when it runs does more.
     """
@@ -26,7 +26,7 @@ def elementwise(node: PlanNode) -> bool:
 
 
 class Kinds(Protocol):
-    """What nodes may be in one group, asked node by node, in order.
+    """Rules for which nodes may be in one group, asked node by node, in order.
 
     Attributes:
       rematerializable: nodes that are computed of nothing that a group makes, but single numbers, and that belong to every group
@@ -39,10 +39,12 @@ class Kinds(Protocol):
         """The kinds of group that may take a node, the best first; none where no group may."""
 
     def settle(self, node: PlanNode, kind: Hashable, joined: Sequence[PlanNode]) -> bool:
-        """Whether the node can be in a group of a kind with these nodes before it; where it can, it is, and that is remembered."""
+        """Return whether the node can be in a group of a kind with these nodes before it; where it can, it is, and that is
+        remembered.
+        """
 
     def alone(self, node: PlanNode) -> bool:
-        """Whether a node may be a group by itself."""
+        """Return whether a node may be a group by itself."""
 
 
 class ByDevice:
@@ -138,7 +140,7 @@ def _join(group: dict[PlanNode, list[PlanNode]], a: list[PlanNode], b: list[Plan
 
 
 def without(members: Sequence[PlanNode], gone: Collection[PlanNode], kinds: Kinds) -> list[list[PlanNode]]:
-    """What is left of a group when some of its nodes go, as groups again."""
+    """Return what is left of a group when some of its nodes go, as groups again."""
     taken = set(gone)
 
     class Rest:

@@ -56,7 +56,7 @@ def lower_region(region: Region, dying: Collection[Value] = ()) -> RegionProgram
 def where_made(
     node: PlanNode, form: Form, space: Space, inside: Mapping[Value, Dims], variables: Variables = _NO_VARIABLES
 ) -> list[Dims]:
-    """Where a node's outputs lie in a space, beside values that the region has made already.
+    """Return where a node's outputs lie in a space, beside values that the region has made already.
 
     Args:
       variables: handle -> dtype and dims of its variable, of those that may be written.
@@ -377,7 +377,7 @@ class _Formula:
         return self.terms.apply(name, *[self.operand(a) for a in args])
 
     def _count(self, axes: tuple[int, ...]) -> Operand:
-        """How many points lie along axes, as float32."""
+        """Return how many points lie along axes, as float32."""
         dtype = self._floating()
         result: Operand = Number(1)
         for axis in axes:

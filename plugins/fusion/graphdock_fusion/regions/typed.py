@@ -18,7 +18,7 @@ _STEPS = {"float16": 2.0**11, "bfloat16": 2.0**8}
 
 
 class NotInRegion(Exception):
-    """What a node computes can't be said in a region; the message says why. Never leaves :mod:`graphdock_fusion.regions`."""
+    """Error of a node that can't be said in a region; the message says why. Never leaves :mod:`graphdock_fusion.regions`."""
 
 
 class Number:

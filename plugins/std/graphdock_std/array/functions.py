@@ -135,7 +135,7 @@ def rank(input: TensorLike | SparseTensor | SparseTensorValue, name: str | None 
 
 
 def _is_index(value: Any) -> bool:
-    """Whether it may be one integer: a number, or an integer tensor that is not known to be more than a scalar."""
+    """Return whether it may be one integer: a number, or an integer tensor that is not known to be more than a scalar."""
     if is_tensor(value):
         x = _convert(value)
         return x.dtype.is_integer and static_shape(x) in (None, ())

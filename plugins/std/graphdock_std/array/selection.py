@@ -48,7 +48,7 @@ def top_k(
 
 
 def in_top_k(predictions: TensorLike, targets: TensorLike, k: TensorLike, name: str | None = None) -> _ops.Tensor:
-    """Whether fewer than ``k`` classes have a larger prediction than the target.
+    """Return whether fewer than ``k`` classes have a larger prediction than the target.
 
     Args:
       predictions: float32, ``[batch, classes]``.
@@ -69,7 +69,7 @@ def searchsorted(
     out_type: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> _ops.Tensor:
-    """Where each value could be put into its sorted row: before equal elements (``left``) or behind them (``right``).
+    """Return where each value could be put into its sorted row: before equal elements (``left``) or behind them (``right``).
 
     Args:
       sorted_sequence: ``[*batch, n]``, each row ascending.
@@ -104,7 +104,7 @@ def histogram_fixed_width(
     dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> _ops.Tensor:
-    """How many values fall into each of ``nbins`` equal parts of a range; those outside count for its first or last part,
+    """Return how many values fall into each of ``nbins`` equal parts of a range; those outside count for its first or last part,
     NaN for none.
 
     Args:
@@ -149,7 +149,7 @@ def bincount(
     dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> _ops.Tensor:
-    """How often each integer occurs, from 0 to the largest; or the sums of the weights of each.
+    """Return how often each integer occurs, from 0 to the largest; or the sums of the weights of each.
 
     Args:
       arr: int32, not negative, any shape.
@@ -178,7 +178,7 @@ def confusion_matrix(
     name: str | None = None,
     weights: TensorLike | None = None,
 ) -> _ops.Tensor:
-    """How often each label (row) was predicted as each class (column), or the sums of the weights of each pair.
+    """Return how often each label (row) was predicted as each class (column), or the sums of the weights of each pair.
 
     Args:
       labels, predictions: integer vectors of one length; a last dim of 1 that only one of them has is taken out.

@@ -30,7 +30,7 @@ def attend_dropped(
     bias: Any = None,
     hidden: float = -math.inf,
 ) -> Any:
-    """What DroppedAttention gives."""
+    """Return what DroppedAttention gives."""
     weights = attend_weights(query, key, scale, causal, bias, hidden)
     return _tf.matmul(weights * factor * attend_kept(weights, stream, rate), value)
 

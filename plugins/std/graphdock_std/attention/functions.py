@@ -34,7 +34,7 @@ def _seen(shape: Any, causal: bool, bias: Any) -> Any:
 def attend_weights(
     query: Any, key: Any, scale: float, causal: bool, bias: Any = None, hidden: float = -math.inf
 ) -> Any:
-    """What each query gives each key of its attention, of the dtype of ``query``."""
+    """Return what each query gives each key of its attention, of the dtype of ``query``."""
     return _ops.cast(_tf.nn.softmax(_scores(query, key, scale, causal, bias, hidden)), query.dtype)
 
 
@@ -48,7 +48,7 @@ def attend_slopes(weights: Any, toward: Any, scale: float, causal: bool, bias: A
 def attend(
     query: Any, key: Any, value: Any, scale: float, causal: bool, bias: Any = None, hidden: float = -math.inf
 ) -> Any:
-    """What Attention gives."""
+    """Return what Attention gives."""
     return _tf.matmul(attend_weights(query, key, scale, causal, bias, hidden), value)
 
 

@@ -9,7 +9,7 @@ from graphdock import ops as _ops
 
 
 def _parts(x: Any, count: Any, pairs: bool) -> tuple[Any, Any]:
-    """What is turned together, of ``count`` angles."""
+    """Return what is turned together, of ``count`` angles."""
     if pairs:
         return x[..., 0 : 2 * count : 2], x[..., 1 : 2 * count : 2]
     return x[..., :count], x[..., count : 2 * count]
@@ -22,7 +22,7 @@ def _wide(*tensors: Any) -> list[Any]:
 
 
 def turn(x: Any, cos: Any, sin: Any, pairs: bool, back: bool) -> Any:
-    """What Rotary gives."""
+    """Return what Rotary gives."""
     count = _tf.shape(cos)[-1]
     wide, c, s = _wide(x, _tf.expand_dims(cos, 1), _tf.expand_dims(-sin if back else sin, 1))
     a, b = _parts(wide, count, pairs)

@@ -186,20 +186,20 @@ _SMALLEST_STEP = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23,
 
 
 def is_numeric_tensor(tensor: Any) -> bool:
-    """Whether it is a tensor or variable of numbers."""
+    """Return whether it is a tensor or variable of numbers."""
     dtype = getattr(tensor, "dtype", None)
     return isinstance(tensor, _tf.Tensor | _tf.Variable) and dtype is not None and dtype.kind in "iufc"
 
 
 def is_non_decreasing(x: TensorLike, name: str | None = None) -> _ops.Tensor:
-    """Whether no element is below the one before it, in row-major order; a bool scalar. True of less than two elements."""
+    """Return whether no element is below the one before it, in row-major order; a bool scalar. True of less than two elements."""
     with _tf.name_scope(name or "is_non_decreasing"):
         before, after = _neighbours(x)
         return _tf.reduce_all(_tf.less_equal(before, after))
 
 
 def is_strictly_increasing(x: TensorLike, name: str | None = None) -> _ops.Tensor:
-    """Whether each element is above the one before it, in row-major order; a bool scalar. True of less than two elements."""
+    """Return whether each element is above the one before it, in row-major order; a bool scalar. True of less than two elements."""
     with _tf.name_scope(name or "is_strictly_increasing"):
         before, after = _neighbours(x)
         return _tf.reduce_all(_tf.less(before, after))

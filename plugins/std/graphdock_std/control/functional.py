@@ -25,7 +25,7 @@ def map_fn(
     infer_shape: bool = True,
     name: str | None = None,
 ) -> Any:
-    """What ``fn`` returns for each row of ``elems``, stacked.
+    """Return what ``fn`` returns for each row of ``elems``, stacked.
 
     Args:
       fn: takes a row, or the structure of rows; returns tensors whose shapes don't depend on the row.
@@ -149,7 +149,7 @@ def _rows(what: str, elems: Any) -> list[Any]:
 
 
 def _as(returned: Any, dtypes: Sequence[Any], what: str, hint: str) -> list[Any]:
-    """What a function returned, as flat tensors of these dtypes."""
+    """Return what a function returned, as flat tensors of these dtypes."""
     values = nest.flatten(returned)
     if len(values) != len(dtypes):
         raise InvalidArgumentError(

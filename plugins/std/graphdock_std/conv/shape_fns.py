@@ -16,7 +16,8 @@ from graphdock_std.shape_support import Dims, known, shape_from, show
 
 
 def windows(ctx: ShapeContext, size: Any, window: Any, stride: int, dilation: int, pads: tuple[int, int] | None) -> Any:
-    """How often a window fits: an int, a symbol or None. ``pads`` are the elements added at both ends, None with padding SAME.
+    """Return how often a window fits: an int, a symbol or None. ``pads`` are the elements added at both ends, None with
+    padding SAME.
 
     Raises:
       ShapeError: the window is empty, or larger than what it goes over.

@@ -82,7 +82,7 @@ def non_max_suppression_with_scores(
 
 
 class CombinedNonMaxSuppression(NamedTuple):
-    """What :func:`combined_non_max_suppression` returns: rows per image, and how many of them hold something."""
+    """Result of :func:`combined_non_max_suppression`: rows per image, and how many of them hold something."""
 
     nmsed_boxes: Any
     nmsed_scores: Any

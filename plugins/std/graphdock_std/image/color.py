@@ -234,7 +234,7 @@ def rgb_to_yiq(images: TensorLike) -> _ops.Tensor:
 
 
 def yiq_to_rgb(images: TensorLike) -> _ops.Tensor:
-    """What :func:`rgb_to_yiq` made back as RGB."""
+    """Return what :func:`rgb_to_yiq` made back as RGB."""
     return _mixed(images, _FROM_YIQ, "yiq_to_rgb")
 
 
@@ -244,5 +244,5 @@ def rgb_to_yuv(images: TensorLike) -> _ops.Tensor:
 
 
 def yuv_to_rgb(images: TensorLike) -> _ops.Tensor:
-    """What :func:`rgb_to_yuv` made back as RGB."""
+    """Return what :func:`rgb_to_yuv` made back as RGB."""
     return _mixed(images, _FROM_YUV, "yuv_to_rgb")

@@ -16,7 +16,7 @@ from graphdock_std.image.support import batched, height_and_width
 
 
 class ResizeMethod:
-    """How :func:`resize_images` makes the pixels."""
+    """Ways in which :func:`resize_images` makes the pixels."""
 
     BILINEAR = 0
     NEAREST_NEIGHBOR = 1

@@ -105,12 +105,12 @@ def crop_gradient(ctx: Any) -> list[Dims]:
 
 
 def _late(size: Any) -> bool:
-    """Whether only a step knows it; the kernel checks it then."""
+    """Return whether only a step knows it; the kernel checks it then."""
     return not known(size) and (size is None or not size.fed)
 
 
 def _selected(ctx: Any) -> Any:
-    """How many boxes come out: known only where zeros fill them up."""
+    """Return how many boxes come out: known only where zeros fill them up."""
     boxes, scores = ctx.shape("boxes"), ctx.shape("scores")
     if boxes is not None and scores is not None:
         ctx.equal(boxes[0], scores[0], f"there are boxes {show(boxes)}, but scores {show(scores)}")

@@ -147,7 +147,7 @@ def _matrix(x: Any) -> tuple[int, int]:
 
 
 def _diagonals(x: Any, low: int, high: int) -> tuple[int, int]:
-    """How many diagonals a tensor holds, and their length."""
+    """Return how many diagonals a tensor holds, and their length."""
     shape, count = static_shape(x), high - low + 1
     if shape is None or not shape or shape[-1] is None:
         raise ShapeError("diagonals other than the main one need a static length", got=f"shape {x.shape}")

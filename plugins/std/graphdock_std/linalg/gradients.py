@@ -72,7 +72,7 @@ def _sizes(x: Any) -> tuple[Any, Any]:
 
 
 def _tall_or_wide(x: Any, tall: Any, wide: Any) -> Any:
-    """What ``tall()`` gives where there are at least as many rows as columns, else what ``wide()`` gives."""
+    """Return what ``tall()`` gives where there are at least as many rows as columns, else what ``wide()`` gives."""
     rows, columns = _sizes(x)
     if isinstance(rows, int) and isinstance(columns, int):
         return tall() if rows >= columns else wide()

@@ -57,7 +57,7 @@ def _fit(what: str, labels: Any, logits: Any, dropped: int, spreads: bool) -> No
 
 
 def _folds(labels: Any, logits: Any) -> bool:
-    """Whether labels and logits may differ in their outer dims, all of which are the rows of one matrix then."""
+    """Return whether labels and logits may differ in their outer dims, all of which are the rows of one matrix then."""
     of, like = static_shape(labels), static_shape(logits)
     if of is None or like is None:
         return () not in (of, like)

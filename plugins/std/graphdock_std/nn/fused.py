@@ -22,7 +22,7 @@ def gelu_tanh(x: Any) -> Any:
 
 
 def activate(x: Any, activation: str) -> Any:
-    """What the attribute of FusedMatMul and FusedConv2D says."""
+    """Return what the attribute of FusedMatMul and FusedConv2D says."""
     return _FUNCTIONS[activation](x)
 
 

@@ -145,7 +145,7 @@ def sufficient_statistics(
     name: str | None = None,
     keepdims: bool | None = None,
 ) -> tuple[_ops.Tensor, _ops.Tensor, _ops.Tensor, _ops.Tensor | None]:
-    """What mean and variance over axes can be computed from, and added up from parts: see :func:`normalize_moments`.
+    """Return what mean and variance over axes can be computed from, and added up from parts: see :func:`normalize_moments`.
 
     Args:
       x: floating tensor.

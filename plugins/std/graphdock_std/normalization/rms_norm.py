@@ -91,5 +91,5 @@ def rms_norm_grad_gradient(op: Any, grad_x: Any, grad_gamma: Any) -> list[Any]:
 
 
 def _width(x: Any, like: Any) -> Any:
-    """How many elements a row has, in a dtype."""
+    """Return how many elements a row has, in a dtype."""
     return _ops.cast(_tf.shape(x)[-1], like.dtype)

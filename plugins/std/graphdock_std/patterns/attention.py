@@ -181,7 +181,7 @@ def attentions() -> Iterator[Pattern]:
 
 
 def _drawn(rank: int) -> dict[str, Operand]:
-    """What dropout reads. Its rate may be fed."""
+    """Return what dropout reads. Its rate may be fed."""
     draws = Operand((None,) * rank, "float32", drawn="RandomUniform", stream="RandomStream")
     return {"draws": draws, "rate": Operand((), "float32"), "factor": Operand(())}
 

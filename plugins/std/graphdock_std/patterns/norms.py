@@ -18,7 +18,7 @@ def _mean(x: Any) -> Any:
 
 
 def _of_square(x: Any) -> tuple[Any, Any]:
-    """What the mean leaves of ``x``, and the variance of that."""
+    """Return what the mean leaves of ``x``, and the variance of that."""
     d = x - _mean(x)
     return d, _mean(_tf.square(d))
 

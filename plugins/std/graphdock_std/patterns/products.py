@@ -121,7 +121,7 @@ def _matmul_gelu_grad(a: Any, b: Any, x: Any, **_shapes: Any) -> Any:
 
 
 def products_of_gradients() -> Iterator[Pattern]:
-    """What the gradients of dense layers have in common, of two that follow one another too."""
+    """Yield what the gradients of dense layers have in common, of two that follow one another too."""
     two = {"a": any_of(2), "b": any_of(2)}
     gelu_too = two | {"x": any_of(2)}
     yield Pattern(

@@ -129,7 +129,7 @@ _BITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
 
 
 def reaches(low: Any, high: Any, dtype: dtypes.DType) -> bool | None:
-    """Whether the largest uniform number, scaled to ``[low, high)``, is rounded to ``high``; None for tensors."""
+    """Return whether the largest uniform number, scaled to ``[low, high)``, is rounded to ``high``; None for tensors."""
     if not (isinstance(low, int | float) and isinstance(high, int | float)):
         return None
     kind = dtype.np.type

@@ -34,7 +34,7 @@ def _count(shape: Sequence[int]) -> int:
 
 
 def _wide(dtype: Any) -> Any:
-    """What sums are taken in: float64 for floating dtypes, complex128 for complex ones, Python integers otherwise."""
+    """Return what sums are taken in: float64 for floating dtypes, complex128 for complex ones, Python integers otherwise."""
     if np.dtype(dtype).kind == "c":
         return complex
     return float if np.dtype(dtype).kind in "fV" or np.dtype(dtype).name == "bfloat16" else int

@@ -12,7 +12,7 @@ import numpy as np
 def taps(
     size: int, window: int, stride: int, dilation: int, padding: str, pads: Sequence[int] = (0, 0)
 ) -> tuple[int, list[tuple[int, int, int]]]:
-    """How many windows fit on a dim, and each ``(window, tap, element)`` whose element exists."""
+    """Return how many windows fit on a dim, and each ``(window, tap, element)`` whose element exists."""
     span = (window - 1) * dilation + 1
     if padding == "SAME":
         count = (size + stride - 1) // stride

@@ -37,7 +37,7 @@ def max_pool(input: Any, **attrs: Any) -> np.ndarray:
 
 
 def _first(x: Any, y: Any, covered: Sequence[Any]) -> Any:
-    """Where a window first has the element y; None where it has not."""
+    """Return where a window first has the element y; None where it has not."""
     return next((i for i in covered if x[i] == y), None)
 
 
@@ -58,7 +58,7 @@ def _scattered(shape: Sequence[int], pairs: Iterator[tuple[Any, Any]], grad: Any
 
 
 def _gathered(shape: Sequence[int], pairs: Iterator[tuple[Any, Any]], grad: Any) -> np.ndarray:
-    """What stands in ``grad`` at the second of each pair, at the first."""
+    """Return what stands in ``grad`` at the second of each pair, at the first."""
     out = np.zeros(shape, grad.dtype)
     for o, i in pairs:
         out[o] = grad[i]

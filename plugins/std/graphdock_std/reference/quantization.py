@@ -15,7 +15,7 @@ def _away(x: float) -> int:
 
 
 def _levels(low: float, high: float, num_bits: int, narrow: bool) -> tuple[int, int, float]:
-    """How many steps lie below and above zero, and how long one is."""
+    """Return how many steps lie below and above zero, and how long one is."""
     least, most = int(narrow), 2**num_bits - 1
     step = (high - low) / (most - least)
     zero = min(max(_away(least - low / step), least), most)

@@ -67,7 +67,9 @@ def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, **_: Any) -> np.
 def _windows(
     shape: Any, ksizes: Any, strides: Any, rates: Any, padding: str
 ) -> tuple[list[int], Iterator[tuple[Any, ...]]]:
-    """How many windows there are, and (window row, window column, channel offset, image row, image column) of each pixel in one."""
+    """Return how many windows there are, and (window row, window column, channel offset, image row, image column) of each
+    pixel in one.
+    """
     counts, firsts = [], []
     for n, k, s, r in zip(shape[1:3], ksizes[1:3], strides[1:3], rates[1:3], strict=True):
         reach = (k - 1) * r + 1

@@ -103,7 +103,7 @@ def _whole_shape(sp: SparseTensor, kept: Any, sizes: Any) -> Any:
 
 
 def _static(sp: SparseTensor, axis: Any, keep: bool) -> Any:
-    """What is known of the result's shape."""
+    """Return what is known of the result's shape."""
     dims = sp.shape.as_list() if sp.shape.rank is not None else None
     if axis is None:
         return [] if not keep else None if dims is None else [1] * len(dims)

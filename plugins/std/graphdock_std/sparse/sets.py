@@ -31,7 +31,7 @@ def _operation(word: str, a: Any, b: Any) -> Any:
 
 
 def set_size(a: Any, validate_indices: bool = True) -> _ops.Tensor:
-    """How many elements each set has.
+    """Return how many elements each set has.
 
     Args:
       a: SparseTensor of integers or strings; sets lie along its last dim.

@@ -176,11 +176,11 @@ class SparseTensor:
         return _Parts(self._indices, self._values, self._dense_shape)
 
     def _as_fetches(self) -> tuple[list[_ops.Tensor], Callable[[list[Any]], SparseTensorValue]]:
-        """What a session fetches in its place, and what it makes of that."""
+        """Return what a session fetches in its place, and what it makes of that."""
         return [self._indices, self._values, self._dense_shape], lambda found: SparseTensorValue(*found)
 
     def _as_feeds(self, value: Any) -> dict[_ops.Tensor, Any]:
-        """What a session feeds in its place: a SparseTensorValue, or a tuple of its three arrays."""
+        """Return what a session feeds in its place: a SparseTensorValue, or a tuple of its three arrays."""
         if not isinstance(value, (tuple, list)) or len(value) != 3:
             raise errors.InvalidArgumentError(
                 f"SparseTensor {self.name} is fed a {type(value).__name__}",

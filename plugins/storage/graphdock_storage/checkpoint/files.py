@@ -230,7 +230,7 @@ def _locked(path: str, prefix: str) -> int:
 
 
 def _is_at(fd: int, path: str) -> bool:
-    """Whether an open file still has this name."""
+    """Return whether an open file still has this name."""
     try:
         found = os.stat(path)
     except FileNotFoundError:

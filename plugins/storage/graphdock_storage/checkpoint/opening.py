@@ -24,12 +24,12 @@ _TRIES = 8
 
 
 def exists(prefix: str, others: Others = tuple) -> bool:
-    """Whether a prefix names a checkpoint, of this format or one of the others. What is in it is not looked at."""
+    """Return whether a prefix names a checkpoint, of this format or one of the others. What is in it is not looked at."""
     return is_file(prefix + INDEX) or any(each.exists(prefix) for each in others())
 
 
 def is_file(path: str) -> bool:
-    """Whether there is such a file; there is none of a name with a zero byte."""
+    """Return whether there is such a file; there is none of a name with a zero byte."""
     try:
         return os.path.isfile(path)
     except ValueError:

@@ -23,7 +23,7 @@ _THREADS = 4
 
 
 def is_much(nbytes: int) -> bool:
-    """Whether bytes are so many that several threads are worth their while."""
+    """Return whether bytes are so many that several threads are worth their while."""
     return nbytes >= _LITTLE
 
 

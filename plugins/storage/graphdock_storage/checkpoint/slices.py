@@ -68,7 +68,7 @@ class Slice:
         return math.prod(self.lengths)
 
     def common(self, other: Slice) -> Slice | None:
-        """What two slices of one tensor share; None when that is nothing."""
+        """Return what two slices of one tensor share; None when that is nothing."""
         starts = tuple(map(max, self.starts, other.starts))
         ends = [
             min(a + n, b + m) for a, n, b, m in zip(self.starts, self.lengths, other.starts, other.lengths, strict=True)
@@ -100,7 +100,7 @@ def parse_shape_and_slice(text: str) -> tuple[tuple[int, ...], Slice] | None:
 
 
 def tile(parts: Sequence[Slice], whole: Slice) -> bool:
-    """Whether each element of the whole lies in one of these parts of it, and in no other.
+    """Return whether each element of the whole lies in one of these parts of it, and in no other.
 
     Counted is in a grid with a plane where a part begins or ends and nowhere else: it has as many cells as there are parts where
     these are cut along one axis, or each axis in the same places. Where it would have many more, of which a short file can tell
@@ -126,7 +126,7 @@ def tile(parts: Sequence[Slice], whole: Slice) -> bool:
 
 
 def _apart(parts: Sequence[Slice]) -> bool:
-    """Whether no two parts share an element."""
+    """Return whether no two parts share an element."""
     starts = np.array([p.starts for p in parts])
     ends = starts + np.array([p.lengths for p in parts])
     return not any(

@@ -47,7 +47,7 @@ _SAFETENSORS = {
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What is to be saved: a tensor, or a slice of one.
+    """Item to be saved: a tensor, or a slice of one.
 
     Attributes:
       name: of the whole tensor. ``array``: the values; it is not changed and not kept.
@@ -263,7 +263,7 @@ _PIECE = 1 << 20
 
 
 def _header(items: Sequence[Item], order: Sequence[int], sizes: Sequence[int]) -> bytes:
-    """What stands before the data, by the safetensors format: the header's length, and what lies where, as JSON."""
+    """Return what stands before the data, by the safetensors format: the header's length, and what lies where, as JSON."""
     header: dict[str, Mapping[str, Any]] = {"__metadata__": {"format": "graphdock checkpoint"}}
     at = 0
     for i in order:

@@ -53,7 +53,7 @@ def histogram(values: Any) -> Any:
 
 
 def _kept(counts: Any) -> Any:
-    """Which buckets are told: those with values, and of each run of empty ones the last."""
+    """Return which buckets are told: those with values, and of each run of empty ones the last."""
     empty = counts == 0
     ends = np.append(~empty[1:], True)
     return ~empty | ends

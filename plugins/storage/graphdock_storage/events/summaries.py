@@ -30,7 +30,7 @@ def event_bytes(wall_time: float, step: int | None, key: bytes, payload: bytes) 
 
 
 def scalar_encoder(tag: bytes) -> Callable[[float], bytes]:
-    """What makes a Summary with one ``simple_value`` of a number."""
+    """Return what makes a Summary with one ``simple_value`` of a number."""
     value = bytes((_TAG,)) + varint(len(tag)) + tag + b"\x15"
     head = bytes((_VALUE,)) + varint(len(value) + 4) + value
     form = struct.Struct("<f")

@@ -92,7 +92,7 @@ class _Wanted:
         return None if self.found is None else self.found[1]
 
     def misfit(self, source: checkpoint.Checkpoint, reshape: bool) -> errors.GraphdockError | None:
-        """Why the checkpoint does not have it; None when it has."""
+        """Return why the checkpoint does not have it; None when it has."""
         try:
             stored = source.find(self.name)
         except errors.NotFoundError as error:
@@ -126,11 +126,11 @@ class _Wanted:
         )
 
     def shaped(self, array: Any) -> Any:
-        """What was read, in the shape that is asked for."""
+        """Return what was read, in the shape that is asked for."""
         return array if self.dims is None or None in self.dims else array.reshape(self.dims)
 
     def unread(self) -> Any:
-        """What stands for values that nobody wants."""
+        """Return what stands for values that nobody wants."""
         return np.empty(tuple(d or 0 for d in self.dims or (0,)), self.dtype.np)
 
 

@@ -29,7 +29,7 @@ class Bundles(CheckpointFormat):
     name = "tensorflow v2"
 
     def exists(self, prefix: str) -> bool:
-        """Whether the index is a table."""
+        """Return whether the index is a table."""
         try:
             with open(prefix + INDEX, "rb") as file:
                 file.seek(-len(MAGIC), os.SEEK_END)
@@ -55,7 +55,7 @@ class OldFiles(CheckpointFormat):
     name = "tensorflow v1"
 
     def exists(self, prefix: str) -> bool:
-        """Whether there is such a file, and no index beside it. What is in it is not looked at."""
+        """Return whether there is such a file, and no index beside it. What is in it is not looked at."""
         if is_file(prefix + INDEX):
             return False
         return _SEVERAL.search(prefix) is not None and bool(_several(prefix)) or is_file(prefix)

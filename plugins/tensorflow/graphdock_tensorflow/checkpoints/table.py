@@ -84,7 +84,7 @@ class Table:
         return bytes(out)
 
     def _handle(self, data: bytes, at: int) -> tuple[tuple[int, int], int]:
-        """Where a block lies and how long it is, and where the bytes behind that begin."""
+        """Return where a block lies and how long it is, and where the bytes behind that begin."""
         offset, at = read_varint(data, at)
         size, at = read_varint(data, at)
         if offset + size + _TRAILER > self._size:

@@ -36,7 +36,7 @@ class Body:
         return tensor
 
     def why(self) -> str:
-        """Why it can't be imported: the first of its nodes that can't. Empty where it can."""
+        """Return why it can't be imported: the first of its nodes that can't. Empty where it can."""
         if self.level.lost:
             return self.level.lost[0][1]
         found = next((n for n in self.level.values() if n.why), None)

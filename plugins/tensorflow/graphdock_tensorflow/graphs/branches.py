@@ -20,7 +20,7 @@ _NOT_A_COND = "no branch of tf.cond"
 
 @dataclass(slots=True)
 class _Side:
-    """What stands behind one input of a Merge: its nodes, and the Switches that they begin at."""
+    """Nodes behind one input of a Merge, and the Switches that they begin at."""
 
     nodes: set[str]
     switches: list[str]

@@ -52,7 +52,7 @@ def _bytes(path: str) -> bytes:
 
 
 def _is_text(data: bytes) -> bool:
-    """Whether the first bytes are printable: those of a message are not, where it has any field that is written first."""
+    """Return whether the first bytes are printable: those of a message are not, where it has any field that is written first."""
     head = data[:64].lstrip(b" \t\r\n")
     if not head:
         return bool(data.strip(b" \t\r\n") == b"" and data)
@@ -71,7 +71,7 @@ def read_saved_model(path: str) -> Any:
 
 
 def graph_of(path: str, tags: tuple[str, ...] = ()) -> tuple[str, Any]:
-    """What kind of file it is, and its GraphDef: of a folder that of the SavedModel's only graph, or of that with the tags.
+    """Return what kind of file it is, and its GraphDef: of a folder that of the SavedModel's only graph, or of that with the tags.
 
     Raises:
       As :func:`read_message`. InvalidArgumentError: a SavedModel has several graphs, and none or several have the tags.

@@ -24,7 +24,7 @@ class TensorFlowGraphs(GraphFormat):
     summary = "TensorFlow's GraphDef (.pb, .pbtxt), meta graph (.meta) and the folder of a SavedModel"
 
     def accepts(self, value: Any) -> bool:
-        """Whether it is a message: of ours, or of TensorFlow's own class."""
+        """Return whether it is a message: of ours, or of TensorFlow's own class."""
         return hasattr(value, "SerializeToString")
 
     def open(self, path: str, tags: Sequence[str] = ()) -> tuple[str, Any] | None:

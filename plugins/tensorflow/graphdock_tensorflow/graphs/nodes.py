@@ -79,7 +79,7 @@ def op_of(tensor: str) -> str:
 
 
 def output_counts(opdef: OpDef, attrs: Mapping[str, Any]) -> list[int]:
-    """How many tensors each output of a node is. Raises InvalidArgumentError: its attributes do not say."""
+    """Return how many tensors each output of a node is. Raises InvalidArgumentError: its attributes do not say."""
     return [_count(opdef, arg, attrs) for arg in opdef.outputs]
 
 

@@ -132,7 +132,7 @@ def _leave_out(level: Level, replaced: set[str], total: int) -> ImportReport:
 
 
 def _lacking(op: str) -> str:
-    """Why there is no such op; empty where there is nothing to say."""
+    """Return why there is no such op; empty where there is nothing to say."""
     return next((why for prefix, why in LACKING.items() if op.startswith(prefix)), "")
 
 

@@ -39,7 +39,7 @@ def make_sums(level: Level) -> None:
 
 
 def _is_reshaped(tensor: str, shape: str, readers: dict[str, list[Node]]) -> bool:
-    """Whether all that reads the tensor gives it that shape."""
+    """Return whether all that reads the tensor gives it that shape."""
     waiting, seen = list(readers.get(tensor, ())), set()
     while waiting:
         node = waiting.pop()

@@ -159,7 +159,7 @@ class _Writer:
 
 
 class _Names:
-    """What the tensors of a level are called in what is written."""
+    """Names of the tensors of a level in what is written."""
 
     def __init__(self, function: bool, arguments: Mapping[str, str]) -> None:
         self.function = function
@@ -233,7 +233,7 @@ def _op(node: Mapping[str, Any], shapes: Mapping[str, Any]) -> str:
 
 
 def _plain_loop(attrs: Mapping[str, Any]) -> bool:
-    """Whether a loop keeps no histories, which TensorFlow's do not."""
+    """Return whether a loop keeps no histories, which TensorFlow's do not."""
     return not attrs["scanned"]["int"] and len(attrs["Tout"]["list(type)"]) == len(
         attrs["output_shapes"]["list(shape)"]
     )

@@ -117,7 +117,7 @@ def _encode_bytes(value: bytes) -> Any:
 
 
 def decode(kind: str, value: Any, where: str) -> Any:
-    """What ``encode`` was given; ``kind`` is the type the op declares.
+    """Return what ``encode`` was given; ``kind`` is the type the op declares.
 
     Raises:
       InvalidArgumentError: the data is of another type, or is no such value; the message begins with ``where``.

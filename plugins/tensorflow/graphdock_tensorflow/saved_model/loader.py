@@ -19,7 +19,7 @@ __all__ = ["load", "maybe_saved_model_directory"]
 
 
 def maybe_saved_model_directory(export_dir: str) -> bool:
-    """Whether a folder has the file of a SavedModel."""
+    """Return whether a folder has the file of a SavedModel."""
     names = (constants.SAVED_MODEL_FILENAME_PB, constants.SAVED_MODEL_FILENAME_PBTXT)
     folder = os.fsdecode(export_dir)
     return "\0" not in folder and any(os.path.isfile(os.path.join(folder, name)) for name in names)

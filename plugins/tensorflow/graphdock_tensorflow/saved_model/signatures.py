@@ -141,7 +141,7 @@ _METHODS = {
 
 
 def is_valid_signature(signature_def: Any) -> bool:
-    """Whether a signature is one of a prediction, regression or classification as those who serve models expect it."""
+    """Return whether a signature is one of a prediction, regression or classification as those who serve models expect it."""
     if signature_def is None or signature_def.method_name not in _METHODS:
         return False
     name, outputs = _METHODS[signature_def.method_name]

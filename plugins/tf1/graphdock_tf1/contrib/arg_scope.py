@@ -45,7 +45,7 @@ def add_arg_scope(func: _F) -> _F:
 
 
 def has_arg_scope(func: Any) -> bool:
-    """Whether ``add_arg_scope`` decorates it."""
+    """Return whether ``add_arg_scope`` decorates it."""
     return _key(func) in _arguments
 
 

@@ -40,7 +40,7 @@ def _part(flags: Any) -> Any:
 
 
 def summarize_tensors(tensors: Iterable[Any], summarizer: Callable[[Any], Any] = summarize_tensor) -> list[Any]:
-    """What ``summarizer`` makes of each."""
+    """Return what ``summarizer`` makes of each."""
     return [summarizer(tensor) for tensor in tensors]
 
 

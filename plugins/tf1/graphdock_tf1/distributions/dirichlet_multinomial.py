@@ -15,7 +15,7 @@ from graphdock_tf1.distributions.location_scale import _floating
 
 
 class DirichletMultinomial(VectorDistribution):
-    """How often each class came in a number of draws, with probabilities from Dirichlet's distribution.
+    """Counts of how often each class came in a number of draws, with probabilities from Dirichlet's distribution.
 
     Args:
       total_count: number of draws, floating, which broadcasts to the batch.

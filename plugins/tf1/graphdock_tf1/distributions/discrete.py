@@ -22,7 +22,7 @@ from graphdock_tf1.distributions.location_scale import _floating
 
 
 class _Discrete(Distribution):
-    """What has probabilities, given as such or as logits."""
+    """Distribution that has probabilities, given as such or as logits."""
 
     def _weigh(self, logits: Any, probs: Any, validate_args: bool, many: bool) -> None:
         if (logits is None) == (probs is None):
@@ -185,7 +185,7 @@ def _kl_categorical(a: Any, b: Any, name: str | None = None) -> Any:
 
 
 class Multinomial(_Discrete, VectorDistribution):
-    """How often each class came in a number of draws.
+    """Counts of how often each class came in a number of draws.
 
     Args:
       total_count: number of draws, floating, which broadcasts to the batch.

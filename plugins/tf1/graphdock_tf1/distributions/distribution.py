@@ -14,7 +14,7 @@ from graphdock.typing import TensorLike
 
 
 class ReparameterizationType:
-    """Whether gradients flow from samples to parameters."""
+    """Kind of a distribution: whether gradients flow from samples to parameters."""
 
     def __init__(self, rep_type: str) -> None:
         self._type = rep_type
@@ -98,7 +98,7 @@ class Distribution:
 
     @property
     def reparameterization_type(self) -> ReparameterizationType:
-        """Whether gradients flow from samples to parameters."""
+        """Return whether gradients flow from samples to parameters."""
         return self._reparameterization_type
 
     @property
@@ -195,7 +195,7 @@ class Distribution:
         return self._of(name, None, ("_mean", None))
 
     def mode(self, name: str = "mode") -> _tf.Tensor:
-        """Where the density is largest."""
+        """Return where the density is largest."""
         return self._of(name, None, ("_mode", None))
 
     def variance(self, name: str = "variance") -> _tf.Tensor:
@@ -242,7 +242,7 @@ class Distribution:
         raise UnimplementedError(f"{type(self).__name__} can not be sampled")
 
     def _of(self, name: str, value: Any, *hooks: tuple[str, Any]) -> Any:
-        """What the first hook gives that the class has, handed to the function beside it."""
+        """Return what the first hook gives that the class has, handed to the function beside it."""
         with self._scope(name):
             given = []
             if value is not None:

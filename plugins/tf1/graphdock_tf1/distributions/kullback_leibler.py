@@ -15,7 +15,7 @@ _FOUND: dict[tuple[type, type], Callable[..., Any]] = {}
 def kl_divergence(
     distribution_a: Any, distribution_b: Any, allow_nan_stats: bool = True, name: str | None = None
 ) -> _tf.Tensor:
-    """How much of the entropy is lost where ``distribution_b`` stands for ``distribution_a``: the mean over a of log(a / b).
+    """Return how much of the entropy is lost where ``distribution_b`` stands for ``distribution_a``: the mean over a of log(a / b).
 
     Args:
       allow_nan_stats: False: NaN is an InvalidArgumentError of the step.

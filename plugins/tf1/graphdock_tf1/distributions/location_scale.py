@@ -43,7 +43,7 @@ class _Broadcast(Distribution):
 
 
 class _LocationScale(_Broadcast):
-    """What is at ``loc`` and ``scale`` wide."""
+    """Distribution that is at ``loc`` and ``scale`` wide."""
 
     _loc: Any
     _scale: Any

@@ -30,14 +30,14 @@ _SHARED = frozenset({"_scope", "_current_scope", "_losses", "_updates", "_callin
 
 
 def snake_case(kind: str) -> str:
-    """What layers of a class are called, by its name: ``conv2d_transpose`` of ``Conv2DTranspose``."""
+    """Return what layers of a class are called, by its name: ``conv2d_transpose`` of ``Conv2DTranspose``."""
     snake = re.sub(r"(.)([A-Z][a-z0-9]+)", r"\1_\2", kind)
     snake = re.sub(r"([a-z])([A-Z])", r"\1_\2", snake).lower()
     return f"private{snake}" if snake.startswith("_") else snake
 
 
 class LayerKeywords(TypedDict, total=False):
-    """What the class of a layer hands on to :class:`Layer`, which see."""
+    """Keywords that the class of a layer hands on to :class:`Layer`, which see."""
 
     dtype: DTypeLike | None
     _scope: Any
@@ -199,7 +199,7 @@ class Layer:
         return [made for made, of_call in kept if of_call and depends(made, inputs)]
 
     def count_params(self) -> int:
-        """How many numbers its variables hold.
+        """Return how many numbers its variables hold.
 
         Raises:
           InvalidArgumentError: it is not built yet.
@@ -212,12 +212,12 @@ class Layer:
 
     @property
     def input(self) -> Any:
-        """What it was called with; of several calls the first one's."""
+        """Return what it was called with; of several calls the first one's."""
         return self._call_of("input")[0]
 
     @property
     def output(self) -> Any:
-        """What it returned; of several calls the first one."""
+        """Return what it returned; of several calls the first one."""
         return self._call_of("output")[1]
 
     @property

@@ -14,7 +14,7 @@ from graphdock_tf1.layers.weighted import Weighted, WeightedKeywords
 
 
 def conv_length(size: int | None, window: int, padding: str, stride: int, dilation: int = 1) -> int | None:
-    """How many places a window has along a dim; None where the dim is not known."""
+    """Return how many places a window has along a dim; None where the dim is not known."""
     if size is None:
         return None
     over = size if padding in ("same", "causal") else size - (window - 1) * dilation
@@ -22,7 +22,7 @@ def conv_length(size: int | None, window: int, padding: str, stride: int, dilati
 
 
 class Conv(Weighted):
-    """What convolutions have in common. A subclass says of how many dims it is."""
+    """Base of convolutions. A subclass says of how many dims it is."""
 
     spatial: ClassVar[int]
 

@@ -11,7 +11,7 @@ from graphdock import ops as _ops
 
 
 def depends(made: Any, inputs: Any) -> bool:
-    """Whether a tensor or operation is computed from one of the tensors ``inputs``."""
+    """Return whether a tensor or operation is computed from one of the tensors ``inputs``."""
     ends = {_ops.convert_to_tensor(x) for x in nest.flatten(inputs) if isinstance(x, _tf.Tensor | _tf.Variable)}
     seen: set[Any] = set()
     waiting = list(_sources(made))

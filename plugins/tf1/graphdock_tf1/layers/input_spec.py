@@ -12,7 +12,7 @@ from graphdock.typing import DTypeLike, ShapeLike
 
 
 class InputSpec:
-    """What a layer wants of an input: what is None goes unchecked.
+    """Demands of a layer on an input: what is None goes unchecked.
 
     Args:
       dtype: its dtype.

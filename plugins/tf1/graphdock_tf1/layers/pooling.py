@@ -14,13 +14,13 @@ from graphdock_tf1.layers.input_spec import InputSpec
 
 
 class PoolKeywords(LayerKeywords, total=False):
-    """What the class of a pool hands on to :class:`Layer`."""
+    """Keywords that the class of a pool hands on to :class:`Layer`."""
 
     activity_regularizer: Callable[[Any], Any] | None
 
 
 class _Pool(Layer):
-    """What pools have in common. A subclass says of how many dims it is, and what it takes of a window."""
+    """Base of pools. A subclass says of how many dims it is, and what it takes of a window."""
 
     spatial: ClassVar[int]
     kind: ClassVar[Literal["max", "avg"]]

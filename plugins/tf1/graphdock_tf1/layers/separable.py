@@ -13,7 +13,7 @@ from graphdock_tf1.layers.weighted import WeightedKeywords
 
 
 class _Separable(Conv):
-    """What they have in common."""
+    """Base of separable convolutions."""
 
     depthwise_kernel: Any = None
     pointwise_kernel: Any = None

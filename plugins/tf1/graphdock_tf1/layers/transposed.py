@@ -13,7 +13,7 @@ from graphdock_tf1.layers.functional import layer_function
 
 
 class _Transposed(Conv):
-    """What they have in common; the kernel's last dims are outputs and inputs."""
+    """Base of transposed convolutions; the kernel's last dims are outputs and inputs."""
 
     def __init__(
         self,

@@ -12,13 +12,13 @@ from graphdock_tf1.layers.lookup import activation_of, initializer_of
 
 
 class WeightedKeywords(LayerKeywords, total=False):
-    """What a class hands on to :class:`Layer`; ``reuse`` is taken by its function alone, for which a type checker finds it here."""
+    """Keywords that a class hands on to :class:`Layer`; ``reuse``, which its function alone takes, is here for type checkers."""
 
     reuse: Any
 
 
 class Weighted(Layer):
-    """What dense layers and convolutions have in common: their arguments, which are attributes, and their variables."""
+    """Base of dense layers and convolutions: their arguments, which are attributes, and their variables."""
 
     activation: Callable[[Any], Any] | None
     use_bias: bool

@@ -19,7 +19,7 @@ def get_losses(scope: str | None = None, loss_collection: str = _tf.GraphKeys.LO
 
 
 def get_regularization_losses(scope: str | None = None) -> list[_tf.Tensor]:
-    """What regularizers added, or those of it whose name ``scope`` matches at the beginning."""
+    """Return what regularizers added, or those of it whose name ``scope`` matches at the beginning."""
     return _tf.get_collection(_tf.GraphKeys.REGULARIZATION_LOSSES, scope)
 
 

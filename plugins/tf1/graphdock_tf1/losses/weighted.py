@@ -15,7 +15,7 @@ from graphdock_tf1.losses.collected import add_loss
 
 
 class Reduction:
-    """What becomes of the losses of elements.
+    """Ways in which the losses of elements are reduced.
 
     Attributes:
       NONE: nothing; SUM: their sum; MEAN: that by the sum of weights; SUM_OVER_BATCH_SIZE: by the number of elements;

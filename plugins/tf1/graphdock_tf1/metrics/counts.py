@@ -22,7 +22,7 @@ def _yes_or_no(labels: Any, predictions: Any, weights: Any) -> tuple[Any, Any, A
 def _count(
     kind: str, label: bool, prediction: bool, labels: Any, predictions: Any, weights: Any, name: Any, **keys: Any
 ) -> Metric:
-    """How often a label came with a prediction."""
+    """Return how often a label came with a prediction."""
     with _tf.variable_scope(name, kind):
         predictions, labels, weights = _yes_or_no(labels, predictions, weights)
         found = _tf.logical_and(
@@ -47,7 +47,7 @@ def true_positives(
     updates_collections: Collections = None,
     name: str | None = None,
 ) -> Metric:
-    """How often yes was predicted where the label is yes, in the local variable ``true_positives/count``.
+    """Return how often yes was predicted where the label is yes, in the local variable ``true_positives/count``.
 
     Args:
       labels, predictions: tensors of one shape that are cast to bool.
@@ -58,25 +58,25 @@ def true_positives(
 
 @like(true_positives)
 def true_negatives(**given: Any) -> Metric:
-    """How often no was predicted where the label is no; as ``tf.metrics.true_positives``."""
+    """Return how often no was predicted where the label is no; as ``tf.metrics.true_positives``."""
     return _count("true_negatives", False, False, **given)
 
 
 @like(true_positives)
 def false_positives(**given: Any) -> Metric:
-    """How often yes was predicted where the label is no; as ``tf.metrics.true_positives``."""
+    """Return how often yes was predicted where the label is no; as ``tf.metrics.true_positives``."""
     return _count("false_positives", False, True, **given)
 
 
 @like(true_positives)
 def false_negatives(**given: Any) -> Metric:
-    """How often no was predicted where the label is yes; as ``tf.metrics.true_positives``."""
+    """Return how often no was predicted where the label is yes; as ``tf.metrics.true_positives``."""
     return _count("false_negatives", True, False, **given)
 
 
 @like(true_positives)
 def precision(labels: Any, predictions: Any, weights: Any, name: Any, **keys: Any) -> Metric:
-    """What part of the predicted yes was right; 0 where there was none. As ``tf.metrics.true_positives``."""
+    """Return what part of the predicted yes was right; 0 where there was none. As ``tf.metrics.true_positives``."""
     with _tf.variable_scope(name, "precision"):
         predictions, labels, weights = _yes_or_no(labels, predictions, weights)
         right = true_positives(labels, predictions, weights)
@@ -86,7 +86,7 @@ def precision(labels: Any, predictions: Any, weights: Any, name: Any, **keys: An
 
 @like(true_positives)
 def recall(labels: Any, predictions: Any, weights: Any, name: Any, **keys: Any) -> Metric:
-    """What part of the labels that are yes was predicted; 0 where there was none. As ``tf.metrics.true_positives``."""
+    """Return what part of the labels that are yes was predicted; 0 where there was none. As ``tf.metrics.true_positives``."""
     with _tf.variable_scope(name, "recall"):
         predictions, labels, weights = _yes_or_no(labels, predictions, weights)
         right = true_positives(labels, predictions, weights)

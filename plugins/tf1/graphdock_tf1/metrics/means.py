@@ -75,7 +75,7 @@ def accuracy(
     updates_collections: Collections = None,
     name: str | None = None,
 ) -> Metric:
-    """How many predictions are the label: the mean of ``labels == predictions``; other arguments as of ``tf.metrics.mean``.
+    """Return how many predictions are the label: the mean of ``labels == predictions``; other arguments as of ``tf.metrics.mean``.
 
     Args:
       labels, predictions: tensors of one shape, but for a last dim of 1.
@@ -156,7 +156,7 @@ def percentage_below(
     updates_collections: Collections = None,
     name: str | None = None,
 ) -> Metric:
-    """What part of the values is below ``threshold``, between 0 and 1; other arguments as of ``tf.metrics.mean``."""
+    """Return what part of the values is below ``threshold``, between 0 and 1; other arguments as of ``tf.metrics.mean``."""
     below = _tf.cast(_tf.less(values, threshold), dtypes.float32)
     return mean(below, weights, metrics_collections, updates_collections, name or "percentage_below_threshold")
 

@@ -68,7 +68,7 @@ def true_positives_at_thresholds(
     updates_collections: Collections = None,
     name: str | None = None,
 ) -> Metric:
-    """How many probabilities are above each threshold where the label is yes.
+    """Return how many probabilities are above each threshold where the label is yes.
 
     Args:
       labels: a tensor that is cast to bool.
@@ -84,26 +84,26 @@ def true_positives_at_thresholds(
 
 @like(true_positives_at_thresholds)
 def true_negatives_at_thresholds(**given: Any) -> Metric:
-    """How many are not above each threshold where the label is no; as ``tf.metrics.true_positives_at_thresholds``."""
+    """Return how many are not above each threshold where the label is no; as ``tf.metrics.true_positives_at_thresholds``."""
     return _counted("tn", **given)
 
 
 @like(true_positives_at_thresholds)
 def false_positives_at_thresholds(**given: Any) -> Metric:
-    """How many are above each threshold where the label is no; as ``tf.metrics.true_positives_at_thresholds``."""
+    """Return how many are above each threshold where the label is no; as ``tf.metrics.true_positives_at_thresholds``."""
     return _counted("fp", **given)
 
 
 @like(true_positives_at_thresholds)
 def false_negatives_at_thresholds(**given: Any) -> Metric:
-    """How many are not above each threshold where the label is yes; as ``tf.metrics.true_positives_at_thresholds``."""
+    """Return how many are not above each threshold where the label is yes; as ``tf.metrics.true_positives_at_thresholds``."""
     return _counted("fn", **given)
 
 
 def _rate(
     of: str, other: str, labels: Any, predictions: Any, thresholds: Any, weights: Any, name: Any, **keys: Any
 ) -> Metric:
-    """What part the true positives are of them and the others, at each threshold."""
+    """Return what part the true positives are of them and the others, at each threshold."""
     with _tf.variable_scope(name, f"{of}_at_thresholds"):
         kept, updates = _counts(labels, predictions, thresholds, weights, "tp", other)
         value, update = (

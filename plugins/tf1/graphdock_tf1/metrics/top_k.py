@@ -57,7 +57,7 @@ def _only(ids: Any, wanted: int | None) -> Any:
 
 
 def _sized(found: Any, weights: Any) -> Any:
-    """How many are in each row's set, weighted."""
+    """Return how many are in each row's set, weighted."""
     sizes = _tf.cast(_tf.sets.set_size(found), dtypes.float64)
     if weights is None:
         return sizes
@@ -112,7 +112,7 @@ def precision_at_top_k(
     updates_collections: Collections = None,
     name: str | None = None,
 ) -> Metric:
-    """What part of the guesses is among the labels.
+    """Return what part of the guesses is among the labels.
 
     Args:
       labels: classes, ``[..., n]`` or ``[...]`` for one per row, or a SparseTensor with a row of classes.
@@ -130,7 +130,7 @@ def precision_at_top_k(
 
 @like(precision_at_top_k)
 def recall_at_top_k(**given: Any) -> Metric:
-    """What part of the labels is among the guesses; as ``tf.metrics.precision_at_top_k``."""
+    """Return what part of the labels is among the guesses; as ``tf.metrics.precision_at_top_k``."""
     return _of_top("recall", **given)
 
 

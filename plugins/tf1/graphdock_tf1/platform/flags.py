@@ -144,7 +144,7 @@ class FlagValues:
         return {name: getattr(self, name) for name in self}
 
     def is_parsed(self) -> bool:
-        """Whether a command line has been read."""
+        """Return whether a command line has been read."""
         return bool(self._parsed)
 
     def mark_as_parsed(self) -> None:

@@ -205,7 +205,7 @@ class GFile:
 
 @dataclass(frozen=True)
 class FileStatistics:
-    """What ``Stat`` tells: bytes, nanoseconds since 1970, whether it is a folder."""
+    """Result of ``Stat``: bytes, nanoseconds since 1970, whether it is a folder."""
 
     length: int
     mtime_nsec: int
@@ -213,12 +213,12 @@ class FileStatistics:
 
 
 def Exists(path: Any) -> bool:  # noqa: N802 - TensorFlow's names, here and below
-    """Whether there is a file or folder."""
+    """Return whether there is a file or folder."""
     return os.path.exists(_path(path))
 
 
 def IsDirectory(dirname: Any) -> bool:  # noqa: N802
-    """Whether there is a folder of that name."""
+    """Return whether there is a folder of that name."""
     return os.path.isdir(_path(dirname))
 
 

@@ -15,7 +15,7 @@ def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
 
 
 def exists(path: Any) -> bool:
-    """Whether there is a file or folder."""
+    """Return whether there is a file or folder."""
     return gfile.Exists(path)
 
 
@@ -25,7 +25,7 @@ def glob(pattern: Any) -> list[str]:
 
 
 def isdir(path: Any) -> bool:
-    """Whether there is a folder of that name."""
+    """Return whether there is a folder of that name."""
     return gfile.IsDirectory(path)
 
 

@@ -29,7 +29,7 @@ class LSTMStateTuple(NamedTuple):
 
 
 class RNNCell(Layer):
-    """What computes ``(output, next_state)`` of an input ``[batch, n]`` and a state.
+    """Base of what computes ``(output, next_state)`` of an input ``[batch, n]`` and a state.
 
     A cell of one's own defines :attr:`state_size`, :attr:`output_size` and ``call(inputs, state)``, which may make variables with
     ``tf.get_variable`` or ``add_weight``. They stand below a variable scope of the cell's name and are shared by all calls.
@@ -217,5 +217,5 @@ def check_cell(name: str, cell: Any) -> None:
 
 
 def _has(cell: Any, name: str) -> bool:
-    """Whether a cell has a property, though it may not be defined."""
+    """Return whether a cell has a property, though it may not be defined."""
     return hasattr(type(cell), name) or hasattr(cell, name)

@@ -103,7 +103,7 @@ class DropoutWrapper(CellWrapper):
         return is_tensor(keep) or keep < 1
 
     def _drawn(self, name: str, index: int, size: Any, dtype: DTypeLike) -> Any:
-        """What decides of the elements of one row, the same for all steps and rows."""
+        """Return what decides of the elements of one row, the same for all steps and rows."""
         shape = size.as_list() if isinstance(size, _tf.TensorShape) else [size]
         return _tf.random_uniform([1, *shape], dtype=dtype, seed=self._seed_of(name, index))
 
@@ -146,7 +146,7 @@ def _sizes(size: Any) -> list[Any]:
 
 
 def _not_the_memory(state: Any) -> Any:
-    """Whether elements of a state may be dropped: of an LSTM's not those of the memory, and of arrays none."""
+    """Return whether elements of a state may be dropped: of an LSTM's not those of the memory, and of arrays none."""
     if isinstance(state, LSTMStateTuple):
         return LSTMStateTuple(c=False, h=True)
     return not isinstance(state, _tf.TensorArray)

@@ -14,7 +14,7 @@ from graphdock_tf1.layers.dense import Dense
 
 
 class AttentionMechanism(ABC):
-    """What an AttentionWrapper asks how much each row of a memory counts for a query.
+    """Mechanism that an AttentionWrapper asks how much each row of a memory counts for a query.
 
     Args:
       memory: tensor ``[batch, rows, n]``.

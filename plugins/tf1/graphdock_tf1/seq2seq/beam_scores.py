@@ -26,7 +26,8 @@ def masked(log_probs: Any, finished: Any, end_token: Any) -> Any:
 
 
 def attention_of(cell_state: Any, penalty: Any) -> Any:
-    """How much each row of the memory counts now, as the state of a cell with attention says; None where no penalty asks for it.
+    """Return how much each row of the memory counts now, as the state of a cell with attention says; None where no penalty
+    asks for it.
 
     Of several mechanisms, or of several cells with attention, it is the mean.
 
@@ -53,7 +54,7 @@ def _mean(alignments: Any) -> Any:
 def scores_of(
     log_probs: Any, lengths: Any, length_penalty: Any, finished: Any, attention: Any, coverage_penalty: Any
 ) -> Any:
-    """What continuations ``[batch, beam, ids]`` are chosen by.
+    """Return what continuations ``[batch, beam, ids]`` are chosen by.
 
     Args:
       log_probs: of the sequences with them. ``lengths``: int64, of the same shape.

@@ -34,7 +34,7 @@ class BeamSearchDecoderState(NamedTuple):
 
 
 class BeamSearchDecoderOutput(NamedTuple):
-    """What a step gives, ``[batch, beam]`` each: scores, ids, and the beams of the step before that they continue."""
+    """Outputs of a step, ``[batch, beam]`` each: scores, ids, and the beams of the step before that they continue."""
 
     scores: Any
     predicted_ids: Any
@@ -42,7 +42,7 @@ class BeamSearchDecoderOutput(NamedTuple):
 
 
 class FinalBeamSearchDecoderOutput(NamedTuple):
-    """What dynamic_decode gives: whole sequences, ``[batch, time, beam]``, the best in beam 0; and the outputs of the steps."""
+    """Result of dynamic_decode: whole sequences, ``[batch, time, beam]``, the best in beam 0; and the outputs of the steps."""
 
     predicted_ids: Any
     beam_search_decoder_output: Any
@@ -198,7 +198,7 @@ class BeamSearchDecoder(Decoder):
         return FinalBeamSearchDecoderOutput(ids, outputs), final_state
 
     def _ordered(self, rows: Any, parent_ids: Any, lengths: Any) -> Any:
-        """What the cell left in each step, ``[time, batch * beam, ...]``, in the order of the sequences found.
+        """Return what the cell left in each step, ``[time, batch * beam, ...]``, in the order of the sequences found.
 
         The cell stood in the beams of the step before, so that a sequence's row is its parent's.
         """

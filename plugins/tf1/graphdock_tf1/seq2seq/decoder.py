@@ -18,14 +18,14 @@ from graphdock_tf1.rnn.steps import check_nesting, copied_through
 
 
 class BasicDecoderOutput(NamedTuple):
-    """What a BasicDecoder gives in a step: the outputs, and the samples that the helper made of them."""
+    """Result of a step of a BasicDecoder: the outputs, and the samples that the helper made of them."""
 
     rnn_output: Any
     sample_id: Any
 
 
 class Decoder(ABC):
-    """What dynamic_decode runs.
+    """Base of what dynamic_decode runs.
 
     One of one's own defines :attr:`batch_size`, :attr:`output_size`, :attr:`output_dtype`, :meth:`initialize` and :meth:`step`.
     """
@@ -47,7 +47,7 @@ class Decoder(ABC):
 
     @property
     def tracks_own_finished(self) -> bool:
-        """Whether :meth:`step` says of all sequences that have finished, and not of those that just did."""
+        """Return whether :meth:`step` says of all sequences that have finished, and not of those that just did."""
         return False
 
     @abstractmethod
@@ -59,7 +59,7 @@ class Decoder(ABC):
         """``(outputs, next state, next inputs, finished)``."""
 
     def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> tuple[Any, Any]:
-        """What becomes of the stacked outputs and the last state. Optional; default: nothing."""
+        """Return what becomes of the stacked outputs and the last state. Optional; default: nothing."""
         return outputs, final_state
 
 
@@ -204,7 +204,7 @@ def dynamic_decode(
 
 
 def _with_shapes(following: list[Any], kept: list[Any], before: list[Any]) -> tuple[list[Any], list[Any]]:
-    """What a step returns, with the static shapes that its loop variables keep."""
+    """Return what a step returns, with the static shapes that its loop variables keep."""
     for new, old in zip(following, before, strict=True):
         if new.shape.is_compatible_with(old.shape):
             new.set_shape(old.shape)

@@ -16,7 +16,7 @@ from graphdock_tf1.rnn.steps import lengths_of
 
 
 class Helper(ABC):
-    """What a BasicDecoder asks: how to begin, what to take of an output, and what to read next.
+    """Base of what a BasicDecoder asks: how to begin, what to take of an output, and what to read next.
 
     One of one's own defines :attr:`batch_size`, :meth:`initialize`, :meth:`sample` and :meth:`next_inputs`.
     """

@@ -167,7 +167,7 @@ class FileWriter:
         self._events.add(time.time(), None if step is None else int(step), EVENT_KEYS[field], payload)
 
     def _warned(self) -> bool:
-        """Whether it is closed, which is told; TensorFlow does nothing then either."""
+        """Return whether it is closed, which is told; TensorFlow does nothing then either."""
         if self._events.closed:
             warnings.warn(
                 "Attempting to use a closed FileWriter. The operation will be a noop unless the FileWriter is explicitly reopened.",

@@ -29,7 +29,7 @@ def _found(pattern: str) -> str | None:
 
 
 def checkpoint_exists(checkpoint_prefix: str) -> bool:
-    """Whether there is a checkpoint of that name, of any format that there is; ``*`` and ``?`` stand for any characters."""
+    """Return whether there is a checkpoint of that name, of any format that there is; ``*`` and ``?`` stand for any characters."""
     prefix = os.fsdecode(checkpoint_prefix)
     if "\0" in prefix:
         return False
@@ -38,7 +38,7 @@ def checkpoint_exists(checkpoint_prefix: str) -> bool:
 
 
 def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
-    """When checkpoints were written, in seconds since 1970; those that are not there are left out."""
+    """Return when checkpoints were written, in seconds since 1970; those that are not there are left out."""
     found = [_found(os.fsdecode(prefix)) for prefix in checkpoint_prefixes]
     return [os.stat(path).st_mtime for path in found if path is not None]
 

@@ -136,7 +136,7 @@ class Checkpoint:
         return found
 
     def _saver(self, held: Mapping[str, Any]) -> Saver:
-        """What saves and restores these, made once."""
+        """Return what saves and restores these, made once."""
         key = tuple(held.items())
         if key not in self._savers:
             self._savers[key] = Saver(dict(held), max_to_keep=None)
@@ -144,7 +144,7 @@ class Checkpoint:
 
 
 class RestoreStatus:
-    """What of a checkpoint belongs where; its methods take the values over, or refuse where something has no counterpart."""
+    """Match of a checkpoint with objects; its methods take the values over, or refuse where something has no counterpart."""
 
     def __init__(self, checkpoint: Checkpoint, held: dict[str, Any], path: str | None, names: frozenset[str]) -> None:
         self._checkpoint = checkpoint
@@ -218,7 +218,7 @@ def _escaped(name: str) -> str:
 
 
 def _children(path: str, item: Any) -> Iterator[tuple[str, Any]]:
-    """What an object holds, under its names."""
+    """Return what an object holds, under its names."""
     if isinstance(item, Checkpoint):
         named = ((n, v) for n, v in vars(item).items() if not n.startswith("_"))
     elif isinstance(item, Mapping):

@@ -37,7 +37,7 @@ class CheckpointReader:
         return {name: stored.dtype for name, stored in self._checkpoint.tensors.items()}
 
     def has_tensor(self, tensor_str: str) -> bool:
-        """Whether the checkpoint has a tensor of that name."""
+        """Return whether the checkpoint has a tensor of that name."""
         return tensor_str in self._checkpoint.tensors
 
     def get_tensor(self, tensor_str: str) -> Any:

@@ -22,7 +22,7 @@ _LIMIT = 64 << 20
 
 @dataclass
 class CheckpointState:
-    """What the file says. The fields are those of TensorFlow's message.
+    """Contents of the file. The fields are those of TensorFlow's message.
 
     Attributes:
       model_checkpoint_path: the last one. ``all_model_checkpoint_paths``: all that are kept, the last one at the end.
@@ -47,7 +47,7 @@ class CheckpointState:
 
     @classmethod
     def parse(cls, text: str) -> CheckpointState:
-        """What a text in protocol buffers' form says.
+        """Return what a text in protocol buffers' form says.
 
         Raises:
           InvalidArgumentError: it is none, or names another field.
@@ -75,7 +75,7 @@ def generate_checkpoint_state_proto(
     all_model_checkpoint_timestamps: Sequence[float] | None = None,
     last_preserved_timestamp: float | None = None,
 ) -> CheckpointState:
-    """What the state file of a folder is to say. Relative paths are rewritten to be relative to a relative ``save_dir``.
+    """Return what the state file of a folder is to say. Relative paths are rewritten to be relative to a relative ``save_dir``.
 
     Args:
       model_checkpoint_path: the last checkpoint; it joins the others where it is not the last of them.
@@ -148,7 +148,7 @@ def write_state(
 
 
 def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None) -> CheckpointState | None:
-    """What the state file of a folder says, with paths that can be opened from here; None where there is none.
+    """Return what the state file of a folder says, with paths that can be opened from here; None where there is none.
 
     Raises:
       InvalidArgumentError: it names no last checkpoint. PermissionDeniedError: it may not be read.

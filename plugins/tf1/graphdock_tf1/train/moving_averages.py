@@ -115,5 +115,5 @@ class ExponentialMovingAverage:
 
 
 def _key(item: Any) -> Any:
-    """What tells a variable or tensor from others."""
+    """Return what tells a variable or tensor from others."""
     return item.op if isinstance(item, _tf.Variable) else item

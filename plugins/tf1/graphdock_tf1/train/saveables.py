@@ -33,7 +33,7 @@ class SaveSpec:
 
 
 class SaveableObject:
-    """What is saved and restored as one. A subclass says with :meth:`restore` what is done with values that were read.
+    """Unit that is saved and restored as one. A subclass says with :meth:`restore` what is done with values that were read.
 
     Args:
       op: what it stands for, a variable's operation for one; no two objects of a Saver have one.

@@ -235,7 +235,7 @@ def _called(maker: Callable[..., Any], sizes: list[Any], dtype: Any, part: Parti
 
 
 def _takes_nothing(maker: Callable[..., Any]) -> bool:
-    """Whether a function can be called without arguments."""
+    """Return whether a function can be called without arguments."""
     try:
         inspect.signature(maker).bind()
     except TypeError:

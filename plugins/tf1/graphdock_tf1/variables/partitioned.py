@@ -19,7 +19,7 @@ Partitioner = Callable[..., Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class PartitionInfo:
-    """What an initializer is told of the part that it fills: the shape of the whole, and where the part begins."""
+    """Part that an initializer fills: the shape of the whole, and where the part begins."""
 
     full_shape: list[int]
     var_offset: list[int]
@@ -27,7 +27,7 @@ class PartitionInfo:
 
 @dataclass(frozen=True, slots=True)
 class SaveSliceInfo:
-    """What a variable is a part of: under which name the whole stands in a checkpoint, its shape, and where the part lies in it."""
+    """Place of a variable in a whole: its name in a checkpoint, its shape, and where the part lies in it."""
 
     full_name: str
     full_shape: list[int]
@@ -129,7 +129,7 @@ register_tensor_conversion_function(PartitionedVariable, _to_tensor)
 
 
 def partitions_of(partitioner: Partitioner, shape: Sequence[int], dtype: DType, name: str) -> list[int]:
-    """How many parts of each axis a partitioner wants, checked.
+    """Return how many parts of each axis a partitioner wants, checked.
 
     Raises:
       InvalidArgumentError: another number of axes, a number below 1, or more than one axis that is cut.

@@ -30,7 +30,7 @@ _DEFAULTS = ("initializer", "regularizer", "caching_device", "partitioner", "dty
 
 
 class VariableScope:
-    """What ``get_variable`` does here.
+    """Settings by which ``get_variable`` works here.
 
     ``reuse_variables`` and the ``set_`` methods change the scope itself: what is made in it from then on, and in scopes that are
     entered inside it from then on.

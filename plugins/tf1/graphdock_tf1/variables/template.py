@@ -13,7 +13,7 @@ from graphdock_tf1.variables.scope import VariableScope, variable_scope
 
 
 class Template:
-    """What :func:`make_template` returns. Calling it calls the function inside of the template's own variable scope.
+    """Template that :func:`make_template` returns. Calling it calls the function inside of the template's own variable scope.
 
     Attributes:
       name: as it was given.

@@ -84,7 +84,9 @@ def _scores(
 
 @triton.jit
 def _near(logs, hidden):
-    """Whether what is hidden has a weight, or is no number, in one of some rows. ``logs``: at most the logarithms of their sums."""
+    """Return whether what is hidden has a weight, or is no number, in one of some rows. ``logs``: at most the logarithms of
+    their sums.
+    """
     return tl.max(tl.where(logs - hidden * _LOG2_E > _FAR, 0, 1), 0) > 0
 
 

@@ -61,7 +61,8 @@ def uniforms(first, key0, key1, outer, iteration, ordinal, BLOCKS: tl.constexpr)
 
 @triton.jit
 def kept_of(stream, rate, row, begin, columns, COLUMNS: tl.constexpr, BLOCKS: tl.constexpr):
-    """Which of a matrix' elements stay: 1 or 0 for those of rows ``row`` [R] and COLUMNS columns from ``begin``: [R, COLUMNS].
+    """Return which of a matrix' elements stay: 1 or 0 for those of rows ``row`` [R] and COLUMNS columns from ``begin``: [R,
+    COLUMNS].
 
     Element i of the matrix, row by row, has number i of the stream, five words in memory. BLOCKS: rows and ``begin`` are multiples
     of 8, and a block of random words makes eight numbers; else each element computes its own.

@@ -83,7 +83,7 @@ def product(a, b, sums, PRECISION: tl.constexpr, UPCAST: tl.constexpr):
 
 @triton.jit
 def report(fault, code, number, place):
-    """What makes the step raise: int64 ``number``, ``place`` and then ``code``, whoever sees it reads them after."""
+    """Make the step raise: int64 ``number``, ``place`` and then ``code``, whoever sees it reads them after."""
     tl.store(fault, number.to(tl.int64))
     tl.store(fault + 1, place.to(tl.int64))
     tl.debug_barrier()

@@ -36,7 +36,7 @@ GROUP = 8
 
 @triton.jit
 def finish(v, bias, residual, pre, gate, to, columns, mask, inside, ACTIVATION: tl.constexpr, ADD_FIRST: tl.constexpr):
-    """What follows the product, of a float32 tile: its offsets in C are ``to``. ``pre`` keeps what is activated."""
+    """Return what follows the product, of a float32 tile: its offsets in C are ``to``. ``pre`` keeps what is activated."""
     if bias is not None:
         v += tl.load(bias + columns, inside, other=0.0).to(tl.float32)[None, :]
     if residual is not None and ADD_FIRST:
@@ -204,7 +204,7 @@ def _even(p: Problem, c: Config) -> bool:
 
 
 def refuse(p: Problem) -> str | None:
-    """What no kernel of products takes."""
+    """Return what no kernel of products takes."""
     d = p.dims
     if not d["m"] * d["n"] * d["batch"]:
         return "the result is empty"

@@ -68,7 +68,7 @@ def _end(
     ACTIVATION: tl.constexpr, ADD_FIRST: tl.constexpr, BATCHED: tl.constexpr, SUM_BIAS: tl.constexpr,
     HIGH: tl.constexpr, WIDE: tl.constexpr,
 ):  # fmt: skip
-    """What follows the product, of a float32 tile [HIGH, WIDE] that begins at ``row`` and ``column``, and its place in C."""
+    """Apply what follows the product, to a float32 tile [HIGH, WIDE] that begins at ``row`` and ``column``, and its place in C."""
     rows = row + tl.arange(0, HIGH)
     columns = column + tl.arange(0, WIDE)
     inside = columns < n
@@ -158,7 +158,7 @@ _WORTH = ((1.0, 128), (0.5, 2048))
 
 
 def _turned(p: Problem) -> tuple[bool, bool]:
-    """Whether what lies side by side in a and b are not the rows of the product's operands."""
+    """Return whether what lies side by side in a and b are not the rows of the product's operands."""
     return p.dims["a_k"] != 1, p.dims["b_n"] != 1
 
 
@@ -181,13 +181,13 @@ def _count(p: Problem, name: str) -> int:
 
 
 def _is_stored(p: Problem) -> bool:
-    """Whether a descriptor can tell of C."""
+    """Return whether a descriptor can tell of C."""
     apart = [p.dims["c_m"], *([p.dims["c_batch"]] if p.dims["batch"] > 1 else [])]
     return all(n > 0 and n * p.bytes_of("C") % 16 == 0 for n in apart)
 
 
 def _heavy(p: Problem) -> int:
-    """How many times what follows the product has a tile in registers besides."""
+    """Return how many times what follows the product has a tile in registers besides."""
     follows = len(p.present & {"residual", "pre", "gate"})
     return follows or int(p.flags.get("ACTIVATION", "none") not in ("none", "relu"))
 
@@ -258,7 +258,7 @@ def _bias_elements(p: Problem, c: Config) -> int:
 
 
 def _moved(p: Problem, c: Config) -> int:
-    """What the tiles of one program read along k and write."""
+    """Return what the tiles of one program read along k and write."""
     read = (c["BLOCK_M"] + c["BLOCK_N"]) * p.dims["k"] * p.bytes_of("T")
     return cdiv(_tiles(p, c), _programs(p, c)) * (read + c["BLOCK_M"] * c["BLOCK_N"] * p.bytes_of("C"))
 

@@ -205,7 +205,7 @@ def norm_column_parts(
     dy, x, mean, inverse, parts_gamma, parts_beta, rows, width, turns,
     RMS: tl.constexpr, COLUMN_ROWS: tl.constexpr, COLUMNS: tl.constexpr, SUM_GAMMA: tl.constexpr, SUM_BETA: tl.constexpr,
 ):  # fmt: skip
-    """What groups of wide rows add to dgamma and dbeta: a program has some columns of ``turns`` blocks of rows."""
+    """Sum what groups of wide rows add to dgamma and dbeta: a program has some columns of ``turns`` blocks of rows."""
     part = tl.program_id(0)
     columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     inside = columns < width
@@ -290,14 +290,14 @@ def _grad_configs(p: Problem) -> Sequence[Config]:
 
 
 def _parts(p: Problem, c: Config) -> int:
-    """How many programs sum for gamma and beta: those that run at once, where there are so many rows."""
+    """Return how many programs sum for gamma and beta: those that run at once, where there are so many rows."""
     rows = c["ROWS"] if _fits(p, c) else c["COLUMN_ROWS"]
     groups = cdiv(p.dims["rows"], rows)
     return cdiv(groups, _turns(p, c))
 
 
 def _turns(p: Problem, c: Config) -> int:
-    """How many groups of rows each of them has."""
+    """Return how many groups of rows each of them has."""
     if not _fits(p, c):
         return cdiv(cdiv(p.dims["rows"], c["COLUMN_ROWS"]), 16)
     resident = max(1, min(4, 32 // c.warps))

@@ -31,7 +31,7 @@ _INTEGERS: Mapping[str, int] = {"i32": 1 << 31, "i64": 1 << 63}
 
 
 def cdiv(count: int, size: int) -> int:
-    """How many blocks of ``size`` hold ``count``."""
+    """Return how many blocks of ``size`` hold ``count``."""
     return -(-count // size)
 
 
@@ -42,7 +42,7 @@ def power(count: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What a kernel is launched for.
+    """Problem for which a kernel is launched.
 
     Attributes:
       dims: the integer arguments: dims and strides, in elements.
@@ -79,7 +79,7 @@ class Config:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """What is passed when a kernel runs.
+    """Argument that is passed when a kernel runs.
 
     Attributes:
       type: of a tensor that of its elements: a type variable, or ``fp32``; of others ``i32``, ``i64``, ``u64`` or ``fp32``.
@@ -210,7 +210,7 @@ class Plan:
 
 
 def plan(kernel: Kernel, problem: Problem, config: Config | None = None) -> Plan:
-    """How ``kernel`` runs for a problem; ``config``: other than the best guess.
+    """Return how ``kernel`` runs for a problem; ``config``: other than the best guess.
 
     Raises:
       KernelRefused: it doesn't take these types, flags or sizes; the message says why.

@@ -65,7 +65,7 @@ def _takes(kernel: Kernel, problem: Problem) -> bool:
 
 
 def _found(kernels: Sequence[Kernel], call: Call, ctx: PrepareContext, service: Any) -> tuple[Kernel, Config] | None:
-    """What is known of problems of this class, or can be found out."""
+    """Return what is known of problems of this class, or can be found out."""
     every = [(kernel, config) for kernel in kernels for config in kernel.configs(call.problem)]
     if ctx.deterministic or call.fault is not None or len(every) < 2:
         return None

@@ -93,7 +93,7 @@ def _first(ctx: PrepareContext) -> bool:
 
 
 def _is_product(dims: Mapping[str, int]) -> bool:
-    """Whether a window of one element meets every element: with channels last, a product of two matrices."""
+    """Return whether a window of one element meets every element: with channels last, a product of two matrices."""
     same = dims["x_height"] == dims["y_height"] and dims["x_width"] == dims["y_width"]
     steps = dims["stride_h"] * dims["stride_w"] == 1 and not dims["top"] + dims["left"]
     return dims["window"] == dims["channels"] and same and steps

@@ -29,7 +29,7 @@ def offsets_of(planned: Plan) -> tuple[dict[str, int], int]:
 
 
 def job_of(kernel: str, launch: Launch, divisible: Sequence[str], otherwise: Sequence[Job] = ()) -> Job:
-    """What has to be compiled. Its key holds everything that the code is made for, and the source of the function."""
+    """Return what has to be compiled. Its key holds everything that the code is made for, and the source of the function."""
     function = launch.function
     said = [function.__name__, getattr(function, "cache_key", ""), *_pairs(launch.signature), *_pairs(launch.constants)]
     key = "\0".join([*said, repr(launch.options)])

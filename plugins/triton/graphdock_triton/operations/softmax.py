@@ -23,7 +23,9 @@ def _log_softmax(ctx: PrepareContext) -> Call:
 
 
 def _losses(ctx: PrepareContext) -> tuple[dict[str, int], frozenset[str]]:
-    """Which tensors a loss has: the gradient only where something reads it, and then for what arrives, if that is an input."""
+    """Return which tensors a loss has: the gradient only where something reads it, and then for what arrives, if that is an
+    input.
+    """
     wanted, scaled = ctx.outputs[1].used, len(ctx.inputs) == 3
     first = len(ctx.inputs)
     tensors = {"x": 0, "labels": 1, "loss": first}

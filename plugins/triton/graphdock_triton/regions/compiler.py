@@ -156,7 +156,7 @@ class Stages:
 
 
 def job_of(kernel: RegionKernel, divisible: Sequence[str]) -> Job:
-    """What has to be compiled for a kernel whose arguments ``divisible`` are multiples of 16."""
+    """Return what has to be compiled for a kernel whose arguments ``divisible`` are multiples of 16."""
     return Job(
         kernel.text.name,
         kernel.key,
@@ -260,7 +260,9 @@ def _launches(
 
 
 def _words(queue: Any, stream: Any) -> dict[str, int]:
-    """What a launch is told of a stream. Its ordinal it reads where the step's arguments are when it runs, recorded or not."""
+    """Return what a launch is told of a stream. Its ordinal it reads where the step's arguments are when it runs, recorded
+    or not.
+    """
     _, iteration, outer = stream.counter()
     ordinal = queue.arguments.address + stream.slot
     return dict(zip(WORDS, (*stream.key, outer, iteration, ordinal), strict=True))

@@ -31,12 +31,12 @@ class Layout:
         return frozenset(a for g in self.kept for a in g)
 
     def size(self, program: RegionProgram, groups: Sequence[Sequence[int]]) -> int:
-        """How many places groups have together."""
+        """Return how many places groups have together."""
         return math.prod(program.axes[a].extent or 0 for g in groups for a in g)
 
 
 def what_forbids(program: RegionProgram) -> str | None:
-    """Why no kernel of this package computes the program; None where one does."""
+    """Return why no kernel of this package computes the program; None where one does."""
     sets = {t.value for t in program.terms if t.op in REDUCTIONS}
     if len(sets) > 1:
         names = [", ".join(program.axes[a].name for a in s) for s in sorted(sets)]
@@ -62,7 +62,7 @@ def layout_of(program: RegionProgram) -> Layout:
 
 
 def _together(program: RegionProgram, a: int, b: int) -> bool:
-    """Whether every tensor has both axes or neither, and no term counts along one of them."""
+    """Return whether every tensor has both axes or neither, and no term counts along one of them."""
     if any(t.op == "index" and t.value in (a, b) for t in program.terms):
         return False
     tensors = [*(x.dims for x in program.inputs), *(x.dims for x in program.outputs)]
@@ -71,13 +71,13 @@ def _together(program: RegionProgram, a: int, b: int) -> bool:
 
 
 def is_last(program: RegionProgram, groups: Sequence[Sequence[int]]) -> bool:
-    """Whether the axes of these groups are the last of the space, so that their places lie side by side."""
+    """Return whether the axes of these groups are the last of the space, so that their places lie side by side."""
     mine = {a for g in groups for a in g}
     return bool(mine) and min(mine) == len(program.axes) - len(mine)
 
 
 def levels(program: RegionProgram) -> list[int]:
-    """How many reductions stand behind each term, one upon another."""
+    """Return how many reductions stand behind each term, one upon another."""
     found: list[int] = []
     for term in program.terms:
         below = max((found[a] for a in term.args), default=0)
@@ -92,5 +92,5 @@ def power_of_two(number: int) -> int:
 
 
 def is_tall(term: Term, layout: Layout) -> bool:
-    """Whether a term differs along the columns of a tile."""
+    """Return whether a term differs along the columns of a tile."""
     return any(a not in layout.kept_axes for a in term.axes)

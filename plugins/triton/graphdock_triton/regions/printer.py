@@ -24,7 +24,7 @@ __all__ = ["Text", "Walk", "print_region"]
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """What of a kernel's text depends on extents.
+    """Parts of a kernel's text that depend on extents.
 
     Attributes:
       whole: all reduced places fit into a tile. ``even_kept``, ``even_reduced``: tiles end where the places do, so that nothing
@@ -247,7 +247,7 @@ class _Printer:
         raise AssertionError(axis)
 
     def _offset(self, tensor: RegionInput | RegionOutput) -> str:
-        """Where the elements of a tensor lie that belong to a tile: ``k * R + r``."""
+        """Return where the elements of a tensor lie that belong to a tile: ``k * R + r``."""
         return self._number({a for a in tensor.dims if a is not None})
 
     def _number(self, mine: Collection[int]) -> str:
@@ -305,7 +305,7 @@ class _Printer:
                 self.say(f"t{i} = {expression(term, self.program.terms[term.args[-1]].dtype, args)}")
 
     def _by_blocks(self, term: Term) -> bool:
-        """Whether there is a number for every place, in order, so that one block of random words makes several of them."""
+        """Return whether there is a number for every place, in order, so that one block of random words makes several of them."""
         cast = self.program.terms[term.args[-1]]
         place = self.program.terms[cast.args[0]] if cast.op == "cast" else cast
         return self.walk.blocks and place.op == "place" and len(place.axes) == len(self.program.axes)
@@ -349,11 +349,11 @@ class _Printer:
         return f"[{rows}, {'BLOCK_R' if mine - self.layout.kept_axes else '1'}]"
 
     def _is_along(self, out: RegionOutput) -> bool:
-        """Whether an output has an axis of the columns."""
+        """Return whether an output has an axis of the columns."""
         return any(a is not None and a not in self.layout.kept_axes for a in out.dims)
 
     def _mask(self, tensor: RegionInput | RegionOutput) -> str:
-        """What of a tile lies in a tensor; empty for all of it."""
+        """Return what of a tile lies in a tensor; empty for all of it."""
         mine = {a for a in tensor.dims if a is not None}
         kept = bool(mine & self.layout.kept_axes) and not self.walk.even_kept
         along = bool(mine - self.layout.kept_axes) and not self.walk.even_reduced

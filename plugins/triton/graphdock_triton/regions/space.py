@@ -41,7 +41,9 @@ def _others(program: RegionProgram, layout: Layout, guess: Tiles) -> list[tuple[
 
 
 def subject(program: RegionProgram) -> Subject:
-    """What a choice is kept under: the program's terms and layout; each size up to a power of two, and whether 16 divides it."""
+    """Return what a choice is kept under: the program's terms and layout; each size up to a power of two, and whether 16
+    divides it.
+    """
     layout = layout_of(program)
     tensors = [[(x.dtype.name, x.dims) for x in program.inputs], [(y.dtype.name, y.dims) for y in program.outputs]]
     terms = [(t.op, t.dtype.name, t.args, t.axes, repr(t.value)) for t in program.terms]

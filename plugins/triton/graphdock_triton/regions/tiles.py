@@ -57,7 +57,7 @@ def choose(program: RegionProgram, layout: Layout) -> Tiles:
 
 
 def may_share(program: RegionProgram, layout: Layout) -> bool:
-    """Whether blocks may share the reduced places: nothing along them is written that needs a reduction first."""
+    """Return whether blocks may share the reduced places: nothing along them is written that needs a reduction first."""
     found = levels(program)
     kept = tuple(sorted(layout.kept_axes))
     reductions = [t for t in program.terms if t.op in REDUCTIONS]
@@ -71,7 +71,7 @@ def may_share(program: RegionProgram, layout: Layout) -> bool:
 
 
 def _in_order(program: RegionProgram, layout: Layout) -> bool:
-    """Whether all kept axes stand before all reduced ones, or behind them."""
+    """Return whether all kept axes stand before all reduced ones, or behind them."""
     return is_last(program, layout.reduced) or is_last(program, layout.kept)
 
 

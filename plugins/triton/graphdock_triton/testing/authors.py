@@ -27,7 +27,7 @@ def _work(trace: Trace, inputs: Sequence[Any], outputs: Sequence[Any], attrs: Ma
 def interpret(
     trace: Trace, inputs: Sequence[np.ndarray], outputs: Sequence[tuple[Any, Sequence[int]]], **attrs: Any
 ) -> list[np.ndarray]:
-    """What a kernel computes, in Triton's interpreter. What no program writes is 77.
+    """Return what a kernel computes, in Triton's interpreter. What no program writes is 77.
 
     Args:
       outputs: dtype and shape of each. attrs: of the op, all of them.

@@ -125,7 +125,7 @@ def use_numpy_for_libdevice() -> None:
 
 
 def run_region(kernel: Any, arrays: list[np.ndarray], streams: Sequence[Any] = ()) -> list[np.ndarray]:
-    """What a :class:`graphdock_triton.regions.kernel.RegionKernel` gives for the inputs of its region and its streams."""
+    """Return what a :class:`graphdock_triton.regions.kernel.RegionKernel` gives for the inputs of its region and its streams."""
     use_numpy_for_libdevice()
     program = kernel.program
     outputs = [np.full(o.shape, 77).astype(o.dtype.np) for o in program.outputs]

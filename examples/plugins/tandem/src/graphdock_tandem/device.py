@@ -38,7 +38,7 @@ class Storage:
 
 
 class Board:
-    """What both engines share: the memory's size, and which queue is current on which thread."""
+    """State that both engines share: the memory's size, and which queue is current on which thread."""
 
     def __init__(self, memory):
         self.memory, self.in_use = memory, 0

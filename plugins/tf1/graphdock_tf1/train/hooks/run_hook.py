@@ -9,7 +9,7 @@ import graphdock as _tf
 
 
 class SessionRunArgs(NamedTuple):
-    """What a hook adds to a step.
+    """Additions of a hook to a step.
 
     Attributes:
       fetches: any structure that ``Session.run`` takes; None for nothing.
@@ -23,7 +23,7 @@ class SessionRunArgs(NamedTuple):
 
 
 class SessionRunValues(NamedTuple):
-    """What came of a step, for one hook.
+    """Results of a step, for one hook.
 
     Attributes:
       results: the values of the hook's own fetches, in their structure; None where it asked for nothing.
@@ -60,7 +60,7 @@ class SessionRunContext:
 
     @property
     def stop_requested(self) -> bool:
-        """Whether some hook has asked for the end of the loop."""
+        """Return whether some hook has asked for the end of the loop."""
         return self._stop_requested
 
     def request_stop(self) -> None:

@@ -32,7 +32,7 @@ class SecondOrStepTimer:
         self._last_time = 0.0
 
     def should_trigger_for_step(self, step: int) -> bool:
-        """Whether something is due at this step."""
+        """Return whether something is due at this step."""
         if self._last_step is None:
             return True
         if step == self._last_step:

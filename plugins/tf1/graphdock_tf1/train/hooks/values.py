@@ -80,7 +80,9 @@ class LoggingTensorHook(SessionRunHook):
 
 
 def _element(item: Any) -> Any:
-    """What is fetched for a label. A name without a number is the one output of that operation; a variable's is its value."""
+    """Return what is fetched for a label. A name without a number is the one output of that operation; a variable's is its
+    value.
+    """
     graph = _tf.get_default_graph()
     if not isinstance(item, str):
         if getattr(item, "graph", None) is not graph:

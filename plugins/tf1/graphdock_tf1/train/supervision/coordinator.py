@@ -72,7 +72,7 @@ class Coordinator:
             self._stop.clear()
 
     def should_stop(self) -> bool:
-        """Whether threads are to stop."""
+        """Return whether threads are to stop."""
         return self._stop.is_set()
 
     @contextlib.contextmanager
@@ -127,7 +127,7 @@ class Coordinator:
 
     @property
     def joined(self) -> bool:
-        """Whether :meth:`join` has ended."""
+        """Return whether :meth:`join` has ended."""
         return self._joined
 
     def raise_requested_exception(self) -> None:

@@ -32,7 +32,7 @@ def note_checkpoint(writer: Any, path: str, step: int) -> None:
 
 
 def note_graph(graph: Any, saver: Any, writer: Any, folder: str | None) -> None:
-    """What graph is trained, with its Saver: to the event file, and as ``graph.pbtxt`` to a folder. Each may be None.
+    """Note which graph is trained, with its Saver: to the event file, and as ``graph.pbtxt`` to a folder. Each may be None.
 
     Without the library protobuf only the event file is told, and only of the graph.
     """

@@ -38,7 +38,7 @@ class HookedSession:
             raise
 
     def should_stop(self) -> bool:
-        """Whether a hook or a thread wants the loop to end.
+        """Return whether a hook or a thread wants the loop to end.
 
         Raises:
           whatever a thread reported.
@@ -49,7 +49,9 @@ class HookedSession:
         return self.coord.should_stop()
 
     def cause_of(self, error: Exception) -> Exception:
-        """Why a step failed: what a thread reported, where one did, for then the step lacked what that thread was to bring."""
+        """Return why a step failed: what a thread reported, where one did, for then the step lacked what that thread was to
+        bring.
+        """
         try:
             self.coord.raise_requested_exception()
         except Exception as reported:  # noqa: BLE001 - it is the answer
@@ -105,7 +107,7 @@ _NO_OPTIONS = _tf.RunOptions()
 
 
 def _merged_feeds(own: Mapping[Any, Any] | None, others: Sequence[Mapping[Any, Any] | None]) -> Any:
-    """What the hooks feed, and the caller."""
+    """Return what the hooks feed, and the caller."""
     made: dict[Any, Any] = {}
     for feeds in others:
         for key in feeds or ():

@@ -31,13 +31,13 @@ _TRIES = 10
 
 
 def _may_pass(error: BaseException) -> bool:
-    """Whether a new session may do what this one could not. A device that is lost is lost for the process."""
+    """Return whether a new session may do what this one could not. A device that is lost is lost for the process."""
     passing = isinstance(error, AbortedError | UnavailableError)
     return passing and not isinstance(error, DeviceLostError | DeviceUnavailable)
 
 
 class StepContext:
-    """What a function gets that ``run_step_fn`` runs.
+    """Argument of a function that ``run_step_fn`` runs.
 
     Attributes:
       session: the session itself, whose steps call no hook.
@@ -132,7 +132,7 @@ class MonitoredSession:
         return self._recovering(lambda session: step_fn(StepContext(session.session, session.run)))
 
     def should_stop(self) -> bool:
-        """Whether the loop is to end: a hook or a thread wants it, or the session is closed."""
+        """Return whether the loop is to end: a hook or a thread wants it, or the session is closed."""
         if self._session is None:
             return self._closed
         try:

@@ -214,7 +214,7 @@ class SessionManager:
 
 
 def _not_ready(op: Any, session: Any) -> str | None:
-    """Which variables have no value; None where all have."""
+    """Return which variables have no value; None where all have."""
     if op is None:
         return None
     try:

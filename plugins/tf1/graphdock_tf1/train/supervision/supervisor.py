@@ -263,7 +263,7 @@ class Supervisor:
         self.coord.request_stop(ex)
 
     def should_stop(self) -> bool:
-        """Whether the loop is to end."""
+        """Return whether the loop is to end."""
         return self.coord.should_stop()
 
     def stop_on_exception(self) -> contextlib.AbstractContextManager[None]:
@@ -303,7 +303,7 @@ def _default_global_step() -> Any:
 
 
 def _part(given: Any, key: str, make: Callable[[], Any]) -> Any:
-    """What was given; else the first item of a collection, or a new one, which joins it."""
+    """Return what was given; else the first item of a collection, or a new one, which joins it."""
     if given is not _USE_DEFAULT:
         return given
     found = _tf.get_collection(key)
