@@ -33,6 +33,7 @@ from graphdock._facade import python_io as python_io
 from graphdock._facade import quantization as quantization
 from graphdock._facade import queue as queue
 from graphdock._facade import random as random
+from graphdock._facade import resource_loader as resource_loader
 from graphdock._facade import saved_model as saved_model
 from graphdock._facade import sets as sets
 from graphdock._facade import signal as signal
@@ -40,6 +41,8 @@ from graphdock._facade import sparse as sparse
 from graphdock._facade import spectral as spectral
 from graphdock._facade import strings as strings
 from graphdock._facade import summary as summary
+from graphdock._facade import sysconfig as sysconfig
+from graphdock._facade import test as test
 from graphdock._facade import testing as testing
 from graphdock._facade import train as train
 from graphdock._facade import version as version
@@ -545,6 +548,13 @@ from graphdock_tensorflow.config_proto import GraphOptions as GraphOptions
 from graphdock_tensorflow.config_proto import OptimizerOptions as OptimizerOptions
 from graphdock_tensorflow.plain_data.reading import import_graph_def as import_graph_def
 from graphdock_tf1.layers.lookup import no_regularizer as no_regularizer
+from graphdock_tf1.platform.build import COMPILER_VERSION as COMPILER_VERSION
+from graphdock_tf1.platform.build import CXX11_ABI_FLAG as CXX11_ABI_FLAG
+from graphdock_tf1.platform.build import GIT_VERSION as GIT_VERSION
+from graphdock_tf1.platform.build import GRAPH_DEF_VERSION as GRAPH_DEF_VERSION
+from graphdock_tf1.platform.build import GRAPH_DEF_VERSION_MIN_CONSUMER as GRAPH_DEF_VERSION_MIN_CONSUMER
+from graphdock_tf1.platform.build import GRAPH_DEF_VERSION_MIN_PRODUCER as GRAPH_DEF_VERSION_MIN_PRODUCER
+from graphdock_tf1.platform.build import MONOLITHIC_BUILD as MONOLITHIC_BUILD
 from graphdock_tf1.platform.compat import VERSION as VERSION
 from graphdock_tf1.platform.compat import dimension_at_index as dimension_at_index
 from graphdock_tf1.platform.compat import dimension_value as dimension_value
@@ -554,6 +564,7 @@ from graphdock_tf1.platform.compat import no_effect as disable_resource_variable
 from graphdock_tf1.platform.compat import no_effect as disable_tensor_equality
 from graphdock_tf1.platform.compat import no_effect as disable_v2_behavior
 from graphdock_tf1.platform.compat import no_effect as disable_v2_tensorshape
+from graphdock_tf1.platform.compat import no_effect as enable_control_flow_v2
 from graphdock_tf1.platform.compat import no_effect as enable_resource_variables
 from graphdock_tf1.platform.compat import off as control_flow_v2_enabled
 from graphdock_tf1.platform.compat import off as executing_eagerly
@@ -570,6 +581,7 @@ from graphdock_tf1.variables.partitioned import variable_axis_size_partitioner a
 from graphdock_tf1.variables.scope import AUTO_REUSE as AUTO_REUSE
 from graphdock_tf1.variables.scope import VariableScope as VariableScope
 from graphdock_tf1.variables.scope import get_variable_scope as get_variable_scope
+from graphdock_tf1.variables.scope import variable_op_scope as variable_op_scope
 from graphdock_tf1.variables.scope import variable_scope as variable_scope
 from graphdock_tf1.variables.template import make_template as make_template
 
@@ -578,6 +590,8 @@ __all__ = [
     "AggregationMethod",
     "Assert",
     "AttrValue",
+    "COMPILER_VERSION",
+    "CXX11_ABI_FLAG",
     "ConditionalAccumulator",
     "ConditionalAccumulatorBase",
     "ConfigProto",
@@ -589,7 +603,11 @@ __all__ = [
     "FixedLenFeature",
     "FixedLenSequenceFeature",
     "FixedLengthRecordReader",
+    "GIT_VERSION",
     "GPUOptions",
+    "GRAPH_DEF_VERSION",
+    "GRAPH_DEF_VERSION_MIN_CONSUMER",
+    "GRAPH_DEF_VERSION_MIN_PRODUCER",
     "Graph",
     "GraphDef",
     "GraphKeys",
@@ -601,6 +619,7 @@ __all__ = [
     "IndexedSlicesValue",
     "InteractiveSession",
     "LogMessage",
+    "MONOLITHIC_BUILD",
     "MetaGraphDef",
     "NameAttrList",
     "NoGradient",
@@ -771,6 +790,7 @@ __all__ = [
     "dynamic_stitch",
     "edit_distance",
     "einsum",
+    "enable_control_flow_v2",
     "enable_resource_variables",
     "encode_base64",
     "ensure_shape",
@@ -983,6 +1003,7 @@ __all__ = [
     "reset_default_graph",
     "reshape",
     "resource",
+    "resource_loader",
     "resource_variables_enabled",
     "reverse",
     "reverse_sequence",
@@ -1086,6 +1107,7 @@ __all__ = [
     "subtract",
     "summary",
     "svd",
+    "sysconfig",
     "tables_initializer",
     "tan",
     "tanh",
@@ -1096,6 +1118,7 @@ __all__ = [
     "tensor_scatter_sub",
     "tensor_scatter_update",
     "tensordot",
+    "test",
     "testing",
     "tile",
     "to_bfloat16",
@@ -1133,6 +1156,7 @@ __all__ = [
     "unsorted_segment_sum",
     "unstack",
     "variable_axis_size_partitioner",
+    "variable_op_scope",
     "variable_scope",
     "variables_initializer",
     "variance_scaling_initializer",

@@ -7,6 +7,8 @@ from graphdock_tf1.platform.compat import bytes_or_text_types as bytes_or_text_t
 from graphdock_tf1.platform.compat import complex_types as complex_types
 from graphdock_tf1.platform.compat import dimension_at_index as dimension_at_index
 from graphdock_tf1.platform.compat import dimension_value as dimension_value
+from graphdock_tf1.platform.compat import forward_compatibility_horizon as forward_compatibility_horizon
+from graphdock_tf1.platform.compat import forward_compatible as forward_compatible
 from graphdock_tf1.platform.compat import integral_types as integral_types
 from graphdock_tf1.platform.compat import path_to_str as path_to_str
 from graphdock_tf1.platform.compat import real_types as real_types
@@ -21,6 +23,8 @@ __all__ = [
     "complex_types",
     "dimension_at_index",
     "dimension_value",
+    "forward_compatibility_horizon",
+    "forward_compatible",
     "integral_types",
     "path_to_str",
     "real_types",

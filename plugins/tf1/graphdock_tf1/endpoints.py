@@ -84,17 +84,41 @@ ENDPOINTS: dict[str, dict[str, str]] = {
         "tf tf.version": "VERSION",
         "tf.compat": (
             "as_bytes as_str=as_text as_str_any as_text bytes_or_text_types complex_types integral_types path_to_str "
-            "real_types v1"
+            "forward_compatibility_horizon forward_compatible real_types v1"
         ),
         "tf tf.compat": "dimension_at_index dimension_value",
         "tf": (
             "control_flow_v2_enabled=off disable_control_flow_v2=no_effect disable_eager_execution=no_effect "
             "disable_resource_variables=no_effect disable_tensor_equality=no_effect disable_v2_behavior=no_effect "
-            "disable_v2_tensorshape=no_effect enable_resource_variables=no_effect executing_eagerly=off "
+            "disable_v2_tensorshape=no_effect enable_control_flow_v2=no_effect enable_resource_variables=no_effect "
+            "executing_eagerly=off "
             "resource_variables_enabled=on"
         ),
     },
     "graphdock_tf1.platform.app": {"tf.app": "run"},
+    "graphdock_tf1.platform.build": {
+        "tf tf.version": (
+            "COMPILER_VERSION GIT_VERSION GRAPH_DEF_VERSION GRAPH_DEF_VERSION_MIN_CONSUMER GRAPH_DEF_VERSION_MIN_PRODUCER"
+        ),
+        "tf tf.sysconfig": "CXX11_ABI_FLAG MONOLITHIC_BUILD",
+        "tf.sysconfig": "get_compile_flags get_include get_lib get_link_flags",
+    },
+    "graphdock_tf1.platform.resource_loader": {
+        "tf.resource_loader": (
+            "get_data_files_path get_path_to_datafile get_root_dir_with_all_resources load_resource readahead_file_path"
+        ),
+    },
+    # test
+    "graphdock_tf1.testing.case": {"tf.test": "TestCase"},
+    "graphdock_tf1.testing.running": {
+        "tf.test": (
+            "get_temp_dir gpu_device_name is_built_with_cuda is_built_with_gpu_support is_built_with_rocm "
+            "is_gpu_available main mock test_src_dir_path"
+        ),
+    },
+    "graphdock_tf1.testing.gradient_checker": {"tf.test": "compute_gradient compute_gradient_error"},
+    "graphdock_tf1.testing.graph_defs": {"tf.test": "assert_equal_graph_def"},
+    "graphdock_tf1.testing.benchmark": {"tf.test": "Benchmark=TensorFlowBenchmark"},
     "graphdock_tf1.platform.flags": {
         "tf.app.flags tf.flags": (
             "DEFINE_bool DEFINE_boolean DEFINE_enum DEFINE_float DEFINE_integer DEFINE_list DEFINE_multi_float "
@@ -124,7 +148,9 @@ ENDPOINTS: dict[str, dict[str, str]] = {
     "graphdock_tf1.variables.partitioned": {
         "tf": "PartitionedVariable fixed_size_partitioner min_max_variable_partitioner variable_axis_size_partitioner",
     },
-    "graphdock_tf1.variables.scope": {"tf": "get_variable_scope variable_scope VariableScope AUTO_REUSE"},
+    "graphdock_tf1.variables.scope": {
+        "tf": "get_variable_scope variable_op_scope variable_scope VariableScope AUTO_REUSE",
+    },
     "graphdock_tf1.variables.template": {"tf": "make_template"},
     "graphdock_tf1.variables.stored": {"tf.ops": "set_initial_value stored_variables"},
     "graphdock_tf1.variables.variable_def": {"tf.ops": "variable_from_proto=from_proto variable_to_proto=to_proto"},

@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import datetime
 import numbers
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import graphdock
@@ -62,6 +65,26 @@ def dimension_value(dimension: Any) -> int | None:
 def dimension_at_index(shape: Any, index: int) -> Any:
     """One dim of a TensorShape; an unknown one where the rank is unknown."""
     return v1.Dimension(None) if shape.ndims is None else v1.TensorShape(shape).dims[index]
+
+
+#: The day after which TensorFlow 1.15 may use what older readers do not know.
+_HORIZON = datetime.date(2019, 9, 3)
+
+
+def forward_compatible(year: int, month: int, day: int) -> bool:
+    """Whether a day is before the horizon: TensorFlow 1.15's, unless :func:`forward_compatibility_horizon` says another one."""
+    return datetime.date(year, month, day) < _HORIZON
+
+
+@contextlib.contextmanager
+def forward_compatibility_horizon(year: int, month: int, day: int) -> Iterator[None]:
+    """Move the horizon inside the block. One thread at a time."""
+    global _HORIZON
+    before, _HORIZON = _HORIZON, datetime.date(year, month, day)
+    try:
+        yield
+    finally:
+        _HORIZON = before
 
 
 def no_effect() -> None:

@@ -282,3 +282,10 @@ class variable_scope:  # noqa: N801 - TensorFlow's name
             store.openings = openings
         store.current = outer
         names.__exit__(kind, error, trace)
+
+
+def variable_op_scope(
+    values: Sequence[Any], name_or_scope: Any, default_name: str | None = None, *args: Any, **keywords: Any
+) -> variable_scope:
+    """:class:`variable_scope` with the order of arguments of before TensorFlow 1.0; further ones are the same."""
+    return variable_scope(name_or_scope, default_name, values, *args, **keywords)
