@@ -15,7 +15,7 @@ from typing import Any
 from graphdock.contracts import KernelDef, KernelModule, OpDef, OpLibrary
 from graphdock.contracts.kernel import snake_case
 from graphdock.errors import NotFoundError, PluginError
-from graphdock.plugin import lint as parts
+from graphdock.plugin import lint
 from graphdock.plugin.discovery import FILE_NAME
 from graphdock.plugin.hookspecs import HOOKS
 from graphdock.plugin.kernel_registry import import_kernels, row_of
@@ -126,14 +126,14 @@ def _kernels_of(module: str) -> list[KernelDef]:
 
 def _check(directory: Path, package: str, ops: Mapping[str, Callable[[], OpDef]], kernels: list[KernelDef]) -> None:
     """Raise PluginError for what ``graphdock doctor`` would find once the package is installed."""
-    found = list(parts.misfits(directory, ops))
+    found = list(lint.spec_drift(directory, ops))
     if not found:
         known = {**_usual_ops(), **ops}
         namespaces = {package.rpartition(".")[2].removeprefix("graphdock_"), *(op.rpartition(".")[0] for op in ops)}
         found = [
-            *parts.strangers(kernels, {*ops, *known_types(directory)}, namespaces),
-            *parts.misnamed(kernels, lambda op: known[op]() if op in known else None),
-            *parts.ties(kernels),
+            *lint.unknown_ops(kernels, {*ops, *known_types(directory)}, namespaces),
+            *lint.unknown_arguments(kernels, lambda op: known[op]() if op in known else None),
+            *lint.ambiguous_kernels(kernels),
         ]
     if found:
         raise PluginError(f"{package}: " + "; ".join(found))

@@ -8,7 +8,17 @@ from pathlib import Path
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.contracts import KernelDef, KernelRefused, LoopNote, OpDef, Pass, Prepared, Rewriter, Standing, hookimpl
+from graphdock.contracts import (
+    KernelDef,
+    KernelRefused,
+    LoopNote,
+    OpDef,
+    Pass,
+    Prepared,
+    Replacement,
+    Rewriter,
+    hookimpl,
+)
 from graphdock.contracts.ir import copy_node, make_node
 from graphdock.contracts.opdef import ArgDef
 from graphdock.contracts.passes import PHASES
@@ -295,7 +305,7 @@ class Stubborn:
                     change.replace(node, made.outputs)
                     kernel = KernelDef(self.OP.name, node.device.type, name="never", prepare=self.prepare)
                     context.give(made, kernel)
-                    context.standing[made] = Standing(node.name)
+                    context.replacements[made] = Replacement(node.name)
 
     def prepare(self, ctx) -> Prepared:
         raise KernelRefused("not today")

@@ -8,7 +8,16 @@ from graphdock.contracts import KernelDef
 from graphdock.errors import KernelTieError, PluginError
 from graphdock.plugin.consistency import check_drift, check_parts
 from graphdock.plugin.host import Host
-from graphdock.plugin.lint import absent, digest, made_of, misfits, misnamed, misplaced, strangers, ties
+from graphdock.plugin.lint import (
+    absent_ops,
+    ambiguous_kernels,
+    digest,
+    parse_generated,
+    spec_drift,
+    unknown_arguments,
+    unknown_devices,
+    unknown_ops,
+)
 
 MADE = """\
 _lab_ops: _Rows = {"lab.A": lambda op: op(), "lab.B": lambda op: op()}
@@ -45,24 +54,24 @@ def kernel(name, op="Relu", device="cpu", **facts):
     ],
 )
 def test_a_tie_is_a_pair_between_which_nothing_decides(first, second, tie):
-    found = list(ties([kernel("one", **first), kernel("two", **second)]))
+    found = list(ambiguous_kernels([kernel("one", **first), kernel("two", **second)]))
     assert len(found) == tie
     for text in found:
         assert text.startswith("kernels one and two tie for Relu on cpu") and "a higher priority, or a label" in text
 
 
 def test_a_tie_names_types_for_which_it_is_one():
-    (text,) = ties([kernel("one", types={"T": ("int8", "int16")}), kernel("two", types={"T": ("int16",)})])
+    (text,) = ambiguous_kernels([kernel("one", types={"T": ("int8", "int16")}), kernel("two", types={"T": ("int16",)})])
     assert "(such as T = int16)" in text
 
 
 def test_three_kernels_tie_pair_by_pair():
-    assert len(list(ties([kernel(n) for n in "abc"]))) == 3
+    assert len(list(ambiguous_kernels([kernel(n) for n in "abc"]))) == 3
 
 
 def test_a_kernel_for_an_op_that_nobody_declares():
     kernels = [kernel("a", "Relu"), kernel("b", "Rellu"), kernel("c", "lab.Old"), kernel("d", "geo.Other")]
-    assert list(strangers(kernels, ["Relu", "lab.New"], ["lab"])) == [
+    assert list(unknown_ops(kernels, ["Relu", "lab.New"], ["lab"])) == [
         "kernel b is for Rellu, which nobody declares; did you mean 'Relu'?",
         "kernel c is for lab.Old, which nobody declares",
     ]
@@ -70,31 +79,31 @@ def test_a_kernel_for_an_op_that_nobody_declares():
 
 def test_an_op_of_a_namespace_that_another_package_has_is_nobodys_too():
     kernels = [kernel("a", "demo.Halv"), kernel("b", "demo.Third"), kernel("c", "dem.Halve"), kernel("d", "geo.Other")]
-    found = list(strangers(kernels, ["Relu", "demo.Halve"], ["mine"]))
+    found = list(unknown_ops(kernels, ["Relu", "demo.Halve"], ["mine"]))
     assert [text.partition(",")[0] for text in found] == [
         "kernel a is for demo.Halv",
         "kernel b is for demo.Third",
         "kernel c is for dem.Halve",
     ]
     assert "did you mean 'demo.Halve'?" in found[0]
-    assert list(absent(kernels, ["Relu", "demo.Halve"], ["cpu"])) == [
+    assert list(absent_ops(kernels, ["Relu", "demo.Halve"], ["cpu"])) == [
         "it has kernels for geo.Other, which no installed package declares"
     ]
 
 
 def test_a_kernel_for_a_device_that_nobody_has():
     kernels = [kernel("a", device="cpuu"), kernel("b", device="host"), kernel("c", device="cuda"), kernel("d")]
-    assert list(misplaced(kernels, ["cpu"])) == [
+    assert list(unknown_devices(kernels, ["cpu"])) == [
         "kernel a of Relu is for the device cpuu, which nobody has; did you mean 'cpu'?"
     ]
-    assert list(absent(kernels, ["Relu"], ["cpu"])) == [
+    assert list(absent_ops(kernels, ["Relu"], ["cpu"])) == [
         "it has kernels for the device cuda, which no installed package has"
     ]
 
 
 def test_a_kernel_that_names_what_its_op_does_not_have():
     opdef = Host().ops.get("Relu")
-    assert list(misnamed([kernel("a", types={"TT": ["int8"]}), kernel("b", "Nope")], {"Relu": opdef}.get)) == [
+    assert list(unknown_arguments([kernel("a", types={"TT": ["int8"]}), kernel("b", "Nope")], {"Relu": opdef}.get)) == [
         "types of kernel a names 'TT', and Relu has no such type variable; did you mean 'T'?"
     ]
 
@@ -113,18 +122,18 @@ def package(tmp_path):
 
 
 def test_a_package_whose_specs_were_generated_and_registered(package):
-    assert list(misfits(package, ["lab.A", "lab.B"])) == []
-    assert made_of((package / "_gen" / "opdefs.py").read_text())[0] == ["lab.A", "lab.B"]
+    assert list(spec_drift(package, ["lab.A", "lab.B"])) == []
+    assert parse_generated((package / "_gen" / "opdefs.py").read_text())[0] == ["lab.A", "lab.B"]
 
 
 def test_ops_that_no_hook_registers(package):
-    assert list(misfits(package, [])) == ["register_ops does not bring lab.A, lab.B, which specs/ declares"]
-    assert list(misfits(package, ["lab.B"])) == ["register_ops does not bring lab.A, which specs/ declares"]
+    assert list(spec_drift(package, [])) == ["register_ops does not bring lab.A, lab.B, which specs/ declares"]
+    assert list(spec_drift(package, ["lab.B"])) == ["register_ops does not bring lab.A, which specs/ declares"]
 
 
 def test_a_spec_that_changed_after_it_was_generated(package):
     (package / "specs" / "lab.yaml").write_text("ops: two\n")
-    assert list(misfits(package, ["lab.A", "lab.B"])) == [
+    assert list(spec_drift(package, ["lab.A", "lab.B"])) == [
         "specs/lab.yaml has changed since _gen was made: run `graphdock opgen generate`"
     ]
 
@@ -136,24 +145,24 @@ def test_a_spec_that_came_or_went(package, change):
         (specs / "more.yaml").write_text("x")
     else:
         (specs / "lab.yaml").rename(specs / "more.yaml")
-    (text,) = misfits(package, ["lab.A", "lab.B"])
+    (text,) = spec_drift(package, ["lab.A", "lab.B"])
     assert "specs/more.yaml has changed since _gen was made" in text
 
 
 def test_specs_that_were_never_generated(package):
     (package / "_gen" / "opdefs.py").unlink()
-    assert list(misfits(package, [])) == ["nothing was made of specs/lab.yaml: run `graphdock opgen generate`"]
+    assert list(spec_drift(package, [])) == ["nothing was made of specs/lab.yaml: run `graphdock opgen generate`"]
 
 
 def test_a_package_that_ships_no_specs_is_believed(package):
     (package / "specs" / "lab.yaml").unlink()
-    assert list(misfits(package, ["lab.A", "lab.B"])) == []
+    assert list(spec_drift(package, ["lab.A", "lab.B"])) == []
 
 
 def test_generated_files_that_are_broken(package):
     (package / "_gen" / "opdefs.py").write_text("<<<<<<< HEAD\n")
     with pytest.raises(PluginError, match="_gen/opdefs.py is not Python"):
-        list(misfits(package, []))
+        list(spec_drift(package, []))
 
 
 # -- together

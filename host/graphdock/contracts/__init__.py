@@ -71,7 +71,7 @@ _PUBLISHED = {
     "kernel_errors": "kernel_error",
     "kernel_module": "KernelModule",
     "opdef": "ArgDef AttrDef OpDef OpLibrary RegionForm REQUIRED TypeVarDef",
-    "passes": "Pass PassContext PHASES PlanContext RegionNote Standing Tracing",
+    "passes": "Pass PassContext PHASES PlanContext RegionNote Replacement Tracing",
     "pattern": "CONSTANT Found Operand Pattern PatternLibrary RegisteredPattern",
     "queue": "Event Queue QueuedDevice",
     "region": "Claim Refusal RegionCompiler RegisteredCompiler",

@@ -39,7 +39,7 @@ __all__ = [
     "PassContext",
     "PlanContext",
     "RegionNote",
-    "Standing",
+    "Replacement",
     "Tracing",
 ]
 
@@ -76,7 +76,7 @@ class RegionNote:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Replacement:
     """Nodes for which a pass made another one, in case all of its kernels refuse when they are prepared.
 
     Attributes:
@@ -106,7 +106,7 @@ class Tracing(Protocol):
     def shapes(self, tensors: Sequence[Any]) -> list[Dims]:
         """The shapes that tensors have in the plan graph."""
 
-    def gradients(self, ys: Sequence[Any], xs: Sequence[Any], arriving: Sequence[Any]) -> list[Any]:
+    def gradients(self, ys: Sequence[Any], xs: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
         """The gradients of ``ys`` by each of ``xs``, given those that arrive at ``ys``; None for one that does not exist."""
 
 
@@ -164,8 +164,8 @@ class PlanContext(PassContext):
       shared: kept for all sessions of the host, until a plugin is discarded; changed under ``lock``. ``settings``: what of the
         session's settings ``simplify`` depends on, for keys.
       notes: what ``explain`` says of the pass: records, or lines of text. Emptied before the pass runs.
-      standing: node that the pass made -> what it stands for. ``failed``: key of such -> why all of its kernels refused. A place
-        of such a key must be left alone.
+      replacements: node that the pass made -> what it stands for. ``failed``: key of such -> why all of its kernels refused. A
+        place of such a key must be left alone.
     """
 
     switches: Mapping[str, bool] = field(default_factory=dict)
@@ -183,7 +183,7 @@ class PlanContext(PassContext):
     lock: AbstractContextManager[Any] = field(default_factory=nullcontext)
     settings: Hashable = ()
     notes: list[RegionNote | str] = field(default_factory=list)
-    standing: dict[PlanNode, Standing] = field(default_factory=dict)
+    replacements: dict[PlanNode, Replacement] = field(default_factory=dict)
     failed: dict[Hashable, str] = field(default_factory=dict)
 
 

@@ -41,7 +41,7 @@ def api_accepts(text: str, version: tuple[int, int] = API_VERSION) -> bool:
 
 
 #: What :mod:`graphdock.contracts` had.
-NAMES = {"HalfWritten": "PartialWriteError", "keep": "write_cache", "kept": "read_cache"}
+NAMES = {"HalfWritten": "PartialWriteError", "Standing": "Replacement", "keep": "write_cache", "kept": "read_cache"}
 #: Words that stand in fields: a kernel's ``modes``, the ``lock`` of a kind of resource, an op's ``effects``.
 WORDS = {"whole": "all_or_nothing", "claim": "step", "blocks": "waits"}
 

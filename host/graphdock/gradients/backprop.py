@@ -79,14 +79,14 @@ class Levels:
             del self._chain[1:]
         wanted = self._wanted(ys, xs, stops)
         self.flows: list[Flow] = []
-        arriving: list[Tensor] = []
+        cotangents: list[Tensor] = []
         for level, around in enumerate(self._chain):
             here = [y for y in ys if y.graph is around]
-            flow = Flow([*arriving, *here], wanted[level], {t for t in stops if t.graph is around})
+            flow = Flow([*cotangents, *here], wanted[level], {t for t in stops if t.graph is around})
             flow.check_all()
             self.flows.append(flow)
             received = flow.received()
-            arriving = [outer for outer, inner in self._captures(level).items() if inner in received]
+            cotangents = [outer for outer, inner in self._captures(level).items() if inner in received]
 
     def _wanted(self, ys: Sequence[Tensor], xs: set[Tensor], stops: set[Tensor]) -> list[set[Tensor]]:
         """For each level the ``xs`` of it, and the captures through which others are reached."""
@@ -110,17 +110,17 @@ class Levels:
     ) -> dict[Tensor, Any]:
         """Add the ops to the default graph, ``graph``. The gradient by each of ``xs`` that has one."""
         found: dict[Tensor, Any] = {}
-        arriving: dict[Tensor, Any] = {}
+        cotangents: dict[Tensor, Any] = {}
         for level, (around, flow) in enumerate(zip(self._chain, self.flows, strict=True)):
             build = Build(self.graph, flow, colocate, gate)
-            build.arrive(arriving, arriving.values())
+            build.arrive(cotangents, cotangents.values())
             here = [(y, grad) for y, grad in zip(ys, grads, strict=True) if y.graph is around]
             build.arrive([y for y, _ in here], [grad for _, grad in here])
             build.run()
             totals = {x: build.total(x) for x in xs if x.graph is around}
             found.update((x, total) for x, total in totals.items() if total is not None)
             captures = {outer: build.total(inner) for outer, inner in self._captures(level).items() if inner in flow.xs}
-            arriving = {outer: total for outer, total in captures.items() if total is not None}
+            cotangents = {outer: total for outer, total in captures.items() if total is not None}
         return found
 
 
@@ -182,8 +182,8 @@ def gradients(
     sources, ends = [outputs[i] for i in smooth], {w.tensor for w in wanted if w.dtype.is_differentiable}
     levels = Levels(graph, sources, ends, stops)
     with graph.as_default(), graph.name_scope(name):
-        arriving = [_seed(outputs[i], grads[i], i) for i in smooth]
-        totals = levels.build(sources, arriving, ends, colocate_gradients_with_ops, gate_gradients)
+        cotangents = [_seed(outputs[i], grads[i], i) for i in smooth]
+        totals = levels.build(sources, cotangents, ends, colocate_gradients_with_ops, gate_gradients)
         result = []
         for x, want in zip(given, wanted, strict=True):
             found = totals.get(want.tensor)

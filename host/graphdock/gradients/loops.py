@@ -123,21 +123,21 @@ class _WayBack:
         op, back, step = self.op, self.back, self.step
         invariants = op.get_attr("output_shapes")
         ys = [step.outputs[k] for k in self.variables]
-        arriving = [
+        cotangents = [
             back.add_parameter(f"grad_{k}", y.dtype, invariants[k]) for k, y in zip(self.variables, ys, strict=True)
         ]
         for k in range(self.count, len(self.grads)):
             for part in () if self.grads[k] is None else self.grads[k].parts:
                 y = step.outputs[k]
                 ys.append(y)
-                arriving.append(back._placeholder(f"grad_{k}", y.dtype, y._dims))
-                self._scans.append((part, arriving[-1]))
+                cotangents.append(back._placeholder(f"grad_{k}", y.dtype, y._dims))
+                self._scans.append((part, cotangents[-1]))
         elements = range(self.count, self.count + scanned(op.op_def, op.node_attrs))
         captured = range(elements.stop, len(op.inputs))
         inside = {j: step.parameters[j] for j in (*self.variables, *elements)}
         inside.update((j, step.captures[op.inputs[j]]) for j in captured)
         inside = {j: t for j, t in inside.items() if t.dtype.is_differentiable or t.dtype.kind in "RV"}
-        found = dict(zip(inside, continue_gradients(back, ys, list(inside.values()), arriving), strict=True))
+        found = dict(zip(inside, continue_gradients(back, ys, list(inside.values()), cotangents), strict=True))
         self.found = bool(self.variables) or any(g is not None for g in found.values())
         for k in self.variables:
             grad = self._whole(found[k])

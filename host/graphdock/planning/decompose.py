@@ -226,8 +226,8 @@ class _Tracing:
     def shapes(self, tensors: Sequence[Tensor]) -> list[Dims]:
         return [v.shape for v in translate(tensors, [], self.feeds).outputs]
 
-    def gradients(self, ys: Sequence[Tensor], xs: Sequence[Tensor], arriving: Sequence[Tensor]) -> list[Any]:
-        return gradients(list(ys), list(xs), list(arriving))
+    def gradients(self, ys: Sequence[Tensor], xs: Sequence[Tensor], cotangents: Sequence[Tensor]) -> list[Any]:
+        return gradients(list(ys), list(xs), list(cotangents))
 
 
 def trace(host: Host, build: Callable[[_Tracing], Sequence[Tensor]]) -> PlanGraph:

@@ -66,7 +66,7 @@ def run_phase(draft: PlanBuilder, phase: str) -> bool:
         levels = list(draft.graph.all_graphs())
         was = [level.nodes for level in levels]
         held = set() if row.own else {node for nodes in was for node in nodes}
-        known = set(context.standing)
+        known = set(context.replacements)
         start = time.perf_counter()
         apply_pass(row, draft.graph, levels, context)
         took = (time.perf_counter() - start) * 1e3
@@ -77,8 +77,8 @@ def run_phase(draft: PlanBuilder, phase: str) -> bool:
         if not row.own:
             _check_made(draft, row, phase, held)
             draft.reports = [*draft.reports, PassReport(row.each.name, len(held), len(_nodes(draft.graph)), took)]
-        for node in context.standing.keys() - known:
-            key = context.standing[node].key
+        for node in context.replacements.keys() - known:
+            key = context.replacements[node].key
             if key in context.failed:
                 raise broken(row, f"made {node.name} again, of which all kernels refused: {context.failed[key]}")
         if here and phase == "rewrite":
@@ -96,18 +96,18 @@ def take_back(draft: PlanBuilder) -> bool:
     anew = False
     for node, reasons in draft.refused.items():
         for context in draft.contexts.values():
-            made = context.standing.get(node)
+            made = context.replacements.get(node)
             if made is not None and (made.region is not None or _none_left(draft, node)):
                 context.failed[made.key] = "; ".join(reasons.values())
                 anew = anew or made.region is None
-    standing = {
+    cut = {
         node: made.region
         for context in draft.contexts.values()
-        for node, made in context.standing.items()
+        for node, made in context.replacements.items()
         if made.region is not None
     }
     for level in () if anew else list(draft.graph.all_graphs()):
-        regions = [(node, standing[node]) for node in level.nodes if node in standing]
+        regions = [(node, cut[node]) for node in level.nodes if node in cut]
         if regions:
             from graphdock.contracts.cut import put_back
 
@@ -116,8 +116,8 @@ def take_back(draft: PlanBuilder) -> bool:
                     draft.refused.pop(node, None)
                     put_back(change, node, region)
     for context in draft.contexts.values():
-        for node in [n for n, made in context.standing.items() if anew or made.region is not None]:
-            del context.standing[node]
+        for node in [n for n, made in context.replacements.items() if anew or made.region is not None]:
+            del context.replacements[node]
     return anew
 
 

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from graphdock.errors import ManifestError, PluginError
-from graphdock.plugin import lint as parts
-from graphdock.plugin import manifest
+from graphdock.plugin import lint, manifest
 from graphdock.plugin.endpoints import read_table
 from graphdock.plugin.hookspecs import HOOKS
 from graphdock.plugin.kernel_registry import differences, row_of
@@ -29,17 +28,17 @@ def check_parts(host: Host, state: PluginState) -> None:
     devices = {*host.devices.names(), *(d.type for m in stated for d in m.devices)}
     namespaces = {state.name, *(name.rpartition(".")[0] for name in declared)}
     found = [
-        *(() if state.found.in_memory else parts.misfits(state.manifest.path.parent, declared)),
-        *parts.strangers(mine, known, namespaces),
-        *parts.misplaced(mine, devices),
-        *parts.misnamed(mine, lambda op: host.ops.get(op) if op in host.ops else None),
-        *parts.ties(mine),
+        *(() if state.found.in_memory else lint.spec_drift(state.manifest.path.parent, declared)),
+        *lint.unknown_ops(mine, known, namespaces),
+        *lint.unknown_devices(mine, devices),
+        *lint.unknown_arguments(mine, lambda op: host.ops.get(op) if op in host.ops else None),
+        *lint.ambiguous_kernels(mine),
         *(() if state.found.is_own else _unpublished(host, state)),
     ]
     if found:
         state.fault("inconsistent", first_of(found))
     elif state.stage == "registered":
-        state.cause = "; ".join(parts.absent(mine, known, devices)) or None
+        state.cause = "; ".join(lint.absent_ops(mine, known, devices)) or None
 
 
 def _unpublished(host: Host, state: PluginState) -> Iterator[str]:

@@ -17,7 +17,16 @@ from graphdock.contracts import KernelDef, OpDef
 from graphdock.contracts.kernel_facts import unknown_names
 from graphdock.errors import PluginError, did_you_mean
 
-__all__ = ["absent", "digest", "made_of", "misfits", "misnamed", "misplaced", "strangers", "ties"]
+__all__ = [
+    "absent_ops",
+    "ambiguous_kernels",
+    "digest",
+    "parse_generated",
+    "spec_drift",
+    "unknown_arguments",
+    "unknown_devices",
+    "unknown_ops",
+]
 
 
 def digest(text: str) -> str:
@@ -25,7 +34,7 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def misfits(folder: Path, declared: Iterable[str]) -> Iterator[str]:
+def spec_drift(folder: Path, declared: Iterable[str]) -> Iterator[str]:
     """Yield what a package's folder says of its ops and its hooks do not do.
 
     Args:
@@ -37,7 +46,7 @@ def misfits(folder: Path, declared: Iterable[str]) -> Iterator[str]:
         if specs:
             yield f"nothing was made of specs/{specs[0].name}: run `graphdock opgen generate`"
         return
-    types, sources = made_of(made.read_text(encoding="utf-8", errors="replace"))
+    types, sources = parse_generated(made.read_text(encoding="utf-8", errors="replace"))
     changed = [
         p.name for p in specs if digest(p.read_text(encoding="utf-8", errors="replace")) != sources.get(p.name, "")
     ]
@@ -49,7 +58,7 @@ def misfits(folder: Path, declared: Iterable[str]) -> Iterator[str]:
         yield f"register_ops does not bring {_some(missing)}, which specs/ declares"
 
 
-def made_of(text: str) -> tuple[list[str], Mapping[str, str]]:
+def parse_generated(text: str) -> tuple[list[str], Mapping[str, str]]:
     """The op types that a generated ``opdefs.py`` holds, and the digest of each spec that it was made from.
 
     Raises:
@@ -71,7 +80,7 @@ def made_of(text: str) -> tuple[list[str], Mapping[str, str]]:
     return types, sources
 
 
-def strangers(kernels: Iterable[KernelDef], known: Iterable[str], namespaces: Iterable[str]) -> Iterator[str]:
+def unknown_ops(kernels: Iterable[KernelDef], known: Iterable[str], namespaces: Iterable[str]) -> Iterator[str]:
     """Kernels for ops that nobody declares, and whose names are therefore wrong.
 
     Args:
@@ -90,7 +99,7 @@ def strangers(kernels: Iterable[KernelDef], known: Iterable[str], namespaces: It
                 )
 
 
-def misplaced(kernels: Iterable[KernelDef], devices: Iterable[str]) -> Iterator[str]:
+def unknown_devices(kernels: Iterable[KernelDef], devices: Iterable[str]) -> Iterator[str]:
     """Kernels for device types that nobody has and that are named nearly as one that somebody has.
 
     Args:
@@ -103,7 +112,7 @@ def misplaced(kernels: Iterable[KernelDef], devices: Iterable[str]) -> Iterator[
             yield f"kernel {kernel.short_name} of {kernel.op} is for the device {kernel.device}, which nobody has; {hint}"
 
 
-def absent(kernels: Iterable[KernelDef], known: Iterable[str], devices: Iterable[str]) -> Iterator[str]:
+def absent_ops(kernels: Iterable[KernelDef], known: Iterable[str], devices: Iterable[str]) -> Iterator[str]:
     """Yield what kernels are for and nobody here has, and may be of a package that is not installed: no fault."""
     known, devices = set(known), {"host", *devices}
     kernels = list(kernels)
@@ -117,7 +126,7 @@ def absent(kernels: Iterable[KernelDef], known: Iterable[str], devices: Iterable
         yield f"it has kernels for the device {_some(types)}, which no installed package has"
 
 
-def misnamed(kernels: Iterable[KernelDef], opdef: Callable[[str], OpDef | None]) -> Iterator[str]:
+def unknown_arguments(kernels: Iterable[KernelDef], opdef: Callable[[str], OpDef | None]) -> Iterator[str]:
     """Type variables, attributes, inputs and outputs that kernels name and their ops do not have.
 
     Args:
@@ -129,7 +138,7 @@ def misnamed(kernels: Iterable[KernelDef], opdef: Callable[[str], OpDef | None])
             yield from unknown_names(kernel, found)
 
 
-def ties(kernels: Iterable[KernelDef]) -> Iterator[str]:
+def ambiguous_kernels(kernels: Iterable[KernelDef]) -> Iterator[str]:
     """Pairs of kernels of one plugin between which nothing decides for some node.
 
     Two that both look at the node may exclude one another, so of them nothing is said.

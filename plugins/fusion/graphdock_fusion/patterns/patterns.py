@@ -18,8 +18,8 @@ from graphdock.contracts import (
     PlanNode,
     RegionNote,
     RegisteredPattern,
+    Replacement,
     Rewriter,
-    Standing,
     Value,
     streams_of,
 )
@@ -167,7 +167,7 @@ class _Search:
             self._refused.append((note, frozenset(first.found.values())))
             return
         nodes = _put(place, graph, match, replacement, gradients, value.node, streams)
-        self._context.standing.update(dict.fromkeys(nodes, Standing(key)))
+        self._context.replacements.update(dict.fromkeys(nodes, Replacement(key)))
         place.gone.update([n for p, n in match.found.items() if p not in match.rest])
         names = ", ".join(n.op for n in nodes if n.verb != "constant") or "one of their inputs"
         what = f"{len(members)} nodes around {value.node.origin} became {names}"

@@ -24,8 +24,8 @@ from graphdock.contracts import (
     RegionCompiler,
     RegionNote,
     RegisteredCompiler,
+    Replacement,
     Rewriter,
-    Standing,
     Value,
 )
 from graphdock.contracts.effects import handle_of
@@ -72,7 +72,7 @@ def fuse(graph: PlanGraph, context: PlanContext) -> None:
                         node = _one_node(region, asked, context)
                         _put(change, node, region)
                         context.give(node, _kernel(region, asked), asked)
-                        context.standing[node] = Standing(_key(asked.full_name, _members(region)), region)
+                        context.replacements[node] = Replacement(_key(asked.full_name, _members(region)), region)
                         for member in _members(region):
                             del context.kernels[member]
 

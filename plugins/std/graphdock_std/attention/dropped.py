@@ -74,11 +74,11 @@ def dropped_attention_grad_gradient(op: Any, *grads: Any) -> list[Any]:
     stream, rate = op.inputs[6:8]
     bias, smooth = biased(op.inputs[9:])
     sources = apart(*op.inputs[:4], op.inputs[8], *smooth)
-    arriving, query, key, value, factor = sources[:5]
+    cotangent, query, key, value, factor = sources[:5]
     how = {name: op.get_attr(name) for name in ("scale", "causal", "hidden")}
     added = sources[5] if smooth else bias
     output = attend_dropped(query, key, value, stream, rate, factor, bias=added, **how)
-    again = _tf.gradients(output, [query, key, value], arriving)
+    again = _tf.gradients(output, [query, key, value], cotangent)
     pairs = [(y, g) for y, g in zip(again, grads, strict=True) if g is not None]
     found = list(_tf.gradients([y for y, _ in pairs], sources, [g for _, g in pairs]))
     return found if smooth or bias is None else [*found, None]

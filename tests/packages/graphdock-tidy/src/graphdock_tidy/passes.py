@@ -9,8 +9,8 @@ from graphdock.contracts import (
     KernelDef,
     LoopNote,
     OpDef,
+    Replacement,
     Rewriter,
-    Standing,
     shape,
 )
 from graphdock.contracts.ir import make_node
@@ -122,7 +122,7 @@ def decays(graph, context):
                 change.replace(node, one.outputs)
                 change.erase(inner)
                 context.give(one, KernelDef(DECAY.name, node.device.type, decay, "decay"))
-                context.standing[one] = Standing(key, region)
+                context.replacements[one] = Replacement(key, region)
 
 
 def large_first(graph, context):
