@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
 import click
 from graphdock.contracts.command_line.output import count, json_option, print_json, table
+from graphdock.errors import InvalidArgumentError
 
 from graphdock_tensorflow.catalogue import Entry, catalogue, counts, entry
+from graphdock_tensorflow.rewrite import rewritten
+from graphdock_tensorflow.run.twins import public_twin
 from graphdock_tensorflow.script import uses
 
 __all__ = ["command"]
@@ -30,7 +34,7 @@ _INSIDES = {
         "what is public of it stands below tf, such as tf.layers.Dense or tf.Operation",
     ),
     "core": ("the inside of TensorFlow", "the messages that are public stand below tf, such as tf.GraphDef"),
-    "examples": ("no part of TensorFlow's API", "read the data in Python and feed batches"),
+    "examples": ("no part of TensorFlow's API", "`graphdock run` answers it, from the files of MNIST"),
 }
 
 
@@ -41,14 +45,31 @@ _INSIDES = {
 )
 @click.argument("scripts", nargs=-1, type=click.Path(exists=True, path_type=Path))
 @click.option("--all", "every", is_flag=True, help="Without SCRIPTS: list every name that is not here.")
+@click.option(
+    "--rewrite", is_flag=True, help="Show a diff that imports graphdock, with today's names, and write it when told to."
+)
+@click.option("--yes", is_flag=True, help="With --rewrite: write without asking.")
 @json_option
 @click.pass_context
-def command(ctx: click.Context, scripts: tuple[Path, ...], every: bool, as_json: bool) -> None:
+def command(
+    ctx: click.Context, scripts: tuple[Path, ...], every: bool, rewrite: bool, yes: bool, as_json: bool
+) -> None:
+    if rewrite and (as_json or not scripts):
+        raise click.UsageError("--rewrite shows diffs of SCRIPTS; --json has no place for them", ctx)
     if not scripts:
         _the_api(every, as_json)
         return
     files = [f for s in scripts for f in (sorted(s.rglob("*.py")) if s.is_dir() else [s])]
-    rows = [(file, use.name, use.line, _entry(use.name)) for file in files for use in uses(file)]
+    rows, unread = [], []
+    for file in files:
+        try:
+            rows += [(file, use.name, use.line, _entry(use.name)) for use in uses(file)]
+        except InvalidArgumentError as error:
+            unread.append((file, str(error.message)))
+    if rewrite:
+        for file in files:
+            if all(file != other for other, _ in unread):
+                _rewrite(file, yes)
     names = {name: found for _, name, _, found in rows if not _is_space(name)}
     missing = [(f, n, line, e) for f, n, line, e in rows if n in names and (e is None or e.status != "here")]
     if as_json:
@@ -57,11 +78,14 @@ def command(ctx: click.Context, scripts: tuple[Path, ...], every: bool, as_json:
                 "names": len(names),
                 "here": sum(e is not None and e.status == "here" for e in names.values()),
                 "missing": [{"file": str(f), "line": line, "name": n, **_said(n, e)} for f, n, line, e in missing],
+                "unread": [{"file": str(file), "why": why} for file, why in unread],
             }
         )
     else:
         _report(files, names, missing)
-    ctx.exit(1 if missing else 0)
+        for _, why in unread:
+            click.echo(f"not read: {why}")
+    ctx.exit(1 if missing or unread else 0)
 
 
 def _entry(name: str) -> Entry | None:
@@ -74,6 +98,19 @@ def _entry(name: str) -> Entry | None:
     return None
 
 
+def _rewrite(file: Path, yes: bool) -> None:
+    """Show the diff of a file, and write it when told to."""
+    before = file.read_bytes().decode("utf-8")
+    after = rewritten(before)
+    if after == before:
+        return
+    name = str(file)
+    lines = unified_diff(before.splitlines(True), after.splitlines(True), name, name)
+    click.echo("".join(lines))
+    if yes or click.confirm(f"Write {name}?"):
+        file.write_bytes(after.encode("utf-8"))
+
+
 def _is_space(name: str) -> bool:
     return name not in catalogue() and any(n.startswith(name + ".") for n in catalogue())
 
@@ -81,6 +118,13 @@ def _is_space(name: str) -> bool:
 def _said(name: str, found: Entry | None) -> dict[str, Any]:
     if found is None:
         package = name.partition(".")[0]
+        twin = public_twin(name) if package in ("python", "core") else None
+        if twin is not None:
+            return {
+                "status": "inside",
+                "why": f"tensorflow.{package} is {_INSIDES[package][0]}",
+                "instead": f"tf.{twin}",
+            }
         if package in _INSIDES:
             what, instead = _INSIDES[package]
             return {"status": "inside", "why": f"tensorflow.{package} is {what}", "instead": instead}

@@ -1,0 +1,177 @@
+"""``graphdock run``: a TensorFlow-1 program as it stands."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import runpy
+import sys
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import click
+from graphdock.contracts.command_line.output import count
+from graphdock.errors import InvalidArgumentError, NotFoundError
+
+from graphdock_tensorflow.run.finder import Options, install, installed_tensorflow
+
+__all__ = ["command", "shared_options"]
+
+#: What Python 3 says of programs for Python 2.
+_PYTHON_2 = re.compile(
+    r"Missing parentheses in call to '(print|exec)'|multiple exception types must be parenthesized|leading zeros in decimal"
+    r"|inconsistent use of tabs|name '(xrange|unicode|raw_input|basestring|long|unichr|reduce)' is not defined"
+    r"|'dict' object has no attribute '(iteritems|itervalues|iterkeys|has_key)'"
+    r"|No module named '(cPickle|urllib2|ConfigParser|StringIO|Queue|cStringIO)'"
+)
+
+
+def shared_options(function: Any) -> Any:
+    for option in (
+        click.option("--toy-data", is_flag=True, help="Data sets that are not here are made of scikit-learn's digits."),
+        click.option(
+            "--old-numpy", is_flag=True, help="Answer names that NumPy and SciPy dropped (np.int, scipy.misc.imread)."
+        ),
+        click.option(
+            "--before-1.0", "before_one", is_flag=True, help="Answer the names and argument orders of 2016 (tf.mul)."
+        ),
+        click.option("--backends", help="Comma-separated, the most wanted first."),
+    ):
+        function = option(function)
+    return function
+
+
+@click.command(
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    help="Run SCRIPT, a program of TensorFlow 1, as `python SCRIPT ARGS` would, with graphdock in TensorFlow's place: in this "
+    "process and in those that it starts. Nothing on disk changes. What the program asks for that graphdock lacks is listed at the "
+    "end, on standard error; the exit status is the program's own.",
+)
+@click.option(
+    "-m",
+    "module",
+    metavar="MODULE",
+    help="Run a module, as `python -m MODULE` would; SCRIPT is then its first argument.",
+)
+@shared_options
+@click.option("--explain", is_flag=True, help="Stop before the first step that trains, and print its plan.")
+@click.option(
+    "--profile",
+    is_flag=True,
+    help="Stop before the first step that trains, run it 20 times, and print where time goes.",
+)
+@click.option("--steps", type=click.IntRange(1), help="Stop after this many calls of Session.run, for trying.")
+@click.argument("arguments", metavar="[SCRIPT] [ARGS]...", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def command(
+    ctx: click.Context,
+    module: str | None,
+    toy_data: bool,
+    old_numpy: bool,
+    before_one: bool,
+    backends: str | None,
+    explain: bool,
+    profile: bool,
+    steps: int | None,
+    arguments: tuple[str, ...],
+) -> None:
+    from graphdock_tensorflow.run.steps import Stopped, Watch, watched
+
+    if module is None and not arguments:
+        raise click.UsageError("no SCRIPT is named", ctx)
+    if module is None and not Path(arguments[0]).is_file():
+        raise NotFoundError(f"no script {arguments[0]!r}")
+    if explain and profile:
+        raise InvalidArgumentError("--explain and --profile ask for two things at one step: name one of them")
+    if backends is not None:
+        os.environ["GRAPHDOCK_BACKENDS"] = backends
+    finder = install(Options(before_one, old_numpy, toy_data))
+    other = installed_tensorflow()
+    if other is not None:
+        click.echo(f"graphdock run: the TensorFlow of {other} is not used: graphdock answers in its place", err=True)
+    look = _explain if explain else _profile if profile else None
+    watch = Watch(steps, look)
+    process, status = os.getpid(), 0
+    try:
+        with _main(module, arguments), watched(watch) if look or steps else contextlib.nullcontext():
+            if module is None:
+                runpy.run_path(arguments[0], run_name="__main__")
+            else:
+                runpy.run_module(module, run_name="__main__", alter_sys=True)
+        if look is not None:
+            _at_last(watch)
+    except Stopped:
+        if look is None:
+            click.echo(f"graphdock run: stopped after {count(watch.steps, 'step')}", err=True)
+    except SystemExit:
+        raise
+    except KeyboardInterrupt as error:
+        _print(error)
+        status = 130
+    except Exception as error:  # noqa: BLE001 - whatever the program raises is shown as Python shows it
+        _print(error)
+        status = 1
+    finally:
+        if os.getpid() == process and finder.uses.missing():
+            sys.stdout.flush()
+            click.echo(finder.uses.summary(), err=True)
+    ctx.exit(status)
+
+
+@contextlib.contextmanager
+def _main(module: str | None, arguments: tuple[str, ...]) -> Iterator[None]:
+    """``sys.argv`` and ``sys.path`` as Python gives them to a program."""
+    argv, path = sys.argv, list(sys.path)
+    sys.argv = [module, *arguments] if module is not None else list(arguments)
+    sys.path.insert(0, os.getcwd() if module is not None else str(Path(arguments[0]).resolve().parent))
+    try:
+        yield
+    finally:
+        sys.argv, sys.path[:] = argv, path
+
+
+def _explain(session: Any, fetches: Any, feeds: Any) -> None:
+    click.echo(str(session.explain(fetches, feeds)))
+
+
+def _profile(session: Any, fetches: Any, feeds: Any) -> None:
+    import graphdock as tf
+
+    made = tf.profiler.profile(session, fetches, feeds, 20, 3)
+    click.echo(f"{made.summary()}\n\n{made.table('node', 20)}")
+
+
+def _at_last(watch: Any) -> None:
+    """The program ended and no step of it trained: tell of its largest, where its session is still open."""
+    if watch.largest is None:
+        raise NotFoundError("the program ran no step", hint="it ended before any Session.run on its main thread")
+    session, fetches, feeds = watch.largest
+    import graphdock as tf
+
+    with tf.Session(graph=session.graph) as fresh:
+        click.echo("graphdock run: no step of the program trains; this is its largest", err=True)
+        _explain(fresh, fetches, feeds)
+
+
+def _print(error: BaseException) -> None:
+    """The traceback from the program's own first frame on, and what to do about programs for Python 2."""
+    top: TracebackType | None = error.__traceback__
+    while top is not None and (top.tb_frame.f_code.co_filename == __file__ or _is_runpy(top)):
+        top = top.tb_next
+    sys.stdout.flush()
+    traceback.print_exception(type(error), error, top)
+    found = _PYTHON_2.search(str(error))
+    if found is not None:
+        where = f"{error.filename}:{error.lineno}" if isinstance(error, SyntaxError) else "the program"
+        click.echo(
+            f"graphdock run: {where} is written for Python 2; `2to3 -w FILE` (pip install 2to3) rewrites it", err=True
+        )
+
+
+def _is_runpy(top: TracebackType) -> bool:
+    name = top.tb_frame.f_code.co_filename
+    return name == "<frozen runpy>" or name == runpy.__file__

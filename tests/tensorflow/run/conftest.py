@@ -1,0 +1,20 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Writes a script, runs it by ``graphdock run`` from an empty folder, and returns what it did."""
+
+    def started(text, *options, arguments=(), name="script.py", **environment):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        command = [Path(sys.executable).parent / "graphdock", "run", *options, name, *arguments]
+        env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "HOME": str(tmp_path), **environment}
+        env.pop("GRAPHDOCK_DEBUG", None)
+        return subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
+
+    return started
