@@ -50,7 +50,7 @@ def test_insides_of_tensorflow_are_told_apart_from_what_it_never_had(tmp_path):
     (tmp_path / "mnist.py").write_text("from tensorflow.examples.tutorials.mnist import input_data\n")
     (tmp_path / "ops.py").write_text("from tensorflow.python.layers import core\n")
     said = run(tmp_path / "mnist.py").stdout
-    assert "not public" in said and "read the data in Python and feed batches" in said
+    assert "not public" in said and "`graphdock run` answers it" in said
     assert said.splitlines()[-1] == "1 file uses 1 name of TensorFlow: 0 here, 1 not."
     assert "tensorflow.python is the inside of TensorFlow" in run(tmp_path / "ops.py").stdout
 
@@ -58,4 +58,51 @@ def test_insides_of_tensorflow_are_told_apart_from_what_it_never_had(tmp_path):
 def test_a_file_that_is_no_python(tmp_path):
     (tmp_path / "old.py").write_text("print 'x'\n")
     done = run(tmp_path / "old.py")
-    assert done.exit_code == 1 and "old.py:1: not Python 3" in done.stderr
+    assert done.exit_code == 1 and "not read: " in done.stdout and "old.py:1: not Python 3" in done.stdout
+    (tmp_path / "fine.py").write_text("import tensorflow as tf\ntf.constant(1)\n")
+    done = run(tmp_path, "--json")
+    assert done.exit_code == 1
+    facts = json.loads(done.stdout)
+    assert facts["here"] == 1 and [f["file"] for f in facts["unread"]] == [str(tmp_path / "old.py")]
+
+
+def test_names_of_the_inside_are_told_their_public_twin(tmp_path):
+    (tmp_path / "ops.py").write_text(
+        "from tensorflow.python.ops import math_ops, nn_ops as nn\nmath_ops.matmul\nnn.conv2d\nmath_ops._private\n"
+    )
+    rows = {line.split()[0]: line for line in run(tmp_path / "ops.py").stdout.splitlines()}
+    assert rows["tf.python.ops.math_ops.matmul"].endswith(": tf.matmul")
+    assert rows["tf.python.ops.nn_ops.conv2d"].endswith(": tf.nn.conv2d")
+    assert "tf._private" not in rows["tf.python.ops.math_ops._private"]
+
+
+OLD = """\
+# tf.mul stays in a comment
+import tensorflow as tf, os
+import tensorflow.contrib.slim as slim
+from tensorflow.contrib import rnn
+from tensorflow.python.ops import math_ops
+import tensorflow
+x = tf.mul(tf.pack([1, 2]), tf.mul(3, 4)); s = "tf.mul é"; y = tf.neg(x)
+"""
+NEW = """\
+# tf.mul stays in a comment
+import graphdock as tf, os
+import graphdock.contrib.slim as slim
+from graphdock.contrib import rnn
+from tensorflow.python.ops import math_ops
+import graphdock as tensorflow
+x = tf.multiply(tf.stack([1, 2]), tf.multiply(3, 4)); s = "tf.mul é"; y = tf.negative(x)
+"""
+
+
+def test_rewriting_shows_a_diff_and_writes_when_told_to(tmp_path):
+    file = tmp_path / "old.py"
+    file.write_text(OLD, encoding="utf-8", newline="\r\n")
+    before = file.read_bytes()
+    refused = CliRunner().invoke(cli, ["compat", "--rewrite", str(file)], input="n\n")
+    assert "-import tensorflow as tf, os" in refused.stdout and file.read_bytes() == before
+    done = run(file, "--rewrite", "--yes")
+    assert "+import graphdock as tf, os" in done.stdout
+    assert file.read_bytes() == NEW.replace("\n", "\r\n").encode()
+    assert "+++" not in run(file, "--rewrite", "--yes").stdout
