@@ -27,6 +27,8 @@ BUILDERS = {"apply_op", "_add_node", "_node", "_like", "_update", "create_op", "
 DEFAULT_NAMES = {("ops/convert.py", "Const"), ("ops/core.py", "Shape")}
 #: The conformance kit strides inputs through these, where the backend has them.
 DEFAULT_NAMES |= {("graphdock_testing/value_check.py", op) for op in ("StridedSlice", "Transpose")}
+#: It draws what a random op of a pattern draws, by the op of a given stream.
+DEFAULT_NAMES |= {("graphdock_testing/facts/pattern_sample.py", op) for op in ("RandomUniform", "StreamUniform")}
 #: Python classes, endpoints and words that share their name with an op type.
 HOMONYMS = {"Assert", "Print"}
 

@@ -1,0 +1,70 @@
+"""Modules of TensorFlow's inside that programs use and that are more than other names for public ones."""
+
+from __future__ import annotations
+
+import json
+
+import graphdock as tf
+import numpy as np
+import pytest
+from graphdock_tensorflow.run import device_lib, file_io, mnist_network, stand_ins, timeline
+
+
+def test_files(tmp_path):
+    path = str(tmp_path / "a" / "b.txt")
+    file_io.recursive_create_dir(str(tmp_path / "a"))
+    file_io.write_string_to_file(path, "é")
+    assert file_io.read_file_to_string(path) == "é"
+    assert file_io.read_file_to_string(path, binary_mode=True) == "é".encode()
+    file_io.write_string_to_file(path, b"\0")
+    assert file_io.file_exists(path) and file_io.get_matching_files(str(tmp_path / "a" / "*")) == [path]
+    file_io.delete_file(path)
+    assert not file_io.file_exists(path)
+
+
+def test_devices():
+    names = [(d.name, d.device_type) for d in device_lib.list_local_devices()]
+    assert [name for name, _ in names] == tf.Session().list_devices()
+    assert ("CPU" in {kind for _, kind in names}) and all(kind in name.upper() for name, kind in names)
+
+
+def test_a_traced_step_as_a_file_of_chromes():
+    metadata = tf.RunMetadata()
+    with tf.Session() as sess:
+        x = tf.placeholder(tf.float32, [2, 2])
+        sess.run(tf.matmul(x, x, name="product"), {x: np.eye(2)}, tf.RunOptions(trace_level=3), metadata)
+    events = json.loads(timeline.Timeline(metadata.step_stats).generate_chrome_trace_format())["traceEvents"]
+    found = [e for e in events if e["name"] == "product"]
+    assert found and all(e["ph"] == "X" and e["dur"] >= 0 for e in found)
+    assert {e["pid"] for e in found} <= {e["pid"] for e in events if e["ph"] == "M"}
+
+
+def test_the_network_of_the_tutorials_learns():
+    rng = np.random.default_rng(0)
+    x, y = rng.random((20, 784), np.float32) - 0.5, np.arange(20) % 10
+    tf.set_random_seed(1)
+    images, labels = tf.placeholder(tf.float32, [20, 784]), tf.placeholder(tf.int32, [20])
+    logits = mnist_network.inference(images, 32, 16)
+    loss = mnist_network.loss(logits, labels)
+    step, right = mnist_network.training(loss, 0.1), mnist_network.evaluation(logits, labels)
+    assert [v.op.name for v in tf.trainable_variables()][:2] == ["hidden1/weights", "hidden1/biases"]
+    feeds = {images: x, labels: y}
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        before = sess.run(loss, feeds)
+        for _ in range(300):
+            sess.run(step, feeds)
+        assert sess.run(loss, feeds) < before / 2 and sess.run(right, feeds) > 10
+        assert sess.run("global_step:0") == 300
+
+
+def test_an_average_that_begins_at_zero_is_refused():
+    with pytest.raises(NotImplementedError, match="ExponentialMovingAverage"):
+        stand_ins.assign_moving_average(tf.Variable(1.0), 2.0, 0.9)
+
+
+def test_the_graph_of_inputs():
+    with tf.Graph().as_default() as other:
+        x = tf.constant(1.0)
+    assert stand_ins.graph_of_inputs([2.0, x]) is other
+    assert stand_ins.graph_of_inputs([2.0]) is tf.get_default_graph()
