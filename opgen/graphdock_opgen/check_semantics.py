@@ -176,6 +176,7 @@ def _region(place: Place) -> None:
     for name in form.when:
         attrs = [*(a.name for a in spec.attrs), *spec.types]
         _known(place, ("region", "when", name), name, attrs, "attribute", key=True)
+    _space(place, inputs)
     known = [*inputs, *(a.name for a in spec.attrs)]
     for part, formulas in (("let", form.let), ("outputs", form.outputs), ("writes", form.writes)):
         for name, text in formulas.items():
@@ -185,13 +186,34 @@ def _region(place: Place) -> None:
                 )
             source = place.source("region", part, name, text=text)
             tree = source.parse(NODES)
-            expr.check_names(source, tree, [*known, *AXIS_WORDS], "input, attribute or let", tuple(REGION_FUNCTIONS))
+            words = [*known, *AXIS_WORDS, *form.space]
+            expr.check_names(source, tree, words, "input, attribute or let", tuple(REGION_FUNCTIONS))
             expr.check_arity(source, tree, REGION_FUNCTIONS)
             for node in ast.walk(tree) if spec.traits.pure or handles else ():
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "uniform":
                     source.fail("a pure op draws nothing", node)
             if part == "let":
                 known.append(name)
+
+
+def _space(place: Place, inputs: Sequence[str]) -> None:
+    """Each input of an op with a space of its own says on which of its axes it lies."""
+    form = place.spec.region
+    assert form is not None
+    if set(form.axes) != set(inputs if form.space else ()):
+        place.fail("region", "axes", message="expected the axes of each input, of an op that names its space", key=True)
+    switches = [a.name for a in place.spec.attrs if a.type == "bool"]
+    for name, text in form.axes.items():
+        source = place.source("region", "axes", name, text=text)
+        stack = [source.parse((ast.IfExp, ast.List, ast.Name, ast.Load))]
+        while stack:
+            match stack.pop():
+                case ast.IfExp(test=ast.Name(id=switch), body=body, orelse=orelse) if switch in switches:
+                    stack += [body, orelse]
+                case ast.List(elts=names) if all(isinstance(e, ast.Name) and e.id in form.space for e in names):
+                    pass
+                case tree:
+                    source.fail("expected a list of axes, or one for either value of a bool attribute", tree)
 
 
 def _elements(place: Place) -> None:

@@ -116,6 +116,8 @@ def formula_values(
     form = opdef.region
     if opdef.scalar is None and form is None or any(o.dtype.kind in "cO" for o in outputs):
         raise NoValue("no formula of these dtypes")
+    if form is not None and form.space:
+        raise NoValue("a space that is none of its inputs'")
     for name, wanted in ({} if form is None else form.when).items():
         if str(getattr(attrs[name], "name", attrs[name])) not in [
             str(w) for w in (wanted if isinstance(wanted, list | tuple) else (wanted,))

@@ -274,6 +274,8 @@ class RegionSpec(Spec):
     let: dict[Name, str] = {}
     outputs: dict[Name, str] = {}
     writes: dict[Name, str] = {}
+    space: list[Name] = []
+    axes: dict[Name, str] = {}
     leading: Annotated[list[Name], BeforeValidator(one_or_many), ONE_OR_MANY] = []
     when: dict[Name, Any] = {}
 

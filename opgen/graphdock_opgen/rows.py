@@ -118,6 +118,8 @@ def _region(form: RegionSpec) -> Call:
         "leading": tuple(form.leading),
         "when": dict(form.when),
         "writes": dict(form.writes),
+        "space": tuple(form.space),
+        "axes": dict(form.axes),
     }
     return call("_RegionForm", dict(form.outputs), **{k: v for k, v in optional.items() if v})
 

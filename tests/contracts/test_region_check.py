@@ -42,9 +42,13 @@ def with_input(**fields):
     [
         (replace(GOOD, axes=(Axis("i", 3), Axis("i", 4))), "axes: two axes have one name"),
         (with_input(shape=(3, 5)), "input x: a dim of 5 stands on an axis of 4"),
-        (with_input(dims=(1, 0), shape=(4, 3)), "input x: dims .1, 0. are not axes in their order"),
+        (with_input(dims=(1, 1), shape=(4, 4)), "input x: dims .1, 1. are not axes"),
+        (with_output(dims=(1, 0), shape=(4, 3), inplace=()), "output y: dims .1, 0. are not axes in their order"),
         (
-            updating(RegionOutput("x", 2, float16, (3, 4), (0, 1), into=0), GOOD.outputs[0]),
+            updating(
+                RegionOutput("x", 2, float16, (3, 4), (0, 1), into=0),
+                replace(replace(GOOD.outputs[0], inplace=()), inplace=()),
+            ),
             "behind one that goes into a v",
         ),
         (

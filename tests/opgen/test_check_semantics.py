@@ -47,6 +47,20 @@ CASES = {
         "only an op that is pure, or draws or writes variables and does nothing else, has a region",
         None,
     ),
+    "an input that lies nowhere in the space": (
+        '  effects: [io]\n  inputs:\n  - {name: x, dtype: float32, shape: "[*S]"}\n  - {name: y, dtype: float32, shape: "[*S]"}\n  outputs: [{name: z, dtype: float32, shape: "[*S]"}]\n  traits: {elementwise: true}\n  scalar: "x * y + 1"',
+        '  inputs:\n  - {name: x, dtype: float32, shape: "[*S]"}\n  - {name: y, dtype: float32, shape: "[*S]"}\n  outputs: [{name: z, dtype: float32, shape: "[*S]"}]\n  traits: {pure: true}\n  region: {space: [M, K], axes: {x: "[M, K]"}, outputs: {z: "sum(x * y, K)"}}',
+        "axes",
+        "expected the axes of each input, of an op that names its space",
+        None,
+    ),
+    "an axis that the space has not": (
+        '  effects: [io]\n  inputs:\n  - {name: x, dtype: float32, shape: "[*S]"}\n  - {name: y, dtype: float32, shape: "[*S]"}\n  outputs: [{name: z, dtype: float32, shape: "[*S]"}]\n  traits: {elementwise: true}\n  scalar: "x * y + 1"',
+        '  inputs:\n  - {name: x, dtype: float32, shape: "[*S]"}\n  - {name: y, dtype: float32, shape: "[*S]"}\n  outputs: [{name: z, dtype: float32, shape: "[*S]"}]\n  traits: {pure: true}\n  region: {space: [M, K], axes: {x: "[M, K]", y: "[K, L]"}, outputs: {z: "sum(x * y, K)"}}',
+        "[K, L]",
+        "expected a list of axes, or one for either value of a bool attribute",
+        None,
+    ),
     "an update that leaves out a handle": (
         '  effects: [io]\n  inputs:\n  - {name: x, dtype: float32, shape: "[*S]"}\n  - {name: y, dtype: float32, shape: "[*S]"}\n  outputs: [{name: z, dtype: float32, shape: "[*S]"}]\n  traits: {elementwise: true}\n  scalar: "x * y + 1"',
         '  inputs:\n  - {name: x, dtype: resource, shape: "[]", access: writes}\n  - {name: y, dtype: float32, shape: "[*S]"}\n  traits: {stateful: true}\n  region: {writes: {y: "x * y"}}',

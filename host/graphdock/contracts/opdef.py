@@ -200,6 +200,8 @@ class RegionForm:
         become; a handle's name in any formula means the element from before.
       leading: inputs whose dims are the first of the space (a mean of each row); others have its last, as in broadcasting.
       when: attribute -> the value that it must have; a node with another one is in no region.
+      space: names of the axes, where the space is none that the inputs broadcast to; formulas may reduce over them by name.
+      axes: then, input -> the axes of its dims, as a list of names or one for either value of an attribute.
     """
 
     outputs: Mapping[str, str]
@@ -207,6 +209,8 @@ class RegionForm:
     leading: tuple[str, ...] = ()
     when: Mapping[str, Any] = field(default_factory=lambda: _EMPTY)
     writes: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
+    space: tuple[str, ...] = ()
+    axes: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
 
 
 @dataclass(frozen=True, slots=True)

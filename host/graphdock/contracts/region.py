@@ -51,6 +51,8 @@ class RegionCompiler(ABC):
         Otherwise it is offered elementwise nodes, and reads the graph.
       updates: whether it takes nodes that write variables, whose programs have outputs with ``into``; one by itself, too. The
         kernel gets the variable's own memory in the place of its handle.
+      products: whether it takes products of matrices, in whose programs dims of inputs stand in any order; with what follows them,
+        and one by itself, too.
     """
 
     name: str = "region"
@@ -58,6 +60,7 @@ class RegionCompiler(ABC):
     layout: str = "contiguous"
     programs: bool = False
     updates: bool = False
+    products: bool = False
 
     @abstractmethod
     def claim(self, candidate: Region) -> Claim | Refusal:

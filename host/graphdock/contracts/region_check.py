@@ -21,7 +21,7 @@ def check_program(program: RegionProgram) -> None:
         raise _broken(program, "axes", "two axes have one name")
     for source in program.inputs:
         where = f"input {source.name}"
-        _check_dims(program, where, source.shape, source.dims)
+        _check_dims(program, where, source.shape, source.dims, ordered=False)
         if source.alignment < 1 or source.alignment & (source.alignment - 1):
             raise _broken(program, where, f"an alignment of {source.alignment} is no power of two")
     for number, term in enumerate(program.terms):
@@ -67,12 +67,15 @@ def held(dtype: DType) -> str:
     return "float32" if dtype.name in _HALVES else dtype.name
 
 
-def _check_dims(program: RegionProgram, where: str, shape: Sequence[int | None], dims: Sequence[int | None]) -> None:
+def _check_dims(
+    program: RegionProgram, where: str, shape: Sequence[int | None], dims: Sequence[int | None], ordered: bool = True
+) -> None:
     if len(shape) != len(dims):
         raise _broken(program, where, f"shape {tuple(shape)} has not the {len(dims)} dims {tuple(dims)}")
     used = [d for d in dims if d is not None]
-    if used != sorted(set(used)) or any(not 0 <= d < len(program.axes) for d in used):
-        raise _broken(program, where, f"dims {tuple(dims)} are not axes in their order")
+    wanted = sorted(set(used)) if ordered else list(dict.fromkeys(used))
+    if used != wanted or any(not 0 <= d < len(program.axes) for d in used):
+        raise _broken(program, where, f"dims {tuple(dims)} are not axes{' in their order' * ordered}")
     for size, axis in zip(shape, dims, strict=True):
         want = 1 if axis is None else program.axes[axis].extent
         if size != want:

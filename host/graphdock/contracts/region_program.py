@@ -133,7 +133,7 @@ class RegionInput:
     Attributes:
       source: number of the region's input (of ``Region.graph``); a tensor that is read along different axes stands here twice.
       dtype: of its elements in memory. ``shape``: as it lies there, row by row without gaps.
-      dims: the axis of each dim; None for a dim of size 1, along which it is the same.
+      dims: the axis of each dim, in any order; None for a dim of size 1, along which it is the same.
       alignment: its address is a multiple of so many bytes.
       dying: nothing reads it after the region, and it may be written over.
     """

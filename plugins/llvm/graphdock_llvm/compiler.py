@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,8 @@ from graphdock.contracts import (
 from graphdock_llvm.native import chain, interface
 from graphdock_llvm.primitives import unsupported, what_forbids, written_often
 from graphdock_llvm.printer import print_region
+from graphdock_llvm.products import products_of
+from graphdock_llvm.target import compiled, width
 
 __all__ = ["VectorRegions"]
 
@@ -38,6 +40,7 @@ class VectorRegions(RegionCompiler):
     device_type = "cpu"
     programs = True
     updates = True
+    products = True
 
     def claim(self, candidate: Region) -> Claim | Refusal:
         program = candidate.program
@@ -45,14 +48,17 @@ class VectorRegions(RegionCompiler):
         if any(a.extent is None for a in program.axes):
             return Refusal("extents are not known")
         nodes = [n for n in candidate.graph.nodes if n.verb != "constant"]
-        reasons = {t.origin: reason for t in program.terms if (reason := unsupported(program, t))}
+        lanes = width()
+        reasons = {program.terms[n].origin: reason for n, reason in unsupported(program, lanes).items()}
         reasons |= {
             program.terms[o.term].origin: reason for o in program.outputs if (reason := written_often(program, o))
         }
-        chosen = _of_rows(nodes, candidate, program, reasons)
-        if len(chosen) < 2 and not any(n.opdef.accesses for n in chosen):
-            return Refusal(next(iter(reasons.values()), None) or what_forbids(program) or "nothing to fuse")
-        if len(chosen) == len(nodes) and (reason := what_forbids(program)):
+        products = {program.terms[n].origin for n in products_of(program)}
+        chosen = _of_rows(nodes, candidate, program, reasons, products)
+        alone = any(n.opdef.accesses or n.origin in products for n in chosen)
+        if len(chosen) < 2 and not alone:
+            return Refusal(next(iter(reasons.values()), None) or what_forbids(program, lanes) or "nothing to fuse")
+        if len(chosen) == len(nodes) and (reason := what_forbids(program, lanes)):
             return Refusal(reason)
         return Claim(tuple(chosen), _CALL)
 
@@ -71,37 +77,46 @@ class VectorRegions(RegionCompiler):
         return found
 
     def prepare(self, region: Region, ctx: PrepareContext) -> Prepared:
-        from graphdock_llvm.target import compiled, width
-
         program = region.program
         assert program is not None
-        reason = what_forbids(program)
+        reason = what_forbids(program, width())
         if reason is not None:
             raise KernelRefused(reason)
         count = len(region.graph.inputs)
-        empty = 0 in [a.extent for a in program.axes[:-1]]
+        empty = 0 in [a.extent for a in program.axes]
         address = 0 if empty else compiled(print_region(program, count, width()))
         native = Native(address, chain) if address else None
         return Prepared(lambda bind: _bound(bind, address, count, program), native=native)
 
 
 def _of_rows(
-    nodes: Sequence[PlanNode], candidate: Region, program: RegionProgram, reasons: Mapping[str, str]
+    nodes: Sequence[PlanNode],
+    candidate: Region,
+    program: RegionProgram,
+    reasons: Mapping[str, str],
+    products: Collection[str],
 ) -> list[PlanNode]:
-    """The nodes that are computed along rows: what reduces over another set of axes is left, and whatever stands behind it."""
+    """The nodes that are computed along rows. What reduces over another set of axes is left, and what stands behind such a one
+    that stands behind one that is computed: no way may lead from the region over it and back."""
     wanted: tuple[int, ...] | None = None
     allowed = {(len(program.axes) - 1,), tuple(range(len(program.axes)))}
-    gone: set[PlanNode] = set()
-    chosen = []
+    behind: set[PlanNode] = set()  # a node that is computed
+    barred: set[PlanNode] = set()
+    chosen: list[PlanNode] = []
     for node in nodes:
-        before = (*(v.node for v in node.inputs), *node.control, *node.order)
-        sets = candidate.reduces.get(node, frozenset())
+        before = [n for n in (*(v.node for v in node.inputs), *node.control, *node.order) if n is not None]
+        sets = candidate.reduces.get(node, frozenset()) if node.origin not in products else frozenset()
         other = len(sets) > 1 or any(s not in allowed or wanted not in (None, s) for s in sets)
-        if other or node.origin in reasons or any(n in gone for n in before if n is not None):
-            gone.add(node)
-            continue
-        wanted = next(iter(sets), wanted)
-        chosen.append(node)
+        after = any(n in behind for n in before)
+        if other or node.origin in reasons or any(n in barred for n in before):
+            if after:
+                barred.add(node)
+        else:
+            wanted = next(iter(sets), wanted)
+            chosen.append(node)
+            after = True
+        if after:
+            behind.add(node)
     return chosen
 
 

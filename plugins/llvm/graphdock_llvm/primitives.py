@@ -9,6 +9,7 @@ from graphdock.contracts import REDUCTIONS, DType, RegionInput, RegionOutput, Re
 
 from graphdock_llvm.emitter import HALVES, SCALARS, Emitter, scalar_constant
 from graphdock_llvm.functions import FUNCTIONS
+from graphdock_llvm.products import products_of, refused
 
 __all__ = [
     "DEAR",
@@ -32,8 +33,29 @@ _SOURCES = frozenset(("input", "literal", "index", "extent", "place"))
 _CHECKS = frozenset(("isfinite", "isinf", "isnan"))
 
 
-def unsupported(program: RegionProgram, term: Term) -> str | None:
-    """Reason why a term is not emitted; None where it is."""
+def unsupported(program: RegionProgram, width: int) -> dict[int, str]:
+    """Terms that are not emitted for vectors of so many lanes, with the reason of each."""
+    products = products_of(program)
+    found = {n: reason for n, p in products.items() if (reason := refused(program, p, width))}
+    factors = {a for p in products for a in program.terms[p].args}
+    apart = factors | products.keys()
+    read = {a for n, t in enumerate(program.terms) if n not in apart for a in t.args} | {
+        o.term for o in program.outputs
+    }
+    summed = {p.along for p in products.values()}
+    for number, term in enumerate(program.terms):
+        reason = None if number in products else _unsupported(program, term)
+        if number in read and number not in products and summed & set(term.axes):
+            reason = f"{term.op} goes along the axis of a product"
+        if number in read and term.op == "input":
+            dims = [d for d in program.inputs[term.value].dims if d is not None]
+            reason = reason if dims == sorted(dims) else f"{program.inputs[term.value].name} lies in another order"
+        if reason is not None:
+            found[number] = reason
+    return found
+
+
+def _unsupported(program: RegionProgram, term: Term) -> str | None:
     if term.op in _SOURCES:
         return None
     if term.op in REDUCTIONS:
@@ -50,7 +72,7 @@ def unsupported(program: RegionProgram, term: Term) -> str | None:
     return None if known else f"there is no {term.op} of {dtype.name}"
 
 
-def what_forbids(program: RegionProgram) -> str | None:
+def what_forbids(program: RegionProgram, width: int) -> str | None:
     """Reason why the program is not compiled; None where it is."""
     if any(a.extent is None for a in program.axes):
         return "extents are not known"
@@ -63,28 +85,41 @@ def what_forbids(program: RegionProgram) -> str | None:
     for out in program.outputs:
         if reason := written_often(program, out):
             return reason
-    reduced = {t.value for t in program.terms if t.op in REDUCTIONS}
+    products = products_of(program)
+    reduced = {t.value for n, t in enumerate(program.terms) if t.op in REDUCTIONS and n not in products}
     whole = tuple(range(len(program.axes)))
     if len(whole) > 1 and whole in reduced and not is_flat(program):
         return "it reduces all axes, and reads along some"
     if len(reduced) > 1:
         return "it reduces over two sets of axes"
-    return next((reason for t in program.terms if (reason := unsupported(program, t))), None)
+    return next(iter(unsupported(program, width).values()), None)
 
 
 def written_often(program: RegionProgram, out: RegionOutput) -> str | None:
     """Reason why an update can't go along rows: each of them would write it again."""
-    missing = set(range(len(program.axes) - 1)) - set(out.dims)
+    summed = {p.along for p in products_of(program).values()}
+    missing = set(range(len(program.axes) - 1)) - set(out.dims) - summed
     return f"{out.name} is updated once, and rows are many" if out.into is not None and missing else None
 
 
 def is_flat(program: RegionProgram) -> bool:
-    """Whether each input and output has all axes in order, or none, so that they are one."""
-    whole = list(range(len(program.axes)))
-    tensors: list[RegionInput | RegionOutput] = [*program.inputs, *program.outputs]
+    """Whether what follows products, or all, is one row: each input and output has all axes in order, or none."""
+    products = products_of(program)
+    summed = {p.along for p in products.values()}
+    whole = [a for a in range(len(program.axes)) if a not in summed]
+    live: set[int] = set()
+    stack = [o.term for o in program.outputs]
+    while stack:
+        number = stack.pop()
+        if number not in live:
+            live.add(number)
+            stack.extend(program.terms[number].args if number not in products else ())
+    terms = [program.terms[n] for n in live]
+    tensors: list[RegionInput | RegionOutput] = [*(program.inputs[t.value] for t in terms if t.op == "input")]
+    tensors += program.outputs
     parts = [[d for d in p.dims if d is not None] for p in tensors]
-    places = any(t.op in ("index", "place", "extent") for t in program.terms)
-    partial = any(t.axes and list(t.axes) != whole for t in program.terms)
+    places = any(t.op in ("index", "place", "extent") for t in terms)
+    partial = any(t.axes and list(t.axes) != whole for t in terms)
     return not places and not partial and all(p in ([], whole) for p in parts)
 
 

@@ -17,6 +17,7 @@ from graphdock.contracts import REDUCTIONS, RegionInput, RegionOutput, RegionPro
 
 from graphdock_llvm.emitter import HALVES, SCALARS, Emitter
 from graphdock_llvm.primitives import DEAR, combine, emit, horizontal, identity, is_flat
+from graphdock_llvm.products import Product, emit_product, products_of
 
 __all__ = ["print_region"]
 
@@ -49,10 +50,14 @@ class _Printer:
         self.program, self.count, self.e = program, count, Emitter(width)
         extents = [a.extent or 0 for a in program.axes]
         self.flat = is_flat(program)
-        self.outer = [] if self.flat else extents[:-1]
-        self.length = math.prod(extents) if self.flat else extents[-1] if extents else 1
+        self.products = products_of(program)
+        summed = {p.along for p in self.products.values()}
+        self.outer = {a: n for a, n in enumerate(extents[:-1]) if a not in summed and not self.flat}
+        whole = [n for a, n in enumerate(extents) if a not in summed]
+        self.length = math.prod(whole) if self.flat else extents[-1] if extents else 1
         self.last = len(extents) - 1
         self.fixed: dict[int, str] = {}  # reduction -> its value in every lane
+        self.made: dict[int, tuple[str, int]] = {}  # product -> where its first row begins, and how far apart rows are
         self.rows: dict[int, str] = {}  # term -> the row in which it is kept, once it was computed
         self.block = "entry"
         self.loops = 0
@@ -65,24 +70,31 @@ class _Printer:
         outs = enumerate(self.program.outputs)  # those that go into variables are the last
         tables += [self._address(self.count + k if o.into is None else o.into) for k, o in outs]
         stages = self._stages()
+        for product in self.products.values():
+            self._product(product, tables)
         kept = self._kept(stages)
         for number in kept:
             scalar = _memory(self.program.terms[number].dtype.name)
             size = -(-self.length // e.width) * e.width
             self.rows[number] = e.value(f"alloca {scalar}, i64 {size}, align 64")
-        for axis, extent in enumerate(self.outer):
+        for axis in self.outer if stages else ():
             e.line(f"br label %outer{axis}")
             e.label(f"outer{axis}")
             e.line(f"%i{axis} = phi i64 [ 0, %{self.block} ], [ %next{axis}, %end{axis} ]")
             self.block = f"outer{axis}"
-            assert extent
         parts: list[RegionInput | RegionOutput] = [*self.program.inputs, *self.program.outputs]
-        self.bases = [self._base(part, table) for part, table in zip(parts, tables, strict=True)]
+        used = {
+            t.value
+            for n in self._needs(n for s in stages for n in s.targets)
+            if (t := self.program.terms[n]).op == "input"
+        }
+        used |= {len(self.program.inputs) + k for s in stages for k in s.outputs}
+        self.bases = {n: self._base(parts[n], tables[n]) for n in sorted(used)}
         ready: set[int] = set()
         for stage in stages:
             self._stage(stage, ready)
             ready.update(n for n in kept if n in self._needs(stage.targets))
-        for axis in reversed(range(len(self.outer))):
+        for axis in reversed(self.outer) if stages else ():
             e.line(f"br label %end{axis}")
             e.label(f"end{axis}")
             e.line(f"%next{axis} = add i64 %i{axis}, 1")
@@ -106,14 +118,14 @@ class _Printer:
         terms = self.program.terms
         level = [0] * len(terms)
         for number, term in enumerate(terms):
-            level[number] = max([level[a] for a in term.args], default=0) + (term.op in REDUCTIONS)
-        reductions = [n for n, t in enumerate(terms) if t.op in REDUCTIONS]
+            level[number] = max([level[a] for a in term.args], default=0) + self._reduces(number)
+        reductions = [n for n in range(len(terms)) if self._reduces(n)]
         stages = [
             _Stage([terms[n].args[0] for n in group], group, [], True)
             for depth in sorted({level[n] for n in reductions})
             if (group := [n for n in reductions if level[n] == depth])
         ]
-        outputs = range(len(self.program.outputs))
+        outputs = [k for k in range(len(self.program.outputs)) if k not in self._direct().values()]
         along = [k for k in outputs if self._along(self.program.outputs[k])]
         across = [k for k in outputs if k not in along]
         for chosen, loops in ((along, True), (across, False)):
@@ -143,10 +155,48 @@ class _Printer:
         stack = list(targets)
         while stack:
             number = stack.pop()
-            if number not in seen and self.program.terms[number].op not in REDUCTIONS:
+            if number not in seen and not self._reduces(number):
                 seen.add(number)
-                stack.extend(self.program.terms[number].args)
+                if number not in self.products:
+                    stack.extend(self.program.terms[number].args)
         return sorted(seen)
+
+    def _reduces(self, number: int) -> bool:
+        """Whether a term is a reduction along rows: no product, which is there before."""
+        return self.program.terms[number].op in REDUCTIONS and number not in self.products
+
+    # -- products
+
+    def _direct(self) -> dict[int, int]:
+        """Product -> the output that it is."""
+        found: dict[int, int] = {}
+        for k, out in enumerate(self.program.outputs):
+            if out.term in self.products and out.into is None and out.dtype == self.program.terms[out.term].dtype:
+                found.setdefault(out.term, k)
+        return found
+
+    def _product(self, product: Product, tables: Sequence[str]) -> None:
+        """Compute a product, before all loops."""
+        rows, columns, _ = product.extents(self.program)
+        direct = self._direct().get(product.term)
+        if direct is None:
+            gap = columns if self.flat else -(-columns // self.e.width) * self.e.width
+            scalar = SCALARS[self.program.terms[product.term].dtype.name]
+            target = self.e.value(f"alloca {scalar}, i64 {rows * gap}, align 64")
+        else:
+            gap, target = columns, tables[len(self.program.inputs) + direct]
+        sides = tables[product.left], tables[product.right]
+        self.block = emit_product(self.e, self.program, product, sides, target, gap, self.block)
+        self.made[product.term] = target, gap
+
+    def _row_of(self, product: Product) -> str:
+        """Address of the row of a product that the loops are at."""
+        base, gap = self.made[product.term]
+        if product.row is None or self.flat:
+            return base
+        offset = self.e.value(f"mul i64 %i{product.row}, {gap}")
+        scalar = SCALARS[self.program.terms[product.term].dtype.name]
+        return self.e.value(f"getelementptr {scalar}, ptr {base}, i64 {offset}")
 
     # -- memory
 
@@ -291,7 +341,9 @@ class _Printer:
             if number in ready:
                 values[number] = self._load(term.dtype.name, self.rows[number], _Place(place.at, None))
                 continue
-            if term.op == "input":
+            if number in self.products:
+                values[number] = self._load(term.dtype.name, self._row_of(self.products[number]), place)
+            elif term.op == "input":
                 values[number] = self._input(term.value, place)
             elif term.op == "literal":
                 values[number] = e.constant(SCALARS[term.dtype.name], term.value)
@@ -315,7 +367,7 @@ class _Printer:
             if number in seen or number in self.fixed:
                 continue
             seen.add(number)
-            if number not in ready:
+            if number not in ready and number not in self.products:
                 stack.extend(self.program.terms[number].args)
         return sorted(seen)
 

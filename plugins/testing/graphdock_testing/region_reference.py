@@ -28,6 +28,7 @@ class ReferenceCompiler(RegionCompiler):
     device_type = "cpu"
     programs = True
     updates = True
+    products = True
 
     def __init__(self) -> None:
         self.programs_built: list[RegionProgram] = []
@@ -104,7 +105,10 @@ def _term(
             for axis in source.dims:
                 if axis is not None:
                     shape[axis] = _extent(program, axis)
-            return np.ascontiguousarray(arrays[source.source]).astype(term.dtype.np).reshape(shape)
+            dims = [1 if d is None else _extent(program, d) for d in source.dims]
+            held = np.ascontiguousarray(arrays[source.source]).astype(term.dtype.np).reshape(dims)
+            order = sorted(range(len(source.dims)), key=lambda i: -1 if (d := source.dims[i]) is None else d)
+            return held.transpose(order).reshape(shape)
         case "round":
             return values[term.args[0]].astype(as_dtype(term.value).np).astype(np.float32)
         case "cast":

@@ -36,6 +36,7 @@ class Form:
 
     Attributes:
       let: name -> formula, in order. ``outputs``: one formula per output. ``writes``: handle -> formula of its variable.
+      space: names of its axes, and ``axes`` those of each input, where it is none that the inputs broadcast to.
       leading: names of inputs whose dims are the first of the space.
       when: attribute -> the values that it may have.
       reduces: whether any formula reduces. ``reshapes``: whether its output has the input's elements under another shape.
@@ -48,6 +49,17 @@ class Form:
     reduces: bool
     reshapes: bool
     writes: Mapping[str, ast.expr] = field(default_factory=dict)
+    space: tuple[str, ...] = ()
+    axes: Mapping[str, ast.expr] = field(default_factory=dict)
+
+    def axes_of(self, node: PlanNode, name: str) -> list[str]:
+        """The axes of an input's dims, by name, of a form that names its space."""
+        tree = self.axes[name]
+        while isinstance(tree, ast.IfExp):
+            assert isinstance(tree.test, ast.Name)
+            tree = tree.body if node.attrs[tree.test.id] else tree.orelse
+        assert isinstance(tree, ast.List)
+        return [e.id for e in tree.elts if isinstance(e, ast.Name)]
 
 
 #: OpDef -> its form; by identity, because hashing an OpDef costs more than what is looked up.
@@ -79,7 +91,8 @@ def _read(opdef: OpDef) -> Form | None:
     }
     when = {name: tuple(v) if isinstance(v, list | tuple) else (v,) for name, v in said.when.items()}
     reduces, reshapes = bool(called & REDUCTIONS.keys()), "reshaped" in called
-    return Form(let, outputs, frozenset(said.leading), when, reduces, reshapes, writes)
+    axes = {name: parse_formula(text) for name, text in said.axes.items()}
+    return Form(let, outputs, frozenset(said.leading), when, reduces, reshapes, writes, said.space, axes)
 
 
 def what_forbids(node: PlanNode, form: Form) -> str | None:

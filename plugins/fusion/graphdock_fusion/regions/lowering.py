@@ -133,14 +133,14 @@ class _Nodes:
             if arg.name in form.writes:
                 names[arg.name] = self._variable(value, shape, local)
                 continue
-            term = self._read(arg.name, value, form, local)
+            term = self._read(node, arg.name, value, form, local)
             names[arg.name] = term
             lists.setdefault(arg.name, []).append(term)
         written = [
             self.variables[v][0] for v, arg in zip(node.inputs, arg_of(node), strict=True) if arg.name in form.writes
         ]
         dtype = node.outputs[0].dtype if node.outputs else written[0]
-        formula = _Formula(self.terms, names, host, lists, node, local, self.streams, dtype)
+        formula = _Formula(self.terms, names, host, lists, node, local, self.streams, dtype, form.space)
         for name, tree in form.let:
             formula.names[name] = formula.operand(tree)
         for value, tree in zip(node.outputs, form.outputs, strict=True):
@@ -154,8 +154,8 @@ class _Nodes:
         if formula.reduced:
             self.reduces[node] = frozenset(formula.reduced)
 
-    def _read(self, name: str, value: Value, form: Form, local: Dims) -> int:
-        wanted = place_input(name, value, form, local, self.space)
+    def _read(self, node: PlanNode, name: str, value: Value, form: Form, local: Dims) -> int:
+        wanted = place_input(node, name, value, form, local, self.space)
         if value in self.term:
             if value in self.dims and self.dims[value] != wanted:
                 raise NotInRegion(f"{value.name} is read along other axes than it is made")
@@ -165,7 +165,7 @@ class _Nodes:
             number = self._inputs[value, wanted] = len(self.inputs)
             whole = value.node is not None and not value.node.opdef.aliases
             self._enter(value, value.dtype, value.shape or (), wanted, _ALIGNMENT if whole else value.dtype.size)
-        axes = tuple(a for a in wanted if a is not None)
+        axes = tuple(sorted(a for a in wanted if a is not None))
         return self.terms.add("input", as_dtype(held(value.dtype)), (), axes, number)
 
     def _enter(
@@ -295,6 +295,7 @@ class _Formula:
         local: Dims,
         streams: dict[StreamName, int],
         dtype: DType,
+        space: Sequence[str] = (),
     ) -> None:
         self.terms = terms
         self.names = names
@@ -304,6 +305,7 @@ class _Formula:
         self.local = local
         self.streams = streams
         self.dtype = dtype
+        self.space = space
         self.reduced: set[tuple[int, ...]] = set()
 
     def operand(self, tree: ast.expr) -> Operand:
@@ -393,6 +395,8 @@ class _Formula:
         """Axes of the space that an expression for axes names; those of size 1 are none."""
         local, rank = self.local, len(self.local)
         match tree:
+            case ast.Name(id=word) if word in self.space:
+                places = [self.space.index(word)]
             case ast.Name(id=word) if word in AXIS_WORDS:
                 places = list(range(rank)) if word == "every" else self._missing()
             case ast.Call(func=ast.Name(id=word), args=[inner]):

@@ -20,6 +20,8 @@ Dims: TypeAlias = "tuple[int | None, ...]"
 
 def local_shape(node: PlanNode, form: Form) -> tuple[int, ...]:
     """The shape in which a node's formulas stand: what its inputs broadcast to, or its output's where it reduces nothing."""
+    if form.space:
+        return _own_space(node, form)
     if not form.reduces and node.outputs:
         return _known(node.outputs[0])
     shape: tuple[int, ...] = ()
@@ -38,7 +40,7 @@ def place(node: PlanNode, form: Form, shape: Sequence[int], space: Space, inside
     Raises:
       NotInRegion: the shape does not lie in the space, or the node's inputs contradict each other.
     """
-    if tuple(d for d in shape if d != 1) == space:
+    if form.space or tuple(d for d in shape if d != 1) == space:
         return put(shape, tuple(range(len(space))), space)
     found: list[int | None] = [None] * len(shape)
     for arg, value in zip(arg_of(node), node.inputs, strict=True):
@@ -62,9 +64,11 @@ def place(node: PlanNode, form: Form, shape: Sequence[int], space: Space, inside
     return tuple(found)
 
 
-def place_input(name: str, value: Value, form: Form, local: Dims, space: Space) -> Dims:
+def place_input(node: PlanNode, name: str, value: Value, form: Form, local: Dims, space: Space) -> Dims:
     """The axis of each dim of a value that a node reads, of which ``local`` are the axes of the node's own shape."""
     shape = _known(value)
+    if form.space:
+        return tuple([local[form.space.index(axis)] for axis in form.axes_of(node, name)])
     if form.reshapes:
         return put(shape, tuple(a for a in local if a is not None), space)
     part = local[: len(shape)] if name in form.leading else local[len(local) - len(shape) :]
@@ -77,6 +81,18 @@ def put(shape: Sequence[int], axes: Sequence[int], space: Space) -> Dims:
         raise NotInRegion(f"shape {tuple(shape)} does not lie on axes of {[space[a] for a in axes]}")
     left = iter(axes)
     return tuple(None if size == 1 else next(left) for size in shape)
+
+
+def _own_space(node: PlanNode, form: Form) -> tuple[int, ...]:
+    """Extents of the axes that a form names, as its inputs have them."""
+    found: dict[str, int] = {}
+    for arg, value in zip(arg_of(node), node.inputs, strict=True):
+        axes, shape = form.axes_of(node, arg.name), _known(value)
+        if len(axes) != len(shape):
+            raise NotInRegion(f"{value.name} has rank {len(shape)}, not {len(axes)}")
+        if any(found.setdefault(axis, size) != size for axis, size in zip(axes, shape, strict=True)):
+            raise NotInRegion(f"the inputs of {node.name} contradict each other")
+    return tuple([found[axis] for axis in form.space])
 
 
 def _known(value: Value) -> tuple[int, ...]:

@@ -59,7 +59,7 @@ def _drawn(
         if node in held or node.control or node.order:
             continue
         form = form_of(node.opdef)
-        if form is None or form.reduces or form.reshapes or form.writes:
+        if form is None or form.reduces or form.reshapes or form.writes or form.space:
             continue
         read = [v for v, arg in zip(node.inputs, arg_of(node), strict=True) if arg.memory != "host"]
         drawn = [v.node for v in read if v.node in found]

@@ -27,13 +27,20 @@ class BySpace:
 
     Attributes:
       variables: handle -> dtype and dims of its variable, where updates may be in a region.
+      products: whether ops that name their space may.
       rematerializable: nodes that belong to every group that reads them (:mod:`graphdock_fusion.regions.rematerializable`).
       reasons: node -> why it is in no region.
     """
 
-    def __init__(self, device_of: Callable[[PlanNode], DeviceSpec | None], variables: Variables | None = None) -> None:
+    def __init__(
+        self,
+        device_of: Callable[[PlanNode], DeviceSpec | None],
+        variables: Variables | None = None,
+        products: bool = False,
+    ) -> None:
         self._device_of = device_of
         self._variables = variables
+        self._products = products
         self._kind: dict[PlanNode, Kind] = {}
         self._dims: dict[Value, Dims] = {}
         self.rematerializable: set[PlanNode] = set()
@@ -53,11 +60,13 @@ class BySpace:
 
     def _form(self, node: PlanNode) -> Form | None:
         form = form_of(node.opdef)
-        return None if form is not None and form.writes and self._variables is None else form
+        if form is None or form.writes and self._variables is None or form.space and not self._products:
+            return None
+        return form
 
     def alone(self, node: PlanNode) -> bool:
         form = form_of(node.opdef)
-        return form is not None and bool(form.writes)
+        return form is not None and bool(form.writes or form.space)
 
     def options(self, node: PlanNode, before: Sequence[PlanNode]) -> Sequence[Hashable]:
         device, form = self._device_of(node), self._form(node)
