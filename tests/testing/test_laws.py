@@ -10,6 +10,7 @@ from graphdock.contracts import GraphFormat, GraphRead, ImportReport, Pass, Rewr
 from graphdock.plugin.host import Host
 from graphdock_opgen.new_files import render
 from graphdock_testing.case import ConformanceError, Refused
+from graphdock_testing.conformance import Conformance
 from graphdock_testing.laws import LAWS, check_executor, check_graph_format, check_pass
 
 
@@ -149,3 +150,31 @@ def test_a_form_that_changes_a_graph_is_found(plugged):
     assert found(check_graph_format, "negates") == ["kernels"]
     with pytest.raises(Refused, match="no effects"):
         check_graph_format("negates", "random")
+
+
+def test_the_kit_of_a_package_holds_its_executors_passes_and_forms_to_the_laws():
+    parts = {plugin: Conformance(plugin).parts for plugin in ("executor", "dataflow", "tensorflow")}
+    assert parts["executor"] == ["executor straight_line"] and parts["dataflow"] == ["executor dataflow"]
+    assert parts["tensorflow"] == ["graph format GraphDef", "graph format JSON"]
+    assert "pass patterns" in Conformance("fusion").parts
+    kit = Conformance("dataflow")
+    cases = [case for case in kit.cases("executor dataflow")]
+    assert [case.id for case in cases] == [f"executor dataflow[{law}]" for law in LAWS]
+    kit.check(cases[0])
+    assert kit.against("executor dataflow") == "laws"
+
+
+def test_the_kit_finds_what_the_laws_find():
+    """In a host of its own, whatever the process's has."""
+    host = Host()
+    hook = hookimpl(specname="register_executors")
+    wrong = interpreter(("stream.begin(ordinals[name.name])", "stream.begin(0)"))
+    host.register("author", type("Plugin", (), {"hook": staticmethod(hook(lambda: [wrong]))})())
+    kit = Conformance("author", host=host)
+    said = {}
+    for case in kit.cases("executor mine"):
+        try:
+            kit.check(case)
+        except (ConformanceError, Refused) as error:
+            said[case.data["check"]] = type(error)
+    assert said["random"] is ConformanceError and said["loops"] is Refused and "kernels" not in said

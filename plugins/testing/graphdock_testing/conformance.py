@@ -18,6 +18,7 @@ in its scratch buffers before (:mod:`graphdock_executor.kernel_sanitizer`). ``er
 ``edge`` cases hold kernels without elements, beyond a block, in other shapes, and of NaN and infinities; ``fact`` cases hold
 what an op
 declares of itself; ``pattern`` and ``compiler`` cases the package's patterns and region compilers (:mod:`graphdock_testing.facts`).
+``law`` cases hold executors, passes and forms of graphs to what :mod:`graphdock_testing.laws` says.
 ``late`` cases run a kernel behind a busy queue (:mod:`graphdock_testing.adversary.late_case`).
 ``gradient`` cases compare ``gradients`` with central differences in float64 and complex128. On a device with queues that has
 ``extent`` each case runs under the race checker (:mod:`graphdock_testing.driver.races`).
@@ -63,6 +64,7 @@ from graphdock_testing.facts.pattern_case import check_pattern, registered_patte
 from graphdock_testing.facts.random_case import check_random
 from graphdock_testing.gaps import gaps_of
 from graphdock_testing.gradient_case import check_gradient, wide_types
+from graphdock_testing.laws import LAWS, PARTS
 from graphdock_testing.value_check import check_error, check_value
 from graphdock_testing.watching import Watching
 
@@ -96,7 +98,8 @@ class Conformance:
 
     Attributes:
       devices: what the cases of the backend's own devices have for an op: ``["device mychip"]``.
-      parts: likewise of its patterns and region compilers: ``["pattern mychip.gelu", "compiler mychip.region"]``.
+      parts: likewise of its patterns, region compilers, executors, passes and forms of graphs: ``["pattern mychip.gelu",
+        "compiler mychip.region", "executor mine"]``.
       absent: why nothing can be checked here: none of the devices that the backend's kernels run on is there; else None.
 
     Raises:
@@ -124,7 +127,12 @@ class Conformance:
         self._check_names()
         patterns = {f"{_PATTERN}{r.full_name}": r for r in registered_patterns(self.host, backend)}
         compilers = {f"{_COMPILER}{r.full_name}": r for r in self.host.region_compilers.all() if r.plugin == backend}
-        self._parts: dict[str, Any] = {**patterns, **compilers}
+        self._lawful = {
+            f"{kind} {name}": (check, name)
+            for kind, (registry, check) in PARTS.items()
+            for name in getattr(self.host, registry).names_of(backend)
+        }
+        self._parts: dict[str, Any] = {**patterns, **compilers, **self._lawful}
         self.parts = list(self._parts)
         self._kinds = kinds or ("cpu",)  # kernels in host memory serve any device
         self.devices = [_DEVICE + kind for kind in loaded.device_types]
@@ -202,13 +210,11 @@ class Conformance:
                 yield from self._device_cases(device)
         if op in self._parts or op is None and not kernels:
             for part in self._parts if op is None else [op]:
-                yield Case(
-                    part,
-                    part.partition(" ")[0],
-                    0,
-                    {},
-                    {"check": "samples" if part.startswith(_PATTERN) else "regions"},
-                )
+                if part in self._lawful:
+                    yield from (Case(part, "law", i, {}, {"check": law}) for i, law in enumerate(LAWS))
+                    continue
+                check = "samples" if part.startswith(_PATTERN) else "regions"
+                yield Case(part, part.partition(" ")[0], 0, {}, {"check": check})
         if op in self.devices or op in self._parts:
             return
         if op is not None and op not in self._all:
@@ -264,7 +270,7 @@ class Conformance:
         """
         if op in self.devices or op in self._parts:
             kind = op.partition(" ")[0]
-            return {"device": "contract", "pattern": "its ops", "compiler": "its nodes"}[kind]
+            return {"device": "contract", "pattern": "its ops", "compiler": "its nodes"}.get(kind, "laws")
         opdef, oracle = self.host.ops.get(op), self._bench.oracle
         if oracle != "reference" and any(r.plugin == "cpu" for r in self.host.kernels.for_op(op)):
             return oracle
@@ -332,7 +338,7 @@ class Conformance:
         """
         if self.absent is not None:
             raise Missing(self.absent)
-        whole = case.kind in ("device", "pattern", "compiler", "fact")
+        whole = case.kind in ("device", "pattern", "compiler", "fact", "law")
         if not whole and not self.has_kernel(case.op):
             raise Missing(f"{self.backend} has no kernel for {case.op}")
         bench = replace(self._bench_for(case), brief=brief, seen=Seen())
@@ -342,6 +348,9 @@ class Conformance:
                     check_device(self._device(case.op), case.data["check"])
                 elif case.kind == "pattern":
                     check_pattern(bench, self._parts[case.op])
+                elif case.kind == "law":
+                    check, name = self._lawful[case.op]
+                    check(name, case.data["check"], self.host)
                 elif case.kind == "compiler":
                     check_compiler(bench, self._parts[case.op])
                 else:

@@ -16,10 +16,20 @@ from typing import Any
 
 import graphdock as tf
 import numpy as np
+from graphdock.plugin.host import Host
 
 from graphdock_testing.case import ConformanceError, Refused
 
-__all__ = ["LAWS", "ConformanceError", "Refused", "Steps", "check_executor", "check_graph_format", "check_pass"]
+__all__ = [
+    "LAWS",
+    "PARTS",
+    "ConformanceError",
+    "Refused",
+    "Steps",
+    "check_executor",
+    "check_graph_format",
+    "check_pass",
+]
 
 _STRAIGHT = "straight_line"
 
@@ -147,14 +157,17 @@ LAWS: Mapping[str, Callable[[], Steps]] = {
 }  # fmt: skip
 
 
-def check_executor(name: str, law: str) -> None:
+def check_executor(name: str, law: str, host: Host | None = None) -> None:
     """Compare an executor with the straight-line one.
+
+    Args:
+      host: who has it; default: the process's own.
 
     Raises:
       Refused: the executor can't run the law's graph, as it says when the plan is made. ConformanceError: what differs.
       NotFoundError: no plugin brings such an executor.
     """
-    with tf.Graph().as_default() as graph:
+    with tf.Graph(host).as_default() as graph:
         steps = LAWS[law]()
     expected = list(_results(graph, steps, {"executor": _STRAIGHT}))
     with _session(graph, {"executor": name}) as session:
@@ -164,28 +177,28 @@ def check_executor(name: str, law: str) -> None:
             raise Refused(f"{name} refuses {law!r}: {error.message}") from error
     _compare(_results(graph, steps, {"executor": name}), expected, f"{law!r} on the executor {name}")
     if steps.python and steps.raises is None:
-        _check_deadline(name)
+        _check_deadline(name, host)
     if steps.raises is None:
         _check_threads(graph, steps, name, law, expected)
 
 
-def check_pass(name: str, law: str) -> None:
+def check_pass(name: str, law: str, host: Host | None = None) -> None:
     """Compare plans with a pass and without it. Raises ConformanceError with what differs."""
-    with tf.Graph().as_default() as graph:
+    with tf.Graph(host).as_default() as graph:
         steps = LAWS[law]()
     expected = list(_results(graph, steps, {"passes": {name: False}}))
     _compare(_results(graph, steps, {}), expected, f"{law!r} with the pass {name}")
     _compare(_results(graph, steps, {"debug": True}), expected, f"{law!r} with the pass {name}, in debug mode")
 
 
-def check_graph_format(name: str, law: str) -> None:
+def check_graph_format(name: str, law: str, host: Host | None = None) -> None:
     """Compare a graph with what becomes of it when it is written in a form and read again.
 
     Raises:
       Refused: the form can't hold the law's graph, or is only read: ``write`` raises UnimplementedError.
       ConformanceError: what differs.
     """
-    with tf.Graph().as_default() as graph:
+    with tf.Graph(host).as_default() as graph:
         steps = LAWS[law]()
     if steps.python:
         raise Refused(f"{law!r} holds a Python function")
@@ -193,7 +206,7 @@ def check_graph_format(name: str, law: str) -> None:
         written = graph.as_graph_def(form=name)
     except tf.errors.UnimplementedError as error:
         raise Refused(f"{name} does not hold {law!r}: {error.message}") from error
-    with tf.Graph().as_default() as again:
+    with tf.Graph(host).as_default() as again:
         tf.import_graph_def(written, name="")
     named = Steps(
         [again.as_graph_element(f.name) for f in steps.fetches],
@@ -204,8 +217,16 @@ def check_graph_format(name: str, law: str) -> None:
     _compare(_results(again, named, {}), list(_results(graph, steps, {})), f"{law!r} in the form {name}")
 
 
+#: What a kit calls a part of a plugin -> where the host has them, and what compares one with a law.
+PARTS: Mapping[str, tuple[str, Callable[[str, str, Host | None], None]]] = {
+    "executor": ("executors", check_executor),
+    "pass": ("passes", check_pass),
+    "graph format": ("graph_formats", check_graph_format),
+}
+
+
 def _session(graph: Any, fields: Mapping[str, Any]) -> Any:
-    return tf.Session(graph=graph, config=tf.SessionConfig(**fields))
+    return tf.Session(graph=graph, config=tf.SessionConfig(**fields), host=graph.host)
 
 
 def _results(graph: Any, steps: Steps, fields: Mapping[str, Any]) -> Iterator[Any]:
@@ -271,7 +292,7 @@ def _compare(results: Iterator[Any], expected: list[Any], what: str) -> None:
 _CHAIN, _LINK = 300, 0.1
 
 
-def _check_deadline(name: str) -> None:
+def _check_deadline(name: str, host: Host | None) -> None:
     """A step of many calls of Python ends soon after its deadline, not after all of them."""
     ran = []
 
@@ -280,7 +301,7 @@ def _check_deadline(name: str) -> None:
         ran.append(value)
         return value
 
-    with tf.Graph().as_default() as graph:
+    with tf.Graph(host).as_default() as graph:
         value = tf.placeholder(tf.float32, [], name="x")
         fed = value
         for _ in range(_CHAIN):

@@ -116,6 +116,8 @@ class ConformanceItem(pytest.Item):
             pytest.skip(self.why)
         outcome = self.parent.run.check(self.case)
         if outcome.kind in ("missing", "refused"):
+            if self.case.kind == "law" and outcome.kind == "refused":
+                self.user_properties[0][1][4] = "refused"  # type: ignore[index]
             pytest.skip(outcome.text)
         elif outcome.kind == "untested":
             self.user_properties[0][1][4] = "untested"  # type: ignore[index]
