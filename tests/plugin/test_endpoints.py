@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from graphdock.errors import PluginError
+from graphdock.plugin.endpoints import read_table
 from graphdock.plugin.host import Host
 
 ROOT = Path(__file__).parents[2]
@@ -65,6 +66,42 @@ def test_a_plugins_name_is_found(site):
     assert names.target("one.f") == names.target("f_of_one") == "graphdock_one.made:f"
     assert names.target("one") == "" and names.target("two") is None
     assert {"one", "one.f", "f_of_one", "matmul", "nn", "nn.relu"} <= names.names()
+
+
+def test_several_modules_have_a_plugins_names_and_functions_are_among_them(site):
+    spelled = {"graphdock_one.made": {"tf.one tf.two": "f g=f"}}
+    site.plugin(
+        "one",
+        QUIET,
+        manifest=MANIFEST.format(name="one").replace(
+            '"graphdock_one.table"', '["graphdock_one.table", "graphdock_one.names"]'
+        ),
+        package="graphdock_one",
+        files={
+            "table.py": "ENDPOINTS = {'one.h': 'graphdock_one.made:f'}\n",
+            "names.py": f"FUNCTIONS = {spelled!r}\nENDPOINTS = {{}}\n",
+        },
+    )
+    names = Host().endpoints
+    found = {name for name in names.names() if name.startswith(("one.", "two."))}
+    assert found == {"one.f", "one.g", "one.h", "two.f", "two.g"}
+    assert {names.target(name) for name in found} == {"graphdock_one.made:f"}
+
+
+def test_no_two_plugins_of_graphdocks_have_a_name_in_common():
+    host = Host()
+    tables = [read_table(state) for state in host.plugins(every=True) if state.found.is_own]
+    assert sum(map(len, tables)) == len({name for table in tables for name in table}) > 1000
+
+
+def test_a_table_that_is_asked_last_is_not_imported_for_a_name_of_others():
+    code = (
+        "import sys, graphdock as tf; tf.train.AdagradOptimizer, tf.nn.relu; "
+        "print([m for m in sys.modules if m in ('graphdock_data.endpoints', 'graphdock_tensorflow.endpoints')])"
+    )
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )
 
 
 def test_a_name_of_graphdocks_own_plugins_comes_first(site):
@@ -322,6 +359,7 @@ def test_doctor_finds_names_that_nobody_can_use(site):
     publish(site, "one", [], table=f"ENDPOINTS = {table!r}\n")
     code = """
 from graphdock.plugin.consistency import _unpublished
+from graphdock.plugin.endpoints import read_table
 from graphdock.plugin.host import Host
 host = Host()
 (state,) = [s for s in host.plugins() if s.name == "one"]
