@@ -74,6 +74,7 @@ ENDPOINTS: dict[str, dict[str, str]] = {
         "tf tf.summary": "Event SessionLog Summary",
         "tf": "HistogramProto LogMessage SummaryMetadata",
         "tf.summary": "SummaryDescription TaggedRunMetadata",
+        "tf.contrib.tensorboard.plugins.projector": "EmbeddingInfo ProjectorConfig SpriteMetadata",
     },
     "graphdock_tf1.summary.file_writer": {"tf.summary": "FileWriter"},
     "graphdock_tf1.summary.writer_cache": {"tf.summary": "FileWriterCache"},
@@ -214,6 +215,20 @@ ENDPOINTS: dict[str, dict[str, str]] = {
     },
     "graphdock_tf1.seq2seq.gather_tree": {"tf.contrib.seq2seq": "gather_tree"},
     "graphdock_tf1.seq2seq.loss": {"tf.contrib.seq2seq": "sequence_loss"},
+    "graphdock_tf1.seq2seq.legacy_decoders": {
+        "tf.contrib.legacy_seq2seq": (
+            "attention_decoder embedding_attention_decoder embedding_rnn_decoder rnn_decoder"
+        ),
+    },
+    "graphdock_tf1.seq2seq.legacy_models": {
+        "tf.contrib.legacy_seq2seq": (
+            "basic_rnn_seq2seq embedding_attention_seq2seq embedding_rnn_seq2seq embedding_tied_rnn_seq2seq "
+            "tied_rnn_seq2seq"
+        ),
+    },
+    "graphdock_tf1.seq2seq.legacy_loss": {
+        "tf.contrib.legacy_seq2seq": "model_with_buckets sequence_loss sequence_loss_by_example",
+    },
     # losses
     "graphdock_tf1.losses.weighted": {"tf.losses": "Reduction compute_weighted_loss"},
     "graphdock_tf1.losses.collected": {
@@ -264,7 +279,21 @@ ENDPOINTS: dict[str, dict[str, str]] = {
     "graphdock_tf1.distributions.gamma": {"tf.distributions": "Beta Dirichlet Exponential Gamma"},
     "graphdock_tf1.distributions.location_scale": {"tf.distributions": "Laplace Normal StudentT Uniform"},
     # contrib: layers, slim and framework
-    "graphdock.nest": {"tf.contrib.framework.nest": "assert_same_structure flatten map_structure pack_sequence_as"},
+    "graphdock.nest": {
+        "tf.contrib.framework.nest": (
+            "assert_same_structure flatten flatten_up_to is_nested is_sequence=is_nested map_structure pack_sequence_as"
+        ),
+    },
+    "graphdock_tf1.contrib.smart_cond": {
+        "tf.contrib.framework": "smart_cond smart_constant_value",
+        "tf.contrib.layers.utils tf.contrib.slim.utils": "smart_cond=smart_cond_of",
+    },
+    "graphdock_tf1.contrib.hparams": {"tf.contrib.training": "HParams parse_values"},
+    "graphdock_tf1.contrib.vocabulary": {
+        "tf.contrib.learn.preprocessing": "CategoricalVocabulary VocabularyProcessor tokenizer",
+    },
+    "graphdock_tf1.contrib.modes": {"tf.contrib.learn": "ModeKeys"},
+    "graphdock_tf1.contrib.projector": {"tf.contrib.tensorboard.plugins.projector": "visualize_embeddings"},
     "graphdock_tf1.contrib.model_analyzer": {"tf.contrib.slim.model_analyzer": "analyze_vars"},
     "graphdock_tf1.contrib.arg_scope": {
         "tf.contrib.framework tf.contrib.slim": (
@@ -308,6 +337,9 @@ ENDPOINTS: dict[str, dict[str, str]] = {
         "tf.contrib.layers.utils tf.contrib.slim.utils": "collect_named_outputs convert_collection_to_dict",
     },
     "graphdock_tf1.contrib.initializers": {
+        "tf.contrib.layers.initializers tf.contrib.slim.initializers": (
+            "variance_scaling_initializer xavier_initializer xavier_initializer_conv2d=xavier_initializer"
+        ),
         "tf.contrib.layers tf.contrib.slim": (
             "variance_scaling_initializer xavier_initializer xavier_initializer_conv2d=xavier_initializer"
         ),

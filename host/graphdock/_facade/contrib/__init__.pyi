@@ -2,6 +2,8 @@
 from graphdock._facade.contrib import data as data
 from graphdock._facade.contrib import framework as framework
 from graphdock._facade.contrib import layers as layers
+from graphdock._facade.contrib import learn as learn
+from graphdock._facade.contrib import legacy_seq2seq as legacy_seq2seq
 from graphdock._facade.contrib import lookup as lookup
 from graphdock._facade.contrib import losses as losses
 from graphdock._facade.contrib import opt as opt
@@ -9,11 +11,15 @@ from graphdock._facade.contrib import rnn as rnn
 from graphdock._facade.contrib import seq2seq as seq2seq
 from graphdock._facade.contrib import slim as slim
 from graphdock._facade.contrib import staging as staging
+from graphdock._facade.contrib import tensorboard as tensorboard
+from graphdock._facade.contrib import training as training
 
 __all__ = [
     "data",
     "framework",
     "layers",
+    "learn",
+    "legacy_seq2seq",
     "lookup",
     "losses",
     "opt",
@@ -21,4 +27,6 @@ __all__ = [
     "seq2seq",
     "slim",
     "staging",
+    "tensorboard",
+    "training",
 ]

@@ -6,6 +6,8 @@ from graphdock_tf1.contrib.arg_scope import arg_scope as arg_scope
 from graphdock_tf1.contrib.arg_scope import arg_scoped_arguments as arg_scoped_arguments
 from graphdock_tf1.contrib.arg_scope import current_arg_scope as current_arg_scope
 from graphdock_tf1.contrib.arg_scope import has_arg_scope as has_arg_scope
+from graphdock_tf1.contrib.smart_cond import smart_cond as smart_cond
+from graphdock_tf1.contrib.smart_cond import smart_constant_value as smart_constant_value
 from graphdock_tf1.contrib.variables import add_model_variable as add_model_variable
 from graphdock_tf1.contrib.variables import assert_or_get_global_step as assert_or_get_global_step
 from graphdock_tf1.contrib.variables import assign_from_checkpoint as assign_from_checkpoint
@@ -70,5 +72,7 @@ __all__ = [
     "local_variable",
     "model_variable",
     "nest",
+    "smart_cond",
+    "smart_constant_value",
     "variable",
 ]
