@@ -11,7 +11,10 @@ from typing import Any
 import graphdock as tf
 import numpy as np
 import pytest
+from graphdock_cpu import team
+from graphdock_cpu.blas import one_thread
 from graphdock_cpu.kernels import conv, conv_im2col, conv_winograd, depthwise
+from graphdock_cpu.kernels.sharing import product
 from graphdock_cpu.kernels.sliding import Method, Slide
 from graphdock_std.reference import conv as loops
 
@@ -260,3 +263,36 @@ def test_a_convolution_without_elements_is_empty_or_zero(kind: str, window: int,
                 continue
             found = call(make(slide), np.ones(shapes[a]), np.ones(shapes[b]), shapes[result])
             np.testing.assert_array_equal(found, np.zeros(shapes[result]), str(slide))
+
+
+@pytest.mark.parametrize("planes", [False, True])
+@pytest.mark.parametrize("slide", [same(1, (40, 50), 24, 8), same(1, (3, 4), 2, 3), same(1, (0, 4), 2, 3)])
+def test_threads_that_share_an_image_are_woken_once(
+    slide: Slide, planes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A single image on a busy machine took 10 to 50 times as long: BLAS's own threads met after each block."""
+    monkeypatch.setattr(conv_im2col, "COPIED", 1 << 14)
+    rng, woken = np.random.default_rng(0), []
+    x, w = rng.normal(size=(1, *slide.size, slide.channels)), rng.normal(size=(3, 3, slide.channels, slide.outputs))
+    plain = call(conv_im2col.im2col(slide, planes=planes), x, w, (1, *slide.out, slide.outputs))
+    run = team.Team.run
+    monkeypatch.setattr(team.Team, "run", lambda self, parts: (woken.append(len(parts)), run(self, parts))[1])
+    shared = conv_im2col.im2col(slide, product(2), planes)
+    with one_thread():
+        found = call(shared, x, w, plain.shape)
+    np.testing.assert_allclose(found, plain, rtol=1e-12, atol=1e-12)
+    assert len(woken) == 1 and woken[0] <= 2
+    np.testing.assert_allclose(call(shared, x, w, plain.shape), plain, rtol=1e-12, atol=1e-12)
+    assert len(woken) == 1, "BLAS has threads of its own there"
+
+
+def test_a_plan_of_a_single_large_image_keeps_blas_to_one_thread() -> None:
+    x, w = tf.placeholder(tf.float32, [1, 77, 77, 64]), tf.placeholder(tf.float32, [3, 3, 64, 64])
+    y = tf.nn.conv2d(x, w, [1, 1, 1, 1], "SAME")
+    held: list[bool] = []
+    with tf.Session(config=tf.SessionConfig(intra_op_threads=2)) as sess:
+        plan = sess.run(
+            tf.py_func(lambda a: (held.append(one_thread().held), a)[1], [y], tf.float32),
+            {x: np.ones(x.shape), w: np.ones(w.shape)},
+        )
+    assert held == [True] and plan.shape == (1, 77, 77, 64)

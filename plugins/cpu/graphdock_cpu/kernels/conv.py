@@ -18,7 +18,7 @@ from graphdock.contracts import BuildContext, KernelDef
 from graphdock_cpu.kernels import conv_im2col as _im2col
 from graphdock_cpu.kernels import conv_winograd as _winograd
 from graphdock_cpu.kernels.conv_im2col import Product
-from graphdock_cpu.kernels.sharing import FLOPS, SUM, Axes, Made, Shared, product, share, share_count
+from graphdock_cpu.kernels.sharing import FLOPS, SUM, Axes, Leading, Made, Shared, product, share, share_count
 from graphdock_cpu.kernels.sliding import (
     Method,
     Shape,
@@ -47,12 +47,14 @@ class Way:
       applies: whether it computes such a layer, and is worth to be thought of.
       make: the method of a layer.
       work: what it costs, in elements of a long copy.
+      splits: whether threads share a single image with one waking or two, and need BLAS to keep to one.
     """
 
     name: str
     applies: Callable[[Slide], bool]
     make: Callable[..., Method]
     work: Callable[[Slide], float]
+    splits: bool = False
 
 
 def _pointwise(slide: Slide) -> bool:
@@ -88,20 +90,20 @@ def _few_channels(slide: Slide) -> bool:
 
 #: Ways of a layer, of which the one of least work is taken.
 FORWARD: tuple[Way, ...] = (
-    Way("dot", _pointwise, _im2col.dot, _im2col.dot_work),
+    Way("dot", _pointwise, _im2col.dot, _im2col.dot_work, splits=True),
     Way("winograd", _square, _winograd.winograd, _winograd.winograd_work),
-    Way("im2col", _always, _im2col.im2col, _im2col.im2col_work),
-    Way("planes", _few_channels, partial(_im2col.im2col, planes=True), _im2col.im2col_planes_work),
+    Way("im2col", _always, _im2col.im2col, _im2col.im2col_work, splits=True),
+    Way("planes", _few_channels, partial(_im2col.im2col, planes=True), _im2col.im2col_planes_work, splits=True),
 )
 INPUT: tuple[Way, ...] = (
-    Way("dot", _pointwise, _im2col.dot_input, _im2col.dot_work),
+    Way("dot", _pointwise, _im2col.dot_input, _im2col.dot_work, splits=True),
     Way("winograd", _square, _winograd.winograd_input, _winograd.winograd_work),
-    Way("flipped", _turns, _im2col.flipped, _im2col.flipped_work),
+    Way("flipped", _turns, _im2col.flipped, _im2col.flipped_work, splits=True),
     Way("col2im", _always, _im2col.col2im, _im2col.col2im_work),
     Way("planes", _few_channels, partial(_im2col.col2im, planes=True), _im2col.col2im_planes_work),
 )
 FILTER: tuple[Way, ...] = (
-    Way("dot", _pointwise, _im2col.dot_filter, _im2col.dot_work),
+    Way("dot", _pointwise, _im2col.dot_filter, _im2col.dot_work, splits=True),
     Way("winograd", _square, _winograd.winograd_filter, _winograd.winograd_work),
     Way("im2col", _always, _im2col.im2col_filter, _im2col.im2col_work),
     Way("planes", _few_channels, partial(_im2col.im2col_filter, planes=True), _im2col.im2col_planes_work),
@@ -154,12 +156,13 @@ def _made(
     shapes: Sequence[Shape],
     slide: Slide,
     some: Callable[[Sequence[Shape], Product], Made],
+    ways: Sequence[Way],
 ) -> Made:
     """A kernel that threads share by images; of a single image they share the products."""
     count = share_count(ctx, _work(slide), products=True)
     if count > 1 and slide.batch < 2:
         compute, scratch = some(shapes, product(count))
-        return compute, scratch
+        return Leading(compute) if choose(ways, slide.part(slide.met)).splits else compute, scratch
     compute, scratch = share(ctx, axes, shapes, lambda part: some(part, np.dot), _work(slide), products=True)
     if isinstance(compute, Shared):
         compute.leads = True
@@ -174,7 +177,7 @@ def _forward(ctx: BuildContext, shapes: Sequence[Shape], out: Shape) -> Made:
         x, w, y = part
         return staged(ctx, ((0, True), (1, False)), (x, w), (y, True), make(slide_of(ctx, x, w), product))
 
-    return _made(ctx, (0, None, 0), (*shapes, out), slide, some)
+    return _made(ctx, (0, None, 0), (*shapes, out), slide, some, FORWARD)
 
 
 def _input(ctx: BuildContext, shapes: Sequence[Shape], out: Shape) -> Made:
@@ -186,7 +189,7 @@ def _input(ctx: BuildContext, shapes: Sequence[Shape], out: Shape) -> Made:
         *given, dx = part
         return staged(ctx, ((1, False), (2, True)), given, (dx, True), make(slide_of(ctx, dx, given[1]), product))
 
-    return _made(ctx, (None, None, 0, 0), (*shapes, out), slide, some)
+    return _made(ctx, (None, None, 0, 0), (*shapes, out), slide, some, INPUT)
 
 
 def _filter(ctx: BuildContext, shapes: Sequence[Shape], out: Shape) -> Made:
@@ -198,7 +201,7 @@ def _filter(ctx: BuildContext, shapes: Sequence[Shape], out: Shape) -> Made:
         *given, dw = part
         return staged(ctx, ((0, True), (2, True)), given, (dw, False), make(slide_of(ctx, given[0], dw), product))
 
-    return _made(ctx, (0, None, 0, SUM), (*shapes, out), slide, some)
+    return _made(ctx, (0, None, 0, SUM), (*shapes, out), slide, some, FILTER)
 
 
 def _output(ctx: BuildContext, x: Any, w: Any) -> Shape:

@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from graphdock_cpu.blas import one_thread
+from graphdock_cpu.kernels.sharing import Shared, pieces
 from graphdock_cpu.kernels.sliding import Method, Shape, Slide
 
 __all__ = [
@@ -208,21 +211,34 @@ def flipped_work(slide: Slide) -> float:
 
 
 def im2col(slide: Slide, product: Product = np.dot, planes: bool = False) -> Method:
-    """``(x, w, y)``."""
-    padded, blocks = Padded(slide), _blocks(slide, COPIED)
+    """``(x, w, y)``. Threads that would share each product take some of the blocks each, and are woken once."""
+    columns, count = slide.taps * slide.channels, product.count if isinstance(product, Shared) else 1
+    elements = slide.rows * columns
+    each = max(1, -(-elements // COPIED // count)) * count  # so many blocks, as many for each thread
+    padded, blocks = Padded(slide), _blocks(slide, COPIED if count == 1 else -(-elements // each))
     fill, largest = _copies(slide, blocks, planes)
-    columns = slide.taps * slide.channels
+    shares = [blocks[part] for part in pieces(len(blocks), count)]
+
+    def some(share: Sequence[Any], product: Product, windows: Any, matrix: Any, rows: Any, copied: Any) -> None:
+        for index, a, b in share:
+            product(fill(windows[index], copied), matrix, rows[a:b])
 
     def compute(x: Any, w: Any, y: Any, *scratch: Any) -> None:
         if padded.needed:
             padded.fill(x, scratch[0])
             x = scratch[0]
-        windows, copied = _view(slide, padded.shape, x), scratch[-1]
+        windows = _view(slide, padded.shape, x)
         matrix, rows = w.reshape(columns, slide.outputs), y.reshape(slide.rows, slide.outputs)
-        for index, a, b in blocks:
-            product(fill(windows[index], copied), matrix, rows[a:b])
+        if count == 1 or not one_thread().held:
+            some(blocks, product, windows, matrix, rows, scratch[-1])
+            return
+        from graphdock_cpu.team import team
 
-    return compute, (*padded.scratch, largest)
+        copies = scratch[len(padded.scratch) :]
+        given = zip(shares, copies, strict=False)
+        team(count).run([partial(some, share, np.dot, windows, matrix, rows, copied) for share, copied in given])
+
+    return compute, (*padded.scratch, *[largest] * max(1, len(shares)))
 
 
 def im2col_filter(slide: Slide, product: Product = np.dot, planes: bool = False) -> Method:

@@ -24,6 +24,7 @@ __all__ = [
     "FLOPS",
     "SUM",
     "Axes",
+    "Leading",
     "Made",
     "Rows",
     "Shape",
@@ -118,6 +119,19 @@ class Shared:
                 part()
         if self.after is not None:
             self.after(*args)
+
+
+class Leading:
+    """A kernel that shares its parts itself, so large that its plan is to run within :func:`~graphdock_cpu.blas.one_thread`."""
+
+    __slots__ = ("compute",)
+    leads = True
+
+    def __init__(self, compute: Callable[..., Any]) -> None:
+        self.compute = compute
+
+    def __call__(self, *args: Any) -> None:
+        self.compute(*args)
 
 
 def product(count: int) -> Shared:

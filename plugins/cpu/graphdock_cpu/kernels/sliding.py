@@ -16,7 +16,7 @@ from graphdock.contracts import Bound, BuildContext, DType, Scratch, errors
 from numpy import copyto
 
 from graphdock_cpu.blas import one_thread
-from graphdock_cpu.kernels.sharing import Shared
+from graphdock_cpu.kernels.sharing import Leading, Shared
 
 __all__ = [
     "Method",
@@ -154,7 +154,7 @@ def bind_sized(
         shapes = [i.shape for i in ctx.inputs]
         if not ctx.fresh and all(s is not None and None not in s for s in shapes):
             compute, scratch = make(ctx, [tuple(s) for s in shapes if s is not None], tuple(ctx.outputs[0].shape or ()))
-            leads = isinstance(compute, Shared) and compute.leads
+            leads = isinstance(compute, (Leading, Shared)) and compute.leads
             return Bound(compute, scratch=scratch, within=one_thread() if leads else None)
         count = len(ctx.inputs)
         kept: dict[Any, tuple[Callable[..., Any], tuple[Scratch, ...]]] = {}
