@@ -98,7 +98,7 @@ def _row(op: Op, oracles: str) -> Call:
     facts: dict[str, Any] = {k: v for k, v in full.items() if v}
     if traits != ("pure",):
         facts["traits"] = traits
-    if reference != f"{oracles}:{op.snake}":
+    if reference != (f"{oracles}:{op.snake}" if oracles else None):
         facts["reference"] = reference
     return call("op", *arguments, **facts)
 

@@ -93,3 +93,8 @@ def test_a_row_stays_and_namespaces_are_spelled_out() -> None:
 def test_no_names_are_no_rows() -> None:
     assert spelled_out({}) == spelled_out({"p.m": {}}) == {}
     assert list(names_of("p.m", "tf", "")) == []
+
+
+def test_rows_of_a_file_without_oracles_have_no_reference():
+    rows = {"lab.Wait": lambda op: op(args(x="T[*S]"))}
+    assert op_table("graphdock_lab._gen", {"specs/lab.yaml": ("", rows)})["lab.Wait"]().reference is None

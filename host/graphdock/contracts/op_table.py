@@ -134,10 +134,11 @@ class OpRow:
           gradient: the kind of every input's gradient, or input -> kind where it is not none.
           traits: without ``no_gradient`` where no input has one.
           decomposed: whether there is a decomposition.
-          reference: empty for the function of ``oracles`` that has the op's name.
+          reference: empty for the function of ``oracles`` that has the op's name, if there are any.
         """
         function = snake(self.name.rpartition(".")[2])
         kinds = {a.name: gradient if isinstance(gradient, str) else gradient.get(a.name, "none") for a in inputs}
+        oracle = f"{self.oracles}:{function}" if self.oracles else None
         flows = any(kind != "none" for kind in kinds.values())
         return OpDef(
             self.name,
@@ -149,7 +150,7 @@ class OpRow:
             traits=frozenset(traits if flows else (*traits, "no_gradient")),
             effects=frozenset(effects),
             decomposition=f"{self.generated}.decompositions:{function}" if decomposed else None,
-            reference=f"{self.oracles}:{function}" if reference == "" else reference,
+            reference=oracle if reference == "" else reference,
             package=self.generated.partition(".")[0],
             source=self.spec,
             **facts,

@@ -33,7 +33,6 @@ _accumulators_ops: _Rows = {
         executes="handle",
         resource="data.Accumulator",
         traits=("stateful",),
-        reference=None,
     ),
     "SparseConditionalAccumulator": lambda op: op(
         (),
@@ -49,7 +48,6 @@ _accumulators_ops: _Rows = {
         executes="handle",
         resource="data.Accumulator",
         traits=("stateful",),
-        reference=None,
     ),
     "ResourceAccumulatorApplyGradient": lambda op: op(
         _args(
@@ -59,7 +57,6 @@ _accumulators_ops: _Rows = {
         ),
         types=_types(dtype=_NUMERIC),
         traits=("host", "stateful"),
-        reference=None,
     ),
     "SparseAccumulatorApplyGradient": lambda op: op(
         _args(
@@ -73,7 +70,6 @@ _accumulators_ops: _Rows = {
         _attrs(has_known_shape="bool"),
         types=_types(dtype=_NUMERIC),
         traits=("host", "stateful"),
-        reference=None,
     ),
     "ResourceAccumulatorTakeGradient": lambda op: op(
         _args(
@@ -85,7 +81,6 @@ _accumulators_ops: _Rows = {
         shape_fn="graphdock_data.records.shape_fns:unknown",
         effects=("waits",),
         traits=("host", "stateful"),
-        reference=None,
     ),
     "SparseAccumulatorTakeGradient": lambda op: op(
         _args(
@@ -101,13 +96,11 @@ _accumulators_ops: _Rows = {
         shape_fn="graphdock_data.queues.shape_fns:slices",
         effects=("waits",),
         traits=("host", "stateful"),
-        reference=None,
     ),
     "ResourceAccumulatorNumAccumulated": lambda op: op(
         _args(handle=_arg("resource[]", access="uses", resource="data.Accumulator")),
         _args(num_accumulated=_arg("int32[]", memory="host")),
         traits=("host", "stateful"),
-        reference=None,
     ),
     "ResourceAccumulatorSetGlobalStep": lambda op: op(
         _args(
@@ -115,7 +108,6 @@ _accumulators_ops: _Rows = {
             new_global_step=_arg("int64[]", memory="host"),
         ),
         traits=("host", "stateful"),
-        reference=None,
     ),
 }
 
@@ -128,7 +120,6 @@ _barriers_ops: _Rows = {
         executes="handle",
         resource="data.Barrier",
         traits=("stateful",),
-        reference=None,
     ),
     "BarrierInsertMany": lambda op: op(
         _args(
@@ -140,7 +131,6 @@ _barriers_ops: _Rows = {
         _attrs(component_index="int"),
         types=_types(T=_ANY),
         traits=("host", "stateful"),
-        reference=None,
     ),
     "BarrierTakeMany": lambda op: op(
         _args(
@@ -157,26 +147,22 @@ _barriers_ops: _Rows = {
         shape_fn="graphdock_data.queues.shape_fns:elements",
         effects=("waits",),
         traits=("host", "stateful"),
-        reference=None,
     ),
     "BarrierClose": lambda op: op(
         _args(handle=_arg("resource[]", access="uses", resource="data.Barrier")),
         (),
         _attrs(cancel_pending_enqueues=_attr("bool", False)),
         traits=("host", "stateful"),
-        reference=None,
     ),
     "BarrierReadySize": lambda op: op(
         _args(handle=_arg("resource[]", access="uses", resource="data.Barrier")),
         _args(size=_arg("int32[]", memory="host")),
         traits=("host", "stateful"),
-        reference=None,
     ),
     "BarrierIncompleteSize": lambda op: op(
         _args(handle=_arg("resource[]", access="uses", resource="data.Barrier")),
         _args(size=_arg("int32[]", memory="host")),
         traits=("host", "stateful"),
-        reference=None,
     ),
 }
 
@@ -206,7 +192,6 @@ _examples_ops: _Rows = {
         ),
         shape_fn="graphdock_data.records.shape_fns:parse_example",
         traits=("host",),
-        reference=None,
     ),
     "ParseSingleExample": lambda op: op(
         _args(
@@ -231,7 +216,6 @@ _examples_ops: _Rows = {
         ),
         shape_fn="graphdock_data.records.shape_fns:parse_single_example",
         traits=("host",),
-        reference=None,
     ),
     "ParseSequenceExample": lambda op: op(
         _args(
@@ -276,7 +260,6 @@ _examples_ops: _Rows = {
         ),
         shape_fn="graphdock_data.records.shape_fns:parse_sequence_example",
         traits=("host",),
-        reference=None,
     ),
     "ParseSingleSequenceExample": lambda op: op(
         _args(
@@ -321,7 +304,6 @@ _examples_ops: _Rows = {
         ),
         shape_fn="graphdock_data.records.shape_fns:parse_single_sequence_example",
         traits=("host",),
-        reference=None,
     ),
 }
 
@@ -332,14 +314,12 @@ _files_ops: _Rows = {
         effects=("io",),
         cost={"flops": "0"},
         traits=("host", "stateful"),
-        reference=None,
     ),
     "WriteFile": lambda op: op(
         _args(filename=_arg("string[]", memory="host"), contents=_arg("string[]", memory="host")),
         effects=("io",),
         cost={"flops": "0"},
         traits=("host", "stateful"),
-        reference=None,
     ),
     "MatchingFiles": lambda op: op(
         _args(pattern=_arg("string", memory="host")),
@@ -347,7 +327,6 @@ _files_ops: _Rows = {
         effects=("io",),
         cost={"flops": "0"},
         traits=("host", "stateful"),
-        reference=None,
     ),
 }
 
@@ -360,7 +339,6 @@ _iterators_ops: _Rows = {
         executes="handle",
         resource="data.Iterator",
         traits=("stateful",),
-        reference=None,
     ),
     "GraphdockMakeIterator": lambda op: op(
         _args(
@@ -371,7 +349,6 @@ _iterators_ops: _Rows = {
         _attrs(dataset="func"),
         types=_types(Targuments=_type_var(_ANY, is_list=True)),
         traits=("host", "stateful"),
-        reference=None,
     ),
     "GraphdockIteratorGetNext": lambda op: op(
         _args(
@@ -384,7 +361,6 @@ _iterators_ops: _Rows = {
         shape_fn="graphdock_data.dataset.shape_fns:components",
         effects=("waits",),
         traits=("host", "stateful"),
-        reference=None,
     ),
     "GraphdockIteratorToStringHandle": lambda op: op(
         _args(
@@ -395,7 +371,6 @@ _iterators_ops: _Rows = {
         _attrs(dataset=_attr("func", None)),
         types=_types(Targuments=_type_var(_ANY, is_list=True)),
         traits=("host", "stateful"),
-        reference=None,
     ),
     "GraphdockIteratorGetNextOf": lambda op: op(
         _args(string_handle=_arg("string[]", memory="host")),
@@ -405,7 +380,6 @@ _iterators_ops: _Rows = {
         shape_fn="graphdock_data.dataset.shape_fns:components",
         effects=("waits",),
         traits=("host", "stateful"),
-        reference=None,
     ),
 }
 
@@ -424,7 +398,6 @@ _queues_ops: _Rows = {
         executes="handle",
         resource="data.Queue",
         traits=("stateful",),
-        reference=None,
     ),
     "PaddingFIFOQueueV2": lambda op: op(
         (),
@@ -440,7 +413,6 @@ _queues_ops: _Rows = {
         executes="handle",
         resource="data.Queue",
         traits=("stateful",),
-        reference=None,
     ),
     "RandomShuffleQueueV2": lambda op: op(
         (),
@@ -459,7 +431,6 @@ _queues_ops: _Rows = {
         executes="handle",
         resource="data.Queue",
         traits=("stateful",),
-        reference=None,
     ),
     "PriorityQueueV2": lambda op: op(
         (),
@@ -475,7 +446,6 @@ _queues_ops: _Rows = {
         executes="handle",
         resource="data.Queue",
         traits=("stateful",),
-        reference=None,
     ),
     "QueueEnqueueV2": lambda op: op(
         _args(
@@ -487,7 +457,6 @@ _queues_ops: _Rows = {
         types=_types(Tcomponents=_type_var(_ANY, is_list=True)),
         effects=("waits",),
         traits=("host", "stateful"),
-        reference=None,
     ),
     "QueueEnqueueManyV2": lambda op: op(
         _args(
@@ -499,7 +468,6 @@ _queues_ops: _Rows = {
         types=_types(Tcomponents=_type_var(_ANY, is_list=True)),
         effects=("waits",),
         traits=("host", "stateful"),
-        reference=None,
     ),
     "QueueDequeueV2": lambda op: op(
         _args(handle=_arg("resource[]", access="uses", resource="data.Queue")),
@@ -509,7 +477,6 @@ _queues_ops: _Rows = {
         shape_fn="graphdock_data.queues.shape_fns:components",
         effects=("waits",),
         traits=("host", "stateful"),
-        reference=None,
     ),
     "QueueDequeueManyV2": lambda op: op(
         _args(handle=_arg("resource[]", access="uses", resource="data.Queue"), n=_arg("int32[]", memory="host")),
@@ -519,7 +486,6 @@ _queues_ops: _Rows = {
         shape_fn="graphdock_data.queues.shape_fns:components",
         effects=("waits",),
         traits=("host", "stateful"),
-        reference=None,
     ),
     "QueueDequeueUpToV2": lambda op: op(
         _args(handle=_arg("resource[]", access="uses", resource="data.Queue"), n=_arg("int32[]", memory="host")),
@@ -529,7 +495,6 @@ _queues_ops: _Rows = {
         shape_fn="graphdock_data.queues.shape_fns:components",
         effects=("waits",),
         traits=("host", "stateful"),
-        reference=None,
     ),
     "QueueCloseV2": lambda op: op(
         _args(handle=_arg("resource[]", access="uses", resource="data.Queue")),
@@ -537,19 +502,16 @@ _queues_ops: _Rows = {
         _attrs(cancel_pending_enqueues=_attr("bool", False)),
         effects=("waits",),
         traits=("host", "stateful"),
-        reference=None,
     ),
     "QueueIsClosedV2": lambda op: op(
         _args(handle=_arg("resource[]", access="uses", resource="data.Queue")),
         _args(is_closed=_arg("bool[]", memory="host")),
         traits=("host", "stateful"),
-        reference=None,
     ),
     "QueueSizeV2": lambda op: op(
         _args(handle=_arg("resource[]", access="uses", resource="data.Queue")),
         _args(size=_arg("int32[]", memory="host")),
         traits=("host", "stateful"),
-        reference=None,
     ),
     "GraphdockStagingArea": lambda op: op(
         (),
@@ -566,7 +528,6 @@ _queues_ops: _Rows = {
         executes="handle",
         resource="data.Queue",
         traits=("stateful",),
-        reference=None,
     ),
     "GraphdockStagePeek": lambda op: op(
         _args(handle=_arg("resource[]", access="uses", resource="data.Queue"), index=_arg("int32[]", memory="host")),
@@ -575,12 +536,9 @@ _queues_ops: _Rows = {
         shape_fn="graphdock_data.queues.shape_fns:components",
         effects=("waits",),
         traits=("host", "stateful"),
-        reference=None,
     ),
     "GraphdockStageClear": lambda op: op(
-        _args(handle=_arg("resource[]", access="uses", resource="data.Queue")),
-        traits=("host", "stateful"),
-        reference=None,
+        _args(handle=_arg("resource[]", access="uses", resource="data.Queue")), traits=("host", "stateful")
     ),
 }
 
@@ -597,7 +555,6 @@ _readers_ops: _Rows = {
         executes="handle",
         resource="data.Reader",
         traits=("stateful",),
-        reference=None,
     ),
     "WholeFileReaderV2": lambda op: op(
         (),
@@ -610,7 +567,6 @@ _readers_ops: _Rows = {
         executes="handle",
         resource="data.Reader",
         traits=("stateful",),
-        reference=None,
     ),
     "IdentityReaderV2": lambda op: op(
         (),
@@ -623,7 +579,6 @@ _readers_ops: _Rows = {
         executes="handle",
         resource="data.Reader",
         traits=("stateful",),
-        reference=None,
     ),
     "TFRecordReaderV2": lambda op: op(
         (),
@@ -637,7 +592,6 @@ _readers_ops: _Rows = {
         executes="handle",
         resource="data.Reader",
         traits=("stateful",),
-        reference=None,
     ),
     "FixedLengthRecordReaderV2": lambda op: op(
         (),
@@ -655,7 +609,6 @@ _readers_ops: _Rows = {
         executes="handle",
         resource="data.Reader",
         traits=("stateful",),
-        reference=None,
     ),
     "ReaderReadV2": lambda op: op(
         _args(
@@ -665,7 +618,6 @@ _readers_ops: _Rows = {
         _args(key=_arg("string[]", memory="host"), value=_arg("string[]", memory="host")),
         effects=("waits",),
         traits=("host", "stateful"),
-        reference=None,
     ),
     "ReaderReadUpToV2": lambda op: op(
         _args(
@@ -676,25 +628,21 @@ _readers_ops: _Rows = {
         _args(keys=_arg("string[_]", memory="host"), values=_arg("string[_]", memory="host")),
         effects=("waits",),
         traits=("host", "stateful"),
-        reference=None,
     ),
     "ReaderNumRecordsProducedV2": lambda op: op(
         _args(reader_handle=_arg("resource[]", access="uses", resource="data.Reader")),
         _args(records_produced=_arg("int64[]", memory="host")),
         traits=("host", "stateful"),
-        reference=None,
     ),
     "ReaderNumWorkUnitsCompletedV2": lambda op: op(
         _args(reader_handle=_arg("resource[]", access="uses", resource="data.Reader")),
         _args(units_completed=_arg("int64[]", memory="host")),
         traits=("host", "stateful"),
-        reference=None,
     ),
     "ReaderSerializeStateV2": lambda op: op(
         _args(reader_handle=_arg("resource[]", access="uses", resource="data.Reader")),
         _args(state=_arg("string[]", memory="host")),
         traits=("host", "stateful"),
-        reference=None,
     ),
     "ReaderRestoreStateV2": lambda op: op(
         _args(
@@ -702,12 +650,9 @@ _readers_ops: _Rows = {
             state=_arg("string[]", memory="host"),
         ),
         traits=("host", "stateful"),
-        reference=None,
     ),
     "ReaderResetV2": lambda op: op(
-        _args(reader_handle=_arg("resource[]", access="uses", resource="data.Reader")),
-        traits=("host", "stateful"),
-        reference=None,
+        _args(reader_handle=_arg("resource[]", access="uses", resource="data.Reader")), traits=("host", "stateful")
     ),
 }
 
@@ -718,14 +663,12 @@ _serialized_ops: _Rows = {
         types=_types(out_type=_ANY),
         shape_fn="graphdock_data.records.shape_fns:unknown",
         traits=("host",),
-        reference=None,
     ),
     "SerializeTensor": lambda op: op(
         _args(tensor=_arg("T", memory="host")),
         _args(serialized=_arg("string[]", memory="host")),
         types=_types(T=_ANY),
         traits=("host",),
-        reference=None,
     ),
     "SerializeManySparse": lambda op: op(
         _args(
@@ -736,7 +679,6 @@ _serialized_ops: _Rows = {
         _args(serialized_sparse=_arg("string[_, 3]", memory="host")),
         types=_types(T=_ANY),
         traits=("host",),
-        reference=None,
     ),
     "DeserializeManySparse": lambda op: op(
         _args(serialized_sparse=_arg("string[_, 3]", memory="host")),
@@ -747,20 +689,17 @@ _serialized_ops: _Rows = {
         ),
         types=_types(dtype=_ANY),
         traits=("host",),
-        reference=None,
     ),
     "DecodeCompressed": lambda op: op(
         _args(bytes=_arg("string[*S]", memory="host")),
         _args(output=_arg("string[*S]", memory="host")),
         _attrs(compression_type=_attr("string", "", allowed=("", "ZLIB", "GZIP"))),
         traits=("host",),
-        reference=None,
     ),
     "DecodeJSONExample": lambda op: op(
         _args(json_examples=_arg("string[*S]", memory="host")),
         _args(binary_examples=_arg("string[*S]", memory="host")),
         traits=("host",),
-        reference=None,
     ),
 }
 
@@ -779,7 +718,6 @@ _tables_ops: _Rows = {
         executes="handle",
         resource="data.Table",
         traits=("stateful",),
-        reference=None,
     ),
     "MutableHashTableV2": lambda op: op(
         (),
@@ -795,7 +733,6 @@ _tables_ops: _Rows = {
         executes="handle",
         resource="data.Table",
         traits=("stateful",),
-        reference=None,
     ),
     "MutableHashTableOfTensorsV2": lambda op: op(
         (),
@@ -811,7 +748,6 @@ _tables_ops: _Rows = {
         executes="handle",
         resource="data.Table",
         traits=("stateful",),
-        reference=None,
     ),
     "LookupTableFindV2": lambda op: op(
         _args(
@@ -823,7 +759,6 @@ _tables_ops: _Rows = {
         types=_types(Tin=("bool", "int32", "int64", "float32", "float64", "string"), Tout=_ANY),
         shape_fn="graphdock_data.lookup.shape_fns:find",
         traits=("host",),
-        reference=None,
     ),
     "LookupTableInsertV2": lambda op: op(
         _args(
@@ -833,13 +768,11 @@ _tables_ops: _Rows = {
         ),
         types=_types(Tin=("bool", "int32", "int64", "float32", "float64", "string"), Tout=_ANY),
         traits=("host",),
-        reference=None,
     ),
     "LookupTableRemoveV2": lambda op: op(
         _args(table_handle=_arg("resource[]", access="writes", resource="data.Table"), keys=_arg("Tin", memory="host")),
         types=_types(Tin=("bool", "int32", "int64", "float32", "float64", "string")),
         traits=("host",),
-        reference=None,
     ),
     "LookupTableImportV2": lambda op: op(
         _args(
@@ -849,7 +782,6 @@ _tables_ops: _Rows = {
         ),
         types=_types(Tin=("bool", "int32", "int64", "float32", "float64", "string"), Tout=_ANY),
         traits=("host",),
-        reference=None,
     ),
     "InitializeTableFromTextFileV2": lambda op: op(
         _args(
@@ -866,13 +798,11 @@ _tables_ops: _Rows = {
         ),
         effects=("io",),
         traits=("host", "stateful"),
-        reference=None,
     ),
     "LookupTableSizeV2": lambda op: op(
         _args(table_handle=_arg("resource[]", access="reads", resource="data.Table")),
         _args(size=_arg("int64[]", memory="host")),
         traits=("host",),
-        reference=None,
     ),
     "LookupTableExportV2": lambda op: op(
         _args(table_handle=_arg("resource[]", access="reads", resource="data.Table")),
@@ -880,7 +810,6 @@ _tables_ops: _Rows = {
         types=_types(Tkeys=("bool", "int32", "int64", "float32", "float64", "string"), Tvalues=_ANY),
         shape_fn="graphdock_data.lookup.shape_fns:export",
         traits=("host",),
-        reference=None,
     ),
 }
 
@@ -897,7 +826,6 @@ _tensor_lists_ops: _Rows = {
         ),
         types=_types(element_dtype=_ANY, shape_type=_type_var(_INDEX, "int32")),
         traits=("host", "stateful"),
-        reference=None,
     ),
     "TensorListSetItem": lambda op: op(
         _args(
@@ -907,7 +835,6 @@ _tensor_lists_ops: _Rows = {
         types=_types(element_dtype=_ANY),
         gradient={"input_handle": "fn", "item": "fn"},
         traits=("host", "pure"),
-        reference=None,
     ),
     "TensorListGetItem": lambda op: op(
         _args(
@@ -918,7 +845,6 @@ _tensor_lists_ops: _Rows = {
         shape_fn="graphdock_data.arrays.shape_fns:element",
         gradient={"input_handle": "fn"},
         traits=("host", "stateful"),
-        reference=None,
     ),
     "TensorListScatterIntoExistingList": lambda op: op(
         _args(
@@ -931,7 +857,6 @@ _tensor_lists_ops: _Rows = {
         types=_types(element_dtype=_ANY),
         gradient={"input_handle": "fn", "tensor": "fn"},
         traits=("host", "pure"),
-        reference=None,
     ),
     "TensorListGather": lambda op: op(
         _args(
@@ -944,7 +869,6 @@ _tensor_lists_ops: _Rows = {
         shape_fn="graphdock_data.arrays.shape_fns:gathered",
         gradient={"input_handle": "fn"},
         traits=("host", "stateful"),
-        reference=None,
     ),
     "TensorListStack": lambda op: op(
         _args(input_handle="variant[]", element_shape=_arg("int32", memory="host")),
@@ -954,7 +878,6 @@ _tensor_lists_ops: _Rows = {
         shape_fn="graphdock_data.arrays.shape_fns:stacked",
         gradient={"input_handle": "fn"},
         traits=("host", "stateful"),
-        reference=None,
     ),
     "TensorListFromTensor": lambda op: op(
         _args(tensor=_arg("element_dtype[N, *S]", memory="host"), element_shape=_arg("shape_type", memory="host")),
@@ -962,7 +885,6 @@ _tensor_lists_ops: _Rows = {
         types=_types(element_dtype=_ANY, shape_type=_type_var(_INDEX, "int32")),
         gradient={"tensor": "fn"},
         traits=("host", "pure"),
-        reference=None,
     ),
     "TensorListConcatV2": lambda op: op(
         _args(
@@ -975,7 +897,6 @@ _tensor_lists_ops: _Rows = {
         shape_fn="graphdock_data.arrays.shape_fns:joined",
         gradient={"input_handle": "fn"},
         traits=("host", "stateful"),
-        reference=None,
     ),
     "GraphdockTensorListSplit": lambda op: op(
         _args(
@@ -987,17 +908,11 @@ _tensor_lists_ops: _Rows = {
         types=_types(element_dtype=_ANY),
         gradient={"input_handle": "fn", "tensor": "fn"},
         traits=("host", "pure"),
-        reference=None,
     ),
     "TensorListLength": lambda op: op(
-        _args(input_handle="variant[]"),
-        _args(length=_arg("int32[]", memory="host")),
-        traits=("host", "pure"),
-        reference=None,
+        _args(input_handle="variant[]"), _args(length=_arg("int32[]", memory="host")), traits=("host", "pure")
     ),
-    "GraphdockTensorListClose": lambda op: op(
-        _args(input_handle="variant[]"), traits=("host", "stateful"), reference=None
-    ),
+    "GraphdockTensorListClose": lambda op: op(_args(input_handle="variant[]"), traits=("host", "stateful")),
 }
 
 OPS: dict[str, Callable[[], OpDef]] = _op_table(
