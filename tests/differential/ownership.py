@@ -158,23 +158,20 @@ class Owned(Updates):
 
     def needs(self, fetches: Sequence[int], done: Container[int] = ()) -> list[int]:
         """Which feeds a step needs."""
-        order = self.rest(fetches, done)[0]
+        order = self.rest(fetches, done)
         return [i for i in range(len(self.fed)) if i in order]
 
-    def rest(self, fetches: Sequence[int], done: Container[int]) -> tuple[list[int], bool]:
-        """What must run of a step in order where some is done, and whether any of it waits, by a control input, for such."""
+    def rest(self, fetches: Sequence[int], done: Container[int]) -> list[int]:
+        """What must run of a step, in order, where some is done."""
         stack = [f for f in fetches if f < len(self.nodes) and f not in done]
         needed: set[int] = set()
-        waits = False
         while stack:
             n = stack.pop()
             if n not in needed:
                 needed.add(n)
                 node = self.nodes[n]
-                before = [*node.control, *node.late]
-                waits = waits or any(b in done for b in before)
-                stack.extend(i for i in (*node.inputs, *before) if i not in done)
-        return [n for n in self.order(fetches) if n in needed], waits
+                stack.extend(i for i in (*node.inputs, *node.control, *node.late) if i not in done)
+        return [n for n in self.order(fetches) if n in needed]
 
 
 class Caller:
@@ -225,7 +222,7 @@ class Caller:
         self.ledger.spoil("what a variable was loaded with", value)
 
     def pieces(self, fetched: list[int]) -> None:
-        """A partial run. Each piece runs what it needs and no piece before it has; one that waits for such may be refused."""
+        """A partial run. Each piece runs what it needs and no piece before it has."""
         program = self.program
         places = program.placeholders
         handle = self.session.partial_run_setup([*[self.tensors[i] for i in fetched], *places], places)
@@ -233,18 +230,12 @@ class Caller:
         for piece in np.array_split(fetched, int(self.rng.integers(1, 4))):
             wanted = [int(i) for i in piece]
             needs = [i for i in program.needs(wanted, values) if i not in fed]
-            feeds, before = self._feeds(needs), {i: a.copy() for i, a in self.state.items()}
-            order, waits = program.rest(wanted, values)
-            for n in order:
+            feeds = self._feeds(needs)
+            for n in program.rest(wanted, values):
                 if n not in values:
                     node = program.nodes[n]
                     values[n] = np.array(node.run(api, *[values[i] for i in node.inputs]))
-            try:
-                got = self.session.partial_run(handle, [self.tensors[i] for i in wanted], feeds)
-            except tf.errors.UnimplementedError:
-                assert waits, "nothing has to run again"
-                self.state.update(before)
-                return
+            got = self.session.partial_run(handle, [self.tensors[i] for i in wanted], feeds)
             fed.update(needs)
             self._fed(feeds)
             count = len(program.nodes)

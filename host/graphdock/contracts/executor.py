@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -74,6 +74,7 @@ class PlacedGraph:
         its loops it stands.
       holds: a step holds its locks on all resources while it runs. Where False some node waits for other steps: the session locks
         nothing, and the program locks what it touches statement by statement.
+      pieces: its steps are fed and fetched piece by piece (:meth:`Program.begin`), and hold nothing.
       debug, check_numerics: as configured.
       steps_in_flight: as configured; with more than 1 a step may release its locks, and end, before its work is done.
       threads: on so many threads a kernel may compute.
@@ -96,6 +97,7 @@ class PlacedGraph:
     function: Callable[[Any], Callable[..., Sequence[Any]]] | None = None
     cost: Callable[[PlanNode], tuple[int | None, int | None]] = lambda node: (None, None)
     holds: bool = True
+    pieces: bool = False
     debug: bool = False
     check_numerics: bool = False
     steps_in_flight: int = 1
@@ -143,6 +145,19 @@ class Program(ABC):
         Raises:
           GraphdockError: what a kernel raised, with the node and the user's line (:func:`graphdock.contracts.kernel_error`).
         """
+
+    def begin(self, step: StepContext) -> Callable[[Mapping[int, Any], Sequence[int], Collection[str]], list[Any]]:
+        """Begin a step of a graph in ``pieces``: a function that runs the next one, as :meth:`run` does, on the thread that calls.
+
+        It takes what is fed now (number of the graph's input -> host array, its own), the numbers of the outputs that are wanted
+        now, and the origins of nodes that are to have run. It runs what these need and no piece before has run, and returns the
+        outputs. Order edges hold within a piece.
+
+        Raises:
+          UnimplementedError: the executor runs no such steps; it ``refuses`` their graphs. The function raises
+          InvalidArgumentError, before anything runs, where an input is needed that no piece has fed.
+        """
+        raise UnimplementedError(f"{type(self).__name__} runs no steps in pieces", hint="choose another executor")
 
     def turn(self, step: StepContext, function: Callable[..., Any], *args: Any) -> Any:
         """``function(*args)`` while the step holds what it needs before its locks, such as a queue that steps take turns on.

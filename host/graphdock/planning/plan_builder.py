@@ -106,6 +106,7 @@ class PlanBuilder:
       outputs, targets, feeds: what the plan is for; each fed tensor with its shape.
       dry: it is made to be explained, and never runs. ``done``: operations that a part of the step before has run.
         ``captured``: placeholder of a handle, of a body that is planned by itself -> the operation that makes the handle.
+        ``pieces``: its steps are fed and fetched piece by piece, so that no pass may make two operations one.
       graph: the plan graph, from translation on; ``translated``: how many nodes it had at first, bodies included.
       contexts: name of each pass that has run, but in the phase ``simplify`` -> what it was given, said and made.
       loop_writer: what wrote loops out, if a pass brought it.
@@ -123,6 +124,7 @@ class PlanBuilder:
     dry: bool = False
     done: Collection[Operation] = ()
     captured: Mapping[Tensor, Operation] = field(default_factory=dict)
+    pieces: bool = False
     graph: PlanGraph = field(default_factory=lambda: PlanGraph("main"))
     translated: int = 0
     reports: Sequence[PassReport] = ()

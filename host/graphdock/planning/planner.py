@@ -203,12 +203,14 @@ class Planner:
         dry: bool = False,
         done: Collection[Operation] = (),
         handles: Mapping[Tensor, Operation] = MappingProxyType({}),
+        pieces: bool = False,
     ) -> Plan:
         """The plan that computes ``outputs`` and runs ``targets``, given feeds of these shapes.
 
         Args:
           dry: it is to be explained; nothing is measured. ``done``: operations that a part of the step before has run.
           handles: placeholder of a handle, of a body that is planned by itself -> the operation that makes the handle.
+          pieces: its steps are fed and fetched piece by piece.
 
         Raises:
           InvalidArgumentError, ShapeError: the graph and the feeds do not fit. KernelNotFoundError, KernelTieError: no kernel,
@@ -222,7 +224,7 @@ class Planner:
                 hint="leave plan_for out of its configuration; session.explain works with it",
             )
         with self._lock, _collector_paused():
-            draft = PlanBuilder(self.setting, outputs, targets, feeds, dry, done, handles)
+            draft = PlanBuilder(self.setting, outputs, targets, feeds, dry, done, handles, pieces)
             draft.stages = run_stages(STAGES, draft, self.setting.config.debug)
             return make_plan(draft, self._pool)
 

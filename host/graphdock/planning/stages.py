@@ -35,13 +35,21 @@ __all__ = ["STAGES"]
 def _translate(draft: PlanBuilder) -> None:
     """The user's graph becomes a plan graph: what the fetches need, with shapes inferred from the feeds'."""
     draft.graph = translate(
-        draft.outputs, draft.targets, draft.feeds, unrolling=loop_writer(draft), done=draft.done, handles=draft.captured
+        draft.outputs,
+        draft.targets,
+        draft.feeds,
+        unrolling=None if draft.pieces else loop_writer(draft),
+        done=draft.done,
+        handles=draft.captured,
+        pieces=draft.pieces,
     )
     draft.translated = sum(len(g.nodes) for g in draft.graph.all_graphs())
 
 
 def _passes(draft: PlanBuilder) -> None:
     """Remove what changes nothing, is computed twice or is known already."""
+    if draft.pieces:
+        return
     draft.reports = [*draft.reports, *simplify(draft.graph, draft.setting)]
 
 
@@ -175,7 +183,8 @@ def _seal(draft: PlanBuilder) -> None:
         infer=infer_outputs,
         cost=_cost,
         stream=lambda stream: setting.ordinals.stream(stream.name, stream.seed, stream.seed2),
-        holds=not waiting,
+        holds=not (waiting or draft.pieces),
+        pieces=draft.pieces,
         debug=setting.config.debug,
         check_numerics=setting.config.check_numerics,
         steps_in_flight=setting.config.steps_in_flight,

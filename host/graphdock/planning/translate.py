@@ -104,6 +104,7 @@ def translate(
     unrolling: LoopWriter | None = None,
     done: Collection[Operation] = (),
     handles: Mapping[Tensor, Operation] = MappingProxyType({}),
+    pieces: bool = False,
 ) -> PlanGraph:
     """The plan graph that computes ``outputs`` and runs ``targets``, given tensors of the shapes in ``feeds``.
 
@@ -115,16 +116,17 @@ def translate(
       unrolling: which loops may be written out, and what became of them; None where none may be.
       done: operations that have run already, in a part of the step before: nobody waits for them.
       handles: placeholder of a handle, of a body that is translated by itself -> the operation that makes the handle.
+      pieces: feeds come one by one, so that nothing can be assumed of what the plan does not know of their shapes.
 
     Raises:
       InvalidArgumentError: a placeholder is needed and not fed; a cycle. ShapeError: the feeds' shapes do not fit the ops.
     """
     if unrolling is not None:
         try:
-            return _translate(outputs, targets, feeds, name, unrolling, done, handles)
+            return _translate(outputs, targets, feeds, name, unrolling, done, handles, pieces)
         except (KeepLoops, ShapeError) as error:  # an error of the program's comes again
             unrolling.notes = [LoopNote(n.origin, 0, n.why or str(error)) for n in unrolling.notes]
-    return _translate(outputs, targets, feeds, name, None, done, handles)
+    return _translate(outputs, targets, feeds, name, None, done, handles, pieces)
 
 
 def _translate(
@@ -135,15 +137,16 @@ def _translate(
     unrolling: LoopWriter | None,
     done: Collection[Operation],
     handles: Mapping[Tensor, Operation],
+    pieces: bool,
 ) -> PlanGraph:
     builder = Builder(name)
+    shapes = PlanShapes(Contents())
     values: dict[Tensor, Value] = {}
     for tensor, dims in feeds:
         # a later output of a node that runs for its others is named like this too
         fed = "/fed" if tensor.value_index else ""
         values[tensor] = builder.input(f"{tensor.op.name}:{tensor.value_index}{fed}", tensor.dtype, dims)
-        values[tensor].extent = fed_extent(dims, len(values) - 1)
-    shapes = PlanShapes(Contents())
+        values[tensor].extent = shapes.unknown_extent(dims) if pieces else fed_extent(dims, len(values) - 1)
     level = _Translation(builder, values, shapes, {}, unrolling)
     if handles:
         trampoline(level.run(list(dict.fromkeys(handles.values()))))

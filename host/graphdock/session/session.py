@@ -20,6 +20,7 @@ from graphdock.graph import default_session
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.operation import Operation
 from graphdock.graph.site import capture, describe
+from graphdock.graph.tensor import Tensor
 from graphdock.locks import new_lock
 from graphdock.planning.plan import Plan
 from graphdock.planning.planner import Planner
@@ -83,6 +84,7 @@ class Session(metaclass=SessionType):
         self._ordinals = RandomOrdinals()
         c = self.config
         self._plans = PlanCache(c.plan_cache_size)
+        self._pieces: dict[Any, Plan] = {}
         self._signatures = self._plans.signatures
         self._recent: Plan | None = None
         self._timeout = c.operation_timeout
@@ -383,7 +385,21 @@ class Session(metaclass=SessionType):
         from graphdock.session.partial_run import PartialRun
 
         self._check_open()
-        return PartialRun(self.graph, fetches, feeds)
+        return PartialRun(self, fetches, feeds)
+
+    def _begin(self, tensors: list[Tensor], operations: list[Operation], feeds: list[Tensor]) -> Callable[..., Any]:
+        """Begin a step in pieces."""
+        with self._lock:
+            self._check_open()
+            key = (*tensors, None, *operations, None, *feeds, self.graph._mutation)
+            plan = self._pieces.pop(key, None)
+            if plan is None or any(r.closed for r in plan.resources):
+                shapes = [(t, t._dims) for t in feeds]
+                plan = self._planner.plan(tensors, operations, shapes, pieces=True)
+            self._pieces[key] = plan
+            if len(self._pieces) > self.config.plan_cache_size:
+                del self._pieces[next(iter(self._pieces))]
+        return plan.program.begin(plan.lease())
 
     def partial_run(self, handle: PartialRun, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
         """The next piece of the step that ``partial_run_setup`` began.
@@ -394,7 +410,7 @@ class Session(metaclass=SessionType):
         from graphdock.session.partial_run import PartialRun
 
         check_type(handle, PartialRun, "partial_run: handle", "what partial_run_setup returned")
-        return handle.piece(self, fetches, feed_dict)
+        return handle.piece(fetches, feed_dict)
 
     @property
     def graph_def(self) -> Any:

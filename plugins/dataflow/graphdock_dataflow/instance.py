@@ -13,6 +13,7 @@ from graphdock.contracts.scalar_formula import CALLERS_ERRORS
 
 from graphdock_dataflow.calls import Fire
 from graphdock_dataflow.level import Level, Row
+from graphdock_dataflow.pieces import StepInPieces
 from graphdock_dataflow.scheduler import Activation, Run
 from graphdock_dataflow.transfers import from_host
 
@@ -133,32 +134,41 @@ class Instance:
 
     def __call__(self, step: StepContext, feeds: Sequence[Any]) -> list[Any]:
         """Run a step. Returns arrays of the caller's own, NumPy scalars at rank 0."""
+        results = self.within_context(self._begun(step), self._root, feeds)
+        return [
+            result if not isinstance(result, np.ndarray) else result[()] if fresh else np.array(result)[()]
+            for result, fresh in zip(results, self._fresh, strict=True)
+        ]
+
+    def begin(self, step: StepContext) -> StepInPieces:
+        """Begin a step that is run piece by piece."""
+        return StepInPieces(self, self._begun(step), self._root)
+
+    def _begun(self, step: StepContext) -> Run:
         if self.dear:
             self.workers = step.services.workers()  # at each step: a forked child has others
         for name, streams in self.streams.items():
             ordinal = step.services.ordinal(name)
             for stream in streams:
                 stream.begin(ordinal)
-        run = Run(step, self.order)
-        if self.within:
-            with contextlib.ExitStack() as stack:
-                for wanted in reversed(self.within):
-                    stack.enter_context(wanted)
-                results = self._in_context(run, feeds)
-        else:
-            results = self._in_context(run, feeds)
-        return [
-            result if not isinstance(result, np.ndarray) else result[()] if fresh else np.array(result)[()]
-            for result, fresh in zip(results, self._fresh, strict=True)
-        ]
+        return Run(step, self.order)
 
-    def _in_context(self, run: Run, feeds: Sequence[Any]) -> list[Any]:
+    def within_context(self, function: Callable[..., Any], *args: Any) -> Any:
+        """``function(*args)`` in all contexts that a step runs in."""
+        if not self.within:
+            return self._in_context(function, *args)
+        with contextlib.ExitStack() as stack:
+            for wanted in reversed(self.within):
+                stack.enter_context(wanted)
+            return self._in_context(function, *args)
+
+    def _in_context(self, function: Callable[..., Any], *args: Any) -> Any:
         if self._context is not None:
-            return self._context.run(run, self._root, feeds)
+            return self._context.run(function, *args)
         before = CALLERS_ERRORS.set(np.geterr())
         try:
             with np.errstate(all="ignore"):
-                return run(self._root, feeds)
+                return function(*args)
         finally:
             CALLERS_ERRORS.reset(before)
 

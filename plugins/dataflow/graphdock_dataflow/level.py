@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from graphdock.contracts import HOST_MEMORY, SCALAR, PlacedGraph, PlanGraph, PlanNode, Value
 from graphdock.contracts.bodies import carried, given
 
-__all__ = ["EMPTY", "Level", "Row", "levels_of"]
+__all__ = ["EMPTY", "Level", "Pieces", "Row", "levels_of"]
 
 #: Slot that always holds None.
 EMPTY = 1
@@ -44,6 +44,23 @@ class Row:
 
 
 @dataclass(slots=True)
+class Pieces:
+    """What the outermost level of a plan that is run piece by piece consists of.
+
+    Attributes:
+      needs: of each row the rows that it needs, by data or by control; an input ``i`` is ``~i``.
+      order: of each row those that it comes after where both run in one piece.
+      outputs: of each output the row, or the input, that makes it; None of a constant.
+      origins: name of an operation -> the rows that it runs.
+    """
+
+    needs: list[set[int]] = field(default_factory=list)
+    order: list[set[int]] = field(default_factory=list)
+    outputs: tuple[int | None, ...] = ()
+    origins: dict[str, set[int]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
 class Level:
     """Tables of one level.
 
@@ -53,6 +70,7 @@ class Level:
       pending: of each row the number of rows, and of inputs that come late, that it waits for. ``roots``: those that wait for none.
       arrivals: of each input that comes late, the rows that wait for it.
       inside: the loops around it, the innermost last.
+      pieces: of a plan whose steps run piece by piece, what a piece has to know; None elsewhere.
     """
 
     graph: PlanGraph
@@ -64,6 +82,7 @@ class Level:
     outputs: tuple[int, ...] = ()
     pending: list[int] = field(default_factory=list)
     roots: tuple[int, ...] = ()
+    pieces: Pieces | None = None
     arrivals: tuple[tuple[int, ...], ...] = ()
 
 
@@ -174,10 +193,14 @@ class _LevelMaker:
     def add(self, node: PlanNode) -> None:
         """A row for a node; none for one that does nothing but wait for what its inputs wait for."""
         before = {r for b in node.control if (r := self._row_of[b]) is not None}
+        order: set[int] = set()
         for b in node.order:
             row = self._row_of[b]
             if row is not None and (b.name, node.name) not in self.without:
-                before.add(row)
+                order.add(row)
+        pieces = self.level.pieces
+        if pieces is None:
+            before |= order
         silent = node.opdef.verb.silent
         if node.verb == "alias" and node.inputs[0].dtype.name != "resource":
             self.same[node.outputs[0]] = node.inputs[0]
@@ -189,11 +212,23 @@ class _LevelMaker:
             for only in before:
                 self.after.update(dict.fromkeys(node.outputs, only))
             self._row_of[node] = next(iter(before), None)
+            if pieces is not None:
+                self._note(node, before)
             return
         reads = [None if r is None else self._slot(*r) for r in _READS[node.verb](self.placed, node)]
         makes = () if silent else tuple([self._slots[v] for v in node.outputs])
         number = self._row_of[node] = self._add(Row(node, tuple(reads), makes), before)
         self.after.update(dict.fromkeys(node.outputs, number))
+        if pieces is not None:
+            pieces.order += [set() for _ in range(number + 1 - len(pieces.order))]
+            pieces.order[number] = order
+            self._note(node, {number})
+
+    def _note(self, node: PlanNode, rows: set[int]) -> None:
+        """These rows are what a node's operations run."""
+        assert self.level.pieces is not None
+        for origin in node.origins:
+            self.level.pieces.origins.setdefault(origin, set()).update(rows)
 
     def end(self, spaces: Sequence[str | None], gives: int) -> None:
         """What is handed on, the releases, the end, and the edges the other way round.
@@ -203,6 +238,11 @@ class _LevelMaker:
         """
         level, graph = self.level, self.level.graph
         level.outputs = tuple([self._slot(v, s) for v, s in zip(graph.outputs, spaces, strict=True)])
+        pieces = level.pieces
+        if pieces is not None:
+            pieces.needs = [set(b) for b in self.before]
+            pieces.order += [set() for _ in range(len(self.before) - len(pieces.order))]
+            pieces.outputs = tuple([self.after.get(v) for v in graph.outputs])
         for position in range(gives):
             row = self.after.get(graph.outputs[position])
             self._add(Row(gives=position), () if row is None else (row,))
@@ -243,7 +283,13 @@ class _LevelMaker:
             for other in self.before[number]:
                 (after[other] if other >= 0 else arrivals[~other]).append(number)
         level.pending = [len(b) for b in self.before]
+        for number, order in () if level.pieces is None else enumerate(level.pieces.order):
+            for other in order - self.before[number]:
+                after[other].append(number)
         for row, followers in zip(level.rows, after, strict=True):
+            if level.pieces is not None:  # who waits for whom is known in each piece
+                row.joint = tuple(followers)
+                continue
             row.solo = tuple([f for f in followers if level.pending[f] == 1])
             row.joint = tuple([f for f in followers if level.pending[f] > 1])
         level.roots = tuple([i for i in reversed(range(len(self.before))) if not level.pending[i]])
@@ -263,11 +309,13 @@ def levels_of(
     made: dict[PlanGraph, Level] = {}
     root = placed.graph
     todo: list[tuple[PlanGraph, tuple[PlanNode, ...], Sequence[str | None], int, int]] = [
-        (root, (), [HOST_MEMORY] * len(root.outputs), 0, 0)
+        (root, (), [HOST_MEMORY] * len(root.outputs), len(root.inputs) if placed.pieces else 0, 0)
     ]
     while todo:
         graph, inside, spaces, takes, gives = todo.pop()
         level = made[graph] = Level(graph, inside)
+        if graph is root and placed.pieces:
+            level.pieces = Pieces()
         maker = _LevelMaker(placed, level, without, takes)
         for node in graph.nodes:
             maker.add(node)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -55,7 +55,7 @@ class DataflowProgram(Program):
         self.stages: Sequence[StageReport] = run_stages(
             {"analyse": DataflowProgram._analyse, "tables": DataflowProgram._tables}, self, placed.debug
         )
-        self.checked = tuple(_checked(placed).items())
+        self.checked = () if placed.pieces else tuple(_checked(placed).items())
         self.notes = self._notes()
 
     def _analyse(self) -> None:
@@ -108,6 +108,9 @@ class DataflowProgram(Program):
         if instance is None:
             instance = step.state = self._instance(step)
         return instance(step, feeds)
+
+    def begin(self, step: StepContext) -> Callable[[Mapping[int, Any], Sequence[int], Collection[str]], list[Any]]:
+        return self._instance(step).begin(step)
 
     @contextmanager
     def trace(self, step: StepContext, level: TraceLevel) -> Iterator[None]:

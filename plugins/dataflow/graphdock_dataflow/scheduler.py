@@ -130,6 +130,23 @@ class Run:
             self.active.clear()
         return self.results
 
+    def drain(self) -> None:
+        """Run what is ready, and what that lets go on, until nothing is left and nothing is waited for; errors as of a step."""
+        go_on = self._go_on if self.order is None else self._go_on_in_any_order
+        try:
+            go_on()
+            while self.waiting:
+                self._sleep()
+                go_on()
+        except BaseException as error:
+            self._stop(error)
+            raise
+        finally:
+            if self._forget is not None:
+                self._forget()
+                self._forget = None
+            self.active.clear()
+
     def _end(self, root: Activation) -> None:
         values = root.values
         self.results = [values[slot] for slot in root.level.outputs]

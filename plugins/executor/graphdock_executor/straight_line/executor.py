@@ -124,6 +124,8 @@ class StraightLine(Executor):
     def refuses(self, placed: PlacedGraph) -> str | None:
         if placed.holds:
             return None
+        if placed.pieces:
+            return "its steps are fed and fetched piece by piece"
         from graphdock_executor.unordered_waits import unordered_waits
 
         pair = unordered_waits(placed.graph)
