@@ -22,7 +22,7 @@ from graphdock.contracts import (
 )
 
 from graphdock_llvm.native import chain, interface
-from graphdock_llvm.primitives import unsupported, what_forbids, written_often
+from graphdock_llvm.primitives import rows_of, unsupported, what_forbids, written_often
 from graphdock_llvm.printer import print_region
 from graphdock_llvm.products import products_of
 from graphdock_llvm.target import compiled, width
@@ -99,20 +99,22 @@ def _of_rows(
     """The nodes that are computed along rows. What reduces over another set of axes is left, and what stands behind such a one
     that stands behind one that is computed: no way may lead from the region over it and back."""
     wanted: tuple[int, ...] | None = None
-    allowed = {(len(program.axes) - 1,), tuple(range(len(program.axes)))}
+    one, rows = (len(program.axes) - 1,), rows_of(program)
+    allowed = {one, rows, tuple(range(len(program.axes)))}
     behind: set[PlanNode] = set()  # a node that is computed
     barred: set[PlanNode] = set()
     chosen: list[PlanNode] = []
     for node in nodes:
         before = [n for n in (*(v.node for v in node.inputs), *node.control, *node.order) if n is not None]
         sets = candidate.reduces.get(node, frozenset()) if node.origin not in products else frozenset()
-        other = len(sets) > 1 or any(s not in allowed or wanted not in (None, s) for s in sets)
+        other = len(sets) > 1 or any(s not in allowed or wanted not in (None, s, one, rows) for s in sets)
+        other = other or any(wanted not in (None, s) for s in sets if s not in (one, rows))
         after = any(n in behind for n in before)
         if other or node.origin in reasons or any(n in barred for n in before):
             if after:
                 barred.add(node)
         else:
-            wanted = next(iter(sets), wanted)
+            wanted = next(iter(sets), wanted) if wanted in (None, one, rows) else wanted
             chosen.append(node)
             after = True
         if after:

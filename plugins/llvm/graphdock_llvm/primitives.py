@@ -17,7 +17,9 @@ __all__ = [
     "emit",
     "horizontal",
     "identity",
+    "columns_of",
     "is_flat",
+    "rows_of",
     "unsupported",
     "what_forbids",
     "written_often",
@@ -25,6 +27,9 @@ __all__ = [
 
 #: Primitives that cost more than a visit of memory: what two loops over a row need is computed once and kept.
 DEAR = frozenset(("divide", "erf", "exp", "expm1", "log", "log1p", "rsqrt", "sigmoid", "sqrt", "tanh"))
+
+#: Bytes of a row of results of a reduction over rows, at most.
+_COLUMNS = 16 * 1024
 
 _FLOATS: Mapping[str, str] = {"add": "fadd", "divide": "fdiv", "mul": "fmul", "sub": "fsub"}
 _INTEGERS: Mapping[str, str] = {"add": "add", "mul": "mul", "sub": "sub"}
@@ -43,8 +48,16 @@ def unsupported(program: RegionProgram, width: int) -> dict[int, str]:
         o.term for o in program.outputs
     }
     summed = {p.along for p in products.values()}
+    rows, columns = rows_of(program), columns_of(program)
     for number, term in enumerate(program.terms):
-        reason = None if number in products else _unsupported(program, term)
+        if columns.get(number):
+            reason = _column(program, term, columns)
+        else:
+            reason = None if number in products else _unsupported(program, term)
+        if number in columns and not columns[number] and (term.op in REDUCTIONS or set(rows) & set(term.axes)):
+            reason = f"{term.op} goes along rows again, behind a reduction over them"
+        if number in columns and any(o.term == number and set(rows) & set(o.dims) for o in program.outputs):
+            reason = f"{term.op} is repeated along rows, behind a reduction over them"
         if number in read and number not in products and summed & set(term.axes):
             reason = f"{term.op} goes along the axis of a product"
         if number in read and term.op == "input":
@@ -53,6 +66,16 @@ def unsupported(program: RegionProgram, width: int) -> dict[int, str]:
         if reason is not None:
             found[number] = reason
     return found
+
+
+def _column(program: RegionProgram, term: Term, columns: Mapping[int, bool]) -> str | None:
+    """Reason why a reduction over rows is not emitted: its results are kept in the first cache meanwhile."""
+    last, argument = len(program.axes) - 1, program.terms[term.args[0]]
+    if term.args[0] in columns or last not in argument.axes:
+        return f"{term.op} goes over rows, of what has no columns or is reduced already"
+    if (program.axes[last].extent or 0) * term.dtype.size > _COLUMNS:
+        return f"{term.op} goes over rows that are long"
+    return None
 
 
 def _unsupported(program: RegionProgram, term: Term) -> str | None:
@@ -90,16 +113,33 @@ def what_forbids(program: RegionProgram, width: int) -> str | None:
     whole = tuple(range(len(program.axes)))
     if len(whole) > 1 and whole in reduced and not is_flat(program):
         return "it reduces all axes, and reads along some"
-    if len(reduced) > 1:
+    if reduced - {whole[-1:], rows_of(program)} and len(reduced) > 1:
         return "it reduces over two sets of axes"
     return next(iter(unsupported(program, width).values()), None)
 
 
 def written_often(program: RegionProgram, out: RegionOutput) -> str | None:
-    """Reason why an update can't go along rows: each of them would write it again."""
+    """Reason why an update can't go along rows: some of them would write it again. One that has no row is written behind them."""
+    rows = set(rows_of(program))
+    there = rows & set(out.dims)
+    return f"{out.name} is updated once, and rows are many" if out.into is not None and there and there < rows else None
+
+
+def rows_of(program: RegionProgram) -> tuple[int, ...]:
+    """The axes of rows: all but the last, and those that products are summed over."""
     summed = {p.along for p in products_of(program).values()}
-    missing = set(range(len(program.axes) - 1)) - set(out.dims) - summed
-    return f"{out.name} is updated once, and rows are many" if out.into is not None and missing else None
+    return tuple([a for a in range(len(program.axes) - 1) if a not in summed])
+
+
+def columns_of(program: RegionProgram) -> dict[int, bool]:
+    """The terms that a reduction over all rows gives (True), and those that are computed of them."""
+    rows, found = rows_of(program), dict[int, bool]()
+    for number, term in enumerate(program.terms):
+        if rows and term.op in REDUCTIONS and term.value == rows:
+            found[number] = True
+        elif any(a in found for a in term.args):
+            found[number] = False
+    return found
 
 
 def is_flat(program: RegionProgram) -> bool:

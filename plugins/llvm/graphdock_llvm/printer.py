@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from graphdock.contracts import REDUCTIONS, RegionInput, RegionOutput, RegionProgram
 
 from graphdock_llvm.emitter import HALVES, SCALARS, Emitter
-from graphdock_llvm.primitives import DEAR, combine, emit, horizontal, identity, is_flat
+from graphdock_llvm.primitives import DEAR, columns_of, combine, emit, horizontal, identity, is_flat
 from graphdock_llvm.products import Product, emit_product, products_of
 
 __all__ = ["print_region"]
@@ -51,6 +51,7 @@ class _Printer:
         extents = [a.extent or 0 for a in program.axes]
         self.flat = is_flat(program)
         self.products = products_of(program)
+        self.columns = {n for n, reduced in columns_of(program).items() if reduced and not self.flat}
         summed = {p.along for p in self.products.values()}
         self.outer = {a: n for a, n in enumerate(extents[:-1]) if a not in summed and not self.flat}
         whole = [n for a, n in enumerate(extents) if a not in summed]
@@ -69,7 +70,7 @@ class _Printer:
         tables = [self._address(i.source) for i in self.program.inputs]
         outs = enumerate(self.program.outputs)  # those that go into variables are the last
         tables += [self._address(self.count + k if o.into is None else o.into) for k, o in outs]
-        stages = self._stages()
+        stages, last = self._stages()
         for product in self.products.values():
             self._product(product, tables)
         kept = self._kept(stages)
@@ -77,6 +78,8 @@ class _Printer:
             scalar = _memory(self.program.terms[number].dtype.name)
             size = -(-self.length // e.width) * e.width
             self.rows[number] = e.value(f"alloca {scalar}, i64 {size}, align 64")
+        for number in self.columns:
+            self._begin_columns(number)
         for axis in self.outer if stages else ():
             e.line(f"br label %outer{axis}")
             e.label(f"outer{axis}")
@@ -85,10 +88,10 @@ class _Printer:
         parts: list[RegionInput | RegionOutput] = [*self.program.inputs, *self.program.outputs]
         used = {
             t.value
-            for n in self._needs(n for s in stages for n in s.targets)
+            for n in self._needs(n for s in (*stages, *last) for n in s.targets)
             if (t := self.program.terms[n]).op == "input"
         }
-        used |= {len(self.program.inputs) + k for s in stages for k in s.outputs}
+        used |= {len(self.program.inputs) + k for s in (*stages, *last) for k in s.outputs}
         self.bases = {n: self._base(parts[n], tables[n]) for n in sorted(used)}
         ready: set[int] = set()
         for stage in stages:
@@ -101,6 +104,10 @@ class _Printer:
             e.line(f"%more{axis} = icmp ult i64 %next{axis}, {self.outer[axis]}")
             e.line(f"br i1 %more{axis}, label %outer{axis}, label %done{axis}")
             e.label(f"done{axis}")
+            self.block = f"done{axis}"
+        self.fixed = {n: v for n, v in self.fixed.items() if not set(self.outer) & set(self.program.terms[n].axes)}
+        for stage in last:
+            self._stage(stage, set(self.columns))
         e.line("ret void")
         body = "\n".join(e.lines)
         return "\n".join(
@@ -114,24 +121,40 @@ class _Printer:
             ]
         )
 
-    def _stages(self) -> list[_Stage]:
+    def _begin_columns(self, number: int) -> None:
+        """A row for the results of a reduction over rows, which it begins as."""
+        e, term = self.e, self.program.terms[number]
+        name, size = term.dtype.name, -(-self.length // self.e.width) * self.e.width
+        self.rows[number] = e.value(f"alloca {_memory(name)}, i64 {size}, align 64")
+        start = e.constant(SCALARS[name], identity(term))
+        for at in range(0, size, e.width):
+            self._store(name, start, self.rows[number], _Place(str(at), None))
+
+    def _stages(self) -> tuple[list[_Stage], list[_Stage]]:
+        """What each row takes, and what is done once, behind all rows."""
         terms = self.program.terms
         level = [0] * len(terms)
         for number, term in enumerate(terms):
             level[number] = max([level[a] for a in term.args], default=0) + self._reduces(number)
-        reductions = [n for n in range(len(terms)) if self._reduces(n)]
+        reductions = [n for n in range(len(terms)) if self._reduces(n) and n not in self.columns]
         stages = [
             _Stage([terms[n].args[0] for n in group], group, [], True)
             for depth in sorted({level[n] for n in reductions})
             if (group := [n for n in reductions if level[n] == depth])
         ]
         outputs = [k for k in range(len(self.program.outputs)) if k not in self._direct().values()]
-        along = [k for k in outputs if self._along(self.program.outputs[k])]
-        across = [k for k in outputs if k not in along]
-        for chosen, loops in ((along, True), (across, False)):
-            if chosen:
-                stages.append(_Stage([self.program.outputs[k].term for k in chosen], [], chosen, loops))
-        return stages
+        rows = set(self.outer)
+        once = [k for k in outputs if rows and not rows & set(self.program.outputs[k].dims)]
+        last: list[_Stage] = []
+        for found, some in ((stages, [k for k in outputs if k not in once]), (last, once)):
+            along = [k for k in some if self._along(self.program.outputs[k])]
+            columns = sorted(self.columns) if found is stages else []
+            for chosen, loops in ((along, True), ([k for k in some if k not in along], False)):
+                if chosen or loops and columns:
+                    targets = [self.program.outputs[k].term for k in chosen]
+                    targets += [terms[n].args[0] for n in columns if loops]
+                    found.append(_Stage(targets, [], chosen, loops, columns if loops else ()))
+        return stages, last
 
     def _kept(self, stages: Sequence[_Stage]) -> list[int]:
         """Dear terms along the row that several loops need."""
@@ -277,6 +300,10 @@ class _Printer:
                 out = self.program.outputs[k]
                 base = self.bases[len(self.program.inputs) + k]
                 self._store(out.dtype.name, values[out.term], base, place)
+            for number in stage.columns:
+                term, row, whole = terms[number], self.rows[number], _Place(place.at, None)
+                sum_ = combine(e, term, self._load(term.dtype.name, row, whole), values[term.args[0]])
+                self._store(term.dtype.name, sum_, row, whole)
             following = []
             for number, accumulator in zip(stage.reductions, accumulators, strict=True):
                 term, value = terms[number], values[terms[number].args[0]]
@@ -391,13 +418,14 @@ class _Stage:
     """One visit of a row: terms to compute, reductions that take them, and outputs that get them.
 
     Attributes:
-      loops: goes along the row; else one element is written.
+      loops: goes along the row; else one element is written. ``columns``: reductions over rows that take one more.
     """
 
     targets: Sequence[int]
     reductions: Sequence[int]
     outputs: Sequence[int]
     loops: bool
+    columns: Sequence[int] = ()
 
 
 def _memory(name: str) -> str:

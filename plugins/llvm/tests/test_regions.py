@@ -30,7 +30,8 @@ def programs(seeds):
     for seed in seeds:
         rng = np.random.default_rng(seed)
         extents = EXTENTS[seed % len(EXTENTS)]
-        reduced = [(), (len(extents) - 1,), tuple(range(len(extents)))][seed % 3]
+        whole = tuple(range(len(extents)))
+        reduced = [(), whole[-1:], whole, whole[:-1]][seed % 4]
         program, arrays = random_region(rng, extents, reduced, DTYPES[seed % len(DTYPES)])
         if what_forbids(program, 16) is None:
             yield program, arrays
@@ -115,7 +116,16 @@ def test_what_is_not_compiled_says_why():
         return RegionProgram("p", axes, (x,), (read, *terms), outputs, streams)
 
     assert what_forbids(program(Term("sin", f32, (0,), (0, 1))), 16) == "there is no sin of float32"
-    assert "other axes than the last" in what_forbids(program(Term("sum", f32, (0,), (1,), (0,))), 16)
+    columns, again = Term("sum", f32, (0,), (1,), (0,)), Term("sub", f32, (0, 1), (0, 1))
+    assert what_forbids(program(columns), 16) is None
+    assert "along rows again, behind a reduction over them" in what_forbids(program(columns, again), 16)
+    long = (Axis("i", 3), Axis("j", 4000)), RegionInput("x", 0, dtypes.float64, (3, 4000), (0, 1))
+    wide = Term("input", dtypes.float64, (), (0, 1), 0), Term("sum", dtypes.float64, (0,), (1,), (0,))
+    assert "over rows that are long" in what_forbids(RegionProgram("p", long[0], long[1:], wide, ()), 16)
+    space = tuple(Axis(n, 3) for n in "ijk")
+    cube = RegionInput("x", 0, f32, (3, 3, 3), (0, 1, 2))
+    some = Term("input", f32, (), (0, 1, 2), 0), Term("sum", f32, (0,), (1, 2), (0,))
+    assert "other axes than the last" in what_forbids(RegionProgram("p", space, (cube,), some, ()), 16)
     assert what_forbids(program(axes=(Axis("i", None), Axis("j", 4))), 16) == "extents are not known"
     assert what_forbids(program(streams=("r",)), 16) == "it draws random numbers"
     assert "is of complex64" in what_forbids(

@@ -123,6 +123,44 @@ def test_an_optimizers_update_is_computed_with_the_gradient_that_it_takes(optimi
     np.testing.assert_allclose(*seen, near, near)
 
 
+def test_sums_over_rows_are_fused_with_what_makes_them_and_what_reads_them():
+    x, g = tf.placeholder(tf.float32, [6, 50]), tf.placeholder(tf.float32, [6, 50])
+    masked = tf.where(x > 0.0, g, tf.zeros_like(g)) * 2.0
+    fetches = [masked, tf.tanh(tf.reduce_sum(masked, 0) * 0.1), tf.reduce_max(masked, 0), tf.reduce_sum(masked, 1)]
+    assert both(fetches, {x: numbers(6, 50), g: numbers(6, 50, seed=1)}) == {"llvm.region": 1}
+
+
+def test_what_goes_along_rows_again_behind_a_sum_over_them_is_another_kernels():
+    x = tf.placeholder(tf.float32, [6, 50])
+    y = tf.tanh(x) - tf.reduce_mean(tf.tanh(x), 0, keepdims=True)
+    kernels = both([y * 2.0], {x: numbers(6, 50)})
+    assert "llvm.region" in kernels
+
+
+def test_a_step_of_softmax_regression_is_one_call_of_native_code():
+    x, y = tf.placeholder(tf.float32, [10, 784]), tf.placeholder(tf.float32, [10, 10])
+    w, b = tf.Variable(numbers(784, 10) * 0.1), tf.Variable(tf.zeros([10]))
+    loss = tf.nn.softmax_cross_entropy_with_logits(logits=tf.matmul(x, w) + b, labels=y)
+    train = tf.train.AdagradOptimizer(0.01).minimize(loss)
+    feed = {x: numbers(10, 784), y: np.full((10, 10), 0.1, np.float32)}
+    seen = []
+    for fields in (LLVM, {"backends": ("cpu",)}):
+        with tf.Session(config=tf.SessionConfig(**fields)) as sess:
+            sess.run(tf.global_variables_initializer())
+            metadata = tf.RunMetadata()
+            for _ in range(5):
+                result = sess.run([loss, train], feed, run_metadata=metadata)[0]
+            seen.append([result, *sess.run([w, b])])
+            if fields is LLVM:
+                step = metadata.plan.program.source.partition("def step")[2]
+                kernels = sess.explain([loss, train], feed).kernels()
+    for got, want in zip(*seen, strict=True):
+        np.testing.assert_allclose(got, want, 1e-4, 1e-5)
+    assert set(kernels) == {"llvm.region"}
+    # the bias that is read before it is written, the memory of the result, and the step
+    assert [line.strip()[:2] for line in step.splitlines()[1:]] == ["d0", "e0", "a0", "re"]
+
+
 def test_updates_of_several_variables_are_one_call():
     variables = [tf.Variable(numbers(*dims)) for dims in ([5, 33], [33], [4])]
     feeds = [tf.placeholder(tf.float32, v.shape) for v in variables]
