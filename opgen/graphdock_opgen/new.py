@@ -13,7 +13,7 @@ from graphdock.plugin.discovery import FILE_NAME, discover
 
 from graphdock_opgen import new_op
 from graphdock_opgen.new_files import opgen, render, write
-from graphdock_opgen.new_parts import PARTS, FileOfPart, hooks_of
+from graphdock_opgen.new_parts import IN_C, PARTS, FileOfPart, hooks_of
 from graphdock_opgen.writing_group import WritingGroup
 
 __all__ = ["command"]
@@ -74,7 +74,9 @@ def _make(root: Path, name: str, parts: list[str], summary: str | None) -> None:
     specs = "ops" in parts or "pattern" in parts
     with_kernels = not parts or specs or "device" in parts or "native" in parts
     plain = not parts
-    hooks = hooks_of(parts, package, title, specs=specs, kernels=with_kernels)
+    in_c = {"device", "native"} <= set(parts) and "asynchronous" not in parts
+    headers = "native" in parts and ("ops" in parts or not in_c)
+    hooks = hooks_of(parts, package, title, specs=specs, kernels=with_kernels, in_c=in_c)
     files = {f.path: f for part in parts for f in PARTS[part].files}
     if with_kernels:
         about = "which function of the library computes which op" if parts == ["native"] else "one KernelDef per op"
@@ -82,6 +84,11 @@ def _make(root: Path, name: str, parts: list[str], summary: str | None) -> None:
     about = "name, devices, options; the part below its marker line is written by the command below"
     files["manifest"] = FileOfPart(f"src/{{package}}/{FILE_NAME}", "manifest.toml", about)
     files |= {part: FileOfPart(f"tests/test_{part}.py", f"{part}/test.py") for part in parts if part != "asynchronous"}
+    if in_c:
+        files |= {f.path if "kernels" not in f.path else "kernels": f for f in IN_C}
+        if not headers:
+            del files["native/kernels.c"]
+            files["native"] = FileOfPart("tests/test_native.py", "native/device_test.py")
     base = {
         "pyproject.toml": "pyproject.toml",
         ".gitignore": "gitignore",
@@ -93,7 +100,8 @@ def _make(root: Path, name: str, parts: list[str], summary: str | None) -> None:
     }
     files |= {path: FileOfPart(path, template) for path, template in base.items()}
     placed = {f.path.format(package=package, name=name): f for f in files.values()}
-    pages = ", ".join(f"docs/{PARTS[part].page}" for part in parts) or "docs/write-a-kernel.md"
+    told = ["write-a-native-device.md"] * in_c + [PARTS[part].page for part in parts if part != "native" or headers]
+    pages = ", ".join(f"docs/{page}" for page in told) or "docs/write-a-kernel.md"
     context: dict[str, Any] = {
         "name": name,
         "dist": name.replace("_", "-"),
@@ -102,6 +110,8 @@ def _make(root: Path, name: str, parts: list[str], summary: str | None) -> None:
         "summary": summary or _summary(name, parts),
         "specs": specs,
         "plain": plain,
+        "in_c": in_c,
+        "headers": headers,
         "numpy_kernels": plain or "device" in parts or "pattern" in parts or ("ops" in parts and "native" not in parts),
         "hooks": hooks,
         "files": [{"path": path, "about": f.about} for path, f in placed.items() if f.about],
@@ -113,7 +123,7 @@ def _make(root: Path, name: str, parts: list[str], summary: str | None) -> None:
     source = root / "src" / package
     commands: list[list[str | Path]] = [["generate", source]] if specs else []
     commands.append(["manifest", source])
-    if "native" in parts:
+    if headers:
         commands.append(["header", "--package", source, "--out", root / "native"])
     opgen(*commands)
 

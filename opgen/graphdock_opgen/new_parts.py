@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-__all__ = ["PARTS", "FileOfPart", "HookOfPart", "Part", "hooks_of"]
+__all__ = ["IN_C", "PARTS", "FileOfPart", "HookOfPart", "Part", "hooks_of"]
 
 #: Folder of the package's sources, and of the templates of a part, in paths.
 _SOURCE = "src/{package}"
@@ -85,7 +85,7 @@ PARTS: Mapping[str, Part] = {
     ),
     "ops": Part("With an op of its own, from a spec.", "ops", "write-an-op.md", files=_SPECS),
     "native": Part(
-        "With a kernel in C, which is compiled when the package is built.",
+        "With a kernel in C, which is compiled when the package is built; with --device: a device in C.",
         "kernels in C",
         "write-a-native-kernel.md",
         files=(
@@ -139,12 +139,21 @@ PARTS: Mapping[str, Part] = {
     ),
 }
 
+#: What a device in C has in place of one in Python, with ``--device`` and ``--native``.
+IN_C = (
+    FileOfPart(f"{_SOURCE}/device.py", "native/device.py"),
+    FileOfPart("native/device.c", "native/device.c", "the device: memory, queues, events, and its kernels"),
+    FileOfPart(f"{_SOURCE}/kernels.py", "native/device_kernels.py", "which kernel of the library computes which op"),
+)
+_DEVICE_IN_C = HookOfPart("register_devices", "device", "DEVICE", "[DEVICE.factory()]")
 _KERNELS = HookOfPart("register_kernels", "kernels", "KERNELS", "KERNELS")
 
 
-def hooks_of(parts: Collection[str], package: str, title: str, *, specs: bool, kernels: bool) -> list[HookOfPart]:
+def hooks_of(
+    parts: Collection[str], package: str, title: str, *, specs: bool, kernels: bool, in_c: bool = False
+) -> list[HookOfPart]:
     """The hooks of a package with these parts, in the order in which graphdock runs them, with its names in place."""
-    hooks = [PARTS[part].hook for part in parts]
+    hooks = [_DEVICE_IN_C if in_c and part == "device" else PARTS[part].hook for part in parts]
     if specs:
         hooks.append(HookOfPart("register_ops", "", "", f'[OpLibrary("{package}._gen.opdefs", specs="{package}")]'))
     if kernels:

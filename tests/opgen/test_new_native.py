@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from graphdock.cli import cli
 from graphdock_native import platform_tag
 from graphdock_native.build import library_suffix
+from graphdock_opgen.new_files import render
 
 
 def new(*args: str) -> object:
@@ -78,3 +79,10 @@ def test_what_it_makes_is_tidy(package: Path) -> None:
     ruff = ["-m", "ruff", "check", "--isolated", "--line-length=120", "--select=E,F,W", "."]
     done = run(*ruff, cwd=package)
     assert done.returncode == 0, done.stdout
+
+
+def test_the_device_in_c_of_the_scaffold_is_that_of_the_example() -> None:
+    """One text, so that what conformance says of the example holds for what is made."""
+    example = Path(__file__).parents[2] / "examples" / "plugins" / "slate" / "native" / "slate.c"
+    made = render("native/device.c", name="slate", ops=False, pattern=False)
+    assert made.strip() == example.read_text(encoding="utf-8").strip()

@@ -319,7 +319,8 @@ class NativeDevice:
 
             def fresh(*args: Any) -> Any:
                 try:
-                    known = (shape or np.broadcast_shapes)(*(a.shape for a in args), **values)
+                    shapes = [a.shape for a in args]
+                    known = np.broadcast_shapes(*shapes) if shape is None else shape(*shapes, **values)
                 except ValueError as error:
                     raise errors.InvalidArgumentError(str(error)) from None
                 made = queue.empty(outputs[0].dtype, tuple(known))
