@@ -50,7 +50,6 @@ from graphdock.config.session_config import SessionConfig as SessionConfig
 from graphdock.control_flow.cond import case as case
 from graphdock.control_flow.cond import cond as cond
 from graphdock.control_flow.while_loop import while_loop as while_loop
-from graphdock.device_name import DeviceSpec as DeviceSpec
 from graphdock.dtypes import DType as DType
 from graphdock.dtypes import as_dtype as as_dtype
 from graphdock.dtypes import bfloat16 as bfloat16
@@ -547,6 +546,7 @@ from graphdock_tensorflow.config_proto import GPUOptions as GPUOptions
 from graphdock_tensorflow.config_proto import GraphOptions as GraphOptions
 from graphdock_tensorflow.config_proto import OptimizerOptions as OptimizerOptions
 from graphdock_tensorflow.plain_data.reading import import_graph_def as import_graph_def
+from graphdock_tf1.cluster.device_spec import DeviceSpec as DeviceSpec
 from graphdock_tf1.layers.lookup import no_regularizer as no_regularizer
 from graphdock_tf1.platform.build import COMPILER_VERSION as COMPILER_VERSION
 from graphdock_tf1.platform.build import CXX11_ABI_FLAG as CXX11_ABI_FLAG

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from graphdock.errors import InvalidArgumentError
 
@@ -32,7 +33,7 @@ class DeviceSpec:
     index: int | None = None
 
     @classmethod
-    def parse(cls, text: str | DeviceSpec | None) -> DeviceSpec:
+    def parse(cls, text: Any) -> DeviceSpec:
         """Read a device name. ``""`` and None are the empty spec.
 
         Raises:
@@ -40,6 +41,8 @@ class DeviceSpec:
         """
         if isinstance(text, DeviceSpec):
             return text
+        if text is not None and not isinstance(text, str) and hasattr(text, "to_string"):
+            text = text.to_string()  # tf.DeviceSpec
         if not text:
             return cls()
         if not isinstance(text, str):

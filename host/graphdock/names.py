@@ -27,7 +27,6 @@ ENDPOINTS: dict[str, str] = {
     "DType": "graphdock.dtypes:DType",
     "as_dtype": "graphdock.dtypes:as_dtype",
     "bool": "graphdock.dtypes:bool_",
-    "DeviceSpec": "graphdock.device_name:DeviceSpec",
     # core ops
     "register_tensor_conversion_function": "graphdock.ops.convert:register_tensor_conversion_function",
     "constant": "graphdock.ops.convert:constant",

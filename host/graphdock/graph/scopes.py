@@ -205,8 +205,12 @@ class Scopes(threading.local):
         if not self.devices:
             return None
         spec = DeviceSpec()
-        for item in self.devices:
-            spec = spec.merge(item if isinstance(item, DeviceSpec) else DeviceSpec.parse(item(op)))
+        for item in reversed(self.devices):
+            if isinstance(item, DeviceSpec):
+                spec = item.merge(spec)
+            else:
+                op._device = spec or None  # which a function reads, and what it returns takes the place of
+                spec = DeviceSpec.parse(item(op))
         return spec or None
 
     def groups(self) -> tuple[str, ...]:

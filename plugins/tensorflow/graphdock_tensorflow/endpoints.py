@@ -10,7 +10,10 @@ ENDPOINTS: dict[str, dict[str, str]] = {
     },
     "graphdock.messages": {
         "tf": "AttrValue GraphDef MetaGraphDef NameAttrList NodeDef TensorInfo",
-        "tf.train": "BytesList Example Feature FeatureList FeatureLists Features FloatList Int64List SequenceExample",
+        "tf.train": (
+            "BytesList ClusterDef Example Feature FeatureList FeatureLists Features FloatList Int64List JobDef SequenceExample "
+            "ServerDef"
+        ),
     },
     "graphdock_tensorflow.plain_data.reading": {
         "tf tf.graph_util": "import_graph_def",

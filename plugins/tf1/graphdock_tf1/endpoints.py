@@ -96,6 +96,12 @@ ENDPOINTS: dict[str, dict[str, str]] = {
             "resource_variables_enabled=on"
         ),
     },
+    "graphdock_tf1.cluster.device_spec": {"tf": "DeviceSpec"},
+    "graphdock_tf1.cluster.cluster_spec": {"tf.train": "ClusterSpec"},
+    "graphdock_tf1.cluster.device_setter": {
+        "tf.train": "replica_device_setter",
+        "tf.contrib.training": "GreedyLoadBalancingStrategy RandomStrategy byte_size_load_fn",
+    },
     "graphdock_tf1.platform.app": {"tf.app": "run"},
     "graphdock_tf1.platform.build": {
         "tf tf.version": (

@@ -1,4 +1,4 @@
-"""What a program asked for in vain: names below ``tf`` and modules that are not here, with the lines that asked.
+"""Names and modules that a program asked for in vain, with the lines that asked.
 
 Any thread may add; the summary is printed once, by the process that began.
 """

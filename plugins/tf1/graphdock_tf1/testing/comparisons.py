@@ -202,7 +202,7 @@ class Comparisons(unittest.TestCase):
 
     def assertDeviceEqual(self, device1: Any, device2: Any, msg: str | None = None) -> None:  # noqa: N802
         """Two names mean one device."""
-        one, other = (str(_tf.DeviceSpec.parse(str(d or ""))) for d in (device1, device2))
+        one, other = (_tf.DeviceSpec.from_string(str(d or "")).to_string() for d in (device1, device2))
         self.assertEqual(one, other, msg)
 
     def assertStartsWith(self, actual: str, expected_start: str, msg: str | None = None) -> None:  # noqa: N802

@@ -1,4 +1,4 @@
-"""Where data sets of Keras are looked for."""
+"""Places in which data sets of Keras are looked for."""
 
 from __future__ import annotations
 
