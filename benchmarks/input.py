@@ -1,4 +1,4 @@
-"""What feeds steps, beside TensorFlow: queues, datasets, records, Examples; a step that they feed beside one that is fed.
+"""Inputs of steps, beside TensorFlow: queues, datasets, records, Examples; a step that they feed beside one that is fed.
 
 Datasets are read in batches, and times are per element. The step is a softmax regression of a batch of 32.
 """
