@@ -61,10 +61,11 @@ format: env ## Rewrite the sources in the house style
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-generate: env ## Run the op generator over the specs, renew manifests and the README's table
+generate: env ## Run the op generator over the specs, renew manifests, the README's table and that of what a wheel may lack
 	$(BIN)/python -m graphdock_opgen generate $(GENERATED) $(EXAMPLES)
 	for room in $(ROOMS); do $(BIN)/python -m graphdock_opgen manifest $$room || exit 1; done
 	$(BIN)/python scripts/readme.py
+	$(BIN)/python scripts/left_out.py
 
 wheelhouse: env ## Wheels for the tests that install packages without an index
 	$(BIN)/python scripts/wheelhouse.py
