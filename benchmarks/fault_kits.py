@@ -21,7 +21,7 @@ _calls: dict[str, Any] = {}
 
 
 def _late(key: str, x: Any) -> Any:
-    """What the first call gave, in every call."""
+    """Return what the first call gave, in every call."""
     return _calls.setdefault(key, x)
 
 
@@ -140,7 +140,7 @@ def _callback(jax: Any, kernel: Callable[..., Any], slope: float, dtype: Any) ->
 
 
 def _said(check: Callable[[], Any]) -> list[Any]:
-    """Whether a check finds something, and its last line."""
+    """Return whether a check finds something, and its last line."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -184,7 +184,7 @@ READ: dict[str, set[str]] = {
 
 
 def clash_of_torch() -> list[Any]:
-    """Whether a second library may define an op of the same name."""
+    """Return whether a second library may define an op of the same name."""
     import torch
 
     first = torch.library.Library("planted_twice", "FRAGMENT")

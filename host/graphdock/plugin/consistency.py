@@ -98,7 +98,7 @@ def check_drift(host: Host, state: PluginState) -> None:
 
 
 def names_brought(host: Host, state: PluginState) -> list[str]:
-    """What a loaded plugin registered of what is asked for by a name alone, such as ``op 'shop.Legs'``."""
+    """Return what a loaded plugin registered of what is asked for by a name alone, such as ``op 'shop.Legs'``."""
     ops = [f"op {name!r}" for name in host.ops.declared_by(state.found.package)]
     named = [hook for hook in HOOKS.values() if hook.noun is not None]
     return ops + [

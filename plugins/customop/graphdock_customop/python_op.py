@@ -59,7 +59,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _edited(before: Callable[..., Any] | None, function: Callable[..., Any]) -> bool:
-    """Whether a function is one that stood here before, as a cell that is run again defines it."""
+    """Return whether a function is one that stood here before, as a cell that is run again defines it."""
     return before is not None and same_place(before, function)
 
 

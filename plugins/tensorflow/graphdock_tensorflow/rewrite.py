@@ -62,7 +62,7 @@ def _imports(tree: ast.AST) -> Iterator[tuple[int, int, str, str]]:
 
 
 def _module(name: str) -> str | None:
-    """What a module of TensorFlow is called here; None for one that stays."""
+    """Return what a module of TensorFlow is called here; None for one that stays."""
     if any(f"{name}.".startswith(f"{inside}.") for inside in _INSIDES):
         return None
     for package in _SELVES:

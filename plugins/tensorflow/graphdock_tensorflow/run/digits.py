@@ -30,7 +30,7 @@ def allow_toy_data(allowed: bool = True) -> None:
 
 
 def toy_data_allowed() -> bool:
-    """Whether :func:`allow_toy_data` was called."""
+    """Return whether :func:`allow_toy_data` was called."""
     return _allowed
 
 

@@ -42,7 +42,7 @@ _EMPTY = {"tensorflow.examples", "tensorflow.examples.tutorials", "tensorflow.ke
 
 @dataclass(frozen=True)
 class Options:
-    """What ``graphdock run`` was asked for. ``before_one``: names of before 1.0. ``old_numpy``: names that NumPy and SciPy dropped.
+    """Options of ``graphdock run``. ``before_one``: names of before 1.0. ``old_numpy``: names that NumPy and SciPy dropped.
 
     ``toy_data``: datasets are made of scikit-learn's digits where their files are not there.
     """
@@ -137,7 +137,7 @@ def of_environment() -> Finder:
 
 
 def installed_tensorflow() -> str | None:
-    """Where a TensorFlow is installed that is not used; None where there is none."""
+    """Return where a TensorFlow is installed that is not used; None where there is none."""
     path = [entry for entry in sys.path if Path(entry or ".").resolve() != _CHILDREN]
     found = importlib.machinery.PathFinder.find_spec("tensorflow", path)
     return None if found is None else found.origin or str(next(iter(found.submodule_search_locations or ["?"])))

@@ -76,12 +76,12 @@ class DataSet:
 
     @property
     def num_examples(self) -> int:
-        """How many images there are."""
+        """Return how many images there are."""
         return 10000 if self._is_fake else len(self._images)
 
     @property
     def epochs_completed(self) -> int:
-        """How often all were given out."""
+        """Return how often all were given out."""
         return self._epochs
 
     def next_batch(self, batch_size: int, fake_data: bool = False, shuffle: bool = True) -> tuple[Any, Any]:

@@ -21,7 +21,7 @@ class Stopped(BaseException):
 
 
 class Watch:
-    """What happens at a step.
+    """Watch over the steps of a program.
 
     Args:
       limit: steps after which the program is stopped; None for no limit.
@@ -57,7 +57,7 @@ class Watch:
 
 
 def is_training(graph: Any, fetches: Any) -> tuple[int, bool]:
-    """How many operations a step needs, and whether one of them is an update that an optimizer has made."""
+    """Return how many operations a step needs, and whether one of them is an update that an optimizer has made."""
     trains = {op.op if hasattr(op, "op") else op for op in graph.get_collection(tf.GraphKeys.TRAIN_OP)}
     seen: set[Any] = set()
     waiting = [

@@ -53,7 +53,7 @@ class ClusterSpec:
         return list(self._jobs)
 
     def num_tasks(self, job_name: str) -> int:
-        """How many tasks a job has. Raises ValueError: there is no such job."""
+        """Return how many tasks a job has. Raises ValueError: there is no such job."""
         return len(self._tasks(job_name))
 
     def task_indices(self, job_name: str) -> list[int]:

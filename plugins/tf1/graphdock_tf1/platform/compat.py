@@ -72,7 +72,9 @@ _HORIZON = datetime.date(2019, 9, 3)
 
 
 def forward_compatible(year: int, month: int, day: int) -> bool:
-    """Whether a day is before the horizon: TensorFlow 1.15's, unless :func:`forward_compatibility_horizon` says another one."""
+    """Return whether a day is before the horizon: TensorFlow 1.15's, unless :func:`forward_compatibility_horizon` says
+    another one.
+    """
     return datetime.date(year, month, day) < _HORIZON
 
 

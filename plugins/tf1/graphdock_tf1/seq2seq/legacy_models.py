@@ -50,7 +50,7 @@ def tied_rnn_seq2seq(
 
 
 def _either(feed_previous: Any, decode: Callable[[bool], Decoded], like: Any) -> Decoded:
-    """What ``decode`` gives for a bool, or for the value that a boolean tensor has in a step."""
+    """Return what ``decode`` gives for a bool, or for the value that a boolean tensor has in a step."""
     if isinstance(feed_previous, bool):
         return decode(feed_previous)
 

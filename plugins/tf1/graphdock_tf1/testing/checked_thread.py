@@ -46,7 +46,7 @@ class CheckedThread:
             raise self._testcase.failureException(f"Error in checkedThread: {self._error}") from self._error
 
     def is_alive(self) -> bool:
-        """Whether it runs."""
+        """Return whether it runs."""
         return self._thread.is_alive()
 
     def check_termination(self) -> None:

@@ -77,7 +77,9 @@ class Comparisons(unittest.TestCase):
             self._arrays_close(self._array(a), self._array(b), rtol, atol, where, msg)
 
     def _is_array(self, *values: Any) -> bool:
-        """Whether NumPy makes arrays of numbers of all of them; lists of several shapes, of tensors and of dicts are structures."""
+        """Return whether NumPy makes arrays of numbers of all of them; lists of several shapes, of tensors and of dicts are
+        structures.
+        """
         try:
             return all(np.asarray(v).dtype.kind not in "OSU" for v in values)
         except (TypeError, ValueError):

@@ -75,7 +75,7 @@ def _gpu_type() -> str | None:
 
 
 def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: tuple[int, int] | None = None) -> bool:
-    """Whether a device answers to ``gpu``.
+    """Return whether a device answers to ``gpu``.
 
     Args:
       cuda_only: only one of the type ``cuda``.
@@ -102,7 +102,7 @@ def gpu_device_name() -> str:
 
 
 def is_built_with_cuda() -> bool:
-    """Whether a plugin is installed that has devices of the type ``cuda``; there need not be one."""
+    """Return whether a plugin is installed that has devices of the type ``cuda``; there need not be one."""
     try:
         return _tf.default_host().device_type("cuda") == "cuda"
     except NotFoundError:
@@ -115,5 +115,5 @@ def is_built_with_rocm() -> bool:
 
 
 def is_built_with_gpu_support() -> bool:
-    """Whether a plugin for GPUs is installed."""
+    """Return whether a plugin for GPUs is installed."""
     return is_built_with_cuda()
