@@ -56,6 +56,7 @@ check: env ## Format, lint, types, import layers, budgets of lines, generated-co
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/budget.py
 	$(BIN)/python -m graphdock_opgen check $(GENERATED) $(EXAMPLES)
+	$(BIN)/python scripts/left_out.py --check
 
 format: env ## Rewrite the sources in the house style
 	$(BIN)/ruff format .

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import textwrap
 import tomllib
 from collections import Counter
@@ -60,5 +61,16 @@ def written(found: Mapping[str, Mapping[str, Sequence[str]]]) -> str:
     return "\n".join(parts)
 
 
+def main(arguments: Sequence[str]) -> int:
+    """Write the file; with ``--check`` compare it, and return 1 where it is not what the manifests say."""
+    text = written(tables())
+    if "--check" not in arguments:
+        TABLE.write_text(text, encoding="utf-8")
+    elif text != TABLE.read_text(encoding="utf-8"):
+        print(f"{TABLE.name} is not what the manifests say: run `make generate`")
+        return 1
+    return 0
+
+
 if __name__ == "__main__":
-    TABLE.write_text(written(tables()), encoding="utf-8")
+    sys.exit(main(sys.argv[1:]))
