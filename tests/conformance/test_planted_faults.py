@@ -8,6 +8,7 @@ import itertools
 import sys
 import types
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -306,6 +307,22 @@ def test_an_error_of_another_class_is_found(planted: Callable[..., Conformance])
 
     found = faults(planted(build, shape_fn="no_check"))
     assert any("matches 'unlucky', but the error is an InternalError" in f for f in found)
+
+
+@pytest.mark.parametrize(
+    ("stated", "found"), [("InvalidArgumentError", False), ("GraphdockError", False), ("NotFoundError", True)]
+)
+def test_the_class_of_an_error_sample_is_held(planted: Callable[..., Conformance], stated: str, found: bool) -> None:
+    """The text fits; what the op raises may be a subclass of what is stated."""
+    kit = planted()
+    (case,) = [c for c in kit.cases("planted.Double") if c.kind == "error"]
+    stating = [{**case.sample, "error": stated}]
+    case = replace(case, data={**case.data, "errors": stating}, index=0)
+    if not found:
+        kit.check(case)
+        return
+    with pytest.raises(ConformanceError, match="expected an error of class NotFoundError, got"):
+        kit.check(case)
 
 
 def test_an_error_of_another_text_is_found(planted: Callable[..., Conformance]) -> None:

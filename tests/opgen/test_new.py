@@ -96,6 +96,7 @@ def test_the_printed_lines_of_a_scaffold_run_in_an_environment_of_wheels(tmp_pat
         done = environment.shell(following.removeprefix("next: "), tmp_path)
         assert done.returncode == 0, done.stdout[-4000:] + done.stderr
         own, kit = (line for line in done.stdout.splitlines() if re.search(r"\d+ passed", line))
+        assert "UnravelIndex" not in done.stdout, "ops that the package has nothing to do with are a number"
         assert "failed" not in own + kit and ("skipped" not in own or PARTIAL & set(flags.split()))
         checked = environment.shell("graphdock doctor --strict --require my_chip", root)
         assert checked.returncode == 0, checked.stdout + checked.stderr
@@ -130,6 +131,27 @@ def test_a_scaffold_is_tidy_and_its_wheel_whole(tmp_path, flags):
     specs = "--ops" in flags or "--pattern" in flags
     for file in ("_gen/opdefs.py", "_gen/public.pyi", "specs/my_chip.yaml"):
         assert (f"graphdock_my_chip/{file}" in names) == specs, file
+
+
+@pytest.mark.parametrize(
+    ("right", "typo", "said"),
+    [
+        ("g.y * factor", "g.y * facto", "no input, output, attribute or let named 'facto'"),
+        ("  outputs:", "  outputz:", "unknown key 'outputz'"),
+        ("shape: [2, 3]", "shape: [2, 3", "not YAML"),
+        ("allow: [float32, float64]", "allow: [float32, flot64]", "flot64"),
+        ("elementwise: true", "elementwize: true", "elementwize"),
+    ],
+)
+def test_one_typo_is_a_few_lines(tmp_path, right, typo, said):
+    assert new("plugin", "my_chip", "--ops", "--dir", str(tmp_path)).exit_code == 0
+    package = tmp_path / "graphdock-my-chip" / "src" / "graphdock_my_chip"
+    spec = package / "specs" / "my_chip.yaml"
+    assert right in spec.read_text()
+    spec.write_text(spec.read_text().replace(right, typo))
+    done = run("-m", "graphdock_opgen", "check", str(package), cwd=tmp_path)
+    assert done.returncode == 1 and said in done.stderr and "my_chip.yaml:" in done.stderr
+    assert len((done.stdout + done.stderr).splitlines()) <= 6, done.stdout + done.stderr
 
 
 FIRST_OP = """\
