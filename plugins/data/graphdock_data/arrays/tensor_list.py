@@ -2,7 +2,7 @@
 
 Of all lists that came of one, the newest has the elements, and each older one knows what the next wrote over (Baker, "Shallow
 binding makes functional arrays fast", 1991). So a write costs the same however long the list is, and a list that nobody holds any
-more costs nothing. An older one that is read again copies the newest.
+more costs nothing. An older one that is read again looks at the newer ones, or copies the newest where they are many.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ __all__ = ["Rules", "TensorList", "summed"]
 
 #: In place of an element that was read, and is not kept.
 _READ: Any = object()
+#: So many newer lists an old one looks at for an element.
+_NEAR = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,28 +55,28 @@ class _Line:
 
 
 class TensorList:
-    """Elements of one dtype, each an array or None where nothing was written.
+    """Elements of one dtype, each an array; what was not written is absent.
 
     Any thread may read and write it. Arrays that it holds are its own: nobody writes to them.
 
     Args:
       dims: shape of each element, as far as it is known.
-      items: the elements; they are taken over.
+      size: how many there are. ``items``: those that were written, by index; they are taken over.
     """
 
-    __slots__ = ("_items", "_later", "_line", "dims", "rules")
+    __slots__ = ("_items", "_later", "_line", "_size", "dims", "rules")
 
-    def __init__(self, rules: Rules, dims: Dims, items: list[Any], line: _Line | None = None) -> None:
+    def __init__(self, rules: Rules, dims: Dims, size: int, items: dict[int, Any], line: _Line | None = None) -> None:
         self.rules = rules
         self.dims = dims
-        self._items: list[Any] | None = items
-        #: the list that was made of this one; what it wrote over; how long this one was
-        self._later: tuple[TensorList, Mapping[int, Any], int] | None = None
+        self._size = size
+        self._items: dict[int, Any] | None = items
+        #: the list that was made of this one, and what it wrote over
+        self._later: tuple[TensorList, Mapping[int, Any]] | None = None
         self._line = _Line() if line is None else line
 
     def __len__(self) -> int:
-        with self._line.lock:
-            return len(self._own())
+        return self._size
 
     def close(self) -> None:
         """Refuse whatever follows."""
@@ -82,35 +84,40 @@ class TensorList:
 
     # -- versions
 
-    def _own(self) -> list[Any]:
+    def _own(self) -> dict[int, Any]:
         """The elements, which this list has for itself from now on. The lock is held."""
         if self._items is None:
-            chain: list[tuple[Mapping[int, Any], int]] = []
+            chain: list[Mapping[int, Any]] = []
             at = self
             while at._items is None:
                 assert at._later is not None
-                at, over, size = at._later
-                chain.append((over, size))
-            items = list(at._items)
-            for over, size in reversed(chain):
-                del items[size:]
-                for index, item in over.items():
-                    items[index] = item
-            self._items, self._later = items, None
+                at, over = at._later
+                chain.append(over)
+            items = dict(at._items)
+            for over in reversed(chain):
+                items.update(over)
+            self._items, self._later = {i: item for i, item in items.items() if item is not None}, None
         return self._items
+
+    def _item(self, index: int) -> Any:
+        """An element; None where there is none. The lock is held; an old list looks at a few newer ones before it copies."""
+        at = self
+        for _ in range(_NEAR):
+            if at._items is not None:
+                return at._items.get(index)
+            assert at._later is not None
+            at, over = at._later
+            if index in over:
+                return over[index]
+        return self._own().get(index)
 
     def _with(self, changes: Mapping[int, Any], dims: Dims) -> TensorList:
         """The list with other elements at some places. The lock is held."""
         items = self._own()
-        size = len(items)
-        over = {i: items[i] for i in changes if i < size}
-        longest = max(changes, default=-1) + 1
-        if longest > size:
-            items.extend([None] * (longest - size))
-        for index, item in changes.items():
-            items[index] = item
-        made = TensorList(self.rules, dims, items, self._line)
-        self._items, self._later = None, (made, over, size)
+        over = {i: items.get(i) for i in changes}
+        items.update(changes)
+        made = TensorList(self.rules, dims, max(self._size, max(changes, default=-1) + 1), items, self._line)
+        self._items, self._later = None, (made, over)
         return made
 
     # -- writing
@@ -138,7 +145,7 @@ class TensorList:
         rules = self.rules
         with self._line.lock:
             self._check_open()
-            items, dims = self._own(), self.dims
+            items, dims, size = self._own(), self.dims, self._size
             changes: dict[int, Any] = {}
             for index, value in values.items():
                 value = np.asarray(value)
@@ -146,10 +153,10 @@ class TensorList:
                     raise self._error(
                         f"TensorArray dtype is {rules.dtype.name} but Op is trying to write dtype {value.dtype}."
                     )
-                if index < 0 or index >= len(items) and not rules.grows:
+                if index < 0 or index >= size and not rules.grows:
                     growing = "" if rules.grows else " array is not resizeable and"
-                    raise self._error(f"Tried to write to index {index} but{growing} size is: {len(items)}")
-                held = items[index] if index < len(items) else None
+                    raise self._error(f"Tried to write to index {index} but{growing} size is: {size}")
+                held = items.get(index)
                 if rules.once and held is not None:
                     done = "read" if held is _READ else "written to"
                     raise self._error(
@@ -176,15 +183,11 @@ class TensorList:
         """
         with self._line.lock:
             self._check_open()
-            items = self._own()
             found = []
             for index in indices:
-                if 0 <= index < len(items):
-                    item = items[index]
-                elif self.rules.lenient and index >= 0:
-                    item = None
-                else:
-                    raise self._error(f"Tried to read from index {index} but array size is: {len(items)}")
+                if index < 0 or index >= self._size and not self.rules.lenient:
+                    raise self._error(f"Tried to read from index {index} but array size is: {self._size}")
+                item = self._item(index)
                 if item is _READ:
                     raise self._error(
                         f"Could not read index {index} twice because it was cleared after a previous read (perhaps try setting "
@@ -195,7 +198,7 @@ class TensorList:
                 elif not compatible(dims, item.shape):
                     raise self._error(f"TensorArray index {index} has shape {show(item.shape)}; expected {show(dims)}")
                 if self.rules.forgets:
-                    items[index] = _READ
+                    self._own()[index] = _READ
                 found.append(item)
             return found
 
@@ -217,12 +220,10 @@ class TensorList:
         """The sums of the elements of two; what only one has is that one's."""
         few, many = sorted((self, other), key=TensorList._count)
         with few._line.lock:
-            added = {i: item for i, item in enumerate(few._own()) if item is not None and item is not _READ}
+            added = dict(few._own())
         with many._line.lock:
             items = many._own()
-            changes = {
-                i: item if i >= len(items) or items[i] is None else np.add(items[i], item) for i, item in added.items()
-            }
+            changes = {i: np.add(items[i], item) if i in items else item for i, item in added.items()}
             return many._with(changes, many.dims if many.dims == few.dims else None)
 
     def _count(self) -> int:

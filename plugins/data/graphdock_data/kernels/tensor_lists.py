@@ -20,7 +20,7 @@ def _dims(given: np.ndarray) -> Dims:
 
 
 def _gradient(dtype: dtypes.DType) -> TensorList:
-    return TensorList(Rules(dtype, "of a gradient", grows=True, lenient=True), None, [])
+    return TensorList(Rules(dtype, "of a gradient", grows=True, lenient=True), None, 0, {})
 
 
 def _reserve(ctx: BuildContext) -> Callable[..., Any]:
@@ -30,7 +30,7 @@ def _reserve(ctx: BuildContext) -> Callable[..., Any]:
     def reserve(element_shape: np.ndarray, num_elements: np.ndarray) -> TensorList:
         if num_elements < 0:
             raise errors.InvalidArgumentError(f"TensorArray {rules.name}: its size is {int(num_elements)}")
-        return TensorList(rules, _dims(element_shape), [None] * int(num_elements))
+        return TensorList(rules, _dims(element_shape), int(num_elements), {})
 
     return reserve
 
@@ -112,7 +112,7 @@ def _from_tensor(ctx: BuildContext) -> Callable[..., Any]:
 
     def unstack(tensor: np.ndarray, dims: np.ndarray) -> TensorList:
         kept = tensor.copy()
-        return TensorList(rules, _dims(dims), [kept[i, ...] for i in range(len(kept))])
+        return TensorList(rules, _dims(dims), len(kept), {i: kept[i, ...] for i in range(len(kept))})
 
     return unstack
 
