@@ -10,6 +10,9 @@ from graphdock.contracts import hookimpl
 from graphdock.plugin.host import Host
 from graphdock_testing.region_reference import ReferenceCompiler
 
+#: Fused by llvm and not.
+WAYS = [{"backends": ("llvm", "cpu")}, {"backends": ("llvm", "cpu"), "fusion": False}]
+
 
 @pytest.mark.parametrize("start", range(0, 12, 4))
 def test_regions_of_random_graphs_compute_what_their_nodes_do(random_graph, process_host, start):
@@ -19,15 +22,37 @@ def test_regions_of_random_graphs_compute_what_their_nodes_do(random_graph, proc
     assert len({str(p) for p in compiler.programs_built}) > 5
 
 
+@pytest.mark.parametrize("start", range(0, 12, 3))
+def test_compiled_regions_of_random_graphs_compute_what_their_nodes_do(random_graph, start):
+    pytest.importorskip("llvmlite")
+    for seed in range(start, start + 3):
+        compare(random_graph, seed)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("start", range(12, 2012, 20))
+def test_many_compiled_regions_of_random_graphs_compute_what_their_nodes_do(random_graph, start):
+    pytest.importorskip("llvmlite")
+    for seed in range(start, start + 20):
+        compare(random_graph, seed)
+
+
 def run(random_graph, host, compiler, seed):
     hook = hookimpl(specname="register_region_compilers")(lambda: [compiler])
     host.register("lab", types.SimpleNamespace(register_region_compilers=hook, __name__="lab"))
+    compare(random_graph, seed, [{"backends": ("lab", "cpu")}], host)
+
+
+def compare(random_graph, seed, ways=WAYS, host=None):
+    """Every value of a random program in each way, two steps long, and the interpreter's."""
     program = random_graph.Generator(900 + seed).grow(50)
+    expected = program.evaluate(program.feeds)
     with tf.Graph().as_default() as graph:
         tensors = program.build()
         feeds = {tensors[i]: a for i, a in program.feeds.items()}
-        with tf.Session(graph=graph, config=tf.SessionConfig(backends=["lab", "cpu"]), host=host) as sess:
-            got = sess.run([tensors[i] for i in sorted(tensors)], feeds)
-    expected = program.evaluate(program.feeds)
-    for i, value in zip(sorted(tensors), got, strict=True):
-        random_graph.assert_close(value, expected[i], f"v{i} of\n{program.listing()}")
+        for fields in ways:
+            with tf.Session(graph=graph, config=tf.SessionConfig(**fields), host=host) as sess:
+                for _ in range(2):  # the second one calls runs of native code
+                    got = sess.run([tensors[i] for i in sorted(tensors)], feeds)
+            for i, value in zip(sorted(tensors), got, strict=True):
+                random_graph.assert_close(value, expected[i], f"{seed}, {fields}: v{i} of\n{program.listing()}")

@@ -153,9 +153,9 @@ def test_what_no_region_says_stays_a_kernel(lab, build, shape):
 
 def test_a_value_that_nothing_reads_later_may_be_written_over(lab):
     def build(x):
-        made = tf.matmul(x, x)
+        made = tf.cumsum(x)
         return [tf.tanh(made * 2.0) + 1.0, x * 2.0 + 1.0]
 
     lab.same(build, {"x": normal(4, 4)})
     over = {p.inputs[0].name: [o.inplace for o in p.outputs] for p in lab.compiler.programs_built}
-    assert over == {"MatMul": [(0,)], "x": [()]}
+    assert over == {"Cumsum": [(0,)], "x": [()]}
