@@ -14,11 +14,17 @@ from graphdock_testing.region_reference import ReferenceCompiler
 RNG = np.random.default_rng(7)
 
 
+class Compiler(ReferenceCompiler):
+    """Takes no products: they stand between regions here."""
+
+    products = False
+
+
 @pytest.fixture
 def same(process_host):
     """Runs steps of a function of ``x`` fused and not, in debug mode and not; the explanation."""
     host = process_host(Host())
-    hook = hookimpl(specname="register_region_compilers")(lambda: [ReferenceCompiler()])
+    hook = hookimpl(specname="register_region_compilers")(lambda: [Compiler()])
     host.register("lab", types.SimpleNamespace(register_region_compilers=hook, __name__="lab"))
 
     def run(build, x=None, steps=(None, None, None), debug=False):
