@@ -84,7 +84,6 @@ ELSEWHERE = {
     "data/kernels/iterators.py": "tests/data/dataset/test_iterator.py",
     "data/resources/iterator.py": "tests/data/dataset/test_iterator.py",
     "contracts/deadlines.py": "tests/contracts/test_step.py: deadlines, beside the tokens that they cancel",
-    "contracts/waiting.py": "tests/contracts/test_step.py: waits that end with a Future, or with the step",
     "executor/step_program/native_runs.py": "tests/executor/straight_line/test_native_runs.py: where runs end, and what they call",
     "executor/unordered_waits.py": "tests/laws/test_steps_that_wait.py: which waits have an order, in bodies too",
     "testing/adversary/load.py": "tests/testing/adversary/test_events.py",

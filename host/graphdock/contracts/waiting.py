@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import CancelledError, Future
 from typing import Any
 
@@ -9,6 +10,10 @@ from graphdock.contracts.step import CancellationToken
 from graphdock.errors import AbortedError
 
 __all__ = ["wait_for"]
+
+#: Seconds after which the main thread looks for a signal. One that came while it was about to sleep has not woken it: CPython
+#: notes it, and a lock that is waited for does not see that note.
+_SIGNALS_SEEN = 0.05
 
 
 def wait_for(future: Future[Any], token: CancellationToken) -> Any:
@@ -21,7 +26,7 @@ def wait_for(future: Future[Any], token: CancellationToken) -> Any:
     """
     forget = token.watch(lambda error: future.cancel())
     try:
-        return future.result()
+        return future.result() if threading.get_ident() != threading.main_thread().ident else _on_main_thread(future)
     except CancelledError:
         token.check()
         raise AbortedError("what the step waited for was cancelled") from None
@@ -30,3 +35,12 @@ def wait_for(future: Future[Any], token: CancellationToken) -> Any:
         raise
     finally:
         forget()
+
+
+def _on_main_thread(future: Future[Any]) -> Any:
+    while True:
+        try:
+            return future.result(_SIGNALS_SEEN)
+        except TimeoutError:
+            if future.done():
+                return future.result()

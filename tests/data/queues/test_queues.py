@@ -244,3 +244,12 @@ def test_totals_are_exact_under_16_threads_and_no_thread_stays(deadlines):
     assert deadlines or sorted(came_out) == sorted(got_in) == sorted(tried)
     session.close()
     assert {t.name for t in threading.enumerate()} <= before
+
+
+def test_how_many_to_take_may_be_a_tensor():
+    queue, count = tf.FIFOQueue(9, tf.int64, [[]]), tf.placeholder(tf.int32, [])
+    put, some, two = queue.enqueue_many([[1, 2, 3, 4]]), queue.dequeue_many(count), queue.dequeue_many(tf.constant(2))
+    assert some.shape.as_list() == [None] and two.shape.as_list() == [2]
+    with tf.Session() as session:
+        session.run(put)
+        assert session.run(some, {count: 1}).tolist() == [1] and session.run(two).tolist() == [2, 3]

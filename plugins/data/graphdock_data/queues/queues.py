@@ -147,7 +147,11 @@ class QueueBase:
           in the step OutOfRangeError: the queue is closed and has fewer. InvalidArgumentError: it was made without shapes.
         """
         made = self._run("QueueDequeueManyV2", self._op_name(name, "DequeueMany"), n=n, component_types=self._dtypes)
-        count = _tf.get_static_value(n) if isinstance(n, _tf.Tensor) else int(n)  # type: ignore[call-overload]
+        count = None
+        if not isinstance(n, _tf.Tensor):
+            count = int(n)  # type: ignore[call-overload]
+        elif n.op.type == "Const":
+            count = int(n.op.node_attrs["value"])
         batch = _tf.TensorShape([None if count is None else int(count)])
         return self._answer(made, batch.concatenate)
 
