@@ -12,6 +12,7 @@ from graphdock._facade import contrib as contrib
 from graphdock._facade import data as data
 from graphdock._facade import debugging as debugging
 from graphdock._facade import distributions as distributions
+from graphdock._facade import estimator as estimator
 from graphdock._facade import flags as flags
 from graphdock._facade import gfile as gfile
 from graphdock._facade import graph_util as graph_util
@@ -798,6 +799,7 @@ __all__ = [
     "erf",
     "erfc",
     "errors",
+    "estimator",
     "executing_eagerly",
     "exp",
     "expand_dims",

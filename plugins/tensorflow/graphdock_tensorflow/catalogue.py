@@ -22,6 +22,8 @@ import graphdock
 __all__ = ["Entry", "Status", "catalogue", "counts", "entry", "hint", "renamed"]
 
 _FOLDER = Path(__file__).parent
+#: Packages whose names are here where a plugin publishes them.
+_PUBLISHED = ("contrib.", "estimator.")
 #: Where a name stands: ``renamed`` ones are older than TensorFlow 1.0.
 Status: TypeAlias = Literal["here", "planned", "refused", "renamed"]
 
@@ -80,8 +82,8 @@ def entry(name: str) -> Entry | None:
     known = catalogue()
     if name in known:
         return known[name]
-    if name.startswith("contrib."):
-        return _of_contrib(name)
+    if name.startswith(_PUBLISHED) or name == "estimator":
+        return _published(name)
     if name in renamed():
         return Entry(name, "renamed", "renamed", "TensorFlow renamed it before 1.0", f"tf.{renamed()[name]}")
     inner = {(e.status, e.group, e.why, e.instead) for n, e in known.items() if n.startswith(name + ".")}
@@ -93,23 +95,23 @@ def entry(name: str) -> Entry | None:
     return None
 
 
-def _of_contrib(name: str) -> Entry:
-    """Return what is known of a name of contrib, which is no part of the core: it is here where a plugin publishes it."""
+def _published(name: str) -> Entry:
+    """Return what is known of a name of contrib or of estimators, no part of the core: it is here where a plugin publishes it."""
     parts = name.split(".")
     here = _depth(parts)
     if here == len(parts):
         return Entry(name, "here")
-    about = _groups()["contrib"]
+    about = _groups()[parts[0]]
     package = ".".join(parts[:2])
     if here >= 2:
         return Entry(
             name,
             "refused",
-            "contrib",
+            parts[0],
             f"of {package} only what people use is here",
             f"dir(tf.{package}) lists what there is",
         )
-    return Entry(name, "refused", "contrib", about["why"], about.get("instead"))
+    return Entry(name, "refused", parts[0], about["why"], about.get("instead"))
 
 
 def _depth(parts: Sequence[str]) -> int:

@@ -284,6 +284,21 @@ ENDPOINTS: dict[str, dict[str, str]] = {
     "graphdock_tf1.distributions.dirichlet_multinomial": {"tf.distributions": "DirichletMultinomial"},
     "graphdock_tf1.distributions.gamma": {"tf.distributions": "Beta Dirichlet Exponential Gamma"},
     "graphdock_tf1.distributions.location_scale": {"tf.distributions": "Laplace Normal StudentT Uniform"},
+    # estimator
+    "graphdock_tf1.estimator.estimator": {"tf.estimator": "Estimator"},
+    "graphdock_tf1.estimator.spec": {"tf.estimator": "EstimatorSpec ModeKeys"},
+    "graphdock_tf1.estimator.run_config": {"tf.contrib.learn tf.estimator": "RunConfig"},
+    "graphdock_tf1.estimator.training": {"tf.estimator": "EvalSpec TrainSpec train_and_evaluate"},
+    "graphdock_tf1.estimator.exporters": {"tf.estimator": "Exporter FinalExporter LatestExporter"},
+    "graphdock_tf1.estimator.inputs": {
+        "tf.contrib.learn.io tf.estimator.inputs": "numpy_input_fn pandas_input_fn",
+    },
+    "graphdock_tf1.estimator.serving": {
+        "tf.estimator.export": (
+            "ClassificationOutput PredictOutput RegressionOutput ServingInputReceiver TensorServingInputReceiver "
+            "build_parsing_serving_input_receiver_fn build_raw_serving_input_receiver_fn"
+        ),
+    },
     # contrib: layers, slim and framework
     "graphdock.nest": {
         "tf.contrib.framework.nest": (

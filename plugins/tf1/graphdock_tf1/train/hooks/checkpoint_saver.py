@@ -70,6 +70,10 @@ class CheckpointSaverHook(SessionRunHook):
         self._listeners = list(listeners or ())
         self._with_graph = save_graph_def
 
+    def add_listeners(self, listeners: Sequence[CheckpointSaverListener]) -> None:
+        """Tell further listeners of each save, behind those that there are. Call before the hook begins."""
+        self._listeners += listeners
+
     def begin(self) -> None:
         self._writer = writer_of(self._folder)
         self._step = step_read(type(self).__name__)
