@@ -72,3 +72,8 @@ def shuffled_order():
 @pytest.fixture(scope="session")
 def pattern_samples():
     return load("pattern_samples")
+
+
+@pytest.fixture(scope="session")
+def random_control_flow():
+    return load("random_control_flow")

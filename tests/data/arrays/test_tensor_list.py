@@ -85,6 +85,8 @@ def test_ten_thousand_versions_are_let_go_without_recursion():
 
 def test_sums():
     assert summed([None, None]) is None
+    only = made(4)
+    assert summed([None, only]) is not only and numbers_of(summed([only, None]), 1) == numbers_of(only, 1) == [4]
     assert numbers_of(summed([None, made(1, None, 3), made(10, 20)]), 3) == [11, 20, 3]
     with pytest.raises(errors.UnimplementedError, match="no gradient"):
         summed([made(1), [np.array(1)]])

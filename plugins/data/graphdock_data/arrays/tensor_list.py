@@ -216,6 +216,11 @@ class TensorList:
             f"{show(self.dims)}.  It has not been written to, and only of a whole element_shape zeros can be made."
         )
 
+    def again(self) -> TensorList:
+        """The same list, as another object: what a kernel returns is none of its inputs."""
+        with self._line.lock:
+            return self._with({}, self.dims)
+
     def plus(self, other: TensorList) -> TensorList:
         """The sums of the elements of two; what only one has is that one's."""
         few, many = sorted((self, other), key=TensorList._count)
@@ -248,5 +253,6 @@ def summed(lists: Iterable[TensorList | None]) -> TensorList | None:
             raise errors.UnimplementedError(
                 "what a loop keeps of its iterations has no gradient by way of a loop that reads it whole"
             )
-        total = each if total is None else total if each is None else total.plus(each)
+        if each is not None:
+            total = each.again() if total is None else total.plus(each)
     return total
