@@ -26,7 +26,7 @@ def wait_for(future: Future[Any], token: CancellationToken) -> Any:
     """
     forget = token.watch(lambda error: future.cancel())
     try:
-        return future.result() if threading.get_ident() != threading.main_thread().ident else _on_main_thread(future)
+        return _result(future)
     except CancelledError:
         token.check()
         raise AbortedError("what the step waited for was cancelled") from None
@@ -37,10 +37,12 @@ def wait_for(future: Future[Any], token: CancellationToken) -> Any:
         forget()
 
 
-def _on_main_thread(future: Future[Any]) -> Any:
-    while True:
-        try:
-            return future.result(_SIGNALS_SEEN)
-        except TimeoutError:
-            if future.done():
-                return future.result()
+def _result(future: Future[Any]) -> Any:
+    """The result, waited for by a lock: an interrupt within ``Condition.wait``, which is Python, loses itself in its error."""
+    gate = threading.Lock()
+    gate.acquire()
+    future.add_done_callback(lambda done: gate.release())
+    longest = _SIGNALS_SEEN if threading.get_ident() == threading.main_thread().ident else -1
+    while not gate.acquire(timeout=longest):
+        pass
+    return future.result()
