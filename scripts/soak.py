@@ -31,7 +31,7 @@ SOON = 0.1
 
 @dataclasses.dataclass
 class Tally:
-    """What was seen.
+    """Counts of what was seen.
 
     Attributes:
       counts: episodes and steps, by kind. late: seconds by which waits ended after what stopped them, by kind.
@@ -102,7 +102,7 @@ class Steps:
         self._session, self._tally = session, tally
 
     def run(self, draw: random.Random, fetch: Any, feeds: Any = None) -> tuple[bool, Any]:
-        """Whether a step ended well, and what it gave. Raises whatever stops it but its deadline."""
+        """True and the result of a step that ended well. Raises whatever stops it but its deadline."""
         timeout = draw.choice((0, 0, 1, 5, 20))
         self._tally.counts["steps"] += 1
         watch, began = time.monotonic, time.monotonic()

@@ -55,7 +55,7 @@ def test_what_crashed_before(session):
     np.testing.assert_allclose(looked_up, np.full((2, 2), 0.5**0.5))
 
 
-@pytest.mark.parametrize("name", ["nce_loss", "max_pool", "estimator", "slim"])
+@pytest.mark.parametrize("name", ["nce_loss", "max_pool", "slim"])
 def test_no_suggestion_beats_a_wrong_one(name):
     with pytest.raises(AttributeError) as caught:
         getattr(tf, name)

@@ -17,8 +17,9 @@ ROOT = Path(__file__).parents[2]
 ROOMS = ("std", "tf1", "executor", "fusion", "storage", "tensorflow", "customop", "profiler")
 FOLDERS = (ROOT / "host", *(ROOT / "plugins" / room for room in ROOMS))
 #: Conditions over locks of here, of which the writer's is made anew in a child; a file's pointer, which is shared only where there
-#: is no fork.
+#: is no fork; a gate of one wait, which the waiting thread alone knows.
 ELSEWHERE = {
+    "graphdock/contracts/waiting.py",
     "graphdock_storage/checkpoint/files.py",
     "graphdock_storage/events/writer.py",
 }

@@ -132,7 +132,8 @@ class Program:
 
         def ranged():
             dtype = self.pick(tf.int32, tf.int64)
-            bounds = [tf.constant(v, dtype) for v in (*rng.integers(-20, 20, 2), self.pick(-3, -1, 1, 4))]
+            start, limit, size = *rng.integers(-20, 20, 2), self.pick(1, 3, 4)
+            bounds = [tf.constant(v, dtype) for v in (start, limit, size if limit >= start else -size)]
             return apply("Range", start=bounds[0], limit=bounds[1], delta=bounds[2])
 
         def gathered():

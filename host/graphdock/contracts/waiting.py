@@ -11,9 +11,9 @@ from graphdock.errors import AbortedError
 
 __all__ = ["wait_for"]
 
-#: Seconds after which the main thread looks for a signal. One that came while it was about to sleep has not woken it: CPython
-#: notes it, and a lock that is waited for does not see that note.
-_SIGNALS_SEEN = 0.05
+#: Seconds after which a thread that waits looks for an interrupt. A signal that came while the main thread was about to sleep has
+#: not woken it, nor does an exception that is set from outside wake another: CPython notes it, and a lock does not see that note.
+_INTERRUPTS_SEEN = 0.05
 
 
 def wait_for(future: Future[Any], token: CancellationToken) -> Any:
@@ -42,7 +42,6 @@ def _result(future: Future[Any]) -> Any:
     gate = threading.Lock()
     gate.acquire()
     future.add_done_callback(lambda done: gate.release())
-    longest = _SIGNALS_SEEN if threading.get_ident() == threading.main_thread().ident else -1
-    while not gate.acquire(timeout=longest):
+    while not gate.acquire(timeout=_INTERRUPTS_SEEN):
         pass
     return future.result()

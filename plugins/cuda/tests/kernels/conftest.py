@@ -98,13 +98,14 @@ def run_on_cuda(kit: Conformance) -> Callable[..., list[Any]]:
 def conforms(kit: Conformance) -> Callable[[str], int]:
     """``conforms(op)`` checks a sample of an op's cases: one for each dtype in every mode, the others in plans of known shapes.
 
-    It raises ConformanceError, and returns how many cases were checked.
+    It raises ConformanceError, and returns how many cases were checked. Launches behind a busy queue are left to a device whose
+    queue has a time of its own.
     """
 
     def check(op: str) -> int:
         if op in kit.untested:
             pytest.skip(f"the spec of {op} has no samples")
-        every = [c for c in kit.cases(op) if c.kind != "gradient"]
+        every = [c for c in kit.cases(op) if c.kind not in ("gradient", "late")]
         cases = [c for c in every if c.dtype in QUICK] or every
         seen: set[tuple[str, str]] = set()
         count = 0

@@ -25,6 +25,8 @@ def test_every_case(every_kit: Conformance, op: str) -> None:
         pytest.skip(f"the spec of {op} has no samples")
     checked = 0
     for case in every_kit.cases(op):
+        if case.kind == "late":  # see the fixture `conforms`
+            continue
         try:
             every_kit.check(case)  # raises ConformanceError
         except Missing:  # of a dtype that its kernels do not take

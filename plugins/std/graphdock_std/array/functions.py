@@ -417,7 +417,8 @@ def sequence_mask(
         counts = _convert(lengths, preferred_dtype=dtypes.int32)
         if maxlen is None:
             flat = _ops.apply_op("Reshape", x=counts, shape=[-1])
-            maxlen = _ops.apply_op("Max", x=flat, axis=[0], keep_dims=False)
+            longest = _ops.apply_op("Max", x=flat, axis=[0], keep_dims=False)
+            maxlen = _ops.apply_op("Maximum", x=longest, y=0)  # of no lengths, or of negative ones alone
         row = range(_ops.cast(maxlen, counts.dtype) if is_tensor(maxlen) else maxlen, dtype=counts.dtype)
         column = _ops.apply_op("ExpandDims", x=counts, axis=-1)
         if dtypes.as_dtype(dtype).is_bool:

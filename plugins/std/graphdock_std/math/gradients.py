@@ -184,4 +184,5 @@ def stacked_products(op: Any, *stacks: Any) -> Any:
 def _end_to_end(stack: Any, ready: bool, width: int | None) -> Any:
     """Matrices one below the other, each transposed unless it is ready."""
     x = stack if ready else _tf.transpose(stack, [0, 2, 1])
-    return _tf.reshape(x, [-1, width])
+    rows = -1 if width else _tf.reduce_prod(_tf.shape(x)[:2])  # nothing says how many rows without elements are
+    return _tf.reshape(x, [rows, width])

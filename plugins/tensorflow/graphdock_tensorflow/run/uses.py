@@ -6,9 +6,10 @@ Any thread may add; the summary is printed once, by the process that began.
 from __future__ import annotations
 
 import sys
-import threading
 from dataclasses import dataclass, field
 from types import FrameType
+
+from graphdock.locks import new_lock
 
 __all__ = ["Missing", "Uses"]
 
@@ -27,7 +28,7 @@ class Uses:
 
     def __init__(self) -> None:
         self._missing: dict[str, Missing] = {}
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def add(self, name: str, why: str) -> None:
         """Remember a name and the line of the program that asks for it; what asks from no file of a program is left out."""

@@ -42,7 +42,7 @@ def check_model_fn(model_fn: Callable[..., Any], params: Any) -> None:
 def call_model_fn(
     model_fn: Callable[..., Any], features: Any, labels: Any, mode: str, params: Any, config: Any
 ) -> EstimatorSpec:
-    """What a model function returns for a mode.
+    """Results of a model function for a mode.
 
     Raises:
       ValueError: it takes no labels and there are some, or returns no EstimatorSpec.

@@ -15,7 +15,7 @@ _REFUSED = ("train_distribute", "eval_distribute", "experimental_distribute", "p
 
 
 class RunConfig:
-    """How an Estimator runs, on this machine.
+    """Settings of an Estimator, on this machine.
 
     Args:
       model_dir: folder of checkpoints and events. tf_random_seed: the graph's seed; None: 1.
