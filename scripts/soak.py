@@ -81,13 +81,17 @@ class Watch:
         return max(self._at, done)
 
 
+#: Threads of before a soak, which it does not wait for: a pool of compilers, say, that lives as long as the process.
+_others: set[threading.Thread] = set()
+
+
 def finished(threads: list[threading.Thread], tally: Tally, words: str) -> None:
     """Join threads, which were told to end, and look for others that are left."""
     until = time.monotonic() + 20
     for thread in threads:
         thread.join(max(0.0, until - time.monotonic()))
         tally.check(not thread.is_alive(), f"{words}: the thread {thread.name} does not end")
-    while left := [t.name for t in threading.enumerate() if t.name.startswith("graphdock-")]:
+    while left := [t.name for t in set(threading.enumerate()) - _others if t.name.startswith("graphdock-")]:
         gc.collect()
         if time.monotonic() > until:
             tally.check(False, f"{words}: threads are left: {left}")
@@ -353,6 +357,7 @@ class Interrupts:
 
 def soak(seconds: float, seed: int = 0) -> Tally:
     """Run episodes for so long, one after another."""
+    _others.update(threading.enumerate())
     tally, until = Tally(), time.monotonic() + seconds
     interrupts = Interrupts()
     try:
