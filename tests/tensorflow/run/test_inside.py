@@ -6,7 +6,6 @@ import json
 
 import graphdock as tf
 import numpy as np
-import pytest
 from graphdock_tensorflow.run import device_lib, file_io, mnist_network, stand_ins, timeline
 
 
@@ -58,9 +57,20 @@ def test_the_network_of_the_tutorials_learns():
         assert sess.run("global_step:0") == 300
 
 
-def test_an_average_that_begins_at_zero_is_refused():
-    with pytest.raises(NotImplementedError, match="ExponentialMovingAverage"):
-        stand_ins.assign_moving_average(tf.Variable(1.0), 2.0, 0.9)
+def test_an_average_that_begins_at_zero_is_corrected():
+    """TensorFlow 2.21 gives these: what the variable held does not count, and the first value is the average of itself."""
+    average, value = tf.get_variable("average", initializer=5.0), tf.placeholder(tf.float32, [])
+    update = stand_ins.assign_moving_average(average, value, 0.9)
+    assert [v.op.name for v in tf.global_variables()] == ["average", "average/biased", "average/local_step"]
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        got = [sess.run(update, {value: x}) for x in (2.0, 4.0, -1.0)]
+        assert sess.run(average) == got[-1]
+    want, total = [], 0.0
+    for step, x in enumerate((2.0, 4.0, -1.0), 1):
+        total = 0.9 * total + 0.1 * x
+        want.append(total / (1 - 0.9**step))
+    np.testing.assert_allclose(got, want, rtol=1e-5)
 
 
 def test_the_graph_of_inputs():

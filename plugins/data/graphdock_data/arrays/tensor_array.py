@@ -14,7 +14,7 @@ _apply = _ops.apply_op
 
 
 class _Facts:
-    """What all arrays that came of one know before anything runs.
+    """Facts that all arrays that came of one share before anything runs.
 
     Attributes:
       shape: static shape of an element. ``infers``: all elements have the same one.

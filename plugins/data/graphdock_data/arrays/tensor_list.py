@@ -26,7 +26,7 @@ _NEAR = 4
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What programs may do with a list.
+    """Operations of programs on a list.
 
     Attributes:
       dtype: of the elements. ``name``: for messages.
@@ -45,7 +45,7 @@ class Rules:
 
 
 class _Line:
-    """What the lists that came of one share: a lock, and whether the array is closed."""
+    """State that the lists that came of one share: a lock, and whether the array is closed."""
 
     __slots__ = ("closed", "lock")
 

@@ -19,7 +19,7 @@ class _UnknownError(Exception):
 
 
 def cardinality(dataset: Dataset) -> Any:
-    """How many elements a dataset has, a scalar int64.
+    """The number of elements of a dataset, a scalar int64.
 
     INFINITE_CARDINALITY where there is no end; UNKNOWN_CARDINALITY where only reading it would tell.
     """

@@ -163,7 +163,7 @@ def spread_kinds(types: Any, shapes: Any, classes: Any) -> tuple[Any, tuple[Any,
 
 
 def sparse_at(structure: Any) -> tuple[int, ...]:
-    """Where among the components the three of each SparseTensor begin."""
+    """Places among the components where the three of each SparseTensor begin."""
     found, at = [], 0
     for leaf in flatten(structure):
         if isinstance(leaf, Sparse):

@@ -16,7 +16,7 @@ from graphdock_data.records.parsing import parse_example
 
 
 def parse_example_dataset(features: Mapping[str, Any], num_parallel_calls: Any = 1) -> Transformation:
-    """What ``tf.parse_example`` makes of each batch of serialized Examples."""
+    """Features that ``tf.parse_example`` makes of each batch of serialized Examples."""
     calls = None if num_parallel_calls == 1 else num_parallel_calls
     return lambda dataset: dataset.map(lambda serialized: parse_example(serialized, features), calls)
 

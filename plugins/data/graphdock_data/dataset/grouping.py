@@ -131,7 +131,7 @@ def _filled(window: Dataset, shapes: Any, end: Any) -> Any:
 
 
 class Reducer:
-    """How elements of one key become one.
+    """A reduction of the elements of one key to one.
 
     Args:
       init_func: of a key; gives the first state. reduce_func: of a state and an element; gives the next state.

@@ -33,7 +33,7 @@ class _Settings:
 
 
 class ThreadingOptions(_Settings):
-    """How many threads a pipeline may take."""
+    """Numbers of threads that a pipeline may take."""
 
     _NAMES = ("max_intra_op_parallelism", "private_threadpool_size")
 
@@ -45,7 +45,7 @@ class MapVectorizationOptions(_Settings):
 
 
 class OptimizationOptions(_Settings):
-    """What TensorFlow's optimiser may do with a pipeline."""
+    """Rewrites that TensorFlow's optimiser may do with a pipeline."""
 
     _NAMES = (
         "apply_default_optimizations",
@@ -72,7 +72,7 @@ class OptimizationOptions(_Settings):
 
 
 class DistributeOptions(_Settings):
-    """How a pipeline is split among workers."""
+    """The split of a pipeline among workers."""
 
     _NAMES = ("auto_shard", "auto_shard_policy", "num_devices")
 

@@ -17,16 +17,19 @@ def assign_moving_average(
     """An update of a variable to ``variable * decay + value * (1 - decay)``.
 
     Args:
-      zero_debias: has to be False: an average that begins at zero is corrected by ``tf.train.ExponentialMovingAverage``.
-
-    Raises:
-      NotImplementedError: ``zero_debias`` is true.
+      zero_debias: the average begins at zero, and is corrected for that by two more variables, ``biased`` and ``local_step`` below
+        the variable's name; what the variable held does not count.
     """
-    if zero_debias:
-        raise NotImplementedError("assign_moving_average(zero_debias=True): tf.train.ExponentialMovingAverage has it")
     with tf.name_scope(name or "AssignMovingAvg"):
         rate = tf.convert_to_tensor(1.0 - decay, dtype=variable.dtype.base_dtype)
-        return tf.assign_sub(variable, (variable - value) * rate)
+        if not zero_debias:
+            return tf.assign_sub(variable, (variable - value) * rate)
+        with tf.variable_scope(variable.op.name, reuse=tf.AUTO_REUSE):
+            zeros = {"dtype": variable.dtype.base_dtype, "initializer": tf.zeros_initializer(), "trainable": False}
+            biased = tf.get_variable("biased", variable.shape, **zeros)
+            steps = tf.get_variable("local_step", [], **zeros)
+        total = tf.assign_sub(biased, (biased - value) * rate)
+        return tf.assign(variable, total / (1.0 - (1.0 - rate) ** tf.assign_add(steps, 1.0)))
 
 
 def graph_of_inputs(inputs: Any, graph: Any = None) -> Any:
