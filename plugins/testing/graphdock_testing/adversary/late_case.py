@@ -123,7 +123,10 @@ def _turn(op: str) -> Iterator[_Turn]:
     try:
         yield _turns[-1]
     finally:
-        _turns.pop().armed = False
+        turn = _turns.pop()
+        turn.armed = False
+        if turn.load is not None:
+            turn.load.close()
 
 
 def _around(ctx: BuildContext, bound: Bound) -> Bound:

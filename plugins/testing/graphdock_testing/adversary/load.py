@@ -83,6 +83,10 @@ class Load:
         for _ in range(self.copies):
             self._copy(queue)
 
+    def close(self) -> None:
+        """Give its memory back: plans that it was queued in may live on. No queue is at work on it."""
+        self._buffers.clear()
+
     def heavier(self) -> None:
         """Make the loads to come four times as long."""
         self.copies = min(4 * self.copies, _MOST) if self.late else self.copies
