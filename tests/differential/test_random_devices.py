@@ -113,3 +113,36 @@ def test_a_program_on_several_devices_gives_what_it_gives_on_one(seed, kind):
     for a, b in zip(got, want, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
     host.close()
+
+
+APART = {"device_count": {"cpu": 4}, "options": {"cpu": {"memories": "apart"}}}
+
+
+@pytest.fixture
+def apart():
+    """A host whose virtual cpus have memories of their own."""
+    host = Host()
+    yield host
+    host.close()
+
+
+@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.sampled(2)
+def test_four_cpus_with_memories_apart_give_the_bits_of_one(seed, apart):
+    want = results(seed, ["/device:cpu:0"] * 4, tf.SessionConfig())
+    got = results(seed, [f"/device:cpu:{i}" for i in range(4)], tf.SessionConfig(**APART, debug=seed % 3 == 0), apart)
+    assert [np.asarray(x).tobytes() for x in got] == [np.asarray(x).tobytes() for x in want]
+
+
+def test_a_value_is_moved_once_to_a_memory_and_just_before_its_first_reader(apart):
+    x = tf.placeholder(tf.float32, [3], name="x")
+    made = tf.tanh(x, name="made")
+    others = [tf.sin(x * float(i), name=f"other{i}") for i in range(3)]
+    with tf.device("/device:cpu:1"):
+        first = tf.exp(made, name="first")
+        second = tf.sqrt(made, name="second")
+    with tf.Session(config=tf.SessionConfig(**APART), host=apart) as sess:
+        rows = [(r.node, r.device) for r in sess.explain([others, first, second], {x: np.ones(3)}).rows]
+        moves = [i for i, row in enumerate(rows) if row == ("made", "host -> cpu:1")]
+        assert len(moves) == 1 and rows[moves[0] + 1] == ("first", "cpu:1")
+        assert np.array_equal(sess.run(second, {x: np.ones(3)}), np.sqrt(np.tanh(np.ones(3, np.float32))))

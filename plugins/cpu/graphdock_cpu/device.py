@@ -2,7 +2,7 @@
 
 A *virtual* device type: ``device_count={"cpu": 4}`` opens four devices over the one memory, which is how programs for
 many devices are tested on one machine. All of them share the memory space ``"host"``, so that no copy is made between
-them.
+them; with the option ``memories = "apart"`` all but the first have a memory space of their own, and what they exchange is copied.
 """
 
 from __future__ import annotations
@@ -19,11 +19,16 @@ __all__ = ["CpuDevice", "CpuFactory"]
 
 
 class CpuDevice(Device):
-    """Host memory as a device. Every method may be called from any thread."""
+    """Host memory as a device. Every method may be called from any thread.
 
-    def __init__(self, info: DeviceInfo) -> None:
+    Args:
+      apart: its buffers are arrays of its own, which other devices reach by copies; of the first device never.
+    """
+
+    def __init__(self, info: DeviceInfo, apart: bool = False) -> None:
         super().__init__(info)
-        self.memory_space = HOST_MEMORY
+        if not (apart and info.index):
+            self.memory_space = HOST_MEMORY
 
     def allocate(self, nbytes: int, align: int = 64) -> Storage:
         """A uint8 array of ``nbytes`` bytes whose first byte is aligned to ``align`` (a power of two)."""
@@ -68,7 +73,7 @@ class CpuFactory(DeviceFactory):
         return [DeviceInfo("cpu", 0, _memory_bytes(), {"cores": str(_cores()), "processor": platform.machine()})]
 
     def open(self, info: DeviceInfo, options: Mapping[str, Any]) -> Device:
-        return CpuDevice(info)
+        return CpuDevice(info, options.get("memories") == "apart")
 
 
 def _cores() -> int:
