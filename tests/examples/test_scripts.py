@@ -48,12 +48,15 @@ def test_a_script_prints_what_it_prints_under_tensorflow(name, tmp_path):
     same(done.stdout.splitlines(), TENSORFLOWS[name])
 
 
-def test_they_run_with_graphdock_imported_instead(tmp_path):
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("name", TENSORFLOWS)
+def test_they_run_with_graphdock_imported_instead(name, tmp_path):
     """``graphdock compat --rewrite`` writes the import; then no command is needed."""
-    script = tmp_path / "gan.py"
-    script.write_text((SCRIPTS / "gan.py").read_text())
+    script = tmp_path / f"{name}.py"
+    script.write_text((SCRIPTS / f"{name}.py").read_text())
     here = Path(sys.executable).parent
     subprocess.run([here / "graphdock", "compat", "--rewrite", "--yes", script], check=True, capture_output=True)
-    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True)
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    same(done.stdout.splitlines(), TENSORFLOWS["gan"])
+    same(done.stdout.splitlines(), TENSORFLOWS[name])
