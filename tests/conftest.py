@@ -81,6 +81,17 @@ def _default_graph_of_its_own():
     graph_module._global_graph = before
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _times_of_their_own(tmp_path_factory):
+    """Times that tests measure are none of the user's, and what the user measured decides nothing in tests."""
+    import graphdock.measured_times as measured_times
+
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("cache")
+        patch.setattr(measured_times, "cache_dir", lambda: folder)
+        yield
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _kernels_as_they_were():
     """The process's kernels of std's ops, which all modules of a worker share, are after each module what they were before it."""

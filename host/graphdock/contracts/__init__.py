@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from graphdock.contracts.bodies import *
     from graphdock.contracts.cache import *
     from graphdock.contracts.command import *
+    from graphdock.contracts.costs import *
     from graphdock.contracts.cut import *
     from graphdock.contracts.device import *
     from graphdock.contracts.executor import *
@@ -58,6 +59,7 @@ hookimpl = pluggy.HookimplMarker("graphdock")
 _PUBLISHED = {
     "cache": "cache_dir read_cache replace_file write_cache",
     "command": "CommandTools ProgramStep",
+    "costs": "checked_seconds CostModel Prediction Rates UNKNOWN_TIME",
     "cut": "cut_region Cutter put_back",
     "device": "Buffer Device DeviceFactory DeviceInfo HOST_MEMORY Storage",
     "executor": "Executor PlacedGraph Program SCALAR SessionFactory StageReport",

@@ -12,10 +12,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from graphdock.dtypes import DType
 from graphdock.errors import DeviceUnavailable, NotFoundError
+
+if TYPE_CHECKING:
+    from graphdock.contracts.costs import Rates
 
 __all__ = ["HOST_MEMORY", "Buffer", "Device", "DeviceFactory", "DeviceInfo", "Storage"]
 
@@ -135,6 +138,15 @@ class Device(ABC):
     def service(self, name: str, version: int) -> Any:
         """A versioned object for plugins that bring kernels for this device. Raises NotFoundError. Optional; default: none."""
         raise NotFoundError(f"device type {self.info.device_type!r} offers no service {name!r}, version {version}")
+
+    def rates(self) -> Rates | None:
+        """What the device computes and moves per second, measured by whatever it takes some milliseconds to measure; None where it
+        can't tell.
+
+        Asked once per machine, when a plan first needs it: the host keeps the answer in the user's cache. Never of a ``declared``
+        device. May be called from any thread while steps run. Optional; default: None.
+        """
+        return None
 
     def close(self) -> None:
         """Release the device. Optional; default: nothing."""

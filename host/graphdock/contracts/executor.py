@@ -66,7 +66,7 @@ class PlacedGraph:
         its first operand; what ``functions`` computes, for executors that print.
       function: function attribute of a node -> what kernels get for it (:meth:`graphdock.contracts.BuildContext.function`); an
         executor hands it on in each context.
-      cost: node -> arithmetic operations and bytes moved by one run of it, as its op's spec says; None where that is not known.
+      seconds: node -> about how long one run of it takes, measured or from the rates of its device; None where nobody knows.
       infer: shapes of a node's outputs from actual shapes and elements of its inputs, by its shape rule; raises ShapeError. For
         what a plan could only assume (:mod:`graphdock.contracts.ir`).
       stream: name of a stream of random numbers -> a new one. A kernel gets those of :func:`streams_of` its node behind its inputs.
@@ -95,7 +95,7 @@ class PlacedGraph:
     infer: Callable[[PlanNode, Sequence[Dims], Mapping[int, Any]], Sequence[Dims]]
     stream: Callable[[StreamName], Any]
     function: Callable[[Any], Callable[..., Sequence[Any]]] | None = None
-    cost: Callable[[PlanNode], tuple[int | None, int | None]] = lambda node: (None, None)
+    seconds: Callable[[PlanNode], float | None] = lambda node: None
     holds: bool = True
     pieces: bool = False
     debug: bool = False

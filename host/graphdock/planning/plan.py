@@ -14,7 +14,7 @@ from graphdock.contracts.ir import arg_of
 from graphdock.contracts.runtime.access import Access
 from graphdock.contracts.runtime.resource_lock import LockSet, ResourceLock, with_locks
 from graphdock.contracts.runtime.resources import Resource, ResourceClosed, unset
-from graphdock.contracts.step import StepContext, StepServices
+from graphdock.contracts.step import StepContext, StepServices, TraceEvent
 from graphdock.planning.plan_builder import PlanBuilder
 from graphdock.planning.pool import InstancePool
 
@@ -61,6 +61,7 @@ class Plan:
         that were asked before it.
       translated: nodes before pruning and passes. ``reports``: what the passes did. ``stages``: what planning took.
       loops: what became of loops that could have been written out. ``notes``: what else passes said.
+      costs: ``costs()`` is the cost model of its session.
       resources: all that its steps touch; ``touched``: with whether they do more than read it. ``lock_set``: what they hold while
         they run.
       stores: the containers of its resources, of which there is rarely more than one. ``locks``: of those containers.
@@ -96,6 +97,8 @@ class Plan:
         self._live: weakref.WeakSet[Step] = weakref.WeakSet()
         self._pool = pool
         self._services = draft.setting.services
+        self._host = draft.setting.host
+        self.costs = draft.setting.costs
         self.touched = tuple(sorted(touched, key=lambda item: item[0].number))
         self.resources: tuple[Resource, ...] = tuple([r for r, _ in self.touched])
         self.lock_set: LockSet = access.lock_set or LockSet("a step that locks nothing")
@@ -117,6 +120,12 @@ class Plan:
     def used(self) -> None:
         """A step of this plan runs now, after one of another plan."""
         self.previous, self.latest, self._runs = self.latest if self._runs else None, next(_uses), True
+
+    def learn(self, events: Sequence[TraceEvent], cold: bool) -> None:
+        """Take what a traced step told into the costs of this machine. ``cold``: it was the first of its context."""
+        from graphdock.placement.costs import observe
+
+        observe(self._host.measured, self.graph, events, cold)
 
     def lease(self) -> Step:
         """A context in which no step runs; made when none is idle. Give it back once the step has ended.

@@ -33,6 +33,7 @@ from graphdock.plugin.registry import RegisteredPass
 from graphdock.shape import Dims
 
 if TYPE_CHECKING:
+    from graphdock.contracts.costs import CostModel
     from graphdock.contracts.region import RegisteredCompiler
 
 __all__ = ["PlanBuilder", "PlanningContext"]
@@ -52,6 +53,7 @@ class PlanningContext:
       switches: pass name -> whether it runs. ``passes``: those that do, in order. ``pass_options``: plugin -> its options.
       settings: all that the passes of the phase ``simplify`` depend on, for keys.
       options: plugin of ``backends`` -> its options, defaults filled in.
+      costs: what nodes and transfers take; made when it is first asked for.
       threads: on so many a kernel may compute.
     """
 
@@ -71,6 +73,7 @@ class PlanningContext:
     passes: Sequence[RegisteredPass]
     pass_options: Callable[[str], Mapping[str, Any]]
     settings: Hashable
+    costs: Callable[[], CostModel]
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     threads: int = 1
 

@@ -41,6 +41,7 @@ from graphdock.shape import Dims
 
 if TYPE_CHECKING:
     from graphdock.contracts.region import RegisteredCompiler
+    from graphdock.placement.costs import Costs
 
 __all__ = ["AUTO", "Planner"]
 
@@ -160,9 +161,17 @@ class Planner:
             passes=[row for name, row in known.items() if switches[name]],
             pass_options=lambda plugin: host.plugin_options(plugin, config.options.get(plugin, {})),
             settings=(tuple(switches.items()), folded, config.debug),
+            costs=lambda: self.costs,
             options=resolved,
             threads=config.intra_op_threads or default_threads(),
         )
+
+    @functools.cached_property
+    def costs(self) -> Costs:
+        """The session's cost model."""
+        from graphdock.placement.costs import Costs
+
+        return Costs(self.setting.opened, self.setting.spaces, self._declared, self._host.measured)
 
     def _named_by(self) -> str:
         """Return where the backends were written, for messages."""

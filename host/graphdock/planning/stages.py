@@ -181,7 +181,7 @@ def _seal(draft: PlanBuilder) -> None:
         formula=_formula,
         function=setting.function,
         infer=infer_outputs,
-        cost=_cost,
+        seconds=lambda node: setting.costs().node(node),
         stream=lambda stream: setting.ordinals.stream(stream.name, stream.seed, stream.seed2),
         holds=not (waiting or draft.pieces),
         pieces=draft.pieces,
@@ -267,14 +267,6 @@ def _formula(node: PlanNode) -> str:
     formula = host_scalar(node.opdef, node.outputs[0].dtype)
     assert formula is not None  # the host keeps no other scalars
     return formula
-
-
-def _cost(node: PlanNode) -> tuple[int | None, int | None]:
-    from graphdock.opdef.cost import cost_of
-
-    inputs, outputs = ([(v.dtype, v.shape) for v in values] for values in (node.inputs, node.outputs))
-    cost = cost_of(node.opdef, node.attrs, inputs, outputs)
-    return cost.flops, cost.bytes
 
 
 def _function(node: PlanNode) -> Callable[..., Any]:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         ResourceKind,
         SessionFactory,
     )
+    from graphdock.measured_times import MeasuredTimes
     from graphdock.workers import WorkerPools
 
 T = TypeVar("T")
@@ -99,6 +100,7 @@ class Host:
         self.containers: dict[str, Any] = {}
         self.containers_lock = new_lock()
         self._workers: WorkerPools | None = None
+        self._measured: MeasuredTimes | None = None
         #: Plugin -> what its passes keep for all sessions. The lock is the one that guards loading: a pass may trace a function
         #: that loads a plugin, and a plugin that is being loaded may run a step.
         self.shared: dict[str, dict[Any, Any]] = {}
@@ -298,6 +300,21 @@ class Host:
             if self._workers is None:
                 self._workers = WorkerPools()
         return self._workers.of(threads)
+
+    @property
+    def measured(self) -> MeasuredTimes:
+        """The times that traced steps took on this machine, and the rates of its devices; read when first asked."""
+        from graphdock.measured_times import MeasuredTimes
+
+        with self.lock:
+            if self._measured is None:
+                self._measured = MeasuredTimes()
+            return self._measured
+
+    def keep_measured(self) -> None:
+        """Write what was measured since, if anything was asked or told."""
+        if self._measured is not None:
+            self._measured.save()
 
     def load_for(self, hook: str, own: bool = False) -> None:
         """Load the plugins that may load unasked and implement a hook, graphdock's first.

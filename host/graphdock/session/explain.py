@@ -10,10 +10,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from graphdock.config.session_config import SessionConfig
+from graphdock.contracts.costs import CostModel
 from graphdock.contracts.ir import PlanNode
 from graphdock.opdef.cost import cost_of
 from graphdock.planning.plan import Plan
 from graphdock.shape import show
+from graphdock.units import in_seconds
 
 __all__ = ["Explanation", "Row", "log_placement"]
 
@@ -28,6 +30,8 @@ class Row:
       why: one line. ``lost``: (kernel, reason) of each candidate that lost.
       site: the user's own line.
       flops, bytes: estimates for one run, as :class:`graphdock.opdef.cost.Cost` has them; None where unknown.
+      seconds: of one run, as far as anybody knows; ``known_from``: ``measured`` by traced steps, ``rates`` of the device, or
+        ``unknown``. ``predicted``: what follows of the rates alone, whatever was measured.
     """
 
     node: str
@@ -40,6 +44,16 @@ class Row:
     site: str | None = None
     flops: int | None = None
     bytes: int | None = None
+    seconds: float | None = None
+    known_from: str = "unknown"
+    predicted: float | None = None
+
+    @property
+    def time(self) -> str:
+        """Its seconds in a few letters: ``12.0 us``, ``~12.0 us`` of a guess, ``?``."""
+        if self.seconds is None:
+            return "?"
+        return ("" if self.known_from == "measured" else "~") + in_seconds(self.seconds)
 
 
 class Explanation:
@@ -63,7 +77,9 @@ class Explanation:
         self.before = tuple(before)
         self.config = config
         self.absent = dict(absent or {})
-        self.rows: list[Row] = [_row(n) for g in plan.graph.all_graphs() for n in g.nodes if not n.opdef.verb.silent]
+        self.rows: list[Row] = [
+            _row(n, plan.costs()) for g in plan.graph.all_graphs() for n in g.nodes if not n.opdef.verb.silent
+        ]
 
     @property
     def source(self) -> str:
@@ -89,6 +105,17 @@ class Explanation:
             "unknown": sum(r.flops is None or r.bytes is None for r in self.rows),
         }
 
+    def seconds(self) -> dict[str, Any]:
+        """Seconds of all rows together, one after another: those that were ``measured``, those guessed from ``rates``, and how many
+        rows are ``unknown``. A body counts once."""
+        known = {
+            source: [r.seconds or 0.0 for r in self.rows if r.known_from == source] for source in ("measured", "rates")
+        }
+        return {
+            **{source: sum(seconds) for source, seconds in known.items()},
+            "unknown": len(self.rows) - sum(map(len, known.values())),
+        }
+
     def notes(self) -> list[str]:
         """Lines of the program, of executors that refused it, and of passes."""
         refusals = [f"executor {self.plan.executor}: {reason}" for reason in self.plan.refusals]
@@ -102,17 +129,21 @@ class Explanation:
         where = ", ".join(f"{d} {n}" for d, n in sorted(devices.items())) or "host"
         cost = self.cost()
         least = "at least " if cost["unknown"] else ""
+        took = self.seconds()
+        known = in_seconds(took["measured"] + took["rates"]) if took["unknown"] < len(self.rows) else "unknown time"
+        guessed = "~" if took["rates"] or 0 < took["unknown"] < len(self.rows) else ""
         return (
             f"{_count(self.plan.translated, 'node')} -> {len(self.rows)} after pruning and passes · {where} · "
             f"{_count(moved, 'transfer')} · "
             f"{least}{_amount(cost['flops'], 1000, 'flop')}, {_amount(cost['bytes'], 1024, 'B')} moved · "
+            f"{guessed}{known} · "
             f"{_amount(planned, 1024, 'B')} planned · {self.plan.executor}"
         )
 
     def table(self, lost: bool = False) -> str:
         """The table as text; with ``lost`` every candidate that lost and its reason."""
-        head = ("NODE", "OP", "SHAPES", "DEVICE", "KERNEL", "WHY")
-        cells = [(r.node, r.op, r.shapes, r.device, r.kernel, r.why) for r in self.rows]
+        head = ("NODE", "OP", "SHAPES", "DEVICE", "KERNEL", "TIME", "WHY")
+        cells = [(r.node, r.op, r.shapes, r.device, r.kernel, r.time, r.why) for r in self.rows]
         widths = [max(len(c[i]) for c in [head, *cells]) for i in range(len(head) - 1)]
         lines = []
         for cell, row in zip([head, *cells], [None, *self.rows], strict=True):
@@ -132,6 +163,7 @@ class Explanation:
             "rows": [asdict(r) for r in self.rows],
             "kernels": self.kernels(),
             "cost": self.cost(),
+            "seconds": self.seconds(),
             "passes": [asdict(r) for r in self.plan.reports],
             "decomposed": [asdict(d) for d in self.plan.placement.decomposed],
             "loops": [asdict(n) for n in self.plan.loops],
@@ -185,8 +217,11 @@ class Explanation:
     def _repr_html_(self) -> str:
         from graphdock.contracts import html
 
-        rows = [(r.node, r.op, r.shapes, r.device, r.kernel, r.why, r.flops, r.bytes, r.site) for r in self.rows]
-        head = ("node", "op", "shapes", "device", "kernel", "why", "flops", "bytes", "made at")
+        rows = [
+            (r.node, r.op, r.shapes, r.device, r.kernel, r.why, r.flops, r.bytes, (r.seconds, r.time), r.site)
+            for r in self.rows
+        ]
+        head = ("node", "op", "shapes", "device", "kernel", "why", "flops", "bytes", "time", "made at")
         boxes = [
             html.Box(n.name, html.label_of(n.origin, n.op), _place(n)[0], _reads(n), _place(n)[1])
             for n in self._shown()
@@ -209,12 +244,25 @@ def _reads(node: PlanNode) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _row(node: PlanNode) -> Row:
+def _row(node: PlanNode, costs: CostModel) -> Row:
     shapes = " ".join(show(v.shape) for v in node.inputs if v.dtype.name != "resource")
     cost = cost_of(
         node.opdef, node.attrs, [(v.dtype, v.shape) for v in node.inputs], [(v.dtype, v.shape) for v in node.outputs]
     )
-    return Row(node.origin, node.op, shapes, *_place(node), node.site, cost.flops, cost.bytes)
+    found = costs.predict(node)
+    guess = costs.from_rates(node)
+    return Row(
+        node.origin,
+        node.op,
+        shapes,
+        *_place(node),
+        node.site,
+        cost.flops,
+        cost.bytes,
+        found.seconds,
+        found.source,
+        guess,
+    )
 
 
 def _place(node: PlanNode) -> tuple[str, str, str, tuple[tuple[str, str], ...]]:

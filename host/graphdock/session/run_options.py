@@ -129,13 +129,17 @@ def name_operation(error: GraphdockError, graph: Graph) -> None:
 def traced(plan: Plan, step: Any, values: Any, level: TraceLevel, run_metadata: RunMetadata | None) -> Any:
     """Run a step that reports what it does."""
     clock = step.services.clock
+    cold = step.state is None
     with plan.program.trace(step, level):
         start = clock()
         try:
-            return plan.run(step, values)
+            results = plan.run(step, values)
         finally:
             if run_metadata is not None:
                 run_metadata.ran(start, clock())
+    if level >= TraceLevel.HARDWARE_TRACE:
+        plan.learn(step.events, cold)
+    return results
 
 
 #: Names of all settings.

@@ -150,6 +150,7 @@ class Session(metaclass=SessionType):
         """
         self._closed = True
         self._planner.close()
+        self._host.keep_measured()
         with self._lock:
             self._plans.clear()
             self._recent = None
