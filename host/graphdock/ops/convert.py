@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -181,7 +182,7 @@ def _make_array(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], 
     if dtype is string and array.size == 0 and not isinstance(value, (np.ndarray, np.generic)):
         array = array.astype(object)
     if array.dtype.kind in "USO":
-        values = array.ravel().tolist()
+        values = [os.fspath(v) if isinstance(v, os.PathLike) else v for v in array.ravel().tolist()]
         text = [isinstance(v, (str, bytes)) for v in values]
         if any(text) and not all(text):
             raise DTypeError(f"{_short(value)} is neither all text nor without any", expected="elements of one kind")

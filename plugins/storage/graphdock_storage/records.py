@@ -19,6 +19,7 @@ from graphdock.errors import DataLossError, FailedPreconditionError, GraphdockEr
 from graphdock_storage.checkpoint.crc32c import masked
 from graphdock_storage.checkpoint.files import explained
 from graphdock_storage.compressed import Damaged, deflated, inflated
+from graphdock_storage.stores import opened
 
 __all__ = ["FRAME", "RecordWriter", "framed", "read_records"]
 
@@ -61,7 +62,7 @@ def read_records(path: str, compression: str = "") -> Iterator[bytes]:
     """
     at = 0
     try:
-        with inflated(open(path, "rb"), compression) as file:
+        with inflated(opened(path), compression) as file:
             read, unpack, checksum_of = file.read, _HEAD.unpack, _CHECKSUM.unpack_from
             while head := read(_HEAD.size):
                 if len(head) < _HEAD.size:
@@ -111,7 +112,7 @@ class RecordWriter:
     def __init__(self, path: str, compression: str = "", **options: int | None) -> None:
         self._path = os.fsdecode(path)
         try:
-            self._file: BinaryIO | None = deflated(open(path, "wb"), compression, **options)  # noqa: SIM115 - close() does
+            self._file: BinaryIO | None = deflated(opened(path, "wb"), compression, **options)  # noqa: SIM115 - close() does
         except OSError as error:
             raise explained(error, "cannot make the file of records", self._path) from error
 

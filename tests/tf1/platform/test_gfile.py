@@ -73,7 +73,7 @@ def test_refusals_are_graphdock_s_errors(tmp_path) -> None:
         (errors.AlreadyExistsError, lambda: gfile.Rename(there, folder)),
         (errors.FailedPreconditionError, lambda: gfile.Remove(folder)),
         (errors.FailedPreconditionError, lambda: gfile.MakeDirs(there)),
-        (errors.UnimplementedError, lambda: gfile.Exists("gs://bucket/x")),
+        (errors.UnimplementedError, lambda: gfile.Exists("nowhere://bucket/x")),
     ]:
         with pytest.raises(kind):
             call()

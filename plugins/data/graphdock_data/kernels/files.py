@@ -7,6 +7,7 @@ from typing import Any
 
 from graphdock.contracts import Bound, BuildContext, KernelDef, errors
 from graphdock_storage.checkpoint.files import explained
+from graphdock_storage.stores import opened, system
 
 from graphdock_data.resources.files import matching, read_whole, texts
 
@@ -19,13 +20,15 @@ def _read(ctx: BuildContext) -> Bound:
 
 def _write(ctx: BuildContext) -> Bound:
     def compute(name: Any, contents: Any) -> None:
-        path = name.item()
+        path = os.fsdecode(name.item())
         try:
-            os.makedirs(os.path.dirname(path) or b".", exist_ok=True)
-            with open(path, "wb") as file:
+            folder = os.path.dirname(path)
+            if folder:
+                system(folder).makedirs(folder)
+            with opened(path, "wb") as file:
                 file.write(contents.item())
         except (OSError, ValueError) as error:
-            raise explained(error, "cannot write", os.fsdecode(path)) from error
+            raise explained(error, "cannot write", path) from error
 
     return Bound(compute)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from graphdock.contracts import errors
 from graphdock_storage.checkpoint.files import explained
+from graphdock_storage.stores import local_path, opened, system
 
 __all__ = ["matching", "read_whole", "texts"]
 
@@ -31,10 +32,14 @@ def matching(pattern: bytes) -> list[bytes]:
     Raises:
       NotFoundError: the folder is not there.
     """
-    folder = os.path.dirname(pattern)
-    if folder and not glob.has_magic(folder) and not os.path.isdir(folder):
-        raise errors.NotFoundError(f"the folder of {os.fsdecode(pattern)!r} is not there")
-    return sorted(glob.glob(pattern))
+    spelled = local_path(pattern)
+    files, folder = system(spelled), os.path.dirname(spelled)
+    try:
+        if folder and not glob.has_magic(folder) and not files.isdir(folder):
+            raise errors.NotFoundError(f"the folder of {spelled!r} is not there")
+        return [os.fsencode(path) for path in sorted(files.glob(spelled))]
+    except OSError as error:
+        raise explained(error, "cannot list", spelled) from error
 
 
 def read_whole(path: bytes) -> bytes:
@@ -44,7 +49,7 @@ def read_whole(path: bytes) -> bytes:
       GraphdockError: of the class that fits, NotFoundError for example.
     """
     try:
-        with open(path, "rb") as file:
+        with opened(path) as file:
             return file.read()
     except (OSError, ValueError) as error:
         raise explained(error, "cannot read", os.fsdecode(path)) from error

@@ -16,6 +16,7 @@ from graphdock.locks import new_lock
 from graphdock_storage.checkpoint.files import explained
 from graphdock_storage.compressed import Damaged, inflated
 from graphdock_storage.records import FRAME, read_records
+from graphdock_storage.stores import opened
 
 from graphdock_data.resources.exchange import Attempt
 from graphdock_data.resources.files import read_whole, texts
@@ -259,7 +260,7 @@ def _lines(attrs: Any, path: bytes) -> Iterator[Record]:
     """The lines of a text file, by their numbers, from 1."""
     skipped = attrs["skip_header_lines"]
     try:
-        with open(path, "rb") as file:
+        with opened(path) as file:
             for number, line in enumerate(file, 1):
                 if number > skipped:
                     yield b"%s:%d" % (path, number), line.rstrip(b"\n").replace(b"\r", b"")
@@ -288,7 +289,7 @@ def _fixed(attrs: Any, path: bytes) -> Iterator[Record]:
     size, hop = attrs["record_bytes"], attrs["hop_bytes"] or attrs["record_bytes"]
     footer, kept = attrs["footer_bytes"], b""
     try:
-        with inflated(open(path, "rb"), attrs["encoding"]) as file:
+        with inflated(opened(path), attrs["encoding"]) as file:
             file.read(attrs["header_bytes"])
             number = 0
             while part := file.read(max(1 << 16, size + footer)):

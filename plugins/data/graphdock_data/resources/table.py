@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from graphdock.contracts import ResourceKind, ResourceRequest, dtypes, errors
 from graphdock_storage.checkpoint.files import explained
+from graphdock_storage.stores import opened
 
 __all__ = ["LINE_NUMBER", "TABLE", "WHOLE_LINE", "Table"]
 
@@ -133,9 +134,9 @@ class Table:
         columns = (_column(key, self.key, delimiter, offset), _column(value, self.value, delimiter, offset))
 
         def rows() -> Iterator[tuple[Any, Any]]:
-            number = 0
+            number = -1
             try:
-                with open(path, "rb") as file:
+                with opened(path) as file:
                     for number, line in enumerate(file):
                         if number == size:
                             return
@@ -149,7 +150,7 @@ class Table:
                             if isinstance(error, errors.GraphdockError):
                                 raise
                             raise errors.InvalidArgumentError(f"line {number} of {shown!r}: {error}") from error
-                    count = number + 1 if os.path.getsize(path) else 0
+                    count = number + 1
             except OSError as error:
                 raise explained(error, "cannot read the vocabulary", shown) from error
             if size >= 0 and count < size:

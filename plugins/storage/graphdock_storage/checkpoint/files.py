@@ -1,7 +1,8 @@
 """Files that are there whole or not at all, and what the system's refusals are called.
 
 A file is written under a temporary name, brought to the disk, and renamed. A process that dies leaves a file whose name ends in
-``.tmp``, and everything else as it was.
+``.tmp``, and everything else as it was. A file of a store (:mod:`graphdock_storage.stores`) is written here and brought there as a
+whole; stores have no locks.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import tempfile
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -25,6 +27,7 @@ from graphdock.errors import (
 )
 
 from graphdock_storage.checkpoint.locking import lock, unlock
+from graphdock_storage.stores import is_url, system
 
 __all__ = [
     "BINARY",
@@ -88,6 +91,9 @@ def make_folder(path: str) -> None:
     if not path:
         return
     try:
+        if is_url(path):
+            system(path).makedirs(path)
+            return
         os.mkdir(path)
     except FileExistsError:
         return
@@ -102,7 +108,7 @@ def sync_folder(path: str) -> None:
     Raises:
       GraphdockError: of the class that fits.
     """
-    if not hasattr(os, "O_DIRECTORY"):
+    if not hasattr(os, "O_DIRECTORY") or is_url(path):
         return  # Windows opens no folders, and keeps names in order by itself
     path = path or os.curdir
     try:
@@ -167,7 +173,8 @@ def replaced(path: str) -> Iterator[Sink]:
     Raises:
       GraphdockError: of the class that fits.
     """
-    draft = f"{path}.{token()}{TEMPORARY}"
+    store = system(path) if is_url(path) else None
+    draft = f"{path if store is None else os.path.join(tempfile.gettempdir(), 'graphdock')}.{token()}{TEMPORARY}"
     try:
         fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, 0o666)
     except (OSError, ValueError) as error:
@@ -176,11 +183,15 @@ def replaced(path: str) -> Iterator[Sink]:
     try:
         try:
             yield Sink(fd, path)
-            os.fsync(fd)
+            if store is None:
+                os.fsync(fd)
         finally:
             os.close(fd)
-        os.replace(draft, path)
-        done = True
+        if store is None:
+            os.replace(draft, path)
+            done = True
+        else:
+            store.put(draft, path)
     except OSError as error:
         raise explained(error, "cannot write", path) from error
     finally:
@@ -193,9 +204,14 @@ def replaced(path: str) -> Iterator[Sink]:
 def held(prefix: str) -> Iterator[None]:
     """Be the only writer of a checkpoint, among all threads and processes. A process that dies holds nothing.
 
+    Nobody is kept from a checkpoint in a store: of two writers the index that comes last stays.
+
     Raises:
       FailedPreconditionError: another one writes it. GraphdockError: the file system refuses, of the class that fits.
     """
+    if is_url(prefix):
+        yield
+        return
     path = prefix + ".lock"
     fd = _locked(path, prefix)
     try:

@@ -12,6 +12,7 @@ from graphdock.errors import DataLossError, NotFoundError, did_you_mean
 from graphdock_storage.checkpoint.files import explained
 from graphdock_storage.checkpoint.layout import INDEX, Index, parse_index
 from graphdock_storage.checkpoint.reading import Checkpoint, SafetensorsCheckpoint
+from graphdock_storage.stores import opened, system
 
 __all__ = ["Others", "exists", "incomplete", "is_file", "open_checkpoint", "read_index"]
 
@@ -31,7 +32,7 @@ def exists(prefix: str, others: Others = tuple) -> bool:
 def is_file(path: str) -> bool:
     """Return whether there is such a file; there is none of a name with a zero byte."""
     try:
-        return os.path.isfile(path)
+        return bool(system(path).isfile(path))
     except ValueError:
         return False
 
@@ -96,10 +97,11 @@ def read_index(prefix: str) -> Index:
 def _read_index_file(prefix: str) -> bytes | None:
     path = prefix + INDEX
     try:
-        with open(path, "rb") as file:
-            if os.fstat(file.fileno()).st_size > _LIMIT:
-                raise DataLossError(f"{path!r} is no index of a checkpoint", got="more than a gibibyte")
-            return file.read()
+        with opened(path) as file:
+            text = file.read(_LIMIT + 1)
+        if len(text) > _LIMIT:
+            raise DataLossError(f"{path!r} is no index of a checkpoint", got="more than a gibibyte")
+        return text
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
@@ -113,7 +115,7 @@ def _foreign(prefix: str) -> DataLossError:
 def _not_there(prefix: str) -> NotFoundError:
     folder, base = os.path.split(prefix)
     try:
-        names = [n.removesuffix(INDEX) for n in os.listdir(folder or os.curdir) if n.endswith(INDEX)]
+        names = [n.removesuffix(INDEX) for n in system(folder).listdir(folder or os.curdir) if n.endswith(INDEX)]
     except (OSError, ValueError):
         names = []
     return NotFoundError(

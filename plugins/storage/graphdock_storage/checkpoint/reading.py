@@ -20,6 +20,7 @@ from graphdock_storage.checkpoint.files import BINARY, explained, read_into
 from graphdock_storage.checkpoint.layout import DataFile, Index, Part, Stored
 from graphdock_storage.checkpoint.parallel import each, is_much
 from graphdock_storage.checkpoint.slices import Slice, tile
+from graphdock_storage.stores import descriptor
 
 __all__ = ["Checkpoint", "HalfRead", "OpenFiles", "SafetensorsCheckpoint", "checked", "damaged"]
 
@@ -160,7 +161,7 @@ class OpenFiles:
         self.close = weakref.finalize(self, _close, self._fds)
         try:
             for path in paths:
-                self._fds.append(os.open(path, os.O_RDONLY | BINARY))
+                self._fds.append(descriptor(path, os.O_RDONLY | BINARY))
         except (OSError, ValueError) as error:
             self.close()
             raise explained(error, "cannot read", path) from error

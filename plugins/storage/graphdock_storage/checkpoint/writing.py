@@ -24,6 +24,7 @@ from graphdock_storage.checkpoint.layout import INDEX, DataFile, Index, Part, St
 from graphdock_storage.checkpoint.opening import read_index
 from graphdock_storage.checkpoint.parallel import each
 from graphdock_storage.checkpoint.slices import Slice
+from graphdock_storage.stores import system
 
 __all__ = ["Item", "files_of", "merge", "remove", "write"]
 
@@ -126,7 +127,7 @@ def merge(prefixes: Sequence[str], destination: str, delete_old_dirs: bool = Tru
     if delete_old_dirs:
         for folder in {os.path.dirname(prefix) for prefix in prefixes} - {os.path.dirname(destination)}:
             with contextlib.suppress(OSError):  # it holds something else
-                os.rmdir(folder)
+                system(folder).rmdir(folder)
 
 
 def files_of(prefix: str) -> list[str]:
@@ -137,7 +138,7 @@ def files_of(prefix: str) -> list[str]:
         + r"((\.index|\.data-\d{5}-of-\d{5}(\.[0-9a-f]{8}\.safetensors)?)(\.[0-9a-f]{8}\.tmp)?|\.meta\.[0-9a-f]{8}\.tmp)\Z"
     )
     try:
-        names = os.listdir(folder or os.curdir)
+        names = system(folder).listdir(folder or os.curdir)
     except (FileNotFoundError, NotADirectoryError):
         return []
     except (OSError, ValueError) as error:
@@ -154,7 +155,7 @@ def remove(prefix: str) -> None:
     index = prefix + INDEX
     for path in [index, *(p for p in files_of(prefix) if p != index)]:
         try:
-            os.unlink(path)
+            system(path).remove(path)
         except FileNotFoundError:
             continue
         except OSError as error:
@@ -309,7 +310,7 @@ def _discard(prefix: str, suffixes: Sequence[str]) -> None:
 
 def _rename(source: str, target: str) -> None:
     try:
-        os.replace(source, target)
+        system(source).replace(source, target)
     except OSError as error:
         raise explained(error, "cannot rename to", target) from error
 
@@ -317,4 +318,4 @@ def _rename(source: str, target: str) -> None:
 def _unlink(paths: Iterable[str]) -> None:
     for path in paths:
         with contextlib.suppress(OSError):
-            os.unlink(path)
+            system(path).remove(path)

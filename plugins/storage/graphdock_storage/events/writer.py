@@ -84,8 +84,8 @@ class EventWriter:
         if self._bytes > _MOST:
             self.flush()
 
-    def flush(self) -> None:
-        """Write what waits. It is in the file then, where others read it.
+    def flush(self, bring: bool = True) -> None:
+        """Write what waits. It is in the file then, where others read it; a store's has it at once if ``bring``.
 
         Raises:
           GraphdockError: of the class that fits: it can't be written, and waits on.
@@ -96,6 +96,8 @@ class EventWriter:
             if taken:
                 self._frame(taken)
             if not self._records:
+                if self._file is not None:
+                    self._file.flush(bring)
                 return
             if self._file is None:
                 self._file = EventFile(self._folder, self._suffix)
@@ -107,6 +109,7 @@ class EventWriter:
                 raise
             self._records.clear()
             self._count = 0
+            self._file.flush(bring)
 
     def _frame(self, taken: list[tuple[float, int | None, bytes, bytes]]) -> None:
         try:
@@ -181,7 +184,7 @@ class EventWriter:
                 if self._thread is not mine:
                     return
             try:
-                self.flush()
+                self.flush(bring=False)
             except GraphdockError as error:
                 with self._lock:
                     self._error = error

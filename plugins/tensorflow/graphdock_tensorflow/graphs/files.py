@@ -8,6 +8,7 @@ from typing import Any
 from graphdock.errors import DataLossError, InvalidArgumentError, NotFoundError
 from graphdock.messages import from_bytes, from_text, to_text
 from graphdock_storage.checkpoint.files import explained, make_folder, replaced, sync_folder
+from graphdock_storage.stores import opened, system
 
 __all__ = ["ENDINGS", "SAVED_MODEL", "graph_of", "read_message", "read_saved_model", "write_message"]
 
@@ -41,9 +42,9 @@ def read_message(message: str, path: str) -> Any:
 
 def _bytes(path: str) -> bytes:
     try:
-        if os.path.getsize(path) > _LIMIT:
+        if system(path).stat(path).length > _LIMIT:
             raise DataLossError(f"the file {path!r} is larger than 2 GiB, which no graph's is")
-        with open(path, "rb") as file:
+        with opened(path) as file:
             return file.read()
     except (OSError, ValueError) as error:
         if isinstance(error, DataLossError):

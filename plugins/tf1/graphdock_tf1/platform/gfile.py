@@ -1,11 +1,9 @@
-"""``tf.gfile``: files and folders by TensorFlow's names, with graphdock's errors. Paths are of this machine's file systems."""
+"""``tf.gfile``: files and folders by TensorFlow's names, with graphdock's errors, by paths or by URLs of stores."""
 
 from __future__ import annotations
 
 import contextlib
-import glob
 import os
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -18,21 +16,13 @@ from graphdock.errors import (
     NotFoundError,
     OutOfRangeError,
     PermissionDeniedError,
-    UnimplementedError,
 )
 from graphdock_storage.checkpoint.files import explained
+from graphdock_storage.stores import copied, local_path, opened, renamed, system
 
 
 def _path(given: str | bytes | os.PathLike[str]) -> str:
-    path = os.fsdecode(given)
-    scheme, mark, rest = path.partition("://")
-    if mark and scheme == "file":
-        return rest
-    if mark and scheme.isalnum():
-        raise UnimplementedError(
-            f"file system scheme {scheme!r} is not here", got=path, hint="mount it, or copy the files"
-        )
-    return path
+    return local_path(given)
 
 
 @contextlib.contextmanager
@@ -91,14 +81,14 @@ class GFile:
         if self._reader is None:
             self._allowed(_READING, "reading")
             with _doing("cannot open", self._name):
-                self._reader = open(self._name, "rb")  # noqa: SIM115 - close() does
+                self._reader = opened(self._name)
         return self._reader
 
     def _writing(self) -> IO[bytes]:
         if self._writer is None:
             self._allowed(_WRITING, "writing")
             with _doing("cannot open", self._name):
-                self._writer = open(self._name, "ab" if "a" in self._plain else "wb")  # noqa: SIM115 - close() does
+                self._writer = opened(self._name, "ab" if "a" in self._plain else "wb")
         return self._writer
 
     def _allowed(self, modes: tuple[str, ...], what: str) -> None:
@@ -214,77 +204,85 @@ class FileStatistics:
 
 def Exists(path: Any) -> bool:  # noqa: N802 - TensorFlow's names, here and below
     """Return whether there is a file or folder."""
-    return os.path.exists(_path(path))
+    found = _path(path)
+    with _doing("cannot look at", found):
+        return bool(system(found).exists(found))
 
 
 def IsDirectory(dirname: Any) -> bool:  # noqa: N802
     """Return whether there is a folder of that name."""
-    return os.path.isdir(_path(dirname))
+    path = _path(dirname)
+    with _doing("cannot look at", path):
+        return bool(system(path).isdir(path))
 
 
 def ListDirectory(dirname: Any) -> list[str]:  # noqa: N802
     """Names of what lies in a folder. Raises NotFoundError where there is none."""
     path = _path(dirname)
-    if not os.path.isdir(path):
+    if not IsDirectory(path):
         raise NotFoundError(f"there is no folder {path!r}")
     with _doing("cannot list", path):
-        return sorted(os.listdir(path))
+        found: list[str] = system(path).listdir(path)
+    return found
 
 
 def MakeDirs(dirname: Any) -> None:  # noqa: N802
     """Make a folder and those around it; one that is there is left."""
     path = _path(dirname)
-    if os.path.exists(path) and not os.path.isdir(path):
+    if Exists(path) and not IsDirectory(path):
         raise FailedPreconditionError(f"{path!r} is a file")
     with _doing("cannot make the folder", path):
-        os.makedirs(path, exist_ok=True)
+        system(path).makedirs(path)
 
 
 def MkDir(dirname: Any) -> None:  # noqa: N802
     """Make a folder in one that is there. Raises AlreadyExistsError, NotFoundError."""
     path = _path(dirname)
     with _doing("cannot make the folder", path):
-        os.mkdir(path)
+        system(path).mkdir(path)
 
 
 def Remove(filename: Any) -> None:  # noqa: N802
     """Remove a file. Raises NotFoundError where there is none, FailedPreconditionError for a folder."""
     path = _path(filename)
-    if os.path.isdir(path):
+    if IsDirectory(path):
         raise FailedPreconditionError(
             f"{path!r} is a folder", hint="tf.gfile.DeleteRecursively removes it with its contents"
         )
     with _doing("cannot remove", path):
-        os.remove(path)
+        system(path).remove(path)
 
 
 def DeleteRecursively(dirname: Any) -> None:  # noqa: N802
     """Remove a folder and all in it, or a file; a link, not what it leads to. Raises NotFoundError where there is none."""
     path = _path(dirname)
     with _doing("cannot remove", path):
-        if os.path.isdir(path) and not os.path.islink(path):
-            shutil.rmtree(path)
+        files = system(path)
+        if files.isdir(path) and not files.islink(path):
+            files.rmtree(path)
         else:
-            os.remove(path)
+            files.remove(path)
 
 
 def Copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:  # noqa: N802
     """Copy a file. Raises NotFoundError, and AlreadyExistsError unless ``overwrite``."""
     old, new = _path(oldpath), _free(newpath, overwrite)
     with _doing("cannot copy", old):
-        shutil.copyfile(old, new)
+        copied(old, new)
 
 
 def Rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:  # noqa: N802
     """Rename a file or folder. Raises NotFoundError, and AlreadyExistsError unless ``overwrite``."""
     old, new = _path(oldname), _free(newname, overwrite)
     with _doing("cannot rename", old):
-        os.replace(old, new)
+        renamed(old, new)
 
 
 def _free(given: Any, overwrite: bool) -> str:
     path = _path(given)
-    if not overwrite and os.path.lexists(path):
+    with _doing("cannot look at", path):
+        there = system(path).lexists(path)
+    if there and not overwrite:
         raise AlreadyExistsError(f"{path!r} is there", hint="overwrite=True replaces it")
     return path
 
@@ -292,15 +290,19 @@ def _free(given: Any, overwrite: bool) -> str:
 def Glob(filename: Any) -> list[str]:  # noqa: N802
     """Paths that fit a pattern with ``*``, ``?`` and ``[...]``, or any of a list of patterns; sorted."""
     patterns = filename if isinstance(filename, Sequence) and not isinstance(filename, (str, bytes)) else [filename]
-    return sorted({path for pattern in patterns for path in glob.glob(_path(pattern))})
+    found: set[str] = set()
+    for pattern in map(_path, patterns):
+        with _doing("cannot list", pattern):
+            found.update(system(pattern).glob(pattern))
+    return sorted(found)
 
 
 def Stat(filename: Any) -> FileStatistics:  # noqa: N802
     """Size, time and kind of a file or folder. Raises NotFoundError."""
     path = _path(filename)
     with _doing("cannot look at", path):
-        found = os.stat(path)
-    return FileStatistics(found.st_size, found.st_mtime_ns, os.path.isdir(path))
+        found = system(path).stat(path)
+    return FileStatistics(*found)
 
 
 def Walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:  # noqa: N802
@@ -309,6 +311,5 @@ def Walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list
     found = _path(top)
     if "\0" in found:  # no file system has such a name
         return
-    for path, folders, files in os.walk(found, topdown=in_order):
-        folders.sort()
-        yield path, folders, sorted(files)
+    with _doing("cannot list", found):
+        yield from system(found).walk(found, in_order)

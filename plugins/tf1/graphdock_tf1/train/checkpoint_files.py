@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Sequence
 
@@ -10,12 +9,13 @@ import graphdock as _tf
 from graphdock_storage import checkpoint
 from graphdock_storage.checkpoint.files import explained
 from graphdock_storage.checkpoint.layout import INDEX
+from graphdock_storage.stores import system
 
 
 def _path_of(prefix: str) -> str | None:
     """The file whose time is the checkpoint's: its index, or the one file that old checkpoints of TensorFlow are."""
     for path in (prefix + INDEX, prefix):
-        if os.path.isfile(path):
+        if system(path).isfile(path):
             return path
     return None
 
@@ -23,7 +23,8 @@ def _path_of(prefix: str) -> str | None:
 def _found(pattern: str) -> str | None:
     found = _path_of(pattern)
     if found is None:
-        matching = sorted(glob.glob(pattern + INDEX) or filter(os.path.isfile, glob.glob(pattern)))
+        files = system(pattern)
+        matching = sorted(files.glob(pattern + INDEX) or filter(files.isfile, files.glob(pattern)))
         found = matching[0] if matching else None
     return found
 
@@ -40,7 +41,7 @@ def checkpoint_exists(checkpoint_prefix: str) -> bool:
 def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
     """Return when checkpoints were written, in seconds since 1970; those that are not there are left out."""
     found = [_found(os.fsdecode(prefix)) for prefix in checkpoint_prefixes]
-    return [os.stat(path).st_mtime for path in found if path is not None]
+    return [system(path).stat(path).mtime_nsec / 1e9 for path in found if path is not None]
 
 
 def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta") -> str:
@@ -67,7 +68,7 @@ def remove_checkpoint(
         checkpoint.remove(prefix)
     for path in paths:
         try:
-            os.unlink(path)
+            system(path).remove(path)
         except FileNotFoundError:
             continue
         except OSError as error:

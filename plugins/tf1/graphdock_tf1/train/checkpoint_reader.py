@@ -9,6 +9,7 @@ import graphdock as _tf
 from graphdock import dtypes
 from graphdock.errors import NotFoundError
 from graphdock_storage import checkpoint
+from graphdock_storage.stores import system
 
 from graphdock_tf1.train.checkpoint_state import latest_checkpoint
 
@@ -66,7 +67,7 @@ def checkpoint_path(ckpt_dir_or_file: str) -> str:
       NotFoundError: the folder names none.
     """
     path = os.fsdecode(ckpt_dir_or_file)
-    if not os.path.isdir(path):
+    if not system(path).isdir(path):
         return path
     found = latest_checkpoint(path)
     if found is None:

@@ -13,6 +13,7 @@ from graphdock import messages
 from graphdock.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
 from graphdock_storage import checkpoint
 from graphdock_storage.checkpoint.files import explained, replaced, sync_folder
+from graphdock_storage.stores import opened
 
 _log = logging.getLogger("graphdock")
 
@@ -156,7 +157,7 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
     folder = os.fsdecode(checkpoint_dir)
     path = _state_file(folder, latest_filename)
     try:
-        with open(path, "rb") as file:
+        with opened(path) as file:
             text = file.read(_LIMIT).decode("utf-8", "backslashreplace")  # a byte that is no UTF-8: its escape
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None

@@ -20,6 +20,7 @@ from graphdock.errors import (
     NotFoundError,
     UnavailableError,
 )
+from graphdock_storage.stores import system
 
 from graphdock_tf1.train.checkpoint_files import (
     checkpoint_exists,
@@ -326,7 +327,9 @@ class Saver:
             )
         path = os.fsdecode(save_path)
         if not checkpoint_exists(path):
-            hint = f"{path!r} is a folder: restore tf.train.latest_checkpoint of it" if os.path.isdir(path) else None
+            hint = (
+                f"{path!r} is a folder: restore tf.train.latest_checkpoint of it" if system(path).isdir(path) else None
+            )
             raise NotFoundError(f"there is no checkpoint {path!r}", hint=hint)
         assert self.saver_def is not None
         _log.info("Restoring parameters from %s", path)

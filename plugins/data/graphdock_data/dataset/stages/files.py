@@ -11,6 +11,7 @@ from graphdock.contracts import errors
 from graphdock_storage.checkpoint.files import explained
 from graphdock_storage.compressed import Damaged, inflated
 from graphdock_storage.records import read_records
+from graphdock_storage.stores import opened
 
 from graphdock_data.dataset.stages.stage import Element, Resumed, Run, Stage, Value, as_text
 from graphdock_data.resources.files import matching
@@ -74,7 +75,7 @@ class TextLines(_Files):
 
     def records(self, run: Run, path: str, compression: str) -> Iterator[bytes]:
         try:
-            with inflated(open(path, "rb"), compression) as file:
+            with inflated(opened(path), compression) as file:
                 for line in file:
                     yield line.removesuffix(b"\n").removesuffix(b"\r")
         except Damaged as error:
@@ -140,7 +141,7 @@ class FixedLengthRecords(_Files):
     def records(self, run: Run, path: str, compression: str) -> Iterator[bytes]:
         size, header, footer = run.number(self.size), run.number(self.header), run.number(self.footer)
         try:
-            with inflated(open(path, "rb"), compression) as file:
+            with inflated(opened(path), compression) as file:
                 whole = file.read()
         except Damaged as error:
             raise errors.DataLossError(f"{path!r} can't be decompressed: {error}") from error

@@ -9,6 +9,7 @@ from typing import Any
 
 import graphdock as _tf
 from graphdock.errors import FailedPreconditionError, InvalidArgumentError
+from graphdock_storage.stores import system
 
 from graphdock_tf1.train.hooks.run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
 from graphdock_tf1.train.hooks.step_read import step_read
@@ -82,7 +83,7 @@ class CheckpointSaverHook(SessionRunHook):
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         step = int(session.run(self._step))
-        os.makedirs(self._folder, exist_ok=True)
+        system(self._folder).makedirs(self._folder)
         note_graph(session.graph, self._the_saver(), self._writer, self._folder if self._with_graph else None)
         self._save(session, step)
         self._timer.update_last_triggered_step(step)
