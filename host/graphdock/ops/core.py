@@ -111,6 +111,8 @@ def _like(tensor: Any, dtype: Any, name: str, fill: int, op: str) -> Tensor:
     count = size(dims)
     if count is not None and count <= _SMALL and wanted.kind in "biufc" and _has_array(dims):
         return constant_of(np.full(dims, fill, wanted.np), wanted, name)
+    if fill and x.dtype.is_bool:
+        x = cast(x, "uint8")  # OnesLike is of numbers
     made: Tensor = apply_op(op, name=name, x=x)
     return cast(made, wanted)
 

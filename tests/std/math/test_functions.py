@@ -375,6 +375,35 @@ def test_gradient_of_powers_with_a_constant_exponent(exponent: float) -> None:
     check_gradients(lambda x: x**exponent, lambda x: x**exponent, rng().uniform(0.5, 2, (3,)))
 
 
+_SINGULAR = {
+    **dict.fromkeys(["sqrt", "rsqrt", "reciprocal", "log"], (0.0, -0.0)),
+    "log1p": (-1.0,),
+    **dict.fromkeys(["asin", "acos", "atanh"], (1.0, -1.0)),
+}
+
+
+@pytest.mark.parametrize("name", _SINGULAR)
+def test_where_no_gradient_arrives_at_a_singular_place_none_leaves(name: str) -> None:
+    """As TensorFlow's: of ``g.y * reciprocal(...)`` the second gradient, the first too where it has an op of its own."""
+    x = tf.constant(_SINGULAR[name], tf.float64)
+    none = tf.zeros_like(x)
+    first = tf.gradients(getattr(tf, name)(x), x, none)[0]
+    second = tf.gradients(first, x, none)[0]
+    found = run(first if name in ("sqrt", "rsqrt", "reciprocal") else second)
+    np.testing.assert_array_equal(np.abs(found), 0.0)
+
+
+def test_gradient_of_asinh_of_large_numbers() -> None:
+    x = tf.constant([1e25, -1e25], tf.float32)
+    np.testing.assert_allclose(run(tf.gradients(tf.asinh(x), x)[0]), [1e-25, 1e-25], rtol=1e-5)
+
+
+def test_second_gradient_of_relu6_is_zeros() -> None:
+    x = tf.constant([-1.0, 0.0, 2.0, 6.0, 7.0])
+    slope = tf.gradients(tf.nn.relu6(x), x)[0]
+    np.testing.assert_array_equal(run([slope, *tf.gradients(slope, x)]), [[0, 0, 1, 0, 0], [0] * 5])
+
+
 def test_where_two_are_equal_the_gradient_goes_to_the_first() -> None:
     x, y = tf.constant([1.0, 2.0]), tf.constant([1.0, 3.0])
     got = run(tf.gradients(tf.maximum(x, y), [x, y]) + tf.gradients(tf.minimum(x, y), [x, y]))

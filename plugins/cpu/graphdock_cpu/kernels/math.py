@@ -128,6 +128,37 @@ def _tanh_grad(dtype: np.dtype[Any]) -> Body:
     return body
 
 
+def _unless_none_arrives(slope: Callable[[np.ndarray, np.ndarray], None]) -> Callable[[np.dtype[Any]], Body]:
+    """``dy`` times the slope, which ``slope`` writes for an output, and 0 where ``dy`` is 0."""
+
+    def make(dtype: np.dtype[Any]) -> Body:
+        zero = constant(0, dtype)
+
+        def body(y: np.ndarray, dy: np.ndarray, dx: np.ndarray) -> None:
+            slope(np.conj(y) if dtype.kind == "c" else y, dx)
+            np.multiply(dx, dy, dx)
+            np.copyto(dx, zero, where=dy == 0)
+
+        return body
+
+    return make
+
+
+def _half_over(y: np.ndarray, dx: np.ndarray) -> None:
+    np.divide(0.5, y, dx)
+
+
+def _half_cube(y: np.ndarray, dx: np.ndarray) -> None:
+    np.multiply(y, y, dx)
+    np.multiply(dx, y, dx)
+    np.multiply(dx, -0.5, dx)
+
+
+def _less_square(y: np.ndarray, dx: np.ndarray) -> None:
+    np.multiply(y, y, dx)
+    np.negative(dx, dx)
+
+
 def _squared_difference(dtype: np.dtype[Any]) -> Body:
     def body(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> None:
         np.subtract(x, y, z)
@@ -202,6 +233,9 @@ KERNELS = [
     body_kernel("Sigmoid", _sigmoid, inplace=_X),
     body_kernel("SigmoidGrad", _sigmoid_grad),
     body_kernel("TanhGrad", _tanh_grad, inplace={"dx": ("y",)}),
+    body_kernel("SqrtGrad", _unless_none_arrives(_half_over), inplace={"dx": ("y",)}),
+    body_kernel("RsqrtGrad", _unless_none_arrives(_half_cube)),
+    body_kernel("ReciprocalGrad", _unless_none_arrives(_less_square), inplace={"dx": ("y",)}),
     body_kernel("SquaredDifference", _squared_difference, inplace=_XY),
     body_kernel("ClipByValue", _clip, inplace=_X, widen=False),
     KernelDef(

@@ -19,6 +19,9 @@ kernel = family(KERNELS)
 _BODIES = {
     "MulNoNan": "x1 == 0 ? C(0) : x0 * x1",
     "NextAfter": "nextafter(x0, x1)",
+    "ReciprocalGrad": "x1 == number<C>(0) ? x1 : -(x1 * conjugate(x0) * conjugate(x0))",
+    "RsqrtGrad": "x1 == number<C>(0) ? x1 : x1 * number<C>(-0.5) * conjugate(x0) * conjugate(x0) * conjugate(x0)",
+    "SqrtGrad": "x1 == number<C>(0) ? x1 : x1 * number<C>(0.5) / conjugate(x0)",
     "TruncateDiv": "truncated_quotient(x0, x1)",
     "TruncateMod": "truncated_remainder(x0, x1)",
     "Xdivy": "x0 == 0 ? C(0) : x0 / x1",
@@ -32,7 +35,9 @@ def _by_body(w: Work) -> None:
 
 
 _XY = {"z": ("x", "y")}
-kernel(*sorted(set(_BODIES) - {"NextAfter"}), inplace=_XY, modes=("planned", "fresh", "inplace"))(_by_body)
+_SLOPES = {"ReciprocalGrad", "RsqrtGrad", "SqrtGrad"}
+kernel(*sorted(_SLOPES), inplace={"dx": ("y", "dy")}, modes=("planned", "fresh", "inplace"))(_by_body)
+kernel(*sorted(set(_BODIES) - _SLOPES - {"NextAfter"}), inplace=_XY, modes=("planned", "fresh", "inplace"))(_by_body)
 kernel("NextAfter")(_by_body)
 
 

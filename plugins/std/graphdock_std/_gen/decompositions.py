@@ -194,6 +194,21 @@ def sigmoid_grad(*, y, dy, T, **_unused):
     return [dx]
 
 
+def sqrt_grad(*, y, dy, T, **_unused):
+    dx = _tf.select(_tf.equal(dy, 0), 0, dy * 0.5 / _tf.conj(y))
+    return [dx]
+
+
+def rsqrt_grad(*, y, dy, T, **_unused):
+    dx = _tf.select(_tf.equal(dy, 0), 0, dy * -0.5 * _tf.conj(y) * _tf.square(_tf.conj(y)))
+    return [dx]
+
+
+def reciprocal_grad(*, y, dy, T, **_unused):
+    dx = _tf.select(_tf.equal(dy, 0), 0, -(dy * _tf.square(_tf.conj(y))))
+    return [dx]
+
+
 def clip_by_value(*, x, low, high, T, **_unused):
     y = _tf.maximum(_tf.minimum(x, high), low)
     return [y]

@@ -864,19 +864,24 @@ def square(op, grad_y):
 
 
 def sqrt(op, grad_y):
+    from graphdock_std._gen import math_ops as _math_ops
+
     y = op.outputs[0]
-    return [grad_y / (2 * _tf.conj(y))]
+    return [_math_ops.sqrt_grad(y, grad_y)]
 
 
 def rsqrt(op, grad_y):
-    x = op.inputs[0]
+    from graphdock_std._gen import math_ops as _math_ops
+
     y = op.outputs[0]
-    return [grad_y * _tf.conj(y) / (-2 * _tf.conj(x))]
+    return [_math_ops.rsqrt_grad(y, grad_y)]
 
 
 def reciprocal(op, grad_y):
+    from graphdock_std._gen import math_ops as _math_ops
+
     y = op.outputs[0]
-    return [-(grad_y * _tf.square(_tf.conj(y)))]
+    return [_math_ops.reciprocal_grad(y, grad_y)]
 
 
 def exp(op, grad_y):
@@ -891,12 +896,12 @@ def expm1(op, grad_y):
 
 def log(op, grad_y):
     x = op.inputs[0]
-    return [grad_y / _tf.conj(x)]
+    return [grad_y * _tf.reciprocal(_tf.conj(x))]
 
 
 def log1p(op, grad_y):
     x = op.inputs[0]
-    return [grad_y / (_tf.conj(x) + 1)]
+    return [grad_y * _tf.reciprocal(_tf.conj(x) + 1)]
 
 
 def sin(op, grad_y):
@@ -916,12 +921,12 @@ def tan(op, grad_y):
 
 def asin(op, grad_y):
     x = op.inputs[0]
-    return [grad_y * _tf.rsqrt(1 - _tf.square(_tf.conj(x)))]
+    return [grad_y * _tf.reciprocal(_tf.sqrt(1 - _tf.square(_tf.conj(x))))]
 
 
 def acos(op, grad_y):
     x = op.inputs[0]
-    return [-(grad_y * _tf.rsqrt(1 - _tf.square(_tf.conj(x))))]
+    return [-(grad_y * _tf.reciprocal(_tf.sqrt(1 - _tf.square(_tf.conj(x)))))]
 
 
 def atan(op, grad_y):
@@ -947,8 +952,8 @@ def tanh(op, grad_y):
 
 
 def asinh(op, grad_y):
-    x = op.inputs[0]
-    return [grad_y * _tf.rsqrt(_tf.square(_tf.conj(x)) + 1)]
+    y = op.outputs[0]
+    return [grad_y / _tf.cosh(_tf.conj(y))]
 
 
 def acosh(op, grad_y):
@@ -958,7 +963,7 @@ def acosh(op, grad_y):
 
 def atanh(op, grad_y):
     x = op.inputs[0]
-    return [grad_y / (1 - _tf.square(_tf.conj(x)))]
+    return [grad_y * _tf.reciprocal(1 - _tf.square(_tf.conj(x)))]
 
 
 def sigmoid(op, grad_y):
@@ -990,6 +995,26 @@ def sigmoid_grad(op, grad_dx):
 
     y, dy = op.inputs
     return [grad_dx * _tf.conj(dy * (1 - 2 * y)), _math_ops.sigmoid_grad(_tf.conj(y), grad_dx)]
+
+
+def sqrt_grad(op, grad_dx):
+    y = op.inputs[0]
+    dx = op.outputs[0]
+    return [-(_tf.conj(grad_dx / y) * dx), grad_dx / y * 0.5]
+
+
+def rsqrt_grad(op, grad_dx):
+    from graphdock_std._gen import math_ops as _math_ops
+
+    y, dy = op.inputs
+    return [-1.5 * _tf.conj(grad_dx) * dy * _tf.square(_tf.conj(y)), _math_ops.rsqrt_grad(_tf.conj(y), grad_dx)]
+
+
+def reciprocal_grad(op, grad_dx):
+    from graphdock_std._gen import math_ops as _math_ops
+
+    y, dy = op.inputs
+    return [-2 * _tf.conj(grad_dx) * dy * _tf.conj(y), _math_ops.reciprocal_grad(_tf.conj(y), grad_dx)]
 
 
 def select(op, grad_z):
@@ -1101,8 +1126,10 @@ def relu(op, grad_activations):
 
 
 def relu6(op, grad_activations):
+    from graphdock_std._gen import nn_ops as _nn_ops
+
     features = op.inputs[0]
-    return [_tf.select(_tf.logical_and(features > 0, features < 6), grad_activations, 0)]
+    return [_nn_ops.relu_grad(_tf.select(features < 6, grad_activations, 0), features)]
 
 
 def elu(op, grad_activations):

@@ -91,7 +91,7 @@ def _through(activation: str, y: Any, before: Any, grad: Any) -> Any:
     if activation == "relu":
         return _ops.apply_op("ReluGrad", gradients=grad, features=y)
     if activation == "relu6":
-        return _tf.where(_tf.logical_and(y > 0.0, y < 6.0), grad, _tf.zeros_like(grad))
+        return _ops.apply_op("ReluGrad", gradients=_tf.where(y < 6.0, grad, _tf.zeros_like(grad)), features=y)
     if activation == "tanh":
         return _ops.apply_op("TanhGrad", y=y, dy=grad)
     if activation == "sigmoid":

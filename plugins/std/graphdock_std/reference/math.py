@@ -221,6 +221,9 @@ def _logistic(a: Any) -> Any:
 sigmoid = per_element(_logistic)
 tanh_grad = per_element(lambda a, b: b * (1.0 - a * a))
 sigmoid_grad = per_element(lambda a, b: b * a * (1.0 - a))
+sqrt_grad = per_element(lambda a, b: _divide(b * 0.5, a.conjugate()) if b else 0.0)
+rsqrt_grad = per_element(lambda a, b: b * -0.5 * a.conjugate() ** 3 if b else 0.0)
+reciprocal_grad = per_element(lambda a, b: -(b * a.conjugate() ** 2) if b else 0.0)
 erf = per_element(math.erf)
 erfc = per_element(math.erfc)
 

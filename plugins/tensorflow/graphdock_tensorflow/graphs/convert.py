@@ -323,10 +323,6 @@ _SPECIAL: dict[str, Callable[[Level, Node], None]] = {
     "OptionalFromValue": _optional,
     "OptionalGetValue": _optional,
     "ConcatOffset": _concat_offset,
-    "InvGrad": _made_of(lambda t, f, c: ("Neg", [f("Mul", t[1], f("Square", t[0]))])),
-    "ReciprocalGrad": _made_of(lambda t, f, c: ("Neg", [f("Mul", t[1], f("Square", t[0]))])),
-    "SqrtGrad": _made_of(lambda t, f, c: ("RealDiv", [f("Mul", t[1], c(0.5)), t[0]])),
-    "RsqrtGrad": _made_of(lambda t, f, c: ("Mul", [f("Mul", t[1], c(-0.5)), f("Mul", t[0], f("Square", t[0]))])),
     "SoftplusGrad": _made_of(lambda t, f, c: ("Mul", [t[0], f("Sigmoid", t[1])])),
     "SoftsignGrad": _made_of(lambda t, f, c: ("RealDiv", [t[0], f("Square", f("Add", c(1.0), f("Abs", t[1])))])),
     "EluGrad": _made_of(

@@ -33,6 +33,7 @@ NAMES: dict[str, str] = {
     "Snapshot": "Identity",
     "DeepCopy": "Identity",
     "Inv": "Reciprocal",
+    "InvGrad": "ReciprocalGrad",
     "BatchMatrixBandPart": "MatrixBandPart",
     "BatchMatrixDiag": "MatrixDiag",
     "BatchMatrixDiagPart": "MatrixDiagPart",
@@ -178,7 +179,7 @@ _OUTPUT = (
 OUTPUTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_OUTPUT, ("output",)),
     **dict.fromkeys(("Complex", "Cumprod", "Cumsum"), ("out",)),
-    **dict.fromkeys(("SigmoidGrad", "TanhGrad"), ("z",)),
+    **dict.fromkeys(("ReciprocalGrad", "RsqrtGrad", "SigmoidGrad", "SqrtGrad", "TanhGrad"), ("z",)),
     "MatMul": ("product",),
     "DynamicPartition": ("outputs",),
     "DynamicStitch": ("merged",),
@@ -196,7 +197,7 @@ INPUTS: dict[str, int] = {
     **dict.fromkeys("TensorArrayReadV3 TensorArrayGatherV3".split(), 3),
     **dict.fromkeys("TensorArrayWriteV3 TensorArrayScatterV3 TensorArraySplitV3".split(), 4),
     **dict.fromkeys("RefIdentity IsVariableInitialized Merge RefMerge Concat ConcatOffset ResourceGather".split(), 1),
-    **dict.fromkeys("Switch RefSwitch Sum Reshape Select InvGrad ReciprocalGrad SqrtGrad RsqrtGrad".split(), 2),
+    **dict.fromkeys("Switch RefSwitch Sum Reshape Select".split(), 2),
     **dict.fromkeys("SoftplusGrad SoftsignGrad EluGrad Relu6Grad LeakyReluGrad".split(), 2),
 }
 #: What the names of ops begin with that are not here -> why.
