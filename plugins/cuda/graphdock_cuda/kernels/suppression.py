@@ -1,4 +1,8 @@
-"""Non-maximum suppression. How many boxes are taken is read from the GPU, as are the thresholds, which must be in range."""
+"""Non-maximum suppression. How many boxes are taken is read from the GPU, as are the thresholds, which must be in range.
+
+``CombinedNonMaxSuppression``, whose outputs are as long as its arguments in host memory say, reads nothing: its thresholds stay
+where they are, and the GPU tells of one that is out of range.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from graphdock.contracts import KernelDef, dtypes, errors
 from graphdock_cuda.compiled import source
 from graphdock_cuda.immediate import Run, dynamic_family
 from graphdock_cuda.launch import Param, i32, i64, raw, u64
-from graphdock_cuda.work import Operand, blocks
+from graphdock_cuda.work import ErrorWord, Operand, blocks
 
 __all__ = ["KERNELS"]
 
@@ -21,6 +25,14 @@ _BLOCK = 512
 
 def _number(r: Run, name: str) -> float:
     return float(r.read(r.input(name)).reshape(()))
+
+
+def _no_share(limit: float) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(f"iou_threshold is {limit}", expected="a number in [0, 1]")
+
+
+def _no_share_of(bits: int, _: int) -> errors.GraphdockError:
+    return _no_share(struct.unpack("<f", struct.pack("<i", bits))[0])
 
 
 def _checked(r: Run, most: str, limit: float, sigma: float = 0.0) -> int:
@@ -47,8 +59,8 @@ class _Taken:
         overlaps: Operand | None,
         dims: tuple[int, int, int, int],
         most: int,
-        limit: float,
-        least: float,
+        limit: float | Operand,
+        least: float | Operand,
         sigma: float = 0.0,
     ) -> None:
         images, count, classes, kinds = dims
@@ -57,16 +69,15 @@ class _Taken:
         self.indices = r.scratch(dtypes.int32, (problems, self.most))
         self.scores = r.scratch(dtypes.float32, (problems, self.most))
         self.counts = r.scratch(dtypes.int32, (problems,))
-        self.packed: Param = raw(
-            struct.pack("<3q2i3f4x", count, classes, kinds, self.most, sigma > 0, limit, least, scale)
-        )
+        numbers = [0.0 if isinstance(n, Operand) else n for n in (limit, least)]
+        self.packed: Param = raw(struct.pack("<3q2i3f4x", count, classes, kinds, self.most, sigma > 0, *numbers, scale))
+        places = [n if isinstance(n, Operand) else u64(0) for n in (limit, least)]
         left = r.scratch(dtypes.float32, (problems, count))
         self.parts, self.types = ("block.cuh", "suppression.cuh"), {"TYPE": r.ctype(scores)}
         given = u64(0) if overlaps is None else overlaps
         outs = (left, self.indices, self.scores, self.counts)
-        r.launch(
-            source(*self.parts, **self.types), "suppress", problems, _BLOCK, boxes, scores, given, *outs, self.packed
-        )
+        args = (boxes, scores, given, *outs, self.packed, *places, ErrorWord(_no_share_of))
+        r.launch(source(*self.parts, **self.types), "suppress", problems, _BLOCK, *args)
 
 
 def _single(
@@ -122,8 +133,8 @@ def suppress_overlaps(r: Run) -> None:
 def combined(r: Run) -> None:
     """``(boxes, scores, most per class, most, limit, least) -> boxes, scores, classes, counts``."""
     boxes, scores = r.inputs[:2]
-    limit, least = _number(r, "iou_threshold"), _number(r, "score_threshold")
-    each, total = _checked(r, "max_output_size_per_class", limit), _checked(r, "max_total_size", limit)
+    limit, least = r.input("iou_threshold"), r.input("score_threshold")
+    each, total = _checked(r, "max_output_size_per_class", 0.0), _checked(r, "max_total_size", 0.0)
     images, count, classes = scores.shape
     rows = min(total, each * classes) if r.attr("pad_per_class") else total
     outs = [

@@ -37,9 +37,20 @@ GD_DEVICE float overlap_of(const Corners& a, const Corners& b) {
   return __fdiv_rn(shared, __fsub_rn(__fadd_rn(first, second), shared));
 }
 
+// limit, least: a threshold each that lies on the GPU, or null where the problem has it; a limit that is no share is an error.
 // left: [problems, boxes], the scores that are left. taken, kept: [problems, most]; counts: [problems]. overlaps: [boxes, boxes], or null.
 GD_KERNEL(suppress)(const T* boxes, const T* scores, const float* overlaps, float* left, i32* taken, float* kept, i32* counts,
-                    Problem p) {
+                    Problem p, const float* limit, const float* least, i64* words, i64 code) {
+  if (limit) p.limit = *limit;
+  if (least) p.least = *least;
+  if (!(p.limit >= 0.0f && p.limit <= 1.0f)) {
+    if (limit && blockIdx.x == 0 && threadIdx.x == 0) {
+      words[0] = *reinterpret_cast<const i32*>(limit);
+      __threadfence_system();
+      words[2] = code;
+    }
+    p.most = 0;
+  }
   const i64 image = blockIdx.x / p.classes, kind = blockIdx.x % p.classes, first = image * p.boxes;
   const auto box = [&](i64 i) { return boxes + ((first + i) * p.kinds + (p.kinds > 1 ? kind : 0)) * 4; };
   float* mine = left + blockIdx.x * p.boxes;

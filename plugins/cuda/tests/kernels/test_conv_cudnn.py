@@ -83,8 +83,6 @@ def test_conformance(site: Site, op: str, monkeypatch: pytest.MonkeyPatch) -> No
     kit = Conformance("cuda", host=site.host, oracle="reference")
     count = 0
     for case in kit.cases(op, kernels=[next(k.short_name for k in conv_cudnn.KERNELS if k.op == op)]):
-        if case.kind == "late":  # see the fixture `conforms`
-            continue
         try:
             kit.check(case, brief=True)
             count += 1

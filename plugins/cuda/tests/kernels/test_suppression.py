@@ -57,3 +57,15 @@ def test_a_threshold_that_is_no_share(run: Callable[..., Any]) -> None:
     boxes, scores = np.zeros((2, 4), np.float32), np.zeros(2, np.float32)
     with pytest.raises(tf.errors.InvalidArgumentError, match="iou_threshold is 1.5"):
         run(lambda b, s: tf.image.non_max_suppression(b, s, 3, iou_threshold=1.5), boxes, scores)
+
+
+@pytest.mark.parametrize("limit", [-0.25, 1.5, np.nan])
+def test_a_threshold_of_classes_that_is_no_share(run: Callable[..., Any], limit: float) -> None:
+    boxes, scores, given = np.zeros((1, 2, 1, 4), np.float32), np.zeros((1, 2, 3), np.float32), np.float32(limit)
+
+    def made(b: Any, s: Any, t: Any) -> Any:
+        return list(tf.image.combined_non_max_suppression(b, s, 2, 4, t, 0.1, name="boxes"))
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"iou_threshold is {limit}") as raised:
+        run(made, boxes, scores, given)
+    assert raised.value.op.name == "boxes"
