@@ -48,6 +48,7 @@ test: env wheelhouse ## Run the test suite, once as it is and once in debug mode
 
 test-exhaustive: env ## Every fault, race, removed wait and pair of sample and dtype, of which `test` runs some
 	$(BIN)/python -m pytest -q -n $(JOBS) -m exhaustive
+	GRAPHDOCK_DEBUG=1 $(BIN)/python -m pytest -q -n $(JOBS) -m "exhaustive and not (slow or plain or modes or oracle)" tests $(NO_STEPS:%=--ignore=tests/%)
 
 check: env ## Format, lint, types, import layers, budgets of lines, generated-code drift
 	$(BIN)/ruff format --check .

@@ -14,6 +14,8 @@ from hypothesis import settings
 
 PACKAGES = Path(__file__).parent / "packages"
 
+#: Of the cases of each test one in how many is run in debug mode: their programs are run outside of it, all of them, anyway.
+_ONE_IN_DEBUG = 3 if os.environ.get("GRAPHDOCK_DEBUG") == "1" else 1
 
 settings.register_profile("graphdock", deadline=None)  # a busy machine is no fault
 settings.load_profile("graphdock")
@@ -22,12 +24,15 @@ settings.load_profile("graphdock")
 def not_in_the_sample(items):
     """The tests marked ``sampled(n)`` that ``make test`` leaves to ``make test-exhaustive``: all but one in n of each function.
 
+    In debug mode other tests are sampled too.
+
     Which ones is told by their names, so that it stays the same wherever and with whatever else they are collected.
     """
     families = {}
     for item in items:
-        if (mark := item.get_closest_marker("sampled")) is not None:
-            families.setdefault((item.nodeid.partition("[")[0], mark.args[0]), []).append(item)
+        mark = item.get_closest_marker("sampled")
+        if (n := mark.args[0] if mark is not None else _ONE_IN_DEBUG) > 1:
+            families.setdefault((item.nodeid.partition("[")[0], n), []).append(item)
     for (_, n), family in families.items():
         family.sort(key=lambda item: zlib.crc32(item.nodeid.encode()))
         yield from family[-(-len(family) // n) :]

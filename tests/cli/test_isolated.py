@@ -64,7 +64,7 @@ def test_a_probe_that_fails_in_any_way_stands_at_probe_failed(chip, probe, cause
 
 
 @pytest.mark.parametrize("command", [["devices"], ["plugins", "--probe"], ["doctor"]])
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_every_command_that_probes_survives_and_says_probe(chip, command):
     chip(EXITS)
     chip("return [DeviceInfo('well')]", "well")
@@ -78,7 +78,7 @@ def test_every_command_that_probes_survives_and_says_probe(chip, command):
 
 
 @pytest.mark.parametrize("command", [["devices"], ["plugins", "--probe"], ["doctor"]])
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_the_limit_is_an_option(site, command):
     """Of loading too: whoever gives five seconds waits five for a plugin that hangs at its import, and not two minutes."""
     site.plugin("slow", "import time\nwhile True: time.sleep(3600)")

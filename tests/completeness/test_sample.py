@@ -20,8 +20,9 @@ class Item:
         self.marks.append(mark.name)
 
 
-def test_one_in_n_of_each_function_stays(request: pytest.FixtureRequest) -> None:
+def test_one_in_n_of_each_function_stays(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     (sample,) = (p for p in request.config.pluginmanager.get_plugins() if hasattr(p, "not_in_the_sample"))
+    monkeypatch.setattr(sample, "_ONE_IN_DEBUG", 1)
     many = [Item(f"a.py::test_many[{i}]", 3) for i in range(31)]
     few = [Item(f"a.py::test_few[{i}]", 4) for i in range(2)]
     plain = [Item(f"a.py::test_plain[{i}]", None) for i in range(5)]
@@ -29,3 +30,5 @@ def test_one_in_n_of_each_function_stays(request: pytest.FixtureRequest) -> None
     left = {item for item in [*many, *few, *plain] if item.marks == ["exhaustive"]}
     assert len(left & set(many)) == 31 - 11 and len(left & set(few)) == 1 and not left & set(plain)
     assert left == set(sample.not_in_the_sample([*plain, *few, *many[::-1]]))
+    monkeypatch.setattr(sample, "_ONE_IN_DEBUG", 3)  # as in debug mode
+    assert len(set(sample.not_in_the_sample(plain))) == 5 - 2

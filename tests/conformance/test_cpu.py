@@ -35,7 +35,7 @@ OPS = [op for op in Conformance("cpu").ops if op not in STORED]
 
 
 @pytest.mark.parametrize("op", OPS)
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_op(kit: Conformance, op: str) -> None:
     check(kit, sampled(kit.cases(op)))
 

@@ -189,8 +189,9 @@ def test_every_kernel_is_checked_and_not_only_the_one_that_wins(chip, work):
     assert cells["int32"].keys() == {"ok", "refused"}
 
 
-@pytest.mark.parametrize("name", ["fast", "square_fast", "chip.square_fast"])
-@pytest.mark.sampled(3)
+@pytest.mark.parametrize(
+    "name", [pytest.param("fast", marks=pytest.mark.exhaustive), "square_fast", "chip.square_fast"]
+)
 def test_one_kernel_can_be_chosen_by_its_label_or_name(chip, name):
     ops = () if name == "fast" else ("--graphdock-op", "Square")  # all ops once
     run = chip(XFAIL, TWO)("--graphdock-backend", "chip", "--graphdock-kernel", name, *ops, "-v")
@@ -248,11 +249,15 @@ def test_an_exception_that_no_longer_holds_fails(chip):
     assert "Square passes, although the manifest expects it to fail: its multiplier rounds twice" in run.stdout
 
 
-def test_the_toy_package_passes(tmp_path, work):
+@pytest.mark.parametrize(
+    "ops", [("toy.Scale", "MatMul", "device toy"), pytest.param((), id="all", marks=pytest.mark.exhaustive)]
+)
+def test_the_toy_package_passes(tmp_path, work, ops):
     site = builder().Site(tmp_path / "site")
     site.project(PACKAGES / "graphdock-toy")
+    named = [word for op in ops for word in ("--graphdock-op", op)]
     run = Runner(work, site.folder, PACKAGES / "graphdock-toy" / "src")(
-        "--graphdock-backend", "toy", "--graphdock-quick"
+        "--graphdock-backend", "toy", "--graphdock-quick", *named
     )
     assert run.returncode == 0, run.stdout[-3000:]
     assert "toy.Scale " in run.stdout

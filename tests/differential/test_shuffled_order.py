@@ -46,8 +46,8 @@ def updates(random_updates, seed):
 
 
 def parts(count):
-    """The first part always runs, a second outside of debug mode, the others where there is time."""
-    marks = [(), pytest.mark.slow, *[pytest.mark.exhaustive] * (count - 2)]
+    """The first part always runs, the others where there is time."""
+    marks = [(), *[pytest.mark.exhaustive] * (count - 1)]
     return pytest.mark.parametrize("part", [pytest.param(p, marks=m) for p, m in enumerate(marks)])
 
 

@@ -28,7 +28,7 @@ def test_its_wheel_holds_what_is_read_without_importing(name, made):
         assert (package / "specs" / f"{name}.yaml").is_file() and (package / "_gen" / "opdefs.py").is_file()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_its_own_tests_pass(made):
     root, site = made
     done = run("-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", cwd=root, site=site)
@@ -36,7 +36,7 @@ def test_its_own_tests_pass(made):
     assert "passed" in done.stdout and "skipped" not in done.stdout
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_it_conforms(name, made, tmp_path):
     _, site = made
     suite = ["-m", "pytest", "-q", "-p", "graphdock_testing.pytest_plugin", "-p", "no:cacheprovider"]

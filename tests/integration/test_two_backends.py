@@ -140,7 +140,7 @@ def one_of_each_stage():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(one_of_each_stage()))
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_doctor_strict_exits_1_on_each(toy, builder, name):
     stage, _ = install(toy, builder, name)
     env = {**os.environ, "PYTHONPATH": str(toy.folder)}

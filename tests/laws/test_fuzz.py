@@ -38,7 +38,7 @@ SUITE = {
     "manifest": (5, 400),
     "toml": (5, 300),
     "environment": (2, 300),
-    "command": (4, 100),
+    "command": (2, 100),
 }
 #: Seeds that only the exhaustive run takes, besides those of the suite.
 MORE = 40

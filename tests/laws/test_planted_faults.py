@@ -40,7 +40,7 @@ def table(faults: list[Fault]) -> str:
 
 
 @pytest.mark.parametrize("fault", RUNNING, ids=lambda f: f.id)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_a_fault_that_runs_is_found_by_whom_the_table_says(fault):
     place = "cpu" if fault.place == "-" else fault.place
     said = {"conformance": bench.conformance(fault.host()), "debug": bench.debug(fault.host(), place)}
@@ -50,7 +50,7 @@ def test_a_fault_that_runs_is_found_by_whom_the_table_says(fault):
 
 
 @pytest.mark.parametrize("fault", PARTS, ids=lambda f: f.id)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_a_fault_of_a_part_is_found_by_conformance(fault):
     if fault.kind == "event":  # other checks may wait for ever for what such a device forgets: the kit has a time limit
         op, _, late = fault.text.partition("[")
@@ -121,7 +121,7 @@ def ward(builder, tmp_path_factory):
 
 
 @pytest.mark.parametrize("fault", PACKAGES, ids=lambda f: f.id)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_a_faulty_package_is_found_by_doctor(ward, fault):
     mine = [row for name, row in ward.items() if name == fault.text]
     assert mine and mine[0]["fault"], mine

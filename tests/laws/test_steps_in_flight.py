@@ -350,9 +350,9 @@ def inject(rig, most, number, how, want):
 @pytest.mark.parametrize(
     ("program", "most", "stride"),
     [
-        pytest.param(chained, 2, 13, id="some of chained"),
-        pytest.param(dropped_out, 3, 29, id="some of dropped_out"),
-        pytest.param(on_two_devices, 3, 17, id="some of on_two_devices"),
+        pytest.param(chained, 2, 31, id="some of chained"),
+        pytest.param(dropped_out, 3, 59, id="some of dropped_out"),
+        pytest.param(on_two_devices, 3, 23, id="some of on_two_devices"),
         *(pytest.param(p, m, 1, id=f"{p.__name__}, {m}", marks=pytest.mark.exhaustive)
           for p in (chained, dropped_out, on_two_devices) for m in (2, 3)),
     ],

@@ -85,7 +85,7 @@ def environment(environments, graphdock_wheel, tmp_path_factory):
 
 
 @pytest.mark.parametrize("flags", SCAFFOLDS, ids=lambda f: f.replace(" --", "+").lstrip("-") or "none")
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(10)
 def test_the_printed_lines_of_a_scaffold_run_in_an_environment_of_wheels(tmp_path, environment, flags):
     made = environment.shell(f"graphdock new plugin my_chip {flags}", tmp_path)
     assert made.returncode == 0, made.stdout + made.stderr
@@ -118,7 +118,7 @@ def test_the_printed_lines_of_a_scaffold_run_in_an_environment_of_wheels(tmp_pat
 
 
 @pytest.mark.parametrize("flags", SCAFFOLDS, ids=lambda f: f.replace(" --", "+").lstrip("-") or "none")
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(10)
 def test_a_scaffold_is_tidy_and_its_wheel_whole(tmp_path, flags):
     made = new("plugin", "my_chip", *flags.split(), "--dir", str(tmp_path))
     assert made.exit_code == 0, made.output

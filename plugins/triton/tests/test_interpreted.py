@@ -22,6 +22,8 @@ def check_passes(*arguments):
             "-q",
             "-p",
             "no:cacheprovider",
+            "-p",
+            "tests.conftest",  # knows what is sampled
             "--import-mode=importlib",
             HERE / "interpreted",
             *arguments,

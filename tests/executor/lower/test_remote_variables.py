@@ -107,7 +107,7 @@ def assert_same(got, want):
 @pytest.mark.modes
 @pytest.mark.parametrize("shape", ["known", "unknown"])
 @pytest.mark.parametrize("program", PROGRAMS)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_a_variable_is_updated_from_another_device_as_from_its_own(place, program, shape):
     if program == "adam" and shape == "unknown":
         pytest.skip("slots need a shape")

@@ -97,6 +97,7 @@ def test_parts_are_all_scores_once(matrices: int, queries: int, keys: int, causa
     assert (seen[:, wanted == 1] == 1).all() and seen.max() == 1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("workspace", [1 << 25, 9000, 2000, 300])
 @pytest.mark.parametrize(
     ("shape", "keys", "causal", "bias", "rate"),
@@ -179,6 +180,7 @@ def test_without_the_matrix_library(alone: Host, dtype: Any) -> None:
     _compare(got, _expected(arrays, 0.25, scale=0.5), dtype)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("workspace", [1 << 25, 1000])
 @pytest.mark.parametrize("keys", [8, 13])
 def test_the_same_weights_are_dropped_as_on_a_cpu(
@@ -196,6 +198,7 @@ def test_the_same_weights_are_dropped_as_on_a_cpu(
     assert 0.2 < (got[0] == 0).mean() < 0.6
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("workspace", [1 << 25, 1200])
 def test_rows_that_see_nothing_are_nan_and_others_are_not(
     run: Callable[..., Any], limit: Callable[[int], None], workspace: int
@@ -223,6 +226,7 @@ def test_rows_that_see_nothing_are_nan_and_others_are_not(
     assert np.isnan(hidden[0][:, :4]).all() and not np.isnan(hidden[0][:, 4:]).any()
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("workspace", [1 << 25, 1200])
 @pytest.mark.parametrize("hidden", [-np.inf, -1e9, -1.0])
 @pytest.mark.parametrize(("causal", "masked", "rate"), [(True, False, None), (False, True, 0.25), (True, True, None)])

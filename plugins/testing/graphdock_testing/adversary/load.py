@@ -52,7 +52,7 @@ class Load:
             device.from_host(np.zeros(size, np.uint8), buffer)
         self.late = False
         self.copies = self._enough()
-        queue = device.new_queue()
+        queue, first = device.new_queue(), self.copies
         for _ in range(_LOOKS):
             with current(device, queue):
                 self.put(queue)
@@ -61,6 +61,8 @@ class Load:
             if self.late or self.copies == 1:
                 break
             self.copies *= 4
+        else:
+            self.copies = first  # the length of a load is nothing to a device that is never late
 
     def _enough(self) -> int:
         """How many copies last as long as a load is to last; 1 where the device runs nothing by itself."""

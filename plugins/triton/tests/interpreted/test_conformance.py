@@ -27,6 +27,7 @@ def kit():
 EVERY = [o for o in OPERATIONS if not o.priority]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("operation", EVERY, ids=[o.op for o in EVERY])
 def test_an_op_agrees_with_its_reference(kit, operation):
     checked, dtypes = 0, set()

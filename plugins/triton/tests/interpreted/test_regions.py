@@ -93,6 +93,7 @@ def test_comparisons_with_nan(op):
     compare(over(op, [x, y], dtypes.float32, dtypes.bool_), [x, y], (64, 1))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", ["int8", "int32", "uint8", "uint32", "int64"])
 @pytest.mark.parametrize("op", "add divide floordiv floormod maximum minimum mul sub".split())
 def test_integers_wrap_and_divide_by_nothing_to_nothing(op, dtype):
@@ -124,6 +125,7 @@ def test_reductions_see_nan_and_nothing_beyond_the_columns(op, block):
     compare(program, [x], block)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(8))
 def test_draws_within_a_region_are_numpys_numbers(seed):
     rng = np.random.default_rng(seed)
@@ -135,6 +137,7 @@ def test_draws_within_a_region_are_numpys_numbers(seed):
         compare(program, arrays, BLOCKS[seed % len(BLOCKS)], random_streams(rng, program))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(
     ("extents", "reduced", "block"),

@@ -122,6 +122,7 @@ def test_an_lstm_s_cells_are_the_library_s(lab):
     assert {"cuda.split", "cuda.sigmoid", "cuda.fill"}.isdisjoint(kernels), kernels
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("pairs", [False, True])
 def test_rotary_embedding_by_hand_is_one_kernel_each_way(lab, pairs):
     angles = np.outer(np.arange(5), 0.5 ** np.arange(4)).astype(np.float32)
@@ -174,6 +175,7 @@ def test_without_triton_nothing_changes_but_the_launches(lab):
     assert graphdock_triton.plugin.__all__
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("causal", [False, True])
 def test_attention_by_hand_is_one_kernel_each_way(lab, causal):
     def build(q, k, v):
@@ -189,6 +191,7 @@ def test_attention_by_hand_is_one_kernel_each_way(lab, causal):
     assert {"cuda.mat_mul", "cuda.softmax"}.isdisjoint(kernels) and launched["attention_attention_forward"] == 1
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("fed", [False, True])
 def test_attention_with_dropout_is_one_kernel_each_way_and_drops_what_the_cpu_drops(lab, fed):
     def build(q, k, v, rate):
@@ -218,6 +221,7 @@ def test_attention_with_a_mask_of_the_batch_is_one_kernel_each_way(lab):
     assert {"cuda.mat_mul", "cuda.softmax"}.isdisjoint(kernels) and launched["attention_attention_forward"] == 1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("activation", ["relu", "tanh", "sigmoid", "gelu", "gelu_tanh", None])
 def test_a_dense_layer_is_one_launch(lab, activation):
     from graphdock_std.nn import fused
