@@ -22,6 +22,7 @@ BENCHMARKS = (
     "null_step",
     "seed_step",
     "chain",
+    "fused",
     "while_loop",
     "dataflow",
     "input",

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from graphdock.contracts.kernel_errors import *
     from graphdock.contracts.kernel_module import *
     from graphdock.contracts.opdef import *
+    from graphdock.contracts.parallel import *
     from graphdock.contracts.passes import *
     from graphdock.contracts.pattern import *
     from graphdock.contracts.queue import *
@@ -73,6 +74,7 @@ _PUBLISHED = {
     "kernel_errors": "kernel_error",
     "kernel_module": "KernelModule",
     "opdef": "ArgDef AttrDef OpDef OpLibrary RegionForm REQUIRED TypeVarDef",
+    "parallel": "intra_op_pool IntraOpPool",
     "passes": "Pass PassContext PHASES PlanContext RegionNote Replacement Tracing",
     "pattern": "CONSTANT Found Operand Pattern PatternLibrary RegisteredPattern",
     "queue": "Event Queue QueuedDevice",

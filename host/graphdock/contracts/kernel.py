@@ -230,6 +230,7 @@ class PrepareContext:
         none where the plugin is not among the session's ``backends``.
       deterministic: the session is; what was measured once, and kept, must not count then.
       infer: ``infer(shapes, elements)`` gives the outputs' shapes by the op's rule, ``elements`` being host arrays by input.
+      threads: on so many threads the kernel may compute, as of a :class:`BuildContext`.
     """
 
     node: PlanNode
@@ -240,6 +241,7 @@ class PrepareContext:
     options: Mapping[str, Any] = field(default_factory=dict)
     deterministic: bool = False
     infer: Callable[[Sequence[Dims], Mapping[int, Any]], Sequence[Dims]] | None = None
+    threads: int = 1
 
     def attr(self, name: str) -> Any:
         return self.node.attrs[name]
@@ -464,7 +466,9 @@ def build_kernel(kernel: KernelDef, ctx: BuildContext) -> Bound:
         made = kernel.build(ctx)
         return made if isinstance(made, Bound) else Bound(made)
     undecided = tuple([replace(out, mode=UNDECIDED) for out in ctx.outputs])
-    prepared = kernel.prepare(PrepareContext(ctx.node, ctx.inputs, undecided, ctx.device, lambda candidates: 0))
+    prepared = kernel.prepare(
+        PrepareContext(ctx.node, ctx.inputs, undecided, ctx.device, lambda candidates: 0, threads=ctx.threads)
+    )
     if prepared.ready is not None:
         prepared.ready.result()
     places = len(ctx.inputs) + sum(o.mode.kind in ("planned", "inplace") for o in ctx.outputs) + len(prepared.scratch)

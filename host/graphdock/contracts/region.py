@@ -53,6 +53,8 @@ class RegionCompiler(ABC):
         kernel gets the variable's own memory in the place of its handle.
       products: whether it takes products of matrices, in whose programs dims of inputs stand in any order; with what follows them,
         and one by itself, too.
+      reductions: whether it takes one node by itself that reduces, such as a softmax, a sum, or the norm that a pattern put in the
+        place of several nodes.
     """
 
     name: str = "region"
@@ -61,6 +63,7 @@ class RegionCompiler(ABC):
     programs: bool = False
     updates: bool = False
     products: bool = False
+    reductions: bool = False
 
     @abstractmethod
     def claim(self, candidate: Region) -> Claim | Refusal:

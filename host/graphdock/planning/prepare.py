@@ -143,4 +143,4 @@ def _context(draft: PlanBuilder, asked: _Asked, registered: RegisteredKernel) ->
     measure = measurer(node, device, infos, allowed)
     options = setting.options.get(registered.plugin, {})
     told = (node, tuple(inputs), tuple(outputs), device, measure, options, setting.config.deterministic)
-    return PrepareContext(*told, functools.partial(infer_outputs, node))
+    return PrepareContext(*told, functools.partial(infer_outputs, node), setting.threads)

@@ -38,6 +38,14 @@ class CpuDevice(Device):
         if not (apart and info.index):
             self.memory_space = HOST_MEMORY
 
+    def service(self, name: str, version: int) -> Any:
+        """``single-threaded``, 1: a context in which BLAS computes on the thread that calls it."""
+        if (name, version) == ("single-threaded", 1):
+            from graphdock_cpu.blas import one_thread
+
+            return one_thread()
+        return super().service(name, version)
+
     def allocate(self, nbytes: int, align: int = 64) -> Storage:
         """A uint8 array of ``nbytes`` bytes whose first byte is aligned to ``align`` (a power of two)."""
         try:

@@ -10,6 +10,7 @@ from graphdock.contracts import (
     REDUCTIONS,
     BindContext,
     Claim,
+    Device,
     KernelRefused,
     Native,
     PlanNode,
@@ -19,11 +20,13 @@ from graphdock.contracts import (
     Region,
     RegionCompiler,
     RegionProgram,
+    errors,
 )
 
 from graphdock_llvm.native import chain, interface
+from graphdock_llvm.pool import pool_address
 from graphdock_llvm.primitives import rows_of, unsupported, what_forbids, written_often
-from graphdock_llvm.printer import print_region
+from graphdock_llvm.printer import ALONE, print_region, shares
 from graphdock_llvm.products import products_of
 from graphdock_llvm.target import compiled, width
 
@@ -41,6 +44,7 @@ class VectorRegions(RegionCompiler):
     programs = True
     updates = True
     products = True
+    reductions = True
 
     def claim(self, candidate: Region) -> Claim | Refusal:
         program = candidate.program
@@ -55,7 +59,7 @@ class VectorRegions(RegionCompiler):
         }
         products = {program.terms[n].origin for n in products_of(program)}
         chosen = _of_rows(nodes, candidate, program, reasons, products)
-        alone = any(n.opdef.accesses or n.origin in products for n in chosen)
+        alone = any(n.opdef.accesses or n.origin in products or n in candidate.reduces for n in chosen)
         if len(chosen) < 2 and not alone:
             return Refusal(next(iter(reasons.values()), None) or what_forbids(program, lanes) or "nothing to fuse")
         if len(chosen) == len(nodes) and (reason := what_forbids(program, lanes)):
@@ -84,9 +88,14 @@ class VectorRegions(RegionCompiler):
             raise KernelRefused(reason)
         count = len(region.graph.inputs)
         empty = 0 in [a.extent for a in program.axes]
-        address = 0 if empty else compiled(print_region(program, count, width()))
-        native = Native(address, chain) if address else None
-        return Prepared(lambda bind: _bound(bind, address, count, program), native=native)
+        if empty:
+            return Prepared(lambda bind: _bound(bind, None, count, program))
+        text = print_region(program, count, width())
+        shared = ctx.threads > 1 and shares(text)
+        numbers = (ctx.threads, pool_address()) if shared else ALONE
+        native = Native(compiled(text), chain, numbers)
+        within = _single_threaded(ctx.device) if shared else None
+        return Prepared(lambda bind: _bound(bind, native, count, program), native=native, within=within)
 
 
 def _of_rows(
@@ -122,15 +131,24 @@ def _of_rows(
     return chosen
 
 
-def _bound(ctx: BindContext, address: int, count: int, program: RegionProgram) -> Callable[..., Any]:
+def _single_threaded(device: Device) -> Any:
+    """A context in which libraries keep to the calling thread, where the device has one."""
+    try:
+        return device.service("single-threaded", 1)
+    except errors.NotFoundError:
+        return None
+
+
+def _bound(ctx: BindContext, native: Native | None, count: int, program: RegionProgram) -> Callable[..., Any]:
     """The function with a table of addresses: those that stay are written once, the others at each call."""
     outs = program.made
     made = [i for i, o in enumerate(ctx.outputs) if o.mode.kind not in ("planned", "inplace")]
     shapes = [(tuple(d or 0 for d in out.shape), out.dtype.np) for out in outs]
-    if not address:
+    if native is None:
         return lambda *_: _results([np.empty(*shapes[i]) for i in made])
-    ffi, nothing = interface(), interface().NULL
-    call, total = ffi.cast("void (*)(void **, int64_t *)", address), count + len(outs)
+    ffi = interface()
+    numbers = ffi.new("int64_t[]", list(native.numbers))
+    call, total = ffi.cast("void (*)(void **, int64_t *)", native.address), count + len(outs)
     table, view = ffi.new("void *[]", total), ffi.from_buffer
     if not made:
         static = list(ctx.buffers[:total])
@@ -142,10 +160,10 @@ def _bound(ctx: BindContext, address: int, count: int, program: RegionProgram) -
         def run(*args: Any) -> None:
             for i in moving:
                 table[i] = view(args[i])
-            call(table, nothing)
+            call(table, numbers)
 
         # what stays must live as long as the table that points at it
-        return run if moving else lambda *_, kept=static: call(table, nothing)
+        return run if moving else lambda *_, kept=static: call(table, numbers)
 
     def fresh(*args: Any) -> Any:
         buffers, results = list(args[: total - len(made)]), []
@@ -154,7 +172,7 @@ def _bound(ctx: BindContext, address: int, count: int, program: RegionProgram) -
             buffers.insert(count + i, results[-1])
         for i, buffer in enumerate(buffers):
             table[i] = view(buffer)
-        call(table, nothing)
+        call(table, numbers)
         return _results(results)
 
     return fresh

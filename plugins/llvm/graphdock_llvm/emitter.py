@@ -16,8 +16,8 @@ SCALARS = {
     **{f"{sign}int{bits}": f"i{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
     "bool": "i1",
 }
-#: Halves, which are held in float32.
-HALVES = {"float16": "half", "bfloat16": "bfloat"}
+#: Halves, which are held in float32: LLVM's type in memory. Its bfloat needs a library's function where the CPU has none.
+HALVES = {"float16": "half", "bfloat16": "i16"}
 
 
 class Emitter:
@@ -88,13 +88,36 @@ class Emitter:
 
     def overload(self, scalar: str) -> str:
         """How intrinsics call the vector type in their names: ``v16f32``."""
-        letters = {"float": "f32", "double": "f64", "half": "f16", "bfloat": "bf16"}.get(scalar, scalar)
+        letters = {"float": "f32", "double": "f64", "half": "f16"}.get(scalar, scalar)
         return f"v{self.width}{letters}"
 
     def math(self, name: str, scalar: str, *args: str) -> str:
         """``llvm.name`` of vectors, element by element."""
         type_ = self.vector(scalar)
         return self.call(f"llvm.{name}.{self.overload(scalar)}", type_, *[(type_, a) for a in args])
+
+    def widen(self, half: str, value: str) -> str:
+        """A vector of halves in float32."""
+        if half == "float16":
+            return self.convert("fpext", self.vector("half"), value, self.vector("float"))
+        wide = self.convert("zext", self.vector("i16"), value, self.vector("i32"))
+        wide = self.binary("shl", self.vector("i32"), wide, self.constant("i32", 16))
+        return self.convert("bitcast", self.vector("i32"), wide, self.vector("float"))
+
+    def narrow(self, half: str, value: str) -> str:
+        """A vector of float32 as halves, rounded to nearest and even; NaN stays one."""
+        real, whole = self.vector("float"), self.vector("i32")
+        if half == "float16":
+            return self.convert("fptrunc", real, value, self.vector("half"))
+        bits = self.convert("bitcast", real, value, whole)
+        odd = self.binary(
+            "and", whole, self.binary("lshr", whole, bits, self.constant("i32", 16)), self.constant("i32", 1)
+        )
+        up = self.binary("add", whole, self.binary("add", whole, bits, self.constant("i32", 0x7FFF)), odd)
+        quiet = self.binary("or", whole, bits, self.constant("i32", 0x400000))
+        rounded = self.select(self.value(f"fcmp uno {real} {value}, {value}"), whole, quiet, up)
+        rounded = self.binary("lshr", whole, rounded, self.constant("i32", 16))
+        return self.convert("trunc", whole, rounded, self.vector("i16"))
 
     def broadcast(self, scalar: str, value: str) -> str:
         """A vector of one scalar value."""

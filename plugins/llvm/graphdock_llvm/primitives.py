@@ -176,8 +176,7 @@ def emit(e: Emitter, program: RegionProgram, term: Term, args: Sequence[str]) ->
     if term.op == "cast":
         return _cast(e, dtype, term.dtype, args[0])
     if term.op == "round":
-        half = e.vector(HALVES[term.value])
-        return e.convert("fpext", half, e.convert("fptrunc", type_, args[0], half), type_)
+        return e.widen(term.value, e.narrow(term.value, args[0]))
     if dtype.is_floating:
         return _floating(e, term.op, dtype, args)
     return _integer(e, term.op, dtype, args)

@@ -1,7 +1,8 @@
 """Printer of a region program as one function of LLVM's text: loops over rows, and vectors along each row.
 
 The function is ``void region(ptr table, ptr numbers)``: the table holds the addresses of the region's inputs, variables that it
-writes among them, then of its outputs. Where every input and output has all axes, or none, the space is one row. A reduction goes
+writes among them, then of its outputs; the numbers are how many threads may compute, and the address of the intra-op pool's
+function. Where every input and output has all axes, or none, the space is one row. A reduction goes
 along the row: one loop for those that need no other, then one for those that need these, and so on; then one that writes what has
 the last axis; then what lacks it. What two loops need and is dear to compute is kept in a row of its own, where a row is short.
 What is the same along it is computed before its loops.
@@ -19,12 +20,18 @@ from graphdock_llvm.emitter import HALVES, SCALARS, Emitter
 from graphdock_llvm.primitives import DEAR, columns_of, combine, emit, horizontal, identity, is_flat
 from graphdock_llvm.products import Product, emit_product, products_of
 
-__all__ = ["print_region"]
+__all__ = ["ALONE", "print_region", "shares"]
+
+#: The numbers of a call on the calling thread alone.
+ALONE = (1, 0)
 
 #: Bytes of a row that is kept between two loops, at most: all that are kept fit the first cache.
 _KEPT = 16 * 1024
 #: Rows that are kept, at most.
 _ROWS = 4
+#: Work that threads share (some 100 us), what each part has at least, and how many there are at most. Its unit is an element
+#: that is read or written.
+_WORTH, _LEAST, _PARTS = 1 << 20, 1 << 17, 16
 
 
 def print_region(program: RegionProgram, count: int, width: int) -> str:
@@ -35,6 +42,11 @@ def print_region(program: RegionProgram, count: int, width: int) -> str:
       width: lanes of a vector.
     """
     return _Printer(program, count, width).module()
+
+
+def shares(text: str) -> bool:
+    """Return whether the printed function is in parts, which threads share."""
+    return "@part(" in text
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +72,8 @@ class _Printer:
         self.fixed: dict[int, str] = {}  # reduction -> its value in every lane
         self.made: dict[int, tuple[str, int]] = {}  # product -> where its first row begins, and how far apart rows are
         self.rows: dict[int, str] = {}  # term -> the row in which it is kept, once it was computed
+        self.between: tuple[str, str] | None = None  # a part of the one row
+        self.parts = 1
         self.block = "entry"
         self.loops = 0
 
@@ -67,68 +81,171 @@ class _Printer:
 
     def module(self) -> str:
         e = self.e
-        tables = [self._address(i.source) for i in self.program.inputs]
-        outs = enumerate(self.program.outputs)  # those that go into variables are the last
-        tables += [self._address(self.count + k if o.into is None else o.into) for k, o in outs]
         stages, last = self._stages()
+        self.parts = self._count_parts(stages, last)
+        if self.parts > 1:
+            return self._shared(stages, last)
+        tables = self._tables()
         for product in self.products.values():
             self._product(product, tables)
+        for number in self.columns:
+            scalar = _memory(self.program.terms[number].dtype.name)
+            self._begin_columns(number, e.value(f"alloca {scalar}, i64 {self._padded()}, align 64"))
+        self._visit(stages, tables)
+        self._end(last, tables)
+        return self._module([self._function("void @region(ptr %table, ptr %numbers)")])
+
+    def _shared(self, stages: Sequence[_Stage], last: Sequence[_Stage]) -> str:
+        """The rows in parts, which threads share: each has rows of its own for what is reduced over rows, combined behind them."""
+        e, columns = self.e, sorted(self.columns)
+        scalars = {n: _memory(self.program.terms[n].dtype.name) for n in columns}
+        size = self._padded()
+        e.line("%table = load ptr, ptr %frame")
+        tables = self._tables()
+        for k, number in enumerate(columns):
+            row = e.value(f"load ptr, ptr {e.value(f'getelementptr ptr, ptr %frame, i64 {k + 1}')}")
+            offset = e.binary("mul", "i64", "%part", str(size))
+            self._begin_columns(number, e.value(f"getelementptr {scalars[number]}, ptr {row}, i64 {offset}"))
+        whole = self.length // e.width if self.flat else next(iter(self.outer.values()))
+        edges = [e.binary("mul", "i64", e.binary("add", "i64", "%part", str(k)), str(whole)) for k in (0, 1)]
+        begin, end = (e.binary("udiv", "i64", edge, str(self.parts)) for edge in edges)
+        if self.flat:
+            begin, end = (e.binary("mul", "i64", edge, str(e.width)) for edge in (begin, end))
+        self._visit(stages, tables, (begin, end))
+        part = self._function("internal void @part(ptr %frame, i64 %part)")
+        self.block, self.fixed, self.rows = "entry", {}, {}
+        frame = e.value(f"alloca ptr, i64 {len(columns) + 1}")
+        e.line(f"store ptr %table, ptr {frame}")
+        for k, number in enumerate(columns):
+            self.rows[number] = e.value(f"alloca {scalars[number]}, i64 {size * self.parts}, align 64")
+            e.line(f"store ptr {self.rows[number]}, ptr {e.value(f'getelementptr ptr, ptr {frame}, i64 {k + 1}')}")
+        threads = e.value("load i64, ptr %numbers")
+        run = e.value(f"load ptr, ptr {e.value('getelementptr i64, ptr %numbers, i64 1')}")
+        e.line(f"br i1 {e.value(f'icmp ugt i64 {threads}, 1')}, label %share, label %alone")
+        e.label("share")
+        e.line(f"call void {run}(ptr @part, ptr {frame}, i64 {self.parts}, i64 {threads})")
+        e.line("br label %shared")
+        e.label("alone")
+        e.line("%at = phi i64 [ 0, %entry ], [ %at.next, %alone ]")
+        e.line(f"call void @part(ptr {frame}, i64 %at)")
+        e.line("%at.next = add i64 %at, 1")
+        e.line(f"br i1 {e.value(f'icmp ult i64 %at.next, {self.parts}')}, label %alone, label %shared")
+        e.label("shared")
+        self.block = "shared"
+        for number in columns:
+            self._combine_columns(number, size)
+        self._end(last, self._tables() if last else [])
+        return self._module([part, self._function("void @region(ptr %table, ptr %numbers)")])
+
+    def _function(self, head: str) -> str:
+        """A function of the lines that were emitted since the last one."""
+        body, self.e.lines = "\n".join([*self.e.lines, "  ret void"]), []
+        return f"define {head} {{\nentry:\n{body}\n}}\n"
+
+    def _module(self, functions: Sequence[str]) -> str:
+        return "\n".join([*sorted(self.e.declarations.values()), *functions])
+
+    def _tables(self) -> list[str]:
+        """Addresses of the program's inputs, then of its outputs; those that go into variables are the last."""
+        tables = [self._address(i.source) for i in self.program.inputs]
+        outs = enumerate(self.program.outputs)
+        return tables + [self._address(self.count + k if o.into is None else o.into) for k, o in outs]
+
+    def _count_parts(self, stages: Sequence[_Stage], last: Sequence[_Stage]) -> int:
+        """In how many parts threads share the loops over rows, or the one row: by the extents alone, so that all sums are the same
+        on any number of threads."""
+        terms = self.program.terms
+        if self.products or not stages or self.flat and any(s.reductions or not s.loops for s in stages):
+            return 1
+        behind = self._needs(n for s in last for n in s.targets)
+        read = {n for s in last for n in s.targets} | {a for n in behind for a in terms[n].args}
+        if any(self._reduces(n) and n not in self.columns for n in read):
+            return 1  # the sum of a row that all rows share
+        needed = {n for s in stages for n in self._needs(s.targets)}
+        moved = sum(terms[n].op == "input" for n in needed) + sum(len(s.outputs) for s in stages)
+        weight = moved + 2 * sum(terms[n].op in DEAR for n in needed)
+        work = weight * self.length * math.prod(self.outer.values())
+        if work < _WORTH:
+            return 1
+        rows = self.length // self.e.width if self.flat else next(iter(self.outer.values()), 1)
+        return min(rows, _PARTS, work // _LEAST)
+
+    def _visit(self, stages: Sequence[_Stage], tables: Sequence[str], between: tuple[str, str] | None = None) -> None:
+        """All that is done for each row; ``between`` two places of the first axis, or of the one row."""
+        e = self.e
         kept = self._kept(stages)
         for number in kept:
             scalar = _memory(self.program.terms[number].dtype.name)
-            size = -(-self.length // e.width) * e.width
-            self.rows[number] = e.value(f"alloca {scalar}, i64 {size}, align 64")
-        for number in self.columns:
-            self._begin_columns(number)
-        for axis in self.outer if stages else ():
+            self.rows[number] = e.value(f"alloca {scalar}, i64 {self._padded()}, align 64")
+        ends = {axis: ("0", str(extent)) for axis, extent in self.outer.items()} if stages else {}
+        self.between = between if self.flat else None
+        if between is not None and not self.flat:
+            ends[next(iter(ends))] = between
+        for axis, (begin, _) in ends.items():
             e.line(f"br label %outer{axis}")
             e.label(f"outer{axis}")
-            e.line(f"%i{axis} = phi i64 [ 0, %{self.block} ], [ %next{axis}, %end{axis} ]")
+            e.line(f"%i{axis} = phi i64 [ {begin}, %{self.block} ], [ %next{axis}, %end{axis} ]")
             self.block = f"outer{axis}"
-        parts: list[RegionInput | RegionOutput] = [*self.program.inputs, *self.program.outputs]
-        used = {
-            t.value
-            for n in self._needs(n for s in (*stages, *last) for n in s.targets)
-            if (t := self.program.terms[n]).op == "input"
-        }
-        used |= {len(self.program.inputs) + k for s in (*stages, *last) for k in s.outputs}
-        self.bases = {n: self._base(parts[n], tables[n]) for n in sorted(used)}
+        self._find_bases(stages, tables)
         ready: set[int] = set()
         for stage in stages:
             self._stage(stage, ready)
             ready.update(n for n in kept if n in self._needs(stage.targets))
-        for axis in reversed(self.outer) if stages else ():
+        for axis, (_, end) in reversed(ends.items()):
             e.line(f"br label %end{axis}")
             e.label(f"end{axis}")
             e.line(f"%next{axis} = add i64 %i{axis}, 1")
-            e.line(f"%more{axis} = icmp ult i64 %next{axis}, {self.outer[axis]}")
+            e.line(f"%more{axis} = icmp ult i64 %next{axis}, {end}")
             e.line(f"br i1 %more{axis}, label %outer{axis}, label %done{axis}")
             e.label(f"done{axis}")
             self.block = f"done{axis}"
-        self.fixed = {n: v for n, v in self.fixed.items() if not set(self.outer) & set(self.program.terms[n].axes)}
-        for stage in last:
-            self._stage(stage, set(self.columns))
-        e.line("ret void")
-        body = "\n".join(e.lines)
-        return "\n".join(
-            [
-                *sorted(e.declarations.values()),
-                "define void @region(ptr %table, ptr %numbers) {",
-                "entry:",
-                body,
-                "}",
-                "",
-            ]
-        )
 
-    def _begin_columns(self, number: int) -> None:
+    def _end(self, stages: Sequence[_Stage], tables: Sequence[str]) -> None:
+        """All that is done once, behind all rows."""
+        self.fixed = {n: v for n, v in self.fixed.items() if not set(self.outer) & set(self.program.terms[n].axes)}
+        self.between = None
+        self._find_bases(stages, tables)
+        for stage in stages:
+            self._stage(stage, set(self.columns))
+
+    def _find_bases(self, stages: Sequence[_Stage], tables: Sequence[str]) -> None:
+        """Addresses of the row, of what the stages read and write."""
+        parts: list[RegionInput | RegionOutput] = [*self.program.inputs, *self.program.outputs]
+        terms = self.program.terms
+        needed = self._needs(n for s in stages for n in s.targets)
+        used = {t.value for n in needed if (t := terms[n]).op == "input"}
+        used |= {len(self.program.inputs) + k for s in stages for k in s.outputs}
+        self.bases = {n: self._base(parts[n], tables[n]) for n in sorted(used)}
+
+    def _padded(self) -> int:
+        """Elements of a row in whole vectors."""
+        return -(-self.length // self.e.width) * self.e.width
+
+    def _begin_columns(self, number: int, row: str) -> None:
         """A row for the results of a reduction over rows, which it begins as."""
         e, term = self.e, self.program.terms[number]
-        name, size = term.dtype.name, -(-self.length // self.e.width) * self.e.width
-        self.rows[number] = e.value(f"alloca {_memory(name)}, i64 {size}, align 64")
+        name = term.dtype.name
+        self.rows[number] = row
         start = e.constant(SCALARS[name], identity(term))
-        for at in range(0, size, e.width):
-            self._store(name, start, self.rows[number], _Place(str(at), None))
+        for at in range(0, self._padded(), e.width):
+            self._store(name, start, row, _Place(str(at), None))
+
+    def _combine_columns(self, number: int, size: int) -> None:
+        """The rows of all parts as one, in their order, in the place of the first."""
+        e, term, row = self.e, self.program.terms[number], self.rows[number]
+        name = term.dtype.name
+
+        def visit(place: _Place, _: Sequence[str]) -> list[str]:
+            value = self._load(name, row, place)
+            for part in range(1, self.parts):
+                at = e.binary("add", "i64", place.at, str(part * size))
+                value = combine(e, term, value, self._load(name, row, _Place(at, None)))
+            self._store(name, value, row, place)
+            return []
+
+        tail, self.length = self.length, size
+        self._loop([], [], visit)
+        self.length = tail
 
     def _stages(self) -> tuple[list[_Stage], list[_Stage]]:
         """What each row takes, and what is done once, behind all rows."""
@@ -262,7 +379,7 @@ class _Printer:
         e, type_ = self.e, self.e.vector(_memory(name))
         if name == "bool":
             return e.value(f"icmp ne {type_} {value}, zeroinitializer")
-        return e.convert("fpext", type_, value, e.of("float32")) if name in HALVES else value
+        return e.widen(name, value) if name in HALVES else value
 
     def _store(self, name: str, value: str, address: str, place: _Place) -> None:
         e, scalar = self.e, _memory(name)
@@ -270,10 +387,14 @@ class _Printer:
         if name == "bool":
             value = e.convert("zext", e.of(name), value, type_)
         elif name in HALVES:
-            value = e.convert("fptrunc", e.of("float32"), value, type_)
+            value = e.narrow(name, value)
         where = e.value(f"getelementptr {scalar}, ptr {address}, i64 {place.at}")
         if place.mask is None:
             e.line(f"store {type_} {value}, ptr {where}, align {size}")
+            return
+        if place.mask == e.first_lanes(1):  # LLVM 22 would write four bytes of a vector that was truncated to i16
+            first = e.value(f"extractelement {type_} {value}, i64 0")
+            e.line(f"store {scalar} {first}, ptr {where}, align {size}")
             return
         args = ((type_, value), ("ptr", where), ("i32", str(size)), (e.vector("i1"), place.mask))
         e.run(f"llvm.masked.store.{e.overload(scalar)}.p0", *args)
@@ -343,17 +464,27 @@ class _Printer:
             carried = [e.name("acc") for _ in accumulators]
             phi = len(e.lines)
             following = visit(_Place(at, None), carried)
-            rows = [f"  {at} = phi i64 [ 0, %{before} ], [ {at}.next, %{head} ]"]
+            begin, past = self.between or ("0", str(whole))
+            rows = [f"  {at} = phi i64 [ {begin}, %{before} ], [ {at}.next, %{head} ]"]
             for name, type_, start, value in zip(carried, types, accumulators, following, strict=True):
                 rows.append(f"  {name} = phi {type_} [ {start}, %{before} ], [ {value}, %{head} ]")
             e.lines[phi:phi] = rows
             e.line(f"{at}.next = add i64 {at}, {e.width}")
-            e.line(f"{at}.more = icmp ult i64 {at}.next, {whole}")
+            e.line(f"{at}.more = icmp ult i64 {at}.next, {past}")
             e.line(f"br i1 {at}.more, label %{head}, label %{end}")
             e.label(end)
             self.block, accumulators = end, following
+        if tail and self.between is not None:  # the last part's
+            name = f"tail{self.loops}"
+            last = e.value(f"icmp eq i64 {self.between[1]}, {whole}")
+            e.line(f"br i1 {last}, label %{name}, label %{name}.past")
+            e.label(name)
         if tail:
             accumulators = visit(_Place(str(whole), e.first_lanes(tail)), accumulators)
+        if tail and self.between is not None:
+            e.line(f"br label %{name}.past")
+            e.label(f"{name}.past")
+            self.block = f"{name}.past"
         return accumulators
 
     # -- terms
@@ -434,4 +565,4 @@ def _memory(name: str) -> str:
 
 
 def _size(scalar: str) -> int:
-    return {"half": 2, "bfloat": 2, "float": 4, "double": 8}.get(scalar) or int(scalar[1:]) // 8
+    return {"half": 2, "float": 4, "double": 8}.get(scalar) or int(scalar[1:]) // 8

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import hashlib
 from typing import Any
 
 from graphdock.contracts import cache_dir, errors, read_cache, write_cache
 
-__all__ = ["compiled", "width"]
+__all__ = ["compiled", "functions", "width"]
 
 #: Lanes of float32 in a vector register, by the feature of the CPU that has it.
 _WIDTHS = (("avx512f", 16), ("avx2", 8), ("neon", 4))
-#: Modules and engines: code lives as long as they do.
-_alive: dict[str, tuple[Any, int]] = {}
+#: Text -> addresses of its functions. Code stays to the end of the process, where threads may still be in it.
+_alive: dict[str, tuple[int, ...]] = {}
 
 
 @functools.cache
@@ -56,13 +57,18 @@ def compiled(text: str) -> int:
     Raises:
       InternalError: LLVM refuses the text, which is a fault of the printer.
     """
+    return functions(text, ("region",))[0]
+
+
+def functions(text: str, names: tuple[str, ...]) -> tuple[int, ...]:
+    """Addresses of functions of a module; see :func:`compiled`."""
     found = _alive.get(text)
     if found is None:
-        found = _alive[text] = _compile(text)
-    return found[1]
+        found = _alive[text] = _compile(text, names)
+    return found
 
 
-def _compile(text: str) -> tuple[Any, int]:
+def _compile(text: str, names: tuple[str, ...]) -> tuple[int, ...]:
     import llvmlite
     import llvmlite.binding as llvm
 
@@ -84,4 +90,6 @@ def _compile(text: str) -> tuple[Any, int]:
     engine = llvm.create_mcjit_compiler(module, _machine())
     engine.set_object_cache(lambda _, made: write_cache(path, bytes(made)) and None, lambda _: data)
     engine.finalize_object()
-    return engine, engine.get_function_address("region")
+    found = tuple([engine.get_function_address(name) for name in names])
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))  # not even the interpreter's end takes the code away
+    return found

@@ -9,24 +9,27 @@ import cffi
 import numpy as np
 import pytest
 from graphdock.contracts import RegionProgram
-from graphdock_llvm.printer import print_region
+from graphdock_llvm.printer import ALONE, print_region
 from graphdock_llvm.target import compiled, width
 
 FFI = cffi.FFI()
 
 
 def compile_and_call(
-    program: RegionProgram, arrays: Sequence[np.ndarray], lanes: int = 0
+    program: RegionProgram, arrays: Sequence[np.ndarray], lanes: int = 0, numbers: Sequence[int] = ALONE
 ) -> list[np.ndarray[Any, Any]]:
     """The outputs of a program; what stands behind them must stay as it was."""
     text = print_region(program, len(arrays), lanes or width())
-    function = FFI.cast("void (*)(void **, void *)", compiled(text))
+    function = FFI.cast("void (*)(void **, int64_t *)", compiled(text))
     rooms = [np.full(out_size(o) + 64, 0xA5, np.uint8) for o in program.outputs]
     outs = [
         room[: out_size(o)].view(o.dtype.np).reshape([d or 0 for d in o.shape])
         for room, o in zip(rooms, program.outputs, strict=True)
     ]
-    function(FFI.new("void *[]", [FFI.from_buffer(np.ascontiguousarray(b)) for b in (*arrays, *outs)]), FFI.NULL)
+    function(
+        FFI.new("void *[]", [FFI.from_buffer(np.ascontiguousarray(b)) for b in (*arrays, *outs)]),
+        FFI.new("int64_t[]", numbers),
+    )
     assert all((room[-64:] == 0xA5).all() for room in rooms), "it wrote behind an output"
     return outs
 

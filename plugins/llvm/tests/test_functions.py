@@ -6,7 +6,7 @@ import cffi
 import numpy as np
 import pytest
 from graphdock.contracts import Axis, RegionInput, RegionOutput, RegionProgram, Term, dtypes
-from graphdock_llvm.printer import print_region
+from graphdock_llvm.printer import ALONE, print_region
 from graphdock_llvm.target import compiled, width
 
 scipy_special = pytest.importorskip("scipy.special")
@@ -26,8 +26,8 @@ def apply(op: str, x: np.ndarray) -> np.ndarray:
         (RegionOutput("y", 1, dtype, x.shape, (0,)),),
     )
     y = np.empty_like(x)
-    call = FFI.cast("void (*)(void **)", compiled(print_region(program, 1, width())))
-    call(FFI.new("void *[]", [FFI.from_buffer(x), FFI.from_buffer(y)]))
+    call = FFI.cast("void (*)(void **, int64_t *)", compiled(print_region(program, 1, width())))
+    call(FFI.new("void *[]", [FFI.from_buffer(x), FFI.from_buffer(y)]), FFI.new("int64_t[]", ALONE))
     return y
 
 

@@ -19,9 +19,9 @@ def anew(monkeypatch, tmp_path):
     compilations = []
     original = target._compile
 
-    def compile_(text):
+    def compile_(text, names):
         compilations.append(text)
-        return original(text)
+        return original(text, names)
 
     monkeypatch.setattr(target, "_compile", compile_)
     return tmp_path, compilations

@@ -100,7 +100,7 @@ def _kinds(
     if compiler.programs:
         owners = {v: o for v, o in handles.items() if o.node is not None and o.node.opdef.resource == VARIABLE.name}
         variables = {v: _variable(o) for v, o in owners.items()} if compiler.updates else None
-        kinds = BySpace(device_of, variables, compiler.products)
+        kinds = BySpace(device_of, variables, compiler.products, compiler.reductions)
         kinds.rematerializable.update(rematerializable(level, kinds.own))
         return kinds
     return ByDevice(lambda node: device_of(node) if elementwise(node) else None)

@@ -27,7 +27,7 @@ class BySpace:
 
     Attributes:
       variables: handle -> dtype and dims of its variable, where updates may be in a region.
-      products: whether ops that name their space may.
+      products: whether ops that name their space may. ``reductions``: whether one that reduces may be alone.
       rematerializable: nodes that belong to every group that reads them (:mod:`graphdock_fusion.regions.rematerializable`).
       reasons: node -> why it is in no region.
     """
@@ -37,10 +37,12 @@ class BySpace:
         device_of: Callable[[PlanNode], DeviceSpec | None],
         variables: Variables | None = None,
         products: bool = False,
+        reductions: bool = False,
     ) -> None:
         self._device_of = device_of
         self._variables = variables
         self._products = products
+        self._reductions = reductions
         self._kind: dict[PlanNode, Kind] = {}
         self._dims: dict[Value, Dims] = {}
         self.rematerializable: set[PlanNode] = set()
@@ -66,7 +68,7 @@ class BySpace:
 
     def alone(self, node: PlanNode) -> bool:
         form = form_of(node.opdef)
-        return form is not None and bool(form.writes or form.space)
+        return form is not None and bool(form.writes or form.space or form.reduces and self._reductions)
 
     def options(self, node: PlanNode, before: Sequence[PlanNode]) -> Sequence[Hashable]:
         device, form = self._device_of(node), self._form(node)

@@ -1,0 +1,145 @@
+"""The intra-op pool: every part once, on any number of threads, from any number of callers, and in a forked child."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+
+import cffi
+import graphdock as tf
+import numpy as np
+import pytest
+from graphdock.contracts import Axis, RegionInput, RegionOutput, RegionProgram, Term, dtypes
+from graphdock_llvm.pool import pool_address
+from graphdock_llvm.printer import print_region, shares
+from graphdock_llvm.target import compiled, width
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no POSIX threads here")
+
+FFI = cffi.FFI()
+#: Adds one to the counter of its part, and spends some time with it.
+COUNT = """
+define void @region(ptr %counters, i64 %part) {
+entry:
+  %at = getelementptr i64, ptr %counters, i64 %part
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %seen = load volatile i64, ptr %at
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, 200
+  br i1 %more, label %loop, label %end
+end:
+  %before = atomicrmw add ptr %at, i64 1 monotonic
+  ret void
+}
+"""
+
+
+def run(counters, parts, threads):
+    call = FFI.cast("void (*)(void *, void *, int64_t, int64_t)", pool_address())
+    call(FFI.cast("void *", compiled(COUNT)), counters, parts, threads)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+@pytest.mark.parametrize("parts", [0, 1, 2, 7, 100])
+def test_every_part_is_computed_once(parts, threads):
+    counters = FFI.new("int64_t[]", parts + 1)
+    for _ in range(20):
+        run(counters, parts, threads)
+    assert list(counters) == [20] * parts + [0]
+
+
+def test_callers_at_once_get_all_their_parts():
+    wrong = []
+
+    def work():
+        counters = FFI.new("int64_t[]", 16)
+        for _ in range(300):
+            run(counters, 16, 2)
+        if list(counters) != [300] * 16:
+            wrong.append(list(counters))
+
+    callers = [threading.Thread(target=work) for _ in range(5)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert not wrong
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")
+def test_a_forked_child_has_threads_of_its_own():
+    counters = FFI.new("int64_t[]", 16)
+    run(counters, 16, 2)
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            for _ in range(50):
+                run(counters, 16, 2)
+            code = 0 if list(counters) == [51] * 16 else 2
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def long(extents, dims, reduced):
+    """tanh(x) of so many elements, and its sum over some axes."""
+    f32, every = dtypes.float32, tuple(range(len(extents)))
+    left = tuple(a for a in every if a not in reduced)
+    terms = [Term("input", f32, (), dims, 0), Term("tanh", f32, (0,), dims)]
+    outputs = [RegionOutput("y", 1, f32, extents, every)]
+    if reduced:
+        terms.append(Term("sum", f32, (1,), left, reduced))
+        outputs.append(RegionOutput("s", 2, f32, tuple(extents[a] for a in left), left))
+    axes = tuple(Axis(f"i{a}", n) for a, n in enumerate(extents))
+    return RegionProgram("long", axes, (RegionInput("x", 0, f32, extents, dims),), tuple(terms), tuple(outputs))
+
+
+@pytest.mark.parametrize(
+    ("extents", "reduced"),
+    [((1_000_003,), ()), ((700, 999), ()), ((700, 999), (1,)), ((700, 999), (0,)), ((3, 400_000), (1,))],
+)
+def test_large_regions_are_shared_and_give_the_same_bits_on_any_number_of_threads(call, extents, reduced):
+    program = long(extents, tuple(range(len(extents))), reduced)
+    assert shares(print_region(program, 1, width()))
+    x = np.random.default_rng(0).normal(size=extents).astype(np.float32)
+    alone = call(program, [x])
+    np.testing.assert_allclose(alone[0], np.tanh(x), 1e-5, 1e-6)
+    if reduced:
+        np.testing.assert_allclose(alone[1], np.tanh(x.astype(float)).sum(reduced), 1e-4, 1e-3)
+    for threads in (2, 5):
+        for got, want in zip(call(program, [x], 0, (threads, pool_address())), alone, strict=True):
+            np.testing.assert_array_equal(got, want)
+
+
+def test_small_regions_are_not_shared():
+    assert not shares(print_region(long((100, 100), (0, 1), (1,)), 1, width()))
+
+
+def test_sessions_on_several_threads_share_the_pool():
+    x = np.random.default_rng(0).normal(size=(600, 1000)).astype(np.float32)
+    want, wrong = np.tanh(x) * x, []
+    with tf.Graph().as_default():
+        v = tf.Variable(x)
+        y = tf.tanh(v) * v
+
+        def work():
+            with tf.Session(
+                graph=y.graph, config=tf.SessionConfig(backends=("llvm", "cpu"), intra_op_threads=2)
+            ) as sess:
+                sess.run(v.initializer)
+                assert sess.explain(y).kernels() == {"llvm.region": 1}
+                for _ in range(5):
+                    if not np.allclose(sess.run(y), want, 1e-4, 1e-5):
+                        wrong.append(1)
+
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not wrong
