@@ -121,6 +121,13 @@ PARTS: Mapping[str, Part] = {
         HookOfPart("register_passes", "passes", "PASSES", "PASSES"),
         (_module("pass", "passes", "what changes plans, and when"),),
     ),
+    "placer": Part(
+        "With a placer, called NAME.",
+        "placer",
+        "write-a-placer.md",
+        HookOfPart("register_placers", "placer", "{title}Placer", "[{title}Placer()]"),
+        (_module("placer", "placer", "which device each group of nodes gets"),),
+    ),
     "graph_format": Part(
         "With a form of graphs, called NAME.",
         "form of graphs",

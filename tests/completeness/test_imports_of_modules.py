@@ -14,7 +14,7 @@ import graphdock
 missing = graphdock._missing
 graphdock._missing = lambda prefix, name: print("missing:", prefix + name) or missing(prefix, name)
 count = 0
-for room in ("", "_cpu", "_customop", "_executor", "_fusion", "_profiler", "_std", "_storage", "_tensorflow", "_tf1"):
+for room in ("", "_cpu", "_customop", "_executor", "_fusion", "_planner", "_profiler", "_std", "_storage", "_tensorflow", "_tf1"):
     package = importlib.import_module("graphdock" + room)
     for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         if not found.name.endswith("__main__"):

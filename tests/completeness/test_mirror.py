@@ -17,7 +17,19 @@ import pytest
 ROOT = Path(__file__).parents[2]
 HOST = Path(graphdock.__file__).parent
 #: Rooms of plugins/ whose modules have tests of their names; those of std, tf1 and the backends are tested op by op.
-ROOMS = ("customop", "data", "dataflow", "executor", "fusion", "native", "profiler", "storage", "tensorflow", "testing")
+ROOMS = (
+    "customop",
+    "data",
+    "dataflow",
+    "executor",
+    "fusion",
+    "native",
+    "planner",
+    "profiler",
+    "storage",
+    "tensorflow",
+    "testing",
+)
 
 DATA = "tables of names only; tests/completeness looks every one up"
 GRADIENTS = "tests/host/test_gradients.py, which is not split yet"
@@ -101,6 +113,7 @@ ELSEWHERE = {
     "dataflow/kernels.py": "tests/dataflow/test_loops.py and test_scheduler.py: kernels here, on other threads, and that wait",
     "dataflow/nodes.py": ANY_ORDER,
     "dataflow/plugin.py": "tests/plugin/test_host.py loads every plugin",
+    "planner/plugin.py": "tests/placement/test_problem.py names what it brings",
     "dataflow/program.py": "tests/dataflow/test_executor.py",
     "dataflow/traces.py": "tests/dataflow/test_executor.py reads orders from traces",
     "dataflow/transfers.py": "tests/laws/test_any_order.py: updates and moves over devices with memory of their own",

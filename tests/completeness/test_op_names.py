@@ -13,7 +13,8 @@ HOST = Path(tf.__file__).parent
 PLUGINS = Path(__file__).parents[2] / "plugins"
 #: Rooms that are held to it like the host. The one that translates TensorFlow's graphs names the ops of both: it is none of them.
 ROOMS = [
-    PLUGINS / room / f"graphdock_{room}" for room in ("customop", "executor", "fusion", "native", "profiler", "testing")
+    PLUGINS / room / f"graphdock_{room}"
+    for room in ("customop", "executor", "fusion", "native", "planner", "profiler", "testing")
 ]
 MODULES = {
     f"{folder.name}/{p.relative_to(folder).as_posix()}".removeprefix("graphdock/"): p

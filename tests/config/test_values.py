@@ -77,6 +77,8 @@ def test_values_that_are_taken(name, value, kept):
         ("fallback", []),
         ("shape_policy", {}),
         ("executor", ""),
+        ("placer", ""),
+        ("placer", 3),
         ("executor", 3),
         ("options", {"cuda": 3}),
         ("debug", "perhaps"),

@@ -14,7 +14,7 @@ from graphdock.locks import new_lock
 
 ROOT = Path(__file__).parents[2]
 #: Folders of the wheel whose locks a forked child may meet.
-ROOMS = ("std", "tf1", "executor", "fusion", "storage", "tensorflow", "customop", "profiler")
+ROOMS = ("std", "tf1", "executor", "fusion", "storage", "tensorflow", "customop", "planner", "profiler")
 FOLDERS = (ROOT / "host", *(ROOT / "plugins" / room for room in ROOMS))
 #: Conditions over locks of here, of which the writer's is made anew in a child; a file's pointer, which is shared only where there
 #: is no fork; a gate of one wait, which the waiting thread alone knows.

@@ -67,6 +67,7 @@ SCAFFOLDS = {
     "--compiler": "1 region compiler",
     "--executor": "1 executor",
     "--pass": "1 pass",
+    "--placer": "1 placer",
     "--graph-format": "1 graph format",
     "--endpoints": "",
     "--ops --endpoints --pass": "1 op, 1 kernel, 1 pass",

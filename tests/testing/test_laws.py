@@ -6,12 +6,12 @@ import json
 
 import graphdock as tf
 import pytest
-from graphdock.contracts import GraphFormat, GraphRead, ImportReport, Pass, Rewriter, hookimpl
+from graphdock.contracts import GraphFormat, GraphRead, ImportReport, Pass, Placer, Rewriter, hookimpl
 from graphdock.plugin.host import Host
 from graphdock_opgen.new_files import render
 from graphdock_testing.case import ConformanceError, Refused
 from graphdock_testing.conformance import Conformance
-from graphdock_testing.laws import LAWS, check_executor, check_graph_format, check_pass
+from graphdock_testing.laws import LAWS, check_executor, check_graph_format, check_pass, check_placer
 
 
 def interpreter(*changes):
@@ -69,6 +69,24 @@ def test_the_executor_of_the_scaffold_is_right_and_refuses_by_name(plugged):
 @pytest.mark.parametrize("form", ["JSON", "GraphDef"])
 def test_forms_that_are_right(plugged, form):
     assert found(check_graph_format, form) == []
+
+
+def test_placers_that_are_right(plugged):
+    assert found(check_placer, "simulated") == []
+
+
+def test_a_placer_that_forgets_what_it_chose_is_found(plugged):
+    class Fickle(Placer):
+        name = "fickle"
+        turn = 0
+
+        def place(self, problem):
+            self.turn += 1
+            return {i: may[self.turn % len(may)] for i, may in enumerate(problem.groups)}
+
+    plugged("register_placers", Fickle())
+    with pytest.raises(ConformanceError, match="gave one plan two placements"):
+        check_placer("fickle", "kernels")
 
 
 def test_passes_that_are_right(plugged):
@@ -157,6 +175,7 @@ def test_the_kit_of_a_package_holds_its_executors_passes_and_forms_to_the_laws()
     assert parts["executor"] == ["executor straight_line"] and parts["dataflow"] == ["executor dataflow"]
     assert parts["tensorflow"] == ["graph format GraphDef", "graph format JSON"]
     assert "pass patterns" in Conformance("fusion").parts
+    assert Conformance("planner").parts == ["placer simulated"]
     kit = Conformance("dataflow")
     cases = [case for case in kit.cases("executor dataflow")]
     assert [case.id for case in cases] == [f"executor dataflow[{law}]" for law in LAWS]

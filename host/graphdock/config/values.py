@@ -124,9 +124,9 @@ def _timeout(value: Any, where: str) -> float | None:
     return float(value)
 
 
-def _executor(value: Any, where: str) -> str:
+def _named(name: str, expected: str, value: Any, where: str) -> str:
     if not isinstance(value, str) or not value:
-        raise _wrong(where, "executor", "'auto' or the name of an executor", value)
+        raise _wrong(where, name, expected, value)
     return value
 
 
@@ -135,7 +135,8 @@ CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "backends": _backends,
     "fallback": _fallback,
     "kernels": partial(_table, "kernels", _pin),
-    "executor": _executor,
+    "executor": partial(_named, "executor", "'auto' or the name of an executor"),
+    "placer": partial(_named, "placer", "'rules' or the name of a placer"),
     "device_count": partial(_table, "device_count", _device_count),
     "plan_for": partial(_table, "plan_for", _architecture),
     "memory_limit": partial(_table, "memory_limit", _bytes),

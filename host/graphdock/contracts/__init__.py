@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from graphdock.contracts.parallel import *
     from graphdock.contracts.passes import *
     from graphdock.contracts.pattern import *
+    from graphdock.contracts.placement import *
     from graphdock.contracts.queue import *
     from graphdock.contracts.region import *
     from graphdock.contracts.region_check import *
@@ -75,6 +76,7 @@ _PUBLISHED = {
     "kernel_module": "KernelModule",
     "opdef": "ArgDef AttrDef OpDef OpLibrary RegionForm REQUIRED TypeVarDef",
     "parallel": "intra_op_pool IntraOpPool",
+    "placement": "PlacementProblem PlacementTask PlacementTensor Placer simulate Timeline",
     "passes": "Pass PassContext PHASES PlanContext RegionNote Replacement Tracing",
     "pattern": "CONSTANT Found Operand Pattern PatternLibrary RegisteredPattern",
     "queue": "Event Queue QueuedDevice",

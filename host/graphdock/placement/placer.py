@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of
 from graphdock.contracts.kernel import Decision
@@ -25,8 +25,12 @@ from graphdock.plugin.kernel_registry import RegisteredKernel
 
 if TYPE_CHECKING:
     from graphdock.placement.missing_kernels import MissingKernel
+    from graphdock.placement.problem import Simulation
 
-__all__ = ["Decomposed", "Placement", "place", "warn_of_fallbacks"]
+__all__ = ["Decomposed", "Movable", "Placement", "place", "warn_of_fallbacks"]
+
+#: Nodes that share a device and take no variable, and the devices that they may be on, as far as their scopes say.
+Movable: TypeAlias = "tuple[Sequence[PlanNode], Sequence[DeviceSpec]]"
 
 _HOST = Decision("host", "host", "the host runs it itself")
 
@@ -58,6 +62,7 @@ class Placement:
       notes: what passes said of nodes that they looked at together.
       decomposed: nodes that became several. ``tried``: node -> why its decomposition was of no use.
       missing: nodes without a kernel; none in a plan that is made.
+      movable: what a placer may place otherwise. ``simulation``: what became of that; None where the host's rules decide.
     """
 
     kernels: dict[PlanNode, RegisteredKernel] = field(default_factory=dict)
@@ -66,6 +71,8 @@ class Placement:
     decomposed: list[Decomposed] = field(default_factory=list)
     tried: Mapping[PlanNode, str] = field(default_factory=dict)
     missing: list[MissingKernel] = field(default_factory=list)
+    movable: list[Movable] = field(default_factory=list)
+    simulation: Simulation | None = None
 
 
 class _Groups:
@@ -97,6 +104,7 @@ def place(
     lives: Callable[[PlanNode], Sequence[DeviceSpec]],
     tried: Mapping[PlanNode, str],
     thorough: bool,
+    choose: Callable[[Placement], None] | None = None,
 ) -> Placement:
     """Set ``device`` and ``decision`` of every node of the graph and its bodies.
 
@@ -107,6 +115,7 @@ def place(
       device_type: what a scope calls a device type -> its own name (aliases).
       lives: the node of a variable's handle -> the devices in whose memory the variable is; none before it exists.
       tried: node -> why its decomposition was of no use, for messages.
+      choose: puts what is movable elsewhere, where the host's rules do not decide.
       thorough: decisions name the kernels on all other device types too, and why they lost.
 
     Raises:
@@ -125,6 +134,9 @@ def place(
         from graphdock.placement.missing_kernels import not_found
 
         raise not_found(placer.out.missing)
+    if choose is not None:
+        placer.note_movable(nodes)
+        choose(placer.out)
     if thorough:
         placer.add_other_devices()
     return placer.out
@@ -251,6 +263,26 @@ class _Placer:
                     continue
                 for member in members:
                     self._near(member, anchor)
+
+    def note_movable(self, nodes: Sequence[PlanNode]) -> None:
+        """Note the groups whose devices the rules chose freely, with all devices of the session that their scopes leave them."""
+        groups = _groups(nodes, self._handles)
+        for node in nodes:
+            members = groups.get(node, [node])
+            if members[0] is not node or any(n.verb in ("handle", "move") or n.opdef.verb.bodies for n in members):
+                continue
+            if any(v.dtype.name == "resource" for n in members for v in (*n.inputs, *n.outputs)):
+                continue
+            if not any(n in self.out.kernels for n in members):
+                continue
+            request, _ = _request(members)
+            home = node.device
+            assert home is not None
+            allowed = [d for d in self._devices if request is None or request.matches(d)]
+            if any(self._fallback(n.op) == "forbid" for n in members):
+                allowed = [d for d in allowed if d.type == home.type]
+            if len(allowed) > 1:
+                self.out.movable.append((members, allowed))
 
     def add_other_devices(self) -> None:
         """Say in each decision what kept the node from the device types that it does not run on."""

@@ -34,6 +34,7 @@ from graphdock.shape import Dims
 
 if TYPE_CHECKING:
     from graphdock.contracts.costs import CostModel
+    from graphdock.contracts.placement import Placer
     from graphdock.contracts.region import RegisteredCompiler
 
 __all__ = ["PlanBuilder", "PlanningContext"]
@@ -53,6 +54,7 @@ class PlanningContext:
       switches: pass name -> whether it runs. ``passes``: those that do, in order. ``pass_options``: plugin -> its options.
       settings: all that the passes of the phase ``simplify`` depend on, for keys.
       options: plugin of ``backends`` -> its options, defaults filled in.
+      placer: what chooses devices, and its plugin; None where the host's rules do. ``limits``: memory space -> bytes.
       costs: what nodes and transfers take; made when it is first asked for.
       threads: on so many a kernel may compute.
     """
@@ -74,6 +76,8 @@ class PlanningContext:
     pass_options: Callable[[str], Mapping[str, Any]]
     settings: Hashable
     costs: Callable[[], CostModel]
+    placer: tuple[Placer, str] | None = None
+    limits: Mapping[str, int] = field(default_factory=dict)
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     threads: int = 1
 

@@ -140,7 +140,8 @@ class Planner:
                 f"none of the backends {', '.join(config.backends)}{self._named_by()} brings a device",
                 hint="add one that does, such as cpu",
             )
-        self._pool = InstancePool(limits=_limits(memory_limit, opened))
+        limits = _limits(memory_limit, opened)
+        self._pool = InstancePool(limits=limits)
         decomposer = Decomposer(host, self.devices)
         pins = tuple(sorted(config.kernels.items()))
         folded = tuple(config.backends), pins, tuple(self.devices), config.deterministic, config.check_numerics
@@ -162,6 +163,8 @@ class Planner:
             pass_options=lambda plugin: host.plugin_options(plugin, config.options.get(plugin, {})),
             settings=(tuple(switches.items()), folded, config.debug),
             costs=lambda: self.costs,
+            placer=None if config.placer == "rules" else host.placer(config.placer),
+            limits=limits,
             options=resolved,
             threads=config.intra_op_threads or default_threads(),
         )

@@ -22,7 +22,7 @@ from graphdock.contracts.scalar_formula import host_scalar
 from graphdock.device_name import DeviceSpec
 from graphdock.dtypes import string
 from graphdock.errors import NotFoundError, UnimplementedError
-from graphdock.placement.placer import place, warn_of_fallbacks
+from graphdock.placement.placer import Placement, place, warn_of_fallbacks
 from graphdock.planning.plan_builder import PlanBuilder, PlanningContext
 from graphdock.planning.plan_passes import loop_writer, run_phase, simplify, take_back
 from graphdock.planning.plan_shapes import infer_outputs
@@ -87,8 +87,27 @@ def _place_all(draft: PlanBuilder) -> None:
         lambda handle: _lives(setting, handle),
         draft.tried,
         draft.dry,
+        None if setting.placer is None else functools.partial(_choose_devices, draft),
     )
     draft.placement.decomposed = list(draft.decomposed)
+
+
+def _choose_devices(draft: PlanBuilder, placement: Placement) -> None:
+    """Let the session's placer move what the rules have placed freely."""
+    from graphdock.placement.problem import place_by
+
+    setting = draft.setting
+    assert setting.placer is not None
+    placement.simulation = place_by(
+        *setting.placer,
+        draft.graph,
+        placement,
+        draft.chooser,
+        setting.costs(),
+        lambda d: setting.opened[d].memory_space,
+        setting.devices,
+        setting.limits,
+    )
 
 
 def _scalars(draft: PlanBuilder) -> None:

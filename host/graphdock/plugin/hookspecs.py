@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         Pass,
         Pattern,
         PatternLibrary,
+        Placer,
         RegionCompiler,
         ResourceKind,
         SessionFactory,
@@ -121,6 +122,11 @@ def register_patterns(host: Host) -> Iterable[Pattern | PatternLibrary]:  # type
 @_hook("Pass", registry="passes", noun="pass", of_every_plan=True)
 def register_passes(host: Host) -> Iterable[Pass]:  # type: ignore[empty-body]
     """Return what changes plans while they are made, whatever ``backends`` lists; the manifest names the hook in ``hooks``."""
+
+
+@_hook("Placer", registry="placers", own_first=True, noun="placer")
+def register_placers(host: Host) -> Iterable[Placer]:  # type: ignore[empty-body]
+    """Return what chooses the devices of nodes; ``SessionConfig(placer=...)`` takes one by its ``name``."""
 
 
 @_hook("ResourceKind", registry="resource_kinds", noun="resource kind")

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         DeviceInfo,
         Executor,
         GraphFormat,
+        Placer,
         RegisteredCompiler,
         ResourceKind,
         SessionFactory,
@@ -93,6 +94,7 @@ class Host:
         self.patterns = PatternRegistry()
         self.passes: NamedRegistry[RegisteredPass] = NamedRegistry("pass", kept=registry.registered_pass)
         self.executors: NamedRegistry[Executor] = NamedRegistry("executor")
+        self.placers: NamedRegistry[Placer] = NamedRegistry("placer")
         self.session_factories: NamedRegistry[SessionFactory] = NamedRegistry("session factory", "scheme")
         self.graph_formats: FormatRegistry[GraphFormat] = FormatRegistry("graph", self)
         self.checkpoint_formats: FormatRegistry[CheckpointFormat] = FormatRegistry("checkpoint", self)
@@ -291,6 +293,16 @@ class Host:
           NotFoundError: no allowed plugin brings it. PluginError: the plugin of that name failed to load.
         """
         return self._named(self.executors, name, "register_executors", f"no executor named {name!r}", ("auto",))
+
+    def placer(self, name: str) -> tuple[Placer, str]:
+        """The placer of that name, and its plugin.
+
+        Raises:
+          NotFoundError: no allowed plugin brings it. PluginError: the plugin of that name failed to load.
+        """
+        placer = self._named(self.placers, name, "register_placers", f"no placer named {name!r}", ("rules",))
+        entry = self.placers.entry(name)
+        return placer, "" if entry is None else entry[1]
 
     def workers(self, threads: int) -> ThreadPoolExecutor | None:
         """The pool of so many threads for kernels of several nodes at once; its sessions share it. None for less than two."""

@@ -27,6 +27,7 @@ KEYS: dict[str, tuple[str, ...]] = {
             "fallback",
             "kernels",
             "executor",
+            "placer",
             "device_count",
             "plan_for",
             "memory_limit",

@@ -119,7 +119,9 @@ class Explanation:
     def notes(self) -> list[str]:
         """Lines of the program, of executors that refused it, and of passes."""
         refusals = [f"executor {self.plan.executor}: {reason}" for reason in self.plan.refusals]
-        return [*refusals, *self.plan.program.notes, *self.plan.notes]
+        simulated = self.plan.placement.simulation
+        placed = () if simulated is None else simulated.lines()
+        return [*placed, *refusals, *self.plan.program.notes, *self.plan.notes]
 
     def summary(self) -> str:
         """One line: nodes before and after passes, devices, transfers, cost, planned memory, executor."""
@@ -164,6 +166,7 @@ class Explanation:
             "kernels": self.kernels(),
             "cost": self.cost(),
             "seconds": self.seconds(),
+            "timeline": None if self.plan.placement.simulation is None else self.plan.placement.simulation.facts(),
             "passes": [asdict(r) for r in self.plan.reports],
             "decomposed": [asdict(d) for d in self.plan.placement.decomposed],
             "loops": [asdict(n) for n in self.plan.loops],

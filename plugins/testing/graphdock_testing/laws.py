@@ -28,6 +28,7 @@ __all__ = [
     "Steps",
     "check_executor",
     "check_graph_format",
+    "check_placer",
     "check_pass",
 ]
 
@@ -191,6 +192,24 @@ def check_pass(name: str, law: str, host: Host | None = None) -> None:
     _compare(_results(graph, steps, {"debug": True}), expected, f"{law!r} with the pass {name}, in debug mode")
 
 
+def check_placer(name: str, law: str, host: Host | None = None) -> None:
+    """Compare plans of one cpu with plans of three, whose nodes a placer has placed.
+
+    Raises:
+      PluginError: the placer raised, or gave nodes devices that they may not be on. ConformanceError: what differs.
+      NotFoundError: no plugin brings such a placer.
+    """
+    with tf.Graph(host).as_default() as graph:
+        steps = LAWS[law]()
+    expected = list(_results(graph, steps, {}))
+    fields = {"placer": name, "device_count": {"cpu": 3}}
+    _compare(_results(graph, steps, fields), expected, f"{law!r} with the placer {name}")
+    with _session(graph, fields) as session:
+        first, second = (session.explain(steps.fetches, steps.feeds[0]) for _ in range(2))
+    if [row.device for row in first.rows] != [row.device for row in second.rows]:
+        raise ConformanceError(f"{law!r}: the placer {name} gave one plan two placements")
+
+
 def check_graph_format(name: str, law: str, host: Host | None = None) -> None:
     """Compare a graph with what becomes of it when it is written in a form and read again.
 
@@ -221,6 +240,7 @@ def check_graph_format(name: str, law: str, host: Host | None = None) -> None:
 PARTS: Mapping[str, tuple[str, Callable[[str, str, Host | None], None]]] = {
     "executor": ("executors", check_executor),
     "pass": ("passes", check_pass),
+    "placer": ("placers", check_placer),
     "graph format": ("graph_formats", check_graph_format),
 }
 

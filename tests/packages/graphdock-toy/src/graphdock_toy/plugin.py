@@ -76,5 +76,12 @@ def register_passes():
     return [Pass("toy_scales", "simplify", 75, "drops scales by one", "graphdock_toy.passes:scales", _scales)]
 
 
+@hookimpl
+def register_placers():
+    from graphdock_toy.placer import ToyPlacer
+
+    return [ToyPlacer()]
+
+
 def _scales(node):
     return node.op == "toy.Scale"

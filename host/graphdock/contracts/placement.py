@@ -1,0 +1,214 @@
+"""Placement: a placer chooses the device of each group of nodes, over plain data; the host says what it may choose from.
+
+Groups, what scopes ask for, which devices have kernels, and where variables live are the host's law, and settled before. A placer
+comes by the hook ``register_placers``, and ``SessionConfig(placer=...)`` names it. What its choice would take is simulated
+(:func:`simulate`): each device computes one task after another, and a tensor is copied once to each memory that reads it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from math import inf
+from typing import ClassVar
+
+__all__ = ["Placer", "PlacementProblem", "PlacementTask", "PlacementTensor", "Timeline", "simulate"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementTensor:
+    """A tensor between tasks. ``nbytes``: 0 where nobody knows. ``home``: memory space in which it is from the start, else None."""
+
+    nbytes: int
+    home: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementTask:
+    """A node, as far as its device is concerned.
+
+    Attributes:
+      name: of the node. ``group``: number of its group.
+      reads, makes: numbers of tensors. ``after``: tasks that it follows without reading from them.
+      seconds: device -> what it takes there; for each device that its group may be on. 0 where nobody knows.
+    """
+
+    name: str
+    group: int
+    reads: tuple[int, ...]
+    makes: tuple[int, ...]
+    after: tuple[int, ...]
+    seconds: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class PlacementProblem:
+    """The nodes of a plan, and where they may be.
+
+    Attributes:
+      devices: names such as ``cuda:0``, in the session's order. ``memory``: device -> its memory space.
+      groups: the devices that each group may be on; never none. Nodes of one group share a device.
+      rules: where the host would put each group.
+      tasks: in the order of the plan: a task comes behind those that it reads from and follows.
+      links: (memory space, other one) -> seconds that a copy takes to begin, and per byte.
+      limits: memory space -> bytes that tensors may take there; absent for no limit.
+      notes: lines that a placer leaves for ``explain``.
+    """
+
+    devices: tuple[str, ...]
+    memory: Mapping[str, str]
+    groups: tuple[tuple[str, ...], ...]
+    rules: tuple[str, ...]
+    tasks: tuple[PlacementTask, ...]
+    tensors: tuple[PlacementTensor, ...]
+    links: Mapping[tuple[str, str], tuple[float, float]]
+    limits: Mapping[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """A simulated step.
+
+    Attributes:
+      makespan: seconds from its beginning to its end.
+      tasks: per task its device, and when it begins and ends.
+      transfers: (tensor, source, target, begin, end) of each copy, in the order of their beginning.
+      peak: memory space -> the most bytes of tensors that are there at once, none of them reused in place.
+    """
+
+    makespan: float
+    tasks: tuple[tuple[str, float, float], ...]
+    transfers: tuple[tuple[int, str, str, float, float], ...]
+    peak: Mapping[str, int]
+
+    def excess(self, limits: Mapping[str, int]) -> Mapping[str, int]:
+        """Memory space -> bytes by which its peak exceeds the limit."""
+        return {m: self.peak[m] - limit for m, limit in limits.items() if self.peak.get(m, 0) > limit}
+
+
+class Placer(ABC):
+    """Chooses devices. ``name`` is what ``placer=`` in the configuration says.
+
+    Threads: ``place`` runs under the planner's lock; plans of several sessions are made at once.
+    """
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def place(self, problem: PlacementProblem) -> Mapping[int, str]:
+        """The device of every group, by its number: one of those that it may be on.
+
+        The host checks that, and names the placer where it is not so. The same problem must have the same answer.
+        """
+
+
+def simulate(problem: PlacementProblem, devices: Sequence[str]) -> Timeline:
+    """What a step takes with these devices of the groups.
+
+    A task can begin when what it follows has ended and what it reads is in its memory. A device that is free takes, of those that
+    can begin, the first in the order of the plan. Copies between two memory spaces run one after another, beside what devices do.
+    """
+    memory, tensors, links, tasks = problem.memory, problem.tensors, problem.links, problem.tasks
+    missing, followers, first = _edges(problem)
+    place = {device: i for i, device in enumerate(problem.devices)}
+    free = [0.0] * len(place)
+    waiting: list[list[tuple[float, int]]] = [[] for _ in place]  # by the time at which they can begin
+    ready: list[list[int]] = [[] for _ in place]  # which can begin when the device is free, by number
+    busy: dict[tuple[str, str], float] = {}
+    there: dict[tuple[int, str], float] = {(i, t.home): 0.0 for i, t in enumerate(tensors) if t.home is not None}
+    home: list[str | None] = [t.home for t in tensors]
+    rows: list[tuple[str, float, float]] = [("", 0.0, 0.0)] * len(tasks)
+    copies: list[tuple[int, str, str, float, float]] = []
+    spans: dict[
+        tuple[int, str], list[int]
+    ] = {}  # (tensor, memory) -> the first and the last task, in order, that it is there for
+    done = 0
+
+    def can_begin(number: int, after: float) -> None:
+        task = tasks[number]
+        device = devices[task.group]
+        space = memory[device]
+        for tensor in task.reads:
+            source = home[tensor]
+            assert source is not None  # it was made, or was there from the start
+            arrival = there.get((tensor, space))
+            if arrival is None:
+                begin = max(there[tensor, source], busy.get((source, space), 0.0))
+                latency, per_byte = links[source, space]
+                arrival = there[tensor, space] = busy[source, space] = (
+                    begin + latency + per_byte * tensors[tensor].nbytes
+                )
+                copies.append((tensor, source, space, begin, arrival))
+                spans[tensor, space] = [done, done]
+            after = max(after, arrival)
+        heappush(waiting[place[device]], (after, number))
+
+    for number in first:
+        can_begin(number, 0.0)
+    while done < len(tasks):
+        start, at = inf, 0
+        for i, now in enumerate(free):
+            begin = now if ready[i] else max(now, waiting[i][0][0]) if waiting[i] else inf
+            if begin < start:
+                start, at = begin, i
+        while waiting[at] and waiting[at][0][0] <= start:
+            heappush(ready[at], heappop(waiting[at])[1])
+        number = heappop(ready[at])
+        task = tasks[number]
+        device = devices[task.group]
+        space = memory[device]
+        end = free[at] = start + task.seconds[device]
+        rows[number] = (device, start, end)
+        for tensor in task.reads:
+            for key in ((tensor, space), (tensor, home[tensor] or space)):
+                if key in spans:
+                    spans[key][1] = done
+        for tensor in task.makes:
+            home[tensor] = space
+            there[tensor, space] = end
+            spans[tensor, space] = [done, done]
+        done += 1
+        for follower in followers[number]:
+            missing[follower] -= 1
+            if not missing[follower]:
+                can_begin(follower, max([rows[t][2] for t in tasks[follower].after], default=0.0))
+    makespan = max([0.0, *free, *(c[4] for c in copies)])
+    copies.sort(key=lambda copy: copy[3])
+    return Timeline(makespan, tuple(rows), tuple(copies), _peak(problem, spans))
+
+
+def _edges(problem: PlacementProblem) -> tuple[list[int], list[list[int]], list[int]]:
+    """Per task how many others it comes behind, and those that come behind it; and the tasks that come behind none."""
+    maker = {tensor: number for number, task in enumerate(problem.tasks) for tensor in task.makes}
+    missing: list[int] = []
+    first: list[int] = []
+    followers: list[list[int]] = [[] for _ in problem.tasks]
+    for number, task in enumerate(problem.tasks):
+        behind = {*(maker[t] for t in task.reads if t in maker), *task.after}
+        missing.append(len(behind))
+        for other in behind:
+            followers[other].append(number)
+        if not behind:
+            first.append(number)
+    return missing, followers, first
+
+
+def _peak(problem: PlacementProblem, spans: Mapping[tuple[int, str], Sequence[int]]) -> dict[str, int]:
+    change: dict[str, dict[int, int]] = {}
+    for (tensor, space), (first, last) in spans.items():
+        nbytes = problem.tensors[tensor].nbytes
+        if nbytes:
+            at = change.setdefault(space, {})
+            at[first] = at.get(first, 0) + nbytes
+            at[last + 1] = at.get(last + 1, 0) - nbytes
+    peak = {}
+    for space, at in change.items():
+        held = most = 0
+        for number in sorted(at):
+            held += at[number]
+            most = max(most, held)
+        peak[space] = most
+    return peak

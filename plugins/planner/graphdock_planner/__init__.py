@@ -1,0 +1,1 @@
+"""Choices of the planner that cost time to make: devices by simulation."""
