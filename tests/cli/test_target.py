@@ -51,7 +51,7 @@ def test_the_readmes_own_program_can_be_explained(site):
     text = (Path(__file__).parents[2] / "README.md").read_text()
     program = re.search(r"```python\n(.*?)```", text, re.S)[1]
     Path("program.py").write_text(program)
-    assert "--backends a,b" in text and "program.py:train_op" in text
+    assert "--backends a,b" in text and "program.py --fetch train_op" in text
     done = run("program.py:train_op", "--json")
     assert done.exit_code == 0, done.output
     assert any(row["op"].endswith("Adagrad") for row in json.loads(done.stdout)["rows"])
@@ -79,9 +79,7 @@ def test_the_graph_is_that_of_what_is_fetched(work):
     assert run("other.py:y").exit_code == 0
 
 
-@pytest.mark.parametrize(
-    "target", ["..:x", ".a:x", "a..b:x", ":x", "program.py", "program.py:", "program.py:a b", "a b:x"]
-)
+@pytest.mark.parametrize("target", ["..:x", ".a:x", "a..b:x", ":x", "program.py:", "program.py:a b", "a b:x"])
 def test_what_is_no_target(work, target):
     done = run(target)
     assert done.exit_code == 1

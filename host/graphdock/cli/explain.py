@@ -9,12 +9,15 @@ import click
 from graphdock.cli.target import build
 from graphdock.contracts.command_line.options import file_options
 from graphdock.contracts.command_line.output import json_option, print_json
+from graphdock.contracts.command_line.scripts import at_step, is_script, script_options
 
 
 @click.command(
     help="Say where each node of a program runs, with which kernel and why. TARGET is module:name or "
     "path/to/file.py:name; the name is that of what would be fetched, of a pair of that and a feed_dict, or of a function that "
-    "builds a graph and returns one of these."
+    "builds a graph and returns one of these. Or it is a script, which is run up to a step as `graphdock run` does, and stopped; "
+    "its arguments stand behind it.",
+    context_settings={"ignore_unknown_options": True},
 )
 @click.argument("target")
 @click.option("--backends", help="Comma-separated, the most wanted first.")
@@ -26,11 +29,14 @@ from graphdock.contracts.command_line.output import json_option, print_json
     help="Plan for a device that need not be here, such as cuda=sm_90; its kernels are compiled.",
 )
 @file_options
+@script_options
 @click.option("--all", "lost", is_flag=True, help="Show every kernel that lost, with its reason.")
 @click.option("--source", is_flag=True, help="Show the generated source of the step.")
 @json_option
 def command(
     target: str,
+    fetch: str | None,
+    arguments: tuple[str, ...],
     backends: str | None,
     fallback: str | None,
     plan_for: tuple[str, ...],
@@ -45,9 +51,19 @@ def command(
     if plan_for:
         given["plan_for"] = dict(_pair(text) for text in plan_for)
     config = effective_config(None, given)
+
+    def tell(graph: Any, fetches: Any, feeds: Any) -> None:
+        with Session(graph=graph, config=config) as session:
+            _print(session.explain(fetches, feeds), lost, source, as_json)
+
+    if is_script(target, fetch, arguments):
+        at_step(target, arguments, fetch, lambda theirs, fetches, feeds: tell(theirs.graph, fetches, feeds))
+        return
     step = build(target)
-    with Session(graph=step.graph, config=config) as session:
-        explanation = session.explain(step.fetches, step.feeds)
+    tell(step.graph, step.fetches, step.feeds)
+
+
+def _print(explanation: Any, lost: bool, source: bool, as_json: bool) -> None:
     if as_json:
         print_json({**explanation.facts(), **({"source": explanation.source} if source else {})})
         return

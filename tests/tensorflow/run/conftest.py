@@ -10,11 +10,11 @@ import pytest
 def run(tmp_path):
     """Writes a script, runs it by ``graphdock run`` from an empty folder, and returns what it did."""
 
-    def started(text, *options, arguments=(), name="script.py", **environment):
+    def started(text, *options, arguments=(), name="script.py", command="run", **environment):
         (tmp_path / name).write_text(text, encoding="utf-8")
-        command = [Path(sys.executable).parent / "graphdock", "run", *options, name, *arguments]
+        words = [Path(sys.executable).parent / "graphdock", command, *options, name, *arguments]
         env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "HOME": str(tmp_path), **environment}
         env.pop("GRAPHDOCK_DEBUG", None)
-        return subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
+        return subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
 
     return started

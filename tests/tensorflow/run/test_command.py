@@ -134,6 +134,48 @@ def test_a_program_that_trains_nothing_is_explained_by_its_largest_step(run):
     assert "its largest" in done.stderr and "RandomUniform" in done.stdout
 
 
+#: A script without a main guard, which trains and prints.
+BARE = """
+import sys
+import numpy as np
+import tensorflow as tf
+x = tf.placeholder(tf.float32, [None, 3], name="x")
+w = tf.Variable(tf.ones([3, 1]), name="w")
+with tf.name_scope("inner"):
+    cost = tf.reduce_mean(tf.square(tf.matmul(x, w)), name="mean_square")
+train = tf.train.AdamOptimizer().minimize(cost)
+sess = tf.Session()
+sess.run(tf.global_variables_initializer())
+print("begins", sys.argv[1:])
+for i in range(100):
+    sess.run(train, {x: np.ones((2, 3))})
+print("trained", sess.run([cost, train], {x: np.ones((2, 3))}))
+"""
+
+
+@pytest.mark.parametrize("fetch", ["cost", "mean_square", "inner/mean_square:0"])
+def test_explain_takes_a_script_and_what_it_fetches(run, fetch):
+    done = run(BARE, "--fetch", fetch, arguments=["--depth", "3"], command="explain")
+    assert done.returncode == 0, done.stderr
+    assert "begins ['--depth', '3']" in done.stderr and "trained" not in done.stdout + done.stderr
+    assert "inner/mean_square" in done.stdout and "Adam" not in done.stdout and "begins" not in done.stdout
+
+
+def test_profile_takes_a_script(run):
+    done = run(BARE, "--by", "kernel", "--steps", "2", command="profile")
+    assert done.returncode == 0, done.stderr
+    assert "cpu.mat_mul" in done.stdout and "trained" not in done.stdout + done.stderr
+
+
+def test_what_a_script_does_not_fetch_is_an_error_that_names_it(run):
+    done = run(BARE, "--fetch", "coste", command="explain")
+    assert done.returncode == 2 and "has no 'coste'" in done.stderr and "Traceback" not in done.stderr
+    done = run(
+        "import tensorflow as tf\ntf.Session().run(tf.constant(1, name='one'))\n", "--fetch", "two", command="explain"
+    )
+    assert done.returncode == 2 and "no step of the program fetches 'two'" in done.stderr and "fetch one" in done.stderr
+
+
 def test_log_lines_are_tensorflows(run):
     done = run(
         "import tensorflow as tf, logging\ntf.logging.set_verbosity(tf.logging.INFO)\ntf.logging.info('loss = %g', 2)\n"

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-__all__ = ["file_options"]
+__all__ = ["file_options", "variables"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -30,7 +30,7 @@ def _note(variable: str) -> Callable[[click.Context, click.Parameter, str | None
 
 
 @contextlib.contextmanager
-def _variables(typed: Mapping[str, str]) -> Iterator[None]:
+def variables(typed: Mapping[str, str]) -> Iterator[None]:
     """Set variables while a command runs: so what was typed has their rank, and plugins see it too."""
     before = {name: os.environ.get(name) for name in typed}
     os.environ.update(typed)
@@ -49,7 +49,7 @@ def file_options(command: Command) -> Command:
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:
-        with _variables(click.get_current_context().meta.get(_TYPED, {})):
+        with variables(click.get_current_context().meta.get(_TYPED, {})):
             return command(*args, **kwargs)
 
     run = click.option(

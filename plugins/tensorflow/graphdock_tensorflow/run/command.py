@@ -15,7 +15,8 @@ from typing import Any
 
 import click
 from graphdock.contracts.command_line.output import count
-from graphdock.errors import InvalidArgumentError, NotFoundError
+from graphdock.contracts.command_line.scripts import LOOK, Look
+from graphdock.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, did_you_mean
 
 from graphdock_tensorflow.run.finder import Options, install, installed_tensorflow
 
@@ -64,6 +65,7 @@ def shared_options(function: Any) -> Any:
     is_flag=True,
     help="Stop before the first step that trains, run it 20 times, and print where time goes.",
 )
+@click.option("--fetch", metavar="NAME", help="With --explain and --profile: the step that fetches this instead.")
 @click.option("--steps", type=click.IntRange(1), help="Stop after this many calls of Session.run, for trying.")
 @click.argument("arguments", metavar="[SCRIPT] [ARGS]...", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
@@ -76,6 +78,7 @@ def command(
     backends: str | None,
     explain: bool,
     profile: bool,
+    fetch: str | None,
     steps: int | None,
     arguments: tuple[str, ...],
 ) -> None:
@@ -93,18 +96,21 @@ def command(
     other = installed_tensorflow()
     if other is not None:
         click.echo(f"graphdock run: the TensorFlow of {other} is not used: graphdock answers in its place", err=True)
-    look = _explain if explain else _profile if profile else None
-    watch = Watch(steps, look)
-    process, status = os.getpid(), 0
+    look = ctx.meta.get(LOOK) or (_explain if explain else _profile if profile else None)
+    if fetch is not None and look is None:
+        raise InvalidArgumentError(f"--fetch {fetch} names a step to look at: add --explain or --profile")
+    watch = Watch(steps, look, fetch)
+    process, status, ended = os.getpid(), 0, False
     try:
         with _main(module, arguments), watched(watch) if look or steps else contextlib.nullcontext():
             if module is None:
                 runpy.run_path(arguments[0], run_name="__main__")
             else:
                 runpy.run_module(module, run_name="__main__", alter_sys=True)
-        if look is not None:
-            _at_last(watch)
+        ended = True
     except Stopped:
+        if watch.refusal is not None:
+            raise watch.refusal from None
         if look is None:
             click.echo(f"graphdock run: stopped after {count(watch.steps, 'step')}", err=True)
     except SystemExit:
@@ -119,6 +125,8 @@ def command(
         if os.getpid() == process and finder.uses.missing():
             sys.stdout.flush()
             click.echo(finder.uses.summary(), err=True)
+    if ended and look is not None:
+        _at_last(watch, look)
     ctx.exit(status)
 
 
@@ -145,16 +153,26 @@ def _profile(session: Any, fetches: Any, feeds: Any) -> None:
     click.echo(f"{made.summary()}\n\n{made.table('node', 20)}")
 
 
-def _at_last(watch: Any) -> None:
-    """The program ended and no step of it trained: tell of its largest, where its session is still open."""
+def _at_last(watch: Any, look: Look) -> None:
+    """The program ended and no step of it trained: tell of its largest, in its session where that is still open."""
+    if watch.fetch is not None:
+        raise NotFoundError(
+            f"no step of the program fetches {watch.fetch!r}",
+            hint=did_you_mean(watch.fetch, watch.seen)
+            or "name a tensor, an "
+            f"operation or a variable of the program: its steps fetch {', '.join(sorted(watch.seen)[:8]) or 'nothing'}",
+        )
     if watch.largest is None:
         raise NotFoundError("the program ran no step", hint="it ended before any Session.run on its main thread")
     session, fetches, feeds = watch.largest
-    import graphdock as tf
+    click.echo("graphdock run: no step of the program trains; this is its largest", err=True)
+    try:
+        look(session, fetches, feeds)
+    except FailedPreconditionError:  # it is closed
+        import graphdock as tf
 
-    with tf.Session(graph=session.graph) as fresh:
-        click.echo("graphdock run: no step of the program trains; this is its largest", err=True)
-        _explain(fresh, fetches, feeds)
+        with tf.Session(graph=session.graph) as fresh:
+            look(fresh, fetches, feeds)
 
 
 def _print(error: BaseException) -> None:

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 import threading
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any
 
 import graphdock as tf
+from graphdock.errors import NotFoundError, did_you_mean
 
-__all__ = ["Stopped", "Watch", "is_training", "watched"]
+__all__ = ["Stopped", "Watch", "is_training", "named", "watched"]
 
 
 class Stopped(BaseException):
@@ -26,14 +29,22 @@ class Watch:
     Args:
       limit: steps after which the program is stopped; None for no limit.
       look: called with session, fetches and feeds in place of the first step that trains; the program is stopped then.
+      fetch: name of a tensor or operation, or of a variable of the program: the first step that fetches it is looked at instead. A
+        step that trains without it does not run: what it feeds is what ``fetch`` alone is looked at with.
 
     Attributes:
+      seen: names of what steps have fetched. refusal: why it was stopped without a look.
       steps: steps that ran. largest: session, fetches and feeds of the step with the most operations; None before any.
     """
 
-    def __init__(self, limit: int | None = None, look: Callable[[Any, Any, Any], None] | None = None) -> None:
+    def __init__(
+        self, limit: int | None = None, look: Callable[[Any, Any, Any], None] | None = None, fetch: str | None = None
+    ) -> None:
         self.limit = limit
         self.look = look
+        self.fetch = fetch
+        self.seen: set[str] = set()
+        self.refusal: NotFoundError | None = None
         self.steps = 0
         self.largest: tuple[Any, Any, Any] | None = None
         self._size = -1
@@ -43,6 +54,20 @@ class Watch:
         if self.look is None:
             return
         size, trains = is_training(session.graph, fetches)
+        if self.fetch is not None:
+            elements = {_element(session.graph, leaf) for leaf in _leaves(fetches)}
+            self.seen.update(element.name.removesuffix(":0") for element in elements)
+            wanted = named(session.graph, self.fetch)
+            if wanted in elements or (trains and wanted is not None):
+                self.look(session, fetches if wanted in elements else wanted, feeds)
+                raise Stopped
+            if not trains:
+                return
+            self.refusal = NotFoundError(
+                f"the program has no {self.fetch!r} at its first step that trains",
+                hint=did_you_mean(self.fetch, self.seen) or f"its steps fetch {', '.join(sorted(self.seen)[:8])}",
+            )
+            raise Stopped
         if trains:
             self.look(session, fetches, feeds)
             raise Stopped
@@ -62,7 +87,7 @@ def is_training(graph: Any, fetches: Any) -> tuple[int, bool]:
     seen: set[Any] = set()
     waiting = [
         found if hasattr(found, "control_inputs") else found.op
-        for found in (graph.as_graph_element(item, allow_tensor=True) for item in _leaves(fetches))
+        for found in (_element(graph, item) for item in _leaves(fetches))
     ]
     while waiting:
         op = waiting.pop()
@@ -70,6 +95,32 @@ def is_training(graph: Any, fetches: Any) -> tuple[int, bool]:
             seen.add(op)
             waiting += [tensor.op for tensor in op.inputs] + list(op.control_inputs)
     return len(seen), not trains.isdisjoint(seen)
+
+
+def _element(graph: Any, item: Any) -> Any:
+    """The tensor or operation that a fetch stands for."""
+    return graph.as_graph_element(item, allow_tensor=True)
+
+
+def named(graph: Any, name: str) -> Any:
+    """Return the tensor or operation of a name: the graph's own, the innermost of the program's variables, or the end of one scope.
+
+    None where there is none, or where several scopes end so.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if not str(frame.f_globals.get("__name__", "")).partition(".")[0].startswith("graphdock"):
+            for value in (frame.f_locals.get(name), frame.f_globals.get(name)):
+                if getattr(value, "graph", None) is graph:
+                    return _element(graph, value)
+        frame = frame.f_back
+    try:
+        return _element(graph, name if ":" in name else graph.get_operation_by_name(name).values()[0])
+    except IndexError:
+        return graph.get_operation_by_name(name)
+    except (KeyError, ValueError):
+        found = [op for op in graph.get_operations() if op.name.endswith(f"/{name}")]
+    return (found[0].outputs or found)[0] if len(found) == 1 else None
 
 
 def _leaves(fetches: Any) -> list[Any]:
