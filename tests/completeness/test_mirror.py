@@ -193,6 +193,7 @@ ELSEWHERE = {
     "data/kernels/serialized.py": "tests/data/records/test_serialized.py",
     "data/kernels/accumulators.py": "tests/data/queues/test_accumulators.py",
     "data/kernels/barriers.py": "tests/data/queues/test_barrier.py",
+    "data/resources/dropped.py": "tests/tf1/train/test_sync_replicas.py",
     "data/resources/barrier.py": "tests/data/queues/test_barrier.py",
     "data/kernels/queues.py": "tests/data/queues/test_queues.py and test_staging.py",
     "data/kernels/readers.py": "tests/data/input/test_readers.py",

@@ -14,6 +14,7 @@ ENDPOINTS: dict[str, dict[str, str]] = {
     "graphdock_tf1.train.adadelta": {"tf.train": "AdadeltaOptimizer"},
     "graphdock_tf1.train.adagrad_da": {"tf.train": "AdagradDAOptimizer"},
     "graphdock_tf1.train.proximal": {"tf.train": "ProximalGradientDescentOptimizer ProximalAdagradOptimizer"},
+    "graphdock_tf1.train.sync_replicas": {"tf.train": "SyncReplicasOptimizer"},
     "graphdock_tf1.train.lazy_adam": {"tf.contrib.opt": "LazyAdamOptimizer"},
     "graphdock_tf1.train.moving_averages": {"tf.train": "ExponentialMovingAverage"},
     "graphdock_tf1.train.schedules": {

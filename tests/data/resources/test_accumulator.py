@@ -61,6 +61,24 @@ def test_the_step_never_goes_back():
     assert acc.step == 5 and acc.number() == 0
 
 
+def test_a_reset_begins_anew():
+    acc = make()
+    acc.apply(4, f(1))  # of a worker that is early
+    acc.reset(4)
+    assert acc.number() == 1 and acc.take(1).tolist() == [1] and acc.step == 5
+    late = acc.take(2)
+    acc.apply(5, f(1))
+    acc.reset(3)
+    with pytest.raises(errors.CancelledError, match="was reset to step 3"):
+        late.result(0)
+    assert acc.number() == 0 and acc.dropped == 0
+    acc.apply(5, f(8))  # of the training before
+    acc.apply(3, f(2))
+    assert acc.dropped == 1 and acc.take(1).tolist() == [2]
+    acc.apply(6, f(3))
+    assert acc.take(1).tolist() == [3]
+
+
 def test_rows_are_divided_by_the_gradients_that_had_them():
     acc = make(sparse=True, shape=(5, 2))
     acc.apply(0, *rows([0, 2], [[1, 1], [2, 2]], [5, 2]))

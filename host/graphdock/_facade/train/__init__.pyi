@@ -111,6 +111,7 @@ from graphdock_tf1.train.supervision.session_creators import WorkerSessionCreato
 from graphdock_tf1.train.supervision.session_manager import SessionManager as SessionManager
 from graphdock_tf1.train.supervision.supervisor import Supervisor as Supervisor
 from graphdock_tf1.train.supervision.supervisor import basic_train_loop as basic_train_loop
+from graphdock_tf1.train.sync_replicas import SyncReplicasOptimizer as SyncReplicasOptimizer
 
 __all__ = [
     "AdadeltaOptimizer",
@@ -174,6 +175,7 @@ __all__ = [
     "StopAtStepHook",
     "SummarySaverHook",
     "Supervisor",
+    "SyncReplicasOptimizer",
     "WorkerSessionCreator",
     "add_queue_runner",
     "assert_global_step",

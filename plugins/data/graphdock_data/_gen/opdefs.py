@@ -55,6 +55,8 @@ _accumulators_ops: _Rows = {
             local_step=_arg("int64[]", memory="host"),
             gradient=_arg("dtype", memory="host"),
         ),
+        (),
+        _attrs(replica=_attr("int", -1)),
         types=_types(dtype=_NUMERIC),
         traits=("host", "stateful"),
     ),
@@ -67,7 +69,7 @@ _accumulators_ops: _Rows = {
             gradient_shape=_arg("int64[_]", memory="host"),
         ),
         (),
-        _attrs(has_known_shape="bool"),
+        _attrs(has_known_shape="bool", replica=_attr("int", -1)),
         types=_types(dtype=_NUMERIC),
         traits=("host", "stateful"),
     ),
@@ -106,6 +108,13 @@ _accumulators_ops: _Rows = {
         _args(
             handle=_arg("resource[]", access="uses", resource="data.Accumulator"),
             new_global_step=_arg("int64[]", memory="host"),
+        ),
+        traits=("host", "stateful"),
+    ),
+    "ResourceAccumulatorReset": lambda op: op(
+        _args(
+            handle=_arg("resource[]", access="uses", resource="data.Accumulator"),
+            global_step=_arg("int64[]", memory="host"),
         ),
         traits=("host", "stateful"),
     ),
@@ -935,7 +944,7 @@ OPERATORS: dict[str, str] = {}
 
 #: Spec -> digest of the text that all this was made from.
 SPECS: dict[str, str] = {
-    "accumulators.yaml": "a5c1686054631077",
+    "accumulators.yaml": "fe503ec856f00c8e",
     "barriers.yaml": "69b2778c80471810",
     "examples.yaml": "84df64e006f25b39",
     "files.yaml": "6f7ea432c49248cd",

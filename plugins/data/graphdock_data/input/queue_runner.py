@@ -59,6 +59,8 @@ class QueueRunner:
         self._cancel_op = queue.close(cancel_pending_enqueues=True) if cancel_op is None else cancel_op
         self._kinds = kinds or (OutOfRangeError,)
         self._lock = threading.Lock()
+        #: Told when a thread ends.
+        self._end = threading.Condition(self._lock)
         self._running: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._raised: list[Exception] = []
 
@@ -153,9 +155,11 @@ class QueueRunner:
         """One thread is done; whether it was the last."""
         with self._lock:
             self._running[sess] -= 1
+            self._end.notify_all()
             return self._running[sess] == 0
 
     def _cancel_on_stop(self, sess: Any, coord: Any) -> None:
+        """Wait until a Coordinator wants to stop, and end what waits then."""
         coord.wait_for_stop()
         self._run_quietly(sess, self._cancel_op)
 

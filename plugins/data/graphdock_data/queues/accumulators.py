@@ -46,6 +46,14 @@ class ConditionalAccumulatorBase:
             "ResourceAccumulatorSetGlobalStep", handle=self._accumulator_ref, new_global_step=step, name=name
         )
 
+    def reset(self, global_step: TensorLike, name: str | None = None) -> Any:
+        """An operation that begins anew at a step, which may be an earlier one; steps that wait to take end with a CancelledError.
+
+        What has come is dropped, but at the first reset to a later step. TensorFlow has no such operation.
+        """
+        step = _tf.cast(_ops.convert_to_tensor(global_step), _tf.int64)
+        return _ops.apply_op("ResourceAccumulatorReset", handle=self._accumulator_ref, global_step=step, name=name)
+
 
 def _make(op: str, dtype: Any, shape: Any, shared_name: str | None, name: str, reduction_type: str) -> Any:
     dims = None if shape is None else _tf.TensorShape(shape).as_list()
@@ -73,8 +81,14 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         ref = _make("ResourceConditionalAccumulator", dtype, shape, shared_name, name, reduction_type)
         super().__init__(dtype, shape, ref)
 
-    def apply_grad(self, grad: TensorLike, local_step: TensorLike = 0, name: str | None = None) -> Any:
-        """An operation that adds a gradient; one of a step before the global one counts for nothing."""
+    def apply_grad(
+        self, grad: TensorLike, local_step: TensorLike = 0, name: str | None = None, *, replica: int = -1
+    ) -> Any:
+        """An operation that adds a gradient; one of a step before the global one counts for nothing.
+
+        ``replica``: number of the replica that it is of: a session that is ``deterministic`` adds gradients in that order. Not in
+        TensorFlow.
+        """
         gradient = _ops.convert_to_tensor(grad, self._dtype)
         gradient.shape.assert_is_compatible_with(self._shape)
         return _ops.apply_op(
@@ -82,6 +96,7 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
             handle=self._accumulator_ref,
             local_step=_tf.cast(_ops.convert_to_tensor(local_step), _tf.int64),
             gradient=gradient,
+            replica=replica,
             name=name,
         )
 
@@ -112,9 +127,11 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         ref = _make("SparseConditionalAccumulator", dtype, shape, shared_name, name, reduction_type)
         super().__init__(dtype, shape, ref)
 
-    def apply_indexed_slices_grad(self, grad: Any, local_step: TensorLike = 0, name: str | None = None) -> Any:
+    def apply_indexed_slices_grad(
+        self, grad: Any, local_step: TensorLike = 0, name: str | None = None, *, replica: int = -1
+    ) -> Any:
         """As :meth:`apply_grad`, of IndexedSlices."""
-        return self.apply_grad(grad.indices, grad.values, grad.dense_shape, local_step, name)
+        return self.apply_grad(grad.indices, grad.values, grad.dense_shape, local_step, name, replica=replica)
 
     def apply_grad(
         self,
@@ -123,8 +140,10 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         grad_shape: TensorLike | None = None,
         local_step: TensorLike = 0,
         name: str | None = None,
+        *,
+        replica: int = -1,
     ) -> Any:
-        """An operation that adds rows of a gradient; one of a step before the global one counts for nothing."""
+        """An operation that adds rows of a gradient, as :meth:`ConditionalAccumulator.apply_grad` adds a gradient."""
         shape = _tf.constant([], _tf.int64) if grad_shape is None else grad_shape
         return _ops.apply_op(
             "SparseAccumulatorApplyGradient",
@@ -134,6 +153,7 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
             gradient_values=_ops.convert_to_tensor(grad_values, self._dtype),
             gradient_shape=_tf.cast(_ops.convert_to_tensor(shape), _tf.int64),
             has_known_shape=grad_shape is not None,
+            replica=replica,
             name=name,
         )
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from graphdock.contracts import ResourceKind, ResourceRequest, dtypes, errors
 
+from graphdock_data.resources.dropped import DROPPED
 from graphdock_data.resources.exchange import Attempt, Exchange
 
 __all__ = ["ACCUMULATOR", "Accumulator", "SparseAccumulator"]
@@ -18,6 +20,9 @@ class Accumulator(Exchange):
 
     Args:
       kind: dtype of the gradients. shape: theirs; None where it is not known. mean: what is taken is divided by their number.
+
+    Attributes:
+      dropped: how many gradients came too late.
     """
 
     def __init__(self, name: str, kind: dtypes.DType, shape: tuple[int | None, ...] | None, mean: bool) -> None:
@@ -25,21 +30,41 @@ class Accumulator(Exchange):
         self.kind, self.shape, self.mean = kind, shape, mean
         self.count = 0
         self.step = 0
+        self.dropped = 0
         self._sum: Any = None
+        #: Gradients that wait to be added in their order: the replica of each, and itself.
+        self._waiting: list[tuple[int, Any]] = []
+        #: Shape of the gradients, or of the rows, that have come since the last were taken.
+        self._like: tuple[int, ...] | None = None
+        self._was_reset = self._is_exact = False
 
-    def apply(self, step: Any, *gradient: Any) -> None:
-        """Add a gradient of a step; one of a step before the global one counts for nothing.
+    def apply(self, step: Any, *gradient: Any, replica: int = -1, in_order: bool = False) -> None:
+        """Add a gradient of a step; one of a step before the global one counts for nothing, which is logged now and then.
+
+        Args:
+          replica: number of the replica that it is of. in_order: keep it, and add it in the order of replicas once it is taken
+            (those of one replica in the order of their bytes), so that the sum is the same in whatever order they came.
 
         Raises:
           InvalidArgumentError: it is of another shape.
         """
         checked = self._checked(*gradient)
         with self._lock:
-            if int(step) < self.step:
-                return
-            self._add(checked)
-            self.count += 1
-            ended = self._go_on()
+            given, now = int(step), self.step
+            is_dropped = given < now or self._is_exact and given != now
+            if is_dropped:
+                self.dropped += 1
+                ended: list[Attempt] = []
+            else:
+                self._like = self._shape_of(checked)
+                if in_order:
+                    self._waiting.append((replica, _copied(checked)))
+                else:
+                    self._add(checked)
+                self.count += 1
+                ended = self._go_on()
+        if is_dropped:
+            DROPPED.note(self.name, given, now)
         for attempt in ended:
             attempt.deliver()
 
@@ -62,13 +87,36 @@ class Accumulator(Exchange):
         with self._lock:
             self.step = max(self.step, int(step))
 
+    def reset(self, step: Any) -> None:
+        """Begin anew at a step, which may be an earlier one. Takes that wait end with a CancelledError.
+
+        What has come is dropped, but at the first reset to a later step. After one to an earlier step, gradients of other steps
+        count for nothing until some were taken: they are of a training that went on from there before.
+        """
+        with self._lock:
+            earlier = int(step) < self.step
+            if earlier or self._was_reset:
+                self._clear()
+            self.step, self._was_reset, self._is_exact = int(step), True, earlier
+            ended = self._end_all(
+                (self._takes,), lambda: errors.CancelledError(f"the accumulator {self.name!r} was reset to step {step}")
+            )
+        for attempt in ended:
+            attempt.deliver()
+
+    def _clear(self) -> None:
+        self._sum, self.count, self._waiting, self._like = None, 0, [], None
+
     def _take(self, attempt: Attempt) -> bool:
         if self.count < attempt.count:
             return False
         if not attempt.claim():
             return self._lost(attempt)
+        for gradient in _in_order(self._waiting):
+            self._add(gradient)
         attempt.items.append(self._result())
-        self._sum, self.count = None, 0
+        self._clear()
+        self._is_exact = False
         self.step += 1
         return True
 
@@ -78,10 +126,17 @@ class Accumulator(Exchange):
     def _checked(self, *gradient: Any) -> Any:
         (array,) = gradient
         self._fits(array.shape, self.shape)
-        with self._lock:
-            if self._sum is not None and self._sum.shape != array.shape:
-                raise self._misfit(self._sum.shape, array.shape)
+        self._fits_others(array.shape)
         return array
+
+    def _shape_of(self, gradient: Any) -> tuple[int, ...]:
+        shape: tuple[int, ...] = gradient.shape
+        return shape
+
+    def _fits_others(self, given: tuple[int, ...]) -> None:
+        like = self._like
+        if like is not None and like != given:
+            raise self._misfit(like, given)
 
     def _fits(self, given: tuple[int, ...], dims: tuple[int | None, ...] | None) -> None:
         if dims is not None and (
@@ -125,11 +180,12 @@ class SparseAccumulator(Accumulator):
             raise errors.InvalidArgumentError(
                 f"an index of a gradient of {self.name!r} is out of range", expected=f"0 to {limit}", got=str(indices)
             )
-        with self._lock:
-            rows = next(iter(self._sum.values()))[0].shape if self._sum else values.shape[1:]
-        if rows != values.shape[1:]:
-            raise self._misfit(rows, values.shape[1:])
+        self._fits_others(values.shape[1:])
         return gradient
+
+    def _shape_of(self, gradient: Any) -> tuple[int, ...]:
+        rest: tuple[int, ...] = gradient[1].shape[1:]
+        return rest
 
     def _add(self, gradient: Any) -> None:
         indices, values, shape = gradient
@@ -151,6 +207,22 @@ class SparseAccumulator(Accumulator):
         known = self.shape
         whole = self._shape if len(self._shape) else [-1 if d is None else d for d in known or (-1, *self._rest)]
         return np.array(places, np.int64), values, np.array(whole, np.int64)
+
+
+def _in_order(waiting: list[tuple[int, Any]]) -> list[Any]:
+    """Gradients in the order of replicas; of those of one replica, in the order of their bytes."""
+    if len({replica for replica, _ in waiting}) == len(waiting):
+        return [gradient for _, gradient in sorted(waiting, key=itemgetter(0))]
+    return [gradient for _, gradient in sorted(waiting, key=lambda kept: (kept[0], _bytes(kept[1])))]
+
+
+def _bytes(gradient: Any) -> tuple[bytes, ...]:
+    parts = gradient if isinstance(gradient, tuple) else (gradient,)
+    return tuple(part.tobytes() for part in parts)
+
+
+def _copied(gradient: Any) -> Any:
+    return tuple(part.copy() for part in gradient) if isinstance(gradient, tuple) else gradient.copy()
 
 
 def _create(request: ResourceRequest) -> Accumulator:

@@ -73,6 +73,7 @@ _ORDERED: dict[str, str | None] = {"order": None}
 _OF_NUMBERS: dict[str, str | None] = {"mutable": None, "value_shape": None}
 _OF_A_KIND: dict[str, str | None] = {"kind": None}
 _OF_ROWS: dict[str, str | None] = {"sparse": None}
+_OF_A_REPLICA: dict[str, str | None] = {"replica": None}
 
 #: Our op -> our attribute -> TensorFlow's; None for one that it does not have.
 ATTRS: dict[str, Mapping[str, str | None]] = {
@@ -83,6 +84,7 @@ ATTRS: dict[str, Mapping[str, str | None]] = {
         f"{kind}ReaderV2": _OF_A_KIND for kind in ("FixedLengthRecord", "Identity", "TFRecord", "TextLine", "WholeFile")
     },
     **dict.fromkeys(("ResourceConditionalAccumulator", "SparseConditionalAccumulator"), _OF_ROWS),
+    **dict.fromkeys(("ResourceAccumulatorApplyGradient", "SparseAccumulatorApplyGradient"), _OF_A_REPLICA),
     "TensorListReserve": dict.fromkeys(
         ("dynamic_size", "clear_after_read", "write_once", "identical_element_shapes", "array_name")
     ),

@@ -26,6 +26,9 @@ class Coordinator:
     Args:
       clean_stop_exception_types: errors that mean that all is done; they stop the threads and are not raised. Default:
         OutOfRangeError.
+
+    Attributes:
+      is_followed: the threads stop because a session failed, and another one follows, with threads of its own.
     """
 
     def __init__(self, clean_stop_exception_types: Sequence[type[BaseException]] | None = None) -> None:
@@ -35,6 +38,7 @@ class Coordinator:
         self._stop = threading.Event()
         self._error: BaseException | None = None
         self._joined = False
+        self.is_followed = False
         self._threads: set[threading.Thread] = set()
 
     def request_stop(self, ex: Any = None) -> None:

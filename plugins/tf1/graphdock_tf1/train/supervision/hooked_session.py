@@ -58,12 +58,13 @@ class HookedSession:
             return reported
         return error
 
-    def close(self) -> None:
-        """Stop the threads and close the session.
+    def close(self, is_followed: bool = False) -> None:
+        """Stop the threads and close the session. ``is_followed``: it failed, and another one is made.
 
         Raises:
           whatever a thread reported; the session is closed all the same.
         """
+        self.coord.is_followed = is_followed
         self.coord.request_stop()
         try:
             self.coord.join(stop_grace_period_secs=self._grace, ignore_live_threads=True)

@@ -213,7 +213,7 @@ class MonitoredSession:
         _log.info("An error was raised. The session is closed and a new one will be created. Error: %s", error)
         try:
             if last is not None:
-                last.close()
+                last.close(is_followed=self._failures <= _TRIES)
         except Exception as late:
             if not _may_pass(late):
                 raise

@@ -1,0 +1,44 @@
+"""TokenRunner: the thread that applies what replicas have gathered, and hands out tokens for the next step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import graphdock as _tf
+
+#: Seconds after which the wait for gradients is ended again, where the thread began it late.
+_LOOK = 0.05
+
+
+class TokenRunner(_tf.train.QueueRunner):
+    """Runs the chief's step again and again, until the queue of tokens is closed or a Coordinator wants to stop.
+
+    That step waits for gradients, which other replicas may never bring: stopping ends the wait. It closes the queue too, so that
+    the other replicas end, unless a session that failed is to be made again: they go on then.
+
+    Args:
+      queue: of the tokens. sync_op: the step. reset_op: begins the accumulators anew, which ends the wait.
+    """
+
+    def __init__(self, queue: Any, sync_op: Any, reset_op: Any) -> None:
+        closed = (_tf.errors.OutOfRangeError, _tf.errors.CancelledError)
+        super().__init__(queue, [sync_op], queue_closed_exception_types=closed)
+        self._reset_op = reset_op
+
+    def _cancel_on_stop(self, sess: Any, coord: Any) -> None:
+        coord.wait_for_stop()
+        if not getattr(coord, "is_followed", False):
+            self._run_quietly(sess, self.cancel_op)
+        while not self._has_ended(sess):
+            self._run_quietly(sess, self._reset_op)
+            with self._end:
+                self._end.wait_for(lambda: self._running.get(sess, 0) == 0, _LOOK)
+
+    def _has_ended(self, sess: Any) -> bool:
+        with self._lock:
+            return self._running.get(sess, 0) == 0
+
+    def _ended(self, sess: Any) -> bool:
+        """One thread is done. The queue is closed by who stops, never by this."""
+        super()._ended(sess)
+        return False
