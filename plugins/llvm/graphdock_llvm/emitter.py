@@ -25,13 +25,15 @@ class Emitter:
 
     Attributes:
       width: lanes of every vector.
-      lines: of the body, in order. ``declarations``: of the intrinsics that it calls.
+      lines: of the body, in order. ``declarations``: of the intrinsics that it calls. ``functions``: of the module, which it
+        calls too.
     """
 
     def __init__(self, width: int) -> None:
         self.width = width
         self.lines: list[str] = []
         self.declarations: dict[str, str] = {}
+        self.functions: dict[str, str] = {}
         self._count = 0
 
     def vector(self, scalar: str) -> str:

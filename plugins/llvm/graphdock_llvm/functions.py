@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from graphdock_llvm.emitter import Emitter
 
-__all__ = ["FUNCTIONS"]
+__all__ = ["FUNCTIONS", "Numbers", "exp", "log"]
 
 _LOG2E = math.log2(math.e)
 #: Adding it rounds to an integer, which then stands in the low bits (float32, float64).
@@ -47,7 +47,7 @@ _ATANH = tuple(2.0 / k for k in range(23, 1, -2))
 _SMALL = 1e-5
 
 
-class _Numbers:
+class Numbers:
     """Arithmetic over vectors of one floating type."""
 
     def __init__(self, emitter: Emitter, scalar: str) -> None:
@@ -116,7 +116,7 @@ class _Numbers:
         return self.unbits(self.integer("shl", biased, self.whole(_MANTISSA[self.scalar])))
 
 
-def _exp(n: _Numbers, x: str) -> str:
+def exp(n: Numbers, x: str) -> str:
     """2^k e^r, |r| <= log(2)/2; the power in two factors, so that results underflow by degrees and overflow to infinity."""
     wide = n.scalar == "double"
     x = n.clamp(x, *((-746.0, 710.0) if wide else (-104.0, 89.0)))
@@ -132,12 +132,12 @@ def _exp(n: _Numbers, x: str) -> str:
     return n.mul(n.mul(value, n.power_of_two(half)), n.power_of_two(n.integer("sub", whole, half)))
 
 
-def _rounder_bits(n: _Numbers) -> str:
+def _rounder_bits(n: Numbers) -> str:
     exponent = _BIAS[n.scalar] + _MANTISSA[n.scalar]
     return n.whole((exponent << _MANTISSA[n.scalar]) + (1 << (_MANTISSA[n.scalar] - 1)))
 
 
-def _log(n: _Numbers, x: str) -> str:
+def log(n: Numbers, x: str) -> str:
     """k log 2 + log m, m within a factor of the root of 2 of 1; subnormals are scaled up first."""
     wide = n.scalar == "double"
     mantissa = _MANTISSA[n.scalar]
@@ -169,86 +169,86 @@ def _log(n: _Numbers, x: str) -> str:
     return n.select(n.compare("uge", x, n.number(0.0)), n.select(n.compare("uno", x, x), x, value), n.number(math.nan))
 
 
-def _expm1(n: _Numbers, x: str) -> str:
+def _expm1(n: Numbers, x: str) -> str:
     if n.scalar == "float":
-        return _through_float64(n, x, lambda w, v: w.sub(_exp(w, v), w.number(1.0)), 0.5)
+        return _through_float64(n, x, lambda w, v: w.sub(exp(w, v), w.number(1.0)), 0.5)
     near = n.fma(n.polynomial(x, _SERIES), n.mul(x, x), x)
     close = n.compare("olt", n.e.math("fabs", n.scalar, x), n.number(0.35))
-    return n.select(close, near, n.sub(_exp(n, x), n.number(1.0)))
+    return n.select(close, near, n.sub(exp(n, x), n.number(1.0)))
 
 
-def _log1p(n: _Numbers, x: str) -> str:
+def _log1p(n: Numbers, x: str) -> str:
     if n.scalar == "float":
-        return _through_float64(n, x, lambda w, v: _log(w, w.add(v, w.number(1.0))), -0.5)
+        return _through_float64(n, x, lambda w, v: log(w, w.add(v, w.number(1.0))), -0.5)
     u = n.add(x, n.number(1.0))
     exact = n.compare("oeq", u, n.number(1.0))
     away = n.select(exact, n.number(1.0), n.sub(u, n.number(1.0)))
-    value = n.mul(_log(n, u), n.div(x, away))
+    value = n.mul(log(n, u), n.div(x, away))
     value = n.select(n.compare("oeq", x, n.number(math.inf)), x, value)
     return n.select(exact, x, value)
 
 
-def _through_float64(n: _Numbers, x: str, function: Callable[[_Numbers, str], str], second: float) -> str:
+def _through_float64(n: Numbers, x: str, function: Callable[[Numbers, str], str], second: float) -> str:
     """A float32 function computed in float64; near 0 by the first two terms of its series, x + second x^2."""
-    wide = _Numbers(n.e, "double")
+    wide = Numbers(n.e, "double")
     value = n.e.convert("fptrunc", wide.type, function(wide, n.e.convert("fpext", n.type, x, wide.type)), n.type)
     near = n.fma(n.mul(x, n.number(second)), x, x)
     return n.select(n.compare("olt", n.e.math("fabs", n.scalar, x), n.number(_SMALL)), near, value)
 
 
-def _ratio(n: _Numbers, x: str, fit: tuple[Sequence[float], Sequence[float], float]) -> str:
+def _ratio(n: Numbers, x: str, fit: tuple[Sequence[float], Sequence[float], float]) -> str:
     above, below, bound = fit
     x = n.clamp(x, -bound, bound)
     z = n.mul(x, x)
     return n.div(n.mul(x, n.polynomial(z, above)), n.polynomial(z, below))
 
 
-def _near_zero(n: _Numbers, x: str, slope: str, elsewhere: str) -> str:
+def _near_zero(n: Numbers, x: str, slope: str, elsewhere: str) -> str:
     """The slope where the next term of the series tells nothing; a ratio of polynomials would lose subnormals there."""
     return n.select(n.compare("olt", n.e.math("fabs", n.scalar, x), n.number(3e-4)), slope, elsewhere)
 
 
-def _tanh(n: _Numbers, x: str) -> str:
+def _tanh(n: Numbers, x: str) -> str:
     if n.scalar == "float":
         return _near_zero(n, x, x, _ratio(n, x, _TANH))
     y = _expm1(n, n.mul(n.clamp(x, -20.0, 20.0), n.number(2.0)))
     return n.div(y, n.add(y, n.number(2.0)))
 
 
-def _erf(n: _Numbers, x: str) -> str:
+def _erf(n: Numbers, x: str) -> str:
     return _near_zero(n, x, n.mul(x, n.number(2.0 / math.sqrt(math.pi))), _ratio(n, x, _ERF))
 
 
-def _sigmoid(n: _Numbers, x: str) -> str:
-    z = _exp(n, n.neg(n.e.math("fabs", n.scalar, x)))
+def _sigmoid(n: Numbers, x: str) -> str:
+    z = exp(n, n.neg(n.e.math("fabs", n.scalar, x)))
     above = n.select(n.compare("olt", x, n.number(0.0)), z, n.number(1.0))
     return n.div(above, n.add(z, n.number(1.0)))
 
 
-def _sqrt(n: _Numbers, x: str) -> str:
+def _sqrt(n: Numbers, x: str) -> str:
     return n.e.math("sqrt", n.scalar, x)
 
 
-def _rsqrt(n: _Numbers, x: str) -> str:
+def _rsqrt(n: Numbers, x: str) -> str:
     return n.div(n.number(1.0), _sqrt(n, x))
 
 
-def _intrinsic(name: str) -> Callable[[_Numbers, str], str]:
+def _intrinsic(name: str) -> Callable[[Numbers, str], str]:
     return lambda n, x: n.e.math(name, n.scalar, x)
 
 
-def _sign(n: _Numbers, x: str) -> str:
+def _sign(n: Numbers, x: str) -> str:
     one = n.select(n.compare("ogt", x, n.number(0.0)), n.number(1.0), x)  # 0, -0 and NaN stay
     return n.select(n.compare("olt", x, n.number(0.0)), n.number(-1.0), one)
 
 
-_BOTH: Mapping[str, Callable[[_Numbers, str], str]] = {
+_BOTH: Mapping[str, Callable[[Numbers, str], str]] = {
     "abs": _intrinsic("fabs"),
     "ceil": _intrinsic("ceil"),
-    "exp": _exp,
+    "exp": exp,
     "expm1": _expm1,
     "floor": _intrinsic("floor"),
-    "log": _log,
+    "log": log,
     "log1p": _log1p,
     "neg": lambda n, x: n.neg(x),
     "rint": _intrinsic("rint"),
@@ -260,8 +260,8 @@ _BOTH: Mapping[str, Callable[[_Numbers, str], str]] = {
 }
 
 
-def _of(scalar: str, function: Callable[[_Numbers, str], str]) -> Callable[[Emitter, str], str]:
-    return lambda e, x: function(_Numbers(e, scalar), x)
+def _of(scalar: str, function: Callable[[Numbers, str], str]) -> Callable[[Emitter, str], str]:
+    return lambda e, x: function(Numbers(e, scalar), x)
 
 
 #: dtype -> primitive of one operand -> what emits it, of an emitter and a value.

@@ -9,6 +9,7 @@ from graphdock.contracts import REDUCTIONS, DType, RegionInput, RegionOutput, Re
 
 from graphdock_llvm.emitter import HALVES, SCALARS, Emitter, scalar_constant
 from graphdock_llvm.functions import FUNCTIONS
+from graphdock_llvm.library import LIBRARY, pow_
 from graphdock_llvm.products import products_of, refused
 
 __all__ = [
@@ -26,7 +27,7 @@ __all__ = [
 ]
 
 #: Primitives that cost more than a visit of memory: what two loops over a row need is computed once and kept.
-DEAR = frozenset(("divide", "erf", "exp", "expm1", "log", "log1p", "rsqrt", "sigmoid", "sqrt", "tanh"))
+DEAR = frozenset("cos divide erf erfc exp expm1 log log1p pow rsqrt sigmoid sin sqrt tanh".split())
 
 #: Bytes of a row of results of a reduction over rows, at most.
 _COLUMNS = 16 * 1024
@@ -89,7 +90,7 @@ def _unsupported(program: RegionProgram, term: Term) -> str | None:
     known = term.op in ("and", "or", "not", "select", "cast", "equal", "not_equal") or term.op in _ORDERS
     if dtype.is_floating:
         known = known or term.op in FUNCTIONS[dtype.name] or term.op in _FLOATS or term.op in _CHECKS
-        known = known or term.op in ("maximum", "minimum", "round")
+        known = known or term.op in ("maximum", "minimum", "pow", "round") or term.op in LIBRARY[SCALARS[dtype.name]]
     elif dtype.name != "bool":
         known = known or term.op in _INTEGERS or term.op in ("maximum", "minimum", "neg", "abs")
     return None if known else f"there is no {term.op} of {dtype.name}"
@@ -197,6 +198,10 @@ def _floating(e: Emitter, op: str, dtype: DType, args: Sequence[str]) -> str:
         size = e.math("fabs", scalar, args[0])
         how = "oeq" if op == "isinf" else "olt"
         return e.value(f"fcmp {how} {type_} {size}, {e.constant(scalar, math.inf)}")
+    if op == "pow":
+        return pow_(e, scalar, *args)
+    if op in LIBRARY[scalar]:
+        return LIBRARY[scalar][op](e, scalar, args[0])
     return FUNCTIONS[dtype.name][op](e, args[0])
 
 

@@ -143,7 +143,7 @@ class _Printer:
         return f"define {head} {{\nentry:\n{body}\n}}\n"
 
     def _module(self, functions: Sequence[str]) -> str:
-        return "\n".join([*sorted(self.e.declarations.values()), *functions])
+        return "\n".join([*sorted(self.e.declarations.values()), *self.e.functions.values(), *functions])
 
     def _tables(self) -> list[str]:
         """Addresses of the program's inputs, then of its outputs; those that go into variables are the last."""

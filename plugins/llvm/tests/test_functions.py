@@ -14,20 +14,20 @@ scipy_special = pytest.importorskip("scipy.special")
 FFI = cffi.FFI()
 
 
-def apply(op: str, x: np.ndarray) -> np.ndarray:
-    """The compiled function of an array."""
+def apply(op: str, *xs: np.ndarray) -> np.ndarray:
+    """The compiled function of arrays of one size."""
+    count, x = len(xs), xs[0]
     dtype = dtypes.as_dtype(x.dtype)
-    axes = (Axis("i", x.size),)
     program = RegionProgram(
         op,
-        axes,
-        (RegionInput("x", 0, dtype, x.shape, (0,)),),
-        (Term("input", dtype, (), (0,), 0), Term(op, dtype, (0,), (0,))),
-        (RegionOutput("y", 1, dtype, x.shape, (0,)),),
+        (Axis("i", x.size),),
+        tuple(RegionInput(f"x{i}", i, dtype, x.shape, (0,)) for i in range(count)),
+        (*(Term("input", dtype, (), (0,), i) for i in range(count)), Term(op, dtype, tuple(range(count)), (0,))),
+        (RegionOutput("y", count, dtype, x.shape, (0,)),),
     )
     y = np.empty_like(x)
-    call = FFI.cast("void (*)(void **, int64_t *)", compiled(print_region(program, 1, width())))
-    call(FFI.new("void *[]", [FFI.from_buffer(x), FFI.from_buffer(y)]), FFI.new("int64_t[]", ALONE))
+    call = FFI.cast("void (*)(void **, int64_t *)", compiled(print_region(program, count, width())))
+    call(FFI.new("void *[]", [FFI.from_buffer(a) for a in (*xs, y)]), FFI.new("int64_t[]", ALONE))
     return y
 
 
@@ -70,12 +70,40 @@ REFERENCES = {
     "sqrt": np.sqrt,
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "sigmoid": lambda x: np.where(x < 0, np.exp(-np.abs(x)), 1) / (1 + np.exp(-np.abs(x))),
-    "erf": lambda x: scipy_special.erf(x.astype(np.float64)),
+    "erf": lambda x: scipy_special.erf(x.astype(np.float64)).astype(x.dtype),
+    "erfc": lambda x: scipy_special.erfc(x.astype(np.float64)).astype(x.dtype),
+    "sin": np.sin,
+    "cos": np.cos,
 }
 #: Units in the last place, by dtype.
 BOUNDS = {
-    "float32": {"exp": 2, "expm1": 1, "log": 1, "log1p": 1, "tanh": 6, "sqrt": 1, "rsqrt": 2, "sigmoid": 3, "erf": 6},
-    "float64": {"exp": 2, "expm1": 4, "log": 2, "log1p": 4, "tanh": 6, "sqrt": 1, "rsqrt": 2, "sigmoid": 4},
+    "float32": {
+        "exp": 2,
+        "expm1": 1,
+        "log": 1,
+        "log1p": 1,
+        "tanh": 6,
+        "sqrt": 1,
+        "rsqrt": 2,
+        "sigmoid": 3,
+        "erf": 6,
+        "erfc": 4,
+        "sin": 1,
+        "cos": 1,
+    },
+    "float64": {
+        "exp": 2,
+        "expm1": 4,
+        "log": 2,
+        "log1p": 4,
+        "tanh": 6,
+        "sqrt": 1,
+        "rsqrt": 2,
+        "sigmoid": 4,
+        "erf": 2,
+        "sin": 1,
+        "cos": 1,
+    },
 }
 
 
@@ -113,3 +141,20 @@ def test_what_is_exact_is_numpys(op: str, dtype: type) -> None:
     x = every(dtype, 20_000)
     function = {"neg": np.negative}.get(op) or getattr(np, op)
     np.testing.assert_array_equal(apply(op, x), function(x))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_powers_are_near_and_their_special_cases_are_those_of_c(dtype: type) -> None:
+    rng = np.random.default_rng(1)
+    special = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, 3.0, -2.0, -3.0, 1e30, -1e30, np.inf, -np.inf, np.nan, 16777217.0]
+    x, y = (a.reshape(-1).astype(dtype) for a in np.meshgrid(special, special))
+    for a, b in ((x, y), (np.abs(every(dtype, 50_000)), None), (rng.normal(size=60_000).astype(dtype), None)):
+        b = (rng.normal(size=a.size) * 10).astype(dtype) if b is None else b
+        with np.errstate(all="ignore"):
+            want = np.power(a.astype(np.float64 if dtype is np.float32 else np.longdouble), b)
+        assert distance(apply("pow", np.ascontiguousarray(a), np.ascontiguousarray(b)), want) <= 1.01
+
+
+def test_erfc_of_float64_is_near_where_scipys_is_no_zero() -> None:
+    x = np.linspace(-6.0, 26.0, 5_001)
+    np.testing.assert_allclose(apply("erfc", x), scipy_special.erfc(x), 1e-13)

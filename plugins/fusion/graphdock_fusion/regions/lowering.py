@@ -16,7 +16,7 @@ from graphdock.contracts.streams import StreamName, streams_of
 from graphdock.dtypes import DType, as_dtype
 
 from graphdock_fusion.regions.forms import Form, form_of, what_forbids
-from graphdock_fusion.regions.placing import Dims, Space, local_shape, place, place_input, put
+from graphdock_fusion.regions.placing import Dims, Space, known, local_shape, place, place_input, put
 from graphdock_fusion.regions.typed import NotInRegion, Number, Operand, Terms
 
 __all__ = ["lower_region", "where_made"]
@@ -67,6 +67,8 @@ def where_made(
     reason = what_forbids(node, form)
     if reason is not None:
         raise NotInRegion(reason)
+    for value in node.outputs:
+        known(value)
     lowering = _Nodes(space, variables)
     for arg, value in zip(arg_of(node), node.inputs, strict=True):
         if arg.memory == "host":

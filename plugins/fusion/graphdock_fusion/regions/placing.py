@@ -10,7 +10,7 @@ from graphdock.contracts.ir import PlanNode, Value, arg_of
 from graphdock_fusion.regions.forms import Form
 from graphdock_fusion.regions.typed import NotInRegion
 
-__all__ = ["Dims", "Space", "local_shape", "place", "place_input", "put"]
+__all__ = ["Dims", "Space", "known", "local_shape", "place", "place_input", "put"]
 
 #: Extents of the axes, in order; dims of size 1 are none of them.
 Space: TypeAlias = "tuple[int, ...]"
@@ -23,11 +23,11 @@ def local_shape(node: PlanNode, form: Form) -> tuple[int, ...]:
     if form.space:
         return _own_space(node, form)
     if not form.reduces and node.outputs:
-        return _known(node.outputs[0])
+        return known(node.outputs[0])
     shape: tuple[int, ...] = ()
     for arg, value in zip(arg_of(node), node.inputs, strict=True):
         if arg.memory != "host" and arg.name not in form.leading and arg.name not in form.writes:
-            shape = _broadcast(shape, _known(value))
+            shape = _broadcast(shape, known(value))
     return shape
 
 
@@ -66,7 +66,7 @@ def place(node: PlanNode, form: Form, shape: Sequence[int], space: Space, inside
 
 def place_input(node: PlanNode, name: str, value: Value, form: Form, local: Dims, space: Space) -> Dims:
     """The axis of each dim of a value that a node reads, of which ``local`` are the axes of the node's own shape."""
-    shape = _known(value)
+    shape = known(value)
     if form.space:
         return tuple([local[form.space.index(axis)] for axis in form.axes_of(node, name)])
     if form.reshapes:
@@ -87,7 +87,7 @@ def _own_space(node: PlanNode, form: Form) -> tuple[int, ...]:
     """Extents of the axes that a form names, as its inputs have them."""
     found: dict[str, int] = {}
     for arg, value in zip(arg_of(node), node.inputs, strict=True):
-        axes, shape = form.axes_of(node, arg.name), _known(value)
+        axes, shape = form.axes_of(node, arg.name), known(value)
         if len(axes) != len(shape):
             raise NotInRegion(f"{value.name} has rank {len(shape)}, not {len(axes)}")
         if any(found.setdefault(axis, size) != size for axis, size in zip(axes, shape, strict=True)):
@@ -95,7 +95,8 @@ def _own_space(node: PlanNode, form: Form) -> tuple[int, ...]:
     return tuple([found[axis] for axis in form.space])
 
 
-def _known(value: Value) -> tuple[int, ...]:
+def known(value: Value) -> tuple[int, ...]:
+    """Dims of a value. Raises NotInRegion where any is not known."""
     if value.shape is None or None in value.shape:
         raise NotInRegion(f"the shape of {value.name} is not known")
     return tuple(d for d in value.shape if d is not None)
