@@ -233,3 +233,21 @@ def test_events_come_in_order() -> None:
     for event in events:
         step.events.append(event)
     assert step.reported() == tuple(events)
+
+
+def test_a_closed_context_stays_cancelled_for_the_step_that_is_about_to_begin():
+    """Between the look at a context and its reset another thread may close it."""
+    step = StepContext(StepServices("s"))
+    told = []
+    step.token.watch(told.append, lambda: told.append("renewed"))
+    step.cancel(ValueError("an earlier reason"))
+    step.reset()
+    assert step.token.error is None and told[1:] == ["renewed"]
+    error = ValueError("closed")
+    step.close(error)
+    step.reset()
+    with pytest.raises(ValueError, match="closed"):
+        step.token.check()
+    assert told[2:] == [error]
+    step.token.watch(told.append)
+    assert told[3:] == [error]

@@ -77,3 +77,8 @@ def pattern_samples():
 @pytest.fixture(scope="session")
 def random_control_flow():
     return load("random_control_flow")
+
+
+@pytest.fixture(scope="session")
+def lowered():
+    return load("lowered")

@@ -55,3 +55,33 @@ def test_every_executor_gives_what_tensorflow_gives(random_control_flow, seed):
                 found = session.run(fetches, dict(zip(feeds, program.feeds(), strict=True)))
         for got, expected in zip(found, ANSWERS[seed], strict=True):
             np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-12, err_msg=way)
+
+
+class Forward:
+    """``tf`` without gradients: primitives have none, and what a loop keeps for them would stand in its body."""
+
+    def gradients(self, *args):
+        return [None]
+
+    def __getattr__(self, name):
+        return getattr(tf, name)
+
+
+@pytest.mark.sampled(40)
+@pytest.mark.parametrize("seed", range(len(ANSWERS)))
+def test_lowered_to_primitives_it_gives_what_tensorflow_gives(random_control_flow, lowered, seed):
+    with tf.Graph().as_default() as graph:
+        program = random_control_flow.Program(Forward(), seed)
+        feeds, (result, _) = program.build()
+        given = program.feeds()
+    for order in (None, seed):
+        host = Host()
+        hooks = types.SimpleNamespace(register_executors=hookimpl(lambda order=order: [Other(order)]), __name__="other")
+        host.register("other", hooks)
+        with tf.Graph(host=host).as_default() as primitives:
+            *fed, fetched = lowered.lower(graph, [*feeds, result])
+            assert not {"Cond", "While"} & {op.type for op in primitives.get_operations()}
+            config = tf.SessionConfig(executor="other")
+            with tf.Session(graph=primitives, config=config, host=host) as session:
+                found = session.run(fetched, dict(zip(fed, given, strict=True)))
+        np.testing.assert_allclose(found, ANSWERS[seed][0], rtol=1e-9, atol=1e-12, err_msg=f"order {order}")

@@ -202,3 +202,20 @@ def test_steps_that_run_count_in_the_limit():
 def test_a_limit_for_a_misspelt_device_type_is_refused():
     with pytest.raises(tf.errors.ConfigError, match="memory_limit: no installed plugin owns the device type 'cpuu'"):
         tf.Session(config=tf.SessionConfig(memory_limit={"cpuu": "1GiB"}))
+
+
+def test_a_session_that_is_closed_while_a_step_is_planned_does_not_begin_it(monkeypatch):
+    """As a step does that is planned anew, behind a reset, while another thread closes its session."""
+    x = tf.placeholder(tf.float32, [])
+    sess = tf.Session()
+    plan = sess._planner.plan
+
+    def late(*args, **kwargs):
+        made = plan(*args, **kwargs)
+        sess._planner.close()
+        return made
+
+    monkeypatch.setattr(sess._planner, "plan", late)
+    with pytest.raises(tf.errors.CancelledError, match="the session was closed while the step ran"):
+        sess.run(x + 1.0, {x: 1.0})
+    sess.close()

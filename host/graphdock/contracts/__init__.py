@@ -89,7 +89,7 @@ _PUBLISHED = {
     "step": "CancellationToken StepContext StepServices TraceEvent TraceLevel",
     "streams": "StreamName streams_of",
     "version": "api_accepts API_VERSION",
-    "waiting": "wait_for",
+    "waiting": "INTERRUPTS_SEEN wait_for",
 }
 _HOMES = {name: module for module, names in _PUBLISHED.items() for name in names.split()}
 

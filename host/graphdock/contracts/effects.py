@@ -48,9 +48,11 @@ def handle_of(graph: PlanGraph) -> dict[Value, Value]:
             if node.verb == "handle":
                 resource = node.opdef.resource, *resource_name(node)
                 table[node.outputs[0]] = first.setdefault(resource, node.outputs[0])
-            elif node.verb == "alias":
-                if node.inputs[0] in table:
-                    table[node.outputs[0]] = table[node.inputs[0]]
+            elif node.verb == "alias" or node.opdef.verb.primitive:
+                sources = node.inputs if node.verb == "merge" else node.inputs[:1]
+                named = [table[v] for v in sources if v in table]
+                if len(named) == len(sources) and len(set(named)) == 1:
+                    table.update((v, named[0]) for v in node.outputs if v.dtype.kind == "R")
             elif node.bodies:
                 for which, body in enumerate(node.bodies):
                     for value, inner in zip(given(node, which), body.inputs, strict=True):
@@ -72,7 +74,7 @@ def check_handles(graph: PlanGraph, handles: Mapping[Value, Value] | None = None
     for level in graph.all_graphs():
         for node in level.nodes:
             taken = [i for i, value in enumerate(node.inputs) if value.dtype.kind == "R"]
-            if not taken or node.bodies or node.verb == "alias":
+            if not taken or node.bodies or node.verb == "alias" or node.opdef.verb.primitive:
                 continue
             args = arg_of(node)
             for i in taken:

@@ -48,6 +48,7 @@ class Verb:
       silent: a step runs nothing for it: no statement, no row in ``explain``.
       bodies: the node has nested graphs.
       on_host: its tensors lie in host memory whatever the device.
+      primitive: what it gives may be dead, or stands in a frame of its own (:mod:`graphdock.contracts.ir`).
     """
 
     name: str
@@ -57,6 +58,7 @@ class Verb:
     silent: bool = False
     bodies: bool = False
     on_host: bool = False
+    primitive: bool = False
 
 
 _ALL = (
@@ -75,6 +77,13 @@ _ALL = (
     Verb("loop", "runs its body while its condition holds", bodies=True),
     Verb("call", "runs its body once", bodies=True),
     Verb("host", "the host calls a Python function of its own", on_host=True),
+    Verb(
+        "switch", "hands its first input on at one of two outputs; the other one is dead", on_host=True, primitive=True
+    ),
+    Verb("merge", "hands on the first of its inputs that is not dead", on_host=True, primitive=True),
+    Verb("enter", "hands its input on into a frame", on_host=True, primitive=True),
+    Verb("exit", "hands its input on out of its frame", on_host=True, primitive=True),
+    Verb("next", "hands its input on to the next iteration of its frame", on_host=True, primitive=True),
 )
 
 #: Name -> facts.

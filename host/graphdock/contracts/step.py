@@ -80,13 +80,14 @@ class CancellationToken:
       error: why it was cancelled, or None.
     """
 
-    __slots__ = ("__weakref__", "_lock", "_watches", "clock", "deadline", "error", "limit")
+    __slots__ = ("__weakref__", "_closed", "_lock", "_watches", "clock", "deadline", "error", "limit")
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
         self.deadline: float | None = None
         self.limit: float | None = None
         self.error: BaseException | None = None
+        self._closed = False
         self._lock = new_lock()
         self._watches: dict[object, tuple[Callable[[BaseException], Any], Callable[[], Any] | None]] = {}
 
@@ -131,6 +132,12 @@ class CancellationToken:
                 callback(error)
             return True
 
+    def close(self, error: BaseException) -> None:
+        """Cancel it for good: the reason stays for all steps to come, one that is about to begin among them."""
+        with self._lock:
+            self._closed = True
+            self.cancel(error)
+
     def expire(self, now: float) -> bool:
         """Cancel it if its deadline has passed. Whether it is cancelled."""
         with self._lock:
@@ -144,10 +151,12 @@ class CancellationToken:
             return self.error is not None
 
     def reset(self) -> None:
-        """Make it ready for another step: no reason, no deadline, and of those who watch only who stays."""
+        """Make it ready for another step: no deadline, of those who watch only who stays, and no reason unless it is closed."""
         with self._lock:
-            cancelled = self.error is not None
-            self.deadline = self.limit = self.error = None
+            cancelled = self.error is not None and not self._closed
+            self.deadline = self.limit = None
+            if cancelled:
+                self.error = None
             for key, (_, renewed) in list(self._watches.items()):
                 if renewed is None:
                     del self._watches[key]
@@ -285,6 +294,10 @@ class StepContext:
         """
         self.token.cancel(error)
         self.used = True  # not before: a reset in between would leave the error to the next step
+
+    def close(self, error: BaseException) -> None:
+        """Stop the step that runs in this context, as :meth:`cancel` does, and any that begins in it later."""
+        self.token.close(error)
 
     def release_locks(self) -> None:
         """Release the step's locks: later steps find by themselves what they come after. For a program that ``overlaps``."""

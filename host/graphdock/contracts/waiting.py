@@ -9,11 +9,11 @@ from typing import Any
 from graphdock.contracts.step import CancellationToken
 from graphdock.errors import AbortedError
 
-__all__ = ["wait_for"]
+__all__ = ["INTERRUPTS_SEEN", "wait_for"]
 
 #: Seconds after which a thread that waits looks for an interrupt. A signal that came while the main thread was about to sleep has
 #: not woken it, nor does an exception that is set from outside wake another: CPython notes it, and a lock does not see that note.
-_INTERRUPTS_SEEN = 0.05
+INTERRUPTS_SEEN = 0.05
 
 
 def wait_for(future: Future[Any], token: CancellationToken) -> Any:
@@ -42,6 +42,6 @@ def _result(future: Future[Any]) -> Any:
     gate = threading.Lock()
     gate.acquire()
     future.add_done_callback(lambda done: gate.release())
-    while not gate.acquire(timeout=_INTERRUPTS_SEEN):
+    while not gate.acquire(timeout=INTERRUPTS_SEEN):
         pass
     return future.result()

@@ -44,7 +44,7 @@ class Graph(ScopedGraph):
 
     Attributes:
       seed: graph-level random seed, set by ``tf.set_random_seed``.
-      waits: some operation may wait for other steps, or run some.
+      waits: some operation may wait for other steps, or run some. ``primitives``: some operation is one of dataflow's primitives.
     """
 
     def __init__(self, host: Host | None = None) -> None:
@@ -61,6 +61,7 @@ class Graph(ScopedGraph):
         self._integers = KnownIntegers(_origin, _dims)
         self.seed: int | None = None
         self.waits = False
+        self.primitives = False
         self._last_seed = 0
         with _graphs_lock:
             _graphs.add(self)
@@ -164,6 +165,7 @@ class Graph(ScopedGraph):
             op.bodies = tuple(bodies)
             if bodies or "waits" in op_def.effects:
                 self.waits = self.waits or "waits" in op_def.effects or any([b.waits for b in bodies])
+            self.primitives = self.primitives or op_def.verb.primitive
             if scopes.devices or scopes.colocation:
                 op._device = scopes.device_for(op)
                 op.colocation = scopes.groups()

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from graphdock.contracts.opdef import ArgDef, OpDef
 from graphdock.device_name import DeviceSpec
-from graphdock.errors import InvalidArgumentError, did_you_mean
+from graphdock.errors import InvalidArgumentError, ShapeError, did_you_mean
 from graphdock.graph.site import Site, describe, frames
 from graphdock.graph.tensor import Tensor
+from graphdock.shape import compatible, merge, show
 
 if TYPE_CHECKING:
     from graphdock.graph.graph import Graph
@@ -38,12 +39,13 @@ class NodeDef:
 class Operation:
     """A node: an op type, attributes, input tensors, control inputs. Made by ``Graph.create_op`` or a wrapper, never by hand.
 
-    After creation only its control inputs, its device and, for Cond and While, its outputs (append-only) may change; the first
-    two bump the graph's mutation number, so that plans made before are not used again.
+    After creation only its control inputs, its device, of a Merge what comes later and, for Cond and While, its outputs
+    (append-only) may change; all but the last bump the graph's mutation number, so that plans made before are not used again.
 
     Attributes:
       name: unique in its graph. ``type``: op type. ``op_def``: its OpDef.
-      inputs: tensors, list arguments flattened. ``outputs``: tensors. ``control_inputs``: operations that run before it.
+      inputs: tensors, list arguments flattened; of a Merge those that were made before it. ``later``: those that NextIterations
+        give it. ``outputs``: tensors. ``control_inputs``: operations that run before it.
       node_attrs: every attribute with its value.
       bodies: the body graphs of Cond (then, else) and While (cond, body).
       colocation: names of the operations whose device it shares, as its scopes or its file said.
@@ -65,6 +67,7 @@ class Operation:
         "bodies",
         "graph",
         "inputs",
+        "later",
         "name",
         "node_attrs",
         "op_def",
@@ -92,6 +95,7 @@ class Operation:
         self.verb = op_def.executes
         self.name = name
         self.inputs: tuple[Tensor, ...] = tuple(inputs)
+        self.later: tuple[Tensor, ...] = ()
         self.node_attrs = attrs
         self.outputs: list[Tensor] = []
         self.bodies: tuple[Any, ...] = ()
@@ -127,7 +131,7 @@ class Operation:
     @property
     def node_def(self) -> NodeDef:
         """Return what it is, as plain data."""
-        inputs = [t.op.name if t.value_index == 0 else t.name for t in self.inputs]
+        inputs = [t.op.name if t.value_index == 0 else t.name for t in (*self.inputs, *self.later)]
         controls = [f"^{op.name}" for op in self._control]
         return NodeDef(self.name, self.type, (*inputs, *controls), self.device, dict(self.node_attrs))
 
@@ -190,6 +194,63 @@ class Operation:
             self.graph._note_mutation()
             for companion in (self._companions or {}).values():
                 companion._add_control_input(op)
+
+    def _update_input(self, index: int, tensor: Tensor) -> None:
+        """Let a Merge take what a NextIteration gives, which closes a loop of frames.
+
+        Args:
+          index: of the last of its inputs that were made before it, which this one takes the place of; or that of one that came
+            so, or the next one.
+
+        Raises:
+          InvalidArgumentError: it is no Merge, ``tensor`` is of no NextIteration of its graph, has another dtype, or ``index`` is
+            of another input. ShapeError: the Merge's static shape says more than the tensor's.
+        """
+        self._check_later(tensor)
+        count = len(self.inputs)
+        if not count - 1 <= index <= count + len(self.later) or (index == 0 and count == 1):
+            raise InvalidArgumentError(f"{self.name} has no input {index} that may come later", op=self.name)
+        later = list(self.later)
+        if index == count - 1:
+            self.inputs = self.inputs[:-1]
+            later.insert(0, tensor)
+        elif index == count + len(later):
+            later.append(tensor)
+        else:
+            later[index - count] = tensor
+        self.later = tuple(later)
+        self._input_lengths = (len(self.inputs),)
+        self.node_attrs = {**self.node_attrs, "N": len(self.inputs), "later": len(later)}
+        self.graph._note_mutation()
+
+    def _add_later(self, tensor: Tensor) -> None:
+        """Add one of the inputs that a Merge was made for as coming later. Raises as :meth:`_update_input` does."""
+        self._check_later(tensor)
+        if len(self.later) == self.node_attrs["later"]:
+            raise InvalidArgumentError(f"{self.name} has more later inputs than it says", op=self.name)
+        self.later = (*self.later, tensor)
+
+    def _check_later(self, tensor: Tensor) -> None:
+        self.graph._check_open()
+        if self.verb != "merge" or tensor.op.verb != "next" or tensor.graph is not self.graph:
+            raise InvalidArgumentError(
+                f"an input of {self.name} ({self.type}) can't become {tensor.name}, of a {tensor.op.type}",
+                op=self.name,
+                site=self.site,
+                hint="only a Merge takes what is made after it, from a NextIteration of its graph",
+            )
+        if tensor.dtype is not self.outputs[0].dtype:
+            raise InvalidArgumentError(
+                f"{self.name} merges {self.outputs[0].dtype.name}; {tensor.name} is {tensor.dtype.name}", op=self.name
+            )
+        known = self.outputs[0]._dims
+        if not compatible(known, tensor._dims) or merge(known, tensor._dims) != tensor._dims:
+            raise ShapeError(
+                f"{self.name} has the shape {show(known)}, and {tensor.name} of the next iteration {show(tensor._dims)}",
+                op=self.name,
+                site=self.site,
+                hint="let what enters have an unknown shape: tf.placeholder_with_default(x, shape)",
+            )
 
     def _add_companion(self, key: Tensor, op: Operation) -> None:
         """Let ``op``, made later, stand directly before this operation in the order of creation, as if it had been made then.

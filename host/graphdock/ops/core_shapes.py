@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from graphdock.opdef.shape_context import ShapeContext, symbolic
 from graphdock.shape import Dims, common, show
 
@@ -11,6 +13,7 @@ __all__ = [
     "const",
     "history_stack",
     "history_unstack",
+    "merge",
     "optional_get_value",
     "placeholder",
     "py_func",
@@ -37,6 +40,13 @@ def placeholder(ctx: ShapeContext) -> list[Dims]:
             if d is not None:
                 ctx.equal(d, size, message)
     return [dims]
+
+
+def merge(ctx: ShapeContext) -> list[Dims]:
+    shapes = ctx.shapes("inputs")
+    if ctx.attrs["later"]:  # what comes may have another shape
+        return [None, ()]
+    return [functools.reduce(common, shapes), ()]
 
 
 @symbolic

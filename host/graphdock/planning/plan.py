@@ -131,14 +131,14 @@ class Plan:
         """A context in which no step runs; made when none is idle. Give it back once the step has ended.
 
         Raises:
-          ResourceExhaustedError: another one does not fit into a memory limit.
+          ResourceExhaustedError: another one does not fit into a memory limit. CancelledError: the session was closed meanwhile.
         """
         try:
             return self.idle.pop()
         except IndexError:
             step = Step(self._services, self.lock_set, self.locks)
+            self._live.add(step)  # before the pool knows of it: whoever closes all contexts sees this one
             self._pool.take(self, step)
-            self._live.add(step)
             return step
 
     def give_back(self, step: Step) -> None:
@@ -177,8 +177,8 @@ class Plan:
         """Free all contexts: the idle ones now; the others once their steps have stopped, each with an error of its own."""
         self.most_idle = 0
         self.drop_idle()
-        for step in list(self._live):
-            step.cancel(error())
+        for step in self._pool.all_of(self._live):
+            step.close(error())
 
     def resources_closed(self) -> None:
         """Its store tells it that resources it holds may be closed: no idle context may keep their memory."""

@@ -114,6 +114,7 @@ class PlanBuilder:
       dry: it is made to be explained, and never runs. ``done``: operations that a part of the step before has run.
         ``captured``: placeholder of a handle, of a body that is planned by itself -> the operation that makes the handle.
         ``pieces``: its steps are fed and fetched piece by piece, so that no pass may make two operations one.
+        ``primitives``: some of its nodes are dataflow's primitives, so that what a node gives may be dead, and no pass may run.
       graph: the plan graph, from translation on; ``translated``: how many nodes it had at first, bodies included.
       contexts: name of each pass that has run, but in the phase ``simplify`` -> what it was given, said and made.
       loop_writer: what wrote loops out, if a pass brought it.
@@ -132,6 +133,7 @@ class PlanBuilder:
     done: Collection[Operation] = ()
     captured: Mapping[Tensor, Operation] = field(default_factory=dict)
     pieces: bool = False
+    primitives: bool = False
     graph: PlanGraph = field(default_factory=lambda: PlanGraph("main"))
     translated: int = 0
     reports: Sequence[PassReport] = ()
@@ -150,6 +152,11 @@ class PlanBuilder:
     executor: str = ""
     refusals: list[str] = field(default_factory=list)
     stages: list[StageReport] = field(default_factory=list)
+
+    @property
+    def fixed(self) -> bool:
+        """Return whether its nodes stay what they are: no pass may run."""
+        return self.pieces or self.primitives
 
     @property
     def chooser(self) -> Chooser:

@@ -60,7 +60,7 @@ def loop_writer(draft: PlanBuilder) -> LoopWriter | None:
 def run_phase(draft: PlanBuilder, phase: str) -> bool:
     """Run the session's passes of a phase over a plan; whether any changed it. After each of ``rewrite`` it is simplified again."""
     changed = False
-    for row in () if draft.pieces else draft.setting.in_phase(phase):
+    for row in () if draft.fixed else draft.setting.in_phase(phase):
         context = draft.contexts[row.each.name] = _context(draft, row)
         context.notes.clear()
         levels = list(draft.graph.all_graphs())

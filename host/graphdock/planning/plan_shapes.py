@@ -12,6 +12,7 @@ invariants promise, which holds by construction. So the work is linear in the ne
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -176,7 +177,9 @@ class PlanShapes:
 
     def _owner(self, handle: Value) -> PlanNode | None:
         """The node that names the resource; None for what is passed as a loop variable."""
-        while handle in self._captured or (handle.node is not None and handle.node.verb == "alias"):
+        while handle in self._captured or (
+            handle.node is not None and (handle.node.verb == "alias" or handle.node.opdef.verb.primitive)
+        ):
             handle = self._captured[handle] if handle.node is None else handle.node.inputs[0]
         return handle.node
 
@@ -186,6 +189,10 @@ class PlanShapes:
         count = carried(op.op_def, op.node_attrs) if loop else len(op.outputs)
         pairs = zip((bodies[1].inputs if loop else bodies[0].outputs)[:count], bodies[1].outputs[:count], strict=True)
         return [*(self._common(a.extent, b.extent) for a, b in pairs), *static[count:]]
+
+    def of_either(self, values: Sequence[Value]) -> Any:
+        """Facts that hold of the extents of all."""
+        return functools.reduce(self._common, [v.extent for v in values])
 
     def _common(self, a: Any, b: Any) -> Extent:
         """Facts that hold of both extents."""

@@ -48,6 +48,7 @@ class InstancePool:
         self._held: dict[str, int] = {}
         self._plans: weakref.WeakSet[Plan] = weakref.WeakSet()
         self._stores: weakref.WeakSet[ResourceStore] = weakref.WeakSet()
+        self._closed: Callable[[], BaseException] | None = None
 
     def held(self, space: str | None = None) -> int:
         """Bytes of planned buffers of all contexts, idle or running, in a memory space or in all of them."""
@@ -58,10 +59,13 @@ class InstancePool:
         """Count the memory of a new context until it is gone, and make room for it.
 
         Raises:
-          ResourceExhaustedError: it does not fit into a memory limit beside what is used now; nothing has run.
+          ResourceExhaustedError: it does not fit into a memory limit beside what is used now; nothing has run. CancelledError: the
+            session was closed since the plan was asked for.
         """
         memory = plan.program.memory
         with self._lock:
+            if self._closed is not None:
+                raise self._closed()
             self._plans.add(plan)
             self._stores.update(plan.stores)
             for space, nbytes in memory.items():
@@ -76,11 +80,21 @@ class InstancePool:
             gone.atexit = False
 
     def close(self, error: Callable[[], BaseException]) -> None:
-        """Stop the steps that run, each with an error of its own, and free the memory of idle contexts."""
+        """Stop the steps that run, each with an error of its own, and free the memory of idle contexts. None begins any more."""
         with self._lock:
+            self._closed = error
             plans = list(self._plans)
         for plan in plans:
             plan.close(error)
+
+    @staticmethod
+    def all_of(steps: weakref.WeakSet[Step]) -> list[Step]:
+        """Return what is in a set to which other threads may add meanwhile."""
+        while True:
+            try:
+                return list(steps)
+            except RuntimeError:  # one did
+                continue
 
     def _give(self, memory: Mapping[str, int]) -> None:
         with self._lock:

@@ -43,12 +43,13 @@ def _translate(draft: PlanBuilder) -> None:
         handles=draft.captured,
         pieces=draft.pieces,
     )
+    draft.primitives = any(n.opdef.verb.primitive for g in draft.graph.all_graphs() for n in g.nodes)
     draft.translated = sum(len(g.nodes) for g in draft.graph.all_graphs())
 
 
 def _passes(draft: PlanBuilder) -> None:
     """Remove what changes nothing, is computed twice or is known already."""
-    if draft.pieces:
+    if draft.fixed:
         return
     draft.reports = [*draft.reports, *simplify(draft.graph, draft.setting)]
 

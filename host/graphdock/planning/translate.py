@@ -54,7 +54,7 @@ def needed_operations(
         if op in needed:
             continue
         needed[op] = None
-        for tensor in op.inputs:
+        for tensor in (*op.inputs, *op.later):
             if tensor not in fed:
                 stack.append(tensor.op)
         for before in op._control:
@@ -121,12 +121,25 @@ def translate(
     Raises:
       InvalidArgumentError: a placeholder is needed and not fed; a cycle. ShapeError: the feeds' shapes do not fit the ops.
     """
-    if unrolling is not None:
+    if unrolling is not None and not any(op.graph.primitives for op in (*targets, *(t.op for t in outputs))):
         try:
             return _translate(outputs, targets, feeds, name, unrolling, done, handles, pieces)
         except (KeepLoops, ShapeError) as error:  # an error of the program's comes again
             unrolling.notes = [LoopNote(n.origin, 0, n.why or str(error)) for n in unrolling.notes]
-    return _translate(outputs, targets, feeds, name, None, done, handles, pieces)
+    changing: set[Operation] = set()
+    while True:
+        try:
+            return _translate(outputs, targets, feeds, name, None, done, handles, pieces, changing)
+        except _ChangesShape as error:
+            changing.add(error.merge)
+
+
+class _ChangesShape(Exception):
+    """The shape of what a Merge hands on is another one in a later iteration."""
+
+    def __init__(self, merge: Operation) -> None:
+        super().__init__(merge.name)
+        self.merge = merge
 
 
 def _translate(
@@ -138,6 +151,7 @@ def _translate(
     done: Collection[Operation],
     handles: Mapping[Tensor, Operation],
     pieces: bool,
+    changing: Collection[Operation] = (),
 ) -> PlanGraph:
     builder = Builder(name)
     shapes = PlanShapes(Contents())
@@ -147,12 +161,13 @@ def _translate(
         fed = "/fed" if tensor.value_index else ""
         values[tensor] = builder.input(f"{tensor.op.name}:{tensor.value_index}{fed}", tensor.dtype, dims)
         values[tensor].extent = shapes.unknown_extent(dims) if pieces else fed_extent(dims, len(values) - 1)
-    level = _Translation(builder, values, shapes, {}, unrolling)
+    level = _Translation(builder, values, shapes, {}, unrolling, changing=changing)
     if handles:
         trampoline(level.run(list(dict.fromkeys(handles.values()))))
         values.update({placeholder: values[op.outputs[0]] for placeholder, op in handles.items()})
     roots = [t.op for t in outputs if t not in values] + list(targets)
     trampoline(level.run(needed_operations(roots, values, done)))
+    level.check_merges()
     graph = builder.graph
     late = _read_late(level, [t for t in outputs if is_shared_read(t) and values[t].node is not None])
     graph.outputs = [late.get(t) or values[t] for t in outputs]
@@ -207,6 +222,7 @@ class _Translation:
         unrolling: LoopWriter | None = None,
         iteration: str = "",
         waits: Sequence[PlanNode] = (),
+        changing: Collection[Operation] = (),
     ) -> None:
         self.builder = builder
         self.values = values
@@ -217,6 +233,10 @@ class _Translation:
         #: all of them wait for
         self.iteration = iteration
         self.waits = waits
+        #: Merges whose shape is not that of what they take first
+        self.changing = changing
+        #: NextIteration -> the Merges that take what it gives, by name and number of the input
+        self.taken: dict[Operation, list[tuple[str, int]]] = {}
         self.nodes: dict[Operation, PlanNode] = {}
         #: loop that is written out -> the nodes that stand for it
         self.written: dict[Operation, tuple[PlanNode, ...]] = {}
@@ -240,6 +260,11 @@ class _Translation:
             if op.bodies:
                 bodies = yield from self._bodies(op, inputs)
             extents, guard = self.shapes.infer(op, inputs, bodies)
+            if op.later:
+                if op not in self.changing:
+                    extents[0] = self.shapes.of_either(inputs)
+                for i, tensor in enumerate(op.later, len(inputs)):
+                    self.taken.setdefault(tensor.op, []).append((op.name + self.iteration, i))
             outputs = self.builder.node(
                 op.op_def,
                 op.name + self.iteration,
@@ -254,6 +279,8 @@ class _Translation:
             )
             node = nodes[op] = self.builder.graph.nodes[-1]
             node.guard = guard
+            if op.verb == "next":
+                node.attrs = {**node.attrs, "merges": tuple(self.taken.get(op, ()))}
             for tensor, value, extent in zip(op.outputs, outputs, extents, strict=True):
                 value.extent = extent
                 values.setdefault(tensor, value)
@@ -261,6 +288,13 @@ class _Translation:
                 self.shapes.contents.leave(node)
             if op.colocation:
                 node.attrs = {**node.attrs, "_colocate": op.colocation}
+
+    def check_merges(self) -> None:
+        """Raise _ChangesShape where what a NextIteration gives has another shape than the Merge that takes it was given."""
+        for op in [op for op in self.nodes if op.later and op not in self.changing]:
+            given = self.values[op.outputs[0]].extent
+            if not all(self.shapes.facts.is_same(self.values[t].extent, given) for t in op.later if t in self.values):
+                raise _ChangesShape(op)
 
     def _written(self, op: Operation, inputs: list[Value], unrolling: LoopWriter) -> Visit[bool]:
         """Yield whether the operation was translated otherwise: a loop that is written out, and what puts together what one

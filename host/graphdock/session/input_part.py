@@ -61,8 +61,8 @@ def input_part(graph: Graph, fetch: FetchPlan, fed: Collection[Tensor]) -> Input
     """The input part of a step; None where nothing would be won.
 
     In it are the operations that wait, or call Python, where nothing before them (by data, control or the order of what talks to
-    the world) holds a resource or talks to the world by itself; and what they need. There is none where nothing waits, where the
-    rest holds no resource, or waits too, and where it would need what is no array.
+    the world) holds a resource, talks to the world by itself or is one of dataflow's primitives; and what they need. There is none
+    where nothing waits, where the rest holds no resource, or waits too, and where it would need what is no array.
     """
     if not graph.waits:
         return None
@@ -95,7 +95,7 @@ def _early_waits(needed: Iterable[Operation], facts: dict[Operation, _Facts]) ->
     silent = True  # nothing that talks to the world has been left for the rest yet
     for op in needed:
         fact = facts[op]
-        early = not fact.claims and not any(i in late for i in _inputs(op))
+        early = not (fact.claims or op.op_def.verb.primitive or any(i in late for i in _inputs(op)))
         if fact.talks:
             early = silent = early and silent and fact.waits
         if not early:

@@ -36,11 +36,14 @@ class Dataflow(Executor):
         self._hand_off = hand_off
 
     def refuses(self, placed: PlacedGraph) -> str | None:
-        """It has no order between queues of devices, and nothing that sends or receives."""
+        """It has no order between queues of devices, nothing that sends or receives, and no primitives in bodies or pieces."""
         for level in placed.graph.all_graphs():
             for node in level.nodes:
                 if node.verb not in VERBS:
                     return f"{node.name} ({node.op}): it has no {node.verb}"
+                if node.opdef.verb.primitive and (placed.pieces or level is not placed.graph):
+                    where = "a step in pieces" if placed.pieces else f"the body {level.name}"
+                    return f"{node.name} ({node.op}) stands in {where}, and not in a graph that runs by itself"
                 if node in placed.kernels and isinstance(placed.device_of(node), QueuedDevice):
                     return f"{node.name} runs on {placed.device_of(node)!r}, whose work runs late"
         queued = sorted(space for space, device in placed.spaces.items() if isinstance(device, QueuedDevice))

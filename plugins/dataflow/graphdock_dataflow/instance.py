@@ -15,6 +15,7 @@ from graphdock_dataflow.calls import Fire
 from graphdock_dataflow.level import Level, Row
 from graphdock_dataflow.pieces import StepInPieces
 from graphdock_dataflow.scheduler import Activation, Run
+from graphdock_dataflow.tagged import Tagged, unless_dead
 from graphdock_dataflow.transfers import from_host
 
 if TYPE_CHECKING:
@@ -48,6 +49,14 @@ class Runnable:
         self.outputs = table.outputs
         self.plain = 0
 
+    def begin(self, run: Run, values: list[Any], ended: Callable[[Activation], Any]) -> Activation:
+        """An activation of the plan's graph."""
+        return Activation(run, self, values, (), ended)
+
+    def around(self, number: int, fire: Fire) -> Fire:
+        """What a row does, given what its node does."""
+        return fire
+
     def node_of(self, made: Any) -> PlanNode | None:
         """The node of a row."""
         return self.table.rows[self.rows.index(made)].node
@@ -59,7 +68,22 @@ class Runnable:
 
     def replace(self, number: int, fire: Fire) -> None:
         """Have a row do something else from now on."""
-        self.rows[number] = (fire, *self.rows[number][1:])
+        self.rows[number] = (self.around(number, fire), *self.rows[number][1:])
+
+
+class Framed(Runnable):
+    """A level of a graph with dataflow's primitives: each row hands on itself what it did."""
+
+    __slots__ = ()
+
+    def begin(self, run: Run, values: list[Any], ended: Callable[[Activation], Any]) -> Activation:
+        return Tagged(run, self, values, (), ended)
+
+    def around(self, number: int, fire: Fire) -> Fire:
+        row = self.table.rows[number]
+        if row.node is not None and row.node.opdef.verb.primitive:
+            return fire
+        return unless_dead(number, row.makes, fire)
 
 
 class Instance:
@@ -97,14 +121,18 @@ class Instance:
         self._constants = constants
         self._fresh = _fresh_outputs(placed.graph)
         tables = program.tables
-        self.levels = {graph: Runnable(table) for graph, table in tables.items()}
+        self.levels = {g: Runnable(table) if table.frame is None else Framed(table) for g, table in tables.items()}
         for level in self.levels.values():
             for slot, (node, space) in level.table.constants.items():
                 level.values[slot] = self._constant(node, space)
             for number, row in enumerate(level.table.rows):
                 fire = _row_without_node(level, row) if row.node is None else make(self, level, row, number)
-                level.rows.append((fire, row.drops, row.solo, row.joint))
-            if self.order is None and all(_is_plain(row.node, self.dear) for row in level.table.rows):
+                level.rows.append((level.around(number, fire), row.drops, row.solo, row.joint))
+            if (
+                self.order is None
+                and level.table.frame is None
+                and all(_is_plain(row.node, self.dear) for row in level.table.rows)
+            ):
                 level.plain = len(level.rows) - 1
         self._root = self.levels[placed.graph]
         self._context: contextvars.Context | None = None
@@ -207,4 +235,4 @@ def _row_without_node(level: Runnable, row: Row) -> Fire:
             activation.loop.give(activation, position, values[slot])
 
         return give
-    return _nothing if row.drops else _ended
+    return _nothing if row.drops or level.table.frame is not None else _ended

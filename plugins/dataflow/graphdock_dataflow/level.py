@@ -9,11 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from graphdock.contracts import HOST_MEMORY, SCALAR, PlacedGraph, PlanGraph, PlanNode, Value
 from graphdock.contracts.bodies import carried, given
 
-__all__ = ["EMPTY", "Level", "Pieces", "Row", "levels_of"]
+if TYPE_CHECKING:
+    from graphdock_dataflow.frames import Frame
+
+__all__ = ["EMPTY", "READS", "Level", "Pieces", "Row", "levels_of"]
 
 #: Slot that always holds None.
 EMPTY = 1
@@ -71,6 +75,7 @@ class Level:
       arrivals: of each input that comes late, the rows that wait for it.
       inside: the loops around it, the innermost last.
       pieces: of a plan whose steps run piece by piece, what a piece has to know; None elsewhere.
+      frame: of a graph with dataflow's primitives, and of each of its frames, what stands besides; None elsewhere.
     """
 
     graph: PlanGraph
@@ -83,6 +88,7 @@ class Level:
     pending: list[int] = field(default_factory=list)
     roots: tuple[int, ...] = ()
     pieces: Pieces | None = None
+    frame: Frame | None = None
     arrivals: tuple[tuple[int, ...], ...] = ()
 
 
@@ -119,7 +125,7 @@ def _nothing(placed: PlacedGraph, node: PlanNode) -> Reads:
 
 
 #: Verb -> what a node of it reads.
-_READS: Mapping[str, Callable[[PlacedGraph, PlanNode], Reads]] = {
+READS: Mapping[str, Callable[[PlacedGraph, PlanNode], Reads]] = {
     "kernel": _operands,
     "host": _of_host,
     "move": _moved,
@@ -215,7 +221,7 @@ class _LevelMaker:
             if pieces is not None:
                 self._note(node, before)
             return
-        reads = [None if r is None else self._slot(*r) for r in _READS[node.verb](self.placed, node)]
+        reads = [None if r is None else self._slot(*r) for r in READS[node.verb](self.placed, node)]
         makes = () if silent else tuple([self._slots[v] for v in node.outputs])
         number = self._row_of[node] = self._add(Row(node, tuple(reads), makes), before)
         self.after.update(dict.fromkeys(node.outputs, number))
@@ -305,12 +311,20 @@ def levels_of(
       late: loop -> whether its loop variables come one by one.
       without: order edges that are left out, by the nodes' names.
     """
-    home = placed.home
+    from graphdock_dataflow.frames import has_primitives, levels_of_frames
+
     made: dict[PlanGraph, Level] = {}
     root = placed.graph
-    todo: list[tuple[PlanGraph, tuple[PlanNode, ...], Sequence[str | None], int, int]] = [
-        (root, (), [HOST_MEMORY] * len(root.outputs), len(root.inputs) if placed.pieces else 0, 0)
-    ]
+    todo: list[tuple[PlanGraph, tuple[PlanNode, ...], Sequence[str | None], int, int]] = []
+    if has_primitives(root):
+        made.update(levels_of_frames(placed, without))
+        for level in made.values():
+            for row in level.rows:
+                if row.node is not None:
+                    todo += _bodies(placed, row.node, level.inside, late)
+    else:
+        taken = len(root.inputs) if placed.pieces else 0
+        todo.append((root, (), [HOST_MEMORY] * len(root.outputs), taken, 0))
     while todo:
         graph, inside, spaces, takes, gives = todo.pop()
         level = made[graph] = Level(graph, inside)
@@ -321,14 +335,19 @@ def levels_of(
             maker.add(node)
         maker.end(spaces, gives)
         for node in graph.holders:
-            if node.verb == "loop":
-                cond, body = node.bodies
-                count = carried(node.opdef, node.attrs)
-                homes = [home.get(v) for v in (*body.inputs[:count], *node.outputs[count:])]
-                count = count if late[node] else 0
-                todo.append((cond, (*inside, node), [SCALAR], count, 0))
-                todo.append((body, (*inside, node), homes, count, count))
-            else:
-                homes = [home.get(v) for v in node.outputs]
-                todo += [(b, inside, homes, 0, 0) for b in node.bodies]
+            todo += _bodies(placed, node, inside, late)
     return made
+
+
+def _bodies(
+    placed: PlacedGraph, node: PlanNode, inside: tuple[PlanNode, ...], late: Mapping[PlanNode, bool]
+) -> list[tuple[PlanGraph, tuple[PlanNode, ...], Sequence[str | None], int, int]]:
+    """The bodies of a node: each with the loops around it, the spaces of its outputs, and how many inputs and outputs are late."""
+    home = placed.home
+    if node.verb != "loop":
+        return [(b, inside, [home.get(v) for v in node.outputs], 0, 0) for b in node.bodies]
+    cond, body = node.bodies
+    count = carried(node.opdef, node.attrs)
+    homes = [home.get(v) for v in (*body.inputs[:count], *node.outputs[count:])]
+    count = count if late[node] else 0
+    return [(cond, (*inside, node), [SCALAR], count, 0), (body, (*inside, node), homes, count, count)]

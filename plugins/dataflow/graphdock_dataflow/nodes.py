@@ -14,6 +14,7 @@ from graphdock_dataflow.checks import finite, results_checked, rule_checked
 from graphdock_dataflow.kernels import kernel
 from graphdock_dataflow.level import Row
 from graphdock_dataflow.loops import loop
+from graphdock_dataflow.primitives import enter, hand_on, leave, merge, switch
 from graphdock_dataflow.traces import traced
 from graphdock_dataflow.transfers import mover
 
@@ -31,6 +32,9 @@ def fire_of(instance: Instance, level: Runnable, row: Row, number: int) -> Fire:
 
 
 def _silent(instance: Instance, level: Runnable, row: Row, number: int) -> Fire:
+    source = row.reads[0] if row.reads and row.makes else None
+    if source is not None:  # another name, in a graph with primitives
+        return caller(lambda value: value, [source], row.makes)
     return lambda values: None
 
 
@@ -130,4 +134,9 @@ VERBS: Mapping[str, Callable[[Instance, Runnable, Row, int], Fire]] = {
     "loop": loop,
     "call": call,
     "host": _host,
+    "switch": switch,
+    "merge": merge,
+    "enter": enter,
+    "exit": leave,
+    "next": hand_on,
 }

@@ -15,6 +15,7 @@ from graphdock.contracts.ir import arg_of
 from graphdock.contracts.runtime.resources import Variable
 
 from graphdock_dataflow.cost import dear_nodes
+from graphdock_dataflow.frames import has_primitives
 from graphdock_dataflow.instance import Instance
 from graphdock_dataflow.level import Level, levels_of
 from graphdock_dataflow.nodes import fire_of
@@ -55,7 +56,7 @@ class DataflowProgram(Program):
         self.stages: Sequence[StageReport] = run_stages(
             {"analyse": DataflowProgram._analyse, "tables": DataflowProgram._tables}, self, placed.debug
         )
-        self.checked = () if placed.pieces else tuple(_checked(placed).items())
+        self.checked = () if placed.pieces or has_primitives(placed.graph) else tuple(_checked(placed).items())
         self.notes = self._notes()
 
     def _analyse(self) -> None:
@@ -74,7 +75,10 @@ class DataflowProgram(Program):
             if node.verb == "loop" and _may_overlap(node, effects[level].get(node))
         ]
         inside = {node: [n for body in bodies for g in body.all_graphs() for n in g.nodes] for node, bodies in free}
-        self.dear = dear_nodes(placed, self._hand_off, frozenset(n for nodes in inside.values() for n in nodes))
+        again = {n for nodes in inside.values() for n in nodes}
+        if has_primitives(placed.graph):
+            again.update(n for level in levels for n in level.nodes)
+        self.dear = dear_nodes(placed, self._hand_off, frozenset(again))
         self.overlapping = frozenset(
             node
             for node, nodes in inside.items()

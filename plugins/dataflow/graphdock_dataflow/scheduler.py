@@ -14,7 +14,7 @@ from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from graphdock.contracts import PlanNode, StepContext, errors, kernel_error
+from graphdock.contracts import INTERRUPTS_SEEN, PlanNode, StepContext, errors, kernel_error
 
 if TYPE_CHECKING:
     from graphdock_dataflow.instance import Runnable
@@ -61,6 +61,10 @@ class Activation:
         self.row = row
         self.loop = loop
         run.active.append(self)
+
+    def settle(self) -> None:
+        """Nothing of the step runs any more, and nothing is waited for."""
+        raise errors.InternalError("a step waits for nothing, and is not at its end")
 
     def resume(self, row: int) -> None:
         """A row is done that has waited: let those go on that wait for it."""
@@ -114,13 +118,16 @@ class Run:
         values = level.values.copy()
         for slot, feed in zip(level.inputs, feeds, strict=True):
             values[slot] = feed
-        Activation(self, level, values, (), self._end)
+        root = level.begin(self, values, self._end)
         go_on = self._go_on if self.order is None else self._go_on_in_any_order
         try:
             go_on()
             while self.results is None:
-                self._sleep()
-                go_on()
+                if self.waiting:
+                    self._sleep()
+                    go_on()
+                else:
+                    root.settle()
         except BaseException as error:
             self._stop(error)
             raise
@@ -254,11 +261,15 @@ class Run:
 
     def _sleep(self) -> None:
         """Sleep until something comes, and take all that has."""
-        if not self.waiting:
-            raise errors.InternalError("a step waits for nothing, and is not at its end")
         if self._forget is None:
             self._forget = self.token.watch(lambda error: self.mailbox.put(None))
-        self._take(self.mailbox.get())
+        while True:
+            try:
+                come = self.mailbox.get(timeout=INTERRUPTS_SEEN)
+                break
+            except Empty:  # an interrupt that came as it fell asleep is raised here
+                continue
+        self._take(come)
         self.look()
 
     def _take(self, future: Future[Any] | None) -> None:

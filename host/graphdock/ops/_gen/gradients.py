@@ -3,6 +3,15 @@
 
 from importlib import import_module as _import_module
 
+from graphdock.errors import GradientError as _GradientError
+
+
+def _todo(op_type, inputs, reason):
+    return _GradientError(
+        f"the gradient of {op_type} with respect to {inputs} is still to be written: {reason}",
+        hint="stop_gradient(x) keeps gradients from getting there",
+    )
+
 
 def placeholder_with_default(op, grad_output):
     return [grad_output]
@@ -39,6 +48,26 @@ def cond(op, *grads):
 def while_(op, *grads):
     _fn = _import_module("graphdock.gradients.loops")
     return [*_fn.while_loop(op, *grads)]
+
+
+def switch(op, *grads):
+    raise _todo("Switch", "data", "build the branch with tf.cond, or the loop with tf.while_loop")
+
+
+def merge(op, *grads):
+    raise _todo("Merge", "inputs", "build the branch with tf.cond, or the loop with tf.while_loop")
+
+
+def enter(op, *grads):
+    raise _todo("Enter", "data", "build the loop with tf.while_loop")
+
+
+def exit(op, *grads):
+    raise _todo("Exit", "data", "build the loop with tf.while_loop")
+
+
+def next_iteration(op, *grads):
+    raise _todo("NextIteration", "data", "build the loop with tf.while_loop")
 
 
 def optional_from_value(op, grad_optional):

@@ -199,6 +199,63 @@ _core_ops: _Rows = {
         traits=("stateful",),
         reference=None,
     ),
+    "Switch": lambda op: op(
+        _args(data="T[*S]", pred="bool[]"),
+        _args(output_false="T[*S]", output_true="T[*S]"),
+        types=_types(T=()),
+        executes="switch",
+        gradient={"data": "todo: build the branch with tf.cond, or the loop with tf.while_loop"},
+        traits=("stateful",),
+        reference=None,
+    ),
+    "Merge": lambda op: op(
+        _args(inputs=_arg("T", arity="many", count="N")),
+        _args(output="T", value_index="int32"),
+        _attrs(N=_attr("int", minimum=1, inferred=True), later=_attr("int", 0, minimum=0)),
+        types=_types(T=()),
+        shape_fn="graphdock.ops.core_shapes:merge",
+        executes="merge",
+        gradient="todo: build the branch with tf.cond, or the loop with tf.while_loop",
+        traits=("stateful",),
+        reference=None,
+    ),
+    "Enter": lambda op: op(
+        _args(data="T[*S]"),
+        _args(output="T[*S]"),
+        _attrs(frame_name="string", is_constant=_attr("bool", False), parallel_iterations=_attr("int", 10, minimum=1)),
+        types=_types(T=()),
+        executes="enter",
+        gradient="todo: build the loop with tf.while_loop",
+        traits=("stateful",),
+        reference=None,
+    ),
+    "Exit": lambda op: op(
+        _args(data="T[*S]"),
+        _args(output="T[*S]"),
+        types=_types(T=()),
+        executes="exit",
+        gradient="todo: build the loop with tf.while_loop",
+        traits=("stateful",),
+        reference=None,
+    ),
+    "NextIteration": lambda op: op(
+        _args(data="T[*S]"),
+        _args(output="T[*S]"),
+        types=_types(T=()),
+        executes="next",
+        gradient="todo: build the loop with tf.while_loop",
+        traits=("stateful",),
+        reference=None,
+    ),
+    "LoopCond": lambda op: op(
+        _args(input="bool[]"),
+        _args(output="bool[]"),
+        executes="alias",
+        aliases={"output": "input"},
+        identity="input",
+        traits=("pure", "view"),
+        reference=None,
+    ),
     "OptionalFromValue": lambda op: op(
         _args(x="T"), _args(optional="variant[]"), types=_types(T=_ANY), executes="alias", gradient="fn", reference=None
     ),
@@ -343,4 +400,4 @@ OPS: dict[str, Callable[[], OpDef]] = _op_table(
 OPERATORS: dict[str, str] = {}
 
 #: Spec -> digest of the text that all this was made from.
-SPECS: dict[str, str] = {"core.yaml": "c4ac42fc829acb2d"}
+SPECS: dict[str, str] = {"core.yaml": "28e18f4ace3bf2ce"}

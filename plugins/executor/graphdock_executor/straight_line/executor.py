@@ -122,6 +122,9 @@ class StraightLine(Executor):
     name = "straight_line"
 
     def refuses(self, placed: PlacedGraph) -> str | None:
+        primitive = next((n for g in placed.graph.all_graphs() for n in g.nodes if n.opdef.verb.primitive), None)
+        if primitive is not None:
+            return f"{primitive.name} ({primitive.op}) may give nothing, or run in a frame"
         if placed.holds:
             return None
         if placed.pieces:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from graphdock_tensorflow.graphs.bodies import take_out
 from graphdock_tensorflow.graphs.nodes import Level, Node, op_of
 
-__all__ = ["make_branches"]
+__all__ = ["NOT_A_COND", "make_branches"]
 
-_NOT_A_COND = "no branch of tf.cond"
+NOT_A_COND = "no branch of tf.cond"
 
 
 @dataclass(slots=True)
@@ -51,12 +51,12 @@ def make_branches(level: Level) -> None:
         for name in ready:
             pred, choice = _understand(level, level[name], switches)
             if choice is None:
-                level[name].why = _NOT_A_COND
+                level[name].why = NOT_A_COND
             else:
                 found.setdefault(pred, []).append(choice)
         if not ready:
             for name in waiting:
-                level[name].why = _NOT_A_COND
+                level[name].why = NOT_A_COND
             break
         done = {c.merge for choices in found.values() for c in choices}
         indices: dict[str, str] = {}
@@ -156,7 +156,12 @@ def _replace(level: Level, pred: str, group: list[_Choice], taken: dict[str, str
 
 def _acts(level: Level, name: str) -> bool:
     node = level[name]
-    return node.op in level.ops and level.ops.get(node.op).is_stateful and node.op not in ("Placeholder", "NoOp")
+    return (
+        node.raw is None
+        and node.op in level.ops
+        and level.ops.get(node.op).is_stateful
+        and node.op not in ("Placeholder", "NoOp")
+    )
 
 
 def _value_index(level: Level, choice: _Choice, pred: str) -> str:

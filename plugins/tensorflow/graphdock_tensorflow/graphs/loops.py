@@ -17,9 +17,9 @@ from graphdock_tensorflow.graphs.branches import make_branches
 from graphdock_tensorflow.graphs.nodes import Level, Node, op_of
 from graphdock_tensorflow.graphs.values import dims_of
 
-__all__ = ["make_loops"]
+__all__ = ["NOT_A_LOOP", "make_loops"]
 
-_NOT_A_LOOP = "no loop of tf.while_loop"
+NOT_A_LOOP = "no loop of tf.while_loop"
 #: Deepest nesting of loops; deeper bodies no reader takes.
 _DEEPEST = 64
 Readers = dict[str, list[str]]
@@ -105,7 +105,7 @@ def _understand(level: Level, frame: _Frame) -> str:
         if node.op == "Merge" and len(node.inputs) == 2 and op_of(node.inputs[0]) in enters:
             again = level.get(op_of(node.inputs[1]))
             if again is None or again.op != "NextIteration":
-                return _NOT_A_LOOP
+                return NOT_A_LOOP
             frame.variables.append(_Variable(op_of(node.inputs[0]), node.name, again.name))
             merged.add(op_of(node.inputs[0]))
     by_merge = {v.merge: v for v in frame.variables}
@@ -115,14 +115,16 @@ def _understand(level: Level, frame: _Frame) -> str:
             by_merge[op_of(node.inputs[0])].switch = node.name
             tests.add(op_of(node.inputs[1]))
     if len(tests) != 1 or (next(iter(tests)) not in level) or any(not v.switch for v in frame.variables):
-        return _NOT_A_LOOP
+        return NOT_A_LOOP
     frame.test = tests.pop()
     if level[frame.test].op != "LoopCond":
-        return _NOT_A_LOOP
+        return NOT_A_LOOP
     by_switch = {f"{v.switch}:0": v for v in frame.variables}
     for node in inside:
         if node.op == "Exit" and node.inputs[0] in by_switch:
             by_switch[node.inputs[0]].exits.append(node.name)
+        elif node.op == "Exit":  # it leaves from within the body
+            return NOT_A_LOOP
     frame.constants = [e for e in frame.enters if e not in merged]
     return ""
 

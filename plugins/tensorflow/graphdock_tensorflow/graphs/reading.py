@@ -17,10 +17,11 @@ from graphdock.errors import InvalidArgumentError, NotFoundError, did_you_mean
 
 from graphdock_tensorflow.graphs.arrays import make_arrays
 from graphdock_tensorflow.graphs.branches import make_branches
-from graphdock_tensorflow.graphs.convert import convert, node_of
+from graphdock_tensorflow.graphs.convert import PRIMITIVES, convert, node_of
 from graphdock_tensorflow.graphs.functions import Library
 from graphdock_tensorflow.graphs.loops import make_loops
 from graphdock_tensorflow.graphs.nodes import Level, Room, op_of, port
+from graphdock_tensorflow.graphs.primitives import is_other, keep_primitives, restore, snapshot
 from graphdock_tensorflow.graphs.references import without_references
 from graphdock_tensorflow.graphs.sums import make_sums
 from graphdock_tensorflow.graphs.table import LACKING
@@ -61,10 +62,22 @@ def read_graph(message: Any, ops: Any, mapped: Collection[str] = (), outputs: Se
     library = Library(message.library, producer, _finish)
     without_references(level, keep)
     library.expand(level)
-    _finish(level)
+    finish(level)
     report = _leave_out(level, replaced, total)
     data = {"graphdock_graph": FORMAT, "nodes": [n.data() for n in level.values()]}
     return GraphRead(data, report)
+
+
+def finish(level: Level) -> None:
+    """Make loops and branches of a graph's primitives. Where some are neither, the graph keeps all of its primitives."""
+    if not any(n.op in PRIMITIVES and n.raw is not None for n in level.values()):
+        _finish(level)
+        return
+    before = snapshot(level)
+    _finish(level)
+    if is_other(level):
+        restore(level, before)
+        keep_primitives(level)
 
 
 def _finish(level: Level) -> None:

@@ -292,6 +292,12 @@ def _sum_to(writer: _Writer, node: Mapping[str, Any], made: Any, names: _Names, 
     made.attr["Tshape"].CopyFrom(attr_of("type", index))
 
 
+def _merge(writer: _Writer, node: Mapping[str, Any], made: Any, names: _Names, out: Any) -> None:
+    """There what comes later is one of its inputs."""
+    writer._attrs("Merge", {n: v for n, v in node["attrs"].items() if n != "later"}, made)
+    made.attr["N"].i += node["attrs"]["later"]["int"]
+
+
 def _handle(writer: _Writer, node: Mapping[str, Any], made: Any, names: _Names, out: Any) -> None:
     """There all handles without a name are one variable."""
     writer._attrs("VarHandleOp", node["attrs"], made)
@@ -406,6 +412,7 @@ _RULES: dict[str, Callable[[_Writer, Mapping[str, Any], Any, _Names, Any], None]
     **dict.fromkeys(_SEGMENTS, _segments),
     "SumTo": _sum_to,
     "LogicalXor": _xor,
+    "Merge": _merge,
     "VarHandleOp": _handle,
     "PyFunc": _py_func,
     "MaxPool3DGrad": _max_pool_3d_grad,

@@ -1,4 +1,7 @@
-"""The nodes of a GraphDef in an order in which they can be added, once their form is checked."""
+"""The nodes of a GraphDef in an order in which they can be added, once their form is checked.
+
+The one edge that leads back is that from a NextIteration to a Merge: the Merge comes first.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from graphdock.ops import Tensor, check_name
 
 from graphdock_tensorflow.plain_data.attr_values import expect, shown
 
-__all__ = ["NODE_KEYS", "check_keys", "in_order"]
+__all__ = ["NODE_KEYS", "check_keys", "comes_later", "in_order"]
 
 #: What a node may have.
 NODE_KEYS = (
@@ -97,5 +100,12 @@ def _needs(node: dict[str, Any], known: Mapping[str, Any], replaced: Mapping[str
             raise NotFoundError(
                 f"GraphDef: input {item!r} of node {node['name']!r} does not exist", hint=did_you_mean(name, known)
             )
-        found[name] = None
+        if not comes_later(node, item, known):
+            found[name] = None
     return list(found)
+
+
+def comes_later(node: Mapping[str, Any], item: str, known: Mapping[str, Any]) -> bool:
+    """Return whether an input of a node is what a NextIteration gives to a Merge."""
+    maker = known.get(item.partition(":")[0])
+    return node["op"] == "Merge" and maker is not None and maker["op"] == "NextIteration"

@@ -32,7 +32,7 @@ from graphdock.trampoline import Visit, trampoline
 
 from graphdock_tensorflow.plain_data.attr_values import attr_type, decode, expect
 from graphdock_tensorflow.plain_data.format import JsonGraphs
-from graphdock_tensorflow.plain_data.order import check_keys, in_order
+from graphdock_tensorflow.plain_data.order import check_keys, comes_later, in_order
 from graphdock_tensorflow.plain_data.writing import DEEPEST, FORMAT
 
 __all__ = ["import_graph_def", "register_upgrade"]
@@ -150,17 +150,28 @@ class _Reader:
         self.ops: dict[str, Operation] = {}
         self.tensors: dict[str, Tensor] = {}
         self.used: set[str] = set()
+        self.later: list[tuple[str, list[str]]] = []
 
     def add(self, nodes: Sequence[Any], where: str) -> Visit[None]:
         """Add all nodes, whatever their order in the file."""
-        for node in in_order(nodes, where, self.replaced):
+        ordered = in_order(nodes, where, self.replaced)
+        known = {node["name"]: node for node in ordered}
+        for node in ordered:
             label = node["name"]
+            later = [n for n in node.get("inputs", []) if comes_later(node, n, known)]
+            if later:
+                node = {**node, "inputs": [n for n in node["inputs"] if n not in later]}
+                self.later.append((label, later))
             try:
                 yield self._add(node, f"node {label!r}")
             except GraphdockError as error:
                 if error.op is None:
                     error.op = label
                 raise
+        for label, names in self.later:
+            for name in names:
+                self.ops[label]._add_later(self.tensor(name))
+        self.later = []
 
     def element(self, name: Any) -> Any:
         """The operation or tensor of that name in the file."""

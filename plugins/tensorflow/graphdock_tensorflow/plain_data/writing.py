@@ -84,7 +84,7 @@ def _nodes(graph: Graph, exact: bool) -> list[dict[str, Any]]:
 def _node(op: Operation, waiting: list[tuple[Graph, list[dict[str, Any]]]], exact: bool) -> dict[str, Any]:
     """One operation; a body of it joins those ``waiting``, with the list that its nodes belong into."""
     node: dict[str, Any] = {"name": op.name, "op": op.type, "version": op.op_def.version}
-    inputs = [t.name for t in op.inputs] + [f"^{c.name}" for c in op.control_inputs]
+    inputs = [t.name for t in (*op.inputs, *op.later)] + [f"^{c.name}" for c in op.control_inputs]
     if inputs:
         node["inputs"] = inputs
     if sum(a.arity != "one" for a in op.op_def.inputs) > 1:
