@@ -132,3 +132,16 @@ def test_what_is_suggested_for_a_name_is_no_module(work):
     with pytest.raises(NotFoundError) as raised:
         build("imports.py:nett")
     assert raised.value.hint == "did you mean 'net'?"
+
+
+def test_a_lock_is_written_and_a_difference_is_printed(work):
+    done = run("program.py:step", "--lock", "step.lock")
+    assert done.exit_code == 0 and "step.lock: 1 nodes" in done.stderr
+    assert json.loads(Path("step.lock").read_text())["nodes"]["minus"]["kernel"] == "cpu.neg"
+    same = run("program.py:step", "--diff", 'lock = "step.lock"')
+    assert same.exit_code == 0 and "every node runs where, and as what, it did" in same.stdout
+    Path("other.toml").write_text('[session]\nplacer = "simulated"\ndevice_count = {cpu = 2}\n')
+    other = json.loads(run("program.py:step", "--diff", "other.toml", "--json").stdout)
+    assert set(other) == {"before", "after", "changes"}
+    assert "--diff takes a file, or settings" in run("program.py:step", "--diff", "neither").output
+    assert "can't be written" in run("program.py:step", "--lock", "none/step.lock").output

@@ -16,6 +16,7 @@ DEFAULTS = {
     "kernels": {},
     "executor": "auto",
     "placer": "rules",
+    "lock": None,
     "device_count": {},
     "plan_for": {},
     "memory_limit": {},

@@ -79,6 +79,8 @@ def test_values_that_are_taken(name, value, kept):
         ("executor", ""),
         ("placer", ""),
         ("placer", 3),
+        ("lock", ""),
+        ("lock", 3),
         ("executor", 3),
         ("options", {"cuda": 3}),
         ("debug", "perhaps"),

@@ -32,6 +32,13 @@ from graphdock.contracts.command_line.scripts import at_step, is_script, script_
 @script_options
 @click.option("--all", "lost", is_flag=True, help="Show every kernel that lost, with its reason.")
 @click.option("--source", is_flag=True, help="Show the generated source of the step.")
+@click.option(
+    "--diff",
+    "other",
+    metavar="SETTINGS",
+    help="Say what differs under other settings: a configuration file, or lines of one, such as 'placer = \"simulated\"'.",
+)
+@click.option("--lock", metavar="FILE", help="Write devices and kernels to a file, which the setting lock replays.")
 @json_option
 def command(
     target: str,
@@ -42,6 +49,8 @@ def command(
     plan_for: tuple[str, ...],
     lost: bool,
     source: bool,
+    other: str | None,
+    lock: str | None,
     as_json: bool,
 ) -> None:
     from graphdock.config.session_config import effective_config
@@ -54,7 +63,24 @@ def command(
 
     def tell(graph: Any, fetches: Any, feeds: Any) -> None:
         with Session(graph=graph, config=config) as session:
-            _print(session.explain(fetches, feeds), lost, source, as_json)
+            explanation = session.explain(fetches, feeds)
+        if lock is not None:
+            try:
+                count = explanation.lock(lock)
+            except OSError as error:
+                raise click.ClickException(f"{lock} can't be written: {error.strerror}") from error
+            click.echo(f"{lock}: {count} nodes", err=True)
+        if other is None:
+            _print(explanation, lost, source, as_json)
+            return
+        with Session(graph=graph, config=config.replace(**_settings(other))) as session:
+            changed = session.explain(fetches, feeds)
+        if as_json:
+            from graphdock.session.explain_diff import facts
+
+            print_json(facts(explanation, changed))
+        else:
+            click.echo(explanation.diff(changed))
 
     if is_script(target, fetch, arguments):
         at_step(target, arguments, fetch, lambda theirs, fetches, feeds: tell(theirs.graph, fetches, feeds))
@@ -73,6 +99,23 @@ def _print(explanation: Any, lost: bool, source: bool, as_json: bool) -> None:
     click.echo(text)
     if source:
         click.echo("\n" + explanation.source, nl=False)
+
+
+def _settings(text: str) -> dict[str, Any]:
+    """The settings of a file, or those that are written out."""
+    import tomllib
+
+    from graphdock.config.session_config import SessionConfig
+
+    if text.endswith(".toml"):
+        named = SessionConfig.from_toml(text)
+        return {name: getattr(named, name) for name in named._given}
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise click.UsageError(
+            f"--diff takes a file, or settings such as 'fusion = false', not {text!r}: {error}"
+        ) from error
 
 
 def _pair(text: str) -> tuple[str, str]:

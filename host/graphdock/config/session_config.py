@@ -67,6 +67,8 @@ class SessionConfig:
       executor: ``auto`` (``straight_line``, or ``dataflow`` for what that refuses), or the name of an executor.
       placer: ``rules``: nodes that ask for no device are on the first that has a kernel for them; or the name of a placer, such as
         ``simulated``, that chooses among all devices that scopes and kernels allow.
+      lock: a file that ``graphdock explain --lock`` wrote: nodes get the devices and kernels that they had then, and what no
+        longer holds is said, by one warning and by ``explain``. It goes before ``placer`` and ``kernels``.
       device_count: device type, or an alias of it such as ``gpu`` -> how many to use; 0 hides them.
       plan_for: device type -> architecture, such as ``{"cuda": "sm_90"}``: plans are made, and kernels compiled, for such a
         device, whether there is one here or not. Such a session explains; it runs nothing.
@@ -99,6 +101,7 @@ class SessionConfig:
     kernels: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
     executor: str = "auto"
     placer: str = "rules"
+    lock: str | os.PathLike[str] | None = None
     device_count: Mapping[str, int] = field(default_factory=lambda: _EMPTY)
     plan_for: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
     memory_limit: Mapping[str, Any] = field(default_factory=lambda: _EMPTY)
@@ -229,7 +232,7 @@ _VARIABLES = {
     "GRAPHDOCK_DEBUG": "debug",
 }
 _KINDS = {tuple: "a list of names", bool: "true or false", int: "an integer", MappingProxyType: "a table"}
-_TEXT = frozenset({"fallback", "executor", "placer", "shape_policy", "operation_timeout"})
+_TEXT = frozenset({"fallback", "executor", "placer", "lock", "shape_policy", "operation_timeout"})
 
 
 def _coerce(name: str, value: Any, where: str) -> Any:

@@ -6,6 +6,7 @@ import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from os import PathLike, fspath
 from types import MappingProxyType
 from typing import Any
 
@@ -124,6 +125,12 @@ def _timeout(value: Any, where: str) -> float | None:
     return float(value)
 
 
+def _lock(value: Any, where: str) -> str | None:
+    if value is not None and (not isinstance(value, (str, PathLike)) or not fspath(value)):
+        raise _wrong(where, "lock", "the path of a lock file", value)
+    return None if value is None else str(fspath(value))
+
+
 def _named(name: str, expected: str, value: Any, where: str) -> str:
     if not isinstance(value, str) or not value:
         raise _wrong(where, name, expected, value)
@@ -137,6 +144,7 @@ CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "kernels": partial(_table, "kernels", _pin),
     "executor": partial(_named, "executor", "'auto' or the name of an executor"),
     "placer": partial(_named, "placer", "'rules' or the name of a placer"),
+    "lock": _lock,
     "device_count": partial(_table, "device_count", _device_count),
     "plan_for": partial(_table, "plan_for", _architecture),
     "memory_limit": partial(_table, "memory_limit", _bytes),

@@ -141,6 +141,10 @@ class Chooser:
         rule, lost = self._rule(winner, fitting, node)
         return Choice(winner, self._decision(winner.full_name, rule, _WHY[rule], winner, found, lost))
 
+    def pinned(self, node: PlanNode, device_type: str, name: str) -> Choice:
+        """The kernel of a full name for a node on a device type. Raises ConfigError where it is not there, or does not fit."""
+        return self._pinned(node, device_type, name, self._known(node, device_type).found)
+
     def fits(self, node: PlanNode, device_type: str) -> bool:
         """Return whether a kernel on a device type fits the node, whatever is pinned and whoever ties."""
         return None in self._asked(node, self._known(node, device_type))

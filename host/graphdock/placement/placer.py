@@ -63,6 +63,7 @@ class Placement:
       decomposed: nodes that became several. ``tried``: node -> why its decomposition was of no use.
       missing: nodes without a kernel; none in a plan that is made.
       movable: what a placer may place otherwise. ``simulation``: what became of that; None where the host's rules decide.
+      locked: of a plan that is explained, what a lock file says of each node. ``lock_notes``: what no longer holds of one.
     """
 
     kernels: dict[PlanNode, RegisteredKernel] = field(default_factory=dict)
@@ -73,6 +74,8 @@ class Placement:
     missing: list[MissingKernel] = field(default_factory=list)
     movable: list[Movable] = field(default_factory=list)
     simulation: Simulation | None = None
+    locked: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    lock_notes: Sequence[str] = ()
 
 
 class _Groups:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from graphdock.contracts.costs import CostModel
     from graphdock.contracts.placement import Placer
     from graphdock.contracts.region import RegisteredCompiler
+    from graphdock.placement.lock import Lock
 
 __all__ = ["PlanBuilder", "PlanningContext"]
 
@@ -55,6 +56,7 @@ class PlanningContext:
       settings: all that the passes of the phase ``simplify`` depend on, for keys.
       options: plugin of ``backends`` -> its options, defaults filled in.
       placer: what chooses devices, and its plugin; None where the host's rules do. ``limits``: memory space -> bytes.
+      lock: what goes before either.
       costs: what nodes and transfers take; made when it is first asked for.
       threads: on so many a kernel may compute.
     """
@@ -78,6 +80,7 @@ class PlanningContext:
     costs: Callable[[], CostModel]
     placer: tuple[Placer, str] | None = None
     limits: Mapping[str, int] = field(default_factory=dict)
+    lock: Lock | None = None
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     threads: int = 1
 

@@ -42,6 +42,7 @@ from graphdock.shape import Dims
 if TYPE_CHECKING:
     from graphdock.contracts.region import RegisteredCompiler
     from graphdock.placement.costs import Costs
+    from graphdock.placement.lock import Lock
 
 __all__ = ["AUTO", "Planner"]
 
@@ -165,6 +166,7 @@ class Planner:
             costs=lambda: self.costs,
             placer=None if config.placer == "rules" else host.placer(config.placer),
             limits=limits,
+            lock=_lock(config),
             options=resolved,
             threads=config.intra_op_threads or default_threads(),
         )
@@ -296,6 +298,14 @@ def _executors(host: Host, name: str) -> list[Callable[[], Executor]]:
     first, *others = AUTO if name == "auto" else (name,)
     chosen = host.executor(first)
     return [lambda: chosen, *(functools.partial(host.executor, other) for other in others)]
+
+
+def _lock(config: SessionConfig) -> Lock | None:
+    if config.lock is None:
+        return None
+    from graphdock.placement.lock import Lock
+
+    return Lock(str(config.lock))
 
 
 def _limits(memory_limit: Mapping[str, int], opened: Mapping[DeviceSpec, Device]) -> dict[str, int]:

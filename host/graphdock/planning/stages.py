@@ -88,16 +88,23 @@ def _place_all(draft: PlanBuilder) -> None:
         lambda handle: _lives(setting, handle),
         draft.tried,
         draft.dry,
-        None if setting.placer is None else functools.partial(_choose_devices, draft),
+        None if setting.placer is None and setting.lock is None else functools.partial(_choose_devices, draft),
     )
+    if draft.dry:
+        from graphdock.placement.lock import locked
+
+        draft.placement.locked = locked(draft.graph, draft.placement)
     draft.placement.decomposed = list(draft.decomposed)
 
 
 def _choose_devices(draft: PlanBuilder, placement: Placement) -> None:
-    """Let the session's placer move what the rules have placed freely."""
+    """Let the session's lock file, or else its placer, move what the rules have placed freely."""
+    setting = draft.setting
+    if setting.lock is not None:
+        placement.lock_notes = setting.lock.replay(draft.graph, placement, draft.chooser, setting.devices)
+        return
     from graphdock.placement.problem import place_by
 
-    setting = draft.setting
     assert setting.placer is not None
     placement.simulation = place_by(
         *setting.placer,

@@ -28,6 +28,7 @@ KEYS: dict[str, tuple[str, ...]] = {
             "kernels",
             "executor",
             "placer",
+            "lock",
             "device_count",
             "plan_for",
             "memory_limit",

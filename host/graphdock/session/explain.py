@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -121,7 +122,7 @@ class Explanation:
         refusals = [f"executor {self.plan.executor}: {reason}" for reason in self.plan.refusals]
         simulated = self.plan.placement.simulation
         placed = () if simulated is None else simulated.lines()
-        return [*placed, *refusals, *self.plan.program.notes, *self.plan.notes]
+        return [*self.plan.placement.lock_notes, *placed, *refusals, *self.plan.program.notes, *self.plan.notes]
 
     def summary(self) -> str:
         """One line: nodes before and after passes, devices, transfers, cost, planned memory, executor."""
@@ -176,6 +177,21 @@ class Explanation:
             "notes": self.notes(),
             "before": [part.facts() for part in self.before],
         }
+
+    def lock(self, path: str | os.PathLike[str]) -> int:
+        """Write the devices and kernels of this step's nodes to a file for ``SessionConfig(lock=...)``; how many nodes that are.
+
+        Raises OSError.
+        """
+        from graphdock.placement.lock import Lock
+
+        return Lock.write(os.fspath(path), [part.plan.placement.locked for part in (*self.before, self)])
+
+    def diff(self, other: Explanation) -> str:
+        """Text of what differs in another explanation of the same step; see :mod:`graphdock.session.explain_diff`."""
+        from graphdock.session.explain_diff import difference
+
+        return difference(self, other)
 
     def __str__(self) -> str:
         head = []
