@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import graphdock as tf
 import numpy as np
 import pytest
@@ -133,16 +135,25 @@ OF_SPARSE = {
     "square": [16.0, 81.0],
     "tanh": [np.tanh(np.float32(-4)), 1.0],
     "erf": [-1.0, 1.0],
+    "identity": [-4.0, 9.0],
+    "stop_gradient": [-4.0, 9.0],
+    "math.bessel_i1e": [-0.17875084, 0.12722498],
 }
 
 
 @pytest.mark.parametrize("name, wanted", OF_SPARSE.items())
 def test_functions_that_keep_zero_take_sparse_tensors(session, name, wanted):
     sparse = tf.SparseTensor([[0, 1], [2, 3]], [-4.0, 9.0], [5, 6])
-    made = getattr(tf, name)(sparse, name="it")
+    made = functools.reduce(getattr, name.split("."), tf)(sparse, name="it")
     assert made.shape.as_list() == [5, 6] and made.indices is sparse.indices
     np.testing.assert_allclose(session.run(made).values, wanted, rtol=1e-6)
-    assert tf.gradients(made.values, sparse.values) != [None]
+    assert (tf.gradients(made.values, sparse.values) == [None]) == (name == "stop_gradient")
+
+
+def test_zeros_like_of_a_sparse_tensor_are_dense(session):
+    sparse = tf.SparseTensor([[0, 1]], [-4.0], [2, 3])
+    np.testing.assert_array_equal(session.run(tf.zeros_like(sparse)), np.zeros((2, 3), np.float32))
+    assert tf.zeros_like(sparse, tf.int64).dtype == tf.int64
 
 
 def test_functions_that_do_not_keep_zero_refuse_sparse_tensors(session):

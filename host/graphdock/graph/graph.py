@@ -200,7 +200,9 @@ class Graph(ScopedGraph):
 
     def inferred_shapes(self, op: Operation) -> Sequence[Dims]:
         """Static shapes of an operation's outputs as its op has them, whatever ``set_shape`` has said more."""
-        return rule_for(op.op_def).infer(op.node_attrs, op.input_shapes(), lambda i: self._known(op.inputs[i]))
+        return rule_for(op.op_def).infer(
+            op.node_attrs, op.input_shapes(), lambda i: self._known(op.inputs[i]), building=True
+        )
 
     def _known(self, tensor: Tensor) -> Known:
         return self._integers.value(tensor)

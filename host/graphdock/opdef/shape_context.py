@@ -227,9 +227,10 @@ class ShapeContext:
 
     Attributes:
       opdef: the op; ``attrs`` its attributes, complete.
+      building: the node is being added to a graph, and its shapes are those of every step.
     """
 
-    __slots__ = ("_facts", "_known", "_shapes", "_symbols", "attrs", "opdef")
+    __slots__ = ("_facts", "_known", "_shapes", "_symbols", "attrs", "building", "opdef")
 
     def __init__(
         self,
@@ -239,8 +240,10 @@ class ShapeContext:
         known: Callable[[int], Known],
         facts: Assumptions | None = None,
         symbols: bool = False,
+        building: bool = False,
     ) -> None:
         self.opdef = opdef
+        self.building = building
         self.attrs = attrs
         self._shapes = shapes
         self._known = known

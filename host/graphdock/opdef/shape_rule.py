@@ -187,6 +187,7 @@ class ShapeRule:
         shapes: Sequence[Sequence[Any]],
         known: Callable[[int], Known],
         facts: Assumptions | None = None,
+        building: bool = False,
     ) -> list[Any]:
         """One shape per flattened output.
 
@@ -195,6 +196,7 @@ class ShapeRule:
           shapes: per input argument, the static shapes of its tensors; extents, where ``facts`` are given.
           known: known content of flattened input i.
           facts: takes what the rule assumes about symbols; outputs then hold symbols, and None for dims that are new.
+          building: said to shape functions.
 
         Raises:
           ShapeError: the shapes do not fit the op.
@@ -209,7 +211,7 @@ class ShapeRule:
             if found is not None:
                 return found
         if self._fn is not None:
-            result = self._from_function(attrs, shapes, known, facts)
+            result = self._from_function(attrs, shapes, known, facts, building)
         else:
             result = self._from_patterns(ShapeContext(self.opdef, attrs, shapes, known, facts), attrs, shapes, facts)
         if key is not None:
@@ -224,6 +226,7 @@ class ShapeRule:
         shapes: Sequence[Sequence[Any]],
         known: Callable[[int], Known],
         facts: Assumptions | None,
+        building: bool,
     ) -> list[Any]:
         assert self._fn is not None
         if any(self._counts):
@@ -232,7 +235,7 @@ class ShapeRule:
             self._bind(ShapeContext(self.opdef, attrs, shapes, known, facts), attrs, shapes, facts)
         function = resolve(self._fn)
         knows = getattr(function, "symbolic", False)
-        result = list(function(ShapeContext(self.opdef, attrs, shapes, known, facts, knows)))
+        result = list(function(ShapeContext(self.opdef, attrs, shapes, known, facts, knows, building)))
         if facts is not None and not knows:
             facts.unknowing()
         return result

@@ -105,6 +105,8 @@ def _has_array(dims: Any) -> bool:
 
 
 def _like(tensor: Any, dtype: Any, name: str, fill: int, op: str) -> Tensor:
+    if not fill and hasattr(tensor, "_zeros"):
+        return tensor._zeros(dtype, name)  # type: ignore[no-any-return]
     x = convert_to_tensor(tensor)
     wanted: DType = x.dtype if dtype is None else as_dtype(dtype)
     dims = x._dims
@@ -120,7 +122,8 @@ def _like(tensor: Any, dtype: Any, name: str, fill: int, op: str) -> Tensor:
 def zeros_like(
     tensor: TensorLike, dtype: DTypeLike | None = None, name: str | None = None, optimize: bool = True
 ) -> Tensor:
-    """Zeros of the shape of ``tensor``, in its dtype or another; a constant where the shape is known and small."""
+    """Zeros of the shape of ``tensor``, in its dtype or another; a constant where the shape is known and small. Of a SparseTensor
+    they are dense."""
     return _like(tensor, dtype, name or "zeros_like", 0, "ZerosLike")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import graphdock as tf
@@ -230,12 +231,40 @@ def test_names_are_those_of_tensorflow() -> None:
     assert tf.nn.conv1d(x[0], w[0], 1, "SAME").name == "conv1d/Squeeze:0"
 
 
+#: What no graph is made of for images of 4 by 4: TensorFlow refuses a window that is larger by a single element.
+WINDOWS_OF_5: dict[str, Callable[[tf.Tensor], tf.Tensor]] = {
+    "conv2d": lambda x: tf.nn.conv2d(x, tf.zeros([5, 5, 3, 1]), 1, "VALID"),
+    "conv2d, stride": lambda x: tf.nn.conv2d(x, tf.zeros([5, 5, 3, 1]), 3, "VALID"),
+    "conv2d, dilated": lambda x: tf.nn.conv2d(x, tf.zeros([3, 3, 3, 1]), 1, "VALID", dilations=2),
+    "conv2d, padded": lambda x: tf.nn.conv2d(x[:, :2, :2], tf.zeros([5, 5, 3, 1]), 1, [[0, 0], [1, 1], [1, 1], [0, 0]]),
+    "depthwise_conv2d": lambda x: tf.nn.depthwise_conv2d(x, tf.zeros([5, 5, 3, 1]), [1] * 4, "VALID"),
+    "conv3d": lambda x: tf.nn.conv3d(x[None], tf.zeros([1, 5, 5, 3, 1]), [1] * 5, "VALID"),
+    "max_pool": lambda x: tf.nn.max_pool(x, 5, 1, "VALID"),
+    "avg_pool": lambda x: tf.nn.avg_pool(x, 5, 1, "VALID"),
+    "max_pool3d": lambda x: tf.nn.max_pool3d(x[None], [1, 1, 5, 5, 1], [1] * 5, "VALID"),
+    "max_pool_with_argmax": lambda x: tf.nn.max_pool_with_argmax(x, [1, 5, 5, 1], [1] * 4, "VALID")[0],
+}
+
+
+def test_patches_and_dilations_of_a_window_too_large_by_one_are_none() -> None:
+    x = tf.zeros([1, 4, 4, 3])
+    assert tf.nn.dilation2d(x, tf.zeros([5, 5, 3]), [1] * 4, [1] * 4, "VALID").shape == [1, 0, 0, 3]
+    assert tf.extract_image_patches(x, [1, 5, 5, 1], [1] * 4, [1] * 4, "VALID").shape == [1, 0, 0, 75]
+    with pytest.raises(ValueError, match="a window of 6 elements over 4"):
+        tf.extract_image_patches(x, [1, 6, 6, 1], [1] * 4, [1] * 4, "VALID")
+
+
 def test_errors_name_what_does_not_fit() -> None:
     x, w = tf.zeros([1, 4, 4, 3]), tf.zeros([3, 3, 2, 8])
     with pytest.raises(ValueError, match="input has 3 channels, but the filter takes 2"):
         tf.nn.conv2d(x, w, 1, "SAME")
     with pytest.raises(ValueError, match="the output size would be negative: a window of 7 elements over 4"):
         tf.nn.conv2d(x, tf.zeros([7, 7, 3, 1]), 1, "VALID")
+    for make in WINDOWS_OF_5.values():
+        with pytest.raises(
+            ValueError, match="the output size would be negative: a window of 5 elements over (4|2 and 2 of padding)"
+        ):
+            make(x)
     with pytest.raises(ValueError, match="strides should be of length 1, 2 or 4"):
         tf.nn.conv2d(x, w, [1, 1, 1], "SAME")
     with pytest.raises(ValueError, match="filters and filter are one argument"):

@@ -62,7 +62,7 @@ _core_ops: _Rows = {
         evaluate="graphdock.opdef.shape_values:identity",
         identity="input",
         gradient="formula",
-        traits=("pure", "view"),
+        traits=("keeps_zero", "pure", "view"),
     ),
     "StopGradient": lambda op: op(
         _args(input="T[*S]"),
@@ -72,7 +72,7 @@ _core_ops: _Rows = {
         aliases={"output": "input"},
         evaluate="graphdock.opdef.shape_values:identity",
         identity="input",
-        traits=("pure", "view"),
+        traits=("keeps_zero", "pure", "view"),
         reference="graphdock.ops.core_reference:identity",
     ),
     "AddN": lambda op: op(
@@ -400,4 +400,4 @@ OPS: dict[str, Callable[[], OpDef]] = _op_table(
 OPERATORS: dict[str, str] = {}
 
 #: Spec -> digest of the text that all this was made from.
-SPECS: dict[str, str] = {"core.yaml": "28e18f4ace3bf2ce"}
+SPECS: dict[str, str] = {"core.yaml": "e188527c6d35bf61"}

@@ -4020,7 +4020,11 @@ _special_ops: _Rows = {
         _args(x="T[*S]"), _args(y="T[*S]"), types=_types(T=_FLOATS), gradient="formula", traits=("elementwise", "pure")
     ),
     "BesselI1e": lambda op: op(
-        _args(x="T[*S]"), _args(y="T[*S]"), types=_types(T=_FLOATS), gradient="formula", traits=("elementwise", "pure")
+        _args(x="T[*S]"),
+        _args(y="T[*S]"),
+        types=_types(T=_FLOATS),
+        gradient="formula",
+        traits=("elementwise", "keeps_zero", "pure"),
     ),
     "Ndtri": lambda op: op(
         _args(x="T[*S]"), _args(y="T[*S]"), types=_types(T=_FLOATS), gradient="formula", traits=("elementwise", "pure")
@@ -4659,7 +4663,7 @@ SPECS: dict[str, str] = {
     "candidates.yaml": "a35d3ee311cdccfb",
     "checkpoint.yaml": "3964df12943a8c71",
     "complex.yaml": "045c6d576626a540",
-    "conv.yaml": "b58f965a44accb5c",
+    "conv.yaml": "357ad248028a6f13",
     "counting.yaml": "d0bf2913ee16a03b",
     "ctc.yaml": "dd4ea59f92c58016",
     "custom.yaml": "f106936a2fbea888",
@@ -4694,7 +4698,7 @@ SPECS: dict[str, str] = {
     "sets.yaml": "c94063ce206c2e9e",
     "space.yaml": "16f1893af131dbcd",
     "sparse.yaml": "e3b538123ba5a49b",
-    "special.yaml": "9996992dab4e49d5",
+    "special.yaml": "6034451bfc5b964c",
     "spectral.yaml": "521c2e4c5cee30f0",
     "strings.yaml": "d2faed6efd9cacc8",
     "summary.yaml": "a13b8396fd0f91b6",

@@ -15,12 +15,20 @@ from graphdock.ops import ShapeContext, symbolic
 from graphdock_std.shape_support import Dims, known, shape_from, show
 
 
-def windows(ctx: ShapeContext, size: Any, window: Any, stride: int, dilation: int, pads: tuple[int, int] | None) -> Any:
+def windows(
+    ctx: ShapeContext,
+    size: Any,
+    window: Any,
+    stride: int,
+    dilation: int,
+    pads: tuple[int, int] | None,
+    least: int | None = None,
+) -> Any:
     """Return how often a window fits: an int, a symbol or None. ``pads`` are the elements added at both ends, None with
-    padding SAME.
+    padding SAME. ``least``: of how many windows a graph is made.
 
     Raises:
-      ShapeError: the window is empty, or larger than what it goes over.
+      ShapeError: the window is empty, or larger than what it goes over by a stride or more; there are fewer than ``least``.
     """
     ctx.at_least(window, 1, "a window of 0 elements goes nowhere")
     if pads is None:
@@ -36,7 +44,8 @@ def windows(ctx: ShapeContext, size: Any, window: Any, stride: int, dilation: in
         # a dim that is short of the window by less than a stride has no windows; TensorFlow draws the line there too
         ctx.at_least(size, span - 2 * stride + 1 - added, _short(span, "?", added))
         return ctx.derived("windows", size, window, stride, dilation, *pads)
-    if size + added <= span - 2 * stride:
+    # as in TensorFlow a step may come upon an image that is a little too small, but no convolution or pool is made for one
+    if size + added <= span - (1 if least and ctx.building else 2 * stride):
         raise ctx.fail(_short(span, size, added))
     return max(0, (size + added - span) // stride + 1)
 
@@ -101,13 +110,13 @@ class _Layout:
             raise self.ctx.fail(f"{name} must hold {self.rank} sizes, but holds {len(dims)}: {show(dims)}")
         return dims
 
-    def out(self, x: Sequence[Any], w: Sequence[Any]) -> list[Any]:
+    def out(self, x: Sequence[Any], w: Sequence[Any], least: int | None = None) -> list[Any]:
         """The spatial dims of the output for those of an input and a filter."""
         found = []
         for at, window, stride, dilation, pads in zip(
             self.spatial, w, self.strides, self.dilations, self.pads, strict=False
         ):
-            found.append(windows(self.ctx, _dim(x[at]), _dim(window), stride, dilation, pads))
+            found.append(windows(self.ctx, _dim(x[at]), _dim(window), stride, dilation, pads, least))
         return found
 
     def joined(self, batch: Any, spatial: Sequence[Any], channels: Any) -> tuple[Any, ...]:
@@ -146,7 +155,7 @@ def conv(ctx: ShapeContext) -> list[Dims]:
     layout = _Layout(ctx, _rank(ctx))
     x, w = layout.dims("input"), layout.dims("filter")
     layout.channels(x, w[-2])
-    return [layout.joined(x[0], layout.out(x, w), w[-1])]
+    return [layout.joined(x[0], layout.out(x, w, 1), w[-1])]
 
 
 @symbolic
@@ -160,7 +169,7 @@ def fused_conv(ctx: ShapeContext) -> list[Dims]:
     x, w, (count,) = layout.dims("input"), layout.dims("filter"), ctx.shape("bias") or (None,)
     layout.channels(x, w[-2])
     ctx.equal(_dim(count), _dim(w[-1]), f"bias has {count} numbers for {w[-1]} channels")
-    return [layout.joined(x[0], layout.out(x, w), w[-1])] * 2
+    return [layout.joined(x[0], layout.out(x, w, 1), w[-1])] * 2
 
 
 def _rank(ctx: ShapeContext) -> int:
@@ -194,7 +203,7 @@ def depthwise(ctx: ShapeContext) -> list[Dims]:
     layout = _Layout(ctx, _rank(ctx))
     x, w = layout.dims("input"), layout.dims("filter")
     layout.channels(x, w[-2])
-    return [layout.joined(x[0], layout.out(x, w), _product(ctx, w[-2], w[-1]))]
+    return [layout.joined(x[0], layout.out(x, w, 1), _product(ctx, w[-2], w[-1]))]
 
 
 @symbolic
@@ -215,14 +224,14 @@ def depthwise_backprop_filter(ctx: ShapeContext) -> list[Dims]:
     return [w]
 
 
-def _pooled(ctx: ShapeContext, x: Sequence[Any]) -> tuple[Any, ...]:
+def _pooled(ctx: ShapeContext, x: Sequence[Any], least: int | None = None) -> tuple[Any, ...]:
     """The shape of a pool over ``x``: windows over every dim, those of batch and channels mostly of 1."""
     ksize, strides, pads = _per_dim(ctx, "ksize", len(x)), _per_dim(ctx, "strides", len(x)), _pads(ctx, len(x))
     if (ksize[0], strides[0]) != (1, 1):
         raise ctx.fail(
             f"a pool does not go over the batch: ksize {list(ksize)} and strides {list(strides)} begin with 1"
         )
-    return tuple(windows(ctx, _dim(d), k, s, 1, p) for d, k, s, p in zip(x, ksize, strides, pads, strict=True))
+    return tuple(windows(ctx, _dim(d), k, s, 1, p, least) for d, k, s, p in zip(x, ksize, strides, pads, strict=True))
 
 
 def _same_dims(ctx: ShapeContext, name: str, want: Sequence[Any], of: str) -> None:
@@ -238,7 +247,7 @@ def pool(ctx: ShapeContext) -> list[Dims]:
     Raises:
       ShapeError: ksize, strides or paddings that fit no pool, or a window larger than the padded input.
     """
-    return [_pooled(ctx, ctx.shape(ctx.opdef.inputs[0].name) or (None,) * _rank(ctx))]
+    return [_pooled(ctx, ctx.shape(ctx.opdef.inputs[0].name) or (None,) * _rank(ctx), 1)]
 
 
 @symbolic

@@ -97,7 +97,7 @@ def _bessel(order: int) -> Callable[[float], float]:
     angles = [math.pi * (k + 0.5) / 200 for k in range(200)]
     return lambda x: (
         0.0
-        if math.isinf(x)
+        if math.isinf(x) or (x == 0 and order)
         else math.fsum(math.exp(x * math.cos(t) - abs(x)) * math.cos(order * t) for t in angles) / 200
     )
 

@@ -150,6 +150,10 @@ class SparseTensor:
         made._static = self._static
         return made
 
+    def _zeros(self, dtype: Any, name: str) -> _ops.Tensor:
+        """What ``tf.zeros_like`` makes of it."""
+        return _tf.zeros(self._dense_shape, dtype or self.dtype, name)
+
     #: What ops that keep 0 make of it.
     _with_stored = _with_values
 
