@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from benchmarks.cli import benchmark_main
-from benchmarks.frameworks import session_builders
+from benchmarks.frameworks import LLVM, session_builders
 from benchmarks.program import Bar, Case, Program
 
 NODES = 1000
@@ -90,7 +90,7 @@ def _program(name: str, shape: tuple[int, ...], note: str) -> Program:
         name,
         f"{NODES} elementwise nodes over {list(shape)} float32",
         {
-            **session_builders(partial(chain_session, shape=shape), [("llvm", {"backends": ("llvm", "cpu")})]),
+            **session_builders(partial(chain_session, shape=shape), [LLVM]),
             "numpy": partial(chain_numpy, shape),
             "torch": partial(chain_torch, shape),
             "torch/eager": partial(chain_torch, shape, compiled=False),

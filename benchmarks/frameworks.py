@@ -9,7 +9,10 @@ from typing import Any
 
 from benchmarks.program import Case, Unavailable
 
-__all__ = ["graphdock", "graphdock_session", "session_builders", "tensorflow"]
+__all__ = ["LLVM", "graphdock", "graphdock_session", "session_builders", "tensorflow"]
+
+#: The subject ``graphdock/llvm``: regions compiled, other kernels the cpu's.
+LLVM: tuple[str, dict[str, object]] = ("llvm", {"backends": ("llvm", "cpu")})
 
 # Builds a program in the default graph: (tf, open_session) -> Case.
 TextV1 = Callable[[ModuleType, Callable[[], Any]], Case]

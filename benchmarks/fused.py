@@ -13,10 +13,9 @@ from types import ModuleType
 from typing import Any
 
 from benchmarks.cli import benchmark_main
-from benchmarks.frameworks import session_builders
+from benchmarks.frameworks import LLVM, session_builders
 from benchmarks.program import Bar, Case, Program
 
-LLVM = [("llvm", {"backends": ("llvm", "cpu")})]
 COMPILERS = ("jax", "torch", "tensorflow/xla")
 RATE, BETA1, BETA2, EPSILON = 1e-3, 0.9, 0.999, 1e-7
 
@@ -180,7 +179,7 @@ def _program(name: str, summary: str, data: Any, program: Any, row: str, at_most
     if copies:
         bars.append(Bar(row, ("numpy/copy",), copies, subject="graphdock/llvm", note="a copy"))
     builders = {
-        **session_builders(partial(_session, **parts), LLVM, ["xla"]),
+        **session_builders(partial(_session, **parts), [LLVM], ["xla"]),
         "numpy": partial(_numpy, **parts),
         **({"numpy/copy": partial(_copy, **parts)} if copies else {}),
         "torch": partial(_torch, **parts),
@@ -247,7 +246,7 @@ def adam_torch(size: int) -> Case:
 
 def _adam_program(size: int) -> Program:
     builders = {
-        **session_builders(partial(adam_session, size=size), LLVM, ["xla"]),
+        **session_builders(partial(adam_session, size=size), [LLVM], ["xla"]),
         "numpy": partial(adam_numpy, size),
         "torch": partial(adam_torch, size),
         "jax": partial(adam_jax, size),

@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from benchmarks.cli import benchmark_main
-from benchmarks.frameworks import session_builders
+from benchmarks.frameworks import LLVM, session_builders
 from benchmarks.program import Bar, Case, Program
 
 __all__ = ["PROGRAMS"]
@@ -206,7 +206,7 @@ def _program(
     images: bool = False,
 ) -> Program:
     shape: dict[str, Any] = {"network": network, "sizes": sizes, "optimizer": optimizer}
-    builders = session_builders(partial(in_session, **shape), tensorflow_variants=("xla",))
+    builders = session_builders(partial(in_session, **shape), [LLVM], ("xla",))
     builders["torch"] = partial(in_torch, **shape)
     if images:
         builders["torch/channels_last"] = partial(in_torch, **shape, last=True)
@@ -221,10 +221,15 @@ def _of_session(at_most: float) -> tuple[Bar, ...]:
     return (Bar("P8", ("tensorflow",), at_most, note="Session"),)
 
 
-def _of_best(at_most: float, *more: str) -> tuple[Bar, ...]:
-    return (Bar("P8", ("tensorflow", "tensorflow/xla", "torch", "torch/compile", "jax", *more), at_most),)
+def _of_best(at_most: float, *bars: Bar, more: tuple[str, ...] = ()) -> tuple[Bar, ...]:
+    return Bar("P8", (*_BEST, *more), at_most), *bars
 
 
+def _compiled(at_most: float, *peers: str) -> Bar:
+    return Bar("P8", peers or _BEST, at_most, subject="graphdock/llvm", note="compiled")
+
+
+_BEST = ("tensorflow", "tensorflow/xla", "torch", "torch/compile", "jax")
 _MINILM = {"length": 128, "vocabulary": 30522, "width": 384, "heads": 12, "layers": 6}
 
 PROGRAMS = (
@@ -260,7 +265,7 @@ PROGRAMS = (
         "lstm_lm",
         {"batch": 20, "steps": 20, "vocabulary": 10000, "units": 512, "layers": 2, "unrolled": True},
         "GradientDescent",
-        _of_best(0.95),
+        _of_best(0.95, _compiled(0.75, "tensorflow/xla")),
     ),
     _program(
         "transformer",
@@ -268,7 +273,7 @@ PROGRAMS = (
         "transformer",
         {"batch": 16, "length": 128, "vocabulary": 5000, "width": 256, "heads": 4, "layers": 4},
         "Adam",
-        _of_best(1.2),
+        _of_best(1.2, _compiled(1.0)),
     ),
     _program(
         "mlp",
@@ -276,7 +281,7 @@ PROGRAMS = (
         "mlp",
         {"batch": 128, "inputs": 784, "hidden": 1024},
         "Adam",
-        _of_best(1.25),
+        _of_best(1.25, _compiled(1.0, "jax")),
     ),
     *(
         _program(
@@ -285,9 +290,9 @@ PROGRAMS = (
             "minilm",
             {"batch": batch, **_MINILM},
             None,
-            _of_best(1.4, "onnxruntime"),
+            _of_best(1.4, _compiled(bar, "onnxruntime"), more=("onnxruntime",)),
         )
-        for batch in (1, 8)
+        for batch, bar in ((1, 1.1), (8, 1.0))
     ),
 )
 

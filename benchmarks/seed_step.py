@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from benchmarks.cli import benchmark_main
-from benchmarks.frameworks import session_builders
+from benchmarks.frameworks import LLVM, session_builders
 from benchmarks.program import Bar, Case, Program
 
 RATE, MOMENTUM, ACCUMULATOR = 0.01, 0.9, 0.1
@@ -313,7 +313,7 @@ def layers_jax() -> Case:
 
 def _softmax(name: str, summary: str, feed_dtype: str, with_loss: bool, bars: tuple[Bar, ...]) -> Program:
     shape = {"feed_dtype": feed_dtype, "with_loss": with_loss}
-    builders = session_builders(partial(softmax_session, **shape), [("no_passes", {"passes": False})])
+    builders = session_builders(partial(softmax_session, **shape), [("no_passes", {"passes": False}), LLVM])
     builders |= {"numpy": partial(softmax_numpy, **shape), "torch": partial(softmax_torch, **shape)}
     builders["jax"] = partial(softmax_jax, **shape)
     return Program(name, summary, builders, bars, check_calls=20, rtol=1e-3, atol=1e-5)
@@ -325,6 +325,8 @@ BARS = (
     Bar("P1", ("torch",), 0.85, note="first bar"),
     Bar("P1", ("torch",), 0.75, note="with the planner's passes"),
     Bar("P1", ("numpy",), 1.15, note="the same step by hand"),
+    Bar("P1", ("torch",), 0.25, subject="graphdock/llvm", note="compiled"),
+    Bar("P1", ("graphdock",), 0.5, subject="graphdock/llvm", note="compiled"),
 )
 
 PROGRAMS = (

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from benchmarks.cli import benchmark_main
-from benchmarks.frameworks import session_builders
+from benchmarks.frameworks import LLVM, session_builders
 from benchmarks.program import Bar, Case, Program
 
 COUNT, FLOATS, OUTER, INNER = 10_000, 2_000, 100, 100
@@ -26,7 +26,6 @@ GRADIENTS = {
     "gradient_few": (10, 10),
     "gradient_many": (10_000, 10),
 }
-LLVM = [("llvm", {"backends": ("llvm", "cpu")})]
 
 
 def _vector(size: int = 10) -> Any:
@@ -258,7 +257,7 @@ def gradient_torch(iterations: int, size: int) -> Case:
 
 
 BEST_TENSORFLOW = ("tensorflow", "tensorflow/flow_v2")
-_sessions = partial(session_builders, variants=LLVM, tensorflow_variants=("flow_v2",))
+_sessions = partial(session_builders, variants=[LLVM], tensorflow_variants=("flow_v2",))
 
 
 def _structured(at_most: float, note: str = "") -> Bar:

@@ -103,6 +103,9 @@ def test_a_network_trains_to_the_same_weights_in_loops_and_branches():
         tf.train.AdagradOptimizer(0.1),
         tf.train.AdamOptimizer(0.01),
         tf.train.RMSPropOptimizer(0.01),
+        tf.train.AdadeltaOptimizer(0.1),
+        tf.train.ProximalAdagradOptimizer(0.1, 0.1, 0.01, 0.02),
+        tf.train.FtrlOptimizer(0.1, -0.4, l1_regularization_strength=0.01),
     ],
     ids=lambda o: o.get_name(),
 )

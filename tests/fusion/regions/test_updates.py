@@ -46,6 +46,11 @@ OPTIMIZERS = {
     "adam": lambda: tf.train.AdamOptimizer(0.01),
     "rmsprop": lambda: tf.train.RMSPropOptimizer(0.01, momentum=0.5),
     "centered": lambda: tf.train.RMSPropOptimizer(0.01, centered=True),
+    "adadelta": lambda: tf.train.AdadeltaOptimizer(0.1),
+    "proximal": lambda: tf.train.ProximalGradientDescentOptimizer(0.1, 0.01, 0.02),
+    "proximal adagrad": lambda: tf.train.ProximalAdagradOptimizer(0.1, 0.1, 0.01, 0.02),
+    "ftrl": lambda: tf.train.FtrlOptimizer(0.1, -0.4, l1_regularization_strength=0.01),
+    "ftrl with shrinkage": lambda: tf.train.FtrlOptimizer(0.1, l2_shrinkage_regularization_strength=0.01),
 }
 
 

@@ -2509,6 +2509,18 @@ _optimizers_ops: _Rows = {
             grad="T[*S]",
         ),
         types=_types(T=_FLOATS, Th=_type_var(("float32", "float64"), "float32")),
+        region=_RegionForm(
+            {},
+            let={
+                "squares": "accum + (grad * grad - accum) * (1 - cast(rho))",
+                "move": "sqrt((accum_update + cast(epsilon)) / (squares + cast(epsilon))) * grad",
+            },
+            writes={
+                "accum": "squares",
+                "accum_update": "accum_update + (move * move - accum_update) * (1 - cast(rho))",
+                "var": "var - move * cast(lr)",
+            },
+        ),
         cost={"flops": "15 * size(grad)", "bytes": "7 * bytes(grad)"},
         traits=("stateful",),
     ),
@@ -2561,6 +2573,13 @@ _optimizers_ops: _Rows = {
     "ResourceApplyProximalGradientDescent": lambda op: op(
         _args(var=_arg("resource[]", access="writes"), alpha="Th[]", l1="Th[]", l2="Th[]", delta="T[*S]"),
         types=_types(T=_FLOATS, Th=_type_var(("float32", "float64"), "float32")),
+        region=_RegionForm(
+            {},
+            let={"moved": "var - delta * cast(alpha)"},
+            writes={
+                "var": "sign(moved) * maximum(abs(moved) - cast(alpha) * cast(l1), 0) / (cast(alpha) * cast(l2) + 1)",
+            },
+        ),
         cost={"flops": "8 * size(delta)", "bytes": "3 * bytes(delta)"},
         traits=("stateful",),
     ),
@@ -2587,6 +2606,14 @@ _optimizers_ops: _Rows = {
             grad="T[*S]",
         ),
         types=_types(T=_FLOATS, Th=_type_var(("float32", "float64"), "float32")),
+        region=_RegionForm(
+            {},
+            let={"squares": "accum + grad * grad", "rate": "cast(lr) / sqrt(squares)", "moved": "var - rate * grad"},
+            writes={
+                "accum": "squares",
+                "var": "sign(moved) * maximum(abs(moved) - rate * cast(l1), 0) / (rate * cast(l2) + 1)",
+            },
+        ),
         cost={"flops": "14 * size(grad)", "bytes": "5 * bytes(grad)"},
         traits=("stateful",),
     ),
@@ -2617,6 +2644,23 @@ _optimizers_ops: _Rows = {
             lr_power="Th[]",
         ),
         types=_types(T=_FLOATS, Th=_type_var(("float32", "float64"), "float32")),
+        region=_RegionForm(
+            {},
+            let={
+                "squares": "accum + grad * grad",
+                "root": "pow(squares, -cast(lr_power))",
+                "total": (
+                    "linear + (grad + var * cast(l2_shrinkage) * 2) - (root - pow(accum, -cast(lr_power))) / "
+                    "cast(lr) * var"
+                ),
+                "weight": "root / cast(lr) + cast(l2) * 2",
+            },
+            writes={
+                "accum": "squares",
+                "linear": "total",
+                "var": "select(abs(total) > cast(l1), (sign(total) * cast(l1) - total) / weight, 0)",
+            },
+        ),
         cost={"flops": "18 * size(grad)", "bytes": "7 * bytes(grad)"},
         traits=("stateful",),
     ),
@@ -4542,6 +4586,20 @@ _train_ops: _Rows = {
             lr_power="Th[]",
         ),
         types=_types(T=_FLOATS, Th=_type_var(("float32", "float64"), "float32")),
+        region=_RegionForm(
+            {},
+            let={
+                "squares": "accum + grad * grad",
+                "root": "pow(squares, -cast(lr_power))",
+                "total": "linear + grad - (root - pow(accum, -cast(lr_power))) / cast(lr) * var",
+                "weight": "root / cast(lr) + cast(l2) * 2",
+            },
+            writes={
+                "accum": "squares",
+                "linear": "total",
+                "var": "select(abs(total) > cast(l1), (sign(total) * cast(l1) - total) / weight, 0)",
+            },
+        ),
         cost={"flops": "16 * size(grad)", "bytes": "7 * bytes(grad)"},
         traits=("stateful",),
     ),
@@ -4681,7 +4739,7 @@ SPECS: dict[str, str] = {
     "morphology.yaml": "4e1a21c176dc6ef9",
     "nn.yaml": "a68c32741ae0db2e",
     "normalization.yaml": "723fd92c6b3539e2",
-    "optimizers.yaml": "3eb39f06a5c9d801",
+    "optimizers.yaml": "bca80eec3539e2ae",
     "partition.yaml": "c523dc100ea0d84f",
     "pool.yaml": "616c05c76f8bd658",
     "quantization.yaml": "9c96c0c7fe75d115",
@@ -4703,5 +4761,5 @@ SPECS: dict[str, str] = {
     "strings.yaml": "d2faed6efd9cacc8",
     "summary.yaml": "a13b8396fd0f91b6",
     "suppression.yaml": "9c831178337e1cba",
-    "train.yaml": "2003fdc75febeae6",
+    "train.yaml": "872f73399986653d",
 }
