@@ -13,6 +13,7 @@ from graphdock.errors import GraphdockError, OpSpecError
 from graphdock_opgen.check_facts import check_facts
 from graphdock_opgen.compare import at_revision, compare, of_directory
 from graphdock_opgen.counts import Counts, decisions
+from graphdock_opgen.expr import FollowingError
 from graphdock_opgen.generate import Result, drift, plan, write
 from graphdock_opgen.model import json_schema
 from graphdock_opgen.pages import INDEX, render_index, render_pages
@@ -71,8 +72,15 @@ def _show_undecided(result: Result) -> None:
 
 
 def _show_errors(result: Result) -> None:
+    """Show each fault where it is; of what only uses an op with a fault, the number."""
+    following = [error for error in result.errors if isinstance(error, FollowingError)]
     for error in result.errors:
-        click.echo(f"error: {error}", err=True)
+        if error not in following or len(following) == len(result.errors):
+            click.echo(f"error: {error}", err=True)
+    if 0 < len(following) < len(result.errors):
+        click.echo(
+            f"and {len(following)} formulas that use what has a fault: they are checked when it has none", err=True
+        )
 
 
 @command.command(short_help="Write _gen, and stubs of what is yours to write.")

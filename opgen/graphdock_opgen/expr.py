@@ -9,13 +9,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NoReturn
 
-from graphdock.errors import did_you_mean
+from graphdock.errors import OpSpecError, did_you_mean
 from graphdock.opdef.cost import ARGUMENT_CALLS
 
 from graphdock_opgen.reader import Document, Path_
 
-__all__ = ["DIM_CALLS", "Source", "check_arity", "count_names", "names", "pattern", "placeholders"]
+__all__ = ["DIM_CALLS", "FollowingError", "Source", "check_arity", "count_names", "names", "pattern", "placeholders"]
 
 #: Calls that dims and counts may make, as :mod:`graphdock.opdef.shape_rule` evaluates them.
 DIM_CALLS = ("broadcast", "prod", "rank", "len", "min", "max")
@@ -70,6 +71,10 @@ FORMULA_NODES: tuple[type[ast.AST], ...] = (
 )
 
 
+class FollowingError(OpSpecError):
+    """An error of what uses an op whose spec has a fault of its own: it goes with that."""
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """An expression and where it stands."""
@@ -88,6 +93,12 @@ class Source:
                 column = 0
         shown = " ".join(self.text.split())
         self.document.fail(self.path, f"{message}, in {shown!r}, column {column + 1}", hint=hint, offset=column)
+
+    def follow(self, message: str, node: ast.AST | None = None) -> NoReturn:
+        """Raise FollowingError at a node of this expression."""
+        line, column = self.document.position(self.path, offset=getattr(node, "col_offset", 0))
+        shown = " ".join(self.text.split())
+        raise FollowingError(f"{message}, in {shown!r}", file=self.document.file, line=line, column=column)
 
     def parse(self, allowed: tuple[type[ast.AST], ...]) -> ast.expr:
         """The expression's tree. Raises OpSpecError where it is not of the language."""

@@ -207,7 +207,7 @@ class _Renderer:
     def function(self, name: str, node: ast.expr) -> ast.expr:
         callee = self.scope.functions.get(name)
         if callee is None and name in self.scope.faulty:
-            self.source.fail(f"the op of {name!r} has a fault of its own", node)
+            self.source.follow(f"the op of {name!r} has a fault of its own", node)
         if callee is None:
             self.source.fail(f"no function {name!r}", node, hint=did_you_mean(name, [*self.scope.functions, "present"]))
             raise AssertionError("unreachable")

@@ -159,7 +159,7 @@ class _Gradient:
         namespace = self.op.type.rpartition(".")[0]
         grad_op = self.library.all_ops.get(name) or self.library.all_ops.get(f"{namespace}.{name}")
         if grad_op is None and name in self.library.faulty:
-            source.fail(f"the gradient op {name} has a fault of its own")
+            source.follow(f"the gradient op {name} has a fault of its own")
         if grad_op is None:
             source.fail(f"no op named {name!r}", hint=did_you_mean(name, self.library.all_ops))
             return

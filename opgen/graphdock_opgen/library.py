@@ -111,7 +111,8 @@ def load_library(directory: Path) -> Library:
     errors: list[OpSpecError] = []
     files = tuple(_files(paths, _shown, Home(package), errors.append))
     names = read_names(directory, _shown, errors.append)
-    return replace(_library(package, directory, files, names, errors.append), errors=tuple(errors))
+    unread = _named_in(path for path in paths if path.stem not in {file.stem for file in files})
+    return replace(_library(package, directory, files, names, errors.append, unread), errors=tuple(errors))
 
 
 def load_file(path: Path, package: str, report: Callable[[OpSpecError], None]) -> Library:
@@ -192,6 +193,7 @@ def _library(
     files: tuple[SpecFile, ...],
     names: PublicNames,
     report: Callable[[OpSpecError], None],
+    unread: frozenset[str] = frozenset(),
 ) -> Library:
     bare = any(file.spec.namespace in BARE_NAMESPACES for file in files)
     others = _others(directory, {file.spec.namespace for file in files})
@@ -202,7 +204,7 @@ def _library(
     _unique_endpoints(own.values(), names, _host_names(known) if package in BELOW_TF else {}, report)
     _unique_operators(own.values(), names, report)
     functions = formula_functions(package, own.values(), names, others)
-    return Library(package, directory, files, (), functions, AllOps(own, others), _faulty(files), names)
+    return Library(package, directory, files, (), functions, AllOps(own, others), _faulty(files) | unread, names)
 
 
 def _faulty(files: Iterable[SpecFile]) -> frozenset[str]:
@@ -213,6 +215,17 @@ def _faulty(files: Iterable[SpecFile]) -> frozenset[str]:
             if spec.name not in sound:
                 found |= {spec.name, op_type(file.spec.namespace, spec.name), snake(spec.name)}
                 found |= {e.name for e in spec.api.endpoints}
+    return frozenset(found)
+
+
+def _named_in(paths: Iterable[Path]) -> frozenset[str]:
+    """What files that can't be read would declare, by their text: others that use it have no fault of their own."""
+    found: set[str] = set()
+    for path in paths:
+        text = path.read_text(encoding="utf-8", errors="replace")
+        namespace = re.search(r"^namespace:\s*(\w+)", text, re.M)
+        for name in re.findall(r"(?:\bname|^\s*- \w+):\s*[\"']?([\w.]+)", text, re.M):
+            found |= {name, snake(name)} | ({op_type(namespace[1], name)} if namespace else set())
     return frozenset(found)
 
 

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import pytest
+from click.testing import CliRunner
+from graphdock_opgen.cli import command
 from graphdock_opgen.generate import plan
 
 #: A spec without fault; each case replaces one text of it. Lines are counted from 1.
@@ -262,3 +264,32 @@ def test_what_depends_on_a_faulty_op_does_not_call_it_unknown(make, entry: str) 
     """
     first, second = plan(make("pkg", toy=spec)).errors
     assert "'flot32' is neither a dtype" in str(first) and "has a fault of its own" in str(second)
+
+
+@pytest.mark.parametrize("typo", [("  outputs:", "  outputz:"), ("gradient:", "gradient: ["), ("- name:", "- nam:")])
+def test_one_typo_in_a_file_whose_ops_others_use_is_one_message(make, typo: tuple[str, str]) -> None:
+    used = """\
+    graphdock_opdef: 1
+    namespace: toy
+    ops:
+    - name: Halved
+      summary: Half.
+      inputs: [{name: a, dtype: float32, shape: "[*S]"}]
+      outputs: [{name: c, dtype: float32, shape: "[*S]"}]
+      gradient: none
+      api: {endpoints: [{name: toy_half}]}
+    """
+    entries = ("{op: Halved}", '"halved(g.b)"', '"toy_half(g.b)"')
+    users = "graphdock_opdef: 1\nnamespace: toy\nops:\n" + "".join(
+        f"- name: Half{n}\n  summary: Half.\n"
+        f'  inputs: [{{name: a, dtype: float32, shape: "[*S]"}}]\n'
+        f'  outputs: [{{name: b, dtype: float32, shape: "[*S]"}}]\n'
+        f"  gradient: {{inputs: {{a: {entry}}}}}\n"
+        for n, entry in enumerate(entries)
+    )
+    package = make("pkg", toy=used.replace(*typo, 1), users=users)
+    done = CliRunner().invoke(command, ["check", str(package)])
+    first, *rest = done.stderr.splitlines()
+    assert done.exit_code == 1 and first.startswith("error: ") and "specs/toy.yaml:" in first, done.stderr
+    assert not [line for line in rest if line.startswith("error: ")] and len(rest) <= 4
+    assert "and 3 formulas that use what has a fault: they are checked when it has none" in rest

@@ -9,9 +9,9 @@ import pytest
 from graphdock.contracts import GraphFormat, GraphRead, ImportReport, Pass, Placer, Rewriter, hookimpl
 from graphdock.plugin.host import Host
 from graphdock_opgen.new_files import render
-from graphdock_testing.case import ConformanceError, Refused
+from graphdock_testing.case import ConformanceError, Refused, Untested
 from graphdock_testing.conformance import Conformance
-from graphdock_testing.laws import LAWS, check_executor, check_graph_format, check_pass, check_placer
+from graphdock_testing.laws import CHANGES, LAWS, check_executor, check_graph_format, check_pass, check_placer
 
 
 def interpreter(*changes):
@@ -141,6 +141,23 @@ def test_a_pass_that_changes_results_is_found(plugged):
 
     plugged("register_passes", Pass("drop", "simplify", 45, "takes tanh for nothing", drop))
     assert found(check_pass, "drop") == ["training", "gradients of loops"]
+
+
+def _undone(graph, context):
+    with Rewriter(graph) as change:
+        for node in graph.nodes:
+            if node.op == "Neg" and node.inputs[0].node is not None and node.inputs[0].node.op == "Neg":
+                change.replace(node, [node.inputs[0].node.inputs[0]])
+
+
+def test_a_pass_that_changes_no_plan_is_untested(plugged):
+    idle = Pass("idle", "simplify", 45, "does nothing", lambda graph, context: None)
+    undone = Pass("undone", "simplify", 45, "forwards what is negated twice", _undone)
+    plugged("register_passes", idle, undone)
+    assert found(check_pass, "idle") == []
+    with pytest.raises(Untested, match=f"the pass idle changed none of the {len(LAWS)} samples"):
+        check_pass("idle", CHANGES)
+    check_pass("undone", CHANGES)
 
 
 class Negates(GraphFormat):

@@ -64,7 +64,7 @@ from graphdock_testing.facts.pattern_case import check_pattern, registered_patte
 from graphdock_testing.facts.random_case import check_random
 from graphdock_testing.gaps import gaps_of
 from graphdock_testing.gradient_case import check_gradient, wide_types
-from graphdock_testing.laws import LAWS, PARTS
+from graphdock_testing.laws import CHANGES, LAWS, PARTS
 from graphdock_testing.value_check import check_error, check_value
 from graphdock_testing.watching import Watching
 
@@ -211,7 +211,8 @@ class Conformance:
         if op in self._parts or op is None and not kernels:
             for part in self._parts if op is None else [op]:
                 if part in self._lawful:
-                    yield from (Case(part, "law", i, {}, {"check": law}) for i, law in enumerate(LAWS))
+                    laws = [*LAWS, CHANGES] if part.startswith("pass ") else LAWS
+                    yield from (Case(part, "law", i, {}, {"check": law}) for i, law in enumerate(laws))
                     continue
                 check = "samples" if part.startswith(_PATTERN) else "regions"
                 yield Case(part, part.partition(" ")[0], 0, {}, {"check": check})

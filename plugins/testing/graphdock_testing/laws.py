@@ -18,9 +18,10 @@ import graphdock as tf
 import numpy as np
 from graphdock.plugin.host import Host
 
-from graphdock_testing.case import ConformanceError, Refused
+from graphdock_testing.case import ConformanceError, Refused, Untested
 
 __all__ = [
+    "CHANGES",
     "LAWS",
     "PARTS",
     "ConformanceError",
@@ -79,6 +80,23 @@ def _aliases() -> Steps:
     return Steps(
         [x, tf.reshape(x, [3, 2]), tf.identity(c), tf.expand_dims(c, 0), tf.reduce_sum(x), x + 1.0],
         [{x: _values(2, 3)}] * 2,
+    )
+
+
+def _redundant() -> Steps:
+    """What passes look for: nodes that undo each other, compute what is known, or compute it twice."""
+    x = tf.placeholder(tf.float32, [2, 3], name="x")
+    turned = tf.transpose(tf.transpose(x))
+    same = [
+        tf.negative(tf.negative(x)),
+        x * 1.0,
+        x + 0.0,
+        tf.reshape(tf.reshape(x, [6]), [2, 3]),
+        tf.cast(x, tf.float32),
+    ]
+    twice = tf.square(x) + tf.square(x)
+    return Steps(
+        [turned, *same, twice, tf.constant(2.0) * tf.constant([3.0]), tf.abs(tf.abs(x))], [{x: _values(2, 3)}] * 2
     )
 
 
@@ -152,8 +170,8 @@ def _uninitialized() -> Steps:
 LAWS: Mapping[str, Callable[[], Steps]] = {
     function.__name__.strip("_").replace("_", " "): function
     for function in (
-        *(_kernels, _any_shape, _aliases, _updates, _training, _random, _branches, _loops, _gradients_of_loops, _python),
-        *(_errors, _uninitialized),
+        *(_kernels, _any_shape, _aliases, _redundant, _updates, _training, _random, _branches, _loops, _gradients_of_loops),
+        *(_python, _errors, _uninitialized),
     )
 }  # fmt: skip
 
@@ -183,8 +201,19 @@ def check_executor(name: str, law: str, host: Host | None = None) -> None:
         _check_threads(graph, steps, name, law, expected)
 
 
+#: What is asked of a pass besides the laws, which one that does nothing keeps.
+CHANGES = "changes something"
+
+
 def check_pass(name: str, law: str, host: Host | None = None) -> None:
-    """Compare plans with a pass and without it. Raises ConformanceError with what differs."""
+    """Compare plans with a pass and without it.
+
+    Raises:
+      ConformanceError: what differs. Untested: of ``CHANGES``, where the plan of no law is another one with the pass.
+    """
+    if law == CHANGES:
+        _check_changes(name, host)
+        return
     with tf.Graph(host).as_default() as graph:
         steps = LAWS[law]()
     expected = list(_results(graph, steps, {"passes": {name: False}}))
@@ -208,6 +237,20 @@ def check_placer(name: str, law: str, host: Host | None = None) -> None:
         first, second = (session.explain(steps.fetches, steps.feeds[0]) for _ in range(2))
     if [row.device for row in first.rows] != [row.device for row in second.rows]:
         raise ConformanceError(f"{law!r}: the placer {name} gave one plan two placements")
+
+
+def _check_changes(name: str, host: Host | None) -> None:
+    for build in LAWS.values():
+        with tf.Graph(host).as_default() as graph:
+            steps = build()
+        with _session(graph, {}) as changed, _session(graph, {"passes": {name: False}}) as plain:
+            plans = [session.explain(steps.fetches, steps.feeds[0]) for session in (changed, plain)]
+        one, other = ([(row.op, row.device, row.kernel) for row in plan.rows] for plan in plans)
+        if one != other or plans[0].source != plans[1].source:
+            return
+    raise Untested(
+        f"the pass {name} changed none of the {len(LAWS)} samples: that it keeps their results says nothing of it"
+    )
 
 
 def check_graph_format(name: str, law: str, host: Host | None = None) -> None:

@@ -435,6 +435,16 @@ def test_slips_of_authors_are_named(lab):
     assert isinstance(error.__cause__, TypeError)
 
 
+@pytest.mark.parametrize("which", ["pattern", "replacement", "check", "worth"])
+def test_whatever_function_of_a_pattern_raises_its_plugin_is_named(lab, which):
+    def raises(*_, **__):
+        return {}["mine"]
+
+    error = wrong(lab, **{which: raises})
+    assert "lab.p (of lab)" in str(error) and f"{which} " in str(error) and "raises KeyError: 'mine'" in str(error)
+    assert isinstance(error.__cause__, KeyError)
+
+
 def test_what_was_found_is_printed_and_no_refusal_of_a_spelling_that_lost(lab):
     """The second spelling is a part of what the first one stands for."""
     small = Pattern("small", "Rsqrt", {"x": Operand((4, 1))}, lambda x: tf.rsqrt(x), lambda x: tf.rsqrt(x) * 1.0)

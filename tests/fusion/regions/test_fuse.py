@@ -209,6 +209,16 @@ def test_a_compiler_that_breaks_the_contract_is_named(lab, answer, message):
     assert caught.value.op is not None and "test_fuse.py" in str(caught.value.site)
 
 
+def test_a_claim_that_raises_names_the_compiler_and_its_plugin(lab):
+    made = lab(Broken(lambda candidate: {}["mine"]))
+    x = tf.placeholder(tf.float32, [2, 4])
+    with made.session() as sess, pytest.raises(tf.errors.PluginError) as caught:
+        sess.run(gelu(x), {x: X})
+    said = "the region compiler lab.interpreter (of lab) raises KeyError when it is offered a region: 'mine'"
+    assert said in caught.value.message and isinstance(caught.value.__cause__, KeyError)
+    assert caught.value.op is not None and "test_fuse.py" in str(caught.value.site)
+
+
 def test_two_compilers_of_one_name_and_a_wrong_item_are_refused(lab):
     made = lab()
     hook = hookimpl(specname="register_region_compilers")(lambda: [InterpretingCompiler(), InterpretingCompiler()])

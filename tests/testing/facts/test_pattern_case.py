@@ -84,6 +84,12 @@ def test_what_no_draw_meets_is_untested_and_a_sample_meets_it():
         held("pattern lab.mine", kit_of(check=odd, sample=sample, replacement=lambda x, table: tf.tanh(x)))
 
 
+def test_a_pattern_that_no_plan_is_changed_by_is_untested():
+    """Its anchor is no op of what it looks for, so that the search begins nowhere."""
+    with pytest.raises(Untested, match="lab.mine changed none of the 8 samples"):
+        held("pattern lab.mine", kit_of(anchor="Sqrt"))
+
+
 def test_a_sample_that_raises_names_the_pattern():
     with pytest.raises(ConformanceError, match=r"sample of lab.mine raises KeyError: 'x'"):
         held("pattern lab.mine", kit_of(sample=lambda rng: {}["x"]))

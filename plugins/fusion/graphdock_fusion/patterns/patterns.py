@@ -319,11 +319,20 @@ def _found(registered: RegisteredPattern, pattern_graph: PatternGraph, match: Ma
             assert value.node is not None
             constants[name] = value.node.attrs["value"]
     found = replace(anchor, shapes=shapes, constants=constants)
-    asked = (registered.pattern.check, registered.pattern.worth)
-    reason = next((why for ask in asked if ask is not None and (why := ask(found)) is not None), None)
-    if reason is not None:
-        raise _NotHere(reason)
+    for which in ("check", "worth"):
+        reason = _asked(registered, which, found)
+        if reason is not None:
+            raise _NotHere(reason)
     return found
+
+
+def _asked(registered: RegisteredPattern, which: str, found: Found) -> str | None:
+    """Return why a place is not for a pattern, by its ``check`` or its ``worth``. Raises PluginError where that raises."""
+    ask = getattr(registered.pattern, which)
+    try:
+        return None if ask is None else ask(found)
+    except Exception as error:
+        raise _broken(registered, f"its {which} raises {type(error).__name__}: {error}") from error
 
 
 def _is_drawn(value: Value, op: str) -> bool:

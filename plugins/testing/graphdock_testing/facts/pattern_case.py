@@ -41,7 +41,7 @@ def check_pattern(bench: Bench, registered: RegisteredPattern) -> None:
     """Raise ConformanceError where the sides differ; Untested where no draw fits the pattern, or none that does can be run."""
     count = 3 if bench.brief else SAMPLES
     tried: list[str] = []
-    checked = 0
+    checked, applies = 0, False
     for sample in samples_of(bench.host, registered, tried):
         try:
             problem = _compare(bench, registered, sample)
@@ -54,8 +54,13 @@ def check_pattern(bench: Bench, registered: RegisteredPattern) -> None:
             shown = {**sample.found.shapes, **{n: c.tolist() for n, c in sample.found.constants.items() if c.size < 3}}
             raise ConformanceError(f"{problem} (of {shown}, {sample.found.dtype})")
         checked += 1
+        applies = applies or _applies(bench, registered, sample)
         if checked == count:
-            return
+            break
+    if checked and not applies:
+        raise Untested(
+            f"{registered.full_name} changed none of the {checked} samples: in no plan of what it looks for it is found"
+        )
     if not checked:
         raise Untested(
             f"{registered.full_name}: none of {DRAWS} draws of shapes and constants fits the pattern and runs here, and it "
@@ -82,6 +87,24 @@ def _compare(bench: Bench, registered: RegisteredPattern, sample: PatternSample)
         return None
     nudged, _ = _run(bench, pattern, _nudged(sample), pattern.pattern)
     return _difference(gots, wants, names, [_MARGIN * _largest(n - w) for n, w in zip(nudged, wants, strict=True)])
+
+
+def _applies(bench: Bench, registered: RegisteredPattern, sample: PatternSample) -> bool:
+    """Whether a plan of the pattern has what stands for it, or says why not; true on a device that the pattern is not for.
+
+    Another pattern of the plugin, which was found first, may stand for it too.
+    """
+    pattern, graph = registered.pattern, Graph(bench.host)
+    with graph.as_default():
+        entered = {n: placed(n, o, sample.found) for n, o in pattern.inputs.items()}
+        made = pattern.pattern(**entered, **sample.found.attrs)
+    order = tuple(dict.fromkeys((registered.plugin, *bench.wide_order)))
+    config = tf.SessionConfig(backends=order, fallback="allow", passes={"patterns": True})
+    with tf.Session(graph=graph, config=config, host=bench.host) as session:
+        told = session.explain(made)
+    mine = f"{registered.plugin}."
+    notes = [n for n in told.plan.placement.notes if getattr(n, "pattern", False) and n.compiler.startswith(mine)]
+    return bool(notes) or not {row.device.partition(":")[0] for row in told.rows}.isdisjoint(pattern.not_on)
 
 
 def _difference(gots: list[Any], wants: list[Any], names: list[str], margins: list[float]) -> str | None:
