@@ -19,6 +19,7 @@ import numpy as np
 from graphdock.plugin.host import Host
 
 from graphdock_testing.case import ConformanceError, Refused, Untested
+from graphdock_testing.numeric import same_bits
 
 __all__ = [
     "CHANGES",
@@ -88,6 +89,7 @@ def _redundant() -> Steps:
     x = tf.placeholder(tf.float32, [2, 3], name="x")
     turned = tf.transpose(tf.transpose(x))
     same = [
+        tf.negative(x),
         tf.negative(tf.negative(x)),
         x * 1.0,
         x + 0.0,
@@ -98,6 +100,28 @@ def _redundant() -> Steps:
     return Steps(
         [turned, *same, twice, tf.constant(2.0) * tf.constant([3.0]), tf.abs(tf.abs(x))], [{x: _values(2, 3)}] * 2
     )
+
+
+def _constants() -> Steps:
+    """Numbers and texts that are lost on the way through text, through doubles, or through C's strings."""
+    kinds: list[Any] = [
+        *(np.array([np.nan, np.inf, -np.inf, -0.0, 0.1], kind) for kind in (np.float32, np.float64, np.float16)),
+        *(np.array([2**63 - 1, -(2**63), 2**53 + 1], np.int64), np.array([2**64 - 1], np.uint64)),
+        *(np.array([True, False]), np.array([1 - 2j], np.complex64), np.zeros([0, 3], np.float32)),
+    ]
+    return Steps([tf.identity(tf.constant(a)) for a in [*kinds, np.array(b"\xff A", object)]])
+
+
+def _layers() -> Steps:
+    """Ops whose attributes are no defaults, on a device that is named, behind what is waited for."""
+    x = tf.placeholder(tf.float32, [2, 6, 5, 3], name="x")
+    with tf.device("/device:cpu:0"):
+        y = tf.nn.conv2d(x, tf.constant(_values(3, 2, 3, 4)), [1, 2, 2, 1], "SAME")
+    y, *_ = tf.nn.fused_batch_norm(y, tf.ones([4]), tf.zeros([4]), epsilon=0.125)
+    with tf.control_dependencies([x]):
+        pooled = tf.nn.max_pool(y, [1, 2, 2, 1], [1, 1, 1, 1], "VALID")
+    rows = tf.matmul(tf.reshape(pooled, [2, 16]), tf.constant(_values(5, 16)), transpose_b=True)
+    return Steps([pooled, rows, tf.argmax(rows, 1, output_type=tf.int32)], [{x: _values(2, 6, 5, 3)}])
 
 
 def _updates() -> Steps:
@@ -122,7 +146,7 @@ def _training() -> Steps:
 
 
 def _random() -> Steps:
-    drawn = [tf.random_uniform([3], seed=1), tf.random_normal([3], seed=2) * 2.0]
+    drawn = [tf.random_uniform([3], seed=1), tf.random_normal([3], seed=2) * 2.0, tf.random_uniform([3], seed=4)]
     return Steps([*drawn, drawn[0] + drawn[1], tf.nn.dropout(tf.ones([8]), 0.5, seed=3)], [{}] * 3)
 
 
@@ -170,8 +194,8 @@ def _uninitialized() -> Steps:
 LAWS: Mapping[str, Callable[[], Steps]] = {
     function.__name__.strip("_").replace("_", " "): function
     for function in (
-        *(_kernels, _any_shape, _aliases, _redundant, _updates, _training, _random, _branches, _loops, _gradients_of_loops),
-        *(_python, _errors, _uninitialized),
+        *(_kernels, _any_shape, _aliases, _redundant, _constants, _layers, _updates, _training, _random, _branches),
+        *(_loops, _gradients_of_loops, _python, _errors, _uninitialized),
     )
 }  # fmt: skip
 
@@ -270,6 +294,7 @@ def check_graph_format(name: str, law: str, host: Host | None = None) -> None:
         raise Refused(f"{name} does not hold {law!r}: {error.message}") from error
     with tf.Graph(host).as_default() as again:
         tf.import_graph_def(written, name="")
+    _same_graph(graph, again, name)
     named = Steps(
         [again.as_graph_element(f.name) for f in steps.fetches],
         [{again.as_graph_element(t.name): v for t, v in feed.items()} for feed in steps.feeds],
@@ -277,6 +302,32 @@ def check_graph_format(name: str, law: str, host: Host | None = None) -> None:
         steps.raises,
     )
     _compare(_results(again, named, {}), list(_results(graph, steps, {})), f"{law!r} in the form {name}")
+
+
+def _same_graph(graph: Any, again: Any, form: str) -> None:
+    """Raise ConformanceError where an op that was written and read again is another one.
+
+    A form may have other ops for one, as TensorFlow's has for loops; a resource without a name of its own may get its op's.
+    """
+    named = {op.name: op for op in again.get_operations()}
+    for op in graph.get_operations():
+        other = named.get(op.name)  # within a body a form may name ops as it will
+        if other is None or other.type != op.type:
+            continue
+        shaped = not op.inputs  # other shapes follow, from what a form knows of resources
+        facts = {
+            "control inputs": [sorted(c.name for c in o.control_inputs) for o in (op, other)],
+            "device": [o.device for o in (op, other)],
+            "outputs": [[(t.dtype.name, shaped and str(t.shape)) for t in o.outputs] for o in (op, other)],
+            **{name: [o.node_attrs[name] for o in (op, other)] for name in op.node_attrs if name in other.node_attrs},
+        }
+        for what, (before, after) in facts.items():
+            if hasattr(before, "get_operations"):
+                _same_graph(before, after, form)
+            elif not (
+                same_bits(before, after) if isinstance(before, np.ndarray) else after in (before, before or op.name)
+            ):
+                raise ConformanceError(f"{op.name} in the form {form}: its {what} is {after!r}, not {before!r}")
 
 
 #: What a kit calls a part of a plugin -> where the host has them, and what compares one with a law.

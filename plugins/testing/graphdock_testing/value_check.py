@@ -14,6 +14,7 @@ from graphdock_opgen.samples import make_arrays
 
 from graphdock_testing.bench import Bench, Results, agree, run_program
 from graphdock_testing.case import Case, ConformanceError
+from graphdock_testing.manners import check_manners, settings
 from graphdock_testing.numeric import same_bits
 from graphdock_testing.programs import Program
 
@@ -40,7 +41,7 @@ def check_with(bench: Bench, case: Case, first: Mapping[str, Any], second: Mappi
 
     Returns what ``first`` gives; None for a stateful op of which nothing says what that is.
     """
-    opdef = bench.host.ops.get(case.op)
+    opdef, given = bench.host.ops.get(case.op), settings()
     graph = Graph(bench.host)
     program = bench.build(graph, opdef, first, case.attrs)
     session = bench.open(graph)
@@ -69,6 +70,8 @@ def check_with(bench: Bench, case: Case, first: Mapping[str, Any], second: Mappi
             for ordinal, arrays in enumerate((first, second, first)):
                 got = bench.step(plain, program, arrays, "plain")
                 _equal(case, results[ordinal], got, exact, f"outside of debug mode step {ordinal + 1} gives other bits")
+            if kernel is not None and exact and case.index == 0 and not (bench.brief or drawn or program.variables):
+                check_manners(bench, kernel, plain, program, first, given)
     except ConformanceError:
         if opdef.is_stateful or _steady(bench, case, opdef, program, first, right[0]):
             raise
