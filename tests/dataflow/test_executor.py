@@ -18,17 +18,32 @@ def test_a_session_names_it_and_explain_says_so():
     assert explanation.facts()["notes"] == ["dataflow: 0 nodes may wait, 0 kernels may be handed to other threads"]
 
 
-def test_devices_whose_work_runs_late_are_refused_with_the_node():
+def test_devices_whose_work_runs_late_give_what_they_give_in_a_line():
+    """Each kernel is waited for: updates, draws, loops, moves; and steps by pieces."""
     host = Host()
     queued.install(host, seed=1)
     with tf.Graph(host=host).as_default():
-        x = tf.placeholder(tf.float32, [1])
-        y = tf.tanh(x, name="late")
-        config = tf.SessionConfig(backends=("queued", "cpu"), executor="dataflow")
-        refused = pytest.raises(tf.errors.UnimplementedError, match="work runs late")
-        with tf.Session(config=config, host=host) as sess, refused as caught:
-            sess.run(y, {x: [1.0]})
-    assert "late" in str(caught.value)
+        x, w = tf.placeholder(tf.float32, [3]), tf.Variable(tf.ones([3]))
+        update, drawn = w.assign_add(x), tf.random_uniform([4], seed=3)
+        loop = tf.while_loop(
+            lambda i, v: i < 3, lambda i, v: (i + 1, tf.sin(v) + tf.random_uniform([3], seed=2)), [0, x]
+        )[1]
+        fetches = [tf.tanh(x) * w, update, drawn, loop]
+        found = []
+        for executor in ("straight_line", "dataflow"):
+            config = tf.SessionConfig(backends=("queued", "cpu"), executor=executor)
+            with tf.Session(config=config, host=host) as sess:
+                sess.run(w.initializer)
+                found.append([*sess.run(fetches, {x: [1.0, 2.0, 3.0]}), sess.run(w)])
+        for got, expected in zip(*found, strict=True):
+            np.testing.assert_array_equal(got, expected)
+        with tf.Session(config=tf.SessionConfig(backends=("queued", "cpu")), host=host) as sess:
+            sess.run(w.initializer)
+            pieces = sess.partial_run_setup([fetches[0], update, drawn], [x])
+            first, numbers = sess.partial_run(pieces, [fetches[0], drawn], {x: [1.0, 2.0, 3.0]})
+            np.testing.assert_array_equal(numbers, found[0][2])
+            np.testing.assert_allclose(first, np.tanh(np.float32([1, 2, 3])), rtol=1e-6)
+            assert sess.partial_run(pieces, update).tolist() == [2.0, 3.0, 4.0]
 
 
 def test_a_seed_gives_the_same_orders_again_and_another_one_others(told):

@@ -317,8 +317,11 @@ class QueuedDevice(Device):
             return self._outside_queue
 
     @contextmanager
-    def _outside(self) -> Iterator[Queue]:
-        """The private queue, current and to oneself; fenced at the end, also after an error."""
+    def at_once(self) -> Iterator[Queue]:
+        """The private queue, current and to oneself; fenced at the end, also after an error.
+
+        For executors that wait for each kernel, besides the copies below.
+        """
         with self._outside_lock:
             queue = self.queue
             previous = self.activate(queue)
@@ -349,12 +352,12 @@ class QueuedDevice(Device):
 
     def copy(self, src: Buffer, dst: Buffer) -> None:
         """As ``Queue.copy``, and fenced."""
-        with self._outside() as queue:
+        with self.at_once() as queue:
             queue.copy(src, dst)
 
     def from_host(self, array: Any, dst: Buffer) -> None:
         """As ``Queue.from_host``, from any contiguous array, and fenced: ``array`` may be reused."""
-        with self._outside() as queue:
+        with self.at_once() as queue:
             slot = self._slot(array)
             slot[...] = array
             queue.from_host(slot, dst)
@@ -363,7 +366,7 @@ class QueuedDevice(Device):
         """As ``Queue.to_host``, into any contiguous array, and fenced: the data is there."""
         with self._outside_lock:
             slot = self._slot(dst)
-            with self._outside() as queue:
+            with self.at_once() as queue:
                 queue.to_host(src, slot)
             dst[...] = slot
 

@@ -181,6 +181,8 @@ def _make_array(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], 
     check_room(array, dtype or float32)
     if dtype is string and array.size == 0 and not isinstance(value, (np.ndarray, np.generic)):
         array = array.astype(object)
+    if array.dtype.kind == "O" and dtype in (None, string) and set(map(type, array.ravel().tolist())) == {bytes}:
+        return array.copy(), string
     if array.dtype.kind in "USO":
         values = [os.fspath(v) if isinstance(v, os.PathLike) else v for v in array.ravel().tolist()]
         text = [isinstance(v, (str, bytes)) for v in values]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from graphdock.contracts import PlacedGraph, PlanNode
+from graphdock.contracts import PlacedGraph, PlanNode, QueuedDevice
 from graphdock.shape import concrete
 
 __all__ = ["HAND_OFF", "dear_nodes", "seconds_of"]
@@ -29,7 +29,7 @@ def seconds_of(placed: PlacedGraph, node: PlanNode) -> float:
 
 
 def dear_nodes(placed: PlacedGraph, least: float, overlapping: frozenset[PlanNode]) -> frozenset[PlanNode]:
-    """Nodes whose kernels may be handed over: they take ``least`` seconds, and neither wait nor lock for themselves.
+    """Nodes whose kernels may be handed over: they take ``least`` seconds, neither wait nor lock for themselves, and are the cpu's.
 
     Args:
       overlapping: nodes of which several executions may be at work at once; of these none that draws, for its stream is one.
@@ -38,6 +38,8 @@ def dear_nodes(placed: PlacedGraph, least: float, overlapping: frozenset[PlanNod
     for level in placed.graph.all_graphs():
         for node in level.nodes:
             if node not in placed.kernels or "waits" in node.opdef.effects:
+                continue
+            if isinstance(placed.device_of(node), QueuedDevice):
                 continue
             if node.opdef.accesses and not placed.holds:
                 continue

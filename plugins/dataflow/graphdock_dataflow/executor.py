@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterable
 from typing import ClassVar
 
-from graphdock.contracts import Executor, PlacedGraph, QueuedDevice
+from graphdock.contracts import Executor, PlacedGraph
 
 from graphdock_dataflow.cost import HAND_OFF
 from graphdock_dataflow.nodes import VERBS
@@ -36,7 +36,7 @@ class Dataflow(Executor):
         self._hand_off = hand_off
 
     def refuses(self, placed: PlacedGraph) -> str | None:
-        """It has no order between queues of devices, nothing that sends or receives, and no primitives in bodies or pieces."""
+        """It has nothing that sends or receives, and no primitives in bodies or pieces."""
         for level in placed.graph.all_graphs():
             for node in level.nodes:
                 if node.verb not in VERBS:
@@ -44,14 +44,6 @@ class Dataflow(Executor):
                 if node.opdef.verb.primitive and (placed.pieces or level is not placed.graph):
                     where = "a step in pieces" if placed.pieces else f"the body {level.name}"
                     return f"{node.name} ({node.op}) stands in {where}, and not in a graph that runs by itself"
-                if node in placed.kernels and isinstance(placed.device_of(node), QueuedDevice):
-                    return f"{node.name} runs on {placed.device_of(node)!r}, whose work runs late"
-        queued = sorted(space for space, device in placed.spaces.items() if isinstance(device, QueuedDevice))
-        moved = (n for g in placed.graph.all_graphs() for n in g.nodes if n.verb == "move")
-        for node in moved:
-            for space in (node.attrs["source"], node.attrs["target"]):
-                if space in queued:
-                    return f"{node.name} moves a tensor to or from {space}, where work runs late"
         return None
 
     def compile(self, placed: PlacedGraph) -> DataflowProgram:

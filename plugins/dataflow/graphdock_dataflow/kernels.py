@@ -36,7 +36,7 @@ from graphdock_dataflow.calls import Fire, caller, taker
 from graphdock_dataflow.checks import finite, results_checked, rule_checked, with_refusals
 from graphdock_dataflow.level import EMPTY, Row
 from graphdock_dataflow.traces import timed, waited
-from graphdock_dataflow.transfers import copy_to, from_host, to_host
+from graphdock_dataflow.transfers import copy_to, fenced, from_host, to_host
 
 if TYPE_CHECKING:
     from graphdock_dataflow.instance import Instance, Runnable
@@ -97,8 +97,9 @@ class _Kernel:
         self.bound = self._bind()
         if self.bound.within is not None:
             instance.within[self.bound.within] = None
-        self.compute = timed(instance, node, "kernel", self.bound.compute)
+        self.streams: list[Any] = []
         self.args = self._args(self.bound)
+        self.compute = timed(instance, node, "kernel", fenced(self.device, self.bound.compute, self.streams))
         self.take = results_checked(placed, row, taker(row.makes))
         self.check = ReturnCheck(self.context)
         self._idle: list[_Lease] = [_Lease(self.compute, {})]
@@ -147,7 +148,6 @@ class _Kernel:
             if bound.args is not None:
                 items = enumerate(bound.args)
                 handle.places = tuple([at for at, a in items if isinstance(a, In) and a.index == handle.position])
-        self.streams = []
         for name in streams_of(self.node):
             stream = self.placed.stream(name)
             self.instance.streams.setdefault(name.name, []).append(stream)

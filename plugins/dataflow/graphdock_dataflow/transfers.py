@@ -1,14 +1,15 @@
-"""Copies of buffers between memory spaces of synchronous devices; of small numbers to and from the host's own."""
+"""Copies of buffers between memory spaces, to and from the host's own small numbers too; waits for devices with queues."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from graphdock.contracts import HOST_MEMORY, SCALAR, Device, DType
+from graphdock.contracts import HOST_MEMORY, SCALAR, Device, DType, QueuedDevice
 from graphdock.contracts.runtime.shape_checks import predicate_check
 
-__all__ = ["copy_to", "from_host", "mover", "to_host"]
+__all__ = ["copy_to", "fenced", "from_host", "mover", "to_host"]
 
 
 def to_host(device: Device, buffer: Any, dtype: DType) -> Any:
@@ -35,6 +36,26 @@ def copy_to(target: Any, device: Device, array: Any) -> None:
         np.copyto(target, array)
     else:
         device.from_host(np.asarray(array, order="C"), target)
+
+
+def fenced(device: Device, compute: Callable[..., Any], streams: Sequence[Any]) -> Callable[..., Any]:
+    """``compute`` of a kernel; of a device with queues one that gives its work to the private queue, and waits until it is done.
+
+    Args:
+      streams: random streams of the kernel, whose ordinals it finds in the queue's step arguments.
+    """
+    if not isinstance(device, QueuedDevice):
+        return compute
+    for i, stream in enumerate(streams):
+        stream.slot = 8 * i
+
+    def run(*args: Any) -> Any:
+        with device.at_once() as queue:
+            if streams:
+                queue.set_arguments(b"".join([s.ordinal.to_bytes(8, "little") for s in streams]))
+            return compute(*args)
+
+    return run
 
 
 class mover:
