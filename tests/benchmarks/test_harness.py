@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import graphdock as tf
+import numpy as np
 import pytest
 
-from benchmarks import cli, environments, networks, setup
+from benchmarks import cli, environments, networks, peoples_networks, setup
 from benchmarks.harness import PAUSE_SECONDS, Outcome, Timing, disagreement, judge, orders, run_program
 from benchmarks.process import WorkerFailure, WorkerProcess, Workers
 from benchmarks.program import Bar, Case, Program, framework_of, side_by_side
@@ -301,3 +302,9 @@ def test_a_network_says_which_kernels_its_step_spends_its_time_in() -> None:
         named = [seconds for name, seconds in parts.items() if name != "others"]
         assert named == sorted(named, reverse=True) and min(parts.values()) > 0
         assert case.parts() is parts
+
+
+@pytest.mark.parametrize("program", peoples_networks.PROGRAMS[1:], ids=lambda p: p.name)
+def test_networks_of_people_run(program) -> None:
+    (value,) = program.builders["graphdock"]().values()
+    assert np.isfinite(value).all() and program.builders.keys() == {"graphdock", "tensorflow"}
