@@ -1,10 +1,11 @@
-"""Faults planted in other systems' extensions: which of them their own kits find. Run where torch and jax are installed:
+"""Faults planted in other systems' extensions: which of them their own kits find. Run where torch, jax and onnx are installed:
 
     python benchmarks/fault_kits.py > benchmarks/results/fault_kits.txt
 
 ``torch.library.opcheck`` gets custom ops of Python with the fault; ``gradcheck`` is what PyTorch tells an author to run beside it;
-jax's ``check_grads`` of a callback stands for its FFI, which has no kit. What was read and not tried stands in :data:`READ`: the
-tests of OpenReg, PyTorch's example of a backend, and ONNX Runtime's ``BaseTester``, with which its execution providers are tested.
+jax's ``check_grads`` of a callback stands for its FFI, which has no kit; ``onnx.backend.test`` has what a backend of ONNX is given: an
+array and the right one, compared within 0.1%. What was read and not tried stands in :data:`READ`, because no wheel has it: the tests
+of OpenReg, PyTorch's example of a backend, and ONNX Runtime's ``BaseTester``, with which its execution providers are tested.
 """
 
 from __future__ import annotations
@@ -153,6 +154,55 @@ def _said(check: Callable[[], Any]) -> list[Any]:
     return [False, ""]
 
 
+def onnx_kernels() -> dict[str, Callable[[Any], Any]]:
+    """Fault -> what computes ONNX's ``Neg``."""
+
+    def writes(x: Any) -> Any:
+        made = -x
+        x *= 2
+        return made
+
+    def tail(x: Any) -> Any:
+        made = -x
+        made.reshape(-1)[4096:] = 0
+        return made
+
+    return {
+        "none": lambda x: -x,
+        "a wrong value": lambda x: x * x.dtype.type(-1.0005),
+        "a wrong value for one dtype": lambda x: x * (-1.25 if x.dtype == np.float64 else x.dtype.type(-1)),
+        "a wrong value for one rank": lambda x: x * x.dtype.type(-1.5 if x.ndim == 4 else -1),
+        "it writes its input": writes,
+        "it leaves its output as it was": np.empty_like,
+        "it draws": lambda x: -x + x.dtype.type(np.random.default_rng().random() * 1e-6),
+        "it keeps its first result": lambda x: _late(f"onnx {x.shape}", -x),
+        "it returns its input": lambda x: x,
+        "a view of other elements": lambda x: -x[::-1],
+        "elements beyond a block are left out": tail,
+        "NaN becomes 0": lambda x: np.nan_to_num(-x, nan=0.0, posinf=np.inf, neginf=-np.inf),
+        "infinity becomes the largest number": lambda x: np.nan_to_num(-x, nan=np.nan),
+    }
+
+
+def of_onnx() -> dict[str, dict[str, list[Any]]]:
+    from onnx.backend.test.loader import load_model_tests
+    from onnx.backend.test.runner import Runner
+
+    with warnings.catch_warnings(action="ignore"):
+        cases = [case for case in load_model_tests(kind="node") if case.name in ("test_neg", "test_neg_example")]
+
+    def run(kernel: Callable[[Any], Any]) -> None:
+        for case in cases:
+            for given, wanted in case.data_sets:
+                Runner.assert_similar_outputs(list(wanted), [kernel(np.array(given[0]))], case.rtol, case.atol)
+
+    found = {}
+    for name, kernel in onnx_kernels().items():
+        _calls.clear()
+        found[name] = _said(lambda kernel=kernel: run(kernel))
+    return {"onnx": found}
+
+
 #: Faults of parts for which the tool has nothing that could look at them.
 PARTS = (
     *("pattern: it forgets the bias", "pattern: its gradient stops", "compiler: a result that is off"),
@@ -195,7 +245,7 @@ def clash_of_torch() -> list[Any]:
 
 def lines(found: dict[str, dict[str, list[Any]]], versions: str) -> list[str]:
     """The table: x is found, . is not, - is nothing that could be planted; in brackets what was read and not tried."""
-    tools = ("opcheck", "gradcheck", "check_grads")
+    tools = ("opcheck", "gradcheck", "check_grads", "onnx")
     faults = [name for name in dict.fromkeys([*found["opcheck"], *PARTS]) if name != "none"]
     rows = []
     for fault in faults:
@@ -217,9 +267,9 @@ def lines(found: dict[str, dict[str, list[Any]]], versions: str) -> list[str]:
 def main() -> None:
     found: dict[str, dict[str, list[Any]]] = {}
     versions = []
-    for module, run in {"torch": of_torch, "jax": of_jax}.items():
+    for module, run in {"torch": of_torch, "jax": of_jax, "onnx": of_onnx}.items():
         if importlib.util.find_spec(module) is None:
-            raise SystemExit(f"no {module} here: pip install torch==2.13.0 jax")
+            raise SystemExit(f"no {module} here: pip install torch==2.13.0 jax onnx")
         versions.append(f"{module} {importlib.import_module(module).__version__}")
         found |= run()
     found["opcheck"]["clash: one op type"] = clash_of_torch()
