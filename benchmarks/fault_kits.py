@@ -3,9 +3,9 @@
     python benchmarks/fault_kits.py > benchmarks/results/fault_kits.txt
 
 ``torch.library.opcheck`` gets custom ops of Python with the fault; ``gradcheck`` is what PyTorch tells an author to run beside it;
-jax's ``check_grads`` of a callback stands for its FFI, which has no kit; ``onnx.backend.test`` has what a backend of ONNX is given: an
-array and the right one, compared within 0.1%. What was read and not tried stands in :data:`READ`, because no wheel has it: the tests
-of OpenReg, PyTorch's example of a backend, and ONNX Runtime's ``BaseTester``, with which its execution providers are tested.
+jax's ``check_grads`` of a callback stands for its FFI, which has no kit; ``onnx.backend.test`` has what a backend of ONNX is given:
+an array and the right one, compared within 0.1%. What was read and not tried stands in :data:`READ`, because no wheel has it: the
+tests of OpenReg, PyTorch's example of a backend, and ONNX Runtime's ``BaseTester``, with which its execution providers are tested.
 """
 
 from __future__ import annotations
