@@ -66,6 +66,12 @@ def _kernels() -> Steps:
     return Steps(fetches, [{x: _values(4, 3), n: np.array([3, -3])}, {x: np.full((4, 3), np.nan), n: np.array([0, 1])}])
 
 
+def _sums() -> Steps:
+    """What the plainest form of graphs holds: float32 of unknown shape, and no attribute that is no dtype."""
+    x = tf.placeholder(tf.float32, name="x")
+    return Steps([tf.nn.relu(x), x + tf.nn.relu(x)], [{x: _values(4, 3)}, {x: _values(2)}])
+
+
 def _any_shape() -> Steps:
     x = tf.placeholder(tf.float32, [None, None], name="x")
     y = tf.boolean_mask(x, tf.greater(x, 0.0))
@@ -194,7 +200,7 @@ def _uninitialized() -> Steps:
 LAWS: Mapping[str, Callable[[], Steps]] = {
     function.__name__.strip("_").replace("_", " "): function
     for function in (
-        *(_kernels, _any_shape, _aliases, _redundant, _constants, _layers, _updates, _training, _random, _branches),
+        *(_kernels, _sums, _any_shape, _aliases, _redundant, _constants, _layers, _updates, _training, _random, _branches),
         *(_loops, _gradients_of_loops, _python, _errors, _uninitialized),
     )
 }  # fmt: skip
