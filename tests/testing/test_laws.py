@@ -182,7 +182,7 @@ class Negates(GraphFormat):
 
 def test_a_form_that_changes_a_graph_is_found(plugged):
     plugged("register_graph_formats", Negates())
-    assert found(check_graph_format, "negates") == ["kernels"]
+    assert found(check_graph_format, "negates") == ["kernels", "sums"]
     with pytest.raises(Refused, match="no effects"):
         check_graph_format("negates", "random")
 
