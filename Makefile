@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-GENERATED := host/graphdock/ops plugins/std/graphdock_std plugins/data/graphdock_data
+GENERATED := host/graphdock/ops plugins/std/graphdock_std plugins/data/graphdock_data plugins/cluster/graphdock_cluster
 # packages of examples/ that keep what is generated for them
 EXAMPLES := $(patsubst %/_gen/,%,$(wildcard examples/plugins/*/src/*/_gen/))
 JOBS ?= 2
@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # packages with a manifest, which ends in what their code registers
 ROOMS := $(patsubst %/graphdock-plugin.toml,%,$(wildcard opgen/*/graphdock-plugin.toml plugins/*/*/graphdock-plugin.toml))
 # distributions of their own, which the tests need and the demo does not
-PLUGINS := plugins/cuda plugins/llvm plugins/triton
+PLUGINS := plugins/cuda plugins/llvm plugins/ray plugins/triton
 # tests that run hardly a step in pytest's own process, so that its debug mode says nothing about them
 NO_STEPS := opgen docs gallery typing examples benchmarks cli conformance completeness config opdef checkpoint oracle plugin \
   native notebooks seeds tensorflow events tf1 graph

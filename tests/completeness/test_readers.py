@@ -21,10 +21,8 @@ HOST = ROOT / "host" / "graphdock"
 
 #: Fields of contracts that nobody in this distribution reads by name: packages do, or whoever takes the record as a whole.
 FOR_OTHERS = {
+    "pattern.Pattern.worth": "read by its name, beside check",
     "executor.StageReport.ms": "the JSON of explain has the whole record",
-    "rendezvous.RendezvousKey.source_incarnation": "a key is compared as a whole",
-    "rendezvous.RendezvousKey.destination": "a key is compared as a whole",
-    "rendezvous.RendezvousKey.destination_incarnation": "a key is compared as a whole",
 }
 #: Fields that wait for their reader.
 WAITING = {

@@ -198,7 +198,7 @@ def test_the_cache_folder(monkeypatch, tmp_path):
 
 def test_every_variable_is_documented():
     assert all(settings.ENVIRONMENT.values())
-    assert len(settings.ENVIRONMENT) == 12
+    assert len(settings.ENVIRONMENT) == 13
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,10 @@ from concurrent.futures import Future
 from typing import Any
 
 import pytest
-from graphdock.contracts import RendezvousKey, wait_for
+from graphdock.contracts import wait_for
 from graphdock.contracts.deadlines import DeadlineClock
 from graphdock.contracts.step import StepContext, StepServices, TraceEvent
-from graphdock.errors import AbortedError, DeadlineExceededError, UnimplementedError
-from graphdock_testing.rendezvous import LocalRendezvous
-
-KEY = RendezvousKey("s", 1, "/device:a:0", 7, "/device:b:0", 8, "x:0")
+from graphdock.errors import AbortedError, DeadlineExceededError
 
 
 class Clock:
@@ -32,14 +29,9 @@ class Services:
     def __init__(self) -> None:
         self.clock = Clock()
         self.deadlines = DeadlineClock(self.clock, runs=False)
-        self.made: list[LocalRendezvous] = []
-
-    def rendezvous(self) -> LocalRendezvous:
-        self.made.append(LocalRendezvous())
-        return self.made[-1]
 
     def context(self) -> StepContext:
-        return StepContext(StepServices("s", self.rendezvous, deadlines=self.deadlines))
+        return StepContext(StepServices("s", deadlines=self.deadlines))
 
 
 def test_what_nobody_asks_for_is_not_made_and_needs_no_reset() -> None:
@@ -47,14 +39,13 @@ def test_what_nobody_asks_for_is_not_made_and_needs_no_reset() -> None:
     step = services.context()
     step.token.check()
     assert step.deadline is None and step.reported() == ()
-    assert not step.used and not services.made
+    assert not step.used
 
 
 @pytest.mark.parametrize(
     "ask",
     [
         lambda s: s.id,
-        lambda s: s.rendezvous,
         lambda s: s.events,
         lambda s: s.limit(1.0),
         lambda s: s.cancel(AbortedError("")),
@@ -146,26 +137,6 @@ def test_the_first_reason_to_stop_stays() -> None:
     with pytest.raises(AbortedError) as caught:
         step.token.check()
     assert caught.value is first
-
-
-def test_a_step_on_one_task_has_no_rendezvous() -> None:
-    step = StepContext(StepServices("s"))
-    with pytest.raises(UnimplementedError, match="on one task has nobody to exchange tensors with"):
-        step.rendezvous  # noqa: B018
-    step.cancel(AbortedError("first"))  # which poisons none
-
-
-@pytest.mark.parametrize("before", [True, False], ids=["made before", "made after"])
-def test_cancelling_poisons_the_rendezvous(before: bool) -> None:
-    step, got = Services().context(), []
-    reason = AbortedError("stop")
-    if before:
-        step.rendezvous.receive(KEY, lambda value, error: got.append(error))
-        step.cancel(reason)
-    else:
-        step.cancel(reason)
-        step.rendezvous.receive(KEY, lambda value, error: got.append(error))
-    assert got == [reason]
 
 
 def test_who_watches_for_good_is_told_of_each_step_that_stops_and_of_the_next() -> None:

@@ -200,7 +200,7 @@ def test_every_verb_has_a_default(verb):
         assert found == Cost(0, 0)
     if facts.on_host:
         assert found == (Cost(0, 0) if facts.primitive else UNKNOWN)
-    if verb in ("assign", "move", "send", "receive"):
+    if verb in ("assign", "move"):
         assert found == Cost(0, 48)
 
 

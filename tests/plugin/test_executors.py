@@ -17,7 +17,7 @@ class Eager(Executor):
 
 class Far(SessionFactory):
     scheme = "far"
-    def open(self, target, graph, config): return (target, graph, config)
+    def open(self, target, graph, config, host): return (target, graph, config)
 
 @hookimpl
 def register_executors(): return [Eager()]
@@ -86,7 +86,7 @@ def test_an_executor_whose_name_is_not_its_plugins_is_found_too(site):
     site.plugin("engines", OTHER.replace("{name}", "eager"))
     host = Host()
     assert host.executor("eager").name == "eager"
-    assert host.session_factory("far://x").open("far://x", 1, 2) == ("far://x", 1, 2)
+    assert host.session_factory("far://x").open("far://x", 1, 2, None) == ("far://x", 1, 2)
 
 
 def test_names_that_nobody_brings(site):
@@ -115,7 +115,7 @@ def test_a_session_from_the_factory_runs_where_the_target_says(toy, process_host
     with tf.Graph().as_default() as graph:
         x = tf.placeholder(tf.float32, [2])
         y = tf.square(x)
-        with host.session_factory("toy://anywhere").open("toy://anywhere", graph, None) as session:
+        with host.session_factory("toy://anywhere").open("toy://anywhere", graph, None, host) as session:
             np.testing.assert_array_equal(session.run(y, {x: [2.0, 3.0]}), [4.0, 9.0])
             assert session.config.backends == ("toy", "cpu")
     from graphdock_toy.device import LAUNCHES

@@ -185,7 +185,7 @@ def test_core_ops_are_there_with_every_plugin_blocked(site, builder):
         assert host.ops.get(name).package == "graphdock"
     assert stages(host) == {
         **dict.fromkeys(builder.shipped(), "blocked"),
-        **dict.fromkeys(("cuda", "llvm", "triton"), "found"),
+        **dict.fromkeys(("cuda", "llvm", "ray", "triton"), "found"),
     }
 
 

@@ -22,11 +22,13 @@ from graphdock.errors import DeviceUnavailable, KernelRefused
 if TYPE_CHECKING:
     from graphdock.contracts.bodies import *
     from graphdock.contracts.cache import *
+    from graphdock.contracts.cluster import *
     from graphdock.contracts.command import *
     from graphdock.contracts.costs import *
     from graphdock.contracts.cut import *
     from graphdock.contracts.device import *
     from graphdock.contracts.executor import *
+    from graphdock.contracts.failures import *
     from graphdock.contracts.formats import *
     from graphdock.contracts.ir import *
     from graphdock.contracts.ir_check import *
@@ -43,13 +45,14 @@ if TYPE_CHECKING:
     from graphdock.contracts.region import *
     from graphdock.contracts.region_check import *
     from graphdock.contracts.region_program import *
-    from graphdock.contracts.rendezvous import *
     from graphdock.contracts.resource import *
     from graphdock.contracts.rewriter import *
     from graphdock.contracts.step import *
     from graphdock.contracts.streams import *
     from graphdock.contracts.version import *
     from graphdock.contracts.waiting import *
+    from graphdock.contracts.waiting_threads import *
+    from graphdock.contracts.wire import *
 
 #: The module; the name ``graphdock.shape`` is the op, as TensorFlow's is.
 shape = importlib.import_module("graphdock.shape")
@@ -60,11 +63,13 @@ hookimpl = pluggy.HookimplMarker("graphdock")
 #: What each module publishes here.
 _PUBLISHED = {
     "cache": "cache_dir read_cache replace_file write_cache",
+    "cluster": "TaskInfo TaskName Transport",
     "command": "CommandTools ProgramStep",
     "costs": "checked_seconds CostModel Prediction Rates UNKNOWN_TIME",
     "cut": "cut_region Cutter put_back",
     "device": "Buffer Device DeviceFactory DeviceInfo HOST_MEMORY Storage",
     "executor": "Executor PlacedGraph Program SCALAR SessionFactory StageReport",
+    "failures": "failure_of raised",
     "formats": "CheckpointFormat GraphFormat GraphRead ImportReport Missing",
     "bodies": "KeepLoops LoopNote LoopWriter UserOp",
     "ir": "Conditions Guard PlanGraph PlanNode Region Value",
@@ -83,13 +88,14 @@ _PUBLISHED = {
     "region": "Claim Refusal RegionCompiler RegisteredCompiler",
     "region_check": "check_program",
     "region_program": "Axis PRIMITIVES REDUCTIONS RegionInput RegionOutput RegionProgram Term WORDS",
-    "rendezvous": "Rendezvous RendezvousKey",
     "resource": "ResourceKind ResourceRequest VARIABLE",
     "rewriter": "Builder Rewriter",
     "step": "CancellationToken StepContext StepServices TraceEvent TraceLevel",
     "streams": "StreamName streams_of",
     "version": "api_accepts API_VERSION",
     "waiting": "INTERRUPTS_SEEN wait_for",
+    "waiting_threads": "WaitingThreads",
+    "wire": "pack unpack",
 }
 _HOMES = {name: module for module, names in _PUBLISHED.items() for name in names.split()}
 

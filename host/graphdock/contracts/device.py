@@ -140,7 +140,7 @@ class Device(ABC):
         raise NotFoundError(f"device type {self.info.device_type!r} offers no service {name!r}, version {version}")
 
     def rates(self) -> Rates | None:
-        """What the device computes and moves per second, measured by whatever it takes some milliseconds to measure; None where it
+        """Rates at which the device computes and moves per second, measured by whatever takes it some milliseconds; None where it
         can't tell.
 
         Asked once per machine, when a plan first needs it: the host keeps the answer in the user's cache. Never of a ``declared``

@@ -240,8 +240,23 @@ class SessionFactory(ABC):
     scheme: str
 
     @abstractmethod
-    def open(self, target: str, graph: Any, config: Any) -> Any:
-        """A session on ``target``. Raises UnavailableError when the target can't be reached."""
+    def open(self, target: str, graph: Any, config: Any, host: Any) -> Any:
+        """A session on ``target``: a ``tf.Session`` to all that takes one.
+
+        Args:
+          graph: the graph to run; None: the default graph. ``config``: a SessionConfig, or None. ``host``: whose plugins are used.
+
+        Raises:
+          UnavailableError: the target can't be reached.
+        """
+
+    def reset(self, target: str, containers: Sequence[str] | None, config: Any, host: Any) -> None:
+        """Free what is in containers of the target's tasks: of these names, or of all. Optional; default: refused.
+
+        Raises:
+          UnimplementedError: its targets keep nothing that outlives sessions.
+        """
+        raise UnimplementedError(f"{type(self).__name__} has no containers to reset on {target}")
 
 
 T = TypeVar("T")

@@ -71,8 +71,6 @@ _ALL = (
     Verb("read", "reads a variable: its own storage while no write can run, else a copy"),
     Verb("assign", "copies a value into a variable"),
     Verb("move", "copies a tensor to another memory space"),
-    Verb("send", "hands a tensor to another executor"),
-    Verb("receive", "waits for a tensor of another executor"),
     Verb("branch", "runs one of its bodies", bodies=True),
     Verb("loop", "runs its body while its condition holds", bodies=True),
     Verb("call", "runs its body once", bodies=True),

@@ -106,7 +106,7 @@ class Placer(ABC):
 
 
 def simulate(problem: PlacementProblem, devices: Sequence[str]) -> Timeline:
-    """What a step takes with these devices of the groups.
+    """Seconds and bytes of a step with these devices of the groups.
 
     A task can begin when what it follows has ended and what it reads is in its memory. A device that is free takes, of those that
     can begin, the first in the order of the plan. Copies between two memory spaces run one after another, beside what devices do.

@@ -217,7 +217,7 @@ class RegionProgram:
 
     @property
     def draws(self) -> bool:
-        """Whether any term is a random number."""
+        """Return whether any term is a random number."""
         return any(t.op == "draw" for t in self.terms)
 
     def structure(self) -> tuple[Any, ...]:

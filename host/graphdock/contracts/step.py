@@ -1,7 +1,7 @@
 """StepContext: all that belongs to one running step, whatever executor runs it.
 
 A context serves one step after another, never two at once: it is pooled together with what its program keeps for a step
-(``state``). Between two steps it is reset only where the last one used something of it. What is dear (an id, a rendezvous, the list
+(``state``). Between two steps it is reset only where the last one used something of it. What is dear (an id, the list
 of trace events) is made when first asked for, so that a step which uses none of it pays for none of it.
 
 Threads: the step's own thread begins and resets it; everything else may be called from any thread while the step runs.
@@ -16,12 +16,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from graphdock.errors import DeadlineExceededError, UnimplementedError
+from graphdock.errors import DeadlineExceededError
 from graphdock.locks import new_lock
 
 if TYPE_CHECKING:
     from graphdock.contracts.deadlines import DeadlineClock
-    from graphdock.contracts.rendezvous import Rendezvous
 
 __all__ = ["CancellationToken", "StepContext", "StepServices", "TraceEvent", "TraceLevel"]
 
@@ -164,20 +163,12 @@ class CancellationToken:
                     renewed()
 
 
-def _on_one_task() -> Rendezvous:
-    raise UnimplementedError(
-        "a step of a session on one task has nobody to exchange tensors with",
-        hint="an executor of several tasks is opened by a session factory, which brings its rendezvous",
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class StepServices:
     """Services that the steps of one session share. Every function may be called from any thread.
 
     Attributes:
-      session: the session's name in rendezvous keys; no other session has it.
-      rendezvous: makes the exchange of one step; UnimplementedError in a session on one task, as graphdock's own are.
+      session: the session's name; no other session has it.
       clock: seconds that never run backwards, of traces. ``deadlines``: cancels the steps that are late;
         None for the process's own, which keeps ``time.monotonic``.
       ordinal: name of a random op -> the number of the step that begins now among those that ran the op.
@@ -187,7 +178,6 @@ class StepServices:
     """
 
     session: str
-    rendezvous: Callable[[], Rendezvous] = _on_one_task
     clock: Callable[[], float] = time.monotonic
     deadlines: DeadlineClock | None = None
     ordinal: Callable[[str], int] = lambda name: 0
@@ -212,7 +202,6 @@ class StepContext:
         "_events",
         "_id",
         "_lock",
-        "_rendezvous",
         "on_submit",
         "services",
         "state",
@@ -227,7 +216,6 @@ class StepContext:
         self.used = False
         self.on_submit: Callable[[Any], None] | None = None
         self._id = 0
-        self._rendezvous: Rendezvous | None = None
         self._events: list[TraceEvent] | None = None
         self._lock = new_lock()
 
@@ -258,19 +246,6 @@ class StepContext:
                     self.used = True
                     self._id = next(_ids)
         return self._id
-
-    @property
-    def rendezvous(self) -> Rendezvous:
-        """Exchange of tensors between the parts of this step. Poisoned when the step is cancelled."""
-        made = self._rendezvous
-        if made is None:
-            with self._lock:
-                made = self._rendezvous
-                if made is None:
-                    self.used = True
-                    made = self._rendezvous = self.services.rendezvous()
-                    self.token.watch(made.abort)
-        return made
 
     @property
     def events(self) -> list[TraceEvent]:
@@ -308,6 +283,5 @@ class StepContext:
         with self._lock:
             self.used = False
             self._id = 0
-            self._rendezvous = None
             self._events = None
         self.token.reset()

@@ -211,8 +211,6 @@ _BY_VERB: Mapping[str, Callable[[OpDef, Sequence[Typed], Sequence[Typed]], Cost]
     "read": _nothing,
     "assign": _copy,
     "move": _copy,
-    "send": _copy,
-    "receive": _copy,
     "branch": _nothing,
     "loop": _nothing,
     "call": _nothing,

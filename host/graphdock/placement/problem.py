@@ -40,7 +40,7 @@ _GUESS = (10e-6, 1e-10)
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """What a placer was asked, and what its answer would take; ``rules``: the same of the host's rules.
+    """Question to a placer, and what its answer would take; ``rules``: the same of the host's rules.
 
     Attributes:
       unknown: tasks of which nobody knows how long they take; they count as nothing.

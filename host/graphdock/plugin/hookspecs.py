@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         RegionCompiler,
         ResourceKind,
         SessionFactory,
+        Transport,
     )
     from graphdock.plugin.host import Host
     from graphdock.plugin.state import PluginState
@@ -142,6 +143,11 @@ def register_executors(host: Host) -> Iterable[Executor]:  # type: ignore[empty-
 @_hook("SessionFactory", registry="session_factories", noun="session factory", key="scheme")
 def register_session_factories(host: Host) -> Iterable[SessionFactory]:  # type: ignore[empty-body]
     """Return what opens sessions elsewhere; ``Session("ray://...")`` chooses one by its ``scheme``."""
+
+
+@_hook("Transport", registry="transports", noun="transport", key="scheme")
+def register_transports(host: Host) -> Iterable[Transport]:  # type: ignore[empty-body]
+    """Return what carries calls and tensors between tasks of several processes, for targets of its ``scheme``."""
 
 
 @_hook("GraphFormat", registry="graph_formats", noun="graph format")

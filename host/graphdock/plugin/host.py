@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         RegisteredCompiler,
         ResourceKind,
         SessionFactory,
+        Transport,
     )
     from graphdock.measured_times import MeasuredTimes
     from graphdock.workers import WorkerPools
@@ -96,6 +97,7 @@ class Host:
         self.executors: NamedRegistry[Executor] = NamedRegistry("executor")
         self.placers: NamedRegistry[Placer] = NamedRegistry("placer")
         self.session_factories: NamedRegistry[SessionFactory] = NamedRegistry("session factory", "scheme")
+        self.transports: NamedRegistry[Transport] = NamedRegistry("transport", "scheme")
         self.graph_formats: FormatRegistry[GraphFormat] = FormatRegistry("graph", self)
         self.checkpoint_formats: FormatRegistry[CheckpointFormat] = FormatRegistry("checkpoint", self)
         #: Named containers, as sessions made them (:class:`graphdock.contracts.runtime.resources.ResourceStore`).
@@ -368,6 +370,15 @@ class Host:
         scheme = target.partition("://")[0]
         missing = f"no session factory for the target {target!r}"
         return self._named(self.session_factories, scheme, "register_session_factories", missing)
+
+    def transport(self, scheme: str) -> Transport:
+        """The transport for targets of a scheme, such as ``grpc``.
+
+        Raises:
+          NotFoundError: no allowed plugin brings it. PluginError: the plugin of that name failed to load.
+        """
+        missing = f"no transport for targets of the scheme {scheme!r}"
+        return self._named(self.transports, scheme, "register_transports", missing)
 
     def _named(
         self, registry: NamedRegistry[T], name: str, hook: str, missing: str, builtin: tuple[str, ...] = ()

@@ -53,6 +53,7 @@ ENVIRONMENT: dict[str, str] = {
     "GRAPHDOCK_BLOCK": "plugins that never load, comma-separated",
     "GRAPHDOCK_AUTOLOAD": "0: plugins load only when they are named",
     "GRAPHDOCK_CACHE_DIR": "folder for what backends compile",
+    "GRAPHDOCK_CLUSTER_KEY": "secret that the processes of a cluster share",
     "GRAPHDOCK_TRACE_PLUGINS": "1: a line on stderr for everything a plugin does while it loads",
     "GRAPHDOCK_DEBUG": "1: sessions check every buffer",
 }

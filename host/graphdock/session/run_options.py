@@ -180,7 +180,7 @@ class SessionType(type):
         if isinstance(config, Translatable):
             config = config.to_session_config()
         owner = host if host is not None else (graph or get_default_graph()).host
-        return owner.session_factory(target).open(target, graph, config)
+        return owner.session_factory(target).open(target, graph, config, owner)
 
 
 def _no_argument(kind: str, name: str) -> InvalidArgumentError:

@@ -81,7 +81,7 @@ class Session(metaclass=SessionType):
         self._closed = False
         self._lock = new_lock()
         self._store = ResourceStore()
-        self._ordinals = RandomOrdinals()
+        self._ordinals = self._make_ordinals()
         c = self.config
         self._plans = PlanCache(c.plan_cache_size)
         self._pieces: dict[Any, Plan] = {}
@@ -195,13 +195,21 @@ class Session(metaclass=SessionType):
         check_type(names, (list, tuple), "Session.reset: containers", "a list of names")
         check_type(host, (Host, NoneType), "Session.reset: host", "a graphdock.plugin.host.Host")
         host = default_host() if host is None else host
+        if target:
+            host.session_factory(target).reset(target, containers, config, host)
+            return
         with host.containers_lock:
             stores = [host.containers.get(n) for n in (list(host.containers) if containers is None else containers)]
         for store in stores:
             if store is not None:
                 store.clear()
 
+    def _make_ordinals(self) -> RandomOrdinals:
+        """Return how often its random ops have run; several sessions on parts of one graph share one."""
+        return RandomOrdinals()
+
     def _container(self, name: str) -> ResourceStore:
+        """The store of a container; where a session runs a part, its task's."""
         if not name:
             return self._store
         with self._host.containers_lock:

@@ -16,7 +16,7 @@ _SMALL = 256
 
 
 def _is_small(node: PlanNode) -> bool:
-    """Whether it has so few elements that no op takes long over them: most nodes need no more than this."""
+    """Return whether it has so few elements that no op takes long over them: most nodes need no more than this."""
     shapes = [concrete(v.shape) for v in (*node.inputs, *node.outputs)]
     return all(dims is not None and prod(dims) <= _SMALL for dims in shapes)
 

@@ -54,7 +54,7 @@ class Runnable:
         return Activation(run, self, values, (), ended)
 
     def around(self, number: int, fire: Fire) -> Fire:
-        """What a row does, given what its node does."""
+        """Action of a row, given that of its node."""
         return fire
 
     def node_of(self, made: Any) -> PlanNode | None:

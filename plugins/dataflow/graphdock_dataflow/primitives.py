@@ -63,7 +63,7 @@ def merge(instance: Instance, level: Runnable, row: Row, number: int) -> Fire:
 
 
 def _arrival(level: Runnable, number: int) -> Fire | None:
-    """What a row does at which something has arrived from another level; None for a row that sends it."""
+    """Action of a row at which something has arrived from another level; None for a row that sends it."""
     assert level.table.frame is not None
     if number not in level.table.frame.arrivals:
         return None

@@ -43,7 +43,7 @@ class Simulated(Placer):
 
 
 def _rank(found: Timeline, problem: PlacementProblem) -> tuple[int, float]:
-    """What is better comes first: fewer bytes beyond the limits, then a shorter step."""
+    """Order of results, the better first: fewer bytes beyond the limits, then a shorter step."""
     return sum(found.excess(problem.limits).values()), found.makespan
 
 
@@ -85,7 +85,7 @@ def _list_schedule(
     ended = [0.0] * len(problem.tasks)
 
     def arrivals(number: int, space: str) -> tuple[float, list[tuple[int, str, float]]]:
-        """When all is there that a task reads, and the copies that this takes."""
+        """Time when all is there that a task reads, and the copies that this takes."""
         latest, copies = 0.0, []
         lines: dict[str, float] = {}
         for tensor in problem.tasks[number].reads:

@@ -27,7 +27,7 @@ class Untested(Missing):
 
 @dataclass
 class Seen:
-    """What the steps of a case reached.
+    """Record of what the steps of a case reached.
 
     Attributes:
       modes: of those that plans run a kernel in: ``planned``, ``fresh``, ``unranked``, ``strided``, ``computed``.

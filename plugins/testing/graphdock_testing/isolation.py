@@ -28,7 +28,7 @@ _START, _END = 300.0, 10.0
 
 
 class Outcome(NamedTuple):
-    """What came of a case. ``broken``: the kit itself is at fault; the text is its traceback. ``seen``: what its steps reached."""
+    """Outcome of a case. ``broken``: the kit itself is at fault; the text is its traceback. ``seen``: what its steps reached."""
 
     kind: Literal["ok", "missing", "refused", "untested", "failed", "broken"]
     text: str = ""
@@ -112,7 +112,7 @@ class Worker:
         return self._receive(_START) is not None
 
     def _ask(self, question: Any, patience: float) -> Any:
-        """What the process answers; None when it does not in time, and is killed."""
+        """Answer of the process; None when it does not in time, and is killed."""
         assert self._pipe is not None
         self._pipe.send(question)
         return self._receive(patience)
@@ -125,7 +125,7 @@ class Worker:
         return None
 
     def _ending(self) -> str:
-        """How the process ended; there is none any more."""
+        """End of the process; there is none any more."""
         assert self._process is not None and self._pipe is not None
         self._process.join(_END)
         status = self._process.exitcode

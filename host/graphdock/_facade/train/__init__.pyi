@@ -12,6 +12,7 @@ from graphdock.messages import Int64List as Int64List
 from graphdock.messages import JobDef as JobDef
 from graphdock.messages import SequenceExample as SequenceExample
 from graphdock.messages import ServerDef as ServerDef
+from graphdock_cluster.server import Server as Server
 from graphdock_data.input.batching import batch as batch
 from graphdock_data.input.batching import batch_join as batch_join
 from graphdock_data.input.batching import maybe_batch as maybe_batch
@@ -163,6 +164,7 @@ __all__ = [
     "Scaffold",
     "SecondOrStepTimer",
     "SequenceExample",
+    "Server",
     "ServerDef",
     "SessionCreator",
     "SessionManager",

@@ -151,7 +151,7 @@ class SparseTensor:
         return made
 
     def _zeros(self, dtype: Any, name: str) -> _ops.Tensor:
-        """What ``tf.zeros_like`` makes of it."""
+        """The tensor that ``tf.zeros_like`` makes of it."""
         return _tf.zeros(self._dense_shape, dtype or self.dtype, name)
 
     #: What ops that keep 0 make of it.

@@ -55,7 +55,7 @@ def arrays_of(case: Case, letter: str) -> dict[str, Any]:
 
 
 def fits(bench: Bench, case: Case) -> bool:
-    """Whether the op takes what the case gives, as far as inference and its oracle say."""
+    """Return whether the op takes what the case gives, as far as inference and its oracle say."""
     try:
         computed(bench, case, arrays_of(case, "a"))
     except (KernelNotFoundError, Missing):
@@ -94,5 +94,5 @@ def setting_of(bench: Bench, case: Case, arrays: Mapping[str, Any], other: Mappi
 
 
 def named_error(error: BaseException, whose: str) -> str:
-    """What somebody's function raised, by whose name."""
+    """Error that somebody's function raised, by whose name."""
     return f"{whose} raises {type(error).__name__}: {error}"

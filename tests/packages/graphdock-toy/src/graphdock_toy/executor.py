@@ -1,7 +1,7 @@
 """An executor that walks a placed plan node by node with NumPy, and a factory of sessions on ``toy://`` targets."""
 
 import numpy as np
-from graphdock.contracts import Executor, Program, SessionFactory, errors
+from graphdock.contracts import Executor, Program, SessionFactory, Transport, errors
 
 from graphdock_toy.device import count
 
@@ -52,10 +52,22 @@ class ToySessions(SessionFactory):
 
     scheme = "toy"
 
-    def open(self, target, graph, config):
+    def open(self, target, graph, config, host):
         import graphdock as tf
 
         config = tf.SessionConfig() if config is None else config
         session = tf.Session(graph=graph, config=config.replace(backends=("toy", "cpu")))
         session.target = target
         return session
+
+
+class ToyNetwork(Transport):
+    """A network on which nobody is reached."""
+
+    scheme = "toy"
+
+    def call(self, address, method, arguments):
+        raise errors.UnavailableError(f"the toy network does not reach {address}")
+
+    def post(self, address, method, arguments):
+        return None

@@ -77,6 +77,13 @@ def register_passes():
 
 
 @hookimpl
+def register_transports():
+    from graphdock_toy.executor import ToyNetwork
+
+    return [ToyNetwork()]
+
+
+@hookimpl
 def register_placers():
     from graphdock_toy.placer import ToyPlacer
 

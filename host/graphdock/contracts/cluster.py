@@ -1,0 +1,108 @@
+"""Clusters: tasks by name, and what carries calls and tensors from one to another.
+
+A task is an object with devices, containers and parts of steps, in a process of its own or beside others in one. A session on a
+target cuts each step into parts, one per task (:mod:`graphdock.partition`), and has the tasks run them. Messages are plain data and
+arrays, never pickles.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+from graphdock.errors import InvalidArgumentError, UnimplementedError
+
+__all__ = ["TaskInfo", "TaskName", "Transport"]
+
+_TASK = re.compile(r"/job:([A-Za-z_][A-Za-z0-9_]*)(?:/replica:0)?/task:(\d+)")
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class TaskName:
+    """Name of a task: its job, and its number there. ``str`` writes ``/job:ps/task:0``."""
+
+    job: str
+    index: int
+
+    @classmethod
+    def parse(cls, text: str) -> TaskName:
+        """Read ``/job:ps/task:0``. Raises InvalidArgumentError."""
+        found = _TASK.fullmatch(text)
+        if found is None:
+            raise InvalidArgumentError(
+                f"{text!r} is not the name of a task", expected="a form such as '/job:ps/task:0'"
+            )
+        return cls(found[1], int(found[2]))
+
+    def __str__(self) -> str:
+        return f"/job:{self.job}/task:{self.index}"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskInfo:
+    """Description of a task, by itself. Data only.
+
+    Attributes:
+      name: of the task. ``address``: where it is reached, as its cluster's specification says.
+      incarnation: a number that it drew when it started: what a task that died has sent, or was to receive, is never taken for its
+        successor's.
+      devices: whole names, in order of preference. ``version``: of graphdock there.
+    """
+
+    name: TaskName
+    address: str
+    incarnation: int
+    devices: tuple[str, ...]
+    version: str
+
+
+class Transport(ABC):
+    """Calls and values between the tasks of a cluster. Any thread may call any method.
+
+    Attributes:
+      scheme: of the targets that it reaches, ``grpc`` of ``grpc://host:port``.
+    """
+
+    scheme: str = ""
+
+    def serve(self, address: str, answer: Callable[[str, Mapping[str, Any]], Any], gone: Callable[[str], None]) -> str:
+        """Let a task of this process be reached at an address; the address, with its port where that was 0.
+
+        Args:
+          answer: a method and its arguments -> what it returns, or raises. Called on a thread of the call's own, or, of what is
+            posted, on the transport's.
+          gone: is called with the name of a session when the process that opened it here is lost.
+
+        Raises:
+          UnavailableError: the address is taken, or is not of this machine.
+        """
+        raise UnimplementedError(f"{type(self).__name__} serves no addresses")
+
+    def forget(self, address: str) -> None:
+        """Let the task at an address be reached no more."""
+
+    @abstractmethod
+    def call(self, address: str, method: str, arguments: Mapping[str, Any]) -> Future[Any]:
+        """Call a method of the task at an address, on a thread of its own there.
+
+        Args:
+          arguments: plain data (dicts, lists, strings, numbers, None) and arrays, which are read before this returns.
+
+        Returns:
+          The Future of what it returns, of the same kind; or of its error, a GraphdockError of the same class.
+          UnavailableError where the task can't be reached, or is lost before it answers.
+        """
+
+    @abstractmethod
+    def post(self, address: str, method: str, arguments: Mapping[str, Any]) -> None:
+        """Call a method that answers nothing and never waits. What is posted may arrive in any order.
+
+        A task that can't be reached gets nothing; who waits for it learns so by its calls.
+        """
+
+    def close(self) -> None:
+        """Let go of everything. Calls that wait end with UnavailableError."""

@@ -1,0 +1,96 @@
+"""Messages as frames: one of JSON, and one per array. Nothing in a message is code, and nothing of it is run.
+
+pack({"step": 3, "feeds": [array]}) == [b'{"step":3,"feeds":[{"$array":0,"dtype":"float32","shape":[2]}]}', <8 bytes>]
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphdock.dtypes import as_dtype
+from graphdock.errors import DataLossError, InvalidArgumentError
+
+__all__ = ["pack", "unpack"]
+
+_ARRAY = "$array"
+_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+
+
+def pack(value: Any) -> list[Any]:
+    """Frames of plain data and arrays. The frames of arrays are views of them, where they lie in one piece.
+
+    Raises:
+      InvalidArgumentError: a dict has the key that stands for an array; a value is of no kind that travels.
+    """
+    frames: list[Any] = []
+    try:
+        header = _encode(_plain(value, frames))
+    except TypeError as error:
+        raise InvalidArgumentError(f"a message can't hold this: {error}") from None
+    return [header.encode(), *frames]
+
+
+def _plain(value: Any, frames: list[Any]) -> Any:
+    kind = type(value)
+    if kind is str or kind is int or kind is float or kind is bool or value is None:
+        return value
+    if kind is dict:
+        if _ARRAY in value:
+            raise InvalidArgumentError(f"a message can't hold a dict with the key {_ARRAY!r}")
+        return {k: _plain(v, frames) for k, v in value.items()}
+    if kind is list or kind is tuple:
+        return [_plain(v, frames) for v in value]
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _array(np.asarray(value), frames)
+    return value
+
+
+def _array(array: Any, frames: list[Any]) -> dict[str, Any]:
+    said: dict[str, Any] = {_ARRAY: len(frames), "shape": list(array.shape)}
+    if array.dtype.kind in "OSU":
+        items = [v if isinstance(v, bytes) else str(v).encode() for v in array.ravel().tolist()]
+        frames.append(b"".join(items))
+        return {**said, "dtype": "string", "lengths": [len(v) for v in items]}
+    frames.append(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data if array.size else b"")
+    return {**said, "dtype": as_dtype(array.dtype).name}
+
+
+def unpack(frames: Sequence[Any]) -> Any:
+    """The value that was packed. Arrays are the caller's own.
+
+    Raises:
+      DataLossError: the frames are damaged: no JSON, or arrays of other sizes.
+    """
+    try:
+        return _read(json.loads(bytes(frames[0])), frames[1:])
+    except (ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
+        raise DataLossError(f"a message is damaged: {type(error).__name__}: {error}") from None
+
+
+def _read(value: Any, frames: Sequence[Any]) -> Any:
+    if isinstance(value, dict):
+        if _ARRAY not in value:
+            return {k: _read(v, frames) for k, v in value.items()}
+        return _read_array(value, frames[value[_ARRAY]])
+    if isinstance(value, list):
+        return [_read(v, frames) for v in value]
+    return value
+
+
+def _read_array(said: dict[str, Any], frame: Any) -> Any:
+    shape = tuple(said["shape"])
+    if said["dtype"] != "string":
+        return np.frombuffer(frame, as_dtype(said["dtype"]).np).reshape(shape).copy()
+    data, at, items = bytes(frame), 0, []
+    for length in said["lengths"]:
+        if length < 0 or at + length > len(data):
+            raise ValueError("strings of other lengths")
+        items.append(data[at : at + length])
+        at += length
+    array = np.empty(len(items), object)
+    array[:] = items
+    return array.reshape(shape)

@@ -1,0 +1,1 @@
+"""Partition: a step's operations cut into parts, one per task."""

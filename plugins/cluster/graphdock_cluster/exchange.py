@@ -1,0 +1,153 @@
+"""Exchange: where the parts of the steps of one session meet on one task, each step by its number.
+
+A value may arrive before its step has begun there, and is kept. Nothing here waits: whoever takes a value that is not there yet
+gets a Future, which the thread that brings the value completes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+from graphdock.contracts import errors
+from graphdock.locks import new_lock
+
+__all__ = ["Exchange", "find_exchange"]
+
+#: Name -> exchange, of all tasks of the process. An exchange lives as long as its session on its task.
+_exchanges: weakref.WeakValueDictionary[str, Exchange] = weakref.WeakValueDictionary()
+_lock = new_lock()
+_numbers = itertools.count()
+#: Steps that ended are remembered as far back, so that what arrives for them late is dropped.
+_REMEMBERED = 4096
+
+
+def find_exchange(name: str) -> Exchange:
+    """The exchange of that name. Raises AbortedError: its session was closed."""
+    with _lock:
+        found = _exchanges.get(name)
+    if found is None:
+        raise errors.AbortedError(f"the session of the exchange {name!r} is closed on this task")
+    return found
+
+
+class _Meeting:
+    """Values that have arrived for one step, and Futures of those that are waited for."""
+
+    __slots__ = ("error", "values", "waiting")
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+        self.waiting: dict[str, Future[Any]] = {}
+        self.error: BaseException | None = None
+
+
+class Exchange:
+    """Values on their way, by step and edge. All methods may be called from any thread.
+
+    Args:
+      send: hands ``(task, step, edge, value)`` to another task, where it ``arrives``; it never waits, and has read the value when
+        it returns.
+
+    Attributes:
+      name: what ``Send`` and ``Recv`` find it by; no two of a process have one.
+    """
+
+    def __init__(self, send: Callable[[str, int, str, Any], None]) -> None:
+        self.name = f"exchange-{next(_numbers)}"
+        self.send = send
+        self._lock = new_lock()
+        self._meetings: dict[int, _Meeting] = {}
+        self._ended: dict[int, None] = {}
+        with _lock:
+            _exchanges[self.name] = self
+
+    def take(self, step: int, edge: str) -> Any:
+        """The value of an edge in a step, once; or the Future of it.
+
+        Raises:
+          The error that the step was aborted with, as the Future does. AlreadyExistsError: it was taken before.
+        """
+        with self._lock:
+            meeting = self._meeting(step)
+            if meeting is None:
+                raise errors.AbortedError(f"step {step} has ended on this task")
+            if meeting.error is not None:
+                raise meeting.error
+            if edge in meeting.values:
+                return meeting.values.pop(edge)
+            if edge in meeting.waiting:
+                raise errors.AlreadyExistsError(f"{edge} is taken twice in step {step}")
+            future: Future[Any] = Future()
+            meeting.waiting[edge] = future
+            return future
+
+    def arrive(self, step: int, edge: str, value: Any) -> None:
+        """Bring a value. Of a step that has ended, or was aborted, it is dropped.
+
+        Raises:
+          AlreadyExistsError: it is there already.
+        """
+        with self._lock:
+            meeting = self._meeting(step)
+            if meeting is None or meeting.error is not None:
+                return
+            future = meeting.waiting.pop(edge, None)
+            if future is None:
+                if edge in meeting.values:
+                    raise errors.AlreadyExistsError(f"{edge} was sent twice in step {step}")
+                meeting.values[edge] = value
+                return
+        if future.set_running_or_notify_cancel():
+            future.set_result(value)
+
+    def abort(self, step: int, error: BaseException) -> None:
+        """Poison a step: what waits in it, and what will, gets ``error``; the first error stays."""
+        with self._lock:
+            meeting = self._meeting(step)
+            if meeting is None or meeting.error is not None:
+                return
+            waiting = self._poison(meeting, error)
+        _fail(waiting, error)
+
+    def abort_all(self, error: BaseException) -> None:
+        """Poison every step that has not ended."""
+        with self._lock:
+            waiting = [f for m in self._meetings.values() if m.error is None for f in self._poison(m, error)]
+        _fail(waiting, error)
+
+    def end(self, step: int) -> None:
+        """Forget a step, which runs no more on this task."""
+        with self._lock:
+            self._meetings.pop(step, None)
+            self._ended[step] = None
+            while len(self._ended) > _REMEMBERED:
+                del self._ended[next(iter(self._ended))]
+
+    @property
+    def steps(self) -> list[int]:
+        """Numbers of the steps of which something is here."""
+        with self._lock:
+            return list(self._meetings)
+
+    def _meeting(self, step: int) -> _Meeting | None:
+        found = self._meetings.get(step)
+        if found is None and step not in self._ended:
+            found = self._meetings[step] = _Meeting()
+        return found
+
+    def _poison(self, meeting: _Meeting, error: BaseException) -> list[Future[Any]]:
+        meeting.error = error
+        waiting = list(meeting.waiting.values())
+        meeting.waiting.clear()
+        meeting.values.clear()
+        return waiting
+
+
+def _fail(waiting: list[Future[Any]], error: BaseException) -> None:
+    for future in waiting:
+        if future.set_running_or_notify_cancel():
+            future.set_exception(error)

@@ -1,0 +1,79 @@
+"""PartitionExplanation: what each task runs of a step, and what they send one another."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from graphdock.contracts.cluster import TaskName
+from graphdock.partition.cut import Part, Partition
+
+__all__ = ["PartitionExplanation"]
+
+
+class PartitionExplanation:
+    """Printed, a table of tasks and one of the tensors on their way.
+
+    Args:
+      cut: the step. ``own``: the session's own task.
+    """
+
+    def __init__(self, cut: Partition, own: TaskName) -> None:
+        self.partition, self.own = cut, own
+
+    def facts(self) -> dict[str, Any]:
+        """The same as plain data: per task its operations, feeds, fetches; per edge sender, receiver, dtype, shape, bytes."""
+        return {
+            "tasks": [self._task(p) for p in self.partition.parts],
+            "edges": self._edges(),
+            "messages": self.messages,
+        }
+
+    @property
+    def messages(self) -> int:
+        """Messages of one step: one that starts each part and one that answers, and one per tensor sent."""
+        others = sum(p.task != self.own for p in self.partition.parts)
+        return 2 * others + sum(p.sends for p in self.partition.parts)
+
+    def __str__(self) -> str:
+        facts = self.facts()
+        lines = [f"{'task':24} {'operations':>10} {'sends':>6} {'receives':>8}"]
+        for row in facts["tasks"]:
+            lines.append(f"{row['task']:24} {row['operations']:>10} {row['sends']:>6} {row['receives']:>8}")
+        for edge in facts["edges"]:
+            size = "?" if edge["bytes"] is None else f"{edge['bytes']:,} B"
+            lines.append(f"{edge['edge']}: {edge['from']} to {edge['to']}, {edge['dtype']} {size}")
+        lines.append(f"{facts['messages']} messages a step")
+        return "\n".join(lines)
+
+    def _task(self, part: Part) -> dict[str, Any]:
+        kinds = Counter(op.type for op in part.graph.get_operations())
+        own = sum(kinds[name] for name in ("Send", "Recv"))
+        return {
+            "task": str(part.task),
+            "operations": sum(kinds.values()) - own,
+            "sends": part.sends,
+            "receives": len(part.receives),
+            "feeds": len(part.feeds),
+            "fetches": len(part.fetches),
+        }
+
+    def _edges(self) -> list[dict[str, Any]]:
+        rows = []
+        for part in self.partition.parts:
+            for op in part.graph.get_operations():
+                if op.type != "Send":
+                    continue
+                value = op.inputs[1]
+                count = value.shape.num_elements()
+                size = None if count is None or not value.dtype.size else count * value.dtype.size
+                rows.append(
+                    {
+                        "edge": op.node_attrs["edge"],
+                        "from": str(part.task),
+                        "to": op.node_attrs["task"],
+                        "dtype": value.dtype.name,
+                        "bytes": size,
+                    }
+                )
+        return rows

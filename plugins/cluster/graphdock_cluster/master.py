@@ -1,0 +1,315 @@
+"""ClusterSession: a session on a target, whose steps run in parts on the tasks of a cluster.
+
+The master is where the session is. A step is cut once per signature; each part is registered with its task and run by handle. A
+part whose task is of this process runs on the thread that calls; the others run meanwhile.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import wait
+from typing import Any
+
+import graphdock as _tf
+import numpy as np
+from graphdock.config.session_config import SessionConfig, effective_config
+from graphdock.contracts import SessionFactory, errors
+from graphdock.contracts.cluster import TaskName
+from graphdock.graph.graph import Graph, get_default_graph
+from graphdock.locks import new_lock
+from graphdock.partition.assign import Assignment
+from graphdock.partition.cut import Part, Partition, partition
+from graphdock.plugin.host import Host
+from graphdock.session.fetches import Feed, FetchPlan, convert_feed, single_tensors
+from graphdock.session.session import Session
+
+from graphdock_cluster.steps import RunningStep
+from graphdock_cluster.task import TaskServer
+from graphdock_cluster.transports import RoutedTransport
+
+__all__ = ["ClusterSession", "ServerSessions"]
+
+_log = logging.getLogger("graphdock")
+#: Seconds after which a session says again which task it waits for.
+PATIENCE = 10.0
+
+
+class _Remote:
+    """A part that is registered with its task."""
+
+    __slots__ = ("address", "feeds", "fetches", "handle", "local", "task")
+
+    def __init__(self, part: Part, address: str, handle: int, local: TaskServer | None) -> None:
+        self.task, self.address, self.handle, self.local = part.task, address, handle, local
+        self.feeds = [number for number, _ in part.feeds]
+        self.fetches = [number for number, _ in part.fetches]
+
+
+class _Step:
+    """One signature: what it fetches and is fed, and its parts."""
+
+    __slots__ = ("cut", "feeds", "fetch", "mutation", "parts", "single")
+
+    def __init__(self, fetch: FetchPlan, feeds: list[Feed], mutation: int, single: bool, cut: Partition) -> None:
+        self.fetch, self.feeds, self.mutation, self.single, self.cut = fetch, feeds, mutation, single, cut
+        self.parts: list[_Remote] = []
+
+
+class ClusterSession(Session):
+    """Runs steps of a graph on the tasks of a cluster. It is a ``tf.Session`` to all that takes one.
+
+    Variables live in the containers of their tasks, and outlive the session; ``Session.reset(target)`` frees them. Steps may be run
+    from many threads.
+
+    Args:
+      target: of the server whose task runs what asks for no other. ``graph``, ``config``, ``host``: as of any session.
+
+    Raises:
+      UnavailableError: the target can't be reached.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        graph: Graph | None = None,
+        config: SessionConfig | None = None,
+        host: Host | None = None,
+    ) -> None:
+        self.graph = get_default_graph() if graph is None else graph
+        self._host = self.graph.host if host is None else host
+        self.config = effective_config(config)
+        self.target = target
+        self._closed = False
+        self._lock = new_lock()
+        self._timeout = self.config.operation_timeout
+        self._name = f"session-{os.urandom(8).hex()}"
+        self._numbers = itertools.count(1)
+        self._steps: dict[Any, _Step] = {}
+        self._opened: dict[TaskName, dict[str, Any]] = {}
+        self._running: dict[int, RunningStep] = {}
+        self._assigned: tuple[Any, Assignment] | None = None
+        address = _address(target)
+        self._transport = RoutedTransport(self._host)
+        said = self._ask(address, "info", {})
+        self._own = TaskName.parse(said["name"])
+        self._addresses = {TaskName.parse(name): where for name, where in said["cluster"].items()}
+        self._addresses[self._own] = address
+        self._tasks = sorted(self._addresses)
+
+    # -- running ------------------------------------------------------------------------------------------------------
+
+    def run(
+        self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None, options: Any = None, run_metadata: Any = None
+    ) -> Any:
+        """Run one step; see :meth:`graphdock.Session.run`.
+
+        Raises:
+          UnavailableError: a task that the step needs is lost. AbortedError: it has started anew, its variables are gone. What a
+          part raises, with the task noted; what other parts had done by then stays done.
+        """
+        self._check_open()
+        limit = self._timeout if options is None else options.seconds(self._timeout)
+        if options is not None and options.trace_level:
+            raise errors.UnimplementedError("steps on a target are not traced", hint="trace a session of one process")
+        step = self._step(fetches, feed_dict)
+        given = single_tensors(feed_dict) if feed_dict else {}
+        values = [convert_feed(feed, v) for feed, v in zip(step.feeds, given.values(), strict=True)]
+        results = self._run(step, values, limit)
+        return results[0] if step.single else step.fetch.pack(results)
+
+    def _run(self, step: _Step, values: list[Any], limit: float | None) -> list[Any]:
+        results: list[Any] = [None] * len(step.fetch.tensors)
+        for number, fed in step.cut.fed.items():
+            results[number] = values[fed]
+        if len(step.parts) == 1 and step.parts[0].local is not None:
+            only = step.parts[0]
+            assert only.local is not None
+            try:
+                made = only.local.run(self._name, only.handle, 0, limit, [values[n] for n in only.feeds])
+            except errors.GraphdockError as error:
+                raise self._named(error) from None
+            for number, value in zip(only.fetches, made, strict=True):
+                results[number] = value
+            return results
+        number = next(self._numbers)
+        running = RunningStep(self._name, number, self._transport, [p.address for p in step.parts])
+        self._running[number] = running
+        try:
+            made_by = running.run(
+                [(p.task, p.address, p.local, p.handle, [values[n] for n in p.feeds]) for p in step.parts], limit
+            )
+        except errors.GraphdockError as error:
+            raise self._named(error) from None
+        finally:
+            self._running.pop(number, None)
+        for part, made in zip(step.parts, made_by, strict=True):
+            for index, value in zip(part.fetches, made, strict=True):
+                results[index] = value[()] if isinstance(value, np.ndarray) and not value.ndim else value
+        return results
+
+    def _named(self, error: errors.GraphdockError) -> errors.GraphdockError:
+        """The error with the graph's own operation in the place of its part's."""
+        name = error.op if isinstance(error.op, (str, type(None))) else error.op.name
+        found = self.graph._by_name.get(name) if name is not None else None
+        if found is not None:
+            error.op, error.node_def, error.site = found, found.node_def, found.site
+        return error
+
+    def _step(self, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> _Step:
+        try:
+            kind = type(fetches)
+            key: Any = (kind, *fetches) if kind is list or kind is tuple else fetches
+            if feed_dict:
+                key = (dict, key, *feed_dict)
+            found = self._steps.get(key)
+            if found is not None and found.mutation == self.graph._mutation:
+                return found
+        except TypeError:
+            key = None
+        single = single_tensors(feed_dict) if feed_dict else {}
+        fetch = FetchPlan(self.graph, fetches)
+        feeds = [Feed(self.graph, k) for k in single]
+        with self._lock:
+            self._check_open()
+            cut = partition(
+                self.graph,
+                fetch.tensors,
+                fetch.operations,
+                [f.tensor for f in feeds],
+                self._assignment(),
+                self._exchange,
+            )
+            alone = not isinstance(fetches, (list, tuple, Mapping)) and len(fetch.tensors) == 1
+            made = _Step(fetch, feeds, self.graph._mutation, alone, cut)
+            made.parts = [self._register(part) for part in cut.parts]
+            made.parts.sort(key=lambda p: p.local is not None)  # those of this process run last, on the caller's thread
+            if key is not None:
+                self._steps[key] = made
+        return made
+
+    def _assignment(self) -> Assignment:
+        """The tasks of the graph's operations, as it stands now."""
+        state = self.graph.version, self.graph._mutation
+        if self._assigned is None or self._assigned[0] != state:
+            self._assigned = state, Assignment(self.graph.get_operations(), self._tasks, self._own)
+        return self._assigned[1]
+
+    # -- tasks --------------------------------------------------------------------------------------------------------
+
+    def _ask(self, address: str, method: str, arguments: Mapping[str, Any]) -> Any:
+        """The answer of a task that need not be there yet: it is called until it can be reached. Says for which it waits."""
+        begun = time.monotonic()
+        said = 0.0
+        limit = self._timeout
+        while True:
+            try:
+                return self._transport.call(address, method, arguments).result()
+            except errors.UnavailableError as error:
+                waited = time.monotonic() - begun
+                if limit is not None and waited > limit:
+                    raise errors.DeadlineExceededError(
+                        f"the task at {address} did not answer within {limit:g} s", hint=error.message
+                    ) from None
+                if waited - said > PATIENCE:
+                    said = waited
+                    _log.warning("session: still waiting for the task at %s: %s", address, error.message)
+                time.sleep(min(0.05 * (1 + waited), 1.0))
+
+    def _exchange(self, task: TaskName) -> str:
+        return str(self._open(task)["exchange"])
+
+    def _open(self, task: TaskName) -> dict[str, Any]:
+        found = self._opened.get(task)
+        if found is None:
+            arguments = {"session": self._name, "version": _tf.__version__}
+            found = self._opened[task] = self._ask(self._addresses[task], "open", arguments)
+        return found
+
+    def _register(self, part: Part) -> _Remote:
+        self._open(part.task)
+        address = self._addresses[part.task]
+        local = self._transport.local.find(address)
+        if local is not None:
+            handle = local.register_part(self._name, part)
+        else:
+            arguments = {
+                "session": self._name,
+                "graph": part.graph.to_json(),
+                "step": "" if part.step is None else part.step.name,
+                "feeds": [t.name for _, t in part.feeds],
+                "fetches": [t.name for _, t in part.fetches],
+                "targets": [op.name for op in part.targets],
+                "reads": [[op.name, t.op.name] for op, t in part.graph._reads.items()],
+            }
+            handle = self._transport.call(address, "register", arguments).result()
+        return _Remote(part, address, handle, local)
+
+    def list_devices(self) -> list[str]:
+        """Whole names of the devices of all tasks. Waits for each task."""
+        return [d for task in self._tasks for d in self._ask(self._addresses[task], "info", {})["devices"]]
+
+    # -- life ---------------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """End the session on every task that it touched. What is in the tasks' containers stays. Closing twice does nothing."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            opened = list(self._opened)
+            self._steps.clear()
+        error = errors.CancelledError("the session was closed")
+        for running in list(self._running.values()):
+            running.abort(error)
+        calls = [
+            self._transport.call(self._addresses[task], "close_session", {"session": self._name}) for task in opened
+        ]
+        wait(calls, timeout=1.0)
+
+    def synchronize(self) -> None:
+        """Return at once: steps on a target end with their work."""
+        self._check_open()
+
+    def partial_run_setup(self, fetches: Any, feeds: list[Any] | None = None) -> Any:
+        raise errors.UnimplementedError("partial_run is for sessions of one process")
+
+    def plan(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
+        raise errors.UnimplementedError("a step on a target has a plan per task", hint="use explain")
+
+    def explain(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
+        """A table of what each task runs of a step, and what they send one another. Nothing runs."""
+        from graphdock_cluster.explain import PartitionExplanation
+
+        self._check_open()
+        fetch = FetchPlan(self.graph, fetches)
+        feeds = [Feed(self.graph, k).tensor for k in (single_tensors(feed_dict) if feed_dict else {})]
+        cut = partition(self.graph, fetch.tensors, fetch.operations, feeds, self._assignment())
+        return PartitionExplanation(cut, self._own)
+
+    def _repr_html_(self) -> str:
+        return f"<p>Session on {self.target}, {'closed' if self._closed else 'open'}</p>"
+
+
+def _address(target: str) -> str:
+    """``localhost:2222`` of ``grpc://localhost:2222``."""
+    return target.partition("://")[2]
+
+
+class ServerSessions(SessionFactory):
+    """Opens sessions on the targets of servers, ``grpc://host:port``."""
+
+    scheme = "grpc"
+
+    def open(self, target: str, graph: Any, config: Any, host: Any = None) -> Any:
+        return ClusterSession(target, graph, config, host)
+
+    def reset(self, target: str, containers: Sequence[str] | None, config: Any, host: Any) -> None:
+        address = _address(target)
+        transport = RoutedTransport(host)
+        said = transport.call(address, "info", {}).result()
+        for where in said["cluster"].values():
+            transport.call(where, "reset", {"containers": containers}).result()

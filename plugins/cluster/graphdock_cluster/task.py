@@ -1,0 +1,309 @@
+"""TaskServer: one task of a cluster, with its devices and containers, which runs the parts that sessions register with it."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import graphdock as _tf
+import numpy as np
+from graphdock.config.session_config import SessionConfig
+from graphdock.contracts import errors
+from graphdock.contracts.cluster import TaskInfo, TaskName, Transport
+from graphdock.contracts.failures import raised
+from graphdock.contracts.runtime.resources import ResourceStore
+from graphdock.contracts.streams import RandomOrdinals
+from graphdock.graph.operation import Operation
+from graphdock.graph.tensor import Tensor
+from graphdock.locks import new_lock
+from graphdock.partition.cut import Part
+from graphdock.plugin.host import Host
+from graphdock.session.session import Session
+
+from graphdock_cluster.exchange import Exchange
+
+__all__ = ["METHODS", "TaskServer", "answer"]
+
+
+class _PartSession(Session):
+    """A session over the graph of one part: its resources are the task's, its random ordinals those of the whole session."""
+
+    def __init__(self, graph: Any, task: TaskServer, opened: _Opened) -> None:
+        self._task, self._opened = task, opened
+        super().__init__("", graph, task.config, task.host)
+
+    def _make_ordinals(self) -> RandomOrdinals:
+        return self._opened.ordinals
+
+    def _container(self, name: str) -> ResourceStore:
+        return self._task.container(name)
+
+
+class _Registered:
+    """A part that is ready to run: its session, what it fetches, and what it is fed, in order."""
+
+    def __init__(
+        self,
+        session: Session,
+        step: Tensor | None,
+        feeds: Sequence[Tensor],
+        fetches: Sequence[Tensor],
+        targets: Sequence[Operation],
+    ) -> None:
+        self.session = session
+        self.feeds = feeds if step is None else [step, *feeds]
+        self.fetches: list[Any] = [*fetches, *targets]
+        self.count = len(fetches)
+        self.numbered = step is not None
+
+
+class _Opened:
+    """The record of one session on a task: its parts, where they meet, and how often its random ops ran."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self.exchange = exchange
+        self.ordinals = RandomOrdinals()
+        self.parts: dict[int, _Registered] = {}
+
+
+class TaskServer:
+    """A task. Sessions, on whatever task or process their masters are, open themselves here and register parts.
+
+    The methods in :data:`METHODS` are what a transport calls; any thread may call any, several at once.
+
+    Args:
+      name: of the task. ``addresses``: of all tasks of the cluster, this one's included.
+      config: of the sessions that run its parts. ``host``: whose plugins are used.
+      transport: to the other tasks.
+    """
+
+    def __init__(
+        self,
+        name: TaskName,
+        addresses: Mapping[TaskName, str],
+        config: SessionConfig,
+        host: Host,
+        transport: Transport,
+    ) -> None:
+        self.name, self.addresses, self.config, self.host = name, dict(addresses), config, host
+        self.incarnation = int.from_bytes(os.urandom(8), "little") >> 1 | 1
+        self.transport = transport
+        self._lock = new_lock()
+        self._containers: dict[str, ResourceStore] = {}
+        self._sessions: dict[str, _Opened] = {}
+        self._handles = itertools.count(1)
+        self._devices: tuple[str, ...] | None = None
+
+    @property
+    def address(self) -> str:
+        """Address where the task is reached."""
+        return self.addresses[self.name]
+
+    # -- what a transport calls ---------------------------------------------------------------------------------------
+
+    def info(self) -> dict[str, Any]:
+        """Description of the task and of its cluster."""
+        if self._devices is None:
+            with Session(graph=_tf.Graph(self.host), config=self.config, host=self.host) as session:
+                names = [d.partition("/device")[2] for d in session.list_devices()]
+            self._devices = tuple([f"{self.name}/device{d}" for d in names])
+        return {
+            "name": str(self.name),
+            "address": self.address,
+            "incarnation": self.incarnation,
+            "devices": list(self._devices),
+            "version": _tf.__version__,
+            "cluster": {str(name): address for name, address in self.addresses.items()},
+        }
+
+    def open(self, session: str, version: str, incarnations: Mapping[str, int] | None = None) -> dict[str, Any]:
+        """Open a session, or take note that it is open.
+
+        Raises:
+          FailedPreconditionError: its master runs another version of graphdock.
+        """
+        if version != _tf.__version__:
+            raise errors.FailedPreconditionError(
+                f"the session's graphdock {version} and the one of {self.name} are of different versions",
+                expected=_tf.__version__,
+                got=version,
+                hint="install one version for all tasks of a cluster",
+            )
+        with self._lock:
+            opened = self._sessions.get(session)
+            if opened is None:
+                opened = self._sessions[session] = _Opened(Exchange(self._sender(session)))
+            return {"exchange": opened.exchange.name, "incarnation": self.incarnation}
+
+    def register(
+        self,
+        session: str,
+        graph: str,
+        step: str,
+        feeds: Sequence[str],
+        fetches: Sequence[str],
+        targets: Sequence[str],
+        reads: Sequence[Sequence[str]],
+    ) -> int:
+        """Register a part of a session's steps; its handle. Names are of the part's own graph, which is in graphdock's JSON."""
+        made = _tf.Graph(self.host)
+        with made.as_default():
+            _tf.import_graph_def(graph, name="")
+        for handle, read in reads:
+            made.let_read(made.get_operation_by_name(handle), made.get_operation_by_name(read).outputs[0])
+        return self._register(
+            session,
+            made,
+            _tensor(made, step) if step else None,
+            [_tensor(made, n) for n in feeds],
+            [_tensor(made, n) for n in fetches],
+            [made.get_operation_by_name(n) for n in targets],
+        )
+
+    def register_part(self, session: str, part: Part) -> int:
+        """Register a part of a master in this process."""
+        feeds, fetches = [t for _, t in part.feeds], [t for _, t in part.fetches]
+        return self._register(session, part.graph, part.step, feeds, fetches, part.targets)
+
+    def run(self, session: str, handle: int, step: int, seconds: float | None, feeds: Sequence[Any]) -> list[Any]:
+        """Run a part in a step: what it fetches.
+
+        Raises:
+          What the part raises. AbortedError: the task does not know the session or part: it came back after it had died.
+        """
+        opened = self._opened(session)
+        part = opened.parts.get(handle)
+        if part is None:
+            raise errors.AbortedError(
+                f"{self.name} does not know part {handle} of the session; it has started anew since"
+            )
+        values = [np.asarray(step, np.int64), *feeds] if part.numbered else feeds
+        options = None if seconds is None else _tf.RunOptions(timeout_in_ms=max(1, int(seconds * 1e3)))
+        try:
+            results = part.session.run(part.fetches, dict(zip(part.feeds, values, strict=True)), options=options)
+        finally:
+            opened.exchange.end(step)
+        return list(results[: part.count])
+
+    def arrive(self, session: str, step: int, edge: str, value: Any) -> None:
+        """Bring a tensor of another task."""
+        with self._lock:
+            opened = self._sessions.get(session)
+        if opened is not None:
+            opened.exchange.arrive(step, edge, value)
+
+    def abort(self, session: str, step: int, failure: Mapping[str, Any]) -> None:
+        """Poison a step here: whatever waits in it ends with the error."""
+        with self._lock:
+            opened = self._sessions.get(session)
+        if opened is not None:
+            opened.exchange.abort(step, raised(failure))
+
+    def close_session(self, session: str) -> None:
+        """Forget a session. Its steps end with CancelledError; what is in containers stays."""
+        with self._lock:
+            opened = self._sessions.pop(session, None)
+        if opened is None:
+            return
+        opened.exchange.abort_all(errors.CancelledError("the session was closed"))
+        for part in list(opened.parts.values()):
+            part.session.close()
+
+    def reset(self, containers: Sequence[str] | None) -> None:
+        """Free what is in containers: of these names, or of all."""
+        with self._lock:
+            stores = [self._containers.get(n) for n in (list(self._containers) if containers is None else containers)]
+        for store in stores:
+            if store is not None:
+                store.clear()
+
+    # -- inside of the process ----------------------------------------------------------------------------------------
+
+    def container(self, name: str) -> ResourceStore:
+        """The store of a container, which the sessions of the task share."""
+        with self._lock:
+            found = self._containers.get(name)
+            if found is None:
+                found = self._containers[name] = ResourceStore(name)
+            return found
+
+    def stop(self, error: errors.GraphdockError) -> None:
+        """End all sessions here, with an error for the steps that run."""
+        with self._lock:
+            sessions = list(self._sessions)
+            exchanges = [opened.exchange for opened in self._sessions.values()]
+        for exchange in exchanges:
+            exchange.abort_all(error)
+        for session in sessions:
+            self.close_session(session)
+        self.reset(None)
+
+    @property
+    def sessions(self) -> list[str]:
+        """Names of the sessions that are open here."""
+        with self._lock:
+            return list(self._sessions)
+
+    def task_info(self) -> TaskInfo:
+        """Description of it, as a value."""
+        said = self.info()
+        return TaskInfo(self.name, self.address, self.incarnation, tuple(said["devices"]), said["version"])
+
+    def _opened(self, session: str) -> _Opened:
+        with self._lock:
+            opened = self._sessions.get(session)
+        if opened is None:
+            raise errors.AbortedError(
+                f"{self.name} does not know the session; it has started anew since, or was closed"
+            )
+        return opened
+
+    def _register(
+        self,
+        session: str,
+        graph: Any,
+        step: Tensor | None,
+        feeds: Sequence[Tensor],
+        fetches: Sequence[Tensor],
+        targets: Sequence[Operation],
+    ) -> int:
+        opened = self._opened(session)
+        handle = next(self._handles)
+        opened.parts[handle] = _Registered(_PartSession(graph, self, opened), step, feeds, fetches, targets)
+        return handle
+
+    def _sender(self, session: str) -> Callable[[str, int, str, Any], None]:
+        post, addresses = self.transport.post, self.addresses
+        named = {str(name): address for name, address in addresses.items()}
+        me = weakref.ref(self)
+
+        def send(task: str, step: int, edge: str, value: Any) -> None:
+            if me() is not None:
+                post(named[task], "arrive", {"session": session, "step": step, "edge": edge, "value": value})
+
+        return send
+
+
+#: What a transport may call.
+METHODS = ("info", "open", "register", "run", "arrive", "abort", "close_session", "reset")
+
+
+def _tensor(graph: Any, name: str) -> Tensor:
+    """The tensor of that very name: of a variable's handle, the handle."""
+    op, _, port = name.rpartition(":")
+    tensor: Tensor = graph.get_operation_by_name(op).outputs[int(port)]
+    return tensor
+
+
+def answer(server: TaskServer, method: str, arguments: Mapping[str, Any]) -> Any:
+    """Call a method of a task for a transport.
+
+    Raises:
+      UnimplementedError: there is no such method. Or what it raises, with the task's name noted.
+    """
+    if method not in METHODS:
+        raise errors.UnimplementedError(f"a task answers no {method!r}", expected="one of " + ", ".join(METHODS))
+    return getattr(server, method)(**arguments)

@@ -1,0 +1,1 @@
+"""Tasks on several processes and machines: a transport on ZeroMQ."""

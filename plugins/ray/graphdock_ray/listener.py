@@ -1,0 +1,72 @@
+"""Listener: the socket of a task that is served, and whose sessions came by which connection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import zmq
+from graphdock.contracts import errors
+from zmq.utils.monitor import parse_monitor_message
+
+from graphdock_ray.keys import Keys
+from graphdock_ray.peer import set_up
+
+__all__ = ["Listener"]
+
+
+class Listener:
+    """An address of this process. Its socket is used by the transport's own thread alone, once it is made.
+
+    Args:
+      answer: of the task. ``gone``: is told of sessions whose process is lost.
+
+    Raises:
+      UnavailableError: the address is taken, or is not of this machine.
+    """
+
+    def __init__(
+        self,
+        context: Any,
+        address: str,
+        answer: Callable[[str, Mapping[str, Any]], Any],
+        gone: Callable[[str], None],
+        keys: Keys | None,
+    ) -> None:
+        self.answer, self._gone = answer, gone
+        self.socket = context.socket(zmq.ROUTER)
+        set_up(self.socket)
+        if keys is not None:
+            keys.listen(self.socket)
+        self.monitor = self.socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+        try:
+            self.socket.bind(f"tcp://{address}")
+        except zmq.ZMQError as error:
+            self.close()
+            hint = "is another server running there?" if error.errno == zmq.EADDRINUSE else None
+            raise errors.UnavailableError(f"a server can't listen at {address}: {error}", hint=hint) from None
+        bound = self.socket.getsockopt(zmq.LAST_ENDPOINT).rstrip(b"\0").decode()
+        host, _, port = address.rpartition(":")
+        self.address = f"{host}:{bound.rpartition(':')[2]}" if port == "0" else address
+        self._sessions: dict[int, set[str]] = {}
+
+    def note(self, frame: Any, method: str, arguments: Mapping[str, Any]) -> None:
+        """Remember by which connection a session was opened."""
+        if method == "open" and (fd := frame.get(zmq.SRCFD)) > 0:
+            self._sessions.setdefault(fd, set()).add(str(arguments.get("session")))
+
+    def look(self, run: Callable[..., Any]) -> None:
+        """Take note of connections that have ended: tell of their sessions, on other threads."""
+        while True:
+            try:
+                said = parse_monitor_message(self.monitor.recv_multipart(zmq.NOBLOCK))
+            except zmq.Again:
+                return
+            for session in self._sessions.pop(said["value"], ()):
+                run(self._gone, session)
+
+    def close(self) -> None:
+        """Close the sockets."""
+        self.socket.disable_monitor()
+        self.monitor.close(0)
+        self.socket.close(0)

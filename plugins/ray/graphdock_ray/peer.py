@@ -1,0 +1,134 @@
+"""Peer: the connection to one address, and the calls that wait for its answers."""
+
+from __future__ import annotations
+
+import struct
+import time
+from concurrent.futures import Future
+from typing import Any
+
+import zmq
+from graphdock.contracts import errors
+from zmq.utils.monitor import parse_monitor_message
+
+from graphdock_ray.keys import Keys
+
+__all__ = ["CALL", "FAILED", "POST", "RESULT", "Peer", "set_up"]
+
+#: Kinds of messages.
+CALL, POST, RESULT, FAILED = b"C", b"P", b"R", b"E"
+#: Seconds after which an address that does not answer counts as unreachable.
+PATIENCE = 3.0
+#: Milliseconds between heartbeats, and after which a peer without any is lost.
+HEARTBEAT, LOST = 400, 1600
+_ENDS = zmq.EVENT_DISCONNECTED | zmq.EVENT_CLOSED | zmq.EVENT_CONNECT_RETRIED
+_REFUSED = zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+
+
+def set_up(socket: Any) -> None:
+    """Options of every socket: no limit on what is queued, heartbeats, nothing sent after it is closed."""
+    socket.setsockopt(zmq.SNDHWM, 0)
+    socket.setsockopt(zmq.RCVHWM, 0)
+    socket.setsockopt(zmq.LINGER, 0)
+    socket.setsockopt(zmq.HEARTBEAT_IVL, HEARTBEAT)
+    socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, LOST)
+    socket.setsockopt(zmq.IPV6, 1)
+
+
+class Peer:
+    """A connection that is used by the transport's own thread alone.
+
+    Args:
+      address: ``host:port``.
+    """
+
+    def __init__(self, context: Any, address: str, keys: Keys | None) -> None:
+        self.address = address
+        self._secret = keys is not None
+        self.socket = context.socket(zmq.DEALER)
+        set_up(self.socket)
+        self.socket.setsockopt(zmq.RECONNECT_IVL, -1)
+        if keys is not None:
+            keys.dial(self.socket)
+        self.monitor = self.socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | _ENDS | _REFUSED)
+        self._calls: dict[int, Future[Any]] = {}
+        self._next = 0
+        self._since = time.monotonic()
+        self._up = False
+        self.error: errors.GraphdockError | None = None
+        try:
+            self.socket.connect(f"tcp://{address}")
+        except zmq.ZMQError as error:
+            self.fail(f"{address} is no address that can be reached: {error}")
+
+    def send(self, kind: bytes, frames: list[Any], future: Future[Any] | None) -> None:
+        """Send a call or what is posted."""
+        if self.error is not None:
+            if future is not None:
+                future.set_exception(self.error)
+            return
+        number = 0
+        if future is not None:
+            number = self._next = self._next + 1
+            self._calls[number] = future
+        self.socket.send_multipart([kind + struct.pack("<q", number), *frames], copy=False)
+
+    def receive(self, unpack: Any, failed: Any) -> None:
+        """Complete the calls whose answers are there."""
+        while self.error is None:
+            try:
+                head, *frames = self.socket.recv_multipart(zmq.NOBLOCK, copy=False)
+            except zmq.Again:
+                return
+            text = head.bytes
+            future = self._calls.pop(struct.unpack("<q", text[1:])[0], None)
+            if future is None or not future.set_running_or_notify_cancel():
+                continue
+            try:
+                value = unpack([f.buffer for f in frames])
+            except errors.GraphdockError as error:
+                future.set_exception(error)
+                continue
+            if text[:1] == RESULT:
+                future.set_result(value)
+            else:
+                future.set_exception(failed(value))
+
+    def look(self) -> None:
+        """Take note of what became of the connection."""
+        while self.error is None:
+            try:
+                event = parse_monitor_message(self.monitor.recv_multipart(zmq.NOBLOCK))["event"]
+            except zmq.Again:
+                return
+            if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                self._up = True
+            elif event & _REFUSED:
+                self.fail(
+                    f"the task at {self.address} refused the key",
+                    "set the same GRAPHDOCK_CLUSTER_KEY for all processes",
+                )
+            elif self._up:
+                self.fail(f"the task at {self.address} is lost: its connection ended")
+            else:
+                self.fail(f"no task listens at {self.address}")
+
+    def late(self) -> None:
+        """Give up an address that has not answered for long."""
+        if self.error is None and not self._up and time.monotonic() - self._since > PATIENCE:
+            hint = "it may want another GRAPHDOCK_CLUSTER_KEY" if self._secret else None
+            self.fail(f"the task at {self.address} did not answer within {PATIENCE:g} s", hint)
+
+    def fail(self, message: str, hint: str | None = None) -> None:
+        """Fail all calls. What was queued is dropped: nothing is sent twice."""
+        self.error = errors.UnavailableError(message, hint=hint)
+        calls, self._calls = list(self._calls.values()), {}
+        for future in calls:
+            if future.set_running_or_notify_cancel():
+                future.set_exception(errors.UnavailableError(message, hint=hint))
+
+    def close(self) -> None:
+        """Close the sockets."""
+        self.socket.disable_monitor()
+        self.monitor.close(0)
+        self.socket.close(0)

@@ -1,0 +1,236 @@
+"""The transport over ZeroMQ: one thread per process owns all sockets; calls are answered on threads of their own.
+
+A call that failed is not repeated, and what was queued for a lost address is dropped. A lost process is noticed when its connection
+ends, one that is frozen by heartbeats.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from typing import Any
+
+import zmq
+from graphdock.contracts import Transport, WaitingThreads, errors, failure_of, pack, raised, unpack
+from graphdock.locks import new_lock
+
+from graphdock_ray.keys import Keys
+from graphdock_ray.listener import Listener
+from graphdock_ray.peer import CALL, FAILED, POST, RESULT, Peer
+
+__all__ = ["ZeroMQTransport"]
+
+_log = logging.getLogger("graphdock")
+
+
+class ZeroMQTransport(Transport):
+    """Reaches tasks of other processes. Any thread may call any method; in a forked child it begins anew."""
+
+    scheme = "grpc"
+
+    def __init__(self) -> None:
+        self._lock = new_lock()
+        self._loop: _Loop | None = None
+
+    def call(self, address: str, method: str, arguments: Mapping[str, Any]) -> Future[Any]:
+        future: Future[Any] = Future()
+        self._send(address, CALL, method, arguments, future)
+        return future
+
+    def post(self, address: str, method: str, arguments: Mapping[str, Any]) -> None:
+        self._send(address, POST, method, arguments, None)
+
+    def serve(self, address: str, answer: Callable[[str, Mapping[str, Any]], Any], gone: Callable[[str], None]) -> str:
+        made = self._running().ask(lambda loop: loop.listen(address, answer, gone))
+        return str(made.result())
+
+    def forget(self, address: str) -> None:
+        self._running().ask(lambda loop: loop.forget(address)).result()
+
+    def close(self) -> None:
+        loop, self._loop = self._loop, None
+        if loop is not None and loop.process == os.getpid():
+            loop.ask(lambda loop: loop.stop()).result()
+
+    def _send(
+        self, address: str, kind: bytes, method: str, arguments: Mapping[str, Any], future: Future[Any] | None
+    ) -> None:
+        frames = [bytes(f) if isinstance(f, memoryview) else f for f in pack([method, dict(arguments)])]
+        self._running().give(lambda loop: loop.peer(address).send(kind, frames, future))
+
+    def _running(self) -> _Loop:
+        loop = self._loop
+        if loop is None or loop.process != os.getpid():
+            with self._lock:
+                loop = self._loop
+                if loop is None or loop.process != os.getpid():
+                    loop = self._loop = _Loop()
+                    atexit.register(self.close)
+        return loop
+
+
+class _Loop:
+    """The thread that owns the sockets of this process."""
+
+    def __init__(self) -> None:
+        self.process = os.getpid()
+        self._context = zmq.Context()
+        self._keys = Keys.of_environment()
+        self._todo: deque[Callable[[_Loop], Any]] = deque()
+        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._poller = zmq.Poller()
+        self._poller.register(self._wake, zmq.POLLIN)
+        self._peers: dict[str, Peer] = {}
+        self._listeners: dict[str, Listener] = {}
+        self._ready: dict[Any, Callable[[], None]] = {}
+        self._threads = WaitingThreads("graphdock call")
+        self._stopped = False
+        threading.Thread(target=self._run, name="graphdock zeromq", daemon=True).start()
+
+    def give(self, action: Callable[[_Loop], Any]) -> None:
+        """Have the thread do something."""
+        self._todo.append(action)
+        os.eventfd_write(self._wake, 1)
+
+    def ask(self, action: Callable[[_Loop], Any]) -> Future[Any]:
+        """Have the thread do something; the Future of its result."""
+        future: Future[Any] = Future()
+
+        def act(loop: _Loop) -> None:
+            try:
+                future.set_result(action(loop))
+            except BaseException as error:  # noqa: BLE001 - it is the asker's
+                future.set_exception(error)
+
+        self.give(act)
+        return future
+
+    # -- on the thread ------------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while not self._stopped:
+            for ready, _ in self._poller.poll(1000):
+                if ready == self._wake:
+                    os.eventfd_read(self._wake)
+                elif ready in self._ready:
+                    self._ready[ready]()
+            while self._todo:
+                self._todo.popleft()(self)
+            for peer in list(self._peers.values()):
+                peer.late()
+                if peer.error is not None:
+                    self._drop(peer)
+        os.close(self._wake)
+
+    def peer(self, address: str) -> Peer:
+        """The connection to an address, made where there is none."""
+        found = self._peers.get(address)
+        if found is None or found.error is not None:
+            if found is not None:
+                self._drop(found)
+            made = found = Peer(self._context, address, self._keys)
+            self._peers[address] = made
+            self._watch(made.socket, lambda: made.receive(unpack, raised))
+            self._watch(made.monitor, made.look)
+        return found
+
+    def listen(self, address: str, answer: Callable[[str, Mapping[str, Any]], Any], gone: Callable[[str], None]) -> str:
+        """Serve an address."""
+        made = Listener(self._context, address, answer, gone, self._keys)
+        self._listeners[made.address] = made
+        self._watch(made.socket, lambda: self._take(made))
+        self._watch(made.monitor, lambda: made.look(self._threads.submit))
+        return made.address
+
+    def forget(self, address: str) -> None:
+        """Serve an address no more."""
+        made = self._listeners.pop(address, None)
+        if made is not None:
+            self._unwatch(made.socket, made.monitor)
+            made.close()
+
+    def stop(self) -> None:
+        """End the thread, and what waits."""
+        for address in list(self._listeners):
+            self.forget(address)
+        for peer in list(self._peers.values()):
+            if peer.error is None:
+                peer.fail("the transport was closed")
+            self._drop(peer)
+        self._context.destroy(0)
+        self._threads.close()
+        self._stopped = True
+
+    def _drop(self, peer: Peer) -> None:
+        if self._peers.get(peer.address) is peer:
+            del self._peers[peer.address]
+        self._unwatch(peer.socket, peer.monitor)
+        peer.close()
+
+    def _watch(self, socket: Any, act: Callable[[], None]) -> None:
+        self._poller.register(socket, zmq.POLLIN)
+        self._ready[socket] = act
+
+    def _unwatch(self, *sockets: Any) -> None:
+        for socket in sockets:
+            if self._ready.pop(socket, None) is not None:
+                self._poller.unregister(socket)
+
+    def _take(self, listener: Listener) -> None:
+        """Answer what has come to an address of ours."""
+        while True:
+            try:
+                sender, head, *frames = listener.socket.recv_multipart(zmq.NOBLOCK, copy=False)
+            except zmq.Again:
+                return
+            except ValueError:
+                continue  # a message of fewer frames than any of ours has
+            text = head.bytes
+            try:
+                method, arguments = unpack([f.buffer for f in frames])
+                if not isinstance(arguments, dict) or not isinstance(method, str):
+                    raise errors.DataLossError("a message is damaged: it calls no method")
+            except (ValueError, TypeError, errors.GraphdockError) as error:
+                self._answer(listener, sender.bytes, text, FAILED, failure_of(error))
+                continue
+            if len(text) != 9:
+                continue  # no head of ours
+            listener.note(head, method, arguments)
+            if text[:1] == POST:
+                self._post(listener, method, arguments)
+            else:
+                self._threads.submit(self._call, listener, sender.bytes, text, method, arguments)
+
+    @staticmethod
+    def _post(listener: Listener, method: str, arguments: Mapping[str, Any]) -> None:
+        try:
+            listener.answer(method, arguments)
+        except Exception as error:  # noqa: BLE001 - a stranger's message ends nothing but itself
+            _log.warning("what another task posted was refused: %s", errors.format_error(error))
+
+    def _call(self, listener: Listener, sender: bytes, head: bytes, method: str, arguments: Mapping[str, Any]) -> None:
+        try:
+            result = listener.answer(method, arguments)
+            frames = pack(result)
+        except Exception as error:  # noqa: BLE001 - it is the caller's
+            self._answer(listener, sender, head, FAILED, failure_of(error))
+        else:
+            frames = [bytes(f) if isinstance(f, memoryview) else f for f in frames]
+            self._reply(listener, sender, head, RESULT, frames)
+
+    def _answer(self, listener: Listener, sender: bytes, head: bytes, kind: bytes, value: Any) -> None:
+        if head[:1] == CALL:
+            self._reply(listener, sender, head, kind, pack(value))
+
+    def _reply(self, listener: Listener, sender: bytes, head: bytes, kind: bytes, frames: list[Any]) -> None:
+        def send(loop: _Loop) -> None:
+            if listener.socket.closed:
+                return
+            listener.socket.send_multipart([sender, kind + head[1:9], *frames], copy=False)
+
+        self.give(send)

@@ -1,0 +1,202 @@
+"""Clusters of processes: steps over ZeroMQ, lost and frozen tasks, wrong keys, forged messages."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import graphdock as tf
+import numpy as np
+import pytest
+import zmq
+from graphdock_ray.keys import VARIABLE
+from graphdock_ray.zeromq import ZeroMQTransport
+
+SERVER = """
+import json, sys
+import graphdock as tf
+server = tf.train.Server(json.loads(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
+print("ready", flush=True)
+server.join()
+"""
+
+
+def ports(count):
+    held = [socket.create_server(("localhost", 0)) for _ in range(count)]
+    found = [s.getsockname()[1] for s in held]
+    for s in held:
+        s.close()
+    return found
+
+
+def _until(holds):
+    """Wait until something is so, for half a minute at most."""
+    for _ in range(30_000):
+        if holds():
+            return
+        time.sleep(0.001)
+    raise AssertionError("it never came to be")
+
+
+class Cluster:
+    """A server's process, and a worker of this one."""
+
+    def __init__(self, **environment):
+        import json
+
+        ps, worker = ports(2)
+        self.spec = {"ps": [f"localhost:{ps}"], "worker": [f"localhost:{worker}"]}
+        self.command = [sys.executable, "-c", SERVER, json.dumps(self.spec), "ps", "0"]
+        self.environment = {**os.environ, **environment}
+        self.start()
+        self.worker = tf.train.Server(self.spec, "worker", 0)
+
+    def start(self):
+        self.ps = subprocess.Popen(self.command, stdout=subprocess.PIPE, env=self.environment)
+        assert self.ps.stdout.readline() == b"ready\n"
+
+    def stop(self):
+        self.ps.kill()
+        self.ps.wait()
+        self.worker.stop()
+
+
+@pytest.fixture
+def cluster():
+    made = Cluster()
+    yield made
+    made.stop()
+
+
+@pytest.mark.slow
+def test_a_step_runs_over_two_processes_and_its_loss_is_that_of_one(cluster):
+    found = []
+    rows = np.random.default_rng(0).normal(size=(6, 4, 3)).astype(np.float32)
+    for target in (cluster.worker.target, ""):
+        with tf.Graph().as_default():
+            with tf.device("/job:ps/task:0" if target else None):
+                w = tf.Variable(tf.ones([3, 2]), name="w")
+                count = tf.Variable(0, name="count", trainable=False)
+            x = tf.placeholder(tf.float32, [None, 3])
+            loss = tf.reduce_sum(tf.nn.dropout(tf.matmul(x, w), 0.5, seed=3) ** 2)
+            words = tf.string_join([tf.as_string(count), "ü"])
+            train = tf.train.AdamOptimizer(0.01).minimize(loss, global_step=count)
+            with tf.Session(target) as session:
+                session.run(tf.global_variables_initializer())
+                found.append([session.run([train, loss, count, words], {x: row})[1:] for row in rows])
+    assert found[0] == found[1]
+
+
+@pytest.mark.slow
+def test_a_killed_process_ends_the_steps_that_wait_on_it_and_one_that_came_back_is_empty(cluster):
+    with tf.Graph().as_default():
+        with tf.device("/job:ps/task:0"):
+            v = tf.Variable(1.0, name="v")
+            taken = tf.FIFOQueue(1, [tf.int32], name="queue").dequeue()
+        with tf.Session(cluster.worker.target) as session:
+            session.run(v.initializer)
+            killer = threading.Thread(target=lambda: [_until(lambda: session._running), cluster.ps.kill()])
+            killer.start()
+            with pytest.raises(tf.errors.UnavailableError, match="lost") as caught:
+                session.run(taken)
+            assert "raised on /job:ps/task:0" in caught.value.__notes__
+            killer.join()
+            cluster.ps.wait()
+            cluster.start()
+            with pytest.raises((tf.errors.AbortedError, tf.errors.UnavailableError)):
+                session.run(v)
+        with tf.Session(cluster.worker.target) as session, pytest.raises(tf.errors.FailedPreconditionError):
+            session.run(v)
+
+
+@pytest.mark.slow
+def test_a_frozen_process_is_noticed_by_its_silence(cluster):
+    with tf.Graph().as_default():
+        with tf.device("/job:ps/task:0"):
+            v = tf.Variable(1.0, name="v")
+        with tf.Session(cluster.worker.target) as session:
+            session.run(v.initializer)
+            cluster.ps.send_signal(signal.SIGSTOP)
+            with pytest.raises(tf.errors.UnavailableError):
+                session.run(v)
+
+
+@pytest.mark.slow
+def test_a_task_forgets_the_sessions_of_a_process_that_died(cluster):
+    client = (
+        "import os, sys, graphdock as tf\n"
+        "session = tf.Session(sys.argv[1])\n"
+        "session.run(tf.constant(1) + 1)\n"
+        "print('ran', flush=True)\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    subprocess.run([sys.executable, "-c", client, cluster.worker.target], stdout=subprocess.PIPE, check=False)
+    _until(lambda: not cluster.worker._task.sessions)
+
+
+@pytest.mark.slow
+def test_a_key_is_needed_where_the_server_has_one(monkeypatch):
+    monkeypatch.setenv(VARIABLE, "a secret")
+    made = Cluster()
+    try:
+        address = made.spec["ps"][0]
+        assert ZeroMQTransport().call(address, "info", {}).result(30)["name"] == "/job:ps/task:0"
+        for other in ("another", ""):
+            monkeypatch.setenv(VARIABLE, other)
+            stranger = ZeroMQTransport()
+            with pytest.raises(tf.errors.UnavailableError):
+                stranger.call(address, "info", {}).result(30)
+            stranger.close()
+    finally:
+        made.stop()
+
+
+def test_nobody_listening_is_said():
+    (port,) = ports(1)
+    transport = ZeroMQTransport()
+    with pytest.raises(tf.errors.UnavailableError, match=f"no task listens at localhost:{port}"):
+        transport.call(f"localhost:{port}", "info", {}).result(30)
+    transport.close()
+
+
+def test_a_port_in_use_is_said():
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        address = f"127.0.0.1:{held.getsockname()[1]}"
+        with pytest.raises(tf.errors.UnavailableError, match="can't listen"):
+            tf.train.Server({"worker": [address]})
+    tf.train.Server({"worker": [address]}).stop()  # nothing of the first is left
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_forged_messages_harm_nothing(served, seed):
+    address, _ = served
+    rng = np.random.default_rng(seed)
+    context = zmq.Context()
+    stranger = context.socket(zmq.DEALER)
+    stranger.connect(f"tcp://{address}")
+    for _ in range(20):
+        frames = [rng.bytes(int(rng.integers(0, 20))) for _ in range(int(rng.integers(1, 5)))]
+        if rng.random() < 0.5:
+            frames[0] = b"CPRE"[int(rng.integers(4)) :][:1] + bytes(8)
+        if rng.random() < 0.5 and len(frames) > 1:
+            frames[1] = [b'["__init__",{}]', b'["info",{}]', b'["run",{"session":3}]', b'["open",[1]]', b"[]", b"{}"][
+                int(rng.integers(6))
+            ]
+        stranger.send_multipart(frames)
+    context.destroy(1000)
+    transport = ZeroMQTransport()
+    assert transport.call(address, "info", {}).result(30)["name"] == "/job:worker/task:0"
+    transport.close()
+
+
+@pytest.fixture(scope="module")
+def served():
+    (port,) = ports(1)
+    server = tf.train.Server({"worker": [f"localhost:{port}"]})
+    yield f"localhost:{port}", server
+    server.stop()

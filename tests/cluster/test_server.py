@@ -1,0 +1,58 @@
+"""Servers: which task they are, what they say of themselves, what is refused."""
+
+from __future__ import annotations
+
+import graphdock as tf
+import pytest
+
+
+def test_a_local_server_needs_no_plugin():
+    server = tf.train.Server.create_local_server()
+    with tf.Graph().as_default(), tf.Session(server.target) as session:
+        assert session.run(tf.constant(2) + 3) == 5
+    assert server.server_def.job_name == "local" and server.server_def.task_index == 0
+    server.stop()
+    server.join()
+
+
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        {"worker": ["test:10", "test:11"]},
+        tf.train.ClusterSpec({"worker": ["test:10", "test:11"]}),
+        tf.train.ClusterSpec({"worker": ["test:10", "test:11"]}).as_cluster_def(),
+    ],
+)
+def test_a_cluster_is_given_in_any_form(cluster):
+    server = tf.train.Server(cluster, job_name="worker", task_index=1, start=False)
+    assert server.target == "grpc://test:11"
+    made = tf.train.Server(server.server_def, start=False)
+    assert made.target == server.target and made.server_def == server.server_def
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (({"a": ["x:1"], "b": ["y:1"]},), "job_name is needed"),
+        (({"worker": ["x:1"]}, "wroker", 0), "no job 'wroker'"),
+        (({"worker": ["x:1", "y:1"]}, "worker"), "task_index is needed"),
+        (({"worker": ["x:1"]}, "worker", 4), "no task 4"),
+        ((3,), "wrong type"),
+    ],
+)
+def test_a_task_that_is_not_in_the_cluster_is_refused(arguments, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        tf.train.Server(*arguments)
+
+
+def test_two_servers_of_one_address_are_refused():
+    host = tf.Host(block=["ray"])
+    server = tf.train.Server({"worker": ["test:12"]}, host=host)
+    with pytest.raises(tf.errors.AlreadyExistsError, match="test:12"):
+        tf.train.Server({"worker": ["test:12"]}, host=host)
+    server.stop()
+
+
+def test_a_protocol_that_is_not_known_is_refused():
+    with pytest.raises(tf.errors.UnimplementedError, match="protocol"):
+        tf.train.Server({"worker": ["test:13"]}, protocol="grpc+verbs")

@@ -1,0 +1,226 @@
+"""Sessions on targets: steps over several tasks of this process, and what they keep, refuse and raise."""
+
+from __future__ import annotations
+
+import threading
+
+import graphdock as tf
+import numpy as np
+import pytest
+
+#: A host whose servers listen nowhere: no plugin reaches other processes.
+HOST = tf.Host(block=["ray"])
+
+
+@pytest.fixture
+def servers():
+    cluster = {"ps": ["test:1"], "worker": ["test:2", "test:3"]}
+    made = [tf.train.Server(cluster, job, i, host=HOST) for job, i in (("ps", 0), ("worker", 0), ("worker", 1))]
+    yield made
+    for server in made:
+        server.stop()
+
+
+def training():
+    """A model whose variables are a server's, and whose loss is of another task than the session's."""
+    with tf.device("/job:ps/task:0"):
+        w = tf.Variable(tf.ones([3, 2]), name="w")
+        count = tf.Variable(0, name="count", trainable=False)
+    x = tf.placeholder(tf.float32, [None, 3])
+    with tf.device("/job:worker/task:1"):
+        loss = tf.reduce_sum(tf.matmul(x, w) ** 2)
+    train = tf.train.GradientDescentOptimizer(0.01).minimize(loss, global_step=count)
+    return x, w, loss, train, count
+
+
+def losses(target, rows):
+    with tf.Graph(host=HOST).as_default():
+        x, w, loss, train, count = training()
+        if not target:
+            for op in tf.get_default_graph().get_operations():
+                op._set_device("")
+        with tf.Session(target) as session:
+            session.run(tf.global_variables_initializer())
+            found = [session.run([train, loss, count], {x: row})[1:] for row in rows]
+            return found, session.run(w)
+
+
+def test_training_over_three_tasks_is_bitwise_training_on_one(servers):
+    rows = np.random.default_rng(0).normal(size=(5, 4, 3)).astype(np.float32)
+    (several, w), (one, v) = losses(servers[1].target, rows), losses("", rows)
+    assert several == one
+    np.testing.assert_array_equal(w, v)
+
+
+def test_variables_outlive_their_session_and_are_shared_until_they_are_reset(servers):
+    with tf.Graph(host=HOST).as_default():
+        with tf.device("/job:ps/task:0"):
+            v = tf.Variable(1.0, name="shared")
+        with tf.Session(servers[1].target) as first:
+            first.run(v.initializer)
+            first.run(v.assign_add(2.0))
+        with tf.Session(servers[2].target) as second:
+            assert second.run(v) == 3.0
+        tf.Session.reset(servers[2].target, host=HOST)
+        with tf.Session(servers[2].target) as third, pytest.raises(tf.errors.FailedPreconditionError):
+            third.run(v)
+
+
+def test_two_tasks_of_one_process_share_no_variables(servers):
+    with tf.Graph(host=HOST).as_default():
+        found, v = [], tf.get_variable("mine", initializer=1.0)
+        for target in (servers[1].target, servers[2].target):
+            with tf.Session(target) as session:
+                session.run(v.initializer)
+                found.append(session.run(v.assign_add(1.0)))
+    assert found == [2.0, 2.0]
+
+
+def test_devices_bear_the_names_of_their_tasks(servers):
+    with tf.Session(servers[1].target, host=HOST) as session:
+        names = session.list_devices()
+    assert names == [f"/job:{t}/device:cpu:0" for t in ("ps/task:0", "worker/task:0", "worker/task:1")]
+
+
+def test_a_session_on_a_target_is_a_session_to_savers(servers, tmp_path):
+    with tf.Graph(host=HOST).as_default():
+        with tf.device("/job:ps/task:0"):
+            v = tf.Variable([1.0, 2.0], name="v")
+        saver = tf.train.Saver()
+        with tf.Session(servers[1].target) as session:
+            assert isinstance(session, tf.Session)
+            session.run(v.initializer)
+            path = saver.save(session, str(tmp_path / "model"))
+            session.run(v.assign([0.0, 0.0]))
+            saver.restore(session, path)
+            assert session.run(v).tolist() == [1.0, 2.0]
+
+
+def test_a_dequeue_on_one_task_waits_for_an_enqueue_on_another(servers):
+    with tf.Graph(host=HOST).as_default():
+        with tf.device("/job:ps/task:0"):
+            queue = tf.FIFOQueue(10, [tf.int32], shapes=[[]], name="queue")
+        with tf.device("/job:worker/task:1"):
+            element = tf.random_uniform([], 8, 9, tf.int32)
+        give = queue.enqueue(element)
+        taken = queue.dequeue() * 2
+        with tf.Session(servers[1].target) as session:
+            found = []
+            thread = threading.Thread(target=lambda: found.append(session.run(taken)))
+            thread.start()
+            session.run(give)
+            thread.join(30)
+            assert found == [16]
+
+
+def test_the_first_error_ends_the_step_everywhere_and_names_its_task_and_line(servers):
+    with tf.Graph(host=HOST).as_default():
+        x = tf.placeholder(tf.int32, [])
+        with tf.device("/job:worker/task:1"):
+            wrong = tf.gather(tf.range(3), x)
+        with tf.device("/job:ps/task:0"):
+            after = wrong + 1
+        with tf.Session(servers[1].target) as session:
+            with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+                session.run(after * 2, {x: 7})
+            assert caught.value.op is wrong.op
+            assert any("/job:worker/task:1" in note for note in caught.value.__notes__)
+            assert session.run(after * 2, {x: 1}) == 4
+
+
+def test_a_deadline_ends_a_step_that_waits_on_another_task(servers):
+    with tf.Graph(host=HOST).as_default():
+        with tf.device("/job:ps/task:0"):
+            taken = tf.FIFOQueue(1, [tf.int32], name="empty").dequeue()
+        with tf.Session(servers[1].target) as session, pytest.raises(tf.errors.DeadlineExceededError):
+            session.run(taken + 1, options=tf.RunOptions(timeout_in_ms=50))
+
+
+def test_closing_a_session_ends_its_steps(servers):
+    with tf.Graph(host=HOST).as_default():
+        with tf.device("/job:ps/task:0"):
+            taken = tf.FIFOQueue(1, [tf.int32], name="empty").dequeue()
+        more = taken + 1
+        session, found = tf.Session(servers[1].target), []
+
+        def wait():
+            try:
+                session.run(more)
+            except tf.errors.OpError as error:
+                found.append(type(error))
+
+        thread = threading.Thread(target=wait)
+        thread.start()
+        while not session._running and thread.is_alive():
+            pass
+        session.close()
+        thread.join(30)
+        assert found == [tf.errors.CancelledError]
+        with pytest.raises(RuntimeError, match="the session is closed"):
+            session.run(taken)
+
+
+def test_a_server_that_stops_ends_the_steps_that_need_it(servers):
+    with tf.Graph(host=HOST).as_default():
+        with tf.device("/job:ps/task:0"):
+            v = tf.Variable(1.0, name="v")
+        with tf.Session(servers[1].target) as session:
+            session.run(v.initializer)
+            servers[0].stop()
+            with pytest.raises(tf.errors.UnavailableError):
+                session.run(v)
+
+
+def test_a_server_that_comes_back_is_empty_and_its_steps_are_aborted():
+    cluster = {"ps": ["test:4"], "worker": ["test:5"]}
+    ps, worker = tf.train.Server(cluster, "ps", 0, host=HOST), tf.train.Server(cluster, "worker", 0, host=HOST)
+    with tf.Graph(host=HOST).as_default():
+        with tf.device("/job:ps/task:0"):
+            v = tf.Variable(1.0, name="v")
+        with tf.Session(worker.target) as session:
+            session.run(v.initializer)
+            ps.stop()
+            ps = tf.train.Server(cluster, "ps", 0, host=HOST)
+            with pytest.raises(tf.errors.AbortedError, match="started anew"):
+                session.run(v)
+        with tf.Session(worker.target) as session, pytest.raises(tf.errors.FailedPreconditionError):
+            session.run(v)
+    ps.stop(), worker.stop()
+
+
+def test_explain_counts_what_travels(servers):
+    with tf.Graph(host=HOST).as_default():
+        x, _, loss, train, _ = training()
+        with tf.Session(servers[1].target) as session:
+            said = session.explain([train, loss], {x: np.ones((2, 3))})
+    assert {row["task"] for row in said.facts()["tasks"]} == {
+        f"/job:{t}" for t in ("ps/task:0", "worker/task:0", "worker/task:1")
+    }
+    assert said.messages == 4 + sum(p.sends for p in said.partition.parts)
+    assert "w/Read/ReadVariableOp:0: /job:ps/task:0 to /job:worker/task:1, float32 24 B" in str(said)
+
+
+def test_random_ops_give_the_numbers_of_one_task(servers):
+    def draws(target):
+        with tf.Graph(host=HOST).as_default():
+            with tf.device("/job:worker/task:1" if target else None):
+                a = tf.random_normal([3], seed=4)
+            b = tf.nn.dropout(a, 0.5, seed=2)
+            with tf.Session(target) as session:
+                return [session.run(t).tolist() for t in (a, b, a, b)]
+
+    assert draws(servers[1].target) == draws("")
+
+
+@pytest.mark.parametrize(
+    ("call", "what"),
+    [
+        (lambda s, t: s.partial_run_setup([t]), "partial_run"),
+        (lambda s, t: s.run(t, options=tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)), "not traced"),
+    ],
+)
+def test_what_targets_do_not_do_is_refused(servers, call, what):
+    with tf.Graph(host=HOST).as_default():
+        t = tf.constant(1.0) * 2
+        with tf.Session(servers[1].target) as session, pytest.raises(tf.errors.UnimplementedError, match=what):
+            call(session, t)
