@@ -87,7 +87,8 @@ def test_conformance(site: Site, op: str, monkeypatch: pytest.MonkeyPatch) -> No
             kit.check(case, brief=True)
             count += 1
         except Refused as refused:
-            assert "no elements" in str(refused) or "product of matrices" in str(refused), case.id
+            known = ("no elements", "product of matrices", "its shapes are known in the step alone")
+            assert any(reason in str(refused) for reason in known), case.id
     assert count >= 3
 
 

@@ -98,10 +98,11 @@ def _read_index_file(prefix: str) -> bytes | None:
     path = prefix + INDEX
     try:
         with opened(path) as file:
-            text = file.read(_LIMIT + 1)
-        if len(text) > _LIMIT:
-            raise DataLossError(f"{path!r} is no index of a checkpoint", got="more than a gibibyte")
-        return text
+            size = file.seek(0, os.SEEK_END)
+            if size > _LIMIT:
+                raise DataLossError(f"{path!r} is no index of a checkpoint", got="more than a gibibyte")
+            file.seek(0)
+            return bytes(file.read(size))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
