@@ -11,6 +11,7 @@ from graphdock._facade import compat as compat
 from graphdock._facade import contrib as contrib
 from graphdock._facade import data as data
 from graphdock._facade import debugging as debugging
+from graphdock._facade import distribute as distribute
 from graphdock._facade import distributions as distributions
 from graphdock._facade import estimator as estimator
 from graphdock._facade import flags as flags
@@ -781,6 +782,7 @@ __all__ = [
     "disable_tensor_equality",
     "disable_v2_behavior",
     "disable_v2_tensorshape",
+    "distribute",
     "distributions",
     "div",
     "div_no_nan",

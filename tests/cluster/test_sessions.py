@@ -76,6 +76,58 @@ def test_two_tasks_of_one_process_share_no_variables(servers):
     assert found == [2.0, 2.0]
 
 
+def test_an_isolated_session_has_containers_of_its_own(servers):
+    isolated = tf.SessionConfig(isolate_session_state=True)
+    with tf.Graph(host=HOST).as_default():
+        with tf.device("/job:ps/task:0"):
+            v = tf.Variable(1.0, name="v")
+            with tf.container("named"):
+                w = tf.Variable(2.0, name="w")
+        both = tf.group(v.initializer, w.initializer)
+        target = servers[1].target
+        with tf.Session(target) as shared, tf.Session(target, config=isolated) as other:
+            with tf.Session(target, config=isolated) as alone:
+                alone.run(both)
+                alone.run([v.assign_add(5.0), w.assign_add(5.0)])
+                for each in (shared, other):
+                    for variable in (v, w):
+                        with pytest.raises(tf.errors.FailedPreconditionError):
+                            each.run(variable)
+                shared.run(both)
+                tf.Session.reset(target, host=HOST)
+                assert alone.run([v, w]) == [6.0, 7.0]
+                (own,) = [o.containers for o in servers[0]._task._sessions.values() if o.containers and o.parts][:1]
+                stores = [own.store(name) for name in ("", "named")]
+                assert [len(store._resources) for store in stores] == [1, 1]
+            assert [len(store._resources) for store in stores] == [0, 0], "they end with their session"
+
+
+@pytest.mark.parametrize(
+    ("filters", "seen"),
+    [
+        ([], ["ps/task:0", "worker/task:0", "worker/task:1"]),
+        (["/job:ps"], ["ps/task:0", "worker/task:0"]),
+        (["/job:worker/task:1", "/job:other"], ["worker/task:0", "worker/task:1"]),
+        (["/task:0"], ["ps/task:0", "worker/task:0"]),
+    ],
+)
+def test_a_session_has_its_own_task_and_those_that_its_filters_name(servers, filters, seen):
+    config = tf.SessionConfig(device_filters=filters)
+    with tf.Graph(host=HOST).as_default():
+        results = {}
+        for task in ("ps/task:0", "worker/task:0", "worker/task:1"):
+            with tf.device(f"/job:{task}"):
+                results[task] = tf.Variable(3, name=task.replace(":", "")).initializer
+        with tf.Session(servers[1].target, config=config) as session:
+            assert session.list_devices() == [f"/job:{task}/device:cpu:0" for task in seen]
+            for task, result in results.items():
+                if task in seen:
+                    session.run(result)
+                else:
+                    with pytest.raises(tf.errors.InvalidArgumentError, match=f"{task}(.|\n)*device_filters"):
+                        session.run(result)
+
+
 def test_devices_bear_the_names_of_their_tasks(servers):
     with tf.Session(servers[1].target, host=HOST) as session:
         names = session.list_devices()

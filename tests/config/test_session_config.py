@@ -30,6 +30,8 @@ DEFAULTS = {
     "check_numerics": False,
     "operation_timeout": None,
     "steps_in_flight": 1,
+    "device_filters": (),
+    "isolate_session_state": False,
     "log_device_placement": False,
     "options": {},
     "debug": False,

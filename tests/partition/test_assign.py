@@ -79,11 +79,25 @@ def test_two_of_one_group_that_ask_for_different_tasks_are_refused():
     with tf.Graph().as_default():
         with tf.device("/job:ps/task:0"):
             v = tf.Variable(1.0, name="v")
-        more = v.assign_add(2.0, read_value=False)
-        more._set_device("/job:worker/task:1")
+        with tf.colocate_with(v.op):
+            more = tf.constant(2.0)
+        more.op._set_device("/job:worker/task:1")
         with pytest.raises(tf.errors.InvalidArgumentError, match="which it must share a task with") as caught:
             assigned()
         assert "/job:worker/task:1" in str(caught.value) and "/job:ps/task:0" in str(caught.value)
+
+
+def test_operations_on_a_resource_run_where_it_lies_whatever_they_ask_for():
+    """As TensorFlow 2.21 places them, which its partition graphs show."""
+    with tf.Graph().as_default():
+        with tf.device("/job:ps/task:0"):
+            v = tf.Variable(1.0, name="v")
+            queue = tf.FIFOQueue(3, [tf.float32])
+        with tf.device("/job:worker/task:1"):
+            number = tf.constant(1.0)
+            on = [tf.is_variable_initialized(v).op, v.assign_add(number, read_value=False), queue.enqueue(number)]
+        placed = assigned()
+    assert {placed[op.name] for op in on} == {"/job:ps/task:0"} and placed[number.op.name] == "/job:worker/task:1"
 
 
 def test_a_body_that_asks_for_another_task_than_its_loop_is_refused_with_the_rewrite():

@@ -51,6 +51,8 @@ def test_a_real_programs_options_run(caplog):
         ({"inter_op_parallelism_threads": -1}, "inter_op_threads", 1),  # in the thread that calls
         ({"operation_timeout_in_ms": 1500}, "operation_timeout", 1.5),
         ({"device_count": {"CPU": 2}}, "device_count", {"cpu": 2}),
+        ({"device_filters": ["/job:ps", "/job:worker/task:1"]}, "device_filters", ("/job:ps", "/job:worker/task:1")),
+        ({"isolate_session_state": True}, "isolate_session_state", True),
         ({"graph_options": {"optimizer_options": {"global_jit_level": -1}}}, "fusion", False),
         (
             {"graph_options": {"optimizer_options": {"opt_level": tf.OptimizerOptions.L0}}},
@@ -147,3 +149,24 @@ def test_an_alias_counts_for_its_type(monkeypatch):
     with pytest.raises(ConfigError, match="'queued' and 'gpu' are one device type"):
         tf.Session(host=host, config=tf.SessionConfig(backends=["queued"], device_count={"queued": 1, "gpu": 2}))
     host.close()
+
+
+def test_what_belongs_to_clusters(caplog):
+    """The bytes are TensorFlow 2.21's of the same message; on one task filters hide nothing."""
+    config = tf.ConfigProto(device_filters=["/job:ps"], isolate_session_state=True)
+    config.cluster_def.CopyFrom(tf.train.ClusterSpec({"ps": ["a:1"]}).as_cluster_def())
+    config.experimental.executor_type = "x"
+    assert (
+        config.SerializeToString()
+        == b'"\x07/job:psr\x0f\n\r\n\x02ps\x12\x07\x08\x00\x12\x03a:1x\x01\x82\x01\x03\x1a\x01x'
+    )
+    with caplog.at_level(logging.WARNING, "graphdock"), tf.Session(config=config) as sess:
+        assert sess.run(tf.constant(2) + 3) == 5
+    told = [r.getMessage() for r in caplog.records if "ConfigProto" in r.getMessage()]
+    assert [t.split(" = ")[0] for t in told] == [
+        "ConfigProto.cluster_def.job",
+        "ConfigProto.experimental.executor_type",
+    ]
+    assert "by its target" in told[0] and "SessionConfig(executor=...)" in told[1]
+    with pytest.raises(ConfigError, match=r"device_filters is wrong(.|\n)*'/job:ps'(.|\n)*got 'ps/:3'"):
+        tf.Session(config=tf.ConfigProto(device_filters=["ps/:3"]))

@@ -33,7 +33,6 @@ _REPLACED = {
     "intra_op_parallelism_threads": "intra_op_threads",
     "inter_op_parallelism_threads": "inter_op_threads",
     "operation_timeout_in_ms": "operation_timeout, in seconds",
-    "device_filters": "backends",
 }
 
 
@@ -88,6 +87,9 @@ class SessionConfig:
       operation_timeout: seconds a step may take; None for no limit.
       steps_in_flight: how many steps may be at work at once on devices with queues. With more than 1, ``run`` of operations alone
         returns once their work is queued; what goes wrong later is raised by the next ``run``, ``synchronize`` or ``close``.
+      device_filters: names of jobs, tasks or devices, such as ``/job:ps``: a session on a target sees the tasks of its own and
+        those that one of them names; none: all. A session in this process sees its devices whatever they say.
+      isolate_session_state: a session on a target shares nothing with others; one in this process never does, but named containers.
       log_device_placement: print where each node of a new plan runs.
       options: plugin name -> its options, checked against its manifest.
       debug: fill freed buffers with NaN and check every promise kernels make.
@@ -115,6 +117,8 @@ class SessionConfig:
     check_numerics: bool = False
     operation_timeout: float | None = None
     steps_in_flight: int = 1
+    device_filters: Sequence[str] = ()
+    isolate_session_state: bool = False
     log_device_placement: bool = False
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: _EMPTY)
     debug: bool = False

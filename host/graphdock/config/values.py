@@ -10,7 +10,8 @@ from os import PathLike, fspath
 from types import MappingProxyType
 from typing import Any
 
-from graphdock.errors import ConfigError, did_you_mean
+from graphdock.device_name import DeviceSpec
+from graphdock.errors import ConfigError, InvalidArgumentError, did_you_mean
 from graphdock.plugin.settings import KEYS, as_bool, as_names
 
 #: Largest count of anything that a setting counts.
@@ -72,6 +73,16 @@ def _integer(name: str, least: int, value: Any, where: str) -> int:
 
 def _truth(name: str, value: Any, where: str) -> bool:
     return as_bool(value, where, name)
+
+
+def _device_filters(value: Any, where: str) -> tuple[str, ...]:
+    names = as_names(value, where, "device_filters")
+    for name in names:
+        try:
+            DeviceSpec.parse(name)
+        except InvalidArgumentError as error:
+            raise _wrong(where, "device_filters", "names of jobs, tasks or devices, such as '/job:ps'", name) from error
+    return names
 
 
 def _table(name: str, check: Callable[[str, Any, str], Any], value: Any, where: str) -> Any:
@@ -158,6 +169,8 @@ CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "check_numerics": partial(_truth, "check_numerics"),
     "operation_timeout": _timeout,
     "steps_in_flight": partial(_integer, "steps_in_flight", 1),
+    "device_filters": _device_filters,
+    "isolate_session_state": partial(_truth, "isolate_session_state"),
     "log_device_placement": partial(_truth, "log_device_placement"),
     "options": partial(_table, "options", _options),
     "debug": partial(_truth, "debug"),

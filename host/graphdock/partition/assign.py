@@ -1,7 +1,8 @@
 """Tasks of operations: where each is asked to run, what must run with it, and where what is left free runs.
 
 Operations that share a resource, hand one another what is no array, or are colocated make a group, which lies on one task. What a
-group's scopes ask for decides; a body asks for the node that runs it. What asks for nothing runs on the session's own task.
+group's scopes ask for decides; a body asks for the node that runs it. What asks for nothing runs on the session's own task. As in
+TensorFlow an operation on a resource runs where the resource lies, whatever the scopes around the operation ask for.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ class Assignment:
         self._faults: dict[Operation, InvalidArgumentError] = {}
         known: dict[tuple[str | None, int | None], TaskName | None] = {}
         for op in operations:
+            if _is_on_a_placed_resource(op):
+                continue
             for asking in _with_bodies(op):
                 device = asking._device
                 if device is None or (device.job is None and device.task is None):
@@ -92,6 +95,14 @@ class _Groups:
         self._parent[self.root(a)] = self.root(b)
 
 
+def _is_on_a_placed_resource(op: Operation) -> bool:
+    """Whether it takes a resource that a scope has put somewhere. Nodes with bodies don't count: they are more than that."""
+    if op.bodies:
+        return False
+    devices = (t.op._device for t in op.inputs if t.dtype.kind == "R")
+    return any(d is not None and (d.job is not None or d.task is not None) for d in devices)
+
+
 def _with_bodies(op: Operation) -> Iterator[Operation]:
     yield op
     stack = list(op.bodies)
@@ -111,10 +122,11 @@ def _task_of(device: DeviceSpec, tasks: Sequence[TaskName], own: TaskName) -> Ta
 
 def _no_task(op: Operation, tasks: Sequence[TaskName]) -> InvalidArgumentError:
     return InvalidArgumentError(
-        f"{op.name} asks for the device {op.device}, whose task this cluster does not have",
+        f"{op.name} asks for the device {op.device}, whose task the session does not have",
         op=op.name,
         site=op.site,
         expected="a task of " + ", ".join(map(str, tasks)),
+        hint="the cluster has no other, or device_filters of the session's configuration leave it out",
     )
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from graphdock.config.session_config import SessionConfig, effective_config
 from graphdock.contracts import SessionFactory, errors
 from graphdock.contracts.cluster import TaskName
+from graphdock.device_name import DeviceSpec
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.locks import new_lock
 from graphdock.partition.assign import Assignment
@@ -62,8 +63,9 @@ class _Step:
 class ClusterSession(Session):
     """Runs steps of a graph on the tasks of a cluster. It is a ``tf.Session`` to all that takes one.
 
-    Variables live in the containers of their tasks, and outlive the session; ``Session.reset(target)`` frees them. Steps may be run
-    from many threads.
+    Variables live in the containers of their tasks, and outlive the session; ``Session.reset(target)`` frees them. With
+    ``isolate_session_state`` they are the session's own, and end with it. With ``device_filters`` it has its own task and those
+    that one of them names. Steps may be run from many threads.
 
     Args:
       target: of the server whose task runs what asks for no other. ``graph``, ``config``, ``host``: as of any session.
@@ -98,7 +100,7 @@ class ClusterSession(Session):
         self._own = TaskName.parse(said["name"])
         self._addresses = {TaskName.parse(name): where for name, where in said["cluster"].items()}
         self._addresses[self._own] = address
-        self._tasks = sorted(self._addresses)
+        self._tasks = _seen(sorted(self._addresses), self._own, self.config.device_filters)
 
     # -- running ------------------------------------------------------------------------------------------------------
 
@@ -225,7 +227,11 @@ class ClusterSession(Session):
     def _open(self, task: TaskName) -> dict[str, Any]:
         found = self._opened.get(task)
         if found is None:
-            arguments = {"session": self._name, "version": _tf.__version__}
+            arguments = {
+                "session": self._name,
+                "version": _tf.__version__,
+                "isolated": self.config.isolate_session_state,
+            }
             found = self._opened[task] = self._ask(self._addresses[task], "open", arguments)
         return found
 
@@ -249,7 +255,7 @@ class ClusterSession(Session):
         return _Remote(part, address, handle, local)
 
     def list_devices(self) -> list[str]:
-        """Whole names of the devices of all tasks. Waits for each task."""
+        """Whole names of the devices of all its tasks. Waits for each task."""
         return [d for task in self._tasks for d in self._ask(self._addresses[task], "info", {})["devices"]]
 
     # -- life ---------------------------------------------------------------------------------------------------------
@@ -297,6 +303,15 @@ class ClusterSession(Session):
 def _address(target: str) -> str:
     """``localhost:2222`` of ``grpc://localhost:2222``."""
     return target.partition("://")[2]
+
+
+def _seen(tasks: list[TaskName], own: TaskName, filters: Sequence[str]) -> list[TaskName]:
+    """The tasks that one of the filters names, and the session's own; without filters, all."""
+    named = [DeviceSpec.parse(name) for name in filters]
+    fits = [(d.job, d.task) for d in named]
+    return [
+        t for t in tasks if t == own or not fits or any(j in (None, t.job) and n in (None, t.index) for j, n in fits)
+    ]
 
 
 class ServerSessions(SessionFactory):

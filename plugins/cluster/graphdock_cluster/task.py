@@ -28,8 +28,32 @@ from graphdock_cluster.exchange import Exchange
 __all__ = ["METHODS", "TaskServer", "answer"]
 
 
+class _Containers:
+    """Stores by the names of their containers: of a task, or of one isolated session on it."""
+
+    def __init__(self) -> None:
+        self._lock = new_lock()
+        self._stores: dict[str, ResourceStore] = {}
+
+    def store(self, name: str) -> ResourceStore:
+        with self._lock:
+            found = self._stores.get(name)
+            if found is None:
+                found = self._stores[name] = ResourceStore(name)
+            return found
+
+    def clear(self, names: Sequence[str] | None = None) -> None:
+        """Free what is in containers: of these names, or of all."""
+        with self._lock:
+            stores = [self._stores.get(n) for n in (list(self._stores) if names is None else names)]
+        for store in stores:
+            if store is not None:
+                store.clear()
+
+
 class _PartSession(Session):
-    """A session over the graph of one part: its resources are the task's, its random ordinals those of the whole session."""
+    """A session over the graph of one part: its random ordinals are those of the whole session, its resources the task's or, where
+    the session is isolated, the session's."""
 
     def __init__(self, graph: Any, task: TaskServer, opened: _Opened) -> None:
         self._task, self._opened = task, opened
@@ -39,7 +63,7 @@ class _PartSession(Session):
         return self._opened.ordinals
 
     def _container(self, name: str) -> ResourceStore:
-        return self._task.container(name)
+        return (self._opened.containers or self._task.containers).store(name)
 
 
 class _Registered:
@@ -61,10 +85,11 @@ class _Registered:
 
 
 class _Opened:
-    """The record of one session on a task: its parts, where they meet, and how often its random ops ran."""
+    """The record of one session on a task: its parts, where they meet, how often its random ops ran, and its own containers."""
 
-    def __init__(self, exchange: Exchange) -> None:
+    def __init__(self, exchange: Exchange, isolated: bool) -> None:
         self.exchange = exchange
+        self.containers = _Containers() if isolated else None
         self.ordinals = RandomOrdinals()
         self.parts: dict[int, _Registered] = {}
 
@@ -92,7 +117,7 @@ class TaskServer:
         self.incarnation = int.from_bytes(os.urandom(8), "little") >> 1 | 1
         self.transport = transport
         self._lock = new_lock()
-        self._containers: dict[str, ResourceStore] = {}
+        self.containers = _Containers()
         self._sessions: dict[str, _Opened] = {}
         self._handles = itertools.count(1)
         self._devices: tuple[str, ...] | None = None
@@ -119,8 +144,10 @@ class TaskServer:
             "cluster": {str(name): address for name, address in self.addresses.items()},
         }
 
-    def open(self, session: str, version: str, incarnations: Mapping[str, int] | None = None) -> dict[str, Any]:
-        """Open a session, or take note that it is open.
+    def open(
+        self, session: str, version: str, isolated: bool = False, incarnations: Mapping[str, int] | None = None
+    ) -> dict[str, Any]:
+        """Open a session, or take note that it is open. One that is isolated has containers of its own, until it is closed.
 
         Raises:
           FailedPreconditionError: its master runs another version of graphdock.
@@ -135,7 +162,7 @@ class TaskServer:
         with self._lock:
             opened = self._sessions.get(session)
             if opened is None:
-                opened = self._sessions[session] = _Opened(Exchange(self._sender(session)))
+                opened = self._sessions[session] = _Opened(Exchange(self._sender(session)), isolated)
             return {"exchange": opened.exchange.name, "incarnation": self.incarnation}
 
     def register(
@@ -203,7 +230,7 @@ class TaskServer:
             opened.exchange.abort(step, raised(failure))
 
     def close_session(self, session: str) -> None:
-        """Forget a session. Its steps end with CancelledError; what is in containers stays."""
+        """Forget a session. Its steps end with CancelledError; what is in containers stays, but in those of its own."""
         with self._lock:
             opened = self._sessions.pop(session, None)
         if opened is None:
@@ -211,24 +238,14 @@ class TaskServer:
         opened.exchange.abort_all(errors.CancelledError("the session was closed"))
         for part in list(opened.parts.values()):
             part.session.close()
+        if opened.containers is not None:
+            opened.containers.clear()
 
     def reset(self, containers: Sequence[str] | None) -> None:
         """Free what is in containers: of these names, or of all."""
-        with self._lock:
-            stores = [self._containers.get(n) for n in (list(self._containers) if containers is None else containers)]
-        for store in stores:
-            if store is not None:
-                store.clear()
+        self.containers.clear(containers)
 
     # -- inside of the process ----------------------------------------------------------------------------------------
-
-    def container(self, name: str) -> ResourceStore:
-        """The store of a container, which the sessions of the task share."""
-        with self._lock:
-            found = self._containers.get(name)
-            if found is None:
-                found = self._containers[name] = ResourceStore(name)
-            return found
 
     def stop(self, error: errors.GraphdockError) -> None:
         """End all sessions here, with an error for the steps that run."""

@@ -31,7 +31,9 @@ _MEANINGLESS = {
     "use_per_session_threads": "a step runs in the thread that calls it",
     "session_inter_op_thread_pool": "a step runs in the thread that calls it",
     "placement_period": "nodes are placed when a step is planned",
-    "device_filters": "a session sees the devices of its backends: SessionConfig(backends=[...])",
+    "cluster_def": "a session finds the tasks of a cluster by its target",
+    "experimental": "there is no such setting; `graphdock explain` shows how a step is run",
+    "experimental.executor_type": "SessionConfig(executor=...) names the executor",
     "gpu_options": "devices manage their own memory and polling; see the options of the backend's plugin",
     "gpu_options.per_process_gpu_memory_fraction": _MEMORY,
     "gpu_options.allocator_type": _MEMORY,
@@ -40,8 +42,7 @@ _MEANINGLESS = {
     "graph_options": "steps are planned otherwise; `graphdock explain` shows how",
     "graph_options.rewrite_options": _PASSES,
     "graph_options.optimizer_options": _PASSES,
-    "isolate_session_state": "every session has its own state",
-    "share_cluster_devices_in_session": "a session runs in its own process",
+    "share_cluster_devices_in_session": "a session knows the devices of all its tasks",
 }
 _told: set[str] = set()
 _lock = new_lock()
@@ -67,6 +68,10 @@ def translated(proto: Any) -> Any:
             given["intra_op_threads"] = value
         elif name == "inter_op_parallelism_threads":
             given["inter_op_threads"] = max(value, 1)
+        elif name == "device_filters":
+            given["device_filters"] = tuple(value)
+        elif name == "isolate_session_state":
+            given["isolate_session_state"] = value
         elif name == "operation_timeout_in_ms":
             given["operation_timeout"] = value / 1e3
         elif name == "graph_options.optimizer_options.opt_level" and value == OptimizerOptions.L0:

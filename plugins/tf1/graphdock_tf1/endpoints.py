@@ -99,6 +99,13 @@ ENDPOINTS: dict[str, dict[str, str]] = {
     },
     "graphdock_tf1.cluster.device_spec": {"tf": "DeviceSpec"},
     "graphdock_tf1.cluster.cluster_spec": {"tf.train": "ClusterSpec"},
+    "graphdock_tf1.cluster.resolvers": {
+        "tf.contrib.cluster_resolver tf.distribute.cluster_resolver": (
+            "ClusterResolver SimpleClusterResolver TFConfigClusterResolver"
+        ),
+        "tf.contrib.cluster_resolver": "UnionClusterResolver",
+        "tf.distribute.cluster_resolver": "UnionResolver=UnionClusterResolver",
+    },
     "graphdock_tf1.cluster.device_setter": {
         "tf.train": "replica_device_setter",
         "tf.contrib.training": "GreedyLoadBalancingStrategy RandomStrategy byte_size_load_fn",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import logging
 import os
@@ -159,6 +160,8 @@ class Estimator:
             saving[0].add_listeners(listeners)
         loss = None
         with train.MonitoredTrainingSession(
+            config.master,
+            config.is_chief,
             checkpoint_dir=self.model_dir,
             scaffold=spec.scaffold,
             hooks=hooks,
@@ -167,6 +170,7 @@ class Estimator:
             save_summaries_steps=config.save_summary_steps,
             config=config.session_config,
             log_step_count_steps=config.log_step_count_steps,
+            max_wait_secs=config.session_creation_timeout_secs,
         ) as session:
             while not session.should_stop():
                 _, loss = session.run([spec.train_op, spec.loss])
@@ -285,7 +289,10 @@ class Estimator:
         if path is None:
             _log.info("Could not find trained model in model_dir: %s, running initialization.", self.model_dir)
         creator = _tf.train.ChiefSessionCreator(
-            spec.scaffold, config=self._config.session_config, checkpoint_filename_with_path=path
+            spec.scaffold,
+            self._config.evaluation_master,
+            self._config.session_config,
+            checkpoint_filename_with_path=path,
         )
         return _tf.train.MonitoredSession(creator, hooks)
 
@@ -380,18 +387,22 @@ class _NewGraph:
     """A new default graph with the configuration's seed and devices; gives its global step."""
 
     def __init__(self, config: RunConfig) -> None:
-        self._entered = [_tf.Graph().as_default(), _tf.device(config.device_fn)]
+        device = config.device_fn
+        if device is None and config.num_ps_replicas:
+            worker = f"/job:{config.task_type}/task:{config.task_id}"
+            device = _tf.train.replica_device_setter(worker_device=worker, cluster=config.cluster_spec)
+        self._device = device
+        self._entered = contextlib.ExitStack()
         self._seed = config.tf_random_seed
 
     def __enter__(self) -> Any:
-        for each in self._entered:
-            each.__enter__()
+        self._entered.enter_context(_tf.Graph().as_default())
+        self._entered.enter_context(_tf.device(self._device))  # of the graph that is the default one now
         _tf.set_random_seed(self._seed)
         return _tf.train.create_global_step()
 
     def __exit__(self, *error: Any) -> None:
-        for each in reversed(self._entered):
-            each.__exit__(*error)
+        self._entered.__exit__(*error)
 
 
 def _checked(name: str, given: Sequence[Any] | None, kind: type) -> list[Any]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import graphdock as _tf
+from graphdock.errors import UnimplementedError
 
 from graphdock_tf1.estimator.estimator import Estimator
 from graphdock_tf1.estimator.exporters import Exporter
@@ -136,6 +137,7 @@ def train_and_evaluate(estimator: Estimator, train_spec: TrainSpec, eval_spec: E
 
     Raises:
       TypeError: an argument is of another class. ValueError: the configuration saves no checkpoints.
+      UnimplementedError: ``TF_CONFIG`` says that this is one of several tasks.
     """
     for name, given, kind in (
         ("estimator", estimator, Estimator),
@@ -144,6 +146,12 @@ def train_and_evaluate(estimator: Estimator, train_spec: TrainSpec, eval_spec: E
     ):
         if not isinstance(given, kind):
             raise TypeError(f"`{name}` must have type `tf.estimator.{kind.__name__}`, given {type(given)}")
+    config = estimator.config
+    if config.cluster_spec or config.task_type != "worker":
+        raise UnimplementedError(
+            f"train_and_evaluate: TF_CONFIG says that this is task {config.task_id} of {config.task_type!r}, one of several",
+            hint="start a tf.train.Server, and call Estimator.train in the workers and Estimator.evaluate where it is evaluated",
+        )
     listener = _Evaluations(estimator, eval_spec, train_spec.max_steps)
     estimator.train(train_spec.input_fn, train_spec.hooks, max_steps=train_spec.max_steps, saving_listeners=[listener])
     return listener.result, listener.exports
