@@ -285,13 +285,26 @@ ENDPOINTS: dict[str, dict[str, str]] = {
     },
     # distributions
     "graphdock_tf1.distributions.distribution": {
-        "tf.distributions": "Distribution ReparameterizationType FULLY_REPARAMETERIZED NOT_REPARAMETERIZED",
+        "tf.contrib.distributions tf.distributions": (
+            "Distribution ReparameterizationType FULLY_REPARAMETERIZED NOT_REPARAMETERIZED"
+        ),
     },
-    "graphdock_tf1.distributions.kullback_leibler": {"tf.distributions": "RegisterKL kl_divergence"},
-    "graphdock_tf1.distributions.discrete": {"tf.distributions": "Bernoulli Categorical Multinomial"},
-    "graphdock_tf1.distributions.dirichlet_multinomial": {"tf.distributions": "DirichletMultinomial"},
-    "graphdock_tf1.distributions.gamma": {"tf.distributions": "Beta Dirichlet Exponential Gamma"},
-    "graphdock_tf1.distributions.location_scale": {"tf.distributions": "Laplace Normal StudentT Uniform"},
+    "graphdock_tf1.distributions.kullback_leibler": {
+        "tf.contrib.distributions tf.distributions": "RegisterKL kl_divergence"
+    },
+    "graphdock_tf1.distributions.discrete": {
+        "tf.contrib.distributions tf.distributions": "Bernoulli Categorical Multinomial"
+    },
+    "graphdock_tf1.distributions.dirichlet_multinomial": {
+        "tf.contrib.distributions tf.distributions": "DirichletMultinomial"
+    },
+    "graphdock_tf1.distributions.gamma": {
+        "tf.contrib.distributions tf.distributions": "Beta Dirichlet Exponential Gamma"
+    },
+    "graphdock_tf1.distributions.location_scale": {
+        "tf.contrib.distributions tf.distributions": "Laplace Normal StudentT Uniform"
+    },
+    "graphdock_tf1.distributions.multivariate": {"tf.contrib.distributions": "MultivariateNormalDiag"},
     # estimator
     "graphdock_tf1.estimator.estimator": {"tf.estimator": "Estimator"},
     "graphdock_tf1.estimator.spec": {"tf.estimator": "EstimatorSpec ModeKeys"},
@@ -317,6 +330,25 @@ ENDPOINTS: dict[str, dict[str, str]] = {
         "tf.contrib.framework": "smart_cond smart_constant_value",
         "tf.contrib.layers.utils tf.contrib.slim.utils": "smart_cond=smart_cond_of",
     },
+    "graphdock_tf1.contrib.crf": {
+        "tf.contrib.crf": (
+            "crf_binary_score crf_decode crf_log_likelihood crf_log_norm crf_sequence_score crf_unary_score "
+            "viterbi_decode"
+        ),
+    },
+    "graphdock_tf1.contrib.metric_learning": {
+        "tf.contrib.losses.metric_learning": "contrastive_loss npairs_loss triplet_semihard_loss",
+    },
+    "graphdock_tf1.contrib.nets.resnet_utils": {
+        "tf.contrib.slim.nets.resnet_utils": "Block conv2d_same resnet_arg_scope stack_blocks_dense subsample",
+        "tf.contrib.slim.nets.resnet_v1": "resnet_arg_scope",
+    },
+    "graphdock_tf1.contrib.nets.resnet_v1": {
+        "tf.contrib.slim.nets.resnet_v1": (
+            "bottleneck resnet_v1 resnet_v1_101 resnet_v1_152 resnet_v1_200 resnet_v1_50 resnet_v1_block"
+        ),
+    },
+    "graphdock_tf1.contrib.nets.vgg": {"tf.contrib.slim.nets.vgg": "vgg_16 vgg_19 vgg_a vgg_arg_scope"},
     "graphdock_tf1.contrib.hparams": {"tf.contrib.training": "HParams parse_values"},
     "graphdock_tf1.contrib.vocabulary": {
         "tf.contrib.learn.preprocessing": "CategoricalVocabulary VocabularyProcessor tokenizer",

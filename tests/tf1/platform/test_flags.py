@@ -46,6 +46,8 @@ def test_a_command_line_is_read_in_all_its_forms(flags) -> None:
         "mode": "fast",
         "size": [3, 4],
     }
+    FLAGS._parse_flags(["--max_steps=9"])
+    assert FLAGS.max_steps == 9
     assert getattr(FLAGS, "__flags") == FLAGS.flag_values_dict()  # noqa: B009 - as programs of 2016 wrote it
 
 

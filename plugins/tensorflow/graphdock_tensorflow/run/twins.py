@@ -51,6 +51,8 @@ def spaces_of(module: str) -> Sequence[str] | None:
     if not module:
         return [""]
     first, _, rest = module.partition(".")
+    if first == "contrib" and "python" in rest.split("."):
+        return _inside_contrib(module)
     if first not in ("core", "python"):
         return [module] if _namespace(module) is not None else None
     if module in table()["packages"]:
@@ -64,6 +66,19 @@ def spaces_of(module: str) -> Sequence[str] | None:
         return list(table()["spaces"][rest])
     last = last.removesuffix("_ops").removesuffix("_impl").removesuffix("_lib")
     return [*([last] if _namespace(last) is not None else []), *table()["usual"]]
+
+
+def _inside_contrib(module: str) -> Sequence[str] | None:
+    """Namespaces for a module of contrib's inside, such as ``contrib.rnn.python.ops.core_rnn_cell``."""
+    package, _, inner = f"{module}.".partition(".python.")
+    if _namespace(package) is None:
+        return None
+    parts = inner.rstrip(".").split(".")
+    if not set(parts[:-1]) <= set(table()["contrib_packages"]):
+        return None
+    inside = [".".join([package, *parts[at:]]) for at in range(len(parts))] if inner else []
+    found = [*(space for space in inside if _namespace(space) is not None), package]
+    return found if parts[-1] in ("", *table()["contrib_packages"]) else [*found, *table()["usual"]]
 
 
 def _namespace(space: str) -> Any:
@@ -144,6 +159,8 @@ class Twin(types.ModuleType):
 
     def _found(self, name: str) -> Any:
         inside = self._below.removeprefix("python.") if self._below.startswith("python.") else None
+        if ".python" in self._below:
+            inside = self._below
         elsewhere = None if inside is None else table()["names"].get(f"{inside}:{name}")
         if elsewhere is not None:
             space, _, last = elsewhere.rpartition(".")
@@ -165,6 +182,8 @@ class Twin(types.ModuleType):
                 text = str(error).partition("; ")[2] or "TensorFlow 1.15 has no such public name"
                 self._uses.add(f"tf.{public}", why or text)
                 raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}; {why or text}") from None
+        if self._below.startswith("contrib.") and self._below.rpartition(".")[2] in table()["contrib_packages"]:
+            return self._module(name)
         known = entry(name)
         why = "it is a part of TensorFlow's inside" + (f"; tf.{name} is public" if known is not None else "")
         self._uses.add(f"{self.__name__}.{name}", why)

@@ -100,6 +100,8 @@ class FlagValues:
     def __getattr__(self, name: str) -> Any:
         if name == "__flags":  # programs of before TensorFlow 1.5 print them all
             return self.flag_values_dict()
+        if name == "_parse_flags":  # and read the command line by it
+            return lambda args=None: self([sys.argv[0], *(sys.argv[1:] if args is None else args)])
         flag = self._flags.get(name)
         if flag is None:
             near = did_you_mean(name, sorted(self._flags))
