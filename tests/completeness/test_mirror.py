@@ -54,6 +54,7 @@ ELSEWHERE = {
     "contracts/failures.py": "tests/contracts/test_wire.py, as errors travel",
     "contracts/waiting_threads.py": "tests/cluster/test_waiting_threads.py",
     "partition/part_graph.py": "tests/partition/test_cut.py",
+    "partition/phases.py": "tests/partition/test_cut.py",
     "testing/scatter.py": "tests/differential/test_random_cuts.py, which it cuts",
     "tensorflow/rewrite.py": "tests/tensorflow/test_compat.py",
     "tensorflow/run/before_one.py": "tests/tensorflow/run/test_twins.py: programs that import them",

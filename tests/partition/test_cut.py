@@ -126,3 +126,31 @@ def test_cutting_is_linear():
             found = cut([x])
             counts.append(sum(len(p.graph.get_operations()) for p in found.parts))
     assert counts[1] / counts[0] == pytest.approx(10, rel=0.05)
+
+
+def test_what_a_task_reads_before_it_waits_is_a_part_of_its_own():
+    """Rows of a table are gathered in a part that receives nothing; what is sent back is written in the part behind it."""
+    with tf.Graph().as_default():
+        with tf.device("/job:w/task:1"):
+            table = tf.Variable(tf.zeros([100, 4]), name="table")
+        ids = tf.placeholder(tf.int64, [3])
+        with tf.device("/job:w/task:0"):
+            loss = tf.reduce_sum((tf.nn.embedding_lookup(table, ids) - 1.0) ** 2)
+        train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+        found = cut([loss], [train], [ids])
+    first, second = [p for p in found.parts if p.task.index == 1]
+    assert not first.receives and [op.type for op in first.targets] == ["Send"]
+    assert any("Apply" in op.type for op in second.graph.get_operations()) and second.receives
+    assert not any(op.type == "Gather" for op in second.graph.get_operations())
+
+
+def test_a_fetched_variable_is_read_behind_what_is_received():
+    with tf.Graph().as_default():
+        with tf.device("/job:w/task:1"):
+            v = tf.Variable(1.0, name="v")
+        with tf.device("/job:w/task:0"):
+            change = tf.identity(v) + 1.0
+        add = v.assign_add(change).op
+        read = tf.get_default_graph().as_graph_element(v)
+        found = cut([read], [add])
+    assert len([p for p in found.parts if p.task.index == 1]) == 1

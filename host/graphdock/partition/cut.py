@@ -7,7 +7,7 @@ each other in a circle.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from graphdock.contracts.cluster import TaskName
@@ -16,6 +16,7 @@ from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.partition.assign import Assignment
 from graphdock.partition.part_graph import PartGraph
+from graphdock.partition.phases import early_operations
 from graphdock.planning.translate import needed_operations
 
 __all__ = ["SMALL", "Part", "Partition", "partition"]
@@ -50,7 +51,7 @@ class Partition:
     """A step, cut.
 
     Attributes:
-      parts: one per task that runs something, in the order of first use.
+      parts: one per task that runs something, or two, of which the first ends before the second begins; the first ones first.
       fed: number of a fetch -> number of the feed that it is.
       tasks: operation of the whole -> its task.
     """
@@ -84,59 +85,124 @@ def partition(
     operations = needed_operations(roots, fed)
     where = {op: assignment[op] for op in operations}
     copied = {op for op in operations if _small_constant(op)}
-    wanted: dict[Operation, list[tuple[Tensor | None, TaskName]]] = {}
-    for op in operations:
-        for tensor in op.inputs:
-            if tensor not in fed and where[tensor.op] != where[op] and tensor.op not in copied:
-                wanted.setdefault(tensor.op, []).append((tensor, where[op]))
-        for before in op._control:
-            if where[before] != where[op] and before not in copied:
-                wanted.setdefault(before, []).append((None, where[op]))
-    makers: dict[TaskName, PartGraph] = {}
-
-    def maker(task: TaskName) -> PartGraph:
-        if task not in makers:
-            makers[task] = PartGraph(graph, task, exchange(task), compress)
-        return makers[task]
-
-    for op in operations:
-        if op not in copied:
-            _add(op, maker(where[op]), where, fed, copied)
-            for crossing, to in dict.fromkeys(wanted.get(op, ())):
-                if crossing is None:
-                    makers[where[op]].send_receipt(op, to)
-                else:
-                    makers[where[op]].send(crossing, to)
-    results: dict[TaskName, list[tuple[int, Tensor]]] = {}
-    passed: dict[int, int] = {}
+    sent = {t.op for op in operations for t in op.inputs if t not in fed and where[t.op] != where[op]}
+    sent |= {before for op in operations for before in op._control if where[before] != where[op]}
+    early = early_operations(operations, where, fed, copied, sent, fetches)
+    cutter = _Cutter(graph, where, fed, copied, early, exchange, compress)
+    cutter.run(operations)
+    passed = {number: fed[tensor] for number, tensor in enumerate(fetches) if tensor in fed}
     for number, tensor in enumerate(fetches):
-        if tensor in fed:
-            passed[number] = fed[tensor]
-            continue
-        made = maker(where[tensor.op])
-        if tensor.op in copied and tensor not in made.became:
-            made.add(tensor.op, ())
-        results.setdefault(made.task, []).append((number, made.became[tensor]))
-    asked: dict[TaskName, list[Operation]] = {}
+        if tensor not in fed:
+            cutter.fetch(number, tensor)
     for op in dict.fromkeys(targets):
-        made = maker(where[op])
-        if op in copied and op not in made.copies:
-            made.add(op, ())
-        asked.setdefault(made.task, []).append(made.copies[op])
-    parts = [
-        Part(
-            task,
-            made.graph,
-            made.step,
-            [(fed[t], made.became[t]) for t in made.fed],
-            results.get(task, ()),
-            [*asked.get(task, ()), *made.sends],
-            len(made.sends),
-            made.received,
-        )
-        for task, made in makers.items()
-    ]
-    return Partition(parts, passed, where)
+        cutter.target(op)
+    return Partition(cutter.parts(), passed, where)
+
+
+class _Cutter:
+    """One cut while it is made; arguments are those of :func:`partition`. A task has a maker for each of its phases."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        where: Mapping[Operation, TaskName],
+        fed: Mapping[Tensor, int],
+        copied: Collection[Operation],
+        early: Collection[Operation],
+        exchange: Callable[[TaskName], str],
+        compress: bool,
+    ) -> None:
+        self._graph, self._where, self._fed, self._copied, self._early = graph, where, fed, copied, early
+        self._exchange, self._compress = exchange, compress
+        self._makers: dict[tuple[TaskName, bool], PartGraph] = {}
+        self._results: dict[PartGraph, list[tuple[int, Tensor]]] = {}
+        self._asked: dict[PartGraph, list[Operation]] = {}
+
+    def _home(self, op: Operation) -> tuple[TaskName, bool]:
+        return self._where[op], op not in self._early
+
+    def _maker(self, op: Operation) -> PartGraph:
+        home = self._home(op)
+        if home not in self._makers:
+            task = home[0]
+            self._makers[home] = PartGraph(self._graph, task, self._exchange(task), self._compress)
+        return self._makers[home]
+
+    def run(self, operations: Sequence[Operation]) -> None:
+        """Make the parts, but for what is fetched and asked for."""
+        wanted: dict[Operation, dict[tuple[Tensor | None, TaskName], None]] = {}
+        for op in operations:
+            for tensor in op.inputs:
+                if tensor not in self._fed and self._crosses(tensor.op, op):
+                    wanted.setdefault(tensor.op, {})[tensor, self._where[op]] = None
+            for before in op._control:
+                if self._crosses(before, op):
+                    wanted.setdefault(before, {})[None, self._where[op]] = None
+        for op in operations:
+            if op in self._copied or (op.verb == "handle" and self._early):
+                continue
+            made = self._maker(op)
+            self._add(op, made)
+            for crossing, to in wanted.get(op, ()):
+                if crossing is None:
+                    made.send_receipt(op, to)
+                else:
+                    made.send(crossing, to)
+
+    def _crosses(self, source: Operation, op: Operation) -> bool:
+        """Return whether a reader is of another part than what it reads. Handles are in each part of their task."""
+        if source in self._copied or (source.verb == "handle" and self._early):
+            return False
+        return self._home(source) != self._home(op)
+
+    def _add(self, op: Operation, made: PartGraph) -> None:
+        """Add an operation to its part, behind what it needs of the others."""
+        for tensor in op.inputs:
+            if tensor in made.became:
+                continue
+            if tensor in self._fed:
+                made.feed(tensor)
+            elif self._crosses(tensor.op, op):
+                made.receive(tensor, self._where[tensor.op])
+            else:
+                self._add(tensor.op, made)
+        control: list[Operation] = []
+        for before in op._control:
+            if self._crosses(before, op):
+                control.append(made.receipt(before, self._where[before]))
+            elif before in made.copies:
+                control.append(made.copies[before])
+        made.add(op, control)
+
+    def fetch(self, number: int, tensor: Tensor) -> None:
+        """Have a tensor fetched where it is made."""
+        made = self._maker(tensor.op)
+        if tensor not in made.became:
+            self._add(tensor.op, made)
+        self._results.setdefault(made, []).append((number, made.became[tensor]))
+
+    def target(self, op: Operation) -> None:
+        """Have an operation run where it is."""
+        made = self._maker(op)
+        if op not in made.copies:
+            self._add(op, made)
+        self._asked.setdefault(made, []).append(made.copies[op])
+
+    def parts(self) -> list[Part]:
+        """The parts; of a task's two the early one first."""
+        return [
+            Part(
+                made.task,
+                made.graph,
+                made.step,
+                [(self._fed[t], made.became[t]) for t in made.fed],
+                self._results.get(made, ()),
+                [*self._asked.get(made, ()), *made.sends],
+                len(made.sends),
+                made.received,
+            )
+            for (_, _), made in sorted(self._makers.items(), key=lambda item: item[0][1])
+        ]
 
 
 def _small_constant(op: Operation) -> bool:
@@ -145,29 +211,3 @@ def _small_constant(op: Operation) -> bool:
         return False
     size: int = op.node_attrs["value"].nbytes
     return size <= SMALL and op.outputs[0].dtype.kind != "S"
-
-
-def _add(
-    op: Operation,
-    made: PartGraph,
-    where: dict[Operation, TaskName],
-    fed: Collection[Tensor],
-    copied: Collection[Operation],
-) -> None:
-    """Add an operation to its part, behind what it needs of the others."""
-    for tensor in op.inputs:
-        if tensor in made.became:
-            continue
-        if tensor in fed:
-            made.feed(tensor)
-        elif tensor.op in copied:
-            made.add(tensor.op, ())
-        else:
-            made.receive(tensor, where[tensor.op])
-    control: list[Operation] = []
-    for before in op._control:
-        if before in copied:
-            continue
-        here = where[before] == made.task
-        control.append(made.copies[before] if here else made.receipt(before, where[before]))
-    made.add(op, control)

@@ -22,7 +22,10 @@ class PartitionExplanation:
         self.partition, self.own = cut, own
 
     def facts(self) -> dict[str, Any]:
-        """The same as plain data: per task its operations, feeds, fetches; per edge sender, receiver, dtype, shape, bytes."""
+        """The same as plain data: per part its task, operations, feeds, fetches; per edge sender, receiver, dtype, bytes.
+
+        Of the two parts of a task, the first runs before the second; what the second needs of it is an edge of the task to itself.
+        """
         return {
             "tasks": [self._task(p) for p in self.partition.parts],
             "edges": self._edges(),
@@ -32,8 +35,8 @@ class PartitionExplanation:
     @property
     def messages(self) -> int:
         """Messages of one step: one that starts each part and one that answers, and one per tensor sent."""
-        others = sum(p.task != self.own for p in self.partition.parts)
-        return 2 * others + sum(p.sends for p in self.partition.parts)
+        others = {p.task for p in self.partition.parts} - {self.own}
+        return 2 * len(others) + sum(bool(edge["from"] != edge["to"]) for edge in self._edges())
 
     def __str__(self) -> str:
         facts = self.facts()

@@ -131,7 +131,8 @@ class ClusterSession(Session):
             only = step.parts[0]
             assert only.local is not None
             try:
-                made = only.local.run(self._name, only.handle, 0, limit, [values[n] for n in only.feeds])
+                number = next(self._numbers)
+                made = only.local.run(self._name, only.handle, number, limit, [values[n] for n in only.feeds])
             except errors.GraphdockError as error:
                 raise self._named(error) from None
             for number, value in zip(only.fetches, made, strict=True):
@@ -187,7 +188,7 @@ class ClusterSession(Session):
             )
             alone = not isinstance(fetches, (list, tuple, Mapping)) and len(fetch.tensors) == 1
             made = _Step(fetch, feeds, self.graph._mutation, alone, cut)
-            made.parts = [self._register(part) for part in cut.parts]
+            made.parts = self._register_all(cut.parts)
             made.parts.sort(key=lambda p: p.local is not None)  # those of this process run last, on the caller's thread
             if key is not None:
                 self._steps[key] = made
@@ -235,12 +236,24 @@ class ClusterSession(Session):
             found = self._opened[task] = self._ask(self._addresses[task], "open", arguments)
         return found
 
-    def _register(self, part: Part) -> _Remote:
+    def _register_all(self, parts: Sequence[Part]) -> list[_Remote]:
+        """Register the parts of a step; those of one task run one after the other, by one handle."""
+        made: dict[TaskName, _Remote] = {}
+        for part in parts:
+            before = made.get(part.task)
+            remote = self._register(part, 0 if before is None else before.handle)
+            if before is not None:
+                remote.feeds = before.feeds + remote.feeds
+                remote.fetches = before.fetches + remote.fetches
+            made[part.task] = remote
+        return list(made.values())
+
+    def _register(self, part: Part, before: int) -> _Remote:
         self._open(part.task)
         address = self._addresses[part.task]
         local = self._transport.local.find(address)
         if local is not None:
-            handle = local.register_part(self._name, part)
+            handle = local.register_part(self._name, part, before)
         else:
             arguments = {
                 "session": self._name,
@@ -250,6 +263,7 @@ class ClusterSession(Session):
                 "fetches": [t.name for _, t in part.fetches],
                 "targets": [op.name for op in part.targets],
                 "reads": [[op.name, t.op.name] for op, t in part.graph._reads.items()],
+                "before": before,
             }
             handle = self._transport.call(address, "register", arguments).result()
         return _Remote(part, address, handle, local)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -78,10 +79,18 @@ class _Registered:
         targets: Sequence[Operation],
     ) -> None:
         self.session = session
-        self.feeds = feeds if step is None else [step, *feeds]
-        self.fetches: list[Any] = [*fetches, *targets]
-        self.count = len(fetches)
-        self.numbered = step is not None
+        self.fed = len(feeds)
+        self._feeds = feeds if step is None else [step, *feeds]
+        self._fetches: list[Any] = [*fetches, *targets]
+        self._count = len(fetches)
+        self._numbered = step is not None
+
+    def run(self, step: int, feeds: list[Any], seconds: float | None) -> list[Any]:
+        """The fetches of a step."""
+        values = [np.asarray(step, np.int64), *feeds] if self._numbered else feeds
+        options = None if seconds is None else _tf.RunOptions(timeout_in_ms=max(1, int(seconds * 1e3)))
+        results = self.session.run(self._fetches, dict(zip(self._feeds, values, strict=True)), options=options)
+        return list(results[: self._count])
 
 
 class _Opened:
@@ -91,7 +100,7 @@ class _Opened:
         self.exchange = exchange
         self.containers = _Containers() if isolated else None
         self.ordinals = RandomOrdinals()
-        self.parts: dict[int, _Registered] = {}
+        self.parts: dict[int, list[_Registered]] = {}
 
 
 class TaskServer:
@@ -174,8 +183,13 @@ class TaskServer:
         fetches: Sequence[str],
         targets: Sequence[str],
         reads: Sequence[Sequence[str]],
+        before: int = 0,
     ) -> int:
-        """Register a part of a session's steps; its handle. Names are of the part's own graph, which is in graphdock's JSON."""
+        """Register a part of a session's steps; its handle. Names are of the part's own graph, which is in graphdock's JSON.
+
+        Args:
+          before: handle of the part that runs before this one, which then stands for both.
+        """
         made = _tf.Graph(self.host)
         with made.as_default():
             _tf.import_graph_def(graph, name="")
@@ -188,12 +202,13 @@ class TaskServer:
             [_tensor(made, n) for n in feeds],
             [_tensor(made, n) for n in fetches],
             [made.get_operation_by_name(n) for n in targets],
+            before,
         )
 
-    def register_part(self, session: str, part: Part) -> int:
-        """Register a part of a master in this process."""
+    def register_part(self, session: str, part: Part, before: int = 0) -> int:
+        """Register a part of a master in this process; see :meth:`register`."""
         feeds, fetches = [t for _, t in part.feeds], [t for _, t in part.fetches]
-        return self._register(session, part.graph, part.step, feeds, fetches, part.targets)
+        return self._register(session, part.graph, part.step, feeds, fetches, part.targets, before)
 
     def run(self, session: str, handle: int, step: int, seconds: float | None, feeds: Sequence[Any]) -> list[Any]:
         """Run a part in a step: what it fetches.
@@ -202,18 +217,20 @@ class TaskServer:
           What the part raises. AbortedError: the task does not know the session or part: it came back after it had died.
         """
         opened = self._opened(session)
-        part = opened.parts.get(handle)
-        if part is None:
+        parts = opened.parts.get(handle)
+        if parts is None:
             raise errors.AbortedError(
                 f"{self.name} does not know part {handle} of the session; it has started anew since"
             )
-        values = [np.asarray(step, np.int64), *feeds] if part.numbered else feeds
-        options = None if seconds is None else _tf.RunOptions(timeout_in_ms=max(1, int(seconds * 1e3)))
+        began, results = time.monotonic(), list[Any]()
         try:
-            results = part.session.run(part.fetches, dict(zip(part.feeds, values, strict=True)), options=options)
+            for part in parts:
+                own, feeds = list(feeds[: part.fed]), feeds[part.fed :]
+                left = None if seconds is None else max(0.001, seconds - (time.monotonic() - began))
+                results += part.run(step, own, left)
         finally:
             opened.exchange.end(step)
-        return list(results[: part.count])
+        return results
 
     def arrive(self, session: str, step: int, edge: str, value: Any) -> None:
         """Bring a tensor of another task."""
@@ -236,8 +253,9 @@ class TaskServer:
         if opened is None:
             return
         opened.exchange.abort_all(errors.CancelledError("the session was closed"))
-        for part in list(opened.parts.values()):
-            part.session.close()
+        for parts in list(opened.parts.values()):
+            for part in parts:
+                part.session.close()
         if opened.containers is not None:
             opened.containers.clear()
 
@@ -286,10 +304,12 @@ class TaskServer:
         feeds: Sequence[Tensor],
         fetches: Sequence[Tensor],
         targets: Sequence[Operation],
+        before: int,
     ) -> int:
         opened = self._opened(session)
-        handle = next(self._handles)
-        opened.parts[handle] = _Registered(_PartSession(graph, self, opened), step, feeds, fetches, targets)
+        handle = before or next(self._handles)
+        made = _Registered(_PartSession(graph, self, opened), step, feeds, fetches, targets)
+        opened.parts.setdefault(handle, []).append(made)
         return handle
 
     def _sender(self, session: str) -> Callable[[str, int, str, Any], None]:

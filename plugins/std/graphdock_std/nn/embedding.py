@@ -49,13 +49,19 @@ def embedding_lookup(
     with _tf.name_scope(name or "embedding_lookup"):
         ids = _ops.convert_to_tensor(ids)
         shards = [s if isinstance(s, _tf.Variable) else _ops.convert_to_tensor(s) for s in shards]
-        rows = _tf.gather(shards[0], ids) if len(shards) == 1 else _sharded(shards, ids, partition_strategy)
+        rows = _rows(shards[0], ids) if len(shards) == 1 else _sharded(shards, ids, partition_strategy)
         if max_norm is None:
             return rows
         dims, at = static_shape(shards[0]), static_shape(ids)
         if dims is None or at is None:
             raise InvalidArgumentError("max_norm needs a table and ids of known rank")
         return _tf.clip_by_norm(rows, max_norm, axes=list(range(len(at), len(at) + len(dims) - 1)))
+
+
+def _rows(shard: Any, ids: Any) -> Any:
+    """Rows of a shard, gathered where it lies: rows travel, never tables."""
+    with _ops.get_default_graph().colocate_with(shard):
+        return _tf.gather(shard, ids)
 
 
 def _sharded(shards: list[Any], ids: Any, strategy: str) -> Any:
@@ -72,7 +78,7 @@ def _sharded(shards: list[Any], ids: Any, strategy: str) -> Any:
         local = flat - _tf.gather(_tf.stack(starts), owner)
     within = _tf.dynamic_partition(local, owner, n)
     places = _tf.dynamic_partition(_tf.range(_tf.size(flat)), owner, n)
-    rows = _tf.dynamic_stitch(places, [_tf.gather(shard, own) for shard, own in zip(shards, within, strict=True)])
+    rows = _tf.dynamic_stitch(places, [_rows(shard, own) for shard, own in zip(shards, within, strict=True)])
     dims = static_shape(shards[0])
     last = _ops.shape(shards[0])[1:] if dims is None else list(dims[1:])
     found = _tf.reshape(rows, _tf.concat([_ops.shape(ids), last], 0))
