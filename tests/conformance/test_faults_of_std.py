@@ -153,8 +153,8 @@ def _longer(shape: Any) -> Any:
 def test_a_shape_rule_that_is_off_by_one_is_found(op: str, monkeypatch: pytest.MonkeyPatch) -> None:
     right = ShapeRule.infer
 
-    def wrong(self: ShapeRule, *args: Any) -> list[Any]:
-        shapes = right(self, *args)
+    def wrong(self: ShapeRule, *args: Any, **more: Any) -> list[Any]:
+        shapes = right(self, *args, **more)
         return [*map(_longer, shapes)] if self.opdef.name == op else shapes
 
     kit = Conformance("cpu")

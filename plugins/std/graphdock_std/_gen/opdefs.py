@@ -4721,7 +4721,7 @@ SPECS: dict[str, str] = {
     "candidates.yaml": "a35d3ee311cdccfb",
     "checkpoint.yaml": "3964df12943a8c71",
     "complex.yaml": "045c6d576626a540",
-    "conv.yaml": "357ad248028a6f13",
+    "conv.yaml": "3e7faaeabce84ba8",
     "counting.yaml": "d0bf2913ee16a03b",
     "ctc.yaml": "dd4ea59f92c58016",
     "custom.yaml": "f106936a2fbea888",
