@@ -116,5 +116,11 @@ def test_no_gradient_is_left_open(kit: Conformance) -> None:
     """A ``todo`` in a spec has a reason; the count says how much is owed."""
     counts = kit.gradient_kinds()
     assert counts["formula"] + counts["op"] + counts["fn"] > 100
-    primitives = {"Switch": 1, "Merge": 1, "Enter": 1, "Exit": 1, "NextIteration": 1}  # refused: tf.while_loop has gradients
+    primitives = {
+        "Switch": 1,
+        "Merge": 1,
+        "Enter": 1,
+        "Exit": 1,
+        "NextIteration": 1,
+    }  # refused: tf.while_loop has gradients
     assert counts["todo"] <= 2 + sum(primitives.values())
