@@ -20,6 +20,7 @@ DEFAULTS = {
     "device_count": {},
     "plan_for": {},
     "memory_limit": {},
+    "memory_budget": {},
     "passes": {},
     "fusion": True,
     "plan_cache_size": 2048,

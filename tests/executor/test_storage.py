@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 
 import numpy as np
 import pytest
@@ -37,10 +38,31 @@ def test_a_chain_needs_two_buffers_and_a_buffer_read_where_another_begins_is_not
     assert pack([root(i, i + 1) for i in range(50)], ALIGN) == 2 * 16 * 4
 
 
-def test_a_small_buffer_does_not_take_a_block_many_times_its_size() -> None:
+def test_a_small_buffer_takes_a_part_of_what_is_free_and_the_rest_grows_at_the_top() -> None:
     small, large = root(2, 9, 16), root(3, 9, 1024)
     assert pack([root(0, 1, 1024), small, large], ALIGN) == 1024 * 4 + ALIGN
+    assert (small.offset, large.offset) == (0, ALIGN)
+
+
+def test_neighbours_that_died_are_one_hole() -> None:
+    small, large = [root(i, 4, 16) for i in range(4)], root(5, 9, 64)
+    assert pack([*small, large], ALIGN) == 4 * ALIGN
     assert large.offset == 0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_lives_do_not_overlap_and_take_little_more_than_is_alive_at_once(seed: int) -> None:
+    r = random.Random(seed)
+    roots = []
+    for first in range(200):
+        roots.append(root(first, first + r.choice([1, 2, 5, 40]), r.choice([16, 32, 64, 256])))
+    top = pack(roots, ALIGN)
+    alive = max(sum(x.nbytes for x in roots if x.first <= i <= x.last) for i in range(200))
+    assert alive <= top <= 1.35 * alive
+    for i, a in enumerate(roots):
+        for b in roots[:i]:
+            apart = a.offset + a.nbytes <= b.offset or b.offset + b.nbytes <= a.offset
+            assert apart or a.first > b.last or b.first > a.last
 
 
 def test_use_never_shortens_a_life() -> None:

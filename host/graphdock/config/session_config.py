@@ -73,6 +73,8 @@ class SessionConfig:
         device, whether there is one here or not. Such a session explains; it runs nothing.
       memory_limit: device type -> bytes, or a text such as ``"20GiB"``, that planned buffers and variables of the session may
         take on each device of that type. What kernels allocate themselves, and fetched arrays, do not count.
+      memory_budget: device type -> bytes, likewise, that planned buffers of a step should take at most on such a device: values
+        that are read late are computed again for that, and ``explain`` says how far it came. No limit.
       passes: pass name -> whether it runs.
       fusion: whether region compilers and fused kernels are used.
       plan_cache_size: most plans kept per session; those used longest ago are dropped first.
@@ -107,6 +109,7 @@ class SessionConfig:
     device_count: Mapping[str, int] = field(default_factory=lambda: _EMPTY)
     plan_for: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
     memory_limit: Mapping[str, Any] = field(default_factory=lambda: _EMPTY)
+    memory_budget: Mapping[str, Any] = field(default_factory=lambda: _EMPTY)
     passes: Mapping[str, bool] = field(default_factory=lambda: _EMPTY)
     fusion: bool = True
     plan_cache_size: int = 2048

@@ -112,13 +112,13 @@ def _architecture(key: str, value: Any, where: str) -> str:
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
 
-def _bytes(key: str, value: Any, where: str) -> int:
+def _bytes(name: str, key: str, value: Any, where: str) -> int:
     if isinstance(value, str):
         match = re.fullmatch(r"(\d{1,19}(?:\.\d{1,19})?)\s*([A-Za-z]*)", value.strip())
         if match and match[2].upper() in _UNITS:
             value = int(float(match[1]) * _UNITS[match[2].upper()])
     if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < 2**63:
-        raise _wrong(where, f"memory_limit[{key!r}]", "bytes, or a text such as '20GiB'", value)
+        raise _wrong(where, f"{name}[{key!r}]", "bytes, or a text such as '20GiB'", value)
     return value
 
 
@@ -158,7 +158,8 @@ CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "lock": _lock,
     "device_count": partial(_table, "device_count", _device_count),
     "plan_for": partial(_table, "plan_for", _architecture),
-    "memory_limit": partial(_table, "memory_limit", _bytes),
+    "memory_limit": partial(_table, "memory_limit", partial(_bytes, "memory_limit")),
+    "memory_budget": partial(_table, "memory_budget", partial(_bytes, "memory_budget")),
     "passes": partial(_table, "passes", lambda k, v, w: _truth(f"passes[{k!r}]", v, w)),
     "fusion": partial(_truth, "fusion"),
     "plan_cache_size": partial(_integer, "plan_cache_size", 1),

@@ -151,6 +151,8 @@ class PlanContext(PassContext):
       device_type: the type of device that a node prefers, or is on; None where the session has none of it.
       missing: why nodes can't run on a device type, all of them; empty if they can.
       flops: estimate for one run of a node; None where it is unknown.
+      seconds: about how long one run of a node takes; None where nobody knows.
+      memory_budget: device type -> bytes that planned buffers should take at most, as the configuration says.
       records: whether the first device records what it launches, so that nothing should steer the step from outside.
       patterns: ``patterns(graph)``, those of the host whose anchors a graph holds, where they are looked for.
       compilers: those of the host. Both in the order in which they are asked; none where fusion is off.
@@ -172,6 +174,8 @@ class PlanContext(PassContext):
     device_type: Callable[[PlanNode], str | None] = lambda node: None
     missing: Callable[[PlanGraph, str], str] = lambda graph, device_type: ""
     flops: Callable[[PlanNode], int | None] = lambda node: None
+    seconds: Callable[[PlanNode], float | None] = lambda node: None
+    memory_budget: Mapping[str, int] = field(default_factory=dict)
     records: bool = False
     patterns: Callable[[PlanGraph], Sequence[RegisteredPattern]] = lambda graph: ()
     compilers: Sequence[RegisteredCompiler] = ()

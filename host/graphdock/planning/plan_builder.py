@@ -56,7 +56,7 @@ class PlanningContext:
       settings: all that the passes of the phase ``simplify`` depend on, for keys.
       options: plugin of ``backends`` -> its options, defaults filled in.
       placer: what chooses devices, and its plugin; None where the host's rules do. ``limits``: memory space -> bytes.
-      lock: what goes before either.
+      lock: what goes before either. ``memory_budget``: device type -> bytes.
       costs: what nodes and transfers take; made when it is first asked for.
       threads: on so many a kernel may compute.
     """
@@ -81,6 +81,7 @@ class PlanningContext:
     placer: tuple[Placer, str] | None = None
     limits: Mapping[str, int] = field(default_factory=dict)
     lock: Lock | None = None
+    memory_budget: Mapping[str, int] = field(default_factory=dict)
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     threads: int = 1
 

@@ -149,6 +149,8 @@ def _context(draft: PlanBuilder, row: RegisteredPass) -> PlanContext:
         device_type=lambda node: node.device.type if node.device is not None else setting.decomposer.preferred(node),
         missing=lambda graph, device_type: missing_kernel_reason(graph, device_type, draft.chooser),
         flops=_flops,
+        seconds=lambda node: setting.costs().node(node),
+        memory_budget=setting.memory_budget,
         # where launches are recorded, and nothing is watched in between
         records=not setting.config.debug and can_record(setting.opened[setting.devices[0]]),
         patterns=lambda graph: _patterns(setting, graph),

@@ -167,6 +167,7 @@ class Planner:
             placer=None if config.placer == "rules" else host.placer(config.placer),
             limits=limits,
             lock=_lock(config),
+            memory_budget=self._by_type("memory_budget", config.memory_budget),
             options=resolved,
             threads=config.intra_op_threads or default_threads(),
         )

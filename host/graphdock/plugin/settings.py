@@ -32,6 +32,7 @@ KEYS: dict[str, tuple[str, ...]] = {
             "device_count",
             "plan_for",
             "memory_limit",
+            "memory_budget",
             "passes",
             "fusion",
         ),

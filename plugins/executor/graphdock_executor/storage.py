@@ -6,6 +6,7 @@ Liveness, reuse and in-place are decided per storage (a :class:`Root`), never pe
 from __future__ import annotations
 
 import bisect
+import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -54,25 +55,50 @@ class Root:
 def pack(roots: Sequence[Root], align: int, margin: int = 0) -> int:
     """Give each root an offset, a multiple of ``align``, so that no two live at once overlap; returns the bytes needed.
 
-    Best fit over blocks that died, in order of first use; a block is reused whole.
+    Best fit over what is free below the top, in order of first use: neighbours that died are one hole, and a hole is split.
 
     Args:
       margin: bytes on each side of a root that nothing else has; a multiple of ``align``.
     """
-    free: list[tuple[int, int]] = []  # (size, offset), sorted
-    live: list[tuple[int, int, int]] = []  # (last, size, offset), sorted
+    holes: list[tuple[int, int]] = []  # (size, offset), sorted
+    begins: dict[int, int] = {}  # offset of a hole -> its size
+    ends: dict[int, int] = {}  # where a hole ends -> its size
+    live: list[tuple[int, int, int]] = []  # (last, size, offset), a heap
     top = 0
+
+    def fill(size: int, offset: int) -> None:
+        del holes[bisect.bisect_left(holes, (size, offset))]
+        del begins[offset], ends[offset + size]
+
+    def leave(size: int, offset: int) -> None:
+        before, after = ends.get(offset), begins.get(offset + size)
+        if before is not None:
+            fill(before, offset - before)
+            size, offset = size + before, offset - before
+        if after is not None:
+            fill(after, offset + size)
+            size += after
+        bisect.insort(holes, (size, offset))
+        begins[offset] = ends[offset + size] = size
+
     for root in sorted(roots, key=lambda r: r.first):
         while live and live[0][0] < root.first:
-            _, size, offset = live.pop(0)
-            bisect.insort(free, (size, offset))
+            _, size, offset = heapq.heappop(live)
+            leave(size, offset)
         size = max(-(-root.nbytes // align) * align, align) + 2 * margin
-        at = bisect.bisect_left(free, (size, -1))
-        if at < len(free) and free[at][0] <= 4 * size:
-            size, start = free.pop(at)
+        at = bisect.bisect_left(holes, (size, -1))
+        if at < len(holes):
+            hole, start = holes[at]
+            fill(hole, start)
+            if hole > size:
+                leave(hole - size, start + size)
         else:
+            last = ends.get(top)
             start = top
-            top += size
+            if last is not None:  # what is free at the top grows
+                start -= last
+                fill(last, start)
+            top = start + size
         root.offset = start + margin
-        bisect.insort(live, (root.last, size, start))
+        heapq.heappush(live, (root.last, size, start))
     return top

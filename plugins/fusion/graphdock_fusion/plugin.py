@@ -1,4 +1,4 @@
-"""Entry point of the ``fusion`` plugin: the passes that compute several nodes as one. Each is imported when a plan needs it."""
+"""Entry point of the ``fusion`` plugin: the passes that join nodes, or repeat them. Each is imported when a plan needs it."""
 
 from __future__ import annotations
 
@@ -43,6 +43,13 @@ def _regions(graph: PlanGraph, context: PlanContext) -> None:
         fuse(graph, context)
 
 
+def _recompute(graph: PlanGraph, context: PlanContext) -> None:
+    if context.memory_budget:
+        from graphdock_fusion.recompute import recompute
+
+        recompute(graph, context)
+
+
 def _waits(node: PlanNode) -> bool:
     return bool(node.control)
 
@@ -85,6 +92,7 @@ _PASSES = (
     Pass("patterns", "rewrite", 30, "makes one op of what is written in several", partial(_patterns, False)),
     Pass("late_patterns", "rewrite", 40, "does so with what other patterns have left", partial(_patterns, True)),
     Pass("regions", "chosen", 10, "makes one node of what a region compiler claims", _regions),
+    Pass("recompute", "chosen", 90, "computes again what would be kept, for a memory_budget", _recompute),
 )
 
 

@@ -1,0 +1,258 @@
+"""Recomputing: what is read late is computed again before it is read, not kept meanwhile, until a step fits a budget of memory.
+
+First, what only takes values in, as updates of variables do, runs as early as it may. Then, at the place where most bytes are
+alive, values that are kept over it for later readers are candidates: those go first that free most bytes per second of computing
+(T. Chen, B. Xu, C. Zhang, C. Guestrin: Training deep nets with sublinear memory cost, 2016). What draws random numbers, or touches
+a resource, is never computed again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from graphdock.contracts import PlanContext, PlanGraph, PlanNode, Rewriter, Value
+from graphdock.contracts.ir import copy_node
+from graphdock.units import in_bytes
+
+__all__ = ["recompute"]
+
+#: Most nodes that are computed again for one value.
+_CHAIN = 16
+#: Places of equal peaks that are tried one after the other before that is all.
+_PATIENCE = 16
+#: Part of a budget that is filled: packing buffers side by side takes the rest.
+_FILLED = 0.9
+#: Seconds of a node of which nobody knows any.
+_UNKNOWN = 10e-6
+
+
+def recompute(graph: PlanGraph, context: PlanContext) -> None:
+    """Compute values of the plan's own level again, for each device type that has a budget."""
+    _hasten(graph)
+    for kind, budget in context.memory_budget.items():
+        work = _Recomputing(graph, context, kind)
+        before = work.peak()[0]
+        count = work.fit(int(budget * _FILLED))
+        after = work.peak()[0]
+        if count:
+            work.apply()
+        short = f", {in_bytes(after - budget)} more than the budget" if after > budget else ""
+        context.notes.append(
+            f"computes {count} nodes on {kind} again: {in_bytes(after)} of buffers at most, {in_bytes(before)} without it{short}"
+        )
+
+
+def _hasten(graph: PlanGraph) -> None:
+    """Put nodes without outputs behind the last of what they need, and of what reads a variable before they write it."""
+    at = {node: i for i, node in enumerate(graph.nodes)}
+    last: dict[PlanNode, int] = {}  # node -> the last that reads from it, through other names
+    for node in reversed(graph.nodes):
+        own = last.get(node, at[node])
+        for value in node.inputs:
+            if value.node is not None:
+                until = own if node.verb == "alias" else at[node]
+                last[value.node] = max(last.get(value.node, 0), until)
+    keys: dict[PlanNode, int] = {}
+    for node in graph.nodes:
+        keys[node] = at[node]
+        update = node.opdef.verb.kernel and not node.outputs and not node.bodies
+        if update or node.verb == "read" or (node.opdef.verb.silent and node.verb != "alias"):
+            behind = [*(v.node for v in node.inputs if v.node is not None), *node.control, *node.order]
+            reads = [last.get(n, 0) for n in node.order if update and n.verb == "read"]
+            keys[node] = min(at[node], max([*(keys[n] for n in behind), *reads], default=0))
+    order = sorted(graph.nodes, key=lambda node: (keys[node], at[node]))
+    if order != graph.nodes:
+        with Rewriter(graph) as change:
+            change.arrange(order)
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """Nodes to compute again before a reader, in order; what that frees at the peak."""
+
+    nodes: tuple[PlanNode, ...]
+    reader: PlanNode
+    freed: int
+    seconds: float
+
+
+class _Recomputing:
+    """The order of a plan's nodes, with copies, and who reads what; the graph itself is changed at the end."""
+
+    def __init__(self, graph: PlanGraph, context: PlanContext, kind: str) -> None:
+        self._graph, self._context, self._kind = graph, context, kind
+        self._order = list(graph.nodes)
+        self._inputs: dict[PlanNode, list[Value]] = {n: list(n.inputs) for n in graph.nodes}
+        self._copies: dict[PlanNode, PlanNode] = {}  # copy -> what it copies
+        self._kept = set(graph.outputs)
+        self._index()
+
+    def _index(self) -> None:
+        """Positions, readers and spans of what is planned now."""
+        self._at = {node: i for i, node in enumerate(self._order)}
+        self._root: dict[Value, Value] = {}
+        self._readers: dict[Value, list[int]] = {}
+        self._span: dict[Value, list[int]] = {}
+        self._names: dict[Value, list[PlanNode]] = {}  # value -> nodes that give it other names
+        for i, node in enumerate(self._order):
+            for value in self._inputs[node]:
+                root = self._root.get(value, value)
+                self._readers.setdefault(root, []).append(i)
+                if root in self._span:
+                    self._span[root][1] = i
+            for value in node.outputs:
+                if self._is_another_name(node):
+                    source = self._inputs[node][0]
+                    self._root[value] = root = self._root.get(source, source)
+                    self._names.setdefault(root, []).append(node)
+                elif self._nbytes(node, value):
+                    self._span[value] = [i, i]
+        self._until: dict[Value, int] = {}  # value -> the last that reads it by this name, or by one of this name
+        for i, node in zip(range(len(self._order) - 1, -1, -1), reversed(self._order), strict=True):
+            own = max([i, *(self._until.get(v, 0) for v in node.outputs if v in self._root)])
+            for value in self._inputs[node]:
+                self._until[value] = max(self._until.get(value, 0), own)
+        self._held = {self._root.get(value, value) for value in self._kept}
+        for root in self._held & self._span.keys():
+            self._span[root][1] = len(self._order)
+
+    def _is_another_name(self, node: PlanNode) -> bool:
+        registered = self._context.kernels.get(self._copies.get(node, node))
+        views = registered is not None and bool(registered.kernel.views)
+        return bool(self._inputs[node]) and len(node.outputs) == 1 and (node.verb == "alias" or views)
+
+    def _nbytes(self, node: PlanNode, value: Value) -> int:
+        """Bytes of a buffer; 0 of what is none, and of what is in another kind of memory or has no known shape."""
+        if node.device is None or node.device.type != self._kind or not node.opdef.verb.kernel:
+            return 0
+        if value.dtype.kind in "RV" or value.shape is None or None in value.shape:
+            return 0
+        return value.dtype.size * prod(d for d in value.shape if d is not None)
+
+    def peak(self) -> tuple[int, int]:
+        """The most bytes that are alive at once, and where."""
+        change = [0] * (len(self._order) + 2)
+        for value, (first, last) in self._span.items():
+            assert value.node is not None
+            nbytes = self._nbytes(value.node, value)
+            change[first] += nbytes
+            change[last + 1] -= nbytes
+        held = most = place = 0
+        for i, more in enumerate(change):
+            held += more
+            if held > most:
+                most, place = held, i
+        return most, place
+
+    def fit(self, budget: int) -> int:
+        """Choose what is computed again until the peak is within the budget, or nothing helps; how many nodes that are."""
+        best, waited, limit = self.peak()[0], 0, len(self._order)
+        kept = self._order, dict(self._inputs), dict(self._copies)
+        while best > budget and waited < _PATIENCE and len(self._copies) <= limit:
+            most, place = self.peak()
+            taken: set[PlanNode] = set()
+            excess = most - budget
+            for choice in sorted(self._choices(place), key=lambda c: -c.freed / c.seconds):
+                if excess <= 0 or not taken.isdisjoint(choice.nodes):
+                    continue
+                taken.update(choice.nodes)
+                excess -= choice.freed
+                self._take(choice)
+            if not taken:
+                break
+            self._index()
+            waited += 1
+            if (after := self.peak()[0]) < best:
+                best, waited = after, 0
+                kept = self._order, dict(self._inputs), dict(self._copies)
+        self._order, self._inputs, self._copies = kept
+        self._index()
+        return len(self._copies)
+
+    def _choices(self, place: int) -> list[_Choice]:
+        found = []
+        for value, (first, last) in self._span.items():
+            if first < place < last and value not in self._held:
+                later = [i for i in self._readers.get(value, ()) if i >= place]
+                if later and later[0] > place and value.node is not None:
+                    choice = self._choice(value.node, place, later[0])
+                    if choice is not None:
+                        found.append(choice)
+        return found
+
+    def _choice(self, node: PlanNode, place: int, reader: int) -> _Choice | None:
+        """Nodes that have to be computed again for a node's reader: it, and what it reads that is gone by then."""
+        chain: dict[PlanNode, None] = {}
+        stack = [node]
+        while stack:
+            each = stack.pop()
+            if each in chain:
+                continue
+            if len(chain) == _CHAIN or not self._may_repeat(each):
+                return None
+            chain[each] = None
+            for value in each.outputs:
+                for name in self._names.get(value, ()):
+                    if self._at[name] < reader <= self._until.get(name.outputs[0], 0):
+                        stack.append(name)
+            for value in self._inputs[each]:
+                root = self._root.get(value, value)
+                span = self._span.get(root)
+                if value.node is not None and (value is not root or (span is not None and span[1] < reader)):
+                    stack.append(value.node)
+        nodes = tuple(sorted(chain, key=self._at.__getitem__))
+        freed = 0
+        for each in nodes:
+            for value in each.outputs:
+                first, last = self._span.get(value, (0, 0))
+                if first < place < last and value not in self._held and place not in self._readers[value]:
+                    freed += self._nbytes(each, value)
+        predict = self._context.seconds
+        seconds = sum(predict(self._copies.get(n, n)) or _UNKNOWN for n in nodes)
+        return _Choice(nodes, self._order[reader], freed, seconds) if freed else None
+
+    def _may_repeat(self, node: PlanNode) -> bool:
+        if node.bodies or node.control or node.order or node.opdef.effects or node.opdef.accesses or node.streams:
+            return False
+        if node.verb == "alias":
+            return True
+        known = self._copies.get(node, node) in self._context.kernels
+        return known and "stateful" not in node.opdef.traits and not any(v.dtype.kind in "RV" for v in node.inputs)
+
+    def _take(self, choice: _Choice) -> None:
+        """Put copies before the reader, and let all who come behind it read those."""
+        became: dict[Value, Value] = {}
+        made = []
+        for node in choice.nodes:
+            copy = copy_node(node, [became.get(v, v) for v in self._inputs[node]])
+            number = len(self._copies) + 1
+            copy.name = f"{node.name}/again{number}"
+            for value in copy.outputs:
+                value.name = f"{value.name}/again{number}"
+            self._inputs[copy] = list(copy.inputs)
+            self._copies[copy] = self._copies.get(node, node)
+            became.update(zip(node.outputs, copy.outputs, strict=True))
+            made.append(copy)
+        at = self._order.index(choice.reader)
+        for node in self._order[at:]:
+            self._inputs[node] = [became.get(v, v) for v in self._inputs[node]]
+        self._order = [*self._order[:at], *made, *self._order[at:]]
+
+    def apply(self) -> None:
+        """Write all of it into the graph."""
+        kernels = self._context.kernels
+        with Rewriter(self._graph) as change:
+            pending: list[PlanNode] = []
+            for node in self._order:
+                if node in self._copies:
+                    node.inputs = self._inputs[node]
+                    if (original := self._copies[node]) in kernels:
+                        kernels[node] = kernels[original]
+                    pending.append(node)
+                    continue
+                for copy in pending:
+                    change.insert(copy, before=node)
+                pending.clear()
+                if self._inputs[node] != list(node.inputs):
+                    change.rebind(node, inputs=self._inputs[node])
