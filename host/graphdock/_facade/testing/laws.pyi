@@ -5,6 +5,7 @@ from graphdock_testing.laws import Refused as Refused
 from graphdock_testing.laws import check_executor as check_executor
 from graphdock_testing.laws import check_graph_format as check_graph_format
 from graphdock_testing.laws import check_pass as check_pass
+from graphdock_testing.laws import check_placer as check_placer
 
 __all__ = [
     "ConformanceError",
@@ -13,4 +14,5 @@ __all__ = [
     "check_executor",
     "check_graph_format",
     "check_pass",
+    "check_placer",
 ]
