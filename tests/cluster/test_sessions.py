@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 
 import graphdock as tf
@@ -276,3 +278,41 @@ def test_what_targets_do_not_do_is_refused(servers, call, what):
         t = tf.constant(1.0) * 2
         with tf.Session(servers[1].target) as session, pytest.raises(tf.errors.UnimplementedError, match=what):
             call(session, t)
+
+
+def test_an_interrupted_step_takes_nothing_later(servers):
+    """A dequeue of a step that was interrupted is cancelled on its task: the next element is the next step's."""
+    with tf.Graph(host=HOST).as_default():
+        with tf.device("/job:ps/task:0"):
+            queue = tf.FIFOQueue(4, [tf.int32], shapes=[[]], name="queue")
+            taken = queue.dequeue()
+        more, give = taken + 1, queue.enqueue(5)
+        with tf.Session(servers[1].target) as session:
+
+            def interrupt():
+                while not any(opened.running for opened in servers[0]._task._sessions.values()):
+                    pass
+                os.kill(os.getpid(), signal.SIGINT)
+
+            for _ in range(3):
+                threading.Thread(target=interrupt).start()
+                with pytest.raises(KeyboardInterrupt):
+                    session.run(more)
+            session.run(give)
+            assert session.run(more, options=tf.RunOptions(timeout_in_ms=30_000)) == 6
+
+
+def test_a_part_that_waits_for_something_else_ends_with_the_step(servers):
+    """An error on one task ends a dequeue on another, which waits for no tensor."""
+    with tf.Graph(host=HOST).as_default():
+        with tf.device("/job:ps/task:0"):
+            taken = tf.FIFOQueue(1, [tf.int32], shapes=[[]], name="empty").dequeue()
+        x = tf.placeholder(tf.int32, [])
+        with tf.device("/job:worker/task:1"):
+            wrong = tf.gather(tf.range(3), x)
+        with tf.Session(servers[1].target) as session:
+            with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+                session.run([taken, wrong], {x: 7})
+            assert caught.value.op is wrong.op
+            while any(opened.running for opened in servers[0]._task._sessions.values()):
+                pass

@@ -222,3 +222,13 @@ def test_a_closed_context_stays_cancelled_for_the_step_that_is_about_to_begin():
     assert told[2:] == [error]
     step.token.watch(told.append)
     assert told[3:] == [error]
+
+
+def test_a_cancel_that_means_another_step_does_nothing() -> None:
+    step = Services().context()
+    step.limit(1.0)
+    meant = step.token.deadline
+    step.reset()
+    step.limit(2.0)
+    assert not step.token.cancel(AbortedError("late"), meant) and step.token.error is None
+    assert step.token.cancel(AbortedError("now"), step.token.deadline)

@@ -121,10 +121,14 @@ class CancellationToken:
 
         return forget
 
-    def cancel(self, error: BaseException) -> bool:
-        """Give the reason to stop and tell all who watch; the first reason stays. Whether this was the first."""
+    def cancel(self, error: BaseException, deadline: float | None = None) -> bool:
+        """Give the reason to stop and tell all who watch; the first reason stays. Whether this was the first.
+
+        Args:
+          deadline: of the step that is meant. Where another runs by now, nothing happens.
+        """
         with self._lock:
-            if self.error is not None:
+            if self.error is not None or (deadline is not None and deadline != self.deadline):
                 return False
             self.error = error
             for callback, _ in list(self._watches.values()):

@@ -38,6 +38,7 @@ from graphdock.session.run_options import (
 from graphdock.typing import HasTensor
 
 if TYPE_CHECKING:
+    from graphdock.contracts.deadlines import DeadlineClock
     from graphdock.session.overlap import Overlap
     from graphdock.session.partial_run import PartialRun
 
@@ -90,6 +91,7 @@ class Session(metaclass=SessionType):
         self._timeout = c.operation_timeout
         services = StepServices(
             f"session-{os.urandom(8).hex()}",
+            deadlines=self._deadline_clock(),
             ordinal=self._ordinals.reserve,
             container=self._container,
             workers=lambda: self._host.workers(c.inter_op_threads or threads()),
@@ -207,6 +209,10 @@ class Session(metaclass=SessionType):
     def _make_ordinals(self) -> RandomOrdinals:
         """Return how often its random ops have run; several sessions on parts of one graph share one."""
         return RandomOrdinals()
+
+    def _deadline_clock(self) -> DeadlineClock | None:
+        """The clock that is told of each step with a limit; None for the process's own."""
+        return None
 
     def _container(self, name: str) -> ResourceStore:
         """The store of a container; where a session runs a part, its task's."""

@@ -65,6 +65,13 @@ class Exchange:
         with _lock:
             _exchanges[self.name] = self
 
+    def check(self, step: int) -> None:
+        """Return at once, unless the step was aborted before it began here. Raises the error."""
+        with self._lock:
+            meeting = self._meetings.get(step)
+        if meeting is not None and meeting.error is not None:
+            raise meeting.error
+
     def take(self, step: int, edge: str) -> Any:
         """The value of an edge in a step, once; or the Future of it.
 

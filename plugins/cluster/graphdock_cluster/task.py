@@ -14,6 +14,7 @@ import numpy as np
 from graphdock.config.session_config import SessionConfig
 from graphdock.contracts import errors
 from graphdock.contracts.cluster import TaskInfo, TaskName, Transport
+from graphdock.contracts.deadlines import DeadlineClock
 from graphdock.contracts.failures import raised
 from graphdock.contracts.runtime.resources import ResourceStore
 from graphdock.contracts.streams import RandomOrdinals
@@ -25,6 +26,7 @@ from graphdock.plugin.host import Host
 from graphdock.session.session import Session
 
 from graphdock_cluster.exchange import Exchange
+from graphdock_cluster.running import CLOCK, NO_LIMIT, RunningPart
 
 __all__ = ["METHODS", "TaskServer", "answer"]
 
@@ -60,6 +62,9 @@ class _PartSession(Session):
         self._task, self._opened = task, opened
         super().__init__("", graph, task.config, task.host)
 
+    def _deadline_clock(self) -> DeadlineClock:
+        return CLOCK
+
     def _make_ordinals(self) -> RandomOrdinals:
         return self._opened.ordinals
 
@@ -85,10 +90,10 @@ class _Registered:
         self._count = len(fetches)
         self._numbered = step is not None
 
-    def run(self, step: int, feeds: list[Any], seconds: float | None) -> list[Any]:
+    def run(self, step: int, feeds: list[Any], seconds: float) -> list[Any]:
         """The fetches of a step."""
         values = [np.asarray(step, np.int64), *feeds] if self._numbered else feeds
-        options = None if seconds is None else _tf.RunOptions(timeout_in_ms=max(1, int(seconds * 1e3)))
+        options = _tf.RunOptions(timeout_in_ms=max(1, int(seconds * 1e3)))
         results = self.session.run(self._fetches, dict(zip(self._feeds, values, strict=True)), options=options)
         return list(results[: self._count])
 
@@ -101,6 +106,7 @@ class _Opened:
         self.containers = _Containers() if isolated else None
         self.ordinals = RandomOrdinals()
         self.parts: dict[int, list[_Registered]] = {}
+        self.running: dict[int, RunningPart] = {}
 
 
 class TaskServer:
@@ -222,13 +228,17 @@ class TaskServer:
             raise errors.AbortedError(
                 f"{self.name} does not know part {handle} of the session; it has started anew since"
             )
-        began, results = time.monotonic(), list[Any]()
+        began, results, running = time.monotonic(), list[Any](), RunningPart()
+        opened.running[step] = running
         try:
-            for part in parts:
-                own, feeds = list(feeds[: part.fed]), feeds[part.fed :]
-                left = None if seconds is None else max(0.001, seconds - (time.monotonic() - began))
-                results += part.run(step, own, left)
+            opened.exchange.check(step)
+            with running:
+                for part in parts:
+                    own, feeds = list(feeds[: part.fed]), feeds[part.fed :]
+                    left = NO_LIMIT if seconds is None else max(0.001, seconds - (time.monotonic() - began))
+                    results += part.run(step, own, left)
         finally:
+            opened.running.pop(step, None)
             opened.exchange.end(step)
         return results
 
@@ -240,11 +250,16 @@ class TaskServer:
             opened.exchange.arrive(step, edge, value)
 
     def abort(self, session: str, step: int, failure: Mapping[str, Any]) -> None:
-        """Poison a step here: whatever waits in it ends with the error."""
+        """Stop a step here: whatever runs and waits in it ends with the error."""
         with self._lock:
             opened = self._sessions.get(session)
-        if opened is not None:
-            opened.exchange.abort(step, raised(failure))
+        if opened is None:
+            return
+        error = raised(failure)
+        opened.exchange.abort(step, error)
+        running = opened.running.get(step)
+        if running is not None:
+            running.cancel(error)
 
     def close_session(self, session: str) -> None:
         """Forget a session. Its steps end with CancelledError; what is in containers stays, but in those of its own."""
