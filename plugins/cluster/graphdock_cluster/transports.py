@@ -65,6 +65,10 @@ class RoutedTransport(Transport):
     def forget(self, address: str) -> None:
         self._other(address).forget(address)
 
+    def needs_others(self) -> None:
+        """Return at once where a plugin reaches other processes. Raises UnavailableError with what to install."""
+        self._other("")
+
     @property
     def reaches_others(self) -> bool:
         """Return whether a plugin reaches other processes."""
@@ -80,7 +84,7 @@ class RoutedTransport(Transport):
                 self._far = self._host.transport("grpc")
             except errors.NotFoundError as error:
                 raise errors.UnavailableError(
-                    f"there is no task at {address} in this process, and no installed plugin reaches others: {error.message}",
+                    f"no installed plugin reaches tasks of other processes, such as {address or 'a server'}: {error.message}",
                     hint="pip install graphdock-ray",
                 ) from None
         return self._far
