@@ -246,13 +246,14 @@ class _Recomputing:
             pending: list[PlanNode] = []
             for node in self._order:
                 if node in self._copies:
-                    node.inputs = self._inputs[node]
                     if (original := self._copies[node]) in kernels:
                         kernels[node] = kernels[original]
                     pending.append(node)
                     continue
                 for copy in pending:
                     change.insert(copy, before=node)
+                    if self._inputs[copy] != list(copy.inputs):
+                        change.rebind(copy, inputs=self._inputs[copy])
                 pending.clear()
                 if self._inputs[node] != list(node.inputs):
                     change.rebind(node, inputs=self._inputs[node])
