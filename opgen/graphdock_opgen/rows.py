@@ -43,7 +43,7 @@ def table(library: Library) -> dict[str, Any]:
                 {file["spec"]: (file["oracles"], Raw(file["name"])) for file in files},
             ),
             0,
-            40,
+            len("OPS: dict[str, Callable[[], OpDef]] = "),
         ),
         "operators": pretty(operators),
         "specs": pretty({Path(file.name).name: file.digest for file in library.files}),

@@ -35,9 +35,7 @@ _exchange_ops: _Rows = {
     ),
 }
 
-OPS: dict[str, Callable[[], OpDef]] = _op_table(
-    "graphdock_cluster._gen", {"specs/exchange.yaml": ("", _exchange_ops)}
-)
+OPS: dict[str, Callable[[], OpDef]] = _op_table("graphdock_cluster._gen", {"specs/exchange.yaml": ("", _exchange_ops)})
 
 OPERATORS: dict[str, str] = {}
 
