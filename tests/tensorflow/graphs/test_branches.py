@@ -71,7 +71,7 @@ def test_updates_run_in_the_branch_that_is_taken(choice):
     assert choice.run("read:0", {"p:0": False, "x:0": 3.0}) == 1
 
 
-def test_what_would_run_twice_is_missing(choice):
+def test_what_would_run_twice_keeps_its_primitives_and_runs_once(choice):
     choice.const("shape", np.int32([]))
     choice.node("shape/s", "Switch", "shape", "pred", T=I)
     choice.node("draw", "RandomUniform", "shape/s:1", dtype=F, T=I, seed=1, seed2=2)
@@ -79,11 +79,15 @@ def test_what_would_run_twice_is_missing(choice):
     choice.node("a/switch", "Switch", "a", "pred", T=F)
     choice.node("with", "Mul", "draw", "a/switch:1", T=F)  # as a gradient reads what the branch drew
     choice.node("b", "Merge", "a/switch", "with", T=F, N=2)
-    (missing,) = choice.read().report.missing
-    assert (missing.op, missing.nodes) == ("Merge", ("b",)) and "RandomUniform in it would run twice" in missing.why
+    read = choice.read()
+    assert read.report.complete and not conds(read)
+    assert choice.run("b:0", {"p:0": False, "x:0": 3.0}) == 3
+    drawn = choice.run("b:0", {"p:0": True, "x:0": 3.0})
+    assert 0 <= drawn < 1  # the square of one draw
 
 
-def test_what_is_no_cond_says_so(choice):
+def test_what_is_no_cond_keeps_its_primitives(choice):
     choice.node("y", "Merge", "x/switch", "x", T=F, N=2)
-    (missing,) = choice.read().report.missing
-    assert missing.why == "no branch of tf.cond" and missing.nodes == ("y",)
+    read = choice.read()
+    assert read.report.complete and not conds(read)
+    assert choice.run("y:0", {"p:0": True, "x:0": 3.0}) == 3
