@@ -18,4 +18,7 @@ def test_losses_are_the_same_however_it_is_fed(capsys):
     told = capsys.readouterr().out
     assert all(way in told for way in feeding.WAYS) and "one step: " in told
     left = set(threading.enumerate()) - before
-    assert not [t for t in left if t.name.startswith("graphdock-") and "late" not in t.name]
+    named = [t for t in left if t.name.startswith("graphdock-") and "late" not in t.name]
+    for thread in named:
+        thread.join(30)  # it has been told to end
+    assert not [t for t in named if t.is_alive()]

@@ -265,7 +265,11 @@ def test_sessions_over_one_container_train_together(replicas):
     counts = loops(made)
     assert sum(counts) <= 3 * 5 and max(counts) >= 4
     # each step's mean of three gradients, whoever gave them in which order
-    assert all(each.values[1] < 1.0 for each in made if each.values is not None)
+    # one that came once may have read its values before the first mean was taken
+    several = [
+        each.values[1] for each, count in zip(made, counts, strict=True) if count > 1 and each.values is not None
+    ]
+    assert several and all(value < 1.0 for value in several)
 
 
 def test_an_input_that_ends_ends_all(replicas):
