@@ -54,6 +54,9 @@ class _Containers:
                 store.clear()
 
 
+_UNLIMITED = _tf.RunOptions(timeout_in_ms=int(NO_LIMIT * 1e3))
+
+
 class _PartSession(Session):
     """A session over the graph of one part: its random ordinals are those of the whole session, its resources the task's or, where
     the session is isolated, the session's."""
@@ -93,7 +96,7 @@ class _Registered:
     def run(self, step: int, feeds: list[Any], seconds: float) -> list[Any]:
         """The fetches of a step."""
         values = [np.asarray(step, np.int64), *feeds] if self._numbered else feeds
-        options = _tf.RunOptions(timeout_in_ms=max(1, int(seconds * 1e3)))
+        options = _UNLIMITED if seconds >= NO_LIMIT else _tf.RunOptions(timeout_in_ms=max(1, int(seconds * 1e3)))
         results = self.session.run(self._fetches, dict(zip(self._feeds, values, strict=True)), options=options)
         return list(results[: self._count])
 
