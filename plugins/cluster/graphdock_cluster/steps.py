@@ -38,6 +38,7 @@ class RunningStep:
           The first error of a part, with its task noted.
         """
         calls: list[Future[Any]] = []
+        tasks: list[TaskName] = []
         here = sum(local is not None for _, _, local, _, _ in parts)
         made: list[list[Any]] = []
         try:
@@ -56,12 +57,15 @@ class RunningStep:
                 call = self._transport.call(address, "run", arguments)
                 call.add_done_callback(lambda done, task=task: self._done(done, task))  # type: ignore[misc]
                 calls.append(call)
+                tasks.append(task)
             wait(calls)
         except errors.GraphdockError:
             wait(calls)
         except BaseException as stopped:
             self.abort(errors.CancelledError(f"the step was interrupted by {type(stopped).__name__}"))
             raise
+        for call, task in zip(calls, tasks, strict=True):
+            self._done(call, task)  # who waits for a Future may be woken before its callbacks run
         if self._error is not None:
             raise self._error
         return [*[call.result() for call in calls], *made]

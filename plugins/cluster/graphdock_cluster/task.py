@@ -162,9 +162,7 @@ class TaskServer:
             "cluster": {str(name): address for name, address in self.addresses.items()},
         }
 
-    def open(
-        self, session: str, version: str, isolated: bool = False, incarnations: Mapping[str, int] | None = None
-    ) -> dict[str, Any]:
+    def open(self, session: str, version: str, isolated: bool = False) -> dict[str, Any]:
         """Open a session, or take note that it is open. One that is isolated has containers of its own, until it is closed.
 
         Raises:
