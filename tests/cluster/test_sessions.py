@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
 
 import graphdock as tf
 import numpy as np
 import pytest
+from graphdock.errors import CancelledError
 
 #: A host whose servers listen nowhere: no plugin reaches other processes.
 HOST = tf.Host(block=["ray"])
@@ -280,8 +279,8 @@ def test_what_targets_do_not_do_is_refused(servers, call, what):
             call(session, t)
 
 
-def test_an_interrupted_step_takes_nothing_later(servers):
-    """A dequeue of a step that was interrupted is cancelled on its task: the next element is the next step's."""
+def test_a_stopped_step_takes_nothing_later(servers):
+    """A dequeue of a step that was stopped is cancelled on its task: the next element is the next step's."""
     with tf.Graph(host=HOST).as_default():
         with tf.device("/job:ps/task:0"):
             queue = tf.FIFOQueue(4, [tf.int32], shapes=[[]], name="queue")
@@ -289,14 +288,16 @@ def test_an_interrupted_step_takes_nothing_later(servers):
         more, give = taken + 1, queue.enqueue(5)
         with tf.Session(servers[1].target) as session:
 
-            def interrupt():
+            def stop():
                 while not any(opened.running for opened in servers[0]._task._sessions.values()):
                     pass
-                os.kill(os.getpid(), signal.SIGINT)
+                next(iter(session._running.values())).abort(CancelledError("stopped"))
 
             for _ in range(3):
-                threading.Thread(target=interrupt).start()
-                with pytest.raises(KeyboardInterrupt):
+                while any(opened.running for opened in servers[0]._task._sessions.values()):
+                    pass
+                threading.Thread(target=stop).start()
+                with pytest.raises(CancelledError):
                     session.run(more)
             session.run(give)
             assert session.run(more, options=tf.RunOptions(timeout_in_ms=30_000)) == 6
