@@ -56,21 +56,21 @@ def script(tmp_path):
     return path
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_script_of_flags_runs_as_a_server_and_a_worker(script, tmp_path):
     done = graphdock("run", "--ps", 1, "--workers", 1, script, "--steps=4", folder=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "[/job:worker/task:0] counted 4" in done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_task_that_fails_ends_the_others_and_gives_its_status(script, tmp_path):
     done = graphdock("run", script, "--steps=6", folder=tmp_path)
     assert done.returncode == 7, done.stdout + done.stderr
     assert "[/job:worker/task:0] ended with status 7" in done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_status_tells_which_tasks_answer(tmp_path):
     import graphdock as tf
 
