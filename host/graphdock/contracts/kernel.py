@@ -314,11 +314,13 @@ Build: TypeAlias = Callable[[BuildContext], "Bound | Callable[..., Any]"]
 
 @dataclass(frozen=True, slots=True)
 class NativeCall:
-    """One call of native code. An int among the buffers is the place of one that is given when a run is called."""
+    """One call of native code. An int among the buffers is the place of one that is given when a run is called. ``brief``: as of
+    its :class:`Native`."""
 
     address: int
     buffers: tuple[Any, ...]
     numbers: tuple[int, ...] = ()
+    brief: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,11 +333,13 @@ class Native:
       chain: ``chain(calls, count)`` gives a function of ``count`` buffers that makes the calls, one behind the other, whosever
         kernels they are. It keeps what they point at.
       numbers: what it gets as its second argument.
+      brief: it takes some microseconds, waits for nothing and calls no Python, so that Python's lock may be kept meanwhile.
     """
 
     address: int
     chain: Callable[[Sequence[NativeCall], int], Callable[..., None]]
     numbers: tuple[int, ...] = ()
+    brief: bool = False
 
 
 @dataclass(frozen=True, slots=True)

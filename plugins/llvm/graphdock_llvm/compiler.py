@@ -13,6 +13,7 @@ from graphdock.contracts import (
     Device,
     KernelRefused,
     Native,
+    NativeCall,
     PlanNode,
     PrepareContext,
     Prepared,
@@ -23,10 +24,10 @@ from graphdock.contracts import (
     errors,
 )
 
-from graphdock_llvm.native import chain, interface
+from graphdock_llvm.native import chain
 from graphdock_llvm.pool import pool_address
 from graphdock_llvm.primitives import rows_of, unsupported, what_forbids, written_often
-from graphdock_llvm.printer import ALONE, print_region, shares
+from graphdock_llvm.printer import ALONE, is_brief, print_region, shares
 from graphdock_llvm.products import products_of
 from graphdock_llvm.target import compiled, width
 
@@ -93,7 +94,7 @@ class VectorRegions(RegionCompiler):
         text = print_region(program, count, width())
         shared = ctx.threads > 1 and shares(text)
         numbers = (ctx.threads, pool_address()) if shared else ALONE
-        native = Native(compiled(text), chain, numbers)
+        native = Native(compiled(text), chain, numbers, is_brief(program))
         within = _single_threaded(ctx.device) if shared else None
         return Prepared(lambda bind: _bound(bind, native, count, program), native=native, within=within)
 
@@ -146,36 +147,25 @@ def _bound(ctx: BindContext, native: Native | None, count: int, program: RegionP
     shapes = [(tuple(d or 0 for d in out.shape), out.dtype.np) for out in outs]
     if native is None:
         return lambda *_: _results([np.empty(*shapes[i]) for i in made])
-    ffi = interface()
-    numbers = ffi.new("int64_t[]", list(native.numbers))
-    call, total = ffi.cast("void (*)(void **, int64_t *)", native.address), count + len(outs)
-    table, view = ffi.new("void *[]", total), ffi.from_buffer
+    total = count + len(outs)
+    buffers = [i if b is None else b for i, b in enumerate(ctx.buffers[: total - len(made)])]
     if not made:
-        static = list(ctx.buffers[:total])
-        for i, buffer in enumerate(static):
-            if buffer is not None:
-                table[i] = ffi.cast("void *", buffer.ctypes.data)
-        moving = [i for i, buffer in enumerate(static) if buffer is None]
-
-        def run(*args: Any) -> None:
-            for i in moving:
-                table[i] = view(args[i])
-            call(table, numbers)
-
-        # what stays must live as long as the table that points at it
-        return run if moving else lambda *_, kept=static: call(table, numbers)
+        return chain([_call(native, buffers)], total)
+    # what is returned stands among the others, and is given behind them
+    for place, i in enumerate(made):
+        buffers.insert(count + i, total - len(made) + place)
+    call, given = chain([_call(native, buffers)], total), total - len(made)
 
     def fresh(*args: Any) -> Any:
-        buffers, results = list(args[: total - len(made)]), []
-        for i in made:
-            results.append(np.empty(*shapes[i]))
-            buffers.insert(count + i, results[-1])
-        for i, buffer in enumerate(buffers):
-            table[i] = view(buffer)
-        call(table, numbers)
+        results = [np.empty(*shapes[i]) for i in made]
+        call(*args[:given], *results)
         return _results(results)
 
     return fresh
+
+
+def _call(native: Native, buffers: Sequence[Any]) -> NativeCall:
+    return NativeCall(native.address, tuple(buffers), native.numbers, native.brief)
 
 
 def _results(results: Sequence[Any]) -> Any:

@@ -20,7 +20,7 @@ from graphdock_llvm.emitter import HALVES, SCALARS, Emitter
 from graphdock_llvm.primitives import DEAR, columns_of, combine, emit, horizontal, identity, is_flat
 from graphdock_llvm.products import Product, emit_product, products_of
 
-__all__ = ["ALONE", "print_region", "shares"]
+__all__ = ["ALONE", "is_brief", "print_region", "shares"]
 
 #: The numbers of a call on the calling thread alone.
 ALONE = (1, 0)
@@ -32,6 +32,8 @@ _ROWS = 4
 #: Work that threads share (some 100 us), what each part has at least, and how many there are at most. Its unit is an element
 #: that is read or written.
 _WORTH, _LEAST, _PARTS = 1 << 20, 1 << 17, 16
+#: Terms times elements that take some microseconds at most, so that Python's lock is kept meanwhile.
+_BRIEF = 1 << 16
 
 
 def print_region(program: RegionProgram, count: int, width: int) -> str:
@@ -47,6 +49,11 @@ def print_region(program: RegionProgram, count: int, width: int) -> str:
 def shares(text: str) -> bool:
     """Return whether the printed function is in parts, which threads share."""
     return "@part(" in text
+
+
+def is_brief(program: RegionProgram) -> bool:
+    """Return whether the program is computed in some microseconds."""
+    return len(program.terms) * math.prod(a.extent or 1 for a in program.axes) <= _BRIEF
 
 
 @dataclass(frozen=True, slots=True)

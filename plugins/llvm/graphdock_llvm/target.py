@@ -9,7 +9,7 @@ from typing import Any
 
 from graphdock.contracts import cache_dir, errors, read_cache, write_cache
 
-__all__ = ["compiled", "functions", "width"]
+__all__ = ["compiled", "compiled_here", "functions", "width"]
 
 #: Lanes of float32 in a vector register, by the feature of the CPU that has it.
 _WIDTHS = (("avx512f", 16), ("avx2", 8), ("neon", 4))
@@ -60,6 +60,11 @@ def compiled(text: str) -> int:
     return functions(text, ("region",))[0]
 
 
+def compiled_here(text: str) -> int:
+    """Address of the function ``region`` of a module with addresses of this process, which is not kept on disk."""
+    return _compile(text, ("region",), kept=False)[0]
+
+
 def functions(text: str, names: tuple[str, ...]) -> tuple[int, ...]:
     """Addresses of functions of a module; see :func:`compiled`."""
     found = _alive.get(text)
@@ -68,7 +73,7 @@ def functions(text: str, names: tuple[str, ...]) -> tuple[int, ...]:
     return found
 
 
-def _compile(text: str, names: tuple[str, ...]) -> tuple[int, ...]:
+def _compile(text: str, names: tuple[str, ...], kept: bool = True) -> tuple[int, ...]:
     import llvmlite
     import llvmlite.binding as llvm
 
@@ -81,14 +86,15 @@ def _compile(text: str, names: tuple[str, ...]) -> tuple[int, ...]:
     cpu = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
     key = hashlib.sha256(repr((text, cpu, llvmlite.__version__, llvm.llvm_version_info)).encode()).hexdigest()
     path = cache_dir() / "llvm" / f"{key}.o"
-    data = read_cache(path)
+    data = read_cache(path) if kept else None
     if data is None:
         options = llvm.create_pipeline_tuning_options(speed_level=2)
         options.loop_unrolling = True
         builder = llvm.create_pass_builder(_machine(), options)
         builder.getModulePassManager().run(module, builder)
     engine = llvm.create_mcjit_compiler(module, _machine())
-    engine.set_object_cache(lambda _, made: write_cache(path, bytes(made)) and None, lambda _: data)
+    if kept:
+        engine.set_object_cache(lambda _, made: write_cache(path, bytes(made)) and None, lambda _: data)
     engine.finalize_object()
     found = tuple([engine.get_function_address(name) for name in names])
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))  # not even the interpreter's end takes the code away

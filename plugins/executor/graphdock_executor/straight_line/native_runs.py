@@ -39,7 +39,7 @@ def bind_runs(
                 place[a] if static is None else static.value(namespace)  # type: ignore[index]
                 for a, static in zip(launch.args, build.static, strict=True)
             ]
-            calls.append(NativeCall(native.address, tuple(buffers), native.numbers))
+            calls.append(NativeCall(native.address, tuple(buffers), native.numbers, native.brief))
             chain = chain or native.chain
         assert chain is not None
         name = run.call.text
