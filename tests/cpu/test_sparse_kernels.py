@@ -44,6 +44,33 @@ def test_products_by_rows_of_any_lengths(lengths: list[int], adjoint: bool, orde
         np.testing.assert_allclose(sess.run(made), dense @ b, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("direct", [True, False])
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.int32, np.complex64])
+def test_products_with_and_without_scipys_own_function(monkeypatch: Any, direct: bool, kind: Any) -> None:
+    from scipy import sparse
+
+    if not direct:
+        monkeypatch.delattr(sparse, "_sparsetools")
+    at = np.array([[2, 0], [0, 1], [2, 0], [1, 3]])
+    values, b = np.array([1, 2, 3, 4], kind), np.arange(8).reshape(4, 2).astype(kind)
+    with tf.Graph().as_default(), tf.Session() as sess:
+        made = sess.run(tf.sparse_tensor_dense_matmul(tf.SparseTensor(at, values, [3, 4]), b))
+    np.testing.assert_array_equal(made, [[4, 6], [24, 28], [0, 4]])
+
+
+@pytest.mark.parametrize("shape", [[3, 4], [3, 1 << 33]])
+@pytest.mark.parametrize("wrong", [-1, 4, 1 << 33, (1 << 32) + 1, -(1 << 62)])
+def test_indices_out_of_bounds_of_any_size_are_named(shape: list[int], wrong: int) -> None:
+    at = np.array([[0, 0], [2, wrong]])
+    with tf.Graph().as_default(), tf.Session() as sess:
+        places, values, sizes = (
+            tf.placeholder(k, s) for k, s in ((tf.int64, [None, 2]), (tf.float32, [None]), (tf.int64, [2]))
+        )
+        made = tf.sparse_tensor_dense_matmul(tf.SparseTensor(places, values, sizes), tf.zeros([4, 1]))
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"a_indices\[1, 1\]|inner sizes"):
+            sess.run(made, {places: at, values: [1, 2], sizes: shape})
+
+
 def test_many_terms_of_narrow_floats_are_rounded_once() -> None:
     ones = np.ones(5000, np.float16)
     at = np.stack([np.zeros(5000, np.int64), np.arange(5000)], 1)

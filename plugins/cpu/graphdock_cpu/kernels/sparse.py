@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,9 @@ from graphdock_cpu.kernels.array import bind_writer
 from graphdock_cpu.kernels.common import is_half
 
 __all__ = ["KERNELS"]
+
+#: The largest index of 32 bits: SciPy's products take those as they are.
+_SMALL = (1 << 31) - 1
 
 
 def _check(indices: Any, shape: Any, name: str, shape_name: str) -> None:
@@ -39,26 +43,64 @@ def _places(indices: Any, shape: Any) -> Any:
     return places
 
 
-def _dense_matmul(ctx: BuildContext) -> Bound:
-    """A product by SciPy's: term by term, in the order of the indices, which need not be sorted."""
-    from scipy.sparse import coo_array  # 0.1 s, which few plans want
+def _columns(indices: Any, shape: Any) -> Any:
+    """The index tuples of a matrix as two rows of memory of our own, of 32 bits where they fit; all within the shape."""
+    fits = len(shape) == indices.shape[1] and int(shape.max()) <= _SMALL
+    # the or of all is as large as the largest of them, and negative if one is
+    if fits and 0 <= np.bitwise_or.reduce(indices, None) <= _SMALL:
+        columns = indices.T.astype(np.int32, "C")
+        if not columns.size or (columns.view(np.uint32).max(1) < shape).all():
+            return columns
+    indices = indices.copy()
+    _check(indices, shape, "a_indices", "a_shape")
+    return indices.T
 
+
+def _adder() -> Callable[..., None]:
+    """``add(rows, columns, values, b, out)``: adds SciPy's product to a matrix, term by term in the order of the indices."""
+    from scipy import sparse  # 0.1 s, which few plans want
+
+    # what SciPy's own product calls, since 1.15; making its matrix, which looks at all indices again, costs as much as a product
+    direct = getattr(getattr(sparse, "_sparsetools", None), "coo_matmat_dense", None)
+    if direct is None:
+
+        def add(rows: Any, columns: Any, values: Any, b: Any, out: Any) -> None:
+            matrix = sparse.coo_array((values, (rows, columns)), (out.shape[0], b.shape[0]))
+            np.add(out, matrix @ b, out)
+
+        return add
+
+    def add_directly(rows: Any, columns: Any, values: Any, b: Any, out: Any) -> None:
+        direct(len(values), b.shape[1], rows, columns, values, b.reshape(-1), out)
+
+    return add_directly
+
+
+def _dense_matmul(ctx: BuildContext) -> Bound:
+    """A product term by term, in the order of the indices, which need not be sorted."""
+    add = _adder()
     adjoint_a, adjoint_b = ctx.attr("adjoint_a"), ctx.attr("adjoint_b")
     dtype = ctx.outputs[0].dtype
-    wide = np.float32 if is_half(dtype) else dtype.np
+    half = is_half(dtype)
+    wide = np.dtype(np.float32) if half else dtype.np
 
     def write(indices: Any, values: Any, shape: Any, b: Any, out: Any) -> None:
-        _check(indices, shape, "a_indices", "a_shape")
+        rows, columns = _columns(indices, shape)
+        if adjoint_a:
+            rows, columns = columns, rows
         dense = b.T.conj() if adjoint_b else b
-        rows, columns = (indices[:, 1], indices[:, 0]) if adjoint_a else (indices[:, 0], indices[:, 1])
         inner = int(shape[0] if adjoint_a else shape[1])
         if inner != dense.shape[0]:
             raise errors.InvalidArgumentError(
                 f"inner sizes differ: {inner} of the sparse matrix and {dense.shape[0]} of b"
             )
         values = values.conj() if adjoint_a else values
-        sparse = coo_array((values.astype(wide, copy=False), (rows, columns)), (out.shape[0], inner))
-        np.copyto(out, sparse @ np.ascontiguousarray(dense, wide), "same_kind")
+        total = np.zeros(out.shape, wide) if half else out
+        if not half:
+            total.fill(0)
+        add(rows, columns, values.astype(wide, copy=False), np.ascontiguousarray(dense, wide), total)
+        if half:
+            np.copyto(out, total, "same_kind")
 
     def shape(indices: Any, values: Any, shape: Any, b: Any) -> tuple[int, int]:
         return int(shape[1] if adjoint_a else shape[0]), b.shape[0] if adjoint_b else b.shape[1]
