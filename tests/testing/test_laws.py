@@ -146,13 +146,13 @@ def test_a_pass_that_changes_results_is_found(plugged):
 def _undone(graph, context):
     with Rewriter(graph) as change:
         for node in graph.nodes:
-            if node.op == "Neg" and node.inputs[0].node is not None and node.inputs[0].node.op == "Neg":
-                change.replace(node, [node.inputs[0].node.inputs[0]])
+            if node.op == "Sign" and node.inputs[0].node is not None and node.inputs[0].node.op == "Sign":
+                change.replace(node, [node.inputs[0].node.outputs[0]])
 
 
 def test_a_pass_that_changes_no_plan_is_untested(plugged):
     idle = Pass("idle", "simplify", 45, "does nothing", lambda graph, context: None)
-    undone = Pass("undone", "simplify", 45, "forwards what is negated twice", _undone)
+    undone = Pass("undone", "simplify", 45, "forwards the sign of a sign", _undone)
     plugged("register_passes", idle, undone)
     assert found(check_pass, "idle") == []
     with pytest.raises(Untested, match=f"the pass idle changed none of the {len(LAWS)} samples"):

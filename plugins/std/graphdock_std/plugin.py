@@ -4,12 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from graphdock.contracts import OpLibrary, PatternLibrary, hookimpl
+from graphdock.contracts import OpLibrary, Pass, PatternLibrary, PlanNode, hookimpl
 
 _ANCHORS = (
     *("BiasAdd", "Conv2D", "Erf", "GeluTanhGrad", "MatMul", "Neg", "Pack", "Relu", "Select", "Sigmoid", "Softmax"),
     *("SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits", "Split", "Sum", "Tanh"),
 )
+#: Outermost op of a rule of arithmetic -> ops within, "" for a value that is read twice. Plans without such pairs import no rules.
+_PAIRS = {
+    "Neg": {"Neg"},
+    "LogicalNot": {"Equal", "LogicalNot", "NotEqual"},
+    "Conj": {"Conj"},
+    "Invert": {"Invert"},
+    "Add": {"Neg"},
+    "Sub": {"Neg"},
+    "Mul": {"", "Neg"},
+    "RealDiv": {"Neg"},
+    "Square": {"Neg"},
+    "Abs": {"Abs", "Neg"},
+    "Relu": {"Relu"},
+    "Relu6": {"Relu6"},
+    "Floor": {"Floor"},
+    "Ceil": {"Ceil"},
+    "Rint": {"Rint"},
+    "Select": {"LogicalNot"},
+    "Cast": {"Cast"},
+    "Pow": {"Pow"},
+    "Reciprocal": {"Sqrt"},
+    "Log": {"Softmax"},
+    "Transpose": {"Const", "MatMul", "Transpose"},
+    "Reshape": {"ExpandDims", "Reshape", "Squeeze"},
+    "Squeeze": {"ExpandDims"},
+    "ExpandDims": {"Squeeze"},
+    "ReverseV2": {"ReverseV2"},
+    "MatMul": {"Transpose"},
+}
+
+
+def _may_be_spared(node: PlanNode) -> bool:
+    within = _PAIRS.get(node.op)
+    if within is None:
+        return False
+    if "" in within and node.inputs[0] is node.inputs[-1]:
+        return True
+    return any([v.node is not None and v.node.op in within for v in node.inputs])
 
 
 @hookimpl
@@ -23,3 +61,9 @@ def register_patterns() -> Iterable[PatternLibrary]:
         PatternLibrary("graphdock_std.patterns:NORMS", ("Rsqrt", "Sqrt")),
         PatternLibrary("graphdock_std.patterns:OTHERS", _ANCHORS, not_on=("cpu",)),
     ]
+
+
+@hookimpl
+def register_passes() -> Iterable[Pass]:
+    run = "graphdock_std.arithmetic.rewriting:arithmetic"
+    return [Pass("arithmetic", "simplify", 45, "spares arithmetic, by a table of rules", run, _may_be_spared)]

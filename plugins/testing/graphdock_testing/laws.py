@@ -96,7 +96,7 @@ def _redundant() -> Steps:
     turned = tf.transpose(tf.transpose(x))
     same = [
         tf.negative(x),
-        tf.negative(tf.negative(x)),
+        tf.sign(tf.sign(x)),
         x * 1.0,
         x + 0.0,
         tf.reshape(tf.reshape(x, [6]), [2, 3]),

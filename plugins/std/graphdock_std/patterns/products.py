@@ -105,18 +105,7 @@ def _through_gelu(a: Any, b: Any, x: Any) -> Any:
     return _ops.apply_op("GeluTanhGrad", x=x, dy=_tf.matmul(a, b, False, True))
 
 
-def _through_gelu_of_more_dims(a: Any, b: Any, x: Any, cut: Any, shape: Any) -> Any:
-    """As the gradient of a layer whose activation has more dims than its product."""
-    reached = _tf.reshape(_tf.reshape(_tf.matmul(a, b, False, True), cut), shape)
-    return _ops.apply_op("GeluTanhGrad", x=x, dy=reached)
-
-
-def _cut_otherwise(found: Found) -> str | None:
-    of_product = found.shapes["a"][0], found.shapes["b"][0]
-    return None if found.shapes["x"] == of_product else "the product is cut into other rows"
-
-
-def _matmul_gelu_grad(a: Any, b: Any, x: Any, **_shapes: Any) -> Any:
+def _matmul_gelu_grad(a: Any, b: Any, x: Any) -> Any:
     return _ops.apply_op("MatMulGeluGrad", a=a, b=b, x=x, transpose_b=True)
 
 
@@ -126,16 +115,5 @@ def products_of_gradients() -> Iterator[Pattern]:
     gelu_too = two | {"x": any_of(2)}
     yield Pattern(
         "matmul_gelu_grad", "GeluTanhGrad", gelu_too, _through_gelu, _matmul_gelu_grad, not_on=PARTS, rank=2, late=True
-    )
-    yield Pattern(
-        "matmul_gelu_grad_reshaped_3",
-        "GeluTanhGrad",
-        gelu_too | {name: Operand((size,), "int32", constant=True) for name, size in (("cut", 3), ("shape", 2))},
-        _through_gelu_of_more_dims,
-        _matmul_gelu_grad,
-        not_on=PARTS,
-        rank=2,
-        check=_cut_otherwise,
-        late=True,
     )
     yield Pattern("matmul_with_sums", "Sum", two, _with_sums, _matmul_with_sums, not_on=PARTS, rank=1, late=True)

@@ -1,0 +1,1 @@
+"""Arithmetic that plans are spared: a table of rules, and the pass that reads it."""
