@@ -94,9 +94,10 @@ class ClusterSession(Session):
         self._opened: dict[TaskName, dict[str, Any]] = {}
         self._running: dict[int, RunningStep] = {}
         self._assigned: tuple[Any, Assignment] | None = None
+        self._has_lost = False
         address = _address(target)
         self._transport = RoutedTransport(self._host)
-        said = self._ask(address, "info", {})
+        said = self._ask(f"the target {target}", address, "info", {}, self._timeout)
         self._own = TaskName.parse(said["name"])
         self._addresses = {TaskName.parse(name): where for name, where in said["cluster"].items()}
         self._addresses[self._own] = address
@@ -117,7 +118,7 @@ class ClusterSession(Session):
         limit = self._timeout if options is None else options.seconds(self._timeout)
         if options is not None and options.trace_level:
             raise errors.UnimplementedError("steps on a target are not traced", hint="trace a session of one process")
-        step = self._step(fetches, feed_dict)
+        step = self._step(fetches, feed_dict, limit)
         given = single_tensors(feed_dict) if feed_dict else {}
         values = [convert_feed(feed, v) for feed, v in zip(step.feeds, given.values(), strict=True)]
         results = self._run(step, values, limit)
@@ -157,12 +158,13 @@ class ClusterSession(Session):
     def _named(self, error: errors.GraphdockError) -> errors.GraphdockError:
         """The error with the graph's own operation in the place of its part's."""
         name = error.op if isinstance(error.op, (str, type(None))) else error.op.name
+        self._has_lost = self._has_lost or isinstance(error, (errors.AbortedError, errors.UnavailableError))
         found = self.graph._by_name.get(name) if name is not None else None
         if found is not None:
             error.op, error.node_def, error.site = found, found.node_def, found.site
         return error
 
-    def _step(self, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> _Step:
+    def _step(self, fetches: Any, feed_dict: Mapping[Any, Any] | None, limit: float | None) -> _Step:
         try:
             kind = type(fetches)
             key: Any = (kind, *fetches) if kind is list or kind is tuple else fetches
@@ -178,20 +180,22 @@ class ClusterSession(Session):
         feeds = [Feed(self.graph, k) for k in single]
         with self._lock:
             self._check_open()
-            cut = partition(
-                self.graph,
-                fetch.tensors,
-                fetch.operations,
-                [f.tensor for f in feeds],
-                self._assignment(),
-                self._exchange,
-            )
-            alone = not isinstance(fetches, (list, tuple, Mapping)) and len(fetch.tensors) == 1
-            made = _Step(fetch, feeds, self.graph._mutation, alone, cut)
-            made.parts = self._register_all(cut.parts)
-            made.parts.sort(key=lambda p: p.local is not None)  # those of this process run last, on the caller's thread
-            if key is not None:
-                self._steps[key] = made
+            assignment = self._assignment()
+        # without the lock: a task may have to be waited for, while other steps need it not
+        cut = partition(
+            self.graph,
+            fetch.tensors,
+            fetch.operations,
+            [f.tensor for f in feeds],
+            assignment,
+            lambda task: str(self._open(task, limit)["exchange"]),
+        )
+        alone = not isinstance(fetches, (list, tuple, Mapping)) and len(fetch.tensors) == 1
+        made = _Step(fetch, feeds, self.graph._mutation, alone, cut)
+        made.parts = self._register_all(cut.parts, limit)
+        made.parts.sort(key=lambda p: p.local is not None)  # those of this process run last, on the caller's thread
+        if key is not None:
+            self._steps[key] = made
         return made
 
     def _assignment(self) -> Assignment:
@@ -203,29 +207,36 @@ class ClusterSession(Session):
 
     # -- tasks --------------------------------------------------------------------------------------------------------
 
-    def _ask(self, address: str, method: str, arguments: Mapping[str, Any]) -> Any:
-        """The answer of a task that need not be there yet: it is called until it can be reached. Says for which it waits."""
+    def _ask(self, task: object, address: str, method: str, arguments: Mapping[str, Any], limit: float | None) -> Any:
+        """The answer of a task that need not be there yet: it is called until it can be reached. Says for which it waits.
+
+        A session that has lost a task waits for none any more: whoever runs it is to make a new one.
+        """
         begun = time.monotonic()
         said = 0.0
-        limit = self._timeout
         while True:
+            call = self._transport.call(address, method, arguments)
             try:
-                return self._transport.call(address, method, arguments).result()
+                return call.result(None if limit is None else max(0.0, limit - (time.monotonic() - begun)))
             except errors.UnavailableError as error:
-                waited = time.monotonic() - begun
-                if limit is not None and waited > limit:
-                    raise errors.DeadlineExceededError(
-                        f"the task at {address} did not answer within {limit:g} s", hint=error.message
-                    ) from None
-                if waited - said > PATIENCE:
-                    said = waited
-                    _log.warning("session: still waiting for the task at %s: %s", address, error.message)
-                time.sleep(min(0.05 * (1 + waited), 1.0))
+                if self._has_lost or self._closed:
+                    raise
+                why = error.message
+            except TimeoutError:
+                why = "it did not answer"
+            waited = time.monotonic() - begun
+            if limit is not None and waited >= limit:
+                raise errors.DeadlineExceededError(
+                    f"{task} at {address} was not there within {limit:g} s: {why}",
+                    hint="is its server running? operation_timeout says how long is waited",
+                )
+            if waited - said > PATIENCE:
+                said = waited
+                _log.warning("session on %s: still waiting for %s at %s: %s", self.target, task, address, why)
+            time.sleep(min(0.05 * (1 + waited), 1.0))
 
-    def _exchange(self, task: TaskName) -> str:
-        return str(self._open(task)["exchange"])
-
-    def _open(self, task: TaskName) -> dict[str, Any]:
+    def _open(self, task: TaskName, limit: float | None) -> dict[str, Any]:
+        """What a task says of the session, which is opened there."""
         found = self._opened.get(task)
         if found is None:
             arguments = {
@@ -233,23 +244,26 @@ class ClusterSession(Session):
                 "version": _tf.__version__,
                 "isolated": self.config.isolate_session_state,
             }
-            found = self._opened[task] = self._ask(self._addresses[task], "open", arguments)
+            self._opened[task] = found = self._ask(task, self._addresses[task], "open", arguments, limit)
+            if self._closed:  # meanwhile
+                self._transport.call(self._addresses[task], "close_session", {"session": self._name})
+                self._check_open()
         return found
 
-    def _register_all(self, parts: Sequence[Part]) -> list[_Remote]:
+    def _register_all(self, parts: Sequence[Part], limit: float | None) -> list[_Remote]:
         """Register the parts of a step; those of one task run one after the other, by one handle."""
         made: dict[TaskName, _Remote] = {}
         for part in parts:
             before = made.get(part.task)
-            remote = self._register(part, 0 if before is None else before.handle)
+            remote = self._register(part, 0 if before is None else before.handle, limit)
             if before is not None:
                 remote.feeds = before.feeds + remote.feeds
                 remote.fetches = before.fetches + remote.fetches
             made[part.task] = remote
         return list(made.values())
 
-    def _register(self, part: Part, before: int) -> _Remote:
-        self._open(part.task)
+    def _register(self, part: Part, before: int, limit: float | None) -> _Remote:
+        self._open(part.task, limit)
         address = self._addresses[part.task]
         local = self._transport.local.find(address)
         if local is not None:
@@ -265,12 +279,22 @@ class ClusterSession(Session):
                 "reads": [[op.name, t.op.name] for op, t in part.graph._reads.items()],
                 "before": before,
             }
-            handle = self._transport.call(address, "register", arguments).result()
+            call = self._transport.call(address, "register", arguments)
+            try:
+                handle = call.result(limit)
+            except TimeoutError:
+                raise errors.DeadlineExceededError(
+                    f"{part.task} did not answer within {limit:g} s: it was to take its part of the step"
+                ) from None
         return _Remote(part, address, handle, local)
 
     def list_devices(self) -> list[str]:
         """Whole names of the devices of all its tasks. Waits for each task."""
-        return [d for task in self._tasks for d in self._ask(self._addresses[task], "info", {})["devices"]]
+        return [
+            d
+            for task in self._tasks
+            for d in self._ask(task, self._addresses[task], "info", {}, self._timeout)["devices"]
+        ]
 
     # -- life ---------------------------------------------------------------------------------------------------------
 

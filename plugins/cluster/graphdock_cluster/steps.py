@@ -15,6 +15,8 @@ from graphdock_cluster.task import TaskServer
 
 __all__ = ["RunningStep"]
 
+#: Seconds behind the deadline of a step after which a task that has not said so itself is given up.
+GRACE = 1.0
 #: Task, address, the task itself where it is of this process, handle of the part, and what it is fed.
 _Part = tuple[TaskName, str, "TaskServer | None", int, "list[Any]"]
 
@@ -41,6 +43,7 @@ class RunningStep:
         tasks: list[TaskName] = []
         here = sum(local is not None for _, _, local, _, _ in parts)
         made: list[list[Any]] = []
+        limit = None if seconds is None else seconds + GRACE
         try:
             for number, (task, address, local, handle, feeds) in enumerate(parts):
                 if local is not None and here == len(parts) - number == 1:
@@ -58,14 +61,19 @@ class RunningStep:
                 call.add_done_callback(lambda done, task=task: self._done(done, task))  # type: ignore[misc]
                 calls.append(call)
                 tasks.append(task)
-            wait(calls)
+            wait(calls, limit)
         except errors.GraphdockError:
-            wait(calls)
+            wait(calls, limit)
         except BaseException as stopped:
             self.abort(errors.CancelledError(f"the step was interrupted by {type(stopped).__name__}"))
             raise
+        late = [str(task) for call, task in zip(calls, tasks, strict=True) if not call.done()]
+        if late:
+            what = f"{', '.join(late)} did not answer within {seconds:g} s"
+            self.abort(errors.DeadlineExceededError(what, hint="its process may be frozen, or its network cut"))
         for call, task in zip(calls, tasks, strict=True):
-            self._done(call, task)  # who waits for a Future may be woken before its callbacks run
+            if call.done():
+                self._done(call, task)  # who waits for a Future may be woken before its callbacks run
         if self._error is not None:
             raise self._error
         return [*[call.result() for call in calls], *made]

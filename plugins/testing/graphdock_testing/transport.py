@@ -1,9 +1,10 @@
-"""SeededTransport: tasks of several hosts in one process, whose messages are delayed, come in another order, or are cut off.
+"""SeededTransport: tasks of several hosts in one process, whose messages are delayed, come in another order, or are lost.
 
     network = SeededTransport(seed=3)
-    host.register("network", network.plugin())      # of each task's Host
+    host.register("network", network.plugin("worker:1"))      # of each task's Host
 
-All messages are packed and unpacked as between processes. No host knows another's tasks but through this.
+All messages are packed and unpacked as between processes. No host knows another's tasks but through this. Who is named when the
+plugin is made may be killed, cut off or silenced by that name, which is the address of its server.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import random
 import threading
 import types
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from typing import Any
 
 from graphdock.contracts import Transport, WaitingThreads, errors, failure_of, hookimpl, pack, raised, unpack
@@ -31,6 +32,7 @@ class SeededTransport(Transport):
 
     Attributes:
       delivered: how many messages arrived. ``cut``: addresses that nothing reaches any more, and that answer nothing.
+      silent: addresses whose messages, in both directions, are lost without a word.
     """
 
     scheme = "grpc"
@@ -43,14 +45,21 @@ class SeededTransport(Transport):
         self._count = 0
         self._ready = threading.Condition()
         self._threads = WaitingThreads("seeded call")
-        self._waiting: dict[str, set[Future[Any]]] = {}
+        #: Calls that wait: the Future of each -> who called, and whom.
+        self._waiting: dict[Future[Any], tuple[str, str]] = {}
+        #: Sessions: who opened which, and where.
+        self._opened: set[tuple[str, str, str]] = set()
         self.delivered = 0
         self.cut: set[str] = set()
+        self.silent: set[str] = set()
+        self._killed: set[str] = set()
+        self._is_closed = False
         threading.Thread(target=self._deliver, name="seeded transport", daemon=True).start()
 
-    def plugin(self) -> Any:
-        """What registers it with a host."""
-        return types.SimpleNamespace(register_transports=hookimpl(lambda: [self]), __name__="seeded_network")
+    def plugin(self, name: str = "") -> Any:
+        """What registers it with a host. ``name``: of the process that the host stands for, the address of its server."""
+        end: Transport = _End(self, name) if name else self
+        return types.SimpleNamespace(register_transports=hookimpl(lambda: [end]), __name__="seeded_network")
 
     def serve(self, address: str, answer: _Answer, gone: Callable[[str], None]) -> str:
         if address in self._served:
@@ -62,43 +71,98 @@ class SeededTransport(Transport):
         self._served.pop(address, None)
 
     def call(self, address: str, method: str, arguments: Mapping[str, Any]) -> Future[Any]:
-        frames, future = _frames(method, arguments), Future[Any]()
-        self._waiting.setdefault(address, set()).add(future)
-        self._send(lambda: self._begin(address, frames, future))
-        return future
+        return self.call_from("", address, method, arguments)
 
     def post(self, address: str, method: str, arguments: Mapping[str, Any]) -> None:
+        self.post_from("", address, method, arguments)
+
+    def call_from(self, caller: str, address: str, method: str, arguments: Mapping[str, Any]) -> Future[Any]:
+        """Call a task for a process. One that was killed gets a CancelledError, so that its threads end."""
+        frames, future = _frames(method, arguments), Future[Any]()
+        with self._ready:
+            self._waiting[future] = caller, address
+        future.add_done_callback(self._waited)
+        if caller in self._killed:
+            _end(future, error=errors.CancelledError(f"{caller} was killed"))
+        elif {caller, address} & self.cut:
+            _end(future, error=errors.UnavailableError(f"no task is reached at {address}"))
+        else:
+            if method == "open":
+                self._opened.add((caller, address, arguments["session"]))
+            self._send(lambda: self._threads.submit(self._call, caller, address, frames, future))
+        return future
+
+    def post_from(self, caller: str, address: str, method: str, arguments: Mapping[str, Any]) -> None:
+        """Post for a process."""
         frames = _frames(method, arguments)
-        self._send(lambda: self._post(address, frames))
+        self._send(lambda: self._post(caller, address, frames))
+
+    # -- faults -------------------------------------------------------------------------------------------------------
 
     def kill(self, address: str) -> None:
-        """Cut a task off, as a process that dies: who waits for it is told."""
+        """End a process: whom it waits for is cancelled, who waits for it is told, and what it opened elsewhere is closed."""
+        self._killed.add(address)
+        self.cut_off(address)
+
+    def cut_off(self, address: str) -> None:
+        """Cut the connections of a process. Who waits for it is told, and it is told so too."""
         self.cut.add(address)
-        for future in list(self._waiting.pop(address, ())):
-            _end(future, error=errors.UnavailableError(f"the task at {address} is lost"))
+        with self._ready:
+            lost = [(f, who) for f, who in self._waiting.items() if address in who]
+            opened = [each for each in self._opened if address in each[:2]]
+            self._opened.difference_update(opened)
+        for future, (caller, other) in lost:
+            if caller in self._killed:
+                _end(future, error=errors.CancelledError(f"{caller} was killed"))
+            else:
+                _end(future, error=errors.UnavailableError(f"the task at {other} is lost"))
+        for _, where, session in opened:
+            found = self._served.get(where)
+            if found is not None and where not in self._killed:
+                self._threads.submit(found[1], session)
 
-    def _post(self, address: str, frames: list[bytes]) -> None:
-        if address in self._served and address not in self.cut:
+    def heal(self, address: str) -> None:
+        """Let a process be reached again: one that was cut off or silenced, or one that came in the place of a killed one."""
+        for lost in (self.cut, self.silent, self._killed):
+            lost.discard(address)
+
+    def close(self) -> None:
+        with self._ready:
+            self._is_closed = True
+            self._ready.notify()
+        for future in list(self._waiting):
+            _end(future, error=errors.UnavailableError("the transport was closed"))
+        self._threads.close()
+
+    # -- messages -----------------------------------------------------------------------------------------------------
+
+    def _waited(self, future: Future[Any]) -> None:
+        with self._ready:
+            self._waiting.pop(future, None)
+
+    def _post(self, caller: str, address: str, frames: list[bytes]) -> None:
+        found = self._served.get(address)
+        if found is not None and not {caller, address} & (self.cut | self.silent):
             method, arguments = unpack(frames)
-            self._served[address][0](method, arguments)
+            found[0](method, arguments)
 
-    def _begin(self, address: str, frames: list[bytes], future: Future[Any]) -> None:
-        self._threads.submit(self._call, address, frames, future)
-
-    def _call(self, address: str, frames: list[bytes], future: Future[Any]) -> None:
-        if address in self.cut or address not in self._served:
+    def _call(self, caller: str, address: str, frames: list[bytes], future: Future[Any]) -> None:
+        found = self._served.get(address)
+        if {caller, address} & self.silent:
+            return
+        if found is None or {caller, address} & self.cut:
             _end(future, error=errors.UnavailableError(f"no task listens at {address}"))
             return
         method, arguments = unpack(frames)
         try:
-            made, error = [bytes(f) for f in pack(self._served[address][0](method, arguments))], None
+            made, error = [bytes(f) for f in pack(found[0](method, arguments))], None
         except Exception as raised_there:  # noqa: BLE001 - it is the caller's
             made, error = [bytes(f) for f in pack(failure_of(raised_there))], True
-        if address not in self.cut:
+        if not {caller, address} & (self.cut | self.silent):
             result = unpack(made)
             self._send(lambda: _end(future, error=raised(result)) if error else _end(future, result))
 
-    def _send(self, act: Callable[[], None]) -> None:
+    def _send(self, act: Callable[[], Any]) -> None:
         with self._ready:
             self._count += 1
             heapq.heappush(self._queue, (self._count + self._random.random() * self._window, self._count, act))
@@ -107,11 +171,29 @@ class SeededTransport(Transport):
     def _deliver(self) -> None:
         while True:
             with self._ready:
-                while not self._queue:
+                while not self._queue and not self._is_closed:
                     self._ready.wait()
+                if self._is_closed:
+                    return
                 _, _, act = heapq.heappop(self._queue)
             self.delivered += 1
             act()
+
+
+class _End(Transport):
+    """One process's end of the network: what it sends bears its name."""
+
+    scheme = "grpc"
+
+    def __init__(self, network: SeededTransport, name: str) -> None:
+        self._network, self._name = network, name
+        self.serve, self.forget = network.serve, network.forget  # type: ignore[method-assign]
+
+    def call(self, address: str, method: str, arguments: Mapping[str, Any]) -> Future[Any]:
+        return self._network.call_from(self._name, address, method, arguments)
+
+    def post(self, address: str, method: str, arguments: Mapping[str, Any]) -> None:
+        self._network.post_from(self._name, address, method, arguments)
 
 
 def _frames(method: str, arguments: Mapping[str, Any]) -> list[bytes]:
@@ -119,9 +201,12 @@ def _frames(method: str, arguments: Mapping[str, Any]) -> list[bytes]:
 
 
 def _end(future: Future[Any], result: Any = None, error: BaseException | None = None) -> None:
-    if future.done() or not future.set_running_or_notify_cancel():
-        return
-    if error is not None:
-        future.set_exception(error)
-    else:
-        future.set_result(result)
+    try:
+        if future.done() or not future.set_running_or_notify_cancel():
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+    except InvalidStateError:
+        return  # it was lost and answered at once

@@ -9,11 +9,19 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import graphdock as _tf
-from graphdock.errors import DeadlineExceededError, FailedPreconditionError, InvalidArgumentError
+from graphdock.errors import (
+    AbortedError,
+    DeadlineExceededError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    UnavailableError,
+)
 
 from graphdock_tf1.train.checkpoint_state import get_checkpoint_state
 
 _log = logging.getLogger("graphdock")
+#: Seconds between the first two looks of a session that waits for others; each later wait is twice as long as the one before.
+_FIRST_WAIT = 0.05
 
 
 class SessionManager:
@@ -23,7 +31,7 @@ class SessionManager:
       local_init_op: run in every session that it makes. local_init_feed_dict, local_init_run_options: how.
       ready_op: a string vector, empty when the model is ready. ready_for_local_init_op: when ``local_init_op`` may be run.
       graph: of the sessions; default: the default graph.
-      recovery_wait_secs: seconds between two looks, where something is waited for.
+      recovery_wait_secs: at most so many seconds between two looks, where something is waited for.
 
     Raises:
       InvalidArgumentError: a ``ready_for_local_init_op`` without a ``local_init_op``.
@@ -144,26 +152,35 @@ class SessionManager:
     def wait_for_session(self, master: str, config: Any = None, max_wait_secs: float | None = math.inf) -> Any:
         """A session whose variables another process, or another session of their container, has given values.
 
+        A task that is lost meanwhile, or has started anew, is waited for as well.
+
         Raises:
-          DeadlineExceededError: they have none after ``max_wait_secs``.
+          DeadlineExceededError: they have none after ``max_wait_secs``; says what was waited for.
         """
         end = time.monotonic() + (math.inf if max_wait_secs is None else max_wait_secs)
+        wait = min(_FIRST_WAIT, self._wait)
         while True:
-            session = _tf.Session(master, graph=self._graph, config=config)
+            session = None
             try:
+                session = _tf.Session(master, graph=self._graph, config=config)
                 why = self._init_locals(session)
                 if why is None:
                     why = _not_ready(self._ready_op, session)
                 if why is None:
                     return session
+            except (AbortedError, UnavailableError) as error:
+                why = error.message
             except BaseException:  # nobody else knows the session; Ctrl-C too goes on
-                session.close()
+                if session is not None:
+                    session.close()
                 raise
-            session.close()
-            if time.monotonic() + self._wait > end:
+            if session is not None:
+                session.close()
+            if time.monotonic() + wait > end:
                 raise DeadlineExceededError(f"Session was not ready after waiting {max_wait_secs} secs.", got=why)
             _log.info("Waiting for model to be ready.  %s", why)
-            time.sleep(self._wait)  # what is waited for is another process's work, which wakes nobody here
+            time.sleep(wait)  # what is waited for is another process's work, which wakes nobody here
+            wait = min(2 * wait, self._wait)
 
     def _restored(
         self,

@@ -1,0 +1,146 @@
+"""Training that outlives its tasks: sessions wait for those that they need, and go on from the last checkpoint."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+import graphdock as tf
+import pytest
+from graphdock_testing.thread_cluster import ThreadCluster
+
+
+@pytest.fixture(scope="module")
+def shared():
+    with ThreadCluster({"ps": 2, "worker": 1}) as made:
+        yield made
+
+
+@pytest.fixture
+def cluster():
+    with ThreadCluster({"ps": 1, "worker": 2}) as made:
+        yield made
+
+
+class _Say(logging.Handler):
+    """Sets an event once something is logged."""
+
+    def __init__(self, what):
+        super().__init__(logging.INFO)
+        self.what, self.seen = what, threading.Event()
+
+    def emit(self, record):
+        if self.what in record.getMessage():
+            self.seen.set()
+
+
+@pytest.fixture
+def waits():
+    said = _Say("Waiting for model")
+    log = logging.getLogger("graphdock")
+    before = log.level
+    log.addHandler(said), log.setLevel(logging.INFO)
+    yield said.seen
+    log.removeHandler(said), log.setLevel(before)
+
+
+def count_up(cluster, task, chief, folder, steps, hooks=()):
+    """Add 1 to a server's variable in each of a task's steps, up to a global step."""
+    server = cluster.server(task)
+    with tf.Graph(server.host).as_default():
+        with tf.device("/job:ps/task:0"):
+            step = tf.train.get_or_create_global_step()
+            total = tf.get_variable("total", initializer=0.0)
+        add = tf.group(total.assign_add(1.0), step.assign_add(1))
+        config = tf.SessionConfig(device_filters=["/job:ps", f"/job:worker/task:{task[-1]}"])
+        with tf.train.MonitoredTrainingSession(
+            server.target, chief, str(folder) if chief else None, hooks=hooks, save_checkpoint_steps=2, config=config
+        ) as session:
+            while (found := session.run([step, total]))[0] < steps:
+                session.run(add)
+            return float(found[1])
+
+
+class _At(tf.train.SessionRunHook):
+    """Does something before a step, once."""
+
+    def __init__(self, number, act):
+        self.left, self.act = number, act
+
+    def before_run(self, context):
+        self.left -= 1
+        if not self.left:
+            self.act()
+
+
+def test_a_chief_restores_a_server_that_came_back_empty_and_others_wait(cluster, tmp_path, waits):
+    def die():
+        cluster.kill("ps0")
+        threading.Thread(target=come_back).start()
+
+    def come_back():
+        cluster.start("ps0")
+
+    found = []
+    other = threading.Thread(target=lambda: found.append(count_up(cluster, "worker1", False, tmp_path, 9)))
+    other.start()
+    assert waits.wait(30)
+    assert count_up(cluster, "worker0", True, tmp_path, 9, [_At(5, die)]) >= 9
+    other.join(30)
+    assert found and found[0] >= 9
+    latest = tf.train.load_checkpoint(tf.train.latest_checkpoint(str(tmp_path)))
+    assert latest.get_tensor("total") == latest.get_tensor("global_step")
+
+
+def test_waiting_for_a_session_outlasts_a_task_that_is_lost(cluster):
+    server = cluster.server("worker0")
+    with tf.Graph(server.host).as_default() as graph:
+        with tf.device("/job:ps/task:0"):
+            v = tf.get_variable("v", initializer=3.0)
+        manager = tf.train.SessionManager(
+            ready_op=tf.report_uninitialized_variables(), graph=graph, recovery_wait_secs=0.001
+        )
+        with tf.Session(server.target) as session:
+            session.run(v.initializer)
+            cluster.cut_off("ps0")
+            with pytest.raises(tf.errors.UnavailableError):
+                session.run(v)
+            with pytest.raises(tf.errors.UnavailableError):  # a session that has lost a task waits for none
+                session.run(v + 1)
+        found = []
+        waiting = threading.Thread(target=lambda: found.append(manager.wait_for_session(server.target)))
+        waiting.start()
+        cluster.heal("ps0")
+        waiting.join(30)
+        assert found[0].run(v) == 3.0
+        found[0].close()
+        cluster.cut_off("ps0")
+        limit = tf.SessionConfig(operation_timeout=0.01)
+        with pytest.raises(
+            tf.errors.DeadlineExceededError, match=r"/job:ps/task:0 at ps0:1 was not there within 0\.01 s"
+        ):
+            manager.wait_for_session(server.target, config=limit)
+        cluster.heal("ps0")
+
+
+def test_a_session_waits_for_the_tasks_of_its_steps_alone_and_a_silent_one_ends_them_at_their_deadline(shared):
+    server = shared.server("worker0")
+    with tf.Graph(server.host).as_default():
+        with tf.device("/job:ps/task:0"):
+            v = tf.Variable(1.0, name="v")
+        with tf.device("/job:ps/task:1"):
+            w = tf.Variable(2.0, name="w")
+        shared.silence("ps1")
+        limit = tf.SessionConfig(operation_timeout=0.05)
+        with tf.Session(server.target) as session, tf.Session(server.target, config=limit) as limited:
+            session.run(v.initializer)
+            assert session.run(v) == 1.0
+            with pytest.raises(tf.errors.DeadlineExceededError, match="/job:ps/task:1 at ps1:1 was not there"):
+                limited.run(w.initializer)
+            shared.heal("ps1")
+            session.run(w.initializer)
+            shared.silence("ps1")
+            with pytest.raises(tf.errors.DeadlineExceededError, match="/job:ps/task:1 did not answer within 0.05 s"):
+                session.run(w, options=tf.RunOptions(timeout_in_ms=50))
+            assert session.run(v) == 1.0
+            shared.heal("ps1")
