@@ -212,3 +212,16 @@ def test_an_infinite_gradient_of_relu_is_no_number_where_relu_is_zero(dtype) -> 
     with tf.Session(config=tf.SessionConfig(fusion=False)) as sess:
         found = sess.run(y, {g: [odd, odd], x: [[0, 0, -1, 0], [1, 2, 1, 3]]})
     np.testing.assert_array_equal(found.astype(np.float64), [[np.nan, np.nan, np.nan, 0], odd])
+
+
+@pytest.mark.parametrize("shape", [(4, 101, 99, 9), (1000, 1, 1, 3), (5, 1, 1, 2049), (0, 2, 2, 3), (2, 3, 3, 0)])
+@pytest.mark.parametrize("kind", [np.float32, np.float16])
+def test_normalisation_of_any_number_of_channels_is_the_formula(shape: tuple[int, ...], kind: Any) -> None:
+    rng = np.random.default_rng(1)
+    x = rng.normal(3, 2, shape).astype(kind)
+    scale, offset, mean, variance = (rng.uniform(0.5, 2, shape[-1]).astype(np.float32) for _ in range(4))
+    with tf.Graph().as_default(), tf.Session(config=tf.ConfigProto(intra_op_parallelism_threads=2)) as sess:
+        y = tf.nn.fused_batch_norm(x, scale, offset, mean, variance, 0.001, is_training=False)[0]
+        got = sess.run(y)
+    want = (x.astype(np.float32) - mean) * (scale / np.sqrt(variance + np.float32(0.001))) + offset
+    np.testing.assert_array_equal(got, want.astype(kind))

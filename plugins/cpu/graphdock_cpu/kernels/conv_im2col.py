@@ -210,12 +210,18 @@ def flipped_work(slide: Slide) -> float:
     return im2col_work(_turned(slide)) + RUN * slide.taps * slide.channels * slide.outputs
 
 
+def _copied(slide: Slide) -> int:
+    """Elements of a block. Each product brings the filter into an order of its own, which few rows would not be worth."""
+    return max(COPIED, min(COPIED_FILTER, slide.taps * slide.channels * slide.outputs))
+
+
 def im2col(slide: Slide, product: Product = np.dot, planes: bool = False) -> Method:
     """``(x, w, y)``. Threads that would share each product take some of the blocks each, and are woken once."""
     columns, count = slide.taps * slide.channels, product.count if isinstance(product, Shared) else 1
     elements = slide.rows * columns
-    each = max(1, -(-elements // COPIED // count)) * count  # so many blocks, as many for each thread
-    padded, blocks = Padded(slide), _blocks(slide, COPIED if count == 1 else -(-elements // each))
+    copied = _copied(slide)
+    each = max(1, -(-elements // copied // count)) * count  # so many blocks, as many for each thread
+    padded, blocks = Padded(slide), _blocks(slide, copied if count == 1 else -(-elements // each))
     fill, largest = _copies(slide, blocks, planes)
     shares = [blocks[part] for part in pieces(len(blocks), count)]
 

@@ -14,13 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from graphdock_cpu.kernels.conv_im2col import ADDED, FLOPS, Padded, Product
+from graphdock_cpu.kernels.conv_im2col import FLOPS, Padded, Product
 from graphdock_cpu.kernels.sliding import Method, Shape, Slide
 
 __all__ = ["winograd", "winograd_filter", "winograd_input", "winograd_work"]
 
 #: Tiles of a block of images, so that the products have rows enough: forward, and where each block adds a product to the filter.
 TILES, TILES_FILTER = 196, 392
+#: What an element that the transforms add costs, in elements of a long copy: they add strided ones, and 16 products are short.
+ADDED = 6
 
 _add, _subtract, _multiply, _copyto = np.add, np.subtract, np.multiply, np.copyto
 

@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from graphdock.contracts import BuildContext, KernelDef, Scratch, dtypes
 from numpy import add, copyto, divide, multiply, power, reciprocal, sqrt, subtract
 
 from graphdock_cpu.kernels.shaped import Made, Shape, bind, like_first
+from graphdock_cpu.kernels.sharing import Shared, pieces, share_count
+
+if TYPE_CHECKING:
+    from graphdock_cpu.team import Part
 
 __all__ = ["KERNELS"]
 
-#: Elements of a block that stays in cache.
-BLOCK = 65536
+#: Elements of a block that stays in cache, and of rows of few channels that are computed as one.
+BLOCK, ROW = 65536, 2048
 
 
 def _blocks(rows: int, width: int) -> list[slice]:
@@ -190,6 +195,53 @@ class _Channels:
         self.add_sum(spare, total)
 
 
+class _Affine:
+    """``(x - mean) * factor + offset`` by channel: ``(x, y, *vectors, work)`` of arrays as ``view`` shapes them; threads share it.
+
+    Of few channels that are last, many rows are one, beside vectors that hold the channels as often.
+    """
+
+    def __init__(self, ctx: BuildContext, view: _Channels, wide: dtypes.DType) -> None:
+        self.view, self.direct = view, ctx.inputs[0].dtype is wide
+        rows, channels = view.shape[0], view.channels
+        self.times = 1 if view.first or not channels else max(1, min(rows, ROW // channels))
+        self.long = [np.empty((self.times, channels), wide.np) for _ in range(3)]
+        count = share_count(ctx, 3 * math.prod(view.shape)) if self.direct else 1
+        blocks = view.pieces
+        if not view.first:
+            whole = rows // self.times * self.times
+            blocks = [
+                slice(self.times * p.start, self.times * p.stop)
+                for p in _blocks(whole // self.times, self.times * channels)
+            ]
+            blocks += [slice(whole, rows)] * (whole < rows)
+        self.shares = [blocks[share] for share in pieces(len(blocks), count)]
+        self.compute = Shared(count, self._cut)
+
+    def __call__(self, x: Any, y: Any, *rest: Any) -> None:
+        *vectors, work = rest
+        for long, vector in zip(self.long, vectors, strict=True):
+            copyto(long, vector)
+        self.compute(x, y, work)
+
+    def _cut(self, x: Any, y: Any, work: Any) -> list[Part]:
+        return [partial(self._some, share, x, y, work) for share in self.shares]
+
+    def _some(self, share: Sequence[Any], x: Any, y: Any, work: Any) -> None:
+        for piece in share:
+            block, result = x[piece], y[piece]
+            mean, factor, offset = (self.view.spread(v[0]) for v in self.long)
+            if len(block) % self.times == 0 and self.times > 1:
+                block, result = (a.reshape(-1, self.times * self.view.channels) for a in (block, result))
+                mean, factor, offset = (v.reshape(-1) for v in self.long)
+            target = result if self.direct else work.reshape(-1)[: block.size].reshape(block.shape)
+            subtract(block, mean, target)
+            multiply(target, factor, target)
+            add(target, offset, target, casting="same_kind")
+            if not self.direct:
+                copyto(result, target, "same_kind")
+
+
 def _common(ctx: BuildContext) -> dtypes.DType:
     """What the elements and the statistics are computed in."""
     x, u = ctx.inputs[0].dtype.accumulator, ctx.outputs[1].dtype
@@ -203,6 +255,7 @@ def _fused_batch_norm(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
     epsilon, count, rest = real(ctx.attr("epsilon")), real(view.count), real(max(view.count - 1, 1))
     direct = ctx.inputs[0].dtype is wide
     average, spread = np.empty(view.channels, wide.np), np.empty(view.channels, wide.np)
+    affine = _Affine(ctx, view, wide)
 
     def statistics(x: Any, mean: Any, variance: Any, work: Any) -> None:
         mean.fill(0)
@@ -254,13 +307,7 @@ def _fused_batch_norm(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
         add(spread, epsilon, spread)
         np.sqrt(spread, spread)
         divide(scale, spread, spread)
-        for piece in view.pieces:
-            target = y[piece] if direct else work[: x[piece].shape[0]]
-            subtract(x[piece], view.spread(average), target)
-            multiply(target, view.spread(spread), target)
-            add(target, view.spread(offset), target, casting="same_kind")
-            if not direct:
-                copyto(y[piece], target, "same_kind")
+        affine(x, y, average, spread, offset, work)
 
     return compute, (Scratch(wide, view.block),)
 
