@@ -116,7 +116,10 @@ def test_an_error_inside_of_another_message_leaves_its_own_line_out():
 def test_pages_go_with_the_wheel():
     """An installed graphdock prints them too."""
     build = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
-    assert build["force-include"] == {"docs/errors": "graphdock/error_pages"}
+    assert build["force-include"] == {
+        "docs/errors": "graphdock/error_pages",
+        "docs/differences-from-tensorflow.md": "graphdock_tensorflow/differences.md",
+    }
 
 
 def test_the_built_wheel_holds_the_pages(tmp_path):
@@ -125,6 +128,7 @@ def test_the_built_wheel_holds_the_pages(tmp_path):
     (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
     names = zipfile.ZipFile(wheel).namelist()
     assert {f"graphdock/error_pages/{path.name}" for path in PAGES} <= set(names)
+    assert "graphdock_tensorflow/differences.md" in names
 
 
 def test_what_the_page_of_invalid_arguments_lists_raises_it():

@@ -106,3 +106,18 @@ def test_rewriting_shows_a_diff_and_writes_when_told_to(tmp_path):
     assert "+import graphdock as tf, os" in done.stdout
     assert file.read_bytes() == NEW.replace("\n", "\r\n").encode()
     assert "+++" not in run(file, "--rewrite", "--yes").stdout
+
+
+def test_behaviours_are_told_beside_names_and_fail_nothing(tmp_path):
+    (tmp_path / "loop.py").write_text(
+        "import tensorflow as tf\nfrom tensorflow import Print as show\nx = tf.map_fn(f, y)\nshow(x, [x], first_n=3)\n"
+        "sess.partial_run(h, x)\n"
+    )
+    done = run(tmp_path / "loop.py")
+    assert done.exit_code == 0
+    said = [line for line in done.stdout.splitlines() if line.startswith("  ")]
+    assert [line.partition("  (")[0].strip() for line in said[:1]] == ["tf.map_fn, tf.scan, tf.foldl, tf.foldr"]
+    assert any("tf.Print(first_n)" in line and "loop.py:4): counted in each plan" in line for line in said)
+    assert any(".partial_run" in line and "loop.py:5" in line for line in said)
+    rows = json.loads(run(tmp_path / "loop.py", "--json").stdout)["differing"]
+    assert {row["name"] for row in rows} >= {"map_fn", "Print", ".partial_run"} and all(row["why"] for row in rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import unified_diff
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,11 @@ import click
 from graphdock.contracts.command_line.output import count, json_option, print_json, table
 from graphdock.errors import InvalidArgumentError
 
+from graphdock_tensorflow.behaviours import Behaviour, behaviours_of
 from graphdock_tensorflow.catalogue import Entry, catalogue, counts, entry
 from graphdock_tensorflow.rewrite import rewritten
 from graphdock_tensorflow.run.twins import public_twin
-from graphdock_tensorflow.script import uses
+from graphdock_tensorflow.script import Use, attributes, uses
 
 __all__ = ["command"]
 
@@ -40,7 +41,8 @@ _INSIDES = {
 
 @click.command(
     help="Say which names of TensorFlow 1 the SCRIPTS use that are not here, with the reason and what to write instead. A folder "
-    "means every .py file below it; nothing is run. Without SCRIPTS, count the public names of TensorFlow 1.15's core API. Exit "
+    "means every .py file below it; nothing is run. Then say what of that is here and behaves otherwise than in TensorFlow. "
+    "Without SCRIPTS, count the public names of TensorFlow 1.15's core API. Exit "
     "status 1: a name is missing."
 )
 @click.argument("scripts", nargs=-1, type=click.Path(exists=True, path_type=Path))
@@ -61,16 +63,21 @@ def command(
         return
     files = [f for s in scripts for f in (sorted(s.rglob("*.py")) if s.is_dir() else [s])]
     rows, unread = [], []
+    differing: dict[Behaviour, list[tuple[Path, Use]]] = {}
     for file in files:
         try:
-            rows += [(file, use.name, use.line, _entry(use.name)) for use in uses(file)]
+            found = uses(file)
+            rows += [(file, use.name, use.line, _entry(use.name)) for use in found]
+            for use in [*found, *(attributes(file) if found else ())]:
+                for behaviour in behaviours_of(use):
+                    differing.setdefault(behaviour, []).append((file, use))
         except InvalidArgumentError as error:
             unread.append((file, str(error.message)))
     if rewrite:
         for file in files:
             if all(file != other for other, _ in unread):
                 _rewrite(file, yes)
-    names = {name: found for _, name, _, found in rows if not _is_space(name)}
+    names = {name: known for _, name, _, known in rows if not _is_space(name)}
     missing = [(f, n, line, e) for f, n, line, e in rows if n in names and (e is None or e.status != "here")]
     if as_json:
         print_json(
@@ -78,11 +85,16 @@ def command(
                 "names": len(names),
                 "here": sum(e is not None and e.status == "here" for e in names.values()),
                 "missing": [{"file": str(f), "line": line, "name": n, **_said(n, e)} for f, n, line, e in missing],
+                "differing": [
+                    {"file": str(file), "line": use.line, "name": use.name, "here": row.here, "why": row.why}
+                    for row, places in differing.items()
+                    for file, use in places
+                ],
                 "unread": [{"file": str(file), "why": why} for file, why in unread],
             }
         )
     else:
-        _report(files, names, missing)
+        _report(files, names, missing, differing)
         for _, why in unread:
             click.echo(f"not read: {why}")
     ctx.exit(1 if missing or unread else 0)
@@ -132,7 +144,12 @@ def _said(name: str, found: Entry | None) -> dict[str, Any]:
     return {"status": found.status, "why": found.why, "instead": found.instead}
 
 
-def _report(files: Sequence[Path], names: dict[str, Entry | None], missing: Sequence[Any]) -> None:
+def _report(
+    files: Sequence[Path],
+    names: dict[str, Entry | None],
+    missing: Sequence[Any],
+    differing: Mapping[Behaviour, Sequence[tuple[Path, Use]]],
+) -> None:
     by_name: dict[str, list[str]] = {}
     for file, name, line, _ in missing:
         by_name.setdefault(name, []).append(f"{file}:{line}")
@@ -144,6 +161,11 @@ def _report(files: Sequence[Path], names: dict[str, Entry | None], missing: Sequ
         lines.append((f"tf.{name}", _WORDS[said["status"]], places[0] + more, why))
     if lines:
         click.echo(table(("NAME", "STATUS", "WHERE", "WHY, AND WHAT INSTEAD"), lines))
+    if differing:
+        click.echo("What is here and behaves otherwise than in TensorFlow:")
+    for row, places in differing.items():
+        more = f" and {len(places) - 1} more" if len(places) > 1 else ""
+        click.echo(f"  {row.what}  ({places[0][0]}:{places[0][1].line}{more}): {row.here}")
     here = sum(e is not None and e.status == "here" for e in names.values())
     verb = "uses" if len(files) == 1 else "use"
     click.echo(

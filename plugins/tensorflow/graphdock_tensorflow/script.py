@@ -9,17 +9,18 @@ from pathlib import Path
 
 from graphdock.errors import InvalidArgumentError
 
-__all__ = ["Use", "uses"]
+__all__ = ["Use", "attributes", "uses"]
 
 _PACKAGES = ("tensorflow.compat.v1", "tensorflow", "graphdock")
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A name below ``tf``, and the line where it stands."""
+    """A name below ``tf``, or an attribute of any value with its dot; the line where it stands; arguments given by name there."""
 
     name: str
     line: int
+    arguments: frozenset[str] = frozenset()
 
 
 def uses(path: Path) -> list[Use]:
@@ -28,14 +29,7 @@ def uses(path: Path) -> list[Use]:
     Raises:
       InvalidArgumentError: the file is no Python of this version; with its line.
     """
-    try:
-        tree = ast.parse(path.read_bytes())
-    except SyntaxError as error:
-        raise InvalidArgumentError(
-            f"{path}:{error.lineno}: not Python 3: {error.msg}", hint="2to3 or a formatter may help"
-        ) from None
-    except (ValueError, RecursionError) as error:
-        raise InvalidArgumentError(f"{path}: not Python: {error}") from None
+    tree = _parsed(path)
     bound: dict[str, str] = {}
     found: dict[Use, None] = {}
     for node in ast.walk(tree):
@@ -44,14 +38,44 @@ def uses(path: Path) -> list[Use]:
             if full:
                 found[Use(full, node.lineno)] = None  # type: ignore[attr-defined]
     inner = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+    given = _arguments(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and id(node) not in inner:
             dotted = _dotted(node)
             if dotted is not None and dotted[0] in bound:
                 name = ".".join(p for p in (bound[dotted[0]], *dotted[1:]) if p).removeprefix("compat.v1.")
                 if not name.startswith("__"):  # tf.__version__: every module has it
-                    found[Use(name, node.lineno)] = None
+                    found[Use(name, node.lineno, given.get(id(node), frozenset()))] = None
+        elif isinstance(node, ast.Name) and id(node) in given and bound.get(node.id):
+            found[Use(bound[node.id], node.lineno, given[id(node)])] = None
     return sorted(found, key=lambda use: (use.line, use.name))
+
+
+def attributes(path: Path) -> list[Use]:
+    """Attributes of any value that a file uses, each with its dot: ``.partial_run``.
+
+    Raises:
+      InvalidArgumentError: as of :func:`uses`.
+    """
+    found = {Use(f".{n.attr}", n.lineno) for n in ast.walk(_parsed(path)) if isinstance(n, ast.Attribute)}
+    return sorted(found, key=lambda use: (use.line, use.name))
+
+
+def _parsed(path: Path) -> ast.Module:
+    try:
+        return ast.parse(path.read_bytes())
+    except SyntaxError as error:
+        raise InvalidArgumentError(
+            f"{path}:{error.lineno}: not Python 3: {error.msg}", hint="2to3 or a formatter may help"
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise InvalidArgumentError(f"{path}: not Python: {error}") from None
+
+
+def _arguments(tree: ast.Module) -> dict[int, frozenset[str]]:
+    """``id`` of what is called -> arguments that the call gives by name."""
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return {id(c.func): frozenset(k.arg for k in c.keywords if k.arg is not None) for c in calls if c.keywords}
 
 
 def _imports(node: ast.AST) -> Iterator[tuple[str, str]]:
