@@ -82,6 +82,7 @@ __all__ = [
     "UnknownBackendError",
     "UnknownError",
     "UnknownOpError",
+    "also",
     "did_you_mean",
     "format_error",
     "prefixed",
@@ -436,6 +437,27 @@ def prefixed(what: str, error: GraphdockError, site: str | None = None) -> Graph
     """The same error, whose message begins with ``what``; with a line of the user's where it has none."""
     parts = {"expected": error.expected, "got": error.got, "hint": error.hint}
     return type(error)(f"{what}: {error.message}", op=error.op, site=error.site or site, **parts)
+
+
+def also(error: GraphdockError, cause: Exception) -> GraphdockError:
+    """``error``, which is of the class of ``cause`` too and has its attributes, so that a program catches it by that class.
+
+    Where Python can't join the two classes, as with those of OSError, ``error`` as it is.
+    """
+    if not isinstance(error, type(cause)):
+        try:
+            error.__class__ = _joined(type(error), type(cause))
+        except TypeError:
+            return error
+    for name, value in vars(cause).items():
+        vars(error).setdefault(name, value)
+    return error
+
+
+def _joined(kind: type[GraphdockError], other: type[Exception]) -> type[GraphdockError]:
+    """A class of both, under the name of the first."""
+    names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__}
+    return type(kind.__name__, (kind, other), names)
 
 
 def format_error(error: BaseException) -> str:

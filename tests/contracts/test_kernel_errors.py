@@ -48,6 +48,7 @@ def test_another_error_becomes_one_that_names_the_node(pinned, name, words, cons
             session.run(y, None if constant else {x: [1.0]})
     assert info.value.message == f"kernel user.{name}_of_test of Softsign {words}: KeyError: 'boom'"
     assert info.value.op_name == "mine" and "test_kernel_errors.py:" in info.value.site
+    assert isinstance(info.value, KeyError) and type(info.value).__name__ == "InternalError"
     assert isinstance(info.value.__cause__, KeyError) and info.value.__cause__.__traceback__ is not None
 
 

@@ -33,13 +33,21 @@ def test_it_holds_the_core_api() -> None:
 
 
 def test_every_group_has_a_reason_and_is_used() -> None:
-    groups = {k: v for k, v in module._groups().items() if k != "renamed"}
+    groups = {k: v for k, v in module._groups().items() if k not in ("renamed", "instead", "of_tensorflow_2")}
     for name, about in groups.items():
         assert set(about) <= {"status", "why", "instead"} and about["status"] in ("planned", "refused"), name
         assert about["why"] and not about["why"].endswith("."), name
     used = {e.group for e in catalogue().values()}
     assert used - {""} <= set(groups)
     assert set(groups) - used <= {"keras", "estimator", "contrib", "ops"}  # no part of the core API, or all written
+
+
+def test_names_with_advice_of_their_own_are_missing_ones() -> None:
+    for name, instead in module._groups()["instead"].items():
+        assert entry(name).status in ("planned", "refused") and entry(name).instead == instead
+    for name, instead in module._groups()["of_tensorflow_2"].items():
+        assert name not in catalogue() and not _here(name), name
+        assert entry(name).instead == instead and instead in hint(name)
 
 
 def test_early_names_lead_to_names_of_today() -> None:

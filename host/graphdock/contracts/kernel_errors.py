@@ -6,7 +6,7 @@ import math
 import sys
 
 from graphdock.contracts.ir import PlanNode
-from graphdock.errors import GraphdockError, InternalError, ResourceExhaustedError, UnimplementedError
+from graphdock.errors import GraphdockError, InternalError, ResourceExhaustedError, UnimplementedError, also
 
 __all__ = ["kernel_error"]
 
@@ -28,7 +28,8 @@ def _is_too_large(node: PlanNode) -> bool:
 
 
 def kernel_error(error: Exception, node: PlanNode, failed: str = "failed") -> GraphdockError:
-    """``error`` itself when it is graphdock's own, with the node filled in; else one that names it and the kernel.
+    """``error`` itself when it is graphdock's own, with the node filled in; else one that names it and the kernel, and is of its
+    class too.
 
     Raise the result ``from error`` when it is another one.
     """
@@ -42,6 +43,5 @@ def kernel_error(error: Exception, node: PlanNode, failed: str = "failed") -> Gr
     for text, kind in _OF_NUMPY.items():
         if isinstance(error, ValueError) and text in str(error):
             return kind(f"{kernel} of {node.op}: {error}", op=node.origin, site=node.site)
-    return InternalError(
-        f"{kernel} of {node.op} {failed}: {type(error).__name__}: {error}", op=node.origin, site=node.site
-    )
+    message = f"{kernel} of {node.op} {failed}: {type(error).__name__}: {error}"
+    return also(InternalError(message, op=node.origin, site=node.site), error)

@@ -24,6 +24,7 @@ from graphdock.errors import (
     ShapeError,
     UnimplementedError,
     UnknownError,
+    also,
 )
 from graphdock.shape import compatible, show
 
@@ -97,8 +98,8 @@ def _of_function(error: Exception, name: str) -> GraphdockError:
     message = f"the Python function {name!r} raised {type(error).__name__}: {error}"
     for raised, kind in _RAISED:
         if isinstance(error, raised):
-            return kind(message)
-    return UnknownError(message)
+            return also(kind(message), error)
+    return also(UnknownError(message), error)
 
 
 def _text_as_bytes(value: Any) -> np.ndarray[Any, Any]:

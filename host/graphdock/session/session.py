@@ -477,6 +477,9 @@ class Session(metaclass=SessionType):
             return self._make_plan(signature, shapes)
         except GraphdockError as error:
             name_operation(error, self.graph)
+            if self.config.debug:
+                raise
+            error.__traceback__ = None  # it is the program's, not the planner's: its lines are what tells
             raise
 
     def _make_plan(self, signature: Signature, shapes: tuple[Any, ...]) -> Plan:

@@ -9,7 +9,7 @@ import numpy as np
 from graphdock.contracts.device import HOST_MEMORY
 from graphdock.contracts.kernel import Bound, BuildContext, OutInfo
 from graphdock.dtypes import as_dtype
-from graphdock.errors import DTypeError, GraphdockError, InvalidArgumentError, ShapeError
+from graphdock.errors import DTypeError, GraphdockError, InvalidArgumentError, ShapeError, also
 from graphdock.shape import compatible, show
 
 from graphdock_customop.signature import Signature
@@ -94,7 +94,8 @@ def results_of(
         raise
     except Exception as error:
         hint = "an input is read-only: copy it before writing" if "read-only" in str(error) else None
-        raise InvalidArgumentError(f"{label} raised {type(error).__name__}: {error}", hint=hint) from error
+        made = InvalidArgumentError(f"{label} raised {type(error).__name__}: {error}", hint=hint)
+        raise also(made, error) from error
     if not outputs:
         if result is not None:
             raise InvalidArgumentError(f"{label} has no outputs, but it returned {type(result).__name__}")

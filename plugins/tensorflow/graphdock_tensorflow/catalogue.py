@@ -70,7 +70,8 @@ def catalogue() -> Mapping[str, Entry]:
         else:
             about = _groups()[group]
             status: Status = "planned" if about["status"] == "planned" else "refused"
-            found[name] = Entry(name, status, group, about["why"], about.get("instead"))
+            instead = _groups()["instead"].get(name, about.get("instead"))
+            found[name] = Entry(name, status, group, about["why"], instead)
     return found
 
 
@@ -86,6 +87,9 @@ def entry(name: str) -> Entry | None:
         return _published(name)
     if name in renamed():
         return Entry(name, "renamed", "renamed", "TensorFlow renamed it before 1.0", f"tf.{renamed()[name]}")
+    later = _groups()["of_tensorflow_2"].get(name) or _groups()["of_tensorflow_2"].get(name.partition(".")[0])
+    if later is not None:
+        return Entry(name, "refused", "of_tensorflow_2", "it is TensorFlow 2's", later)
     inner = {(e.status, e.group, e.why, e.instead) for n, e in known.items() if n.startswith(name + ".")}
     about = _groups().get(name)
     if len(inner) == 1:

@@ -163,9 +163,9 @@ def _report(
         click.echo(table(("NAME", "STATUS", "WHERE", "WHY, AND WHAT INSTEAD"), lines))
     if differing:
         click.echo("What is here and behaves otherwise than in TensorFlow:")
-    for row, places in differing.items():
-        more = f" and {len(places) - 1} more" if len(places) > 1 else ""
-        click.echo(f"  {row.what}  ({places[0][0]}:{places[0][1].line}{more}): {row.here}")
+    for row, found in differing.items():
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        click.echo(f"  {row.what}  ({found[0][0]}:{found[0][1].line}{more}): {row.here}")
     here = sum(e is not None and e.status == "here" for e in names.values())
     verb = "uses" if len(files) == 1 else "use"
     click.echo(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+from graphdock.cli import cli
 
 #: A program of 2016's tutorials: MNIST, a layer, a loop.
 SOFTMAX = """
@@ -64,6 +64,24 @@ def test_an_error_shows_the_programs_own_lines(run):
     assert "runpy" not in done.stderr and "click" not in done.stderr
 
 
+def test_a_missing_feed_shows_the_programs_lines_alone(run):
+    done = run("import tensorflow as tf\nx = tf.placeholder(tf.float32, [], name='x')\n\n\ntf.Session().run(x + 1)\n")
+    lines = done.stderr.splitlines()
+    assert 'script.py", line 5, in <module>' in lines[1] and "placeholder 'x' is needed and was not fed" in lines[3]
+    assert lines[2].strip() == "tf.Session().run(x + 1)" and sum("File " in line for line in lines) == 1
+
+
+def test_what_a_function_of_the_program_raises_is_shown_in_its_lines_and_keeps_its_class(run):
+    done = run(
+        "import tensorflow as tf\nclass Mine(Exception):\n    pass\ndef f(x):\n    raise Mine('no')\n"
+        "y = tf.py_func(f, [1.0], tf.float32)\nwith tf.Session() as sess:\n    try:\n        sess.run(y)\n"
+        "    except Mine as error:\n        print(type(error).__name__)\n    sess.run(y)\n"
+    )
+    assert done.returncode == 1 and done.stdout == "UnknownError\n"
+    places = [line for line in done.stderr.splitlines() if line.startswith("  File ")]
+    assert [p.rpartition("line ")[2] for p in places] == ["5, in f", "12, in <module>"]
+
+
 def test_what_is_not_here_is_listed_at_the_end(run):
     done = run(
         "import tensorflow as tf\nfor _ in range(2):\n    print(hasattr(tf, 'keras'))\ntry:\n    import tensorflow.python.keras\n"
@@ -88,13 +106,13 @@ def test_programs_for_python_2_are_told_what_to_do(run, text, line):
     assert done.returncode == 1 and line in done.stderr and "2to3 -w" in done.stderr
 
 
-def test_pythons_that_it_starts_do_so_too_and_no_others(run, tmp_path):
+def test_pythons_that_it_starts_do_so_too_and_no_others(run_apart, tmp_path):
     text = (
         "import subprocess, sys\n"
         "code = 'import tensorflow as tf; print(tf.__version__, tf.mul)'\n"
         "print(subprocess.check_output([sys.executable, '-c', code], text=True))\n"
     )
-    done = run(text, "--before-1.0")
+    done = run_apart(text, "--before-1.0")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("1.15.0 <function multiply")
     after = subprocess.run(
@@ -103,12 +121,12 @@ def test_pythons_that_it_starts_do_so_too_and_no_others(run, tmp_path):
     assert "graphdock" not in after.stdout
 
 
-def test_an_installed_tensorflow_is_not_used_and_that_is_said(run, tmp_path):
+def test_an_installed_tensorflow_is_not_used_and_that_is_said_once(run, tmp_path, monkeypatch):
     real = tmp_path / "site" / "tensorflow"
     real.mkdir(parents=True)
     (real / "__init__.py").write_text("raise RuntimeError('the real one')\n")
-    path = os.pathsep.join(filter(None, [str(real.parent), os.environ.get("PYTHONPATH")]))
-    done = run("import tensorflow as tf\nprint(tf.__version__)\n", PYTHONPATH=path)
+    monkeypatch.syspath_prepend(real.parent)
+    done = run("import tensorflow as tf\nfrom tensorflow.python.ops import nn\nprint(tf.__version__)\n")
     assert done.returncode == 0, done.stderr
     assert done.stdout == "1.15.0\n" and done.stderr.count(str(real / "__init__.py")) == 1
 
@@ -176,23 +194,60 @@ def test_what_a_script_does_not_fetch_is_an_error_that_names_it(run):
     assert done.returncode == 2 and "no step of the program fetches 'two'" in done.stderr and "fetch one" in done.stderr
 
 
-def test_log_lines_are_tensorflows(run):
-    done = run(
+def test_log_lines_are_tensorflows(run_apart):
+    done = run_apart(
         "import tensorflow as tf, logging\ntf.logging.set_verbosity(tf.logging.INFO)\ntf.logging.info('loss = %g', 2)\n"
     )
     assert done.stderr == "INFO:tensorflow:loss = 2\n"
 
 
-def test_no_script_is_an_error_that_names_it(run, tmp_path):
-    command = [Path(sys.executable).parent / "graphdock", "run", "absent.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode != 0 and "no script 'absent.py'" in done.stderr
+def test_no_script_is_an_error_that_names_it():
+    done = CliRunner().invoke(cli, ["run", "absent.py"])
+    assert done.exit_code != 0 and "no script 'absent.py'" in done.stderr
 
 
-def test_exits_in_threads_and_forks_are_the_programs_own(run):
-    done = run(
+def test_exits_in_threads_and_forks_are_the_programs_own(run_apart):
+    done = run_apart(
         "import os, sys, threading\nimport tensorflow as tf\nt = threading.Thread(target=sys.exit)\nt.start()\nt.join()\n"
         "hasattr(tf, 'keras')\npid = os.fork()\nif not pid:\n    sys.exit(0)\nos.waitpid(pid, 0)\nprint('end')\n"
     )
     assert done.returncode == 0 and done.stdout == "end\n"
     assert done.stderr.count("lacks") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("import tensorflow as tf\ntf.enable_eager_execution()\n", "leave the line out, build a graph, and fetch"),
+        ("import tensorflow as tf\nwith tf.GradientTape() as tape:\n    pass\n", "tf.gradients(loss, variables)"),
+        ("import tensorflow as tf\n@tf.function\ndef f(x):\n    return x\n", "leave the decorator out"),
+        ("import tensorflow as tf\ntf.random.set_seed(1)\n", "it is TensorFlow 2's; tf.set_random_seed"),
+        ("import tensorflow as tf\nprint(tf.constant(1).numpy())\n", "fetch it, as with tf.Session() as sess"),
+        ("import six_of_nowhere\n", "No module named 'six_of_nowhere'"),
+        ("import sys\nsys.modules['six'] = None\nimport six\n", "pip install six"),
+        ("from tensorflow.examples.tutorials.mnist import input_data as i\ni.read_data_sets('away')\n", "'away'"),
+        ("import tensorflow as tf\ntf.keras.layers.Dense(3)\n", "Keras is a project of its own"),
+    ],
+)
+def test_programs_of_another_world_are_told_what_to_do(run, text, line):
+    done = run(text)
+    assert done.returncode == 1 and line in done.stderr
+    assert ("pip install" in done.stderr) == ("'six'" in text) and "runpy" not in done.stderr
+
+
+def test_a_program_that_imports_itself_runs_as_under_python(run, monkeypatch):
+    monkeypatch.delitem(sys.modules, "itself", raising=False)
+    done = run("import tensorflow as tf\nprint(__name__)\nimport itself\nprint(itself.__name__)\n", name="itself.py")
+    assert done.returncode == 0 and done.stdout.split() == ["__main__", "itself", "itself", "itself"], done.stderr
+
+
+@pytest.mark.parametrize(
+    "where", ["signal.raise_signal(signal.SIGINT)", "tf.Session().run(tf.py_func(stop, [1.0], tf.float32))"]
+)
+def test_an_interrupt_ends_the_program_with_its_own_lines(run, where):
+    done = run(
+        "import signal\nimport tensorflow as tf\ndef stop(x):\n    signal.raise_signal(signal.SIGINT)\n    return x\n"
+        f"hasattr(tf, 'keras')\n{where}\nprint('after')\n"
+    )
+    assert done.returncode == 130 and done.stdout == "" and "KeyboardInterrupt" in done.stderr
+    assert 'script.py", line 7' in done.stderr and "asked for 1 name" in done.stderr

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import runpy
 import sys
 import traceback
@@ -16,19 +15,19 @@ from typing import Any
 import click
 from graphdock.contracts.command_line.output import count
 from graphdock.contracts.command_line.scripts import LOOK, Look
-from graphdock.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, did_you_mean
+from graphdock.errors import (
+    FailedPreconditionError,
+    GraphdockError,
+    InternalError,
+    InvalidArgumentError,
+    NotFoundError,
+    did_you_mean,
+)
 
+from graphdock_tensorflow.run.advice import hint_of
 from graphdock_tensorflow.run.finder import Options, install, installed_tensorflow
 
 __all__ = ["command", "shared_options"]
-
-#: What Python 3 says of programs for Python 2.
-_PYTHON_2 = re.compile(
-    r"Missing parentheses in call to '(print|exec)'|multiple exception types must be parenthesized|leading zeros in decimal"
-    r"|inconsistent use of tabs|name '(xrange|unicode|raw_input|basestring|long|unichr|reduce)' is not defined"
-    r"|'dict' object has no attribute '(iteritems|itervalues|iterkeys|has_key)'"
-    r"|No module named '(cPickle|urllib2|ConfigParser|StringIO|Queue|cStringIO)'"
-)
 
 
 def shared_options(function: Any) -> Any:
@@ -176,18 +175,32 @@ def _at_last(watch: Any, look: Look) -> None:
 
 
 def _print(error: BaseException) -> None:
-    """The traceback from the program's own first frame on, and what to do about programs for Python 2."""
+    """The traceback in the program's own lines, and what to do where that is known."""
     top: TracebackType | None = error.__traceback__
     while top is not None and (top.tb_frame.f_code.co_filename == __file__ or _is_runpy(top)):
         top = top.tb_next
+    told = traceback.TracebackException(type(error), error, top)
+    if (
+        isinstance(error, GraphdockError)
+        and not isinstance(error, InternalError)
+        and not os.environ.get("GRAPHDOCK_DEBUG")
+    ):
+        _leave_out_graphdock(told)
     sys.stdout.flush()
-    traceback.print_exception(type(error), error, top)
-    found = _PYTHON_2.search(str(error))
-    if found is not None:
-        where = f"{error.filename}:{error.lineno}" if isinstance(error, SyntaxError) else "the program"
-        click.echo(
-            f"graphdock run: {where} is written for Python 2; `2to3 -w FILE` (pip install 2to3) rewrites it", err=True
-        )
+    click.echo("".join(told.format()), err=True, nl=False)
+    hint = hint_of(error)
+    if hint is not None:
+        click.echo(f"graphdock run: {hint}", err=True)
+
+
+def _leave_out_graphdock(told: traceback.TracebackException | None) -> None:
+    """Leave out frames of graphdock's packages, where there are others, of an error and those behind it."""
+    packages = [m.__file__ for name, m in sys.modules.items() if name.startswith("graphdock") and "." not in name]
+    inside = ("<graphdock step", *(str(Path(file).parent) + os.sep for file in packages if file))
+    while told is not None:
+        own = [frame for frame in told.stack if not frame.filename.startswith(inside)]
+        told.stack[:] = own or told.stack
+        told = told.__cause__ or (None if told.__suppress_context__ else told.__context__)
 
 
 def _is_runpy(top: TracebackType) -> bool:
