@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import graphdock as tf
 import numpy as np
@@ -20,6 +21,15 @@ def servers():
     yield made
     for server in made:
         server.stop()
+
+
+def _until(holds):
+    """Wait until something is so, for half a minute at most. Other threads run meanwhile."""
+    for _ in range(30_000):
+        if holds():
+            return
+        time.sleep(0.001)
+    raise AssertionError("it never came to be")
 
 
 def training():
@@ -204,8 +214,7 @@ def test_closing_a_session_ends_its_steps(servers):
 
         thread = threading.Thread(target=wait)
         thread.start()
-        while not session._running and thread.is_alive():
-            pass
+        _until(lambda: session._running or not thread.is_alive())
         session.close()
         thread.join(30)
         assert found == [tf.errors.CancelledError]
@@ -289,13 +298,11 @@ def test_a_stopped_step_takes_nothing_later(servers):
         with tf.Session(servers[1].target) as session:
 
             def stop():
-                while not any(opened.running for opened in servers[0]._task._sessions.values()):
-                    pass
+                _until(lambda: servers[0]._task.running)
                 next(iter(session._running.values())).abort(CancelledError("stopped"))
 
             for _ in range(3):
-                while any(opened.running for opened in servers[0]._task._sessions.values()):
-                    pass
+                _until(lambda: not servers[0]._task.running)
                 threading.Thread(target=stop).start()
                 with pytest.raises(CancelledError):
                     session.run(more)
@@ -315,5 +322,4 @@ def test_a_part_that_waits_for_something_else_ends_with_the_step(servers):
             with pytest.raises(tf.errors.InvalidArgumentError) as caught:
                 session.run([taken, wrong], {x: 7})
             assert caught.value.op is wrong.op
-            while any(opened.running for opened in servers[0]._task._sessions.values()):
-                pass
+            _until(lambda: not servers[0]._task.running)

@@ -298,6 +298,12 @@ class TaskServer:
         with self._lock:
             return list(self._sessions)
 
+    @property
+    def running(self) -> list[int]:
+        """Numbers of the steps that run here, of all sessions."""
+        with self._lock:
+            return [step for opened in self._sessions.values() for step in list(opened.running)]
+
     def task_info(self) -> TaskInfo:
         """Description of it, as a value."""
         said = self.info()

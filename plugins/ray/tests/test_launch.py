@@ -70,7 +70,7 @@ def test_a_task_that_fails_ends_the_others_and_gives_its_status(script, tmp_path
     assert "[/job:worker/task:0] ended with status 7" in done.stdout
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_status_tells_which_tasks_answer(tmp_path):
     import graphdock as tf
 

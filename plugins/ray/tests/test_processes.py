@@ -73,7 +73,7 @@ def cluster():
     made.stop()
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_a_step_runs_over_two_processes_and_its_loss_is_that_of_one(cluster):
     found = []
     rows = np.random.default_rng(0).normal(size=(6, 4, 3)).astype(np.float32)
@@ -92,7 +92,7 @@ def test_a_step_runs_over_two_processes_and_its_loss_is_that_of_one(cluster):
     assert found[0] == found[1]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_a_killed_process_ends_the_steps_that_wait_on_it_and_one_that_came_back_is_empty(cluster):
     with tf.Graph().as_default():
         with tf.device("/job:ps/task:0"):
@@ -114,7 +114,7 @@ def test_a_killed_process_ends_the_steps_that_wait_on_it_and_one_that_came_back_
             session.run(v)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_a_frozen_process_is_noticed_by_its_silence(cluster):
     with tf.Graph().as_default():
         with tf.device("/job:ps/task:0"):
@@ -126,7 +126,7 @@ def test_a_frozen_process_is_noticed_by_its_silence(cluster):
                 session.run(v)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_a_task_forgets_the_sessions_of_a_process_that_died(cluster):
     client = (
         "import os, sys, graphdock as tf\n"
@@ -139,7 +139,7 @@ def test_a_task_forgets_the_sessions_of_a_process_that_died(cluster):
     _until(lambda: not cluster.worker._task.sessions)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_a_key_is_needed_where_the_server_has_one(monkeypatch):
     monkeypatch.setenv(VARIABLE, "a secret")
     made = Cluster()
