@@ -203,6 +203,8 @@ ELSEWHERE = {
     "data/kernels/barriers.py": "tests/data/queues/test_barrier.py",
     "data/resources/dropped.py": "tests/tf1/train/test_sync_replicas.py",
     "data/resources/barrier.py": "tests/data/queues/test_barrier.py",
+    "data/kernels/staging_maps.py": "tests/data/queues/test_map_staging.py",
+    "data/resources/staging_map.py": "tests/data/queues/test_map_staging.py",
     "data/kernels/queues.py": "tests/data/queues/test_queues.py and test_staging.py",
     "data/kernels/readers.py": "tests/data/input/test_readers.py",
     "data/queues/shape_fns.py": "tests/data/queues/test_queues.py",

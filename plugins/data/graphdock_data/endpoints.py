@@ -49,6 +49,7 @@ ENDPOINTS: dict[str, dict[str, str]] = {
         "tf tf.queue": "FIFOQueue",
     },
     "graphdock_data.queues.staging": {"tf.contrib.staging": "StagingArea"},
+    "graphdock_data.queues.map_staging": {"tf.contrib.staging": "MapStagingArea"},
     "graphdock_data.queues.accumulators": {
         "tf": "ConditionalAccumulator ConditionalAccumulatorBase",
         "tf tf.sparse": "SparseConditionalAccumulator",

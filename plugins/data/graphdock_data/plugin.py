@@ -16,6 +16,7 @@ FAMILIES = (
     "queues",
     "readers",
     "serialized",
+    "staging_maps",
     "tables",
     "tensor_lists",
 )
@@ -38,6 +39,7 @@ def register_resource_kinds() -> Iterable[ResourceKind]:
     from graphdock_data.resources.iterator import ITERATOR
     from graphdock_data.resources.queue import QUEUE
     from graphdock_data.resources.reader import READER
+    from graphdock_data.resources.staging_map import STAGING_MAP
     from graphdock_data.resources.table import TABLE
 
-    return [ACCUMULATOR, BARRIER, ITERATOR, QUEUE, READER, TABLE]
+    return [ACCUMULATOR, BARRIER, ITERATOR, QUEUE, READER, STAGING_MAP, TABLE]

@@ -712,6 +712,80 @@ _serialized_ops: _Rows = {
     ),
 }
 
+_staging_maps_ops: _Rows = {
+    "GraphdockMapStagingArea": lambda op: op(
+        (),
+        _args(handle="resource[]"),
+        _attrs(
+            container=_attr("string", ""),
+            shared_name=_attr("string", ""),
+            shapes=_attr("list(shape)", ()),
+            ordered=_attr("bool", False),
+            capacity=_attr("int", 0, minimum=0),
+            memory_limit=_attr("int", 0, minimum=0),
+        ),
+        types=_types(component_types=_type_var(_ANY, is_list=True)),
+        executes="handle",
+        resource="data.StagingMap",
+        traits=("stateful",),
+    ),
+    "GraphdockMapStage": lambda op: op(
+        _args(
+            handle=_arg("resource[]", access="uses", resource="data.StagingMap"),
+            key=_arg("int64[]", memory="host"),
+            components=_arg("Tcomponents", arity="many", count="len(Tcomponents)", memory="host"),
+        ),
+        (),
+        _attrs(indices="list(int)"),
+        types=_types(Tcomponents=_type_var(_ANY, is_list=True)),
+        effects=("waits",),
+        traits=("host", "stateful"),
+    ),
+    "GraphdockMapUnstage": lambda op: op(
+        _args(handle=_arg("resource[]", access="uses", resource="data.StagingMap"), key=_arg("int64[]", memory="host")),
+        _args(components=_arg("component_types", arity="many", count="len(component_types)", memory="host")),
+        _attrs(indices="list(int)"),
+        types=_types(component_types=_type_var(_ANY, is_list=True)),
+        shape_fn="graphdock_data.queues.shape_fns:components",
+        effects=("waits",),
+        traits=("host", "stateful"),
+    ),
+    "GraphdockMapUnstageNoKey": lambda op: op(
+        _args(handle=_arg("resource[]", access="uses", resource="data.StagingMap")),
+        _args(
+            key=_arg("int64[]", memory="host"),
+            components=_arg("component_types", arity="many", count="len(component_types)", memory="host"),
+        ),
+        _attrs(indices="list(int)"),
+        types=_types(component_types=_type_var(_ANY, is_list=True)),
+        shape_fn="graphdock_data.queues.shape_fns:key_and_components",
+        effects=("waits",),
+        traits=("host", "stateful"),
+    ),
+    "GraphdockMapPeek": lambda op: op(
+        _args(handle=_arg("resource[]", access="uses", resource="data.StagingMap"), key=_arg("int64[]", memory="host")),
+        _args(components=_arg("component_types", arity="many", count="len(component_types)", memory="host")),
+        _attrs(indices="list(int)"),
+        types=_types(component_types=_type_var(_ANY, is_list=True)),
+        shape_fn="graphdock_data.queues.shape_fns:components",
+        effects=("waits",),
+        traits=("host", "stateful"),
+    ),
+    "GraphdockMapSize": lambda op: op(
+        _args(handle=_arg("resource[]", access="uses", resource="data.StagingMap")),
+        _args(size=_arg("int32[]", memory="host")),
+        traits=("host", "stateful"),
+    ),
+    "GraphdockMapIncompleteSize": lambda op: op(
+        _args(handle=_arg("resource[]", access="uses", resource="data.StagingMap")),
+        _args(size=_arg("int32[]", memory="host")),
+        traits=("host", "stateful"),
+    ),
+    "GraphdockMapClear": lambda op: op(
+        _args(handle=_arg("resource[]", access="uses", resource="data.StagingMap")), traits=("host", "stateful")
+    ),
+}
+
 _tables_ops: _Rows = {
     "HashTableV2": lambda op: op(
         (),
@@ -935,6 +1009,7 @@ OPS: dict[str, Callable[[], OpDef]] = _op_table(
         "specs/queues.yaml": ("", _queues_ops),
         "specs/readers.yaml": ("", _readers_ops),
         "specs/serialized.yaml": ("", _serialized_ops),
+        "specs/staging_maps.yaml": ("", _staging_maps_ops),
         "specs/tables.yaml": ("", _tables_ops),
         "specs/tensor_lists.yaml": ("", _tensor_lists_ops),
     },
@@ -952,6 +1027,7 @@ SPECS: dict[str, str] = {
     "queues.yaml": "62df1ef910e97bfd",
     "readers.yaml": "2417f65aa2198061",
     "serialized.yaml": "d18b470227dacda5",
+    "staging_maps.yaml": "269017dd50481b1a",
     "tables.yaml": "3bbdbdcc7737a0c5",
     "tensor_lists.yaml": "092d7334c9e56a88",
 }

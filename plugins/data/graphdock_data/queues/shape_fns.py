@@ -18,3 +18,8 @@ def slices(ctx: Any) -> list[Any]:
 def elements(ctx: Any) -> list[Any]:
     """Numbers and keys, and components of which nothing is known."""
     return [(None,), (None,), *[None] * len(ctx.attrs["component_types"])]
+
+
+def key_and_components(ctx: Any) -> list[Any]:
+    """A key, and components of which nothing is known."""
+    return [(), *components(ctx)]

@@ -133,14 +133,17 @@ class Exchange:
         while before != self._moves:
             before = self._moves
             for line, advance in ((self._puts, self._put), (self._takes, self._take)):
-                while line and advance(line[0]):
-                    attempt = line.popleft()
+                while (attempt := self._next_ended(line, advance)) is not None:
                     self._moves += 1
                     if attempt in self._cancelled:
                         self._cancelled.discard(attempt)
                     else:
                         ended.append(attempt)
         return ended
+
+    def _next_ended(self, line: deque[Attempt], advance: Callable[[Attempt], bool]) -> Attempt | None:
+        """Take out of a line the next attempt that ends; None where none does. Here they end in the order in which they came."""
+        return line.popleft() if line and advance(line[0]) else None
 
     def _lost(self, attempt: Attempt) -> bool:
         """An attempt's wait was cancelled: give back, and say that it has ended. Under the lock."""
