@@ -219,3 +219,17 @@ def test_only_a_merge_takes_what_comes_later():
         merged.op._update_input(1, ops.next_iteration(tf.concat([merged, merged], 0)))
     merged.op._update_input(1, later)
     assert merged.op.node_def.input == ("Enter", "NextIteration") and merged.op.later == (later,)
+
+
+def test_what_follows_a_trigger_runs_though_what_that_follows_is_dead():
+    v, p = tf.Variable(0.0), tf.placeholder(tf.bool, [])
+    no, _ = ops.switch(p, p)
+    with tf.control_dependencies([tf.identity(no)]):
+        trigger = ops.control_trigger()
+    with tf.control_dependencies([trigger]):
+        add = tf.assign_add(v, 1.0)
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        for count, taken in enumerate((True, False), 1):
+            sess.run(add.op, {p: taken})
+            assert sess.run(v) == count

@@ -82,6 +82,7 @@ _ALL = (
     Verb("enter", "hands its input on into a frame", on_host=True, primitive=True),
     Verb("exit", "hands its input on out of its frame", on_host=True, primitive=True),
     Verb("next", "hands its input on to the next iteration of its frame", on_host=True, primitive=True),
+    Verb("trigger", "nothing; what follows it runs, though what it follows is dead", on_host=True, primitive=True),
 )
 
 #: Name -> facts.

@@ -215,5 +215,5 @@ _BY_VERB: Mapping[str, Callable[[OpDef, Sequence[Typed], Sequence[Typed]], Cost]
     "loop": _nothing,
     "call": _nothing,
     "host": _unknown,
-    **dict.fromkeys(("switch", "merge", "enter", "exit", "next"), _nothing),
+    **dict.fromkeys(("switch", "merge", "enter", "exit", "next", "trigger"), _nothing),
 }

@@ -14,7 +14,7 @@ from graphdock_dataflow.checks import finite, results_checked, rule_checked
 from graphdock_dataflow.kernels import kernel
 from graphdock_dataflow.level import Row
 from graphdock_dataflow.loops import loop
-from graphdock_dataflow.primitives import enter, hand_on, leave, merge, switch
+from graphdock_dataflow.primitives import enter, hand_on, leave, merge, switch, trigger
 from graphdock_dataflow.traces import traced
 from graphdock_dataflow.transfers import mover
 
@@ -139,4 +139,5 @@ VERBS: Mapping[str, Callable[[Instance, Runnable, Row, int], Fire]] = {
     "enter": enter,
     "exit": leave,
     "next": hand_on,
+    "trigger": trigger,
 }

@@ -15,7 +15,7 @@ from graphdock_dataflow.tagged import DEAD, Tagged
 if TYPE_CHECKING:
     from graphdock_dataflow.instance import Instance, Runnable
 
-__all__ = ["enter", "hand_on", "leave", "merge", "switch"]
+__all__ = ["enter", "hand_on", "leave", "merge", "switch", "trigger"]
 
 
 def switch(instance: Instance, level: Runnable, row: Row, number: int) -> Fire:
@@ -130,6 +130,17 @@ def hand_on(instance: Instance, level: Runnable, row: Row, number: int) -> Fire:
             assert activation.execution is not None
             activation.execution.hand_on(activation, takers, values[read])
         activation.finish(number, dead)
+        return True
+
+    return run
+
+
+def trigger(instance: Instance, level: Runnable, row: Row, number: int) -> Fire:
+    """Lets run what follows it, dead or not."""
+
+    def run(values: list[Any]) -> bool:
+        activation: Tagged = values[0]
+        activation.finish(number, dead=False)
         return True
 
     return run

@@ -121,3 +121,37 @@ def test_a_supervisor_starts_and_stops_them():
         while not supervisor.should_stop():
             seen.append(session.run(taken))
     assert seen == [0, 1, 2, 3]
+
+
+def test_as_a_message():
+    """The bytes are TensorFlow 2.21's."""
+    queue = tf.FIFOQueue(3, tf.int32, name="in/q")
+    with tf.name_scope("in"):
+        kinds = (tf.errors.OutOfRangeError, tf.errors.CancelledError)
+        runner = tf.train.QueueRunner(queue, [queue.enqueue(1, name="put")] * 2, queue_closed_exception_types=kinds)
+    message = runner.to_proto()
+    assert message.SerializeToString() == (
+        b'\n\x04in/q\x12\x06in/put\x12\x06in/put\x1a\nin/q_Close"\x0cin/q_Close_1*\x02\x0b\x01'
+    )
+    assert runner.to_proto("other") is None and runner.to_proto("in").enqueue_op_name == ["put", "put"]
+    for again in (
+        tf.train.QueueRunner.from_proto(message),
+        tf.train.QueueRunner.from_proto(runner.to_proto("in"), "in"),
+    ):
+        assert (again.name, again.enqueue_ops) == (
+            "in/q",
+            runner.enqueue_ops,
+        ) and again.queue_closed_exception_types == kinds
+        assert (again.close_op, again.cancel_op) == (runner.close_op, runner.cancel_op)
+    message.ClearField("queue_closed_exception_types")  # as before TensorFlow had the field
+    assert tf.train.QueueRunner.from_proto(message).queue_closed_exception_types == (tf.errors.OutOfRangeError,)
+    message.queue_closed_exception_types.append(99)
+    with pytest.raises(ValueError, match="99"):
+        tf.train.QueueRunner.from_proto(message)
+    with pytest.raises(ValueError, match="mutually exclusive"):
+        tf.train.QueueRunner(queue, queue_runner_def=message)
+    with pytest.raises(TypeError, match="QueueRunnerDef"):
+        tf.train.QueueRunner(queue_runner_def=3)
+    message.queue_name = "nowhere"
+    with pytest.raises(KeyError, match="nowhere"):
+        tf.train.QueueRunner.from_proto(message)

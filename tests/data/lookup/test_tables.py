@@ -148,3 +148,43 @@ def test_buckets_behind_a_table():
         lookup.IdTableWithHashBuckets(None, 0)
     static = tf.lookup.StaticVocabularyTable(pairs(), 2)
     assert static.key_dtype is tf.string and static.value_dtype is tf.int64
+
+
+def test_a_dense_table_has_no_row_of_its_reserved_keys():
+    k, v = tf.placeholder(tf.int64, [None]), tf.placeholder(tf.float32, [None])
+    table = lookup.MutableDenseHashTable(tf.int64, tf.float32, -1.0, empty_key=0, deleted_key=-9, checkpoint=False)
+    insert, look, erase = table.insert(k, v), table.lookup(k), table.erase(k)
+    refused = tf.errors.InvalidArgumentError
+    with tf.Session() as session:
+        session.run(insert, {k: [1, 2], v: [1, 2]})
+        assert session.run(look, {k: [1, 2, 3]}).tolist() == [1, 2, -1]
+        for key, what in ((0, "empty_key"), (-9, "deleted_key")):
+            for fetch, more in ((insert, {v: [1, 2]}), (look, {}), (erase, {})):
+                with pytest.raises(refused, match=f"Using the {what} as a table key is not allowed"):
+                    session.run(fetch, {k: [1, key], **more})
+        assert session.run(table.size()) == 2
+        imported = tf.get_default_graph().create_op(
+            "LookupTableImportV2", [table.resource_handle, tf.constant([0, 7], tf.int64), tf.constant([5.0, 6.0])]
+        )
+        session.run(imported)  # as of TensorFlow's checkpoints, which have its empty rows
+        assert session.run(table.export()[0]).tolist() == [7]
+    texts = lookup.MutableDenseHashTable(tf.string, tf.int64, -1, empty_key="", checkpoint=False)
+    with tf.Session() as session, pytest.raises(refused, match="empty_key"):
+        session.run(texts.lookup(tf.constant(["a", ""])))
+
+
+@pytest.mark.parametrize(
+    ("keys", "match"),
+    [
+        ({"empty_key": 0, "deleted_key": 0}, "cannot be equal"),
+        ({"empty_key": [0, 1]}, "known scalar"),
+        ({"empty_key": None}, "known scalar"),
+        ({"empty_key": 0, "deleted_key": 0.5}, "int64"),
+        ({"empty_key": 0, "initial_num_buckets": 12}, "power of 2"),
+        ({"empty_key": 0, "initial_num_buckets": 0}, "power of 2"),
+        ({"empty_key": 0.0, "key_dtype": tf.float32}, "int32, int64 or string"),
+    ],
+)
+def test_no_dense_table(keys, match):
+    with pytest.raises((ValueError, TypeError), match=match):
+        lookup.MutableDenseHashTable(**{"key_dtype": tf.int64, "value_dtype": tf.float32, "default_value": -1.0} | keys)

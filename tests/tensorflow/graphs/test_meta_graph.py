@@ -170,3 +170,30 @@ def test_a_variable_of_no_collection_comes_back_by_name_in_an_earlier_one(graph,
     with tf.Graph().as_default() as alone:  # no collection says what is a variable
         tf.import_graph_def(graph.as_graph_def(), name="")
         assert alone.get_tensor_by_name("w:0").dtype == tf.float32
+
+
+@pytest.mark.parametrize("scope", [None, "again"])
+def test_queue_runners_come_back_and_start(graph, scope):
+    number = tf.train.range_input_producer(6, num_epochs=1, shuffle=False).dequeue()
+    tf.identity(tf.train.batch([number], 2), name="taken")
+    message = tf.train.export_meta_graph()
+    assert len(message.collection_def["queue_runners"].bytes_list.value) == 2
+    with tf.Graph().as_default(), tf.Session() as sess:
+        tf.train.import_meta_graph(message, import_scope=scope)
+        sess.run(tf.local_variables_initializer())
+        coord = tf.train.Coordinator()
+        threads = tf.train.start_queue_runners(sess, coord)
+        taken = [sess.run(f"{scope}/taken:0" if scope else "taken:0").tolist() for _ in range(3)]
+        assert taken == [[0, 1], [2, 3], [4, 5]]
+        with pytest.raises(tf.errors.OutOfRangeError):
+            sess.run(f"{scope}/taken:0" if scope else "taken:0")
+        coord.request_stop()
+        coord.join(threads)
+        assert len(tf.get_collection("queue_runners")) == 2
+
+
+def test_a_queue_runner_outside_of_what_is_exported_stays_out(graph):
+    queue = tf.FIFOQueue(3, tf.int32, name="q")
+    tf.train.add_queue_runner(tf.train.QueueRunner(queue, [queue.enqueue(1)]))
+    tf.constant(1, name="in/one")
+    assert not tf.train.export_meta_graph(export_scope="in").collection_def["queue_runners"].bytes_list.value

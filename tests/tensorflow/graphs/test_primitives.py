@@ -68,3 +68,22 @@ def test_a_merge_that_takes_first_what_comes_later_is_told():
     merge.input[:] = reversed(merge.input)
     with tf.Graph().as_default(), pytest.raises(tf.errors.GraphdockError, match="what enters stands behind"):
         tf.import_graph_def(made, name="")
+
+
+def test_switches_and_merges_of_references_are_those_of_values():
+    made = of_tensorflow("three_ways")
+    for node in made.node:
+        if node.op in ("Switch", "Merge"):
+            node.op = f"Ref{node.op}"
+    assert values(imported(made), "three_ways") == GRAPHS["three_ways"]["values"]
+
+
+def test_a_trigger_stays_beside_primitives_and_is_else_a_no_op():
+    made = tf.GraphDef()
+    made.node.add(name="trigger", op="ControlTrigger")
+    made.node.add(name="behind", op="NoOp", input=["^trigger"])
+    assert [op.type for op in imported(made).get_operations()] == ["NoOp", "NoOp"]
+    made.MergeFrom(of_tensorflow("three_ways"))
+    graph = imported(made)
+    assert graph.get_operation_by_name("trigger").type == "ControlTrigger"
+    assert values(imported(graph.as_graph_def()), "three_ways") == GRAPHS["three_ways"]["values"]

@@ -811,6 +811,7 @@ _tables_ops: _Rows = {
             use_node_name_sharing=_attr("bool", False),
             mutable=_attr("bool", True),
             value_shape=_attr("shape", ()),
+            reserved=_attr("list(string)", ()),
         ),
         types=_types(key_dtype=("bool", "int32", "int64", "float32", "float64", "string"), value_dtype=_ANY),
         executes="handle",
@@ -826,6 +827,7 @@ _tables_ops: _Rows = {
             use_node_name_sharing=_attr("bool", False),
             mutable=_attr("bool", True),
             value_shape=_attr("shape", ()),
+            reserved=_attr("list(string)", ()),
         ),
         types=_types(key_dtype=("bool", "int32", "int64", "float32", "float64", "string"), value_dtype=_ANY),
         executes="handle",
@@ -1028,6 +1030,6 @@ SPECS: dict[str, str] = {
     "readers.yaml": "2417f65aa2198061",
     "serialized.yaml": "d18b470227dacda5",
     "staging_maps.yaml": "269017dd50481b1a",
-    "tables.yaml": "3bbdbdcc7737a0c5",
+    "tables.yaml": "0a2c760fa4179939",
     "tensor_lists.yaml": "092d7334c9e56a88",
 }

@@ -11,6 +11,7 @@ from graphdock import ops as _ops
 _apply_op = _ops.apply_op_of(__name__)
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import NamedTuple
 
     from graphdock import Operation, Tensor
@@ -54,6 +55,7 @@ def mutable_hash_table_v2(
     use_node_name_sharing: bool = False,
     mutable: bool = True,
     value_shape: ShapeLike = (),
+    reserved: Sequence[str | bytes] = (),
     name: str | None = None,
 ) -> Tensor:
     """A handle to a table whose rows change.
@@ -66,6 +68,7 @@ def mutable_hash_table_v2(
       use_node_name_sharing: Without effect.
       mutable: Rows may change.
       value_shape: Of a value.
+      reserved: The empty key and the deleted one, which no row may have.
 
     Returns: Scalar, resource."""
     return _apply_op("MutableHashTableV2", **locals())
@@ -79,6 +82,7 @@ def mutable_hash_table_of_tensors_v2(
     use_node_name_sharing: bool = False,
     mutable: bool = True,
     value_shape: ShapeLike = (),
+    reserved: Sequence[str | bytes] = (),
     name: str | None = None,
 ) -> Tensor:
     """A handle to a table of tensors whose rows change.
@@ -91,6 +95,7 @@ def mutable_hash_table_of_tensors_v2(
       use_node_name_sharing: Without effect.
       mutable: Rows may change.
       value_shape: Of a value.
+      reserved: The empty key and the deleted one, which no row may have.
 
     Returns: Scalar, resource."""
     return _apply_op("MutableHashTableOfTensorsV2", **locals())

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import graphdock as _tf
+from graphdock import errors as _errors
 from graphdock.errors import ArgumentTypeError, InvalidArgumentError, OpError, OutOfRangeError
 
 _log = logging.getLogger("graphdock")
@@ -22,10 +23,12 @@ class QueueRunner:
       close_op: run when the last thread has no more; default: closes the queue.
       cancel_op: run when a Coordinator wants to stop; default: closes the queue and cancels what waits to get in.
       queue_closed_exception_types: errors that mean that there is no more; default: OutOfRangeError.
-      queue_runner_def, import_scope: there are no such messages here; refused.
+      queue_runner_def: a QueueRunnerDef of :meth:`to_proto`, or TensorFlow's, in place of all others. ``import_scope``: the name
+        scope in which what it names stands in the default graph. Its ``queue`` is then the operation that names the queue.
 
     Raises:
-      InvalidArgumentError: no queue or no operations. ArgumentTypeError: no such errors.
+      InvalidArgumentError: no queue or no operations, or a message beside them. ArgumentTypeError: no such errors, or message.
+      NotFoundError: what a message names is not in the graph.
     """
 
     def __init__(
@@ -39,10 +42,10 @@ class QueueRunner:
         import_scope: str | None = None,
     ) -> None:
         if queue_runner_def is not None:
-            raise InvalidArgumentError(
-                "a queue runner is made of its queue and operations",
-                got="queue_runner_def",
-                hint="QueueRunner(queue, ops)",
+            if queue is not None or enqueue_ops is not None:
+                raise InvalidArgumentError("queue_runner_def and queue are mutually exclusive.")
+            queue, enqueue_ops, close_op, cancel_op, queue_closed_exception_types = _read(
+                queue_runner_def, import_scope
             )
         if not queue or not enqueue_ops:
             raise InvalidArgumentError("Must provide queue and enqueue_ops.")
@@ -92,6 +95,34 @@ class QueueRunner:
     @property
     def name(self) -> str:
         return str(self._queue.name)
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """The runner as a QueueRunnerDef; None where its queue is not in the scope that is given, which names lose.
+
+        Raises:
+          UnavailableError: the library protobuf is not installed.
+        """
+        from graphdock.messages import make
+
+        prefix = f"{export_scope}/" if export_scope else ""
+        if not self.name.startswith(prefix):
+            return None
+        names = [
+            t.name.removeprefix(prefix) for t in (self._queue, self._close_op, self._cancel_op, *self._enqueue_ops)
+        ]
+        return make(
+            "QueueRunnerDef",
+            queue_name=names[0],
+            close_op_name=names[1],
+            cancel_op_name=names[2],
+            enqueue_op_name=names[3:],
+            queue_closed_exception_types=[kind.error_code for kind in self._kinds],
+        )
+
+    @staticmethod
+    def from_proto(queue_runner_def: Any, import_scope: str | None = None) -> QueueRunner:
+        """The runner of a QueueRunnerDef, whose operations are in the default graph, in a scope if one is given."""
+        return QueueRunner(queue_runner_def=queue_runner_def, import_scope=import_scope)
 
     def create_threads(
         self, sess: Any, coord: Any = None, daemon: bool = False, start: bool = False
@@ -168,6 +199,21 @@ class QueueRunner:
             sess.run(op)
         except OpError as error:  # the queue is closed, or the session
             _log.debug("a queue runner of %r: %s", self.name, error)
+
+
+def _read(message: Any, scope: str | None) -> tuple[Any, list[Any], Any, Any, tuple[type[BaseException], ...] | None]:
+    """What a QueueRunnerDef says: queue, what fills it, what closes and cancels it, and errors; one of before has none."""
+    if not hasattr(message, "enqueue_op_name"):
+        raise ArgumentTypeError("queue_runner_def must be a QueueRunnerDef", got=type(message).__name__)
+    graph, prefix = _tf.get_default_graph(), f"{scope}/" if scope else ""
+    fields = [message.queue_name, message.close_op_name, message.cancel_op_name, *message.enqueue_op_name]
+    queue, close, cancel, *ops = [graph.as_graph_element(prefix + name) for name in fields]
+    known = [k for k in vars(_errors).values() if isinstance(k, type) and "error_code" in vars(k)]
+    kinds = {k.error_code: k for k in known}
+    codes = list(message.queue_closed_exception_types)
+    if not set(codes) <= set(kinds):
+        raise InvalidArgumentError("the queue runner's message names errors that there are not", got=str(codes))
+    return queue, ops, close, cancel, tuple(kinds[c] for c in codes) or None
 
 
 def add_queue_runner(qr: QueueRunner, collection: str = _tf.GraphKeys.QUEUE_RUNNERS) -> None:

@@ -192,10 +192,22 @@ class MutableHashTable(_Table):
         name: str = "MutableHashTable",
         checkpoint: bool = True,
     ) -> None:
-        super().__init__(key_dtype, value_dtype)
+        self._make(key_dtype, value_dtype, default_value, shared_name, name, checkpoint, [])
+
+    def _make(
+        self,
+        key_dtype: DTypeLike,
+        value_dtype: DTypeLike,
+        default_value: Any,
+        shared_name: str | None,
+        name: str,
+        checkpoint: bool,
+        reserved: list[bytes],
+    ) -> None:
+        LookupInterface.__init__(self, key_dtype, value_dtype)
         self._default_value = _ops.convert_to_tensor(default_value, self._value_dtype)
         shape = self._default_value.shape.as_list()
-        kinds: dict[str, Any] = {"key_dtype": self._key_dtype, "value_dtype": self._value_dtype}
+        kinds: dict[str, Any] = {"key_dtype": self._key_dtype, "value_dtype": self._value_dtype, "reserved": reserved}
         if shape:
             kinds["value_shape"] = shape
         op = "MutableHashTableOfTensorsV2" if shape else "MutableHashTableV2"
@@ -227,10 +239,14 @@ class MutableHashTable(_Table):
 
 
 class DenseHashTable(MutableHashTable):
-    """A table whose rows change; ``empty_key`` and ``deleted_key`` are taken, and mean nothing here.
+    """A table whose rows change, and in which two keys have no row: to look them up, insert or remove them is an error of the step.
 
     Args:
-      initial_num_buckets: taken and without effect. The others as of :class:`MutableHashTable`.
+      key_dtype: int32, int64 or string. empty_key: a key, a scalar. deleted_key: another one, or None.
+      initial_num_buckets: a power of 2, and without effect. The others as of :class:`MutableHashTable`.
+
+    Raises:
+      InvalidArgumentError: no such keys or buckets. DTypeError: of other dtypes.
     """
 
     def __init__(
@@ -245,9 +261,32 @@ class DenseHashTable(MutableHashTable):
         checkpoint: bool = True,
         shared_name: str | None = None,
     ) -> None:
-        super().__init__(key_dtype, value_dtype, default_value, shared_name, name, checkpoint)
+        dtype = _tf.as_dtype(key_dtype)
+        if dtype.name not in ("int32", "int64", "string"):
+            raise DTypeError(
+                "keys of a dense table are of another dtype", expected="int32, int64 or string", got=dtype.name
+            )
+        if initial_num_buckets is not None and (
+            initial_num_buckets < 1 or initial_num_buckets & (initial_num_buckets - 1)
+        ):
+            raise InvalidArgumentError("Number of buckets must be a power of 2.", got=str(initial_num_buckets))
+        reserved = [_reserved("empty_key", empty_key, dtype)]
+        if deleted_key is not None:
+            reserved.append(_reserved("deleted_key", deleted_key, dtype))
+            if reserved[0] == reserved[1]:
+                raise InvalidArgumentError("Empty and deleted keys cannot be equal", got=repr(empty_key))
+        self._make(key_dtype, value_dtype, default_value, shared_name, name, checkpoint, reserved)
 
     erase = MutableHashTable.remove
+
+
+def _reserved(what: str, key: Any, dtype: Any) -> bytes:
+    """A key as its attribute has it: bytes, or the digits of a number."""
+    tensor = None if key is None else _ops.convert_to_tensor(key, dtype)
+    if tensor is None or tensor.op.type != "Const" or tensor.shape.ndims:
+        raise InvalidArgumentError(f"the {what} of a dense table must be a known scalar", got=repr(key))
+    value = tensor.op.node_attrs["value"]
+    return bytes(value.item()) if dtype is _tf.string else str(int(value)).encode()
 
 
 def _saveable(table: MutableHashTable, name: str) -> Any:

@@ -24,14 +24,21 @@ class Table:
 
     Args:
       mutable: its rows may change; else it is initialised once, and not read before.
-      value_shape: of a value; keys are scalars.
+      value_shape: of a value; keys are scalars. reserved: key -> what it is called that no row may have.
     """
 
     def __init__(
-        self, name: str, key: dtypes.DType, value: dtypes.DType, mutable: bool, value_shape: tuple[int, ...]
+        self,
+        name: str,
+        key: dtypes.DType,
+        value: dtypes.DType,
+        mutable: bool,
+        value_shape: tuple[int, ...],
+        reserved: dict[Any, str] | None = None,
     ) -> None:
         self.name, self.key, self.value, self.mutable, self.value_shape = name, key, value, mutable, value_shape
         self.rows: dict[Any, Any] = {}
+        self.reserved = reserved or {}
         self.initialized = mutable
 
     def _check(self, keys: Any, values: Any = None) -> None:
@@ -48,6 +55,15 @@ class Table:
                 got=str(list(values.shape)),
             )
 
+    def _allowed(self, flat: list[Any]) -> list[Any]:
+        """Keys, of which none is reserved."""
+        if self.reserved and not self.reserved.keys().isdisjoint(flat):
+            key = next(k for k in flat if k in self.reserved)
+            raise errors.InvalidArgumentError(
+                f"Using the {self.reserved[key]} as a table key is not allowed: {self.name!r}", got=repr(key)
+            )
+        return flat
+
     def _ready(self) -> None:
         if not self.initialized:
             raise errors.FailedPreconditionError(
@@ -58,7 +74,7 @@ class Table:
         """The values of keys, ``[*keys, *value]``; ``default`` is a value, or one for each key, of those that are not there.
 
         Raises:
-          FailedPreconditionError: it is not initialised.
+          FailedPreconditionError: it is not initialised. InvalidArgumentError: a key is reserved.
         """
         self._ready()
         self._check(keys)
@@ -70,7 +86,7 @@ class Table:
                 got=str(list(default.shape)),
             )
         out = np.empty(shape, self.value.np)
-        get, flat = self.rows.get, keys.ravel().tolist()
+        get, flat = self.rows.get, self._allowed(keys.ravel().tolist())
         if not self.value_shape:
             each = default.ravel().tolist() * (len(flat) if default.shape != shape else 1) if flat else []
             out.reshape(-1)[:] = list(map(get, flat, each))
@@ -97,13 +113,14 @@ class Table:
         """
         self._may_change("insert into")
         self._check(keys, values)
+        self._allowed(keys.ravel().tolist())
         self.rows.update(self._listed(keys, values))
 
     def remove(self, keys: Any) -> None:
         """Take rows out; keys that are not there count for nothing."""
         self._may_change("remove from")
         self._check(keys)
-        for key in keys.ravel().tolist():
+        for key in self._allowed(keys.ravel().tolist()):
             self.rows.pop(key, None)
 
     def _may_change(self, doing: str) -> None:
@@ -111,7 +128,7 @@ class Table:
             raise errors.UnimplementedError(f"can't {doing} the table {self.name!r}, which is initialised once")
 
     def load(self, keys: Any, values: Any) -> None:
-        """Have these rows and no others; a table that is initialised once has them already, or none.
+        """Have these rows and no others, but for reserved keys; a table that is initialised once has them already, or none.
 
         Raises:
           FailedPreconditionError: it has others, or a key has two values.
@@ -161,6 +178,8 @@ class Table:
     def _take(self, rows: Iterator[tuple[Any, Any]]) -> None:
         found: dict[Any, Any] = {}
         for key, value in rows:
+            if key in self.reserved:  # an empty row of TensorFlow's checkpoints
+                continue
             first = found.setdefault(key, value)
             if first is not value and not self.mutable and not np.array_equal(first, value):
                 raise errors.FailedPreconditionError(
@@ -208,9 +227,11 @@ def _column(index: int, dtype: dtypes.DType, delimiter: bytes, offset: int) -> C
 
 def _create(request: ResourceRequest) -> Table:
     attrs = request.attrs
-    return Table(
-        request.name, attrs["key_dtype"], attrs["value_dtype"], attrs["mutable"], tuple(attrs["value_shape"] or ())
-    )
+    key, shape = attrs["key_dtype"], tuple(attrs["value_shape"] or ())
+    given = [k if isinstance(k, bytes) else k.encode() for k in attrs.get("reserved", ())]
+    keys = given if key.name == "string" else [int(k) for k in given]
+    reserved = dict(zip(keys, ("empty_key", "deleted_key"), strict=False))
+    return Table(request.name, key, attrs["value_dtype"], attrs["mutable"], shape, reserved)
 
 
 TABLE = ResourceKind("data.Table", _create, close=lambda table, request: table.rows.clear())

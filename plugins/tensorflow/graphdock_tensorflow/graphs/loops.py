@@ -80,7 +80,7 @@ def make_loops(level: Level) -> None:
 def _frames(level: Level) -> list[_Frame]:
     names: dict[str, list[str]] = {}
     for node in level.values():
-        if node.op in ("Enter", "RefEnter") and node.raw is not None:
+        if node.op == "Enter" and node.raw is not None:
             names.setdefault(node.raw.attr["frame_name"].s.decode("utf-8", "replace"), []).append(node.name)
     return [_Frame(name, enters, set()) for name, enters in names.items()]
 

@@ -31,6 +31,7 @@ _VARIABLES = (
     "global_step",
 )
 _SAVERS = "savers"
+_RUNNERS = "queue_runners"
 #: TensorFlow's notes on its own control flow, which is made anew, and on the files of a SavedModel, which its loader reads.
 _NOTES = ("cond_context", "while_context", "saved_model_assets")
 _VERSION = "1.15.0"
@@ -144,6 +145,10 @@ def collect(collections: Any, key: str, items: Sequence[Any], export_scope: str 
             proto = item.to_proto(export_scope)
             if proto is not None:
                 made.bytes_list.value.append(proto.SerializeToString())
+        elif key == _RUNNERS and isinstance(item, _tf.train.QueueRunner):
+            proto = item.to_proto(export_scope)
+            if proto is not None:
+                made.bytes_list.value.append(proto.SerializeToString())
         elif isinstance(item, Saver):
             definition = item.to_proto(export_scope)
             if definition is not None:
@@ -243,6 +248,8 @@ def add_collections(message: Any, scope: str | None, left_out: frozenset[str]) -
                 item = _variable(value, scope, left_out)
             elif kind == "bytes_list" and key == _SAVERS:
                 item = _saver(value, scope, left_out)
+            elif kind == "bytes_list" and key == _RUNNERS:
+                item = _runner(value, scope, left_out)
             elif kind == "node_list":
                 missing = value.partition(":")[0] in left_out
                 item = None if missing else graph.as_graph_element(prefix + value)
@@ -262,6 +269,15 @@ def _variable(data: bytes, scope: str | None, left_out: frozenset[str]) -> Any:
     if message.initial_value_name.partition(":")[0] in left_out:
         message.initial_value_name = ""
     return _tf.Variable.from_proto(message, scope)
+
+
+def _runner(data: bytes, scope: str | None, left_out: frozenset[str]) -> Any:
+    message = from_bytes("QueueRunnerDef", data, "a queue runner of the meta graph")
+    if left_out.intersection(
+        (message.queue_name, message.close_op_name, message.cancel_op_name, *message.enqueue_op_name)
+    ):
+        return None
+    return _tf.train.QueueRunner.from_proto(message, scope)
 
 
 def _saver(data: bytes, scope: str | None, left_out: frozenset[str]) -> Saver | None:

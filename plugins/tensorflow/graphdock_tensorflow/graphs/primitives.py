@@ -9,11 +9,18 @@ from graphdock_tensorflow.graphs.branches import NOT_A_COND
 from graphdock_tensorflow.graphs.loops import NOT_A_LOOP
 from graphdock_tensorflow.graphs.nodes import Level, Node, op_of
 
-__all__ = ["is_other", "keep_primitives", "restore", "snapshot"]
+__all__ = ["is_other", "keep_primitives", "restore", "snapshot", "values_alone"]
 
-_PRIMITIVES = frozenset("Switch Merge Enter Exit NextIteration LoopCond".split())
+_PRIMITIVES = frozenset("Switch Merge Enter Exit NextIteration LoopCond ControlTrigger".split())
 #: Reasons for which a loop or a branch is none of ours although its ops are here.
 _OTHER = (NOT_A_COND, NOT_A_LOOP)
+
+
+def values_alone(level: Level) -> None:
+    """Make primitives of references, which here are values, those of values."""
+    for node in level.values():
+        if node.raw is not None and node.op.removeprefix("Ref") in _PRIMITIVES:
+            node.op = node.op.removeprefix("Ref")
 
 
 def snapshot(level: Level) -> dict[str, Node]:
@@ -46,19 +53,17 @@ def keep_primitives(level: Level) -> None:
     for node in level.values():
         if node.raw is None or node.why:
             continue
-        op = node.op.removeprefix("Ref")
+        op, raw = node.op, node.raw.attr
         if op not in _PRIMITIVES:
             node.why = "op"
             continue
-        raw = node.raw.attr
-        node.op = op
         if op == "Merge":
             _merge(level, node)
         elif op == "Enter":
             node.attrs["frame_name"] = {"string": raw["frame_name"].s.decode("utf-8", "replace")}
             node.attrs["is_constant"] = {"bool": raw["is_constant"].b}
             node.attrs["parallel_iterations"] = {"int": max(int(raw["parallel_iterations"].i), 1)}
-        elif op == "LoopCond":
+        elif op in ("LoopCond", "ControlTrigger"):
             node.attrs = {}
         if not node.why:
             node.raw = None

@@ -21,7 +21,7 @@ from graphdock_tensorflow.graphs.convert import PRIMITIVES, convert, node_of
 from graphdock_tensorflow.graphs.functions import Library
 from graphdock_tensorflow.graphs.loops import make_loops
 from graphdock_tensorflow.graphs.nodes import Level, Room, op_of, port
-from graphdock_tensorflow.graphs.primitives import is_other, keep_primitives, restore, snapshot
+from graphdock_tensorflow.graphs.primitives import is_other, keep_primitives, restore, snapshot, values_alone
 from graphdock_tensorflow.graphs.references import without_references
 from graphdock_tensorflow.graphs.sums import make_sums
 from graphdock_tensorflow.graphs.table import LACKING
@@ -70,6 +70,7 @@ def read_graph(message: Any, ops: Any, mapped: Collection[str] = (), outputs: Se
 
 def finish(level: Level) -> None:
     """Make loops and branches of a graph's primitives. Where some are neither, the graph keeps all of its primitives."""
+    values_alone(level)
     if not any(n.op in PRIMITIVES and n.raw is not None for n in level.values()):
         _finish(level)
         return
@@ -81,6 +82,9 @@ def finish(level: Level) -> None:
 
 
 def _finish(level: Level) -> None:
+    for node in level.values():
+        if node.op == "ControlTrigger":  # nothing that it follows is dead where branches and loops are ops
+            node.op, node.attrs, node.raw = "NoOp", {}, None
     make_loops(level)
     make_branches(level)
     for node in level.values():

@@ -78,8 +78,9 @@ _OF_A_REPLICA: dict[str, str | None] = {"replica": None}
 #: Our op -> our attribute -> TensorFlow's; None for one that it does not have.
 ATTRS: dict[str, Mapping[str, str | None]] = {
     **dict.fromkeys(("FIFOQueueV2", "PaddingFIFOQueueV2", "PriorityQueueV2", "RandomShuffleQueueV2"), _ORDERED),
-    **dict.fromkeys(("HashTableV2", "MutableHashTableV2"), _OF_NUMBERS),
-    "MutableHashTableOfTensorsV2": {"mutable": None},
+    "HashTableV2": _OF_NUMBERS,
+    "MutableHashTableV2": {**_OF_NUMBERS, "reserved": None},
+    "MutableHashTableOfTensorsV2": {"mutable": None, "reserved": None},
     **{
         f"{kind}ReaderV2": _OF_A_KIND for kind in ("FixedLengthRecord", "Identity", "TFRecord", "TextLine", "WholeFile")
     },

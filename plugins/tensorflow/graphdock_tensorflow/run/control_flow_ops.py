@@ -11,7 +11,7 @@ from typing import Any
 
 import graphdock as tf
 
-__all__ = ["MergeOutput", "enter", "exit", "loop_cond", "merge", "next_iteration", "switch"]
+__all__ = ["MergeOutput", "control_trigger", "enter", "exit", "loop_cond", "merge", "next_iteration", "switch"]
 
 #: Outputs of :func:`merge`.
 MergeOutput = namedtuple("MergeOutput", ["output", "value_index"])
@@ -79,6 +79,11 @@ def next_iteration(data: Any, name: str | None = None) -> Any:
 def loop_cond(pred: Any, name: str | None = None) -> Any:
     """The condition of a loop: a bool, shape []."""
     return _op("LoopCond", [pred], name).outputs[0]
+
+
+def control_trigger(name: str | None = None) -> Any:
+    """An operation that does nothing; what follows it runs, though what it follows is dead."""
+    return _op("ControlTrigger", [], name)
 
 
 _Enter, _NextIteration, _SwitchRefOrTensor = enter, next_iteration, switch
