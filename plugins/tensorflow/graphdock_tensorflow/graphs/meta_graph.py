@@ -141,11 +141,12 @@ def collect(collections: Any, key: str, items: Sequence[Any], export_scope: str 
     prefix = f"{export_scope}/" if export_scope else ""
     for item in items:
         made = collections[key]
-        if isinstance(item, _tf.Variable) and key in _VARIABLES:
-            proto = item.to_proto(export_scope)
-            if proto is not None:
-                made.bytes_list.value.append(proto.SerializeToString())
-        elif key == _RUNNERS and isinstance(item, _tf.train.QueueRunner):
+        if (
+            isinstance(item, _tf.Variable)
+            and key in _VARIABLES
+            or key == _RUNNERS
+            and isinstance(item, _tf.train.QueueRunner)
+        ):
             proto = item.to_proto(export_scope)
             if proto is not None:
                 made.bytes_list.value.append(proto.SerializeToString())
