@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from graphdock.contracts.kernel import *
     from graphdock.contracts.kernel_errors import *
     from graphdock.contracts.kernel_module import *
+    from graphdock.contracts.loop_program import *
     from graphdock.contracts.opdef import *
     from graphdock.contracts.parallel import *
     from graphdock.contracts.passes import *
@@ -75,6 +76,7 @@ _PUBLISHED = {
     "ir": "Conditions Guard PlanGraph PlanNode Region Value",
     "ir_check": "check",
     "ir_print": "print_graph print_node",
+    "loop_program": "LoopBuffer LoopProgram LoopStep",
     "kernel": "ArgInfo BindContext Bound build_kernel BuildContext Candidate Decision FRESH In inplace KernelDef Lit Mode Out "
     "Native NativeCall OutInfo PartialWriteError PLANNED PrepareContext Prepared Scratch UNDECIDED view ViewRule",
     "kernel_errors": "kernel_error",

@@ -96,7 +96,7 @@ class Cutter:
                 [copies[n] for n in node.order if n in inside],
             )
             graph.add(copies[node])
-        leaving = [v for n in chosen for v in n.outputs if self._leaves(v, inside)]
+        leaving = [v for n in chosen for v in n.outputs if self.leaves(v, inside)]
         graph.outputs = [copies[v.node].outputs[v.index] for v in leaving if v.node is not None]
         source = {copy: node for node, copy in copies.items()}
         streams = tuple(dict.fromkeys(s for n in chosen for s in streams_of(n)))
@@ -119,7 +119,8 @@ class Cutter:
         """Return whether any of these nodes reads an output of a node, or waits for it."""
         return any(after in inside for after in self._after(node))
 
-    def _leaves(self, value: Value, inside: set[PlanNode]) -> bool:
+    def leaves(self, value: Value, inside: Collection[PlanNode]) -> bool:
+        """Return whether anything but these nodes reads a value, or it is returned."""
         readers = self._readers.get(value, ())
         return value in self._returned or any(reader not in inside for reader in readers)
 

@@ -36,6 +36,7 @@ from graphdock.shape import Dims, Extent, show
 
 if TYPE_CHECKING:
     from graphdock.contracts.kernel import Decision
+    from graphdock.contracts.loop_program import LoopProgram
     from graphdock.contracts.opdef import ArgDef, OpDef
     from graphdock.contracts.region_program import RegionProgram
     from graphdock.contracts.streams import StreamName
@@ -286,6 +287,8 @@ class Region:
       streams: the random streams that its nodes draw from, each once. Its kernel gets them behind its inputs.
       variables: input of ``graph`` that is a handle -> dtype and dims of its variable, where a compiler takes updates.
       program: what it computes, for a compiler that asks for programs; else None.
+      loop: what it computes where it is a loop, which is then the only node; else None.
+      step: whether it is to be part of a loop, where a node by itself is worth a region.
       reduces: node of ``graph`` -> the sets of axes of the program that it reduces over, of those that do.
     """
 
@@ -295,10 +298,12 @@ class Region:
         "entering",
         "graph",
         "leaving",
+        "loop",
         "order",
         "program",
         "reduces",
         "source",
+        "step",
         "streams",
         "variables",
     )
@@ -324,6 +329,8 @@ class Region:
         self.streams = streams
         self.variables: Mapping[Value, tuple[DType, Dims]] = {}
         self.program: RegionProgram | None = None
+        self.loop: LoopProgram | None = None
+        self.step = False
         self.reduces: Mapping[PlanNode, frozenset[tuple[int, ...]]] = {}
 
 

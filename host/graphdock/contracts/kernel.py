@@ -203,6 +203,10 @@ class BuildContext:
         return bool(self.outputs) and self.outputs[0].mode is FRESH
 
 
+def _goes_on() -> None:
+    """A step that nothing stops."""
+
+
 @dataclass(frozen=True, slots=True)
 class BindContext(BuildContext):
     """Facts that ``bind`` is given: all that ``build`` is, and where buffers are.
@@ -211,10 +215,12 @@ class BindContext(BuildContext):
       buffers: one per input, then per planned or in-place output, then per scratch buffer: the buffer itself where it is the same
         in every step of this instance, else None. ``compute`` is called with all of them all the same.
       debug: the session holds its kernels to what they promise; one that takes memory by itself watches it then.
+      check: raises the error of a step that must stop; a kernel that may compute for long calls it now and then.
     """
 
     buffers: tuple[Any, ...] = ()
     debug: bool = False
+    check: Callable[[], None] = _goes_on
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,9 @@ class RegionCompiler(ABC):
         kernel gets the variable's own memory in the place of its handle.
       products: whether it takes products of matrices, in whose programs dims of inputs stand in any order; with what follows them,
         and one by itself, too.
+      loops: whether it takes loops as one: those whose conditions and bodies are regions that it takes, where one node may be a
+        region (``Region.step``), of shapes that stay, without random numbers, variables and histories. It finds each in
+        ``Region.loop``, and claims its only node. A loop may never end: its kernel calls ``BindContext.check`` now and then.
       reductions: whether it takes one node by itself that reduces, such as a softmax, a sum, or the norm that a pattern put in the
         place of several nodes.
     """
@@ -64,6 +67,7 @@ class RegionCompiler(ABC):
     updates: bool = False
     products: bool = False
     reductions: bool = False
+    loops: bool = False
 
     @abstractmethod
     def claim(self, candidate: Region) -> Claim | Refusal:

@@ -136,7 +136,9 @@ class _Kernel:
             return build_kernel(self.placed.kernels[self.node], told)
         nowhere = (None,) * (len(told.inputs) + len(prepared.scratch))
         known = told.node, told.inputs, told.outputs, told.device, told.queue, told.threads
-        return prepared.facts(prepared.bind(BindContext(*known, nowhere, self.placed.debug, functions=told.functions)))
+        check = self.instance.token.check
+        context = BindContext(*known, nowhere, self.placed.debug, check, functions=told.functions)
+        return prepared.facts(prepared.bind(context))
 
     def _args(self, bound: Bound) -> list[int]:
         """Slot of each argument of ``compute``; of a handle one that is set when it is called."""

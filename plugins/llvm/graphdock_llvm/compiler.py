@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from graphdock.contracts import (
     Claim,
     Device,
     KernelRefused,
+    LoopProgram,
     Native,
     NativeCall,
     PlanNode,
@@ -24,10 +26,11 @@ from graphdock.contracts import (
     errors,
 )
 
-from graphdock_llvm.native import chain
+from graphdock_llvm.loops import print_loop, too_large
+from graphdock_llvm.native import chain, interface
 from graphdock_llvm.pool import pool_address
 from graphdock_llvm.primitives import rows_of, unsupported, what_forbids, written_often
-from graphdock_llvm.printer import ALONE, is_brief, print_region, shares
+from graphdock_llvm.printer import ALONE, is_brief, print_functions
 from graphdock_llvm.products import products_of
 from graphdock_llvm.target import compiled, width
 
@@ -46,8 +49,13 @@ class VectorRegions(RegionCompiler):
     updates = True
     products = True
     reductions = True
+    loops = True
 
     def claim(self, candidate: Region) -> Claim | Refusal:
+        if candidate.loop is not None:
+            reason = too_large(candidate.loop)
+            nodes = [n for n in candidate.graph.nodes if n.verb != "constant"]
+            return Claim(tuple(nodes), _CALL) if reason is None else Refusal(reason)
         program = candidate.program
         assert program is not None
         if any(a.extent is None for a in program.axes):
@@ -60,8 +68,10 @@ class VectorRegions(RegionCompiler):
         }
         products = {program.terms[n].origin for n in products_of(program)}
         chosen = _of_rows(nodes, candidate, program, reasons, products)
-        alone = any(n.opdef.accesses or n.origin in products or n in candidate.reduces for n in chosen)
-        if len(chosen) < 2 and not alone:
+        alone = candidate.step or any(
+            n.opdef.accesses or n.origin in products or n in candidate.reduces for n in chosen
+        )
+        if not chosen or len(chosen) < 2 and not alone:
             return Refusal(next(iter(reasons.values()), None) or what_forbids(program, lanes) or "nothing to fuse")
         if len(chosen) == len(nodes) and (reason := what_forbids(program, lanes)):
             return Refusal(reason)
@@ -69,8 +79,7 @@ class VectorRegions(RegionCompiler):
 
     def inplace(self, region: Region) -> Mapping[str, tuple[str, ...]]:
         program = region.program
-        assert program is not None
-        if any(t.op in REDUCTIONS for t in program.terms):
+        if program is None or any(t.op in REDUCTIONS for t in program.terms):
             return {}
         whole = len(program.axes)
         sources = [i.source for i in program.inputs]
@@ -82,6 +91,8 @@ class VectorRegions(RegionCompiler):
         return found
 
     def prepare(self, region: Region, ctx: PrepareContext) -> Prepared:
+        if region.loop is not None:
+            return _prepared_loop(region.loop, ctx)
         program = region.program
         assert program is not None
         reason = what_forbids(program, width())
@@ -91,10 +102,10 @@ class VectorRegions(RegionCompiler):
         empty = 0 in [a.extent for a in program.axes]
         if empty:
             return Prepared(lambda bind: _bound(bind, None, count, program))
-        text = print_region(program, count, width())
-        shared = ctx.threads > 1 and shares(text)
+        printed = print_functions(program, count, width())
+        shared = ctx.threads > 1 and printed.shared
         numbers = (ctx.threads, pool_address()) if shared else ALONE
-        native = Native(compiled(text), chain, numbers, is_brief(program))
+        native = Native(compiled(printed.text()), chain, numbers, is_brief(program))
         within = _single_threaded(ctx.device) if shared else None
         return Prepared(lambda bind: _bound(bind, native, count, program), native=native, within=within)
 
@@ -141,13 +152,22 @@ def _single_threaded(device: Device) -> Any:
 
 
 def _bound(ctx: BindContext, native: Native | None, count: int, program: RegionProgram) -> Callable[..., Any]:
-    """The function with a table of addresses: those that stay are written once, the others at each call."""
-    outs = program.made
-    made = [i for i, o in enumerate(ctx.outputs) if o.mode.kind not in ("planned", "inplace")]
-    shapes = [(tuple(d or 0 for d in out.shape), out.dtype.np) for out in outs]
+    """The function of a region; nothing is called where it has no elements."""
+    shapes = [(tuple(d or 0 for d in out.shape), out.dtype.np) for out in program.made]
     if native is None:
+        made = [i for i, o in enumerate(ctx.outputs) if o.mode.kind not in ("planned", "inplace")]
         return lambda *_: _results([np.empty(*shapes[i]) for i in made])
-    total = count + len(outs)
+    return _with_fresh(ctx, native, count, shapes)
+
+
+def _with_fresh(ctx: BindContext, native: Native, count: int, shapes: Sequence[Any]) -> Callable[..., Any]:
+    """The function over buffers that stay, those that are given at each call, and those of outputs that are returned.
+
+    Args:
+      count: how many inputs there are. ``shapes``: shape and NumPy's dtype of each output.
+    """
+    made = [i for i, o in enumerate(ctx.outputs) if o.mode.kind not in ("planned", "inplace")]
+    total = count + len(shapes)
     buffers = [i if b is None else b for i, b in enumerate(ctx.buffers[: total - len(made)])]
     if not made:
         return chain([_call(native, buffers)], total)
@@ -162,6 +182,40 @@ def _bound(ctx: BindContext, native: Native | None, count: int, program: RegionP
         return _results(results)
 
     return fresh
+
+
+def _prepared_loop(loop: LoopProgram, ctx: PrepareContext) -> Prepared:
+    text, shared = print_loop(loop, width())
+    shared = shared and ctx.threads > 1
+    numbers = (ctx.threads, pool_address()) if shared else ALONE
+    address = compiled(text)
+    within = _single_threaded(ctx.device) if shared else None
+    shapes = [(loop.buffers[v].shape, loop.buffers[v].dtype.np) for v in (loop.variables[r] for r in loop.results)]
+    return Prepared(lambda bind: _bound_loop(bind, Native(address, chain, numbers), shapes), within=within)
+
+
+def _bound_loop(ctx: BindContext, native: Native, shapes: Sequence[Any]) -> Callable[..., Any]:
+    """The function of a loop, which asks now and then whether to go on: Python sees interrupts then, and the step says."""
+    ffi, raised = interface(), list[BaseException]()
+
+    def poll() -> int:
+        ctx.check()
+        return 0
+
+    def failed(kind: Any, error: BaseException, trace: Any) -> None:
+        raised.append(error)
+
+    callback = ffi.callback("int64_t(void)", poll, error=1, onerror=failed)
+    asked = replace(native, numbers=(*native.numbers, int(ffi.cast("intptr_t", callback))))
+    run = _with_fresh(ctx, asked, len(ctx.inputs), shapes)
+
+    def call(*buffers: Any, kept: Any = callback) -> Any:
+        made = run(*buffers)
+        if raised:
+            raise raised.pop()
+        return made
+
+    return call
 
 
 def _call(native: Native, buffers: Sequence[Any]) -> NativeCall:

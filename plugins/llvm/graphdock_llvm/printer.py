@@ -20,7 +20,7 @@ from graphdock_llvm.emitter import HALVES, SCALARS, Emitter
 from graphdock_llvm.primitives import DEAR, columns_of, combine, emit, horizontal, identity, is_flat
 from graphdock_llvm.products import Product, emit_product, products_of
 
-__all__ = ["ALONE", "is_brief", "print_region", "shares"]
+__all__ = ["ALONE", "Printed", "is_brief", "print_functions", "print_region", "shares"]
 
 #: The numbers of a call on the calling thread alone.
 ALONE = (1, 0)
@@ -43,12 +43,37 @@ def print_region(program: RegionProgram, count: int, width: int) -> str:
       count: how many inputs the region has: its outputs' addresses follow theirs.
       width: lanes of a vector.
     """
-    return _Printer(program, count, width).module()
+    return print_functions(program, count, width).text()
 
 
-def shares(text: str) -> bool:
-    """Return whether the printed function is in parts, which threads share."""
-    return "@part(" in text
+def shares(program: RegionProgram, count: int, width: int) -> bool:
+    """Return whether the function of a program is in parts, which threads share."""
+    return print_functions(program, count, width).shared
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A function of LLVM's text, with what it needs: ``declarations`` of intrinsics, and ``helpers``, by name.
+
+    Attributes:
+      functions: in order; the last one is that which was asked for. ``shared``: whether it is in parts, which threads share.
+    """
+
+    declarations: dict[str, str]
+    helpers: dict[str, str]
+    functions: tuple[str, ...]
+    shared: bool
+
+    def text(self) -> str:
+        """A module of it."""
+        return "\n".join([*sorted(self.declarations.values()), *self.helpers.values(), *self.functions])
+
+
+def print_functions(program: RegionProgram, count: int, width: int, name: str = "region", linkage: str = "") -> Printed:
+    """The function of a program under a name; ``linkage`` is what LLVM is told of it. See :func:`print_region`."""
+    printer = _Printer(program, count, width, name, linkage)
+    functions = printer.functions()
+    return Printed(printer.e.declarations, printer.e.functions, functions, printer.parts > 1)
 
 
 def is_brief(program: RegionProgram) -> bool:
@@ -65,8 +90,9 @@ class _Place:
 
 
 class _Printer:
-    def __init__(self, program: RegionProgram, count: int, width: int) -> None:
-        self.program, self.count, self.e = program, count, Emitter(width)
+    def __init__(self, program: RegionProgram, count: int, width: int, name: str, linkage: str) -> None:
+        self.program, self.count, self.e, self.name = program, count, Emitter(width), name
+        self.head = f"{linkage}{' ' if linkage else ''}void @{name}(ptr %table, ptr %numbers)"
         extents = [a.extent or 0 for a in program.axes]
         self.flat = is_flat(program)
         self.products = products_of(program)
@@ -86,7 +112,7 @@ class _Printer:
 
     # -- structure
 
-    def module(self) -> str:
+    def functions(self) -> tuple[str, ...]:
         e = self.e
         stages, last = self._stages()
         self.parts = self._count_parts(stages, last)
@@ -100,9 +126,9 @@ class _Printer:
             self._begin_columns(number, e.value(f"alloca {scalar}, i64 {self._padded()}, align 64"))
         self._visit(stages, tables)
         self._end(last, tables)
-        return self._module([self._function("void @region(ptr %table, ptr %numbers)")])
+        return (self._function(self.head),)
 
-    def _shared(self, stages: Sequence[_Stage], last: Sequence[_Stage]) -> str:
+    def _shared(self, stages: Sequence[_Stage], last: Sequence[_Stage]) -> tuple[str, ...]:
         """The rows in parts, which threads share: each has rows of its own for what is reduced over rows, combined behind them."""
         e, columns = self.e, sorted(self.columns)
         scalars = {n: _memory(self.program.terms[n].dtype.name) for n in columns}
@@ -119,7 +145,7 @@ class _Printer:
         if self.flat:
             begin, end = (e.binary("mul", "i64", edge, str(e.width)) for edge in (begin, end))
         self._visit(stages, tables, (begin, end))
-        part = self._function("internal void @part(ptr %frame, i64 %part)")
+        part = self._function(f"internal void @{self.name}.part(ptr %frame, i64 %part)")
         self.block, self.fixed, self.rows = "entry", {}, {}
         frame = e.value(f"alloca ptr, i64 {len(columns) + 1}")
         e.line(f"store ptr %table, ptr {frame}")
@@ -130,11 +156,11 @@ class _Printer:
         run = e.value(f"load ptr, ptr {e.value('getelementptr i64, ptr %numbers, i64 1')}")
         e.line(f"br i1 {e.value(f'icmp ugt i64 {threads}, 1')}, label %share, label %alone")
         e.label("share")
-        e.line(f"call void {run}(ptr @part, ptr {frame}, i64 {self.parts}, i64 {threads})")
+        e.line(f"call void {run}(ptr @{self.name}.part, ptr {frame}, i64 {self.parts}, i64 {threads})")
         e.line("br label %shared")
         e.label("alone")
         e.line("%at = phi i64 [ 0, %entry ], [ %at.next, %alone ]")
-        e.line(f"call void @part(ptr {frame}, i64 %at)")
+        e.line(f"call void @{self.name}.part(ptr {frame}, i64 %at)")
         e.line("%at.next = add i64 %at, 1")
         e.line(f"br i1 {e.value(f'icmp ult i64 %at.next, {self.parts}')}, label %alone, label %shared")
         e.label("shared")
@@ -142,15 +168,12 @@ class _Printer:
         for number in columns:
             self._combine_columns(number, size)
         self._end(last, self._tables() if last else [])
-        return self._module([part, self._function("void @region(ptr %table, ptr %numbers)")])
+        return part, self._function(self.head)
 
     def _function(self, head: str) -> str:
         """A function of the lines that were emitted since the last one."""
         body, self.e.lines = "\n".join([*self.e.lines, "  ret void"]), []
         return f"define {head} {{\nentry:\n{body}\n}}\n"
-
-    def _module(self, functions: Sequence[str]) -> str:
-        return "\n".join([*sorted(self.e.declarations.values()), *self.e.functions.values(), *functions])
 
     def _tables(self) -> list[str]:
         """Addresses of the program's inputs, then of its outputs; those that go into variables are the last."""

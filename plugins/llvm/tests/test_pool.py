@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from graphdock.contracts import Axis, RegionInput, RegionOutput, RegionProgram, Term, dtypes
 from graphdock_llvm.pool import pool_address
-from graphdock_llvm.printer import print_region, shares
+from graphdock_llvm.printer import shares
 from graphdock_llvm.target import compiled, width
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no POSIX threads here")
@@ -105,7 +105,7 @@ def long(extents, dims, reduced):
 )
 def test_large_regions_are_shared_and_give_the_same_bits_on_any_number_of_threads(call, extents, reduced):
     program = long(extents, tuple(range(len(extents))), reduced)
-    assert shares(print_region(program, 1, width()))
+    assert shares(program, 1, width())
     x = np.random.default_rng(0).normal(size=extents).astype(np.float32)
     alone = call(program, [x])
     np.testing.assert_allclose(alone[0], np.tanh(x), 1e-5, 1e-6)
@@ -117,7 +117,7 @@ def test_large_regions_are_shared_and_give_the_same_bits_on_any_number_of_thread
 
 
 def test_small_regions_are_not_shared():
-    assert not shares(print_region(long((100, 100), (0, 1), (1,)), 1, width()))
+    assert not shares(long((100, 100), (0, 1), (1,)), 1, width())
 
 
 def test_sessions_on_several_threads_share_the_pool():

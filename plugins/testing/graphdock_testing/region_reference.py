@@ -9,19 +9,20 @@ from typing import Any
 import numpy as np
 from graphdock.contracts.ir import Region
 from graphdock.contracts.kernel import Bound, BuildContext
+from graphdock.contracts.loop_program import LoopProgram, LoopStep
 from graphdock.contracts.region import Claim, Refusal, RegionCompiler
 from graphdock.contracts.region_program import REDUCTIONS, WORDS, RegionProgram, Term
 from graphdock.dtypes import DType, as_dtype
 from graphdock_opgen.formula_values import FUNCTIONS, INTEGERS
 
-__all__ = ["ReferenceCompiler", "evaluate"]
+__all__ = ["ReferenceCompiler", "evaluate", "evaluate_loop"]
 
 
 class ReferenceCompiler(RegionCompiler):
     """Claims every region that it is offered, and evaluates its program: slow, and right.
 
     Attributes:
-      programs_built: those of the regions, in the order in which they were built.
+      programs_built: those of the regions, in the order in which they were built. ``loops_built``: those of loops.
     """
 
     name = "reference"
@@ -29,14 +30,18 @@ class ReferenceCompiler(RegionCompiler):
     programs = True
     updates = True
     products = True
+    loops = True
 
     def __init__(self) -> None:
         self.programs_built: list[RegionProgram] = []
+        self.loops_built: list[LoopProgram] = []
 
     def claim(self, candidate: Region) -> Claim | Refusal:
         return Claim(tuple(n for n in candidate.graph.nodes if n.verb != "constant"), 1.0)
 
     def build(self, region: Region, ctx: BuildContext) -> Bound:
+        if region.loop is not None:
+            return self._build_loop(region.loop)
         program = region.program
         assert program is not None
         self.programs_built.append(program)
@@ -52,6 +57,41 @@ class ReferenceCompiler(RegionCompiler):
                 target[...] = value
 
         return Bound(compute)
+
+    def _build_loop(self, loop: LoopProgram) -> Bound:
+        self.loops_built.append(loop)
+        count = len(loop.given)
+
+        def compute(*given: Any) -> None:
+            for target, value in zip(given[count:], evaluate_loop(loop, given[:count]), strict=True):
+                target[...] = value
+
+        return Bound(compute)
+
+
+def evaluate_loop(loop: LoopProgram, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The results of a loop, step by step; ``arrays``: one per buffer that it is given."""
+    held: dict[int, np.ndarray] = dict(zip(loop.given, arrays, strict=True))
+    held |= {i: b.value for i, b in enumerate(loop.buffers) if b.value is not None}
+    held |= {v: held[i] for v, i in zip(loop.variables, loop.initial, strict=True)}
+
+    def run(steps: Sequence[LoopStep]) -> None:
+        for step in steps:
+            inputs = [held[i] for i in step.inputs]
+            nested = isinstance(step.program, LoopProgram)
+            made = evaluate_loop(step.program, inputs) if nested else evaluate(step.program, inputs)  # type: ignore[arg-type]
+            held.update(zip(step.outputs, made, strict=True))
+
+    turns = 0
+    while True:
+        run(loop.condition)
+        if not held[loop.test].reshape(()) or turns == loop.limit:
+            break
+        turns += 1
+        run(loop.body)
+        held |= dict(zip(loop.variables, [held[n] for n in loop.following], strict=True))
+    left = [loop.variables[r] for r in loop.results]
+    return [held[v].reshape(loop.buffers[v].shape) for v in left]
 
 
 def evaluate(program: RegionProgram, arrays: Sequence[np.ndarray], streams: Sequence[Any] = ()) -> list[np.ndarray]:

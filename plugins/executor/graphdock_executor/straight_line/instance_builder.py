@@ -234,7 +234,7 @@ class InstanceBuilder:
                 ns[build.name.text] = self._placed.functions(build.node)
                 continue
             if build.prepared is not None:
-                bound = self._bound(build, build.prepared, ns, stream_slots)
+                bound = self._bound(build, build.prepared, ns, stream_slots, token)
             if "waits" in build.node.opdef.effects:
                 bound = replace(bound, compute=_waiting(bound.compute, token))
             name, context = build.name.text, _context(build, stream_slots)
@@ -259,13 +259,20 @@ class InstanceBuilder:
                 _set_up(setup, build.node, ns)
         return firsts
 
-    def _bound(self, build: Build, prepared: Prepared, ns: Mapping[str, Any], stream_slots: StreamSlots) -> Bound:
+    def _bound(
+        self,
+        build: Build,
+        prepared: Prepared,
+        ns: Mapping[str, Any],
+        stream_slots: StreamSlots,
+        token: CancellationToken,
+    ) -> Bound:
         """A prepared kernel, bound to the buffers of this instance."""
         ctx = _context(build, stream_slots)
         buffers = tuple([None if name is None else name.value(ns) for name in build.static])
         debug = self._placed.debug
         facts = (ctx.node, ctx.inputs, ctx.outputs, ctx.device, ctx.queue, ctx.threads)
-        context = BindContext(*facts, buffers, debug, functions=ctx.functions)
+        context = BindContext(*facts, buffers, debug, token.check, functions=ctx.functions)
         try:
             with self._lock:
                 return prepared.facts(prepared.bind(context))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from graphdock.contracts import (
@@ -58,7 +59,9 @@ def fuse(graph: PlanGraph, context: PlanContext) -> None:
     """
     handles = _handles(graph, context)
     for asked in context.compilers:
-        for level in list(graph.all_graphs()):
+        for level in graph.all_graphs():  # as it goes: the bodies of a loop that became one node are visited no more
+            if asked.compiler.loops and level.holders:
+                _fuse_loops(level, asked, context)
             kinds = _kinds(asked.compiler, level, context.kernels, handles)
             candidates = form_fusion_groups(level.nodes, kinds)
             if not candidates:
@@ -89,18 +92,24 @@ def _variable(owner: Value) -> tuple[DType, Dims]:
 
 
 def _kinds(
-    compiler: RegionCompiler, level: PlanGraph, kernels: Mapping[PlanNode, Any], handles: Mapping[Value, Value]
+    compiler: RegionCompiler,
+    level: PlanGraph,
+    kernels: Mapping[PlanNode, Any],
+    handles: Mapping[Value, Value],
+    steps: bool = False,
 ) -> Kinds:
     """Return which nodes a compiler is offered together."""
 
     def device_of(node: PlanNode) -> DeviceSpec | None:
         device = node.device
-        return device if device is not None and device.type == compiler.device_type and node in kernels else None
+        # a number that the host was to compute, because it steers a loop, may be a part of that
+        there = node in kernels or steps and node.decision is not None and node.decision.rule == "scalar"
+        return device if device is not None and device.type == compiler.device_type and there else None
 
     if compiler.programs:
         owners = {v: o for v, o in handles.items() if o.node is not None and o.node.opdef.resource == VARIABLE.name}
         variables = {v: _variable(o) for v, o in owners.items()} if compiler.updates else None
-        kinds = BySpace(device_of, variables, compiler.products, compiler.reductions)
+        kinds = BySpace(device_of, variables, compiler.products, compiler.reductions, steps)
         kinds.rematerializable.update(rematerializable(level, kinds.own))
         return kinds
     return ByDevice(lambda node: device_of(node) if elementwise(node) else None)
@@ -127,6 +136,7 @@ def _claims(
             )
             continue
         offered = cutter.cut(nodes, device)
+        offered.step = isinstance(kinds, BySpace) and kinds.steps
         reason = _lower(offered, cutter, asked, handles)
         answer = _answer(asked, offered, nodes[0]) if reason is None else Refusal(reason)
         if isinstance(answer, Refusal):
@@ -151,6 +161,63 @@ def _claims(
             cutter.take(chosen)
             yield region
         waiting.extend(reversed(apart(without(nodes, chosen, kinds), kinds.rematerializable)))
+
+
+def _fuse_loops(level: PlanGraph, asked: RegisteredCompiler, context: PlanContext) -> None:
+    """Offer the loops of a level, each as one."""
+    cutter = Cutter(level)
+    with Rewriter(level) as change:
+        for loop in [n for n in level.holders if n.verb == "loop"]:
+            region = _loop(loop, cutter, asked, context)
+            if isinstance(region, Region):
+                cutter.take([loop])
+                node = _one_node(region, asked, context)
+                _put(change, node, region)
+                context.give(node, _kernel(region, asked), asked)
+                context.replacements[node] = Replacement(_key(asked.full_name, [loop]), region)
+            elif region:
+                ops = tuple([n.op for n in loop.bodies[1].nodes])
+                context.notes.append(RegionNote(asked.full_name, str(asked.compiler.device_type), ops, 0, region))
+
+
+def _loop(loop: PlanNode, cutter: Cutter, asked: RegisteredCompiler, context: PlanContext) -> Region | str:
+    """A loop that a compiler takes, as a region; why it is none, or nothing where it is on no device of that type."""
+    devices: dict[DeviceSpec, None] = {}
+
+    def claim(level: PlanGraph) -> tuple[Sequence[Region], Any]:
+        quiet = replace(context, notes=[])
+        kinds = _kinds(asked.compiler, level, context.kernels, {}, steps=True)
+        if isinstance(kinds, BySpace) and kinds.rematerializable:
+            raise NotInRegion("it draws random numbers")
+        inner, found = Cutter(level), list[Region]()
+        for members in form_fusion_groups(level.nodes, kinds):
+            found += _claims(inner, members, asked, kinds, quiet, {})
+        devices.update(dict.fromkeys([r.device for r in found]))
+
+        def reason(node: PlanNode) -> str:
+            said = kinds.reasons.get(node) if isinstance(kinds, BySpace) else None
+            noted = [n.what for n in quiet.notes if isinstance(n, RegionNote) and n.claimed == 0 and node.op in n.ops]
+            return said or next(iter(noted), "it says nothing of regions, or stands elsewhere")
+
+        return found, reason
+
+    reason = context.failed.get(_key(asked.full_name, [loop]))
+    if reason is not None:
+        return f"loop {loop.origin}: {reason}"
+    from graphdock_fusion.regions.loops import lower_loop
+
+    try:
+        results = [v for v in loop.outputs if cutter.leaves(v, {loop})]
+        program, entering = lower_loop(loop, claim, results)
+        if len(devices) != 1:
+            raise NotInRegion("it is on several devices, or on none")
+    except NotInRegion as refused:
+        return f"loop {loop.origin}: {refused}"
+    region = cutter.cut([loop], next(iter(devices)))
+    assert list(region.entering) == entering and list(region.leaving) == results
+    region.loop = program
+    answer = _answer(asked, region, loop)
+    return f"loop {loop.origin}: {answer.reason}" if isinstance(answer, Refusal) else region
 
 
 def _answer(asked: RegisteredCompiler, offered: Region, node: PlanNode) -> Any:
@@ -240,7 +307,8 @@ def _one_node(region: Region, compiler: RegisteredCompiler, context: PlanContext
         order=region.order,
     )
     node.device, node.streams = region.device, region.streams or None
-    what = f"Region of {len(members)} nodes: " + ", ".join(n.origin for n in members[:8])
+    what = f"Region of {len(members)} nodes: " if region.loop is None else "Loop, whole: "
+    what += ", ".join(n.origin for n in members[:8])
     what += f", and {len(members) - 8} more" if len(members) > 8 else ""
     what += f"; draws from {', '.join(s.name for s in region.streams)}" if region.streams else ""
     winner = Candidate(compiler.full_name, compiler.compiler.device_type)
@@ -287,7 +355,7 @@ def _opdef(region: Region) -> OpDef:
         tuple((v.dtype.name, "host" if v in host else "device", access.get(v, "")) for v in region.graph.inputs),
         tuple(v.dtype.name for v in region.graph.outputs),
         frozenset().union(*(n.opdef.effects for n in nodes)),
-        any("stateful" in n.opdef.traits for n in nodes),
+        any("stateful" in n.opdef.traits for n in nodes if region.loop is None),
     )
 
 

@@ -28,6 +28,7 @@ class BySpace:
     Attributes:
       variables: handle -> dtype and dims of its variable, where updates may be in a region.
       products: whether ops that name their space may. ``reductions``: whether one that reduces may be alone.
+      steps: whether any node may be alone, because the groups become parts of a loop.
       rematerializable: nodes that belong to every group that reads them (:mod:`graphdock_fusion.regions.rematerializable`).
       reasons: node -> why it is in no region.
     """
@@ -38,11 +39,13 @@ class BySpace:
         variables: Variables | None = None,
         products: bool = False,
         reductions: bool = False,
+        steps: bool = False,
     ) -> None:
         self._device_of = device_of
         self._variables = variables
         self._products = products
         self._reductions = reductions
+        self.steps = steps
         self._kind: dict[PlanNode, Kind] = {}
         self._dims: dict[Value, Dims] = {}
         self.rematerializable: set[PlanNode] = set()
@@ -68,7 +71,8 @@ class BySpace:
 
     def alone(self, node: PlanNode) -> bool:
         form = form_of(node.opdef)
-        return form is not None and bool(form.writes or form.space or form.reduces and self._reductions)
+        reduces = form is not None and form.reduces and self._reductions
+        return form is not None and bool(self.steps or form.writes or form.space or reduces)
 
     def options(self, node: PlanNode, before: Sequence[PlanNode]) -> Sequence[Hashable]:
         device, form = self._device_of(node), self._form(node)

@@ -1,0 +1,91 @@
+"""Computation of a whole loop: region programs one behind the other, over buffers, until a condition no longer holds.
+
+A :class:`LoopProgram` has *buffers*, each a tensor of known shape, row by row without gaps. Some are given, some are constants,
+some are its loop variables; the others are what its steps make. One iteration runs the steps of the condition, reads its test, and
+runs those of the body; then every loop variable becomes its next value, all at once. A step reads buffers that are given, constant,
+loop variables, or made by steps before it, of the same iteration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from graphdock.contracts.region_program import RegionProgram
+from graphdock.dtypes import DType
+
+__all__ = ["LoopBuffer", "LoopProgram", "LoopStep"]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopBuffer:
+    """One tensor of a loop.
+
+    Attributes:
+      shape: of whoever made it; a step may read it under another one, of as many elements.
+      value: its elements, an array, where it is a constant; else None.
+    """
+
+    name: str
+    dtype: DType
+    shape: tuple[int, ...]
+    value: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoopStep:
+    """A program, or a loop within the loop, over buffers.
+
+    Attributes:
+      inputs: the buffer of each of its inputs (``RegionInput.source``, ``LoopProgram.given``). ``outputs``: of each that it makes.
+    """
+
+    program: RegionProgram | LoopProgram
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopProgram:
+    """One loop.
+
+    Attributes:
+      given: the buffers that it is given, in the order of the region's inputs.
+      variables: the buffer of each loop variable, and ``initial`` the one that it begins as.
+      condition: steps, and ``test`` the bool that goes on where it holds.
+      body: steps, and ``following`` the buffer that each loop variable becomes; itself where it stays as it is.
+      limit: iterations at most; None for no limit.
+      results: numbers of the loop variables that leave, in the order of the region's outputs.
+    """
+
+    name: str
+    buffers: tuple[LoopBuffer, ...]
+    given: tuple[int, ...]
+    variables: tuple[int, ...]
+    initial: tuple[int, ...]
+    condition: tuple[LoopStep, ...]
+    test: int
+    body: tuple[LoopStep, ...]
+    following: tuple[int, ...]
+    limit: int | None
+    results: tuple[int, ...]
+
+    def __str__(self) -> str:
+        def steps(these: tuple[LoopStep, ...]) -> list[str]:
+            lines = []
+            for step in these:
+                places = [", ".join(f"b{n}" for n in part) for part in (step.inputs, step.outputs)]
+                lines.append(f"({places[0]}) -> ({places[1]}):")
+                lines += str(step.program).split("\n")
+            return [f"    {line}" for line in lines]
+
+        lines = [f"loop {self.name} (given {', '.join(f'b{n}' for n in self.given)}) {{"]
+        for number, buffer in enumerate(self.buffers):
+            how = "" if buffer.value is None else ", constant"
+            lines.append(f"  b{number}: {buffer.dtype.name}{list(buffer.shape)}{how}  # {buffer.name}")
+        pairs = zip(self.variables, self.initial, strict=True)
+        lines += [f"  b{variable} begins as b{first}" for variable, first in pairs]
+        lines += [f"  while b{self.test}:", *steps(self.condition), "  do:", *steps(self.body)]
+        lines += [f"    b{v} becomes b{n}" for v, n in zip(self.variables, self.following, strict=True) if v != n]
+        lines += [] if self.limit is None else [f"  at most {self.limit} times"]
+        return "\n".join([*lines, f"  return {', '.join(f'b{self.variables[r]}' for r in self.results)}", "}"])

@@ -1,0 +1,116 @@
+"""Loops offered as one: what their programs say, and that whoever evaluates them gets what the loop gives."""
+
+from __future__ import annotations
+
+import types
+
+import graphdock as tf
+import numpy as np
+import pytest
+from graphdock.contracts import Claim, Refusal, hookimpl
+from graphdock.plugin.host import Host
+from graphdock_testing.region_reference import ReferenceCompiler
+
+
+class Lab:
+    """A host with a compiler, in a plugin that sessions list before cpu."""
+
+    def __init__(self, compiler, process_host):
+        self.compiler = compiler
+        self.host = process_host(Host())
+        hook = hookimpl(specname="register_region_compilers")(lambda: [compiler])
+        self.host.register("lab", types.SimpleNamespace(register_region_compilers=hook, __name__="lab"))
+
+    def session(self):
+        return tf.Session(config=tf.SessionConfig(backends=["lab", "cpu"]), host=self.host)
+
+
+@pytest.fixture
+def lab(process_host):
+    def make(compiler=None):
+        return Lab(compiler or ReferenceCompiler(), process_host)
+
+    with tf.Graph().as_default():
+        yield make
+
+
+def test_a_loop_is_one_node_whose_program_says_what_each_iteration_does(lab):
+    made = lab()
+    n, x = tf.placeholder(tf.int32, [], name="n"), tf.placeholder(tf.float32, [3], name="x")
+    i, y, _ = tf.while_loop(
+        lambda i, *_: i < n, lambda i, v, w: (i + 1, v * 0.5 + w, w), [0, x, tf.ones([3])], maximum_iterations=9
+    )
+    with made.session() as sess:
+        for count in (0, 4, 20):
+            value, i_ = np.arange(3.0, dtype=np.float32), min(count, 9)
+            for _ in range(i_):
+                value = value * 0.5 + 1
+            got = sess.run([i, y], {n: count, x: np.arange(3.0)})
+            assert got[0] == i_
+            np.testing.assert_allclose(got[1], value, 1e-6)
+        explained = sess.explain(y, {n: 1, x: np.zeros(3)})
+    assert explained.kernels() == {"lab.reference": 1} and "Loop, whole: while" in str(explained)
+    program = made.compiler.loops_built[0]
+    assert program.limit == 9 and program.results == (0, 1)
+    # the third variable stays as it is
+    assert [v == f for v, f in zip(program.variables, program.following, strict=True)] == [False, False, True]
+    assert [len(steps) for steps in (program.condition, program.body)] == [1, 2]
+    text = str(program)
+    assert "at most 9 times" in text and "less t" in text and f"b{program.variables[1]} becomes" in text
+
+
+def test_loops_within_loops_are_steps(lab):
+    made = lab()
+
+    def outer(i, total):
+        return i + 1, tf.while_loop(lambda j, _: j < i, lambda j, t: (j + 1, t + j), [0, total])[1]
+
+    y = tf.while_loop(lambda i, _: i < 6, outer, [0, 0])[1]
+    with made.session() as sess:
+        assert sess.run(y) == sum(j for i in range(6) for j in range(i))
+        assert sess.explain(y).kernels() == {"lab.reference": 1}
+    program = made.compiler.loops_built[0]
+    assert [type(s.program).__name__ for s in program.body].count("LoopProgram") == 1
+    assert "    loop while/body/" in str(program)
+
+
+def test_what_a_compiler_takes_not_whole_or_not_at_all_stays_a_loop(lab):
+    class Picky(ReferenceCompiler):
+        def claim(self, candidate):
+            if candidate.loop is not None:
+                return Refusal("it takes no loops today")
+            if any(n.op == "Tanh" for n in candidate.graph.nodes):
+                return Refusal("it knows no tanh")
+            assert isinstance(answer := super().claim(candidate), Claim)
+            return answer
+
+    made = lab(Picky())
+    x = tf.placeholder(tf.float32, [3], name="x")
+    plain = tf.while_loop(lambda i, _: i < 2, lambda i, v: (i + 1, v * 0.5 + 1.0), [0, x], name="plain")[1]
+    other = tf.while_loop(lambda i, _: i < 2, lambda i, v: (i + 1, tf.tanh(v) + 1.0), [0, x], name="other")[1]
+    with made.session() as sess:
+        text = str(sess.explain([plain, other], {x: np.zeros(3)}))
+        sess.run([plain, other], {x: np.zeros(3)})
+    assert "loop plain: it takes no loops today" in text
+    assert "loop other: " in text and "it knows no tanh" in text
+
+
+def test_loops_with_effects_histories_or_changing_shapes_stay(lab):
+    made = lab()
+    v, x = tf.Variable(1.0), tf.placeholder(tf.float32, [3])
+    writing = tf.while_loop(lambda i: i < 2, lambda i: (i + tf.cast(tf.assign_add(v, 1.0), tf.int32) * 0 + 1,), [0])
+    growing = tf.while_loop(
+        lambda i, _: i < 2,
+        lambda i, t: (i + 1, tf.concat([t, t], 0)),
+        [0, x],
+        shape_invariants=[tf.TensorShape([]), tf.TensorShape([None])],
+    )[1]
+    y = tf.while_loop(lambda i, _: i < 2, lambda i, t: (i + 1, t * t), [0, x])[1]
+    gradient = tf.gradients(y, x)[0]
+    with made.session() as sess:
+        sess.run(v.initializer)
+        assert sess.run(writing) == 2 and sess.run(v) == 3.0
+        assert sess.run(growing, {x: np.zeros(3)}).shape == (12,)
+        np.testing.assert_allclose(sess.run(gradient, {x: [1.0, 2.0, 3.0]}), [4.0, 32.0, 108.0])
+        assert "it has histories" in str(sess.explain(gradient, {x: np.zeros(3)}))
+    assert not made.compiler.loops_built
