@@ -50,6 +50,14 @@ def _recompute(graph: PlanGraph, context: PlanContext) -> None:
         recompute(graph, context)
 
 
+def _is_decided(node: PlanNode) -> bool:
+    return node.verb == "branch" and node.constant(0) is not None
+
+
+def _loops(node: PlanNode) -> bool:
+    return node.verb == "loop"
+
+
 def _waits(node: PlanNode) -> bool:
     return bool(node.control)
 
@@ -72,6 +80,14 @@ _PASSES = (
         _waits,
     ),
     Pass(
+        "branches",
+        "simplify",
+        65,
+        "takes the branch that a constant decides",
+        "graphdock_fusion.passes.dead_branches:dead_branches",
+        _is_decided,
+    ),
+    Pass(
         "sums",
         "simplify",
         90,
@@ -91,6 +107,14 @@ _PASSES = (
     Pass("tables", "rewrite", 20, "computes the large constants that patterns look at", _tables),
     Pass("patterns", "rewrite", 30, "makes one op of what is written in several", partial(_patterns, False)),
     Pass("late_patterns", "rewrite", 40, "does so with what other patterns have left", partial(_patterns, True)),
+    Pass(
+        "invariants",
+        "rewrite",
+        45,
+        "computes before a loop what its iterations compute alike",
+        "graphdock_fusion.passes.loop_invariants:loop_invariants",
+        _loops,
+    ),
     Pass("regions", "chosen", 10, "makes one node of what a region compiler claims", _regions),
     Pass("recompute", "chosen", 90, "computes again what would be kept, for a memory_budget", _recompute),
 )
