@@ -145,3 +145,9 @@ def test_a_lock_is_written_and_a_difference_is_printed(work):
     assert set(other) == {"before", "after", "changes"}
     assert "--diff takes a file, or settings" in run("program.py:step", "--diff", "neither").output
     assert "can't be written" in run("program.py:step", "--lock", "none/step.lock").output
+
+
+def test_a_page_is_written(work):
+    assert run("program.py:step", "--html", "step.html").exit_code == 0
+    assert "cpu.neg" in Path("step.html").read_text()
+    assert "can't be written" in run("program.py:step", "--html", "none/step.html").output

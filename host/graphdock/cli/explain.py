@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -39,6 +40,9 @@ from graphdock.contracts.command_line.scripts import at_step, is_script, script_
     help="Say what differs under other settings: a configuration file, or lines of one, such as 'placer = \"simulated\"'.",
 )
 @click.option("--lock", metavar="FILE", help="Write devices and kernels to a file, which the setting lock replays.")
+@click.option(
+    "--html", "page", metavar="FILE", help="Write a page: the graph by device, a timeline, memory, and all nodes."
+)
 @json_option
 def command(
     target: str,
@@ -51,6 +55,7 @@ def command(
     source: bool,
     other: str | None,
     lock: str | None,
+    page: str | None,
     as_json: bool,
 ) -> None:
     from graphdock.config.session_config import effective_config
@@ -70,6 +75,8 @@ def command(
             except OSError as error:
                 raise click.ClickException(f"{lock} can't be written: {error.strerror}") from error
             click.echo(f"{lock}: {count} nodes", err=True)
+        if page is not None:
+            _write_page(explanation, page)
         if other is None:
             _print(explanation, lost, source, as_json)
             return
@@ -99,6 +106,16 @@ def _print(explanation: Any, lost: bool, source: bool, as_json: bool) -> None:
     click.echo(text)
     if source:
         click.echo("\n" + explanation.source, nl=False)
+
+
+def _write_page(explanation: Any, path: str) -> None:
+    import graphdock
+
+    text = graphdock.profiler.plan_page(explanation)  # of a plugin, which may be left out
+    try:
+        Path(path).write_text(text, "utf-8")
+    except OSError as error:
+        raise click.ClickException(f"{path} can't be written: {error.strerror}") from error
 
 
 def _settings(text: str) -> dict[str, Any]:

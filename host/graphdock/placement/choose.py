@@ -87,7 +87,7 @@ class Chooser:
         self._rank = {name: i for i, name in enumerate(backends)}
         self._pins = dict(pins)
         self._ops: dict[tuple[str, str], _OfOp] = {}
-        self._held: set[tuple[str, str]] = set()
+        self._held: dict[int, tuple[RegisteredKernel, KernelDef]] = {}  # by id: a row of a manifest has no hash
         for key in pins:
             op, at, device = key.partition("@")
             if not at or not device:
@@ -193,10 +193,13 @@ class Chooser:
 
     def _refusal(self, registered: RegisteredKernel, node: PlanNode) -> str | None:
         """Return why the kernel itself does not take the node; imports its module where that was not done yet."""
-        kernel = registered.kernel
-        if kernel is not registered.facts and (key := (registered.full_name, kernel.device)) not in self._held:
-            check_against(kernel, node.opdef, registered.plugin)
-            self._held.add(key)
+        held = self._held.get(id(registered))
+        if held is None:
+            held = registered, registered.kernel
+            if held[1] is not registered.facts:
+                check_against(held[1], node.opdef, registered.plugin)
+            self._held[id(registered)] = held
+        kernel = held[1]
         return None if kernel.check is None else kernel.check(node)
 
     def _known(self, node: PlanNode, device_type: str) -> _Known:

@@ -59,9 +59,11 @@ class KernelRow:
 
     @property
     def short_name(self) -> str:
+        if self.name:
+            return self.name
         from graphdock.contracts.kernel import snake_case  # a listing needs no kernel's contract
 
-        return self.name or snake_case(self.op)
+        return snake_case(self.op)
 
 
 @dataclass(frozen=True, slots=True)
