@@ -196,6 +196,7 @@ ELSEWHERE = {
     "planning/translate.py": "tests/host/test_step_semantics.py",
     "session/partial_run.py": "tests/differences/test_sessions.py",
     "data/endpoints.py": DATA,
+    "data/reference.py": "tests/conformance/test_cpu.py holds kernels against it",
     "data/plugin.py": "tests/plugin/test_host.py loads every plugin",
     "data/kernels/files.py": "tests/data/records/test_files.py",
     "data/kernels/examples.py": "tests/data/records/test_parsing.py",

@@ -1,6 +1,6 @@
 """The cpu backend passes the conformance kit: every op, every dtype and every sample against the specs' oracles.
 
-Ops that run on the host only and that the cpu has no kernel for are storage's; it passes the kit too.
+Ops that run on the host only and that the cpu has no kernel for are storage's and data's; these pass the kit too.
 
 `make test` takes one sample and one gradient in every mode, and the others, and each dtype, in plans of known shapes (``tests/cpu``
 holds most kernels to all modes in all dtypes); `make test-exhaustive` takes all pairs in every mode.
@@ -30,8 +30,9 @@ def ops_of(backend: str) -> list[str]:
     return [op for op in kit.ops if kit.has_kernel(op)]
 
 
-STORED = [op for op in ops_of("storage") if default_host().ops.get(op).verb.kernel]
-OPS = [op for op in Conformance("cpu").ops if op not in STORED]
+#: Op -> the plugin that has its kernel.
+ON_HOST = {op: name for name in ("storage", "data") for op in ops_of(name) if default_host().ops.get(op).verb.kernel}
+OPS = [op for op in Conformance("cpu").ops if op not in ON_HOST]
 
 
 @pytest.mark.parametrize("op", OPS)
@@ -40,9 +41,9 @@ def test_op(kit: Conformance, op: str) -> None:
     check(kit, sampled(kit.cases(op)))
 
 
-@pytest.mark.parametrize("op", STORED)
-def test_op_of_storage(op: str) -> None:
-    kit = Conformance("storage")
+@pytest.mark.parametrize("op", ON_HOST)
+def test_op_on_the_host(op: str) -> None:
+    kit = Conformance(ON_HOST[op])
     check(kit, sampled(kit.cases(op)))
 
 
