@@ -86,3 +86,21 @@ def test_half_of_a_float_is_its_upper_bits():
     np.testing.assert_allclose(back[:3], values[:3], rtol=2**-7)
     np.testing.assert_array_equal(back[3:6], values[3:6])
     assert np.signbit(back[-1]) and (np.abs(back) <= np.abs(values))[:3].all()
+
+
+def test_who_needs_several_values_is_called_when_the_last_has_come_or_the_step_is_aborted():
+    exchange, called = Exchange(lambda *_: None), []
+    exchange.arrive(1, "a", 1)
+    assert exchange.meet(1, ["a"], lambda: called.append("never"))
+    assert not exchange.meet(2, ["a", "b"], lambda: called.append(2))
+    assert not exchange.meet(3, ["a"], lambda: called.append(3))
+    assert not exchange.meet(4, ["a"], lambda: called.append(4))
+    exchange.arrive(2, "b", 1)
+    assert called == []
+    exchange.arrive(2, "a", 1)
+    exchange.arrive(2, "c", 1)
+    exchange.abort(3, errors.CancelledError("stopped"))
+    exchange.abort_all(errors.CancelledError("closed"))
+    exchange.end(5)
+    assert exchange.meet(5, ["a"], lambda: called.append("never"))
+    assert called == [2, 3, 4]

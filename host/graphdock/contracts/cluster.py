@@ -73,8 +73,8 @@ class Transport(ABC):
         """Let a task of this process be reached at an address; the address, with its port where that was 0.
 
         Args:
-          answer: a method and its arguments -> what it returns, or raises. Called on a thread of the call's own, or, of what is
-            posted, on the transport's.
+          answer: a method and its arguments -> what it returns or raises, or the Future of that. It does not wait, so that it may
+            be called on the thread that messages come by.
           gone: is called with the name of a session when the process that opened it here is lost.
 
         Raises:

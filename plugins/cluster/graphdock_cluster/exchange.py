@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from typing import Any
 
@@ -37,12 +37,21 @@ def find_exchange(name: str) -> Exchange:
 class _Meeting:
     """Values that have arrived for one step, and Futures of those that are waited for."""
 
-    __slots__ = ("error", "values", "waiting")
+    __slots__ = ("error", "met", "missing", "values", "waiting")
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
         self.waiting: dict[str, Future[Any]] = {}
         self.error: BaseException | None = None
+        self.missing: set[str] = set()
+        self.met: Callable[[], None] | None = None
+
+    def complete(self) -> Callable[[], None] | None:
+        """What is to be called now, once, if nothing is missing any more."""
+        if self.missing and self.error is None:
+            return None
+        met, self.met = self.met, None
+        return met
 
 
 class Exchange:
@@ -71,6 +80,20 @@ class Exchange:
             meeting = self._meetings.get(step)
         if meeting is not None and meeting.error is not None:
             raise meeting.error
+
+    def meet(self, step: int, edges: Collection[str], met: Callable[[], None]) -> bool:
+        """Return whether there is nothing to wait for: all values are there, or never will be, for the step was aborted.
+
+        If there is, ``met`` is called once there is not, by whoever brings the last value or aborts the step.
+        """
+        with self._lock:
+            meeting = self._meeting(step)
+            if meeting is None or meeting.error is not None:
+                return True
+            meeting.missing = set(edges).difference(meeting.values)
+            if meeting.missing:
+                meeting.met = met
+            return not meeting.missing
 
     def take(self, step: int, edge: str) -> Any:
         """The value of an edge in a step, once; or the Future of it.
@@ -107,8 +130,12 @@ class Exchange:
                 if edge in meeting.values:
                     raise errors.AlreadyExistsError(f"{edge} was sent twice in step {step}")
                 meeting.values[edge] = value
-                return
-        if future.set_running_or_notify_cancel():
+                meeting.missing.discard(edge)
+                met = meeting.complete()
+        if future is None:
+            if met is not None:
+                met()
+        elif future.set_running_or_notify_cancel():
             future.set_result(value)
 
     def abort(self, step: int, error: BaseException) -> None:
@@ -117,14 +144,21 @@ class Exchange:
             meeting = self._meeting(step)
             if meeting is None or meeting.error is not None:
                 return
-            waiting = self._poison(meeting, error)
+            waiting, met = self._poison(meeting, error), meeting.complete()
         _fail(waiting, error)
+        if met is not None:
+            met()
 
     def abort_all(self, error: BaseException) -> None:
         """Poison every step that has not ended."""
         with self._lock:
-            waiting = [f for m in self._meetings.values() if m.error is None for f in self._poison(m, error)]
+            open_ones = [m for m in self._meetings.values() if m.error is None]
+            waiting = [f for m in open_ones for f in self._poison(m, error)]
+            all_met = [m.complete() for m in open_ones]
         _fail(waiting, error)
+        for met in all_met:
+            if met is not None:
+                met()
 
     def end(self, step: int) -> None:
         """Forget a step, which runs no more on this task."""

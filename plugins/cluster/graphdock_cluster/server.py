@@ -13,7 +13,7 @@ from graphdock.contracts import errors
 from graphdock.contracts.cluster import TaskName
 from graphdock.plugin.host import Host, default_host
 
-from graphdock_cluster.task import TaskServer, answer
+from graphdock_cluster.task import TaskServer, receive
 from graphdock_cluster.transports import RoutedTransport
 
 __all__ = ["Server"]
@@ -76,7 +76,7 @@ class Server:
         self._transport.local.add(task.address, task)
         try:
             if self._listens:
-                task.transport.serve(task.address, functools.partial(answer, task), task.close_session)
+                task.transport.serve(task.address, functools.partial(receive, task), task.close_session)
         except BaseException:
             self._transport.local.remove(task.address)
             raise

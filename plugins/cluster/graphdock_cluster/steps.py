@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from typing import Any
 
 from graphdock.contracts import errors
@@ -61,9 +62,9 @@ class RunningStep:
                 call.add_done_callback(lambda done, task=task: self._done(done, task))  # type: ignore[misc]
                 calls.append(call)
                 tasks.append(task)
-            wait(calls, limit)
+            _wait(calls, limit)
         except errors.GraphdockError:
-            wait(calls, limit)
+            _wait(calls, limit)
         except BaseException as stopped:
             self.abort(errors.CancelledError(f"the step was interrupted by {type(stopped).__name__}"))
             raise
@@ -110,6 +111,17 @@ class RunningStep:
     def _noted(error: BaseException, task: TaskName) -> None:
         if not any(note.startswith("raised on /job:") for note in getattr(error, "__notes__", ())):
             error.add_note(f"raised on {task}")
+
+
+def _wait(calls: Sequence[Future[Any]], seconds: float | None) -> None:
+    """Wait until all have ended, well or not, or the time is over. Cheaper than ``concurrent.futures.wait``."""
+    until = None if seconds is None else time.monotonic() + seconds
+    for call in calls:
+        if not call.done():
+            try:
+                call.exception(None if until is None else max(0.0, until - time.monotonic()))
+            except TimeoutError:
+                return
 
 
 #: Errors that mean the same wherever they are raised.

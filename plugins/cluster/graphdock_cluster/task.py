@@ -7,10 +7,10 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any
 
 import graphdock as _tf
-import numpy as np
 from graphdock.config.session_config import SessionConfig
 from graphdock.contracts import errors
 from graphdock.contracts.cluster import TaskInfo, TaskName, Transport
@@ -18,6 +18,7 @@ from graphdock.contracts.deadlines import DeadlineClock
 from graphdock.contracts.failures import raised
 from graphdock.contracts.runtime.resources import ResourceStore
 from graphdock.contracts.streams import RandomOrdinals
+from graphdock.contracts.waiting_threads import WaitingThreads
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.locks import new_lock
@@ -26,9 +27,11 @@ from graphdock.plugin.host import Host
 from graphdock.session.session import Session
 
 from graphdock_cluster.exchange import Exchange
+from graphdock_cluster.registered import Registered
 from graphdock_cluster.running import CLOCK, NO_LIMIT, RunningPart
+from graphdock_cluster.started import RECEIVING, StartedPart
 
-__all__ = ["METHODS", "TaskServer", "answer"]
+__all__ = ["METHODS", "TaskServer", "answer", "receive"]
 
 
 class _Containers:
@@ -54,14 +57,11 @@ class _Containers:
                 store.clear()
 
 
-_UNLIMITED = _tf.RunOptions(timeout_in_ms=int(NO_LIMIT * 1e3))
-
-
 class _PartSession(Session):
     """A session over the graph of one part: its random ordinals are those of the whole session, its resources the task's or, where
     the session is isolated, the session's."""
 
-    def __init__(self, graph: Any, task: TaskServer, opened: _Opened) -> None:
+    def __init__(self, graph: Any, task: TaskServer, opened: Opened) -> None:
         self._task, self._opened = task, opened
         super().__init__("", graph, task.config, task.host)
 
@@ -75,40 +75,14 @@ class _PartSession(Session):
         return (self._opened.containers or self._task.containers).store(name)
 
 
-class _Registered:
-    """A part that is ready to run: its session, what it fetches, and what it is fed, in order."""
-
-    def __init__(
-        self,
-        session: Session,
-        step: Tensor | None,
-        feeds: Sequence[Tensor],
-        fetches: Sequence[Tensor],
-        targets: Sequence[Operation],
-    ) -> None:
-        self.session = session
-        self.fed = len(feeds)
-        self._feeds = feeds if step is None else [step, *feeds]
-        self._fetches: list[Any] = [*fetches, *targets]
-        self._count = len(fetches)
-        self._numbered = step is not None
-
-    def run(self, step: int, feeds: list[Any], seconds: float) -> list[Any]:
-        """The fetches of a step."""
-        values = [np.asarray(step, np.int64), *feeds] if self._numbered else feeds
-        options = _UNLIMITED if seconds >= NO_LIMIT else _tf.RunOptions(timeout_in_ms=max(1, int(seconds * 1e3)))
-        results = self.session.run(self._fetches, dict(zip(self._feeds, values, strict=True)), options=options)
-        return list(results[: self._count])
-
-
-class _Opened:
+class Opened:
     """The record of one session on a task: its parts, where they meet, how often its random ops ran, and its own containers."""
 
     def __init__(self, exchange: Exchange, isolated: bool) -> None:
         self.exchange = exchange
         self.containers = _Containers() if isolated else None
         self.ordinals = RandomOrdinals()
-        self.parts: dict[int, list[_Registered]] = {}
+        self.parts: dict[int, list[Registered]] = {}
         self.running: dict[int, RunningPart] = {}
 
 
@@ -136,9 +110,10 @@ class TaskServer:
         self.transport = transport
         self._lock = new_lock()
         self.containers = _Containers()
-        self._sessions: dict[str, _Opened] = {}
+        self._sessions: dict[str, Opened] = {}
         self._handles = itertools.count(1)
         self._devices: tuple[str, ...] | None = None
+        self._threads = WaitingThreads("graphdock part")
 
     @property
     def address(self) -> str:
@@ -178,7 +153,7 @@ class TaskServer:
         with self._lock:
             opened = self._sessions.get(session)
             if opened is None:
-                opened = self._sessions[session] = _Opened(Exchange(self._sender(session)), isolated)
+                opened = self._sessions[session] = Opened(Exchange(self._sender(session)), isolated)
             return {"exchange": opened.exchange.name, "incarnation": self.incarnation}
 
     def register(
@@ -224,11 +199,7 @@ class TaskServer:
           What the part raises. AbortedError: the task does not know the session or part: it came back after it had died.
         """
         opened = self._opened(session)
-        parts = opened.parts.get(handle)
-        if parts is None:
-            raise errors.AbortedError(
-                f"{self.name} does not know part {handle} of the session; it has started anew since"
-            )
+        parts = self._parts(opened, handle)
         began, results, running = time.monotonic(), list[Any](), RunningPart()
         opened.running[step] = running
         try:
@@ -242,6 +213,18 @@ class TaskServer:
             opened.running.pop(step, None)
             opened.exchange.end(step)
         return results
+
+    def start(self, session: str, handle: int, step: int, seconds: float | None, feeds: Sequence[Any]) -> Future[Any]:
+        """Run a part in a step, as :meth:`run` does, on threads that need not wait for it: the Future of what it fetches.
+
+        Raises:
+          AbortedError: the task does not know the session or part.
+        """
+        opened = self._opened(session)
+        parts = self._parts(opened, handle)
+        started = StartedPart(opened, parts, step, seconds, feeds, self._threads.submit)
+        started.go_on()
+        return started.future
 
     def arrive(self, session: str, step: int, edge: str, value: Any) -> None:
         """Bring a tensor of another task."""
@@ -309,7 +292,7 @@ class TaskServer:
         said = self.info()
         return TaskInfo(self.name, self.address, self.incarnation, tuple(said["devices"]), said["version"])
 
-    def _opened(self, session: str) -> _Opened:
+    def _opened(self, session: str) -> Opened:
         with self._lock:
             opened = self._sessions.get(session)
         if opened is None:
@@ -317,6 +300,14 @@ class TaskServer:
                 f"{self.name} does not know the session; it has started anew since, or was closed"
             )
         return opened
+
+    def _parts(self, opened: Opened, handle: int) -> list[Registered]:
+        parts = opened.parts.get(handle)
+        if parts is None:
+            raise errors.AbortedError(
+                f"{self.name} does not know part {handle} of the session; it has started anew since"
+            )
+        return parts
 
     def _register(
         self,
@@ -330,7 +321,7 @@ class TaskServer:
     ) -> int:
         opened = self._opened(session)
         handle = before or next(self._handles)
-        made = _Registered(_PartSession(graph, self, opened), step, feeds, fetches, targets)
+        made = Registered(_PartSession(graph, self, opened), step, feeds, fetches, targets)
         opened.parts.setdefault(handle, []).append(made)
         return handle
 
@@ -366,3 +357,16 @@ def answer(server: TaskServer, method: str, arguments: Mapping[str, Any]) -> Any
     if method not in METHODS:
         raise errors.UnimplementedError(f"a task answers no {method!r}", expected="one of " + ", ".join(METHODS))
     return getattr(server, method)(**arguments)
+
+
+def receive(server: TaskServer, method: str, arguments: Mapping[str, Any]) -> Any:
+    """Answer on the thread that a transport receives on: at once, or by a Future. See :func:`answer`."""
+    RECEIVING.here = True
+    try:
+        if method == "run":
+            return server.start(**arguments)
+        if method in ("arrive", "abort"):
+            return answer(server, method, arguments)
+        return server._threads.submit(answer, server, method, arguments)
+    finally:
+        RECEIVING.here = False

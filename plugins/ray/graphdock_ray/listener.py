@@ -7,16 +7,17 @@ from typing import Any
 
 import zmq
 from graphdock.contracts import errors
+from graphdock.locks import new_lock
 from zmq.utils.monitor import parse_monitor_message
 
 from graphdock_ray.keys import Keys
-from graphdock_ray.peer import set_up
+from graphdock_ray.peer import join, set_up
 
 __all__ = ["Listener"]
 
 
 class Listener:
-    """An address of this process. Its socket is used by the transport's own thread alone, once it is made.
+    """An address of this process. Any thread may reply; all else is done by the transport's own.
 
     Args:
       answer: of the task. ``gone``: is told of sessions whose process is lost.
@@ -34,6 +35,7 @@ class Listener:
         keys: Keys | None,
     ) -> None:
         self.answer, self._gone = answer, gone
+        self.lock = new_lock()
         self.socket = context.socket(zmq.ROUTER)
         set_up(self.socket)
         if keys is not None:
@@ -55,6 +57,23 @@ class Listener:
         if method == "open" and (fd := frame.get(zmq.SRCFD)) > 0:
             self._sessions.setdefault(fd, set()).add(str(arguments.get("session")))
 
+    def receive(self) -> list[Any] | None:
+        """The frames of a message that has come; None where there is none."""
+        try:
+            with self.lock:
+                return list(self.socket.recv_multipart(zmq.NOBLOCK, copy=False))
+        except zmq.Again:
+            return None
+
+    def reply(self, sender: bytes, head: bytes, frames: list[Any]) -> bool:
+        """Answer a call, on any thread; whether something has come. A caller that is gone gets nothing."""
+        one = join(head, frames)
+        with self.lock:
+            if self.socket.closed:
+                return False
+            self.socket.send_multipart([sender, head, *frames] if one is None else [sender, one], copy=one is not None)
+            return bool(self.socket.getsockopt(zmq.EVENTS) & zmq.POLLIN)
+
     def look(self, run: Callable[..., Any]) -> None:
         """Take note of connections that have ended: tell of their sessions, on other threads."""
         while True:
@@ -67,6 +86,7 @@ class Listener:
 
     def close(self) -> None:
         """Close the sockets."""
-        self.socket.disable_monitor()
-        self.monitor.close(0)
-        self.socket.close(0)
+        with self.lock:
+            self.socket.disable_monitor()
+            self.monitor.close(0)
+            self.socket.close(0)

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import struct
 import time
+from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any
 
 import zmq
 from graphdock.contracts import errors
+from graphdock.locks import new_lock
 from zmq.utils.monitor import parse_monitor_message
 
 from graphdock_ray.keys import Keys
 
-__all__ = ["CALL", "FAILED", "POST", "RESULT", "Peer", "set_up"]
+__all__ = ["CALL", "FAILED", "POST", "RESULT", "SMALL", "Peer", "join", "set_up", "split"]
 
 #: Kinds of messages.
 CALL, POST, RESULT, FAILED = b"C", b"P", b"R", b"E"
+#: Bytes up to which a message travels as one frame, which any thread may send: nothing interrupts it halfway.
+SMALL = 1 << 16
 #: Seconds after which an address that does not answer counts as unreachable.
 PATIENCE = 3.0
 #: Milliseconds between heartbeats, and after which a peer without any is lost.
@@ -35,8 +39,35 @@ def set_up(socket: Any) -> None:
     socket.setsockopt(zmq.IPV6, 1)
 
 
+def join(head: bytes, frames: Sequence[Any]) -> bytes | None:
+    """One frame for a small message; None for one that is not small."""
+    lengths = [len(f) for f in frames]
+    if sum(lengths) > SMALL:
+        return None
+    return b"".join([head, struct.pack(f"<{len(frames) + 1}I", len(frames), *lengths), *frames])
+
+
+def split(frames: Sequence[Any]) -> tuple[bytes, list[Any]]:
+    """Head and frames of a message. Raises DataLossError: it is damaged."""
+    text = frames[0].buffer
+    if len(frames) > 1:
+        return bytes(text[:9]), [f.buffer for f in frames[1:]]
+    try:
+        (count,) = struct.unpack_from("<I", text, 9)
+        lengths = struct.unpack_from(f"<{count}I", text, 13)
+    except struct.error:
+        raise errors.DataLossError("a message is damaged: it is cut") from None
+    at, found = 13 + 4 * count, []
+    for length in lengths:
+        found.append(text[at : at + length])
+        at += length
+    if at != len(text):
+        raise errors.DataLossError("a message is damaged: it is of another length")
+    return bytes(text[:9]), found
+
+
 class Peer:
-    """A connection that is used by the transport's own thread alone.
+    """A connection. Any thread may send small messages; all else is done by the transport's own thread.
 
     Args:
       address: ``host:port``.
@@ -51,6 +82,7 @@ class Peer:
         if keys is not None:
             keys.dial(self.socket)
         self.monitor = self.socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | _ENDS | _REFUSED)
+        self.lock = new_lock()
         self._calls: dict[int, Future[Any]] = {}
         self._next = 0
         self._since = time.monotonic()
@@ -61,35 +93,50 @@ class Peer:
         except zmq.ZMQError as error:
             self.fail(f"{address} is no address that can be reached: {error}")
 
-    def send(self, kind: bytes, frames: list[Any], future: Future[Any] | None) -> None:
-        """Send a call or what is posted."""
-        if self.error is not None:
-            if future is not None:
-                future.set_exception(self.error)
-            return
+    def send(self, kind: bytes, frames: list[Any], future: Future[Any] | None) -> bool:
+        """Send a call or what is posted; whether something has come that :meth:`receive` must be called for.
+
+        A socket may go from thread to thread within a lock. Whoever uses it takes its sign that something has come.
+        """
         number = 0
+        with self.lock:
+            if self.error is None:
+                if future is not None:
+                    number = self._next = self._next + 1
+                    self._calls[number] = future
+                head = kind + struct.pack("<q", number)
+                one = join(head, frames)
+                if one is None:
+                    self.socket.send_multipart([head, *frames], copy=False)
+                else:
+                    self.socket.send(one)
+                return bool(self.socket.getsockopt(zmq.EVENTS) & zmq.POLLIN)
         if future is not None:
-            number = self._next = self._next + 1
-            self._calls[number] = future
-        self.socket.send_multipart([kind + struct.pack("<q", number), *frames], copy=False)
+            future.set_exception(self.error)
+        return False
 
     def receive(self, unpack: Any, failed: Any) -> None:
         """Complete the calls whose answers are there."""
         while self.error is None:
             try:
-                head, *frames = self.socket.recv_multipart(zmq.NOBLOCK, copy=False)
+                with self.lock:
+                    came = self.socket.recv_multipart(zmq.NOBLOCK, copy=False)
             except zmq.Again:
                 return
-            text = head.bytes
-            future = self._calls.pop(struct.unpack("<q", text[1:])[0], None)
+            try:
+                head, frames = split(came)
+            except errors.DataLossError as error:
+                self.fail(f"the task at {self.address} sent what is no answer: {error.message}")
+                return
+            future = self._calls.pop(struct.unpack("<q", head[1:])[0] if len(head) == 9 else 0, None)
             if future is None or not future.set_running_or_notify_cancel():
                 continue
             try:
-                value = unpack([f.buffer for f in frames])
+                value = unpack(frames)
             except errors.GraphdockError as error:
                 future.set_exception(error)
                 continue
-            if text[:1] == RESULT:
+            if head[:1] == RESULT:
                 future.set_result(value)
             else:
                 future.set_exception(failed(value))
@@ -121,14 +168,16 @@ class Peer:
 
     def fail(self, message: str, hint: str | None = None) -> None:
         """Fail all calls. What was queued is dropped: nothing is sent twice."""
-        self.error = errors.UnavailableError(message, hint=hint)
-        calls, self._calls = list(self._calls.values()), {}
+        with self.lock:
+            self.error = errors.UnavailableError(message, hint=hint)
+            calls, self._calls = list(self._calls.values()), {}
         for future in calls:
             if future.set_running_or_notify_cancel():
                 future.set_exception(errors.UnavailableError(message, hint=hint))
 
     def close(self) -> None:
-        """Close the sockets."""
-        self.socket.disable_monitor()
-        self.monitor.close(0)
-        self.socket.close(0)
+        """Close the sockets of a peer that has failed."""
+        with self.lock:
+            self.socket.disable_monitor()
+            self.monitor.close(0)
+            self.socket.close(0)

@@ -1,4 +1,4 @@
-"""The transport over ZeroMQ: one thread per process owns all sockets; calls are answered on threads of their own.
+"""The transport over ZeroMQ: one thread per process receives all messages; small ones are sent by who has them.
 
 A call that failed is not repeated, and what was queued for a lost address is dropped. A lost process is noticed when its connection
 ends, one that is frozen by heartbeats.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import select
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -21,7 +22,7 @@ from graphdock.locks import new_lock
 
 from graphdock_ray.keys import Keys
 from graphdock_ray.listener import Listener
-from graphdock_ray.peer import CALL, FAILED, POST, RESULT, Peer
+from graphdock_ray.peer import CALL, FAILED, POST, RESULT, SMALL, Peer, split
 
 __all__ = ["ZeroMQTransport"]
 
@@ -61,7 +62,12 @@ class ZeroMQTransport(Transport):
         self, address: str, kind: bytes, method: str, arguments: Mapping[str, Any], future: Future[Any] | None
     ) -> None:
         frames = [bytes(f) if isinstance(f, memoryview) else f for f in pack([method, dict(arguments)])]
-        self._running().give(lambda loop: loop.peer(address).send(kind, frames, future))
+        loop = self._running()
+        peer = loop.peers.get(address)
+        if peer is None or sum(map(len, frames)) > SMALL:
+            loop.give(lambda loop: loop.send(address, kind, frames, future))
+        elif peer.send(kind, frames, future):
+            loop.give(lambda loop: peer.receive(unpack, raised))
 
     def _running(self) -> _Loop:
         loop = self._loop
@@ -83,11 +89,11 @@ class _Loop:
         self._keys = Keys.of_environment()
         self._todo: deque[Callable[[_Loop], Any]] = deque()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        self._poller = zmq.Poller()
-        self._poller.register(self._wake, zmq.POLLIN)
-        self._peers: dict[str, Peer] = {}
+        self._epoll = select.epoll()
+        self._epoll.register(self._wake, select.EPOLLIN)
+        self.peers: dict[str, Peer] = {}
         self._listeners: dict[str, Listener] = {}
-        self._ready: dict[Any, Callable[[], None]] = {}
+        self._ready: dict[int, Callable[[], None]] = {}
         self._threads = WaitingThreads("graphdock call")
         self._stopped = False
         threading.Thread(target=self._run, name="graphdock zeromq", daemon=True).start()
@@ -114,27 +120,46 @@ class _Loop:
 
     def _run(self) -> None:
         while not self._stopped:
-            for ready, _ in self._poller.poll(1000):
+            found = self._epoll.poll(1.0)
+            for ready, _ in found:
                 if ready == self._wake:
                     os.eventfd_read(self._wake)
                 elif ready in self._ready:
-                    self._ready[ready]()
+                    self._do(self._ready[ready])
+            if not found:  # who was interrupted between a send and its look at what has come has told nobody
+                for act in list(self._ready.values()):
+                    self._do(act)
             while self._todo:
-                self._todo.popleft()(self)
-            for peer in list(self._peers.values()):
+                self._do(self._todo.popleft(), self)
+            for peer in list(self.peers.values()):
                 peer.late()
                 if peer.error is not None:
                     self._drop(peer)
+        self._epoll.close()
         os.close(self._wake)
+
+    @staticmethod
+    def _do(act: Callable[..., None], *args: Any) -> None:
+        """Act, and go on whatever becomes of it: all connections of the process hang on this thread."""
+        try:
+            act(*args)
+        except Exception:  # noqa: BLE001 - it is logged, and the next message has nothing to do with it
+            _log.exception("a connection could not be served")
+
+    def send(self, address: str, kind: bytes, frames: list[Any], future: Future[Any] | None) -> None:
+        """Send a message that is large, or the first one to an address."""
+        peer = self.peer(address)
+        if peer.send(kind, frames, future):
+            peer.receive(unpack, raised)
 
     def peer(self, address: str) -> Peer:
         """The connection to an address, made where there is none."""
-        found = self._peers.get(address)
+        found = self.peers.get(address)
         if found is None or found.error is not None:
             if found is not None:
                 self._drop(found)
             made = found = Peer(self._context, address, self._keys)
-            self._peers[address] = made
+            self.peers[address] = made
             self._watch(made.socket, lambda: made.receive(unpack, raised))
             self._watch(made.monitor, made.look)
         return found
@@ -158,7 +183,7 @@ class _Loop:
         """End the thread, and what waits."""
         for address in list(self._listeners):
             self.forget(address)
-        for peer in list(self._peers.values()):
+        for peer in list(self.peers.values()):
             if peer.error is None:
                 peer.fail("the transport was closed")
             self._drop(peer)
@@ -167,44 +192,39 @@ class _Loop:
         self._stopped = True
 
     def _drop(self, peer: Peer) -> None:
-        if self._peers.get(peer.address) is peer:
-            del self._peers[peer.address]
+        if self.peers.get(peer.address) is peer:
+            del self.peers[peer.address]
         self._unwatch(peer.socket, peer.monitor)
         peer.close()
 
     def _watch(self, socket: Any, act: Callable[[], None]) -> None:
-        self._poller.register(socket, zmq.POLLIN)
-        self._ready[socket] = act
+        self._epoll.register(socket.FD, select.EPOLLIN)
+        self._ready[socket.FD] = act
+        act()  # the descriptor tells of what comes, not of what is there
 
     def _unwatch(self, *sockets: Any) -> None:
         for socket in sockets:
-            if self._ready.pop(socket, None) is not None:
-                self._poller.unregister(socket)
+            if self._ready.pop(socket.FD, None) is not None:
+                self._epoll.unregister(socket.FD)
 
     def _take(self, listener: Listener) -> None:
         """Answer what has come to an address of ours."""
-        while True:
+        while not listener.socket.closed and (came := listener.receive()) is not None:
+            sender, *rest = came
+            head = b""
             try:
-                sender, head, *frames = listener.socket.recv_multipart(zmq.NOBLOCK, copy=False)
-            except zmq.Again:
-                return
-            except ValueError:
-                continue  # a message of fewer frames than any of ours has
-            text = head.bytes
-            try:
-                method, arguments = unpack([f.buffer for f in frames])
-                if not isinstance(arguments, dict) or not isinstance(method, str):
+                head, frames = split(rest)
+                method, arguments = unpack(frames)
+                if len(head) != 9 or not isinstance(arguments, dict) or not isinstance(method, str):
                     raise errors.DataLossError("a message is damaged: it calls no method")
-            except (ValueError, TypeError, errors.GraphdockError) as error:
-                self._answer(listener, sender.bytes, text, FAILED, failure_of(error))
+            except (ValueError, TypeError, IndexError, errors.GraphdockError) as error:
+                self._answer(listener, sender.bytes, head, FAILED, failure_of(error))
                 continue
-            if len(text) != 9:
-                continue  # no head of ours
-            listener.note(head, method, arguments)
-            if text[:1] == POST:
+            listener.note(rest[0], method, arguments)
+            if head[:1] == POST:
                 self._post(listener, method, arguments)
             else:
-                self._threads.submit(self._call, listener, sender.bytes, text, method, arguments)
+                self._call(listener, sender.bytes, head, method, arguments)
 
     @staticmethod
     def _post(listener: Listener, method: str, arguments: Mapping[str, Any]) -> None:
@@ -214,23 +234,28 @@ class _Loop:
             _log.warning("what another task posted was refused: %s", errors.format_error(error))
 
     def _call(self, listener: Listener, sender: bytes, head: bytes, method: str, arguments: Mapping[str, Any]) -> None:
+        def answered(made: Future[Any]) -> None:
+            try:
+                frames = pack(made.result())
+            except BaseException as error:  # noqa: BLE001 - it is the caller's
+                self._answer(listener, sender, head, FAILED, failure_of(error))
+            else:
+                self._reply(listener, sender, RESULT + head[1:], frames)
+
         try:
             result = listener.answer(method, arguments)
-            frames = pack(result)
         except Exception as error:  # noqa: BLE001 - it is the caller's
             self._answer(listener, sender, head, FAILED, failure_of(error))
         else:
-            frames = [bytes(f) if isinstance(f, memoryview) else f for f in frames]
-            self._reply(listener, sender, head, RESULT, frames)
+            if not isinstance(result, Future):
+                made, result = result, Future[Any]()
+                result.set_result(made)
+            result.add_done_callback(answered)
 
     def _answer(self, listener: Listener, sender: bytes, head: bytes, kind: bytes, value: Any) -> None:
-        if head[:1] == CALL:
-            self._reply(listener, sender, head, kind, pack(value))
+        if head[:1] == CALL and len(head) == 9:
+            self._reply(listener, sender, kind + head[1:], pack(value))
 
-    def _reply(self, listener: Listener, sender: bytes, head: bytes, kind: bytes, frames: list[Any]) -> None:
-        def send(loop: _Loop) -> None:
-            if listener.socket.closed:
-                return
-            listener.socket.send_multipart([sender, kind + head[1:9], *frames], copy=False)
-
-        self.give(send)
+    def _reply(self, listener: Listener, sender: bytes, head: bytes, frames: list[Any]) -> None:
+        if listener.reply(sender, head, frames):
+            self.give(lambda loop: loop._take(listener))

@@ -155,7 +155,9 @@ class SeededTransport(Transport):
             return
         method, arguments = unpack(frames)
         try:
-            made, error = [bytes(f) for f in pack(found[0](method, arguments))], None
+            answered = found[0](method, arguments)
+            answered = answered.result() if isinstance(answered, Future) else answered
+            made, error = [bytes(f) for f in pack(answered)], None
         except Exception as raised_there:  # noqa: BLE001 - it is the caller's
             made, error = [bytes(f) for f in pack(failure_of(raised_there))], True
         if not {caller, address} & (self.cut | self.silent):

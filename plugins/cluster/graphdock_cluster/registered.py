@@ -1,0 +1,72 @@
+"""Registered: one phase of a part of a session's steps, ready to run on its task."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import graphdock as _tf
+import numpy as np
+from graphdock.contracts.effects import talks
+from graphdock.graph.operation import Operation
+from graphdock.graph.tensor import Tensor
+from graphdock.session.session import Session
+
+from graphdock_cluster.running import NO_LIMIT
+
+__all__ = ["Registered"]
+
+_UNLIMITED = _tf.RunOptions(timeout_in_ms=int(NO_LIMIT * 1e3))
+#: Seconds within which a part must end to run on a thread that messages come by.
+QUICK = 1e-3
+
+
+class Registered:
+    """A part that is ready to run: its session, what it fetches, and what it is fed, in order.
+
+    Attributes:
+      fed: how many values it is fed.
+      first: edges that it takes before it does anything; empty where it does something before, or takes none.
+      quick: it waits for nothing else, and took less than a moment the last time.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        step: Tensor | None,
+        feeds: Sequence[Tensor],
+        fetches: Sequence[Tensor],
+        targets: Sequence[Operation],
+    ) -> None:
+        self.session = session
+        self.first, self._may_be_quick = _waits_of(session.graph.get_operations())
+        self.quick = False
+        self.fed = len(feeds)
+        self._feeds = feeds if step is None else [step, *feeds]
+        self._fetches: list[Any] = [*fetches, *targets]
+        self._count = len(fetches)
+        self._numbered = step is not None
+
+    def run(self, step: int, feeds: list[Any], seconds: float) -> list[Any]:
+        """The fetches of a step."""
+        values = [np.asarray(step, np.int64), *feeds] if self._numbered else feeds
+        options = _UNLIMITED if seconds >= NO_LIMIT else _tf.RunOptions(timeout_in_ms=max(1, int(seconds * 1e3)))
+        began = time.perf_counter()
+        results = self.session.run(self._fetches, dict(zip(self._feeds, values, strict=True)), options=options)
+        self.quick = self._may_be_quick and time.perf_counter() - began < QUICK
+        return list(results[: self._count])
+
+
+def _waits_of(operations: Sequence[Operation]) -> tuple[frozenset[str], bool]:
+    """Edges that a part takes before it does anything, and whether it then waits for nothing and calls no Python."""
+    received = [n for n, op in enumerate(operations) if op.type == "Recv"]
+    before = operations[: received[-1]] if received else []
+    first = not any(
+        op.type != "Recv" and (talks(op.op_def) or op.bodies or any(arg.access for arg in op.op_def.inputs))
+        for op in before
+    )
+    others = [op for op in operations if op.type != "Recv"]
+    waits = any("waits" in op.op_def.effects or any(b.waits for b in op.bodies) for op in others)
+    edges = [operations[n].node_attrs["edge"] for n in received] if first else []
+    return frozenset(edges), first and not waits
