@@ -32,7 +32,9 @@ from graphdock.contracts.command_line.scripts import at_step, is_script, script_
 @file_options
 @script_options
 @click.option("--all", "lost", is_flag=True, help="Show every kernel that lost, with its reason.")
-@click.option("--source", is_flag=True, help="Show the generated source of the step.")
+@click.option(
+    "--source", is_flag=True, help="Show the generated source of the step, and of kernels that were compiled for it."
+)
 @click.option(
     "--diff",
     "other",
@@ -98,7 +100,8 @@ def command(
 
 def _print(explanation: Any, lost: bool, source: bool, as_json: bool) -> None:
     if as_json:
-        print_json({**explanation.facts(), **({"source": explanation.source} if source else {})})
+        texts = {"source": explanation.source, "compiled": explanation.compiled()} if source else {}
+        print_json({**explanation.facts(), **texts})
         return
     text = str(explanation)
     if lost:
@@ -106,6 +109,8 @@ def _print(explanation: Any, lost: bool, source: bool, as_json: bool) -> None:
     click.echo(text)
     if source:
         click.echo("\n" + explanation.source, nl=False)
+        for name, text in explanation.compiled().items():
+            click.echo(f"\n# {name}\n{text}")
 
 
 def _write_page(explanation: Any, path: str) -> None:

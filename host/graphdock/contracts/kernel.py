@@ -362,6 +362,7 @@ class Prepared:
         does what all do, called with the arguments of the last one, or None. ``like`` is None for a kernel that is not joined.
       native: how native code calls it; an executor may then make one call of several kernels, of which none is bound but for its
         first call, for traces and in debug mode. Only without ``args`` and streams, and where no output is returned.
+      source: the text that was compiled, for ``explain --source``; None where there is none.
     """
 
     bind: Callable[[BindContext], Callable[..., Any]]
@@ -375,6 +376,7 @@ class Prepared:
     joins: Callable[[Sequence[Callable[..., Any]]], Callable[..., Any] | None] | None = None
     within: AbstractContextManager[Any] | None = None
     native: Native | None = None
+    source: Callable[[], str] | None = None
 
     def facts(self, compute: Callable[..., Any] = _unbound) -> Bound:
         """Its facts, as a Bound; of a kernel that is bound already, with its ``compute``."""

@@ -86,6 +86,7 @@ class Plan:
         self.notes = tuple(f"pass {name}: {said}" for name, said in draft.said())
         self.translated = draft.translated
         self.program = draft.program
+        self._sources = {n.name: p.source for n, p in draft.prepared.items() if p.source is not None}
         self.stages = (*draft.stages, *self.program.stages)
         self.executor, self.refusals = draft.executor, tuple(draft.refusals)
         self.kernel_nodes = [n for level in draft.graph.all_graphs() for n in level.nodes if n in kernels]
@@ -111,6 +112,10 @@ class Plan:
     def source(self) -> str:
         """The generated source, where the program has one."""
         return self.program.source
+
+    def compiled(self) -> dict[str, str]:
+        """Name of a node -> the text that its kernel was compiled from, of those that tell."""
+        return {name: source() for name, source in self._sources.items()}
 
     @property
     def arena_bytes(self) -> dict[str, int]:

@@ -87,6 +87,10 @@ class Explanation:
         """The generated Python source of the step."""
         return self.plan.source
 
+    def compiled(self) -> dict[str, str]:
+        """Name of a node -> the text that its kernel was compiled from (a region's program and its code), of those that tell."""
+        return self.plan.compiled()
+
     def kernels(self) -> dict[str, int]:
         """Kernel -> number of nodes of the step that run it; outside of conds and loops, its launches per step."""
         placed, runs = self.plan.placement.kernels, set(self.plan.kernel_nodes)

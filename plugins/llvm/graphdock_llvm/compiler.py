@@ -107,7 +107,12 @@ class VectorRegions(RegionCompiler):
         numbers = (ctx.threads, pool_address()) if shared else ALONE
         native = Native(compiled(printed.text()), chain, numbers, is_brief(program))
         within = _single_threaded(ctx.device) if shared else None
-        return Prepared(lambda bind: _bound(bind, native, count, program), native=native, within=within)
+        return Prepared(
+            lambda bind: _bound(bind, native, count, program),
+            native=native,
+            within=within,
+            source=lambda: f"{program}\n\n{print_functions(program, count, width()).text()}",
+        )
 
 
 def _of_rows(
@@ -191,7 +196,11 @@ def _prepared_loop(loop: LoopProgram, ctx: PrepareContext) -> Prepared:
     address = compiled(text)
     within = _single_threaded(ctx.device) if shared else None
     shapes = [(loop.buffers[v].shape, loop.buffers[v].dtype.np) for v in (loop.variables[r] for r in loop.results)]
-    return Prepared(lambda bind: _bound_loop(bind, Native(address, chain, numbers), shapes), within=within)
+    return Prepared(
+        lambda bind: _bound_loop(bind, Native(address, chain, numbers), shapes),
+        within=within,
+        source=lambda: f"{loop}\n\n{print_loop(loop, width())[0]}",
+    )
 
 
 def _bound_loop(ctx: BindContext, native: Native, shapes: Sequence[Any]) -> Callable[..., Any]:

@@ -50,6 +50,15 @@ def test_a_hand_written_gelu_its_gradient_and_a_power_are_one_kernel_each(dims):
     assert both([x * x * x * x], feed) == {"llvm.region": 1}
 
 
+def test_explain_shows_the_program_and_the_code_of_a_region_and_of_a_loop():
+    x = tf.placeholder(tf.float32, [33])
+    y = tf.while_loop(lambda i, _: i < 3, lambda i, v: (i + 1, v * 0.5), [0, gelu(x)])[1]
+    with tf.Session(config=tf.SessionConfig(**LLVM)) as sess:
+        texts = list(sess.explain(y, {x: numbers(33)}).compiled().values())
+    assert len(texts) == 2 and all("define void @region(ptr %table" in text for text in texts)
+    assert sorted(text.split(" (")[0] for text in texts) == ["loop while", "region mul"]
+
+
 def test_a_long_chain_is_few_kernels():
     x = tf.placeholder(tf.float32, [16])
     y = x

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 __all__ = ["InstanceBuilder"]
 
+#: Bytes from which a buffer is worth being used again.
+_LARGE = 1 << 20
+
 
 @dataclass
 class _Streams:
@@ -197,6 +200,11 @@ class InstanceBuilder:
             host = self._placed.spaces[HOST_MEMORY]
             if bounds is not None:
                 return bounds.maker(host, host.allocate, root)
+            if root.nbytes >= _LARGE and root.dtype.size:
+                from graphdock_executor.straight_line.recycled import Recycled, can_recycle  # few steps return so much
+
+                if can_recycle():
+                    return Recycled(root.shape, root.dtype.np)
             return functools.partial(np.empty, root.shape, root.dtype.np)
         device = self._placed.spaces[root.device]
         if root.node is not None and root.node.device is not None:
