@@ -91,13 +91,10 @@ def _dense(key: _Key, maps: Sequence[Any], dims: Sequence[int | None], default: 
             expected=str(count),
             got=str(len(fallback)),
         )
-    name, listed = key.name, key.listed
-    if key.dtype == "float32" and (floats := _floats(name, maps, count)) is not None:
-        return floats.reshape(len(maps), *dims)
+    name = key.name
+    if count and (plain := _plain(key, [features.get(name) for features in maps], count)) is not None:
+        return plain.reshape(len(maps), *dims)
     for index, features in enumerate(maps):
-        if name in features and len(found := listed(features[name])) == count != 0:
-            flat.extend(found)
-            continue
         values = key.values(features.get(name), f"Example {index}")
         if values is None:
             if fallback is None and not (name in features and count == 0):
@@ -113,14 +110,25 @@ def _dense(key: _Key, maps: Sequence[Any], dims: Sequence[int | None], default: 
     return key.array(flat, (len(maps), *dims))  # type: ignore[arg-type]
 
 
-def _floats(name: str, maps: Sequence[Any], count: int) -> Any:
-    """The values of a feature of so many floats in each Example, out of the bytes of their lists; None where one has others.
+def _plain(key: _Key, features: Sequence[Any], count: int) -> Any:
+    """The values of features that all have so many, flat; None where one has others, or is missing."""
+    if not all(features):
+        return None
+    if key.dtype == "float32":
+        return _floats(features, count)
+    lists = [*map(key.listed, features)]
+    if set(map(len, lists)) != {count}:
+        return None
+    flat = [values[0] for values in lists] if count == 1 else list(itertools.chain.from_iterable(lists))
+    return key.array(flat, (len(flat),))
+
+
+def _floats(features: Sequence[Any], count: int) -> Any:
+    """The values of features of so many floats, out of the bytes of their lists; None where one has others.
 
     A list is written as a tag, the number of bytes, and the values. To have each as a Python float would take four times as long.
     """
-    if not count or not all([name in features for features in maps]):
-        return None
-    lists = [features[name].float_list.SerializeToString() for features in maps]
+    lists = [feature.float_list.SerializeToString() for feature in features]
     size = 4 * count
     head = 2 + (size.bit_length() - 1) // 7
     if set(map(len, lists)) != {head + size}:
@@ -149,10 +157,12 @@ def _blocks(key: _Key, maps: Sequence[Any], dims: Sequence[int | None], default:
 
 def _sparse(key: _Key, maps: Sequence[Any]) -> tuple[Any, Any, Any]:
     """Indices ``[n, 2]``, values and shape of a feature of any length."""
-    name, listed, found = key.name, key.listed, list[Any]()
-    for index, features in enumerate(maps):
-        values = listed(features[name]) if name in features else ()
-        found.append(values or key.values(features.get(name), f"Example {index}") or ())
+    name, listed = key.name, key.listed
+    features = [m.get(name) for m in maps]
+    found = [() if feature is None else listed(feature) for feature in features]
+    for index, values in enumerate(found):
+        if not values:
+            key.values(features[index], f"Example {index}")  # which raises where they are of another dtype
     return _rows(key, found)
 
 
@@ -160,9 +170,8 @@ def _rows(key: _Key, found: Sequence[Any]) -> tuple[Any, Any, Any]:
     lengths = [len(values) for values in found]
     total = sum(lengths)
     indices = np.empty((total, 2), np.int64)
-    indices[:, 0] = np.repeat(np.arange(len(found)), lengths)
-    ends = np.cumsum(lengths)
-    indices[:, 1] = np.arange(total) - np.repeat(ends - lengths, lengths)
+    rows = indices[:, 0] = np.repeat(np.arange(len(found)), lengths)
+    indices[:, 1] = np.arange(total) - (np.cumsum(lengths) - lengths)[rows]
     flat = list(itertools.chain.from_iterable(found))
     return indices, key.array(flat, (total,)), np.array([len(found), max(lengths, default=0)], np.int64)
 
