@@ -154,13 +154,13 @@ def trained(process_host, program, layers, backends):
 @pytest.mark.parametrize(
     "program",
     [
-        encoder,
+        perceptron,
         *[
             pytest.param(p, marks=pytest.mark.exhaustive)
-            for p in (perceptron, lstm, residual, convolutional, dropping, attending, clipped)
+            for p in (encoder, lstm, residual, convolutional, dropping, attending, clipped)
         ],
     ],
-    ids=["encoder", "perceptron", "lstm", "residual", "convolutional", "dropping", "attending", "clipped"],
+    ids=["perceptron", "encoder", "lstm", "residual", "convolutional", "dropping", "attending", "clipped"],
 )
 def test_launches_of_a_training_step(process_host, program):
     before = compiling.use(InterpretingCompiler())

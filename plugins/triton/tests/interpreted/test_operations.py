@@ -245,6 +245,7 @@ def scores():
     return (q, k, v), tf.matmul(tf.nn.softmax(tf.matmul(q, k, transpose_b=True) * 0.25), v), "attention"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("program", [product, convolution, scores])
 def test_configurations_are_chosen_kept_and_not_for_deterministic_sessions(session, program, tmp_path, monkeypatch):
     """What is kept is taken by sessions that ask for nothing, what is estimated is measured where that is asked for."""
