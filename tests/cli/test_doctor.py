@@ -65,7 +65,7 @@ def test_the_table_and_the_exit_status(ward):
     assert head[1] == "config    no file · backends=cpu (default)"
     at = next(i for i, line in enumerate(head) if line.startswith("cpu "))
     assert head[at + 1].startswith("         cpu:0: cores=")  # what its device tells
-    strict = run("--strict")
+    strict = run("--strict", "sick")
     assert strict.exit_code == 1
     assert "sick: import failed" in strict.stderr
 
@@ -78,6 +78,15 @@ def test_blocked_and_absent_are_no_faults(site, builder):
     done = run("--strict")
     assert done.exit_code == 0, done.output
     assert "No faults." in done.stdout
+
+
+def test_those_that_are_named_are_examined_alone_and_required(ward):
+    done = run("--json", "absent", "healthy")
+    assert {name: row["stage"] for name, row in rows(done).items()} == {"absent": "no device", "healthy": "registered"}
+    assert done.exit_code == 1 and json.loads(done.stdout)["findings"] == ["absent is required and stands at no device"]
+    assert run("healthy").exit_code == 0
+    done = run("helthy")
+    assert done.exit_code == 1 and "helthy is required and not installed: did you mean 'healthy'?" in done.stderr
 
 
 @pytest.mark.exhaustive
@@ -98,7 +107,7 @@ def test_a_plugin_that_prints_disturbs_nothing(site):
 
 
 def test_the_toy_package_has_no_drift(toy):
-    assert rows(run("--json"))["toy"]["stage"] == "registered"
+    assert rows(run("toy", "--json"))["toy"]["stage"] == "registered"
 
 
 @pytest.mark.parametrize(
@@ -132,11 +141,11 @@ def test_parts_that_do_not_fit_are_said_before_a_session_finds_them(site):
     package = site.plugin("parts", PARTS)
     (site.folder / package / "specs").mkdir()
     (site.folder / package / "specs" / "lab.yaml").write_text("graphdock_opdef: 1\n")
-    row = rows(run("--json"))["parts"]
+    row = rows(run("parts", "--json"))["parts"]
     assert (row["stage"], row["fault"]) == ("inconsistent", True)
     for text in ("specs/lab.yaml: run", "rellu is for Rellu, which nobody declares", "a and b tie for Abs on cpu"):
         assert text in row["cause"]
-    assert run("--strict").exit_code == 1
+    assert run("parts", "--strict").exit_code == 1
 
 
 NAMES = """\
@@ -152,7 +161,7 @@ def register_kernels():
 
 def test_names_that_nobody_has_are_a_fault(site):
     site.plugin("names", NAMES)
-    row = rows(run("--json"))["names"]
+    row = rows(run("names", "--json"))["names"]
     assert (row["stage"], row["fault"]) == ("inconsistent", True)
     assert "is for the device cpuu, which nobody has; did you mean 'cpu'?" in row["cause"]
     assert "names 'TT', and Relu has no such type variable; did you mean 'T'?" in row["cause"]
@@ -160,6 +169,6 @@ def test_names_that_nobody_has_are_a_fault(site):
 
 def test_parts_for_a_package_that_is_not_here_are_a_line_and_no_fault(site):
     site.plugin("far", NAMES.replace("cpuu", "elsewhere").replace("TT", "T"))
-    done = run("--strict")
+    done = run("--strict", "far")
     assert done.exit_code == 0, done.output
     assert "it has kernels for the device elsewhere, which no installed package has" in done.stdout

@@ -145,7 +145,10 @@ def test_doctor_strict_exits_1_on_each(toy, builder, name):
     stage, _ = install(toy, builder, name)
     env = {**os.environ, "PYTHONPATH": str(toy.folder)}
     done = subprocess.run(
-        [sys.executable, "-m", "graphdock", "doctor", "--strict", "--json"], env=env, capture_output=True, text=True
+        [sys.executable, "-m", "graphdock", "doctor", "--strict", "--json", name],
+        env=env,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 1, done.stdout + done.stderr
     entries = json.loads(done.stdout)["plugins"]

@@ -115,7 +115,8 @@ def ward(builder, tmp_path_factory):
             if "twin.toml" in fault.files:
                 site.plugin(f"{fault.text}twin", fault.files["plugin.py"], manifest=fault.files["twin.toml"])
         site.plugin("healthy", texts.CODE, manifest=texts.MANIFEST.replace("{name}", "healthy"))
-        done = CliRunner().invoke(cli, ["doctor", "--json"])
+        twins = [f"{fault.text}twin" for fault in PACKAGES if "twin.toml" in fault.files]
+        done = CliRunner().invoke(cli, ["doctor", *(fault.text for fault in PACKAGES), *twins, "healthy", "--json"])
         site.forget()
     return {row["plugin"]: row for row in json.loads(done.stdout)["plugins"]}
 

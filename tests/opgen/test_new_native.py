@@ -61,10 +61,10 @@ def test_its_wheel_is_of_this_platform_and_passes_its_tests(package: Path, tmp_p
     tests = ["-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider"]
     done = run(*tests, cwd=package, PYTHONPATH=str(site))
     assert done.returncode == 0 and "skipped" not in done.stdout, done.stdout + done.stderr
-    doctor = run("-m", "graphdock", "doctor", "--require", "fast_math", cwd=package, PYTHONPATH=str(site))
+    doctor = run("-m", "graphdock", "doctor", "fast_math", cwd=package, PYTHONPATH=str(site))
     assert doctor.returncode == 0, doctor.stdout + doctor.stderr
     (site / "graphdock_fast_math" / "_native" / f"kernels{library_suffix()}").unlink()
-    doctor = run("-m", "graphdock", "doctor", "--require", "fast_math", cwd=package, PYTHONPATH=str(site))
+    doctor = run("-m", "graphdock", "doctor", "fast_math", cwd=package, PYTHONPATH=str(site))
     assert doctor.returncode == 1 and "fast_math.relu: the native library" in doctor.stdout, doctor.stdout
 
 

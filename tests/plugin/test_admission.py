@@ -167,8 +167,8 @@ def test_commands_say_so_and_import_nothing(library, process_host):
     library("a", "shop.Legs")
     library("b", "shop.Legs")
     process_host(Host())
-    for command in ("plugins", "doctor"):
-        result = CliRunner().invoke(cli, [command, "--json"])
+    for command, *names in (["plugins"], ["doctor", "a", "b"]):
+        result = CliRunner().invoke(cli, [command, *names, "--json"])
         found = json.loads(result.stdout)
         rows = {row["plugin"]: row for row in (found if command == "plugins" else found["plugins"])}
         assert {rows["a"]["stage"], rows["b"]["stage"]} == {"duplicate"}
@@ -184,7 +184,7 @@ def test_doctor_compares_what_manifests_do_not_list(library, site, builder, proc
             file = site.folder / f"graphdock_{name}" / "graphdock-plugin.toml"
             file.write_text(builder.MANIFEST.format(name=name))
     process_host(Host())
-    result = CliRunner().invoke(cli, ["doctor", "--json", "--strict"])
+    result = CliRunner().invoke(cli, ["doctor", "a", "b", "--json", "--strict"])
     rows = {row["plugin"]: row for row in json.loads(result.stdout)["plugins"]}
     for mine, other in ("ab", "ba"):
         assert rows[mine]["stage"] == "duplicate" and rows[mine]["fault"] and result.exit_code == 1

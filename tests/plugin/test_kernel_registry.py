@@ -203,7 +203,7 @@ def test_what_modules_have_is_taken_back(lazy):
 )
 def test_doctor_imports_and_compares_all_modules(lazy, files, stage, cause):
     lazy(**files)
-    done = CliRunner().invoke(cli, ["doctor", "--strict", "--json"])
+    done = CliRunner().invoke(cli, ["doctor", "lazy", "--strict", "--json"])
     assert done.exit_code == (stage != "registered"), done.output
     row = next(p for p in json.loads(done.output)["plugins"] if p["plugin"] == "lazy")
     assert row["stage"] == stage and cause in (row["cause"] or "")

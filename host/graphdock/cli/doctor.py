@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import click
@@ -18,13 +18,18 @@ from graphdock.plugin.host import configured_host
 from graphdock.plugin.state import LedgerEntry
 
 
-def findings(entries: Sequence[LedgerEntry], strict: bool, required: Sequence[str]) -> list[str]:
-    """Return what makes the exit status 1: faults under ``strict``, and required plugins that have not registered."""
+def findings(
+    entries: Sequence[LedgerEntry], known: Collection[str], strict: bool, required: Sequence[str]
+) -> list[str]:
+    """Return what makes the exit status 1: faults under ``strict``, and required plugins that have not registered.
+
+    ``known``: names of all plugins that are installed.
+    """
     found = []
     for name in required:
         mine = [e for e in entries if e.plugin == name]
         if not mine:
-            hint = how_to_install(name, {e.plugin for e in entries})
+            hint = how_to_install(name, known)
             found.append(f"{name} is required and not installed: {hint}")
         elif not any(e.stage == "registered" for e in mine):
             found.append(f"{name} is required and stands at {mine[0].stage}")
@@ -70,19 +75,23 @@ def _print(examined: Sequence[Examined], about: Mapping[str, Any], config: str) 
                 click.echo(f"         {info['device']}: {facts}")
 
 
-@click.command(help="Load and probe each plugin in a process of its own, and say what is wrong.")
+@click.command(help="Load and probe each plugin, or those named alone, in a process of its own, and say what is wrong.")
+@click.argument("names", nargs=-1, metavar="[PLUGIN]...")
 @click.option("--strict", is_flag=True, help="Exit 1 when any plugin is at fault.")
 @click.option("--require", "required", multiple=True, metavar="NAME", help="Exit 1 unless this plugin registers.")
 @timeout_option
 @json_option
 @click.pass_context
-def command(ctx: click.Context, strict: bool, required: tuple[str, ...], limits: Limits, as_json: bool) -> None:
+def command(
+    ctx: click.Context, names: tuple[str, ...], strict: bool, required: tuple[str, ...], limits: Limits, as_json: bool
+) -> None:
     host = configured_host()
     config = effective_config()
     file = settings.find_file(settings.environment())
-    examined = sorted(examine(host.ledger, limits), key=lambda e: (e.entry.plugin, e.entry.distribution))
+    ledger = [e for e in host.ledger if not names or e.plugin in names]
+    examined = sorted(examine(ledger, limits), key=lambda e: (e.entry.plugin, e.entry.distribution))
     entries = [e.entry for e in examined]
-    found = [*problems(config), *findings(entries, strict, required)]
+    found = [*problems(config), *findings(entries, {e.plugin for e in host.ledger}, strict, [*names, *required])]
     about = machine.facts()
     faults = [e.plugin for e in entries if e.is_fault]
     if as_json:

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import signal
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from graphdock.cli.fork_server import Child, Server, servers
 from graphdock.plugin.state import Added, LedgerEntry, first_of
-
-if TYPE_CHECKING:
-    import subprocess
 
 #: Seconds a plugin may take to load, and each of its probes.
 LOAD, PROBE = 120.0, 60.0
@@ -29,6 +27,8 @@ SLOW = 10.0
 ENDING = 5.0
 #: Seconds between two looks at a child.
 _LOOK = 0.02
+#: Children at a time.
+_AT_ONCE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +77,19 @@ def examine(entries: Sequence[LedgerEntry], limits: Limits | None = None) -> lis
 
     stop = threading.Event()
     limits = Limits() if limits is None else limits
-    with ThreadPoolExecutor(max_workers=2) as pool, _terminated_by_an_exception():
+    with servers(_AT_ONCE) as free, ThreadPoolExecutor(max_workers=_AT_ONCE) as pool, _terminated_by_an_exception():
+
+        def one(entry: LedgerEntry) -> Examined:
+            if entry.stage != "found":
+                return Examined(entry)
+            server = free.pop()
+            try:
+                return _Child(entry, limits, stop).run(server)
+            finally:
+                free.append(server)
+
         try:
-            return _compared(
-                list(pool.map(lambda e: _Child(e, limits, stop).run() if e.stage == "found" else Examined(e), entries))
-            )
+            return _compared(list(pool.map(one, entries)))
         except BaseException:
             stop.set()  # the children are in sessions of their own, so that an interrupt does not reach them
             raise
@@ -147,41 +155,24 @@ class _Child:
         self.doing, self.limit, self.stage, self.device = doing, limit, stage, device
         self.since, self._told = time.monotonic(), False
 
-    def run(self) -> Examined:
-        import subprocess
-        import tempfile
-
+    def run(self, server: Server) -> Examined:
         with tempfile.TemporaryDirectory() as folder:
             file, errors = Path(folder, "told"), Path(folder, "errors")
-            environ = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+            errors.touch()
             self._say("loads")
-            with errors.open("wb") as stderr:
-                child = subprocess.Popen(
-                    [sys.executable, "-m", "graphdock.cli.probe", self.entry.plugin, str(file)],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=stderr,
-                    env=environ,
-                    start_new_session=True,
-                )
+            child = server.start(self.entry.plugin, file, errors)
             try:
                 in_time = self._watch(child, file)
             finally:
-                _end(child)
+                child.end()
             self._listen(file)
             written = errors.read_text(encoding="utf-8", errors="replace").strip().splitlines()
         return self._examined(child.returncode, in_time, written[-1:])
 
-    def _watch(self, child: subprocess.Popen[bytes], file: Path) -> bool:
+    def _watch(self, child: Child, file: Path) -> bool:
         """Until the child ends by itself, or is out of time. Whether it ended by itself."""
-        import subprocess
-
-        while True:
-            try:
-                child.wait(_LOOK)
-                return True
-            except subprocess.TimeoutExpired:
-                self._listen(file)
+        while not child.ended(_LOOK):
+            self._listen(file)
             spent = time.monotonic() - self.since
             if spent > self.limit or self.stop.is_set():
                 return False
@@ -189,6 +180,7 @@ class _Child:
                 self._told = True
                 text = f"is not done after {self.limits.slow:g} s: {self.doing}, and may take {self.limit:g} s"
                 self._say(text, always=True)
+        return True
 
     def _listen(self, file: Path) -> None:
         """Take in the whole lines that the child has written since."""
@@ -232,18 +224,6 @@ class _Child:
     def _say(self, text: str, always: bool = False) -> None:
         if always or sys.stderr.isatty():
             click.echo(f"{self.entry.plugin} {text}", err=True)
-
-
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """End the child, and whatever it has started."""
-    if hasattr(os, "killpg"):
-        try:
-            os.killpg(child.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass  # it is gone
-    elif child.poll() is None:
-        child.kill()
-    child.wait()
 
 
 def _ending(status: int) -> str:

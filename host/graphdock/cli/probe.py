@@ -1,7 +1,11 @@
-"""``python -m graphdock.cli.probe PLUGIN FILE``: load and probe one plugin, and write to FILE what happens.
+"""``python -m graphdock.cli.probe``: load and probe one plugin after another, each in a fork of this process.
 
-:mod:`graphdock.cli.isolated` runs this in a child process, so that a plugin that crashes, exits or hangs takes only the child with
-it. FILE gets one JSON object per line: ``{"doing": WORDS, "device": TYPE}`` before each probe, ``{"device": TYPE, "status": ...}``
+:mod:`graphdock.cli.fork_server` asks for it, so that a plugin that crashes, exits or hangs takes only its fork with it; what all
+have in common is imported once. A line of standard input is ``[PLUGIN, FILE, ERRORS]`` in JSON; standard output answers with the
+fork's process id and, once it has ended, its exit status, negative for a signal. The fork leads a session and writes to ERRORS.
+Where processes can't fork, ``python -m graphdock.cli.probe PLUGIN FILE`` does one plugin.
+
+FILE gets one JSON object per line: ``{"doing": WORDS, "device": TYPE}`` before each probe, ``{"device": TYPE, "status": ...}``
 with what it found, ``{"doing": WORDS}`` before kernels are asked whether their libraries are here, and at the end
 ``{"entry": ..., "names": ...}``, the plugin's ledger entry and what it has under names that nobody else may have.
 """
@@ -9,10 +13,13 @@ with what it found, ``{"doing": WORDS}`` before kernels are asked whether their 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import numpy as np  # noqa: F401 - most plugins need it: imported before the forks
 
 from graphdock.errors import DeviceUnavailable, GraphdockError, PluginError
 from graphdock.plugin.consistency import check_drift, check_modules, check_parts, names_brought
@@ -23,13 +30,37 @@ from graphdock.plugin.state import PluginState
 TYPED = ("architecture", "multiprocessors", "shared_memory_bytes", "warp_size")
 
 
-def main(plugin: str, file: str) -> None:
+def serve() -> None:
+    """Fork for each plugin that standard input names, until it ends. No plugin is imported here."""
+    host = configured_host()
+    for line in sys.stdin:
+        plugin, file, errors = json.loads(line)
+        fork = os.fork()
+        if not fork:
+            os.setsid()
+            _redirect(errors)
+            main(plugin, file, host)
+            return
+        print(fork, flush=True)
+        print(os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1]), flush=True)
+
+
+def _redirect(errors: str) -> None:
+    """Give the plugin no input, no output, and a file for what it writes to standard error."""
+    nothing, written = os.open(os.devnull, os.O_RDWR), os.open(errors, os.O_WRONLY | os.O_CREAT, 0o600)
+    for source, target in ((nothing, 0), (nothing, 1), (written, 2)):
+        os.dup2(source, target)
+    os.close(nothing)
+    os.close(written)
+
+
+def main(plugin: str, file: str, host: Host) -> None:
+    """Load and probe a plugin, and tell it."""
     with Path(file).open("w", encoding="utf-8") as out:
 
         def tell(**row: Any) -> None:
             print(json.dumps(row, default=str), file=out, flush=True)
 
-        host = configured_host()
         state = next(s for s in host.plugins() if s.name == plugin and s.stage not in ("blocked", "duplicate"))
         try:
             backend = host.backend(plugin)
@@ -90,4 +121,7 @@ def _probe(host: Host, device_type: str, tell: Callable[..., None]) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    if sys.argv[1:]:
+        main(sys.argv[1], sys.argv[2], configured_host())
+    else:
+        serve()
