@@ -80,7 +80,7 @@ def dense(found, given):
 
 
 @pytest.mark.parametrize("start", range(0, 400, 4))
-@pytest.mark.sampled(50)
+@pytest.mark.sampled(100)
 def test_what_is_shared_is_as_if_it_were_not(sharing, ways_to_run, start):
     smooth = [check(sharing, ways_to_run, seed) for seed in range(start, start + 4)]
     assert any(smooth), "central differences say nothing of any"

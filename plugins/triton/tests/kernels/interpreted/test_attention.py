@@ -50,6 +50,7 @@ def dims(shape, keys, shared, bias=None, **tensors):
     return out
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("kind", "shape", "keys", "shared", "causal", "biased", "dropped"),
     [
@@ -126,6 +127,7 @@ def test_a_row_that_sees_nothing_is_nan_and_others_are_not():
     assert np.flatnonzero(hidden).tolist() == [4, 7] and np.isfinite(o[0, 0][~hidden]).all()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("hidden", [-np.inf, -1e9, -2.0])
 @pytest.mark.parametrize(
     ("queries", "keys", "causal", "masked", "large"),
