@@ -87,3 +87,22 @@ def test_an_operator_that_no_library_declares(graph):
     assert "std" in caught.value.hint
     with pytest.raises(TypeError):
         _ = tf.constant(1) >> 1
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_zeros_and_ones_like_text_and_text_like_numbers(known: bool) -> None:
+    text, numbers = np.array([["a"], ["b"]], object), np.ones((2, 1), np.float32)
+    with tf.Graph().as_default(), tf.Session() as sess:
+        t, n = (
+            (tf.constant(text), tf.constant(numbers))
+            if known
+            else (tf.placeholder("string"), tf.placeholder("float32"))
+        )
+        made = sess.run(
+            [tf.zeros_like(t, tf.int32), tf.ones_like(t, tf.float16), tf.zeros_like(n, tf.string), tf.zeros_like(t)],
+            {} if known else {t: text, n: numbers},
+        )
+        with pytest.raises(tf.errors.DTypeError):
+            tf.ones_like(n, tf.string)
+    assert [v.tolist() for v in made] == [[[0], [0]], [[1], [1]], [[b""], [b""]], [[b""], [b""]]]
+    assert [v.dtype for v in made[:2]] == [np.int32, np.float16]

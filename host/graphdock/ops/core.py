@@ -113,6 +113,9 @@ def _like(tensor: Any, dtype: Any, name: str, fill: int, op: str) -> Tensor:
     count = size(dims)
     if count is not None and count <= _SMALL and wanted.kind in "biufc" and _has_array(dims):
         return constant_of(np.full(dims, fill, wanted.np), wanted, name)
+    if "string" in (x.dtype.name, wanted.name) and not (x.dtype is wanted or (fill and wanted.name == "string")):
+        value = "" if wanted.name == "string" else np.array(fill, wanted.np)
+        return apply_op("Fill", name=name, dims=shape(x), value=convert_to_tensor(value, wanted))  # type: ignore[no-any-return]
     if fill and x.dtype.is_bool:
         x = cast(x, "uint8")  # OnesLike is of numbers
     made: Tensor = apply_op(op, name=name, x=x)

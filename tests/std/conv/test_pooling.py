@@ -187,3 +187,13 @@ def test_an_index_outside_of_the_input_is_an_error_of_the_step() -> None:
         assert sess.run(back, {at: [[[[3]]]]}).ravel().tolist() == [0.0, 0.0, 0.0, 1.0]
         with pytest.raises(tf.errors.InvalidArgumentError, match="argmax has an index outside"):
             sess.run(back, {at: [[[[4]]]]})
+
+
+def test_second_gradients_of_max_pools_are_zeros() -> None:
+    x = tf.constant(np.random.default_rng(0).normal(size=(1, 4, 4, 2)))
+    y = tf.nn.max_pool(x, [1, 2, 2, 1], [1, 2, 2, 1], "SAME")
+    volume = tf.nn.max_pool3d(x[:, None], [1, 1, 2, 2, 1], [1, 1, 2, 2, 1], "SAME")
+    for pooled in (y, volume):
+        (first,) = tf.gradients(pooled, x)
+        (second,) = tf.gradients(first, x)
+        np.testing.assert_array_equal(run(second), np.zeros((1, 4, 4, 2)))

@@ -159,3 +159,8 @@ def test_images_of_unknown_rank(name) -> None:
                     assert any((found[0] == other).all() for other in found[1:])
             else:
                 np.testing.assert_array_equal(got, known)
+
+
+def test_the_whole_is_the_middle_of_any_tensor() -> None:
+    image = np.ones((3, 3), np.float32)
+    np.testing.assert_array_equal(run(lambda x: tf.image.central_crop(x, 1.0), image), image)

@@ -299,3 +299,17 @@ def test_second_order(name: str) -> None:
     weights = np.linspace(0.5, 1.5, int(np.prod(y.shape.as_list()))).reshape(y.shape.as_list())
     (first,) = tf.gradients(y, [x], [tf.constant(weights)])
     check_gradients(tf.square(first), {x: regular((3, 3))})
+
+
+@pytest.mark.parametrize("place", [(0, 0), (0, 2), (2, 0)])
+def test_a_matrix_with_nan_has_no_inverse_nor_eigenvalues_and_unknown_singular_values(place: tuple[int, int]) -> None:
+    x = np.stack([np.eye(3), np.eye(3)])
+    x[(1, *place)] = np.nan
+    for refused in (tf.matrix_inverse(x), tf.self_adjoint_eigvals(x), tf.linalg.lu(x)[0]):
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            run(refused)
+    s, u, v = run(tf.svd(x))
+    for part, whole in ((s, np.ones(3)), (np.abs(u), np.eye(3)), (np.abs(v), np.eye(3))):
+        np.testing.assert_allclose(part[0], whole)
+        assert np.isnan(part[1]).all()
+    np.testing.assert_array_equal(run(tf.svd(x, compute_uv=False)), s)

@@ -579,3 +579,20 @@ def test_what_is_no_number_is_neither_largest_nor_smallest(
     found += [f(tf.transpose(x), 0, output_type=output_type) for f in (tf.argmax, tf.argmin)]
     whole = [[largest, 1]] * 2 + [[smallest, 2]] * 2 + [[largest, 1], [smallest, 2]]
     assert [v.tolist() for v in run(found, {axis: 1})] == whole
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint8])
+def test_the_euclidean_norm_of_integers_is_one(kind: Any) -> None:
+    made = run(tf.math.reduce_euclidean_norm(np.array([[3, 4], [5, 12], [1, 1]], kind), 1))
+    assert made.dtype == kind
+    assert made.tolist() == [5, 13, 1]
+
+
+def test_variances_of_complex_numbers_are_real_and_of_integers_refused() -> None:
+    x = np.array([[3 + 1j, 4 - 1j], [5, 12j]], np.complex64)
+    variance, deviation = run([tf.math.reduce_variance(x, 1), tf.math.reduce_std(x, 1)])
+    assert variance.dtype == np.float32
+    np.testing.assert_allclose(variance, np.var(x, 1), rtol=1e-6)
+    np.testing.assert_allclose(deviation, np.std(x, 1), rtol=1e-6)
+    with pytest.raises(DTypeError, match="variance"):
+        tf.math.reduce_variance([1, 2])

@@ -421,3 +421,10 @@ def test_a_function_that_keeps_zero_takes_what_is_stored(name: str) -> None:
     assert (found.indices.tolist(), found.dense_shape.tolist()) == ([[0, 1], [2, 0]], [3, 2])
     function = getattr(np, name.replace("asin", "arcsin").replace("atan", "arctan"))
     np.testing.assert_allclose(found.values, function(np.array([0.5, -0.25], np.float32)), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("start", "size"), [([0, 1], [2]), ([0], [2, 2]), ([0, 1], [2, 2])])
+def test_a_slice_has_a_number_for_each_axis(start: list[int], size: list[int]) -> None:
+    vector = tf.SparseTensor([[1], [3]], [1.0, 2.0], [5])
+    with pytest.raises(InvalidArgumentError):
+        run(tf.sparse_slice(vector, start, size))

@@ -116,3 +116,21 @@ def test_splits(index: int) -> None:
 def test_refused_parts(index: int) -> None:
     with pytest.raises((ValueError, TypeError)):
         run(REFUSED_PARTS[index]())
+
+
+def test_an_empty_element_has_no_parts_though_empty_ones_are_kept() -> None:
+    indices, values, _ = run(tf.string_split(["", " ", "a  b"], skip_empty=False))
+    assert indices == [[1, 0], [1, 1], [2, 0], [2, 1], [2, 2]]
+    assert values == [b"", b"", b"a", b"", b"b"]
+
+
+def test_bytes_that_are_no_utf_8_are_replaced_where_case_is_changed_by_character() -> None:
+    lower, upper = (run(f([b"A\xff\xfe\xc3\x89"], encoding="utf-8")) for f in (tf.strings.lower, tf.strings.upper))
+    assert lower == ["a\ufffd\ufffd\u00e9".encode()]
+    assert upper == ["A\ufffd\ufffd\u00c9".encode()]
+    assert run(tf.strings.lower([b"A\xff"])) == [b"a\xff"]
+
+
+def test_what_is_no_number_is_filled_with_spaces() -> None:
+    made = run(tf.as_string(np.array([1.5, np.nan, np.inf, -np.inf]), width=8, precision=1, fill="0"))
+    assert made == [b"000001.5", b"     nan", b"     inf", b"    -inf"]

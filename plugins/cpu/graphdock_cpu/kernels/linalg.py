@@ -35,9 +35,20 @@ def _guarded(ctx: BuildContext, message: str, hint: str | None, function: Callab
     return compute
 
 
+def _numbers(x: np.ndarray) -> np.ndarray:
+    """The same, or LinAlgError for NaN: every elimination meets one as a pivot."""
+    if np.isnan(x).any():
+        raise np.linalg.LinAlgError("NaN")
+    return x
+
+
 def _inverse(ctx: BuildContext) -> Callable[..., Any]:
     turned = bool(ctx.attr("adjoint"))
-    return _guarded(ctx, "Input is not invertible.", None, lambda x: np.linalg.inv(adjoint(x) if turned else x))
+
+    def inverse(x: np.ndarray) -> np.ndarray:
+        return np.linalg.inv(_numbers(adjoint(x) if turned else x))
+
+    return _guarded(ctx, "Input is not invertible.", None, inverse)
 
 
 def _solve(ctx: BuildContext) -> Callable[..., Any]:
@@ -80,11 +91,18 @@ def _svd(ctx: BuildContext) -> Callable[..., Any]:
 
     def values(x: np.ndarray) -> tuple[np.ndarray, ...]:
         nothing = np.empty(0, x.dtype)
-        return np.linalg.svd(x, compute_uv=False).astype(dtype, copy=False), nothing, nothing.copy()
+        unknown = np.isnan(x).any((-2, -1))
+        s = np.linalg.svd(np.where(unknown[..., None, None], 0, x), compute_uv=False).astype(dtype, copy=False)
+        s[unknown] = np.nan
+        return s, nothing, nothing.copy()
 
     def svd(x: np.ndarray) -> tuple[np.ndarray, ...]:
-        u, s, vh = np.linalg.svd(x, full)
-        return s.astype(dtype, copy=False), u, adjoint(vh).copy()
+        unknown = np.isnan(x).any((-2, -1))
+        u, s, vh = np.linalg.svd(np.where(unknown[..., None, None], 0, x), full)
+        made = s.astype(dtype, copy=False), u, adjoint(vh).copy()
+        for part in made:
+            part[unknown] = np.nan
+        return made
 
     return _guarded(
         ctx, "the singular values did not converge", "is there a NaN?", svd if ctx.attr("compute_uv") else values
@@ -93,10 +111,10 @@ def _svd(ctx: BuildContext) -> Callable[..., Any]:
 
 def _self_adjoint_eig(ctx: BuildContext) -> Callable[..., Any]:
     def values(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return np.linalg.eigvalsh(x).astype(x.dtype, copy=False), np.empty(0, x.dtype)
+        return np.linalg.eigvalsh(_numbers(x)).astype(x.dtype, copy=False), np.empty(0, x.dtype)
 
     def eig(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        e, v = np.linalg.eigh(x)
+        e, v = np.linalg.eigh(_numbers(x))
         return e.astype(x.dtype, copy=False), v
 
     return _guarded(
@@ -146,7 +164,7 @@ def _lu(ctx: BuildContext) -> Callable[..., Any]:
             pivot = k + np.abs(made[:, k:, k]).argmax(-1)
             for what in (made, order):
                 what[each, k], what[each, pivot] = what[each, pivot], what[each, k].copy()
-            if not made[:, k, k].all():
+            if not (np.abs(made[:, k, k]) > 0).all():
                 raise errors.InvalidArgumentError("Lu: Input is not invertible.")
             made[:, k + 1 :, k] /= made[:, k, None, k]
             made[:, k + 1 :, k + 1 :] -= made[:, k + 1 :, k, None] * made[:, k, None, k + 1 :]

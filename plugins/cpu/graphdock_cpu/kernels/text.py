@@ -59,7 +59,7 @@ def _strip(ctx: BuildContext) -> Callable[[bytes], bytes]:
 
 def _case(change: Callable[[str], str], of_bytes: Callable[[bytes], bytes]) -> Make:
     def make(ctx: BuildContext) -> Callable[[bytes], bytes]:
-        return of_bytes if ctx.attr("encoding") == "" else lambda text: encoded(change(decoded(text)))
+        return of_bytes if ctx.attr("encoding") == "" else lambda text: encoded(change(text.decode("utf-8", "replace")))
 
     return make
 

@@ -27,9 +27,14 @@ def _as_string(ctx: BuildContext) -> Callable[[Any], bytes]:
         pattern = f"%{fill}{size}d"
         return lambda v: (pattern % v).encode()
     pattern = f"%{fill}{size}" + ("e" if ctx.attr("scientific") else "g" if ctx.attr("shortest") else "f")
+    spaced = pattern.replace("%0", "%", 1)  # as C has it: no zeros before what is no number
+
+    def real(v: Any) -> str:
+        return (pattern if math.isfinite(v) else spaced) % v  # type: ignore[no-any-return]
+
     if dtype.is_complex:
-        return lambda v: f"({pattern % v.real},{pattern % v.imag})".encode()
-    return lambda v: (pattern % v).encode()
+        return lambda v: f"({real(v.real)},{real(v.imag)})".encode()
+    return lambda v: real(v).encode()
 
 
 def _number(value: Any, dtype: dtypes.DType) -> str:

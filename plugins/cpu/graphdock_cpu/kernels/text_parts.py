@@ -83,7 +83,7 @@ def _split(ctx: BuildContext) -> Bound:
             return _bytes_of(text)
         for byte in delimiter[1:]:
             text = text.replace(bytes([byte]), delimiter[:1])
-        parts = text.split(delimiter[:1])
+        parts = text.split(delimiter[:1]) if text else []
         return [p for p in parts if p] if skip else parts
 
     return _splits(lambda rows, delimiter: [split(row, delimiter) for row in rows])

@@ -1248,8 +1248,10 @@ def max_pool(op, grad_output):
 
 
 def max_pool_grad(op, grad_output):
+    orig_input = op.inputs[0]
+    orig_output = op.inputs[1]
     _fn = _import_module("graphdock_std.conv.gradients")
-    return [None, None, _fn.max_pool_grad(op, grad_output)]
+    return [_ops.zeros_like(orig_input), _ops.zeros_like(orig_output), _fn.max_pool_grad(op, grad_output)]
 
 
 def max_pool_grad_grad(op, grad_output):
@@ -1273,8 +1275,10 @@ def max_pool3d(op, grad_output):
 
 
 def max_pool3d_grad(op, grad_output):
+    orig_input = op.inputs[0]
+    orig_output = op.inputs[1]
     _fn = _import_module("graphdock_std.conv.gradients")
-    return [None, None, _fn.max_pool_grad(op, grad_output)]
+    return [_ops.zeros_like(orig_input), _ops.zeros_like(orig_output), _fn.max_pool_grad(op, grad_output)]
 
 
 def max_pool3d_grad_grad(op, grad_output):

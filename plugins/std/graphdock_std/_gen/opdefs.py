@@ -2800,7 +2800,7 @@ _pool_ops: _Rows = {
         types=_types(T=_FLOATS),
         shape_fn="graphdock_std.conv.shape_fns:pool_grad",
         cost={"flops": "2 * size(grad)"},
-        gradient={"grad": "fn"},
+        gradient={"orig_input": "formula", "orig_output": "formula", "grad": "fn"},
     ),
     "MaxPoolGradGrad": lambda op: op(
         _args(orig_input="T[_, _, _, _]", orig_output="T[_, _, _, _]", grad="T[_, _, _, _]"),
@@ -2872,7 +2872,7 @@ _pool_ops: _Rows = {
         types=_types(T=_FLOATS),
         shape_fn="graphdock_std.conv.shape_fns:pool_grad",
         cost={"flops": "2 * size(grad)"},
-        gradient={"grad": "fn"},
+        gradient={"orig_input": "formula", "orig_output": "formula", "grad": "fn"},
         reference="graphdock_std.reference.pool:max_pool_grad",
     ),
     "MaxPool3DGradGrad": lambda op: op(
@@ -4741,7 +4741,7 @@ SPECS: dict[str, str] = {
     "normalization.yaml": "723fd92c6b3539e2",
     "optimizers.yaml": "bca80eec3539e2ae",
     "partition.yaml": "c523dc100ea0d84f",
-    "pool.yaml": "616c05c76f8bd658",
+    "pool.yaml": "94478e61fae4554b",
     "quantization.yaml": "9c96c0c7fe75d115",
     "random.yaml": "648a63f6b47f3725",
     "rearrange.yaml": "f84424b2ec95d7c9",

@@ -125,10 +125,10 @@ def central_crop(image: TensorLike, central_fraction: float) -> _ops.Tensor:
     """
     if not 0.0 < central_fraction <= 1.0:
         raise InvalidArgumentError("central_fraction must be in (0, 1]", got=str(central_fraction))
+    if central_fraction == 1.0:
+        return _ops.convert_to_tensor(image)
     with _ops.name_scope("central_crop"):
         images, batch = batched(image)
-        if central_fraction == 1.0:
-            return images if batch else _ops.convert_to_tensor(image)
         starts: list[Any] = []
         for size in height_and_width(images):
             if isinstance(size, int):

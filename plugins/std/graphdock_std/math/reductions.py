@@ -7,7 +7,7 @@ from typing import Any
 import graphdock as _tf
 import numpy as np
 from graphdock import ops as _ops
-from graphdock.errors import InvalidArgumentError
+from graphdock.errors import DTypeError, InvalidArgumentError
 from graphdock.typing import DTypeLike, TensorLike
 
 from graphdock_std.grad_support import static_shape
@@ -112,12 +112,18 @@ def reduce_logsumexp(
 def reduce_variance(
     input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> _ops.Tensor:
-    """Mean of the squared differences from the mean, over axes."""
+    """Mean of the squared differences from the mean, over axes; a real number also of complex ones.
+
+    Raises DTypeError for integers, whose mean is none of them.
+    """
     with _ops.name_scope(name, "reduce_variance") as scope:
         x = _ops.convert_to_tensor(input_tensor)
+        if x.dtype.is_integer:
+            raise DTypeError("a variance is of floats or complex numbers", expected="a cast", got=x.dtype.name)
         axis = _axis(x, axis)
         mean = _reduce("Mean", x, axis, True, None)
-        return _reduce("Mean", _tf.squared_difference(x, mean), axis, keepdims, scope)
+        squares = _tf.square(_tf.abs(x - mean)) if x.dtype.is_complex else _tf.squared_difference(x, mean)
+        return _reduce("Mean", squares, axis, keepdims, scope)
 
 
 def reduce_std(

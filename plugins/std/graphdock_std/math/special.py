@@ -68,7 +68,8 @@ def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> _ops.Tensor:
 def reduce_euclidean_norm(
     input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> _ops.Tensor:
-    """The square root of the sum of squares over ``axis`` (default: all)."""
+    """The square root of the sum of squares over ``axis`` (default: all). Of integers its fraction is cut off."""
     with _tf.name_scope(name or "EuclideanNorm"):
         x = _ops.convert_to_tensor(input_tensor)
-        return _tf.sqrt(_tf.reduce_sum(x * x, axis, keepdims=keepdims))
+        total = _tf.reduce_sum(x * x, axis, keepdims=keepdims)
+        return _ops.cast(_tf.sqrt(_ops.cast(total, "float64") if x.dtype.is_integer else total), x.dtype)

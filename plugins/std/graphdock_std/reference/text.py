@@ -50,7 +50,8 @@ def _sparse(rows: list[list[str]]) -> list[np.ndarray]:
 def split(input: Any, delimiter: Any, skip_empty: bool = True) -> list[np.ndarray]:
     """By a class of characters."""
     stops = delimiter.item().decode()
-    rows = [list(t) if not stops else re.split(f"[{re.escape(stops)}]", t) for t in (v.decode() for v in input)]
+    texts = [v.decode() for v in input]
+    rows = [list(t) if not stops or not t else re.split(f"[{re.escape(stops)}]", t) for t in texts]
     return _sparse([[p for p in row if p or not skip_empty] for row in rows])
 
 

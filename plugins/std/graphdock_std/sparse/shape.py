@@ -116,10 +116,13 @@ def sparse_slice(sp_input: Sparse, start: TensorLike, size: TensorLike, name: st
         sp = as_sparse(sp_input)
         first = _ops.cast(_ops.convert_to_tensor(start, preferred_dtype=dtypes.int64), dtypes.int64)
         wanted = _ops.cast(_ops.convert_to_tensor(size, preferred_dtype=dtypes.int64), dtypes.int64)
+        rank = static_shape(first)
+        # as many numbers as there are axes, or an error
+        first, wanted = (_tf.reshape(v, _tf.shape(sp.dense_shape)) for v in (first, wanted))
         length = _tf.maximum(_tf.minimum(wanted, sp.dense_shape - first), 0)
         inside = _tf.logical_and(_tf.greater_equal(sp.indices, first), _tf.less(sp.indices, first + length))
         found = sparse_retain(sp, _tf.reduce_all(inside, [1]))
-        places, rank = found.indices - first, static_shape(first)
+        places = found.indices - first
         places.set_shape([None, rank[0] if rank else None])
         return SparseTensor(places, found.values, length)
 
