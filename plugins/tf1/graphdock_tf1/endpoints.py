@@ -207,7 +207,8 @@ ENDPOINTS: dict[str, dict[str, str]] = {
         "tf.contrib.rnn": "stack_bidirectional_dynamic_rnn",
     },
     "graphdock_tf1.rnn.layer_norm_lstm": {"tf.contrib.rnn": "LayerNormBasicLSTMCell"},
-    "graphdock_tf1.rnn.block": {"tf.contrib.rnn": "GRUBlockCell GRUBlockCellV2 LSTMBlockCell"},
+    "graphdock_tf1.rnn.nas": {"tf.contrib.rnn": "NASCell"},
+    "graphdock_tf1.rnn.block": {"tf.contrib.rnn": "GRUBlockCell GRUBlockCellV2 LSTMBlockCell LSTMBlockFusedCell"},
     "graphdock_tf1.rnn.projections": {
         "tf.contrib.rnn": "EmbeddingWrapper InputProjectionWrapper OutputProjectionWrapper",
     },
@@ -237,7 +238,7 @@ ENDPOINTS: dict[str, dict[str, str]] = {
     "graphdock_tf1.seq2seq.legacy_models": {
         "tf.contrib.legacy_seq2seq": (
             "basic_rnn_seq2seq embedding_attention_seq2seq embedding_rnn_seq2seq embedding_tied_rnn_seq2seq "
-            "tied_rnn_seq2seq"
+            "one2many_rnn_seq2seq tied_rnn_seq2seq"
         ),
     },
     "graphdock_tf1.seq2seq.legacy_loss": {
@@ -310,7 +311,7 @@ ENDPOINTS: dict[str, dict[str, str]] = {
     "graphdock_tf1.estimator.spec": {"tf.estimator": "EstimatorSpec ModeKeys"},
     "graphdock_tf1.estimator.run_config": {"tf.contrib.learn tf.estimator": "RunConfig"},
     "graphdock_tf1.estimator.training": {"tf.estimator": "EvalSpec TrainSpec train_and_evaluate"},
-    "graphdock_tf1.estimator.exporters": {"tf.estimator": "Exporter FinalExporter LatestExporter"},
+    "graphdock_tf1.estimator.exporters": {"tf.estimator": "BestExporter Exporter FinalExporter LatestExporter"},
     "graphdock_tf1.estimator.inputs": {
         "tf.contrib.learn.io tf.estimator.inputs": "numpy_input_fn pandas_input_fn",
     },
@@ -341,14 +342,44 @@ ENDPOINTS: dict[str, dict[str, str]] = {
     },
     "graphdock_tf1.contrib.nets.resnet_utils": {
         "tf.contrib.slim.nets.resnet_utils": "Block conv2d_same resnet_arg_scope stack_blocks_dense subsample",
-        "tf.contrib.slim.nets.resnet_v1": "resnet_arg_scope",
+        "tf.contrib.slim.nets.resnet_v1 tf.contrib.slim.nets.resnet_v2": "resnet_arg_scope",
     },
     "graphdock_tf1.contrib.nets.resnet_v1": {
         "tf.contrib.slim.nets.resnet_v1": (
             "bottleneck resnet_v1 resnet_v1_101 resnet_v1_152 resnet_v1_200 resnet_v1_50 resnet_v1_block"
         ),
     },
+    "graphdock_tf1.contrib.nets.resnet_v2": {
+        "tf.contrib.slim.nets.resnet_v2": (
+            "bottleneck resnet_v2 resnet_v2_50 resnet_v2_101 resnet_v2_152 resnet_v2_200 resnet_v2_block"
+        ),
+    },
+    "graphdock_tf1.contrib.nets.inception_utils": {
+        "tf.contrib.slim.nets.inception": (
+            "inception_arg_scope inception_v1_arg_scope=inception_arg_scope inception_v3_arg_scope=inception_arg_scope"
+        ),
+    },
+    "graphdock_tf1.contrib.nets.inception_v1": {"tf.contrib.slim.nets.inception": "inception_v1 inception_v1_base"},
+    "graphdock_tf1.contrib.nets.inception_v3": {"tf.contrib.slim.nets.inception": "inception_v3 inception_v3_base"},
+    "graphdock_tf1.contrib.nets.alexnet": {"tf.contrib.slim.nets.alexnet": "alexnet_v2 alexnet_v2_arg_scope"},
     "graphdock_tf1.contrib.nets.vgg": {"tf.contrib.slim.nets.vgg": "vgg_16 vgg_19 vgg_a vgg_arg_scope"},
+    "graphdock_std.signal.functions": {
+        "tf.contrib.signal": (
+            "frame hamming_window hann_window inverse_stft inverse_stft_window_fn linear_to_mel_weight_matrix "
+            "mfccs_from_log_mel_spectrograms overlap_and_add stft"
+        ),
+    },
+    "graphdock_std.signal.spectral": {"tf.contrib.signal": "dct idct"},
+    "graphdock.ops.core": {"tf": "numpy_function=py_func"},
+    "graphdock_tf1.contrib.kmeans": {
+        "tf.contrib.factorization": (
+            "COSINE_DISTANCE KMC2_INIT KMEANS_PLUS_PLUS_INIT KMeans RANDOM_INIT SQUARED_EUCLIDEAN_DISTANCE"
+        ),
+    },
+    "graphdock_tf1.contrib.tpu": {
+        "tf.contrib.tpu": ("CrossShardOptimizer InputPipelineConfig RunConfig TPUConfig TPUEstimator TPUEstimatorSpec"),
+        "tf.contrib.cluster_resolver": "TPUClusterResolver",
+    },
     "graphdock_tf1.contrib.hparams": {"tf.contrib.training": "HParams parse_values"},
     "graphdock_tf1.contrib.vocabulary": {
         "tf.contrib.learn.preprocessing": "CategoricalVocabulary VocabularyProcessor tokenizer",

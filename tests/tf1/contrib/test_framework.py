@@ -116,7 +116,7 @@ def test_a_name_of_contrib_that_is_not_here():
     with pytest.raises(AttributeError, match="has no attribute 'convv2d'; did you mean 'conv2d'"):
         _ = tf.contrib.layers.convv2d
     with pytest.raises(AttributeError, match="of contrib only what people use is here"):
-        _ = tf.contrib.tpu
+        _ = tf.contrib.boosted_trees
     with pytest.raises(AttributeError, match=r"dir\(tf.contrib.slim\) lists what there is"):
         _ = tf.contrib.slim.evaluation
     assert entry("contrib.slim.conv2d").status == "here" == entry("contrib.layers").status
@@ -129,5 +129,5 @@ def test_namespaces_are_modules():
     from graphdock.contrib.framework import arg_scope
 
     assert slim is tf.contrib.slim and layers is tf.contrib.layers and arg_scope is F.arg_scope
-    with pytest.raises(ModuleNotFoundError, match="graphdock.contrib.tpu"):
-        import graphdock.contrib.tpu  # noqa: F401
+    with pytest.raises(ModuleNotFoundError, match="graphdock.contrib.boosted_trees"):
+        import graphdock.contrib.boosted_trees  # noqa: F401

@@ -182,3 +182,21 @@ def test_a_getter_may_give_casts_of_variables(make):
         output = tf.nn.static_rnn(made, [x], dtype=tf.bfloat16)[0][0] if isinstance(made, cells.RNNCell) else made(x)
     assert output.dtype == tf.bfloat16 and made.weights == []
     assert {v.dtype.base_dtype for v in tf.trainable_variables()} == {tf.float32}
+
+
+def test_the_fused_lstm_is_the_cell_over_all_steps():
+    x = np.random.default_rng(0).normal(size=(4, 2, 3)).astype(np.float32)
+    fused = tf.contrib.rnn.LSTMBlockFusedCell(5)
+    outputs, state = fused(x, dtype=tf.float32, sequence_length=[4, 2])
+    assert [v.op.name for v in tf.global_variables()] == ["lstm_fused_cell/kernel", "lstm_fused_cell/bias"]
+    cell = tf.nn.rnn_cell.LSTMCell(5, name="lstm_fused_cell", reuse=True)
+    want, last = tf.nn.static_rnn(
+        cell, [tf.constant(each) for each in x], dtype=tf.float32, sequence_length=[4, 2], scope=tf.get_variable_scope()
+    )
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        got, expected = sess.run([[outputs, state.c, state.h], [want, last.c, last.h]])
+    for one, other in zip(got, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+    with pytest.raises(ValueError, match="Either initial_state or dtype"):
+        fused(x)

@@ -169,3 +169,29 @@ def test_bad_decoders_are_told() -> None:
             legacy.attention_decoder(
                 [tf.zeros([2, 3])], tf.zeros([2, 4]), tf.placeholder(tf.float32, [2, 5, None]), cell
             )
+
+
+def test_one_encoder_has_several_decoders() -> None:
+    """Each decoder is the one of ``embedding_rnn_decoder`` from the encoder's last state."""
+    symbols = {"en": 4, "fr": 5}
+    with tf.Graph().as_default(), tf.Session() as sess:
+        steps = [tf.constant([0, 2]), tf.constant([1, 1])]
+        cells = {name: tf.nn.rnn_cell.GRUCell(3) for name in ("en", "fr")}
+        outputs, states = legacy.one2many_rnn_seq2seq(
+            steps, {"en": steps, "fr": steps[:1]}, tf.nn.rnn_cell.GRUCell(3), cells, 3, symbols, 2
+        )
+        assert {name: [o.shape.as_list() for o in each] for name, each in outputs.items()} == {
+            "en": [[2, 4]] * 2,
+            "fr": [[2, 5]],
+        }
+        held = values(sess)
+        inside = "one2many_rnn_seq2seq/one2many_decoder_fr/embedding_rnn_decoder/embedding"
+        assert held[inside].shape == (5, 2) and states["fr"].shape.as_list() == [2, 3]
+        fed = tf.placeholder(tf.bool, [])
+        cells = {"en": tf.nn.rnn_cell.GRUCell(3)}
+        chosen, _ = legacy.one2many_rnn_seq2seq(
+            steps, {"en": steps}, tf.nn.rnn_cell.GRUCell(3), cells, 3, symbols, 2, feed_previous=fed, scope="chosen"
+        )
+        values(sess)
+        first, second = sess.run(chosen["en"], {fed: True}), sess.run(chosen["en"], {fed: False})
+        np.testing.assert_allclose(first[0], second[0])

@@ -7,7 +7,10 @@ import shutil
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import graphdock as _tf
 from graphdock.errors import UnimplementedError
+
+from graphdock_tf1.estimator.model import taken
 
 
 class Exporter:
@@ -94,3 +97,70 @@ class FinalExporter(_Saving):
         self, estimator: Any, export_path: str, checkpoint_path: str, eval_result: Any, is_the_final_export: bool
     ) -> Any:
         return self._save(estimator, export_path, checkpoint_path) if is_the_final_export else None
+
+
+def _less_loss(best_eval_result: Any, current_eval_result: Any) -> bool:
+    """Return whether the loss of the current evaluation is below that of the best one.
+
+    Raises:
+      ValueError: one of them has no loss.
+    """
+    for name, found in (("best_eval_result", best_eval_result), ("current_eval_result", current_eval_result)):
+        if not found or found.get("loss") is None:
+            raise ValueError(f"{name} cannot be empty or no loss is found in it.")
+    return bool(best_eval_result["loss"] > current_eval_result["loss"])
+
+
+class BestExporter(_Saving):
+    """Writes a SavedModel after each evaluation that is better than all before, and keeps the last ``exports_to_keep``.
+
+    Args:
+      name: of the folder below ``export``. serving_input_receiver_fn, assets_extra, as_text: as of ``export_saved_model``.
+      event_file_pattern: the event files, below the model's folder, of the evaluations that a training that goes on had; None: it
+        begins anew.
+      compare_fn: says of ``best_eval_result`` and ``current_eval_result`` whether the second is better; default: by ``loss``.
+      exports_to_keep: None: all.
+
+    Raises:
+      ValueError: ``exports_to_keep`` below 1, or ``compare_fn`` has other arguments.
+    """
+
+    def __init__(
+        self,
+        name: str = "best_exporter",
+        serving_input_receiver_fn: Callable[[], Any] | None = None,
+        event_file_pattern: str | None = "eval/*.tfevents.*",
+        compare_fn: Callable[..., bool] = _less_loss,
+        assets_extra: Mapping[str, str] | None = None,
+        as_text: bool = False,
+        exports_to_keep: int | None = 5,
+    ) -> None:
+        super().__init__(name, serving_input_receiver_fn, assets_extra, as_text, exports_to_keep)
+        if {"best_eval_result", "current_eval_result"} - taken(compare_fn):
+            raise ValueError("compare_fn must include best_eval_result and current_eval_result as arguments.")
+        self._pattern, self._better = event_file_pattern, compare_fn
+        self._best: Any = None
+
+    def export(
+        self, estimator: Any, export_path: str, checkpoint_path: str, eval_result: Any, is_the_final_export: bool
+    ) -> Any:
+        if self._best is None and self._pattern is not None:
+            self._best = self._before(os.path.join(estimator.model_dir, self._pattern), eval_result["global_step"])
+        if self._best is not None and not self._better(best_eval_result=self._best, current_eval_result=eval_result):
+            return None
+        self._best = eval_result
+        return self._save(estimator, export_path, checkpoint_path)
+
+    def _before(self, pattern: str, now: int) -> Any:
+        """The best of the evaluations that event files have, but for that of the step which is evaluated now."""
+        best = None
+        for path in sorted(_tf.gfile.Glob(pattern)):
+            for event in _tf.train.summary_iterator(path):
+                found = {
+                    value.tag: value.simple_value for value in event.summary.value if value.HasField("simple_value")
+                }
+                if not found or event.step == now:
+                    continue
+                if best is None or self._better(best_eval_result=best, current_eval_result=found):
+                    best = found
+        return best

@@ -1,13 +1,15 @@
-"""GRUBlockCell and LSTMBlockCell: names of TensorFlow's fused cells, for cells of the same variables and values."""
+"""GRUBlockCell, LSTMBlockCell, LSTMBlockFusedCell: TensorFlow's fused cells, as cells of the same variables and values."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import graphdock as _tf
 from graphdock.errors import InvalidArgumentError
 from graphdock.typing import DTypeLike
 
 from graphdock_tf1.rnn.basic import GRUCell
+from graphdock_tf1.rnn.dynamic import dynamic_rnn
 from graphdock_tf1.rnn.lstm import LSTMCell
 
 
@@ -70,3 +72,42 @@ class LSTMBlockCell(LSTMCell):
             dtype=dtype,
             **keywords,
         )
+
+
+class LSTMBlockFusedCell:
+    """An LSTM over all steps of ``[time, batch, depth]``.
+
+    Args:
+      As of LSTMBlockCell.
+    """
+
+    def __init__(
+        self,
+        num_units: int,
+        forget_bias: float = 1.0,
+        cell_clip: float | None = None,
+        use_peephole: bool = False,
+        reuse: Any = None,
+        dtype: DTypeLike | None = None,
+        name: str = "lstm_fused_cell",
+    ) -> None:
+        self._cell = LSTMBlockCell(num_units, forget_bias, cell_clip, use_peephole, dtype, reuse, name)
+
+    @property
+    def num_units(self) -> int:
+        """Size of the output and of each state."""
+        return int(self._cell.output_size)
+
+    def __call__(
+        self, inputs: Any, initial_state: Any = None, dtype: DTypeLike | None = None, sequence_length: Any = None
+    ) -> tuple[Any, Any]:
+        """Outputs ``[time, batch, num_units]`` and the last state; behind ``sequence_length`` outputs are zero.
+
+        Raises:
+          ValueError: neither a state nor a dtype is given for it.
+        """
+        if initial_state is None and dtype is None:
+            raise ValueError("Either initial_state or dtype needs to be specified")
+        inputs = _tf.convert_to_tensor(inputs)
+        with _tf.variable_scope(_tf.get_variable_scope()) as scope:
+            return dynamic_rnn(self._cell, inputs, sequence_length, initial_state, dtype, time_major=True, scope=scope)

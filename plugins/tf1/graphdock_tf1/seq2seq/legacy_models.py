@@ -7,7 +7,7 @@ be a boolean tensor: a step of the session says then whether symbols are fed bac
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import graphdock as _tf
@@ -175,3 +175,45 @@ def embedding_attention_seq2seq(
             )
 
         return _either(feed_previous, decode, state)
+
+
+def one2many_rnn_seq2seq(
+    encoder_inputs: Sequence[Any],
+    decoder_inputs_dict: Mapping[str, Sequence[Any]],
+    enc_cell: Any,
+    dec_cells_dict: Mapping[str, Any],
+    num_encoder_symbols: int,
+    num_decoder_symbols_dict: Mapping[str, int],
+    embedding_size: int,
+    feed_previous: Any = False,
+    dtype: DTypeLike | None = None,
+    scope: Any = None,
+) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+    """One encoder and several decoders, by name, each with its cell and its number of symbols.
+
+    Returns:
+      Name -> logits of each step, and name -> last state.
+    """
+    with _tf.variable_scope(scope or "one2many_rnn_seq2seq", dtype=dtype) as entered:
+        encoder = EmbeddingWrapper(enc_cell, num_encoder_symbols, embedding_size)
+        _, state = static_rnn(encoder, encoder_inputs, dtype=entered.dtype)
+        updating = isinstance(feed_previous, bool)
+        outputs, states = {}, {}
+        for name, inputs in decoder_inputs_dict.items():
+            symbols = num_decoder_symbols_dict[name]
+            with _tf.variable_scope(f"one2many_decoder_{name}"):
+                cell = OutputProjectionWrapper(dec_cells_dict[name], symbols)
+
+                def decode(fed: bool, inputs: Any = inputs, cell: Any = cell, symbols: int = symbols) -> Decoded:
+                    return _decoders.embedding_rnn_decoder(
+                        inputs,
+                        state,
+                        cell,
+                        symbols,
+                        embedding_size,
+                        feed_previous=fed,
+                        update_embedding_for_previous=updating,
+                    )
+
+                outputs[name], states[name] = _either(feed_previous, decode, state)
+        return outputs, states
