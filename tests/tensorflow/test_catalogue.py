@@ -85,4 +85,4 @@ def test_no_suggestion_beats_a_wrong_one(name: str) -> None:
 
 def test_a_name_that_tensorflow_does_not_have_is_unknown() -> None:
     assert entry("no_such_thing") is None and hint("no_such_thing") is None
-    assert hint("matmul") is None
+    assert hint("matmul") is None and entry("contrib").status == "here"

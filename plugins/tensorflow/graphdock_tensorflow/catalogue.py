@@ -83,7 +83,7 @@ def entry(name: str) -> Entry | None:
     known = catalogue()
     if name in known:
         return known[name]
-    if name.startswith(_PUBLISHED) or name == "estimator":
+    if name.startswith(_PUBLISHED) or name in ("contrib", "estimator"):
         return _published(name)
     if name in renamed():
         return Entry(name, "renamed", "renamed", "TensorFlow renamed it before 1.0", f"tf.{renamed()[name]}")

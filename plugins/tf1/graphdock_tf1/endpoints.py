@@ -263,6 +263,7 @@ ENDPOINTS: dict[str, dict[str, str]] = {
     },
     # metrics
     "graphdock_tf1.metrics.means": {
+        "tf.contrib.metrics": "streaming_mean=mean",
         "tf.metrics": (
             "accuracy mean mean_absolute_error mean_cosine_distance mean_iou mean_per_class_accuracy "
             "mean_relative_error mean_squared_error mean_tensor percentage_below root_mean_squared_error"
@@ -379,6 +380,23 @@ ENDPOINTS: dict[str, dict[str, str]] = {
     "graphdock_tf1.contrib.tpu": {
         "tf.contrib.tpu": ("CrossShardOptimizer InputPipelineConfig RunConfig TPUConfig TPUEstimator TPUEstimatorSpec"),
         "tf.contrib.cluster_resolver": "TPUClusterResolver",
+    },
+    "graphdock_tf1.contrib.slim_data": {
+        "tf.contrib.slim.dataset": "Dataset",
+        "tf.contrib.slim.data_decoder": "DataDecoder",
+        "tf.contrib.slim.data_provider": "DataProvider",
+        "tf.contrib.slim.dataset_data_provider": "DatasetDataProvider",
+        "tf.contrib.slim.parallel_reader": "parallel_read",
+        "tf.contrib.slim.queues": "QueueRunners",
+        "tf.contrib.slim.tfexample_decoder": (
+            "BoundingBox Image ItemHandler ItemHandlerCallback TFExampleDecoder Tensor"
+        ),
+    },
+    "graphdock_tf1.contrib.streaming_metrics": {
+        "tf.contrib.metrics": (
+            "streaming_accuracy streaming_auc streaming_mean_absolute_error streaming_mean_iou "
+            "streaming_mean_squared_error streaming_precision streaming_recall streaming_root_mean_squared_error"
+        ),
     },
     "graphdock_tf1.contrib.hparams": {"tf.contrib.training": "HParams parse_values"},
     "graphdock_tf1.contrib.vocabulary": {

@@ -39,6 +39,7 @@ IMPORTS = {
     "from tensorflow.contrib.layers.python.layers import utils; x = utils.smart_cond": "contrib.layers.utils.smart_cond",
     "from tensorflow.contrib.layers.python.layers import layers; x = layers.conv2d": "contrib.layers.conv2d",
     "from tensorflow.contrib.framework.python.ops import arg_scope; x = arg_scope": "contrib.framework.arg_scope",
+    "from tensorflow.contrib.slim.python.slim.data import dataset; x = dataset.Dataset": "contrib.slim.dataset.Dataset",
     "from tensorflow.contrib.slim.python.slim.nets import vgg; x = vgg.vgg_16": "contrib.slim.nets.vgg.vgg_16",
     "from tensorflow.contrib.slim.python.slim.nets.resnet_v1 import bottleneck as x": "contrib.slim.nets.resnet_v1.bottleneck",
     "import tensorflow.compat.v1 as t; x = t.nn.softmax": "nn.softmax",
