@@ -398,6 +398,11 @@ ENDPOINTS: dict[str, dict[str, str]] = {
             "streaming_mean_squared_error streaming_precision streaming_recall streaming_root_mean_squared_error"
         ),
     },
+    "graphdock_tf1.contrib.model_analysis": {
+        "tf.contrib.tfprof.model_analyzer": (
+            "FLOAT_OPS_OPTIONS TRAINABLE_VARS_PARAMS_STAT_OPTIONS print_model_analysis"
+        ),
+    },
     "graphdock_tf1.contrib.hparams": {"tf.contrib.training": "HParams parse_values"},
     "graphdock_tf1.contrib.vocabulary": {
         "tf.contrib.learn.preprocessing": "CategoricalVocabulary VocabularyProcessor tokenizer",

@@ -78,3 +78,8 @@ def test_the_graph_of_inputs():
         x = tf.constant(1.0)
     assert stand_ins.graph_of_inputs([2.0, x]) is other
     assert stand_ins.graph_of_inputs([2.0]) is tf.get_default_graph()
+
+
+def test_there_are_no_resources_beside_variables_and_tables():
+    with tf.Session() as sess:
+        assert sess.run(stand_ins.initialize_resources(stand_ins.shared_resources())) is None

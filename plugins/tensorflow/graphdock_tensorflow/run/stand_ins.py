@@ -8,7 +8,13 @@ from typing import Any
 import graphdock as tf
 from graphdock_tf1.platform.log import get_logger
 
-__all__ = ["assign_moving_average", "graph_of_inputs", "log_as_tensorflow"]
+__all__ = [
+    "assign_moving_average",
+    "graph_of_inputs",
+    "initialize_resources",
+    "log_as_tensorflow",
+    "shared_resources",
+]
 
 
 def assign_moving_average(
@@ -38,6 +44,16 @@ def graph_of_inputs(inputs: Any, graph: Any = None) -> Any:
         return graph
     found = (getattr(item, "graph", None) for item in inputs)
     return next((g for g in found if g is not None), tf.get_default_graph())
+
+
+def shared_resources() -> list[Any]:
+    """Resources that want an initializer beside those of variables and tables: none, here."""
+    return []
+
+
+def initialize_resources(resource_list: Any, name: str = "init") -> Any:
+    """An operation that initialises such resources: it does nothing."""
+    return tf.group(*resource_list, name=name)
 
 
 class _AsTensorFlow(logging.Formatter):
