@@ -68,11 +68,13 @@ def test_a_file_that_is_no_python(tmp_path):
 
 def test_names_of_the_inside_are_told_their_public_twin(tmp_path):
     (tmp_path / "ops.py").write_text(
-        "from tensorflow.python.ops import math_ops, nn_ops as nn\nmath_ops.matmul\nnn.conv2d\nmath_ops._private\n"
+        "from tensorflow.python.ops import control_flow_ops, math_ops, nn_ops as nn\nmath_ops.matmul\nnn.conv2d\n"
+        "math_ops._private\ncontrol_flow_ops.with_dependencies\n"
     )
     rows = {line.split()[0]: line for line in run(tmp_path / "ops.py").stdout.splitlines()}
     assert rows["tf.python.ops.math_ops.matmul"].endswith(": tf.matmul")
     assert rows["tf.python.ops.nn_ops.conv2d"].endswith(": tf.nn.conv2d")
+    assert rows["tf.python.ops.control_flow_ops.with_dependencies"].endswith(": `graphdock run` answers it")
     assert "tf._private" not in rows["tf.python.ops.math_ops._private"]
 
 

@@ -15,7 +15,7 @@ from graphdock.errors import InvalidArgumentError
 from graphdock_tensorflow.behaviours import Behaviour, behaviours_of
 from graphdock_tensorflow.catalogue import Entry, catalogue, counts, entry
 from graphdock_tensorflow.rewrite import rewritten
-from graphdock_tensorflow.run.twins import public_twin
+from graphdock_tensorflow.run.twins import public_twin, run_answers
 from graphdock_tensorflow.script import Use, attributes, uses
 
 __all__ = ["command"]
@@ -139,6 +139,8 @@ def _said(name: str, found: Entry | None) -> dict[str, Any]:
             }
         if package in _INSIDES:
             what, instead = _INSIDES[package]
+            if package in ("python", "core") and run_answers(name):
+                instead = "`graphdock run` answers it"
             return {"status": "inside", "why": f"tensorflow.{package} is {what}", "instead": instead}
         return {"status": "unknown", "why": "TensorFlow 1.15's core API has no such name", "instead": None}
     return {"status": found.status, "why": found.why, "instead": found.instead}

@@ -23,7 +23,7 @@ import graphdock
 from graphdock_tensorflow.catalogue import entry, hint, renamed
 from graphdock_tensorflow.run.uses import Uses
 
-__all__ = ["VERSION", "Twin", "public_twin", "spaces_of", "table"]
+__all__ = ["VERSION", "Twin", "public_twin", "run_answers", "spaces_of", "table"]
 
 #: Of TensorFlow, as ``tf.__version__`` tells a program.
 VERSION = "1.15.0"
@@ -112,6 +112,19 @@ def public_twin(name: str) -> str | None:
             if names is not None and first in dir(names):
                 return ".".join([*filter(None, [space]), first, *parts[cut + 1 :]])
     return None
+
+
+def run_answers(name: str) -> bool:
+    """Return whether ``graphdock run`` answers a name of TensorFlow's inside, below ``tensorflow``, public or not."""
+    parts = name.split(".")
+    for cut in range(len(parts) - 1, 1, -1):
+        module, first = ".".join(parts[:cut]), parts[cut]
+        if f"{module.removeprefix('python.')}:{first}" in table()["names"]:
+            return True
+        found = [_namespace(space) for space in spaces_of(module) or ()]
+        if any(first in dir(names) for names in found if names is not None):
+            return True
+    return False
 
 
 class Twin(types.ModuleType):
