@@ -6,7 +6,7 @@ import json
 
 import graphdock as tf
 import numpy as np
-from graphdock_tensorflow.run import device_lib, file_io, mnist_network, stand_ins, timeline
+from graphdock_tensorflow.run import control_flow_ops, device_lib, file_io, mnist_network, stand_ins, timeline
 
 
 def test_files(tmp_path):
@@ -83,3 +83,19 @@ def test_the_graph_of_inputs():
 def test_there_are_no_resources_beside_variables_and_tables():
     with tf.Session() as sess:
         assert sess.run(stand_ins.initialize_resources(stand_ins.shared_resources())) is None
+
+
+def test_a_tensor_waits_for_its_dependencies():
+    v = tf.get_variable("v", [3], initializer=tf.zeros_initializer())
+    add = tf.assign_add(v, tf.ones([3]))
+    x = control_flow_ops.with_dependencies([add], tf.constant(2.0))
+    rows = control_flow_ops.with_dependencies([add], tf.IndexedSlices(tf.ones([1]), tf.constant([2]), tf.constant([3])))
+    assert x.op.name == "control_dependency" and x.op.control_inputs == [add.op]
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        assert sess.run(x) == 2.0 and sess.run(v).tolist() == [1.0] * 3
+        assert sess.run(rows).indices.tolist() == [2] and sess.run(v).tolist() == [2.0] * 3
+
+
+def test_shapes_of_which_little_is_known():
+    assert stand_ins.unknown_shape().rank is None and stand_ins.unknown_shape(2).as_list() == [None, None]

@@ -11,7 +11,17 @@ from typing import Any
 
 import graphdock as tf
 
-__all__ = ["MergeOutput", "control_trigger", "enter", "exit", "loop_cond", "merge", "next_iteration", "switch"]
+__all__ = [
+    "MergeOutput",
+    "control_trigger",
+    "enter",
+    "exit",
+    "loop_cond",
+    "merge",
+    "next_iteration",
+    "switch",
+    "with_dependencies",
+]
 
 #: Outputs of :func:`merge`.
 MergeOutput = namedtuple("MergeOutput", ["output", "value_index"])
@@ -87,3 +97,15 @@ def control_trigger(name: str | None = None) -> Any:
 
 
 _Enter, _NextIteration, _SwitchRefOrTensor = enter, next_iteration, switch
+
+
+def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: str | None = None) -> Any:
+    """The tensor (or IndexedSlices), had only when the dependencies have run."""
+    with (
+        tf.name_scope(name, "control_dependency", [*dependencies, output_tensor]) as scope,
+        tf.control_dependencies(dependencies),
+    ):
+        if isinstance(output_tensor, tf.IndexedSlices):
+            parts = (output_tensor.values, output_tensor.indices)
+            return tf.IndexedSlices(*(tf.identity(part) for part in parts), output_tensor.dense_shape)
+        return tf.identity(output_tensor, name=scope)

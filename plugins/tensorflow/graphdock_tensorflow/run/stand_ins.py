@@ -14,6 +14,7 @@ __all__ = [
     "initialize_resources",
     "log_as_tensorflow",
     "shared_resources",
+    "unknown_shape",
 ]
 
 
@@ -44,6 +45,11 @@ def graph_of_inputs(inputs: Any, graph: Any = None) -> Any:
         return graph
     found = (getattr(item, "graph", None) for item in inputs)
     return next((g for g in found if g is not None), tf.get_default_graph())
+
+
+def unknown_shape(rank: int | None = None) -> tf.TensorShape:
+    """The shape of which nothing is known but its rank, or not even that."""
+    return tf.TensorShape(None if rank is None else [None] * rank)
 
 
 def shared_resources() -> list[Any]:
