@@ -106,6 +106,6 @@ def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: str
         tf.control_dependencies(dependencies),
     ):
         if isinstance(output_tensor, tf.IndexedSlices):
-            parts = (output_tensor.values, output_tensor.indices)
-            return tf.IndexedSlices(*(tf.identity(part) for part in parts), output_tensor.dense_shape)
+            values, indices = tf.identity(output_tensor.values), tf.identity(output_tensor.indices)
+            return tf.IndexedSlices(values, indices, output_tensor.dense_shape)
         return tf.identity(output_tensor, name=scope)
