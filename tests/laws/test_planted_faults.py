@@ -13,15 +13,16 @@ import pytest
 from click.testing import CliRunner
 from graphdock.cli import cli
 from graphdock_opgen.cli import command as opgen
-from planted import bench, devices, events, facts, kernels, parts, texts
+from planted import bench, checkpoints, devices, events, facts, habits, kernels, lawful, parts, texts
 from planted.bench import FINDERS, Fault
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "planted_faults.txt"
 RUNNING = [*kernels.faults(), *devices.faults()]
 SPECS = texts.spec_faults()
 PACKAGES = [*texts.package_faults(), *texts.clash_faults()]
-#: Of what is no kernel: facts, patterns, region compilers, events. Debug mode looks at none of it.
-PARTS = [*facts.faults(), *parts.faults(), *events.faults()]
+#: Of what debug mode looks at none of: facts, patterns, region compilers, events, executors, passes, placers, forms of
+#: graphs and of checkpoints, and what kernels do besides.
+PARTS = [*facts.faults(), *parts.faults(), *events.faults(), *lawful.faults(), *checkpoints.faults(), *habits.faults()]
 #: Faults of errors themselves.
 ERRORS = {"it gives another error", "an error that is not raised", "the fence forgets errors"}
 ALL = [*RUNNING, *PARTS, *SPECS, *PACKAGES]
@@ -50,9 +51,17 @@ def test_a_fault_that_runs_is_found_by_whom_the_table_says(fault):
 
 
 @pytest.mark.parametrize("fault", PARTS, ids=lambda f: f.id)
-@pytest.mark.sampled(8)
-def test_a_fault_of_a_part_is_found_by_conformance(fault):
-    if fault.kind == "event":  # other checks may wait for ever for what such a device forgets: the kit has a time limit
+@pytest.mark.sampled(12)
+def test_a_fault_of_a_part_is_found_by_conformance(fault, monkeypatch):
+    monkeypatch.setattr("graphdock_testing.laws._CHAIN", 20)
+    if fault.kind in lawful.KINDS:
+        assert bench.conformance(fault.host(), ops=(), only=f"[{fault.text}]")
+    elif fault.kind == "habit":
+        with habits.as_it_was():
+            assert bench.conformance(fault.host(), only=fault.text or "[float32-0]")
+    elif (
+        fault.kind == "event"
+    ):  # other checks may wait for ever for what such a device forgets: the kit has a time limit
         op, _, late = fault.text.partition("[")
         assert bench.conformance(fault.host(), ops=(op,) if late else (), only=fault.text)
     else:
@@ -61,11 +70,12 @@ def test_a_fault_of_a_part_is_found_by_conformance(fault):
 
 def test_nothing_is_found_of_parts_without_a_fault():
     right = [
+        lawful.law_host("register_checkpoint_formats", checkpoints.Boxes()),
         parts.part_host(register_patterns=parts._pattern(parts.right)),
         parts.part_host(register_region_compilers=parts.ReferenceCompiler()),
         events.event_host(),
     ]
-    assert [bench.conformance(host, ops=()) for host in right] == [[], [], []]
+    assert [bench.conformance(host, ops=()) for host in right] == [[], [], [], []]
 
 
 @pytest.mark.parametrize("place", bench.suspects.PLACES)
@@ -138,10 +148,11 @@ def test_the_table_stands_as_it_is_written():
 
 
 def test_there_are_enough_and_none_is_found_by_nobody():
-    assert len(ALL) >= 220 and len({f.id for f in ALL}) == len(ALL)
+    assert len(ALL) >= 300 and len({f.id for f in ALL}) == len(ALL)
     queued = [f for f in RUNNING if f.place == "queued"]
     assert len(queued) >= 50
     assert all(f.found for f in ALL)
-    kinds = {"kernel", "device", "spec", "manifest", "fact", "pattern", "compiler", "event", "clash"}
+    kinds = {"kernel", "device", "spec", "manifest", "fact", "pattern", "compiler", "event", "clash", "habit"}
+    kinds |= set(lawful.KINDS)
     assert {f.kind for f in ALL} == kinds
     assert sum(f.kind in ("fact", "pattern", "compiler", "event", "clash") for f in ALL) >= 60

@@ -6,7 +6,7 @@ A plugin whose manifest lists its ``hooks`` is imported only when one of its for
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -146,3 +146,13 @@ class CheckpointFormat(ABC):
 
         Called after :meth:`exists` said yes. Raises: DataLossError: it is damaged.
         """
+
+    def samples(self, folder: str) -> Mapping[str, Mapping[str, Any]]:
+        """Checkpoints that conformance holds the form to: prefix -> name -> array of what is in it.
+
+        Called by conformance alone, which no form without samples can say anything of.
+
+        Args:
+          folder: an empty folder, below which they are written; the prefixes lie there.
+        """
+        return {}

@@ -43,7 +43,7 @@ class Case:
     """One thing to check.
 
     Attributes:
-      kind: ``value``, ``edge``, ``random``, ``fact``, ``late``, ``error`` or ``gradient``; or ``device``, ``pattern``,
+      kind: ``value``, ``edge``, ``random``, ``fact``, ``late``, ``threads``, ``error`` or ``gradient``; or ``device``, ``pattern``,
         ``compiler`` or ``law``, where ``op`` is that word and its type or full name, and ``data`` has the check's name.
       index: of the sample (or error sample) in the spec.
       types: type variable -> dtype name.

@@ -18,8 +18,10 @@ in its scratch buffers before (:mod:`graphdock_executor.kernel_sanitizer`). ``er
 ``edge`` cases hold kernels without elements, beyond a block, in other shapes, and of NaN and infinities; ``fact`` cases hold
 what an op
 declares of itself; ``pattern`` and ``compiler`` cases the package's patterns and region compilers (:mod:`graphdock_testing.facts`).
-``law`` cases hold executors, passes and forms of graphs to what :mod:`graphdock_testing.laws` says.
-``late`` cases run a kernel behind a busy queue (:mod:`graphdock_testing.adversary.late_case`).
+``law`` cases hold executors, passes, placers, forms of graphs and of checkpoints to what :mod:`graphdock_testing.laws` and
+:mod:`graphdock_testing.checkpoint_laws` say.
+``late`` cases run a kernel behind a busy queue (:mod:`graphdock_testing.adversary.late_case`), ``threads`` cases in two steps at
+once (:mod:`graphdock_testing.threads_case`).
 ``gradient`` cases compare ``gradients`` with central differences in float64 and complex128. On a device with queues that has
 ``extent`` each case runs under the race checker (:mod:`graphdock_testing.driver.races`).
 
@@ -64,7 +66,8 @@ from graphdock_testing.facts.pattern_case import check_pattern, registered_patte
 from graphdock_testing.facts.random_case import check_random
 from graphdock_testing.gaps import gaps_of
 from graphdock_testing.gradient_case import check_gradient, wide_types
-from graphdock_testing.laws import CHANGES, LAWS, PARTS
+from graphdock_testing.laws import PARTS, laws_of
+from graphdock_testing.threads_case import check_threads, has_threads
 from graphdock_testing.value_check import check_error, check_value
 from graphdock_testing.watching import Watching
 
@@ -78,6 +81,7 @@ _CHECKS = {
     "fact": check_facts,
     "random": check_random,
     "late": check_late,
+    "threads": check_threads,
 }
 #: What the cases of a device type have for an op: this and the type.
 _DEVICE = "device "
@@ -211,7 +215,7 @@ class Conformance:
         if op in self._parts or op is None and not kernels:
             for part in self._parts if op is None else [op]:
                 if part in self._lawful:
-                    laws = [*LAWS, CHANGES] if part.startswith("pass ") else LAWS
+                    laws = laws_of(part.removesuffix(f" {self._lawful[part][1]}"))
                     yield from (Case(part, "law", i, {}, {"check": law}) for i, law in enumerate(laws))
                     continue
                 check = "samples" if part.startswith(_PATTERN) else "regions"
@@ -259,6 +263,8 @@ class Conformance:
                         yield Case(name, kind, index, types, data)
         if data["samples"] and self._is_queued(name):
             yield Case(name, "late", 0, next(iter(bindings(opdef, data, data["samples"][0]))), data)
+        if data["samples"] and has_threads(opdef):
+            yield Case(name, "threads", 0, next(iter(bindings(opdef, data, data["samples"][0]))), data)
         if data["gradcheck"]:
             for index, sample in enumerate(data["samples"]):
                 for types in wide_types(opdef, data, sample):

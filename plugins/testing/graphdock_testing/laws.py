@@ -16,22 +16,27 @@ from typing import Any
 
 import graphdock as tf
 import numpy as np
+from graphdock.ops.apply import apply_op
 from graphdock.plugin.host import Host
 
 from graphdock_testing.case import ConformanceError, Refused, Untested
+from graphdock_testing.checkpoint_laws import CHECKPOINT_LAWS, check_checkpoint_format
 from graphdock_testing.numeric import same_bits
 
 __all__ = [
     "CHANGES",
+    "CHECKPOINT_LAWS",
     "LAWS",
     "PARTS",
     "ConformanceError",
     "Refused",
     "Steps",
+    "check_checkpoint_format",
     "check_executor",
     "check_graph_format",
     "check_placer",
     "check_pass",
+    "laws_of",
 ]
 
 _STRAIGHT = "straight_line"
@@ -139,6 +144,17 @@ def _updates() -> Steps:
     return Steps(fetches, [{}] * 3, [v.initializer])
 
 
+def _shared() -> Steps:
+    """One resource by two handles, and another of that name in a container of its own."""
+    both = {"dtype": tf.float32, "shape": [2], "shared_name": "both"}
+    one, other = (apply_op("VarHandleOp", name=name, **both) for name in ("one", "other"))
+    apart = apply_op("VarHandleOp", name="apart", container="elsewhere", **both)
+    before = [apply_op("AssignVariableOp", resource=h, value=_values(2) + i) for i, h in enumerate((one, apart))]
+    with tf.control_dependencies([apply_op("AssignAddVariableOp", resource=one, value=tf.ones([2]))]):
+        reads = [apply_op("ReadVariableOp", resource=handle, dtype=tf.float32) for handle in (other, apart)]
+    return Steps(reads, [{}] * 2, before)
+
+
 def _training() -> Steps:
     x = tf.placeholder(tf.float32, [None, 3], name="x")
     w = tf.Variable(np.full((3, 2), 0.5, np.float32), name="w")
@@ -200,8 +216,8 @@ def _uninitialized() -> Steps:
 LAWS: Mapping[str, Callable[[], Steps]] = {
     function.__name__.strip("_").replace("_", " "): function
     for function in (
-        *(_kernels, _sums, _any_shape, _aliases, _redundant, _constants, _layers, _updates, _training, _random, _branches),
-        *(_loops, _gradients_of_loops, _python, _errors, _uninitialized),
+        *(_kernels, _sums, _any_shape, _aliases, _redundant, _constants, _layers, _updates, _shared, _training, _random),
+        *(_branches, _loops, _gradients_of_loops, _python, _errors, _uninitialized),
     )
 }  # fmt: skip
 
@@ -342,7 +358,15 @@ PARTS: Mapping[str, tuple[str, Callable[[str, str, Host | None], None]]] = {
     "pass": ("passes", check_pass),
     "placer": ("placers", check_placer),
     "graph format": ("graph_formats", check_graph_format),
+    "checkpoint format": ("checkpoint_formats", check_checkpoint_format),
 }
+
+
+def laws_of(kind: str) -> list[str]:
+    """The laws that a part of a kind of :data:`PARTS` is held to, in order."""
+    if kind == "checkpoint format":
+        return list(CHECKPOINT_LAWS)
+    return [*LAWS, CHANGES] if kind == "pass" else list(LAWS)
 
 
 def _session(graph: Any, fields: Mapping[str, Any]) -> Any:

@@ -53,9 +53,15 @@ def check_manners(
     with warnings.catch_warnings():
         np.random.random()  # noqa: NPY002 - whoever sets the generator again and again is seen, too
         random.random()  # noqa: S311 - likewise
-        before, began = {**_state(), **given}, time.thread_time()
-        run_program(session, program, arrays)
-        took, after = time.thread_time() - began, {**_state(), **settings()}
+        warnings.resetwarnings()
+        collects = gc.isenabled()
+        gc.enable()
+        try:
+            before, began = {**_state(), **given}, time.thread_time()
+            run_program(session, program, arrays)
+            took, after = time.thread_time() - began, {**_state(), **settings()}
+        finally:
+            (gc.enable if collects else gc.disable)()
     changed = [name for name, value in before.items() if after[name] != value]
     if changed:
         raise ConformanceError(f"a step changed {' and '.join(changed)}: that is the program's")
@@ -74,7 +80,7 @@ def _state() -> dict[str, Any]:
     """What of a process is whoever's runs it, by name."""
     numbers: Any = np.random.get_state(legacy=True)  # noqa: NPY002 - it is what is looked at
     return {
-        "NumPy's global generator": (bytes(numbers[1].data), numbers[2]),
+        "NumPy's global generator": (bytes(numbers[1].data), *numbers[2:]),
         "Python's global generator": random.getstate(),
         "filters of warnings": list(warnings.filters),
         "handlers of signals": [signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM)],

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from graphdock.contracts import DeviceUnavailable, QueuedDevice
+from graphdock.errors import NotFoundError
 from graphdock.plugin.host import Host
 
 from graphdock_testing.driver import races
@@ -15,7 +16,9 @@ __all__ = ["Watching"]
 
 
 class Watching:
-    """The watch over the first device of each type that a backend owns. Devices are opened at the first case.
+    """The watch over the first device of each type that a backend owns, or, where it owns none, that its kernels run on.
+
+    Devices are opened at the first case.
 
     A device that does not run late has nothing to order and is left alone, and so is one without ``extent``.
     """
@@ -29,10 +32,11 @@ class Watching:
     def _devices(self) -> list[QueuedDevice]:
         if self._watched is None:
             self._watched = []
-            for kind in self.host.backend(self.backend).device_types:
+            loaded = self.host.backend(self.backend)
+            for kind in loaded.device_types or loaded.kernel_devices:
                 try:
                     device = self.host.open_device(f"/device:{kind}:0")
-                except DeviceUnavailable:
+                except (DeviceUnavailable, NotFoundError):
                     continue  # the other types' devices are checked; a kit without any says so
                 if not isinstance(device, QueuedDevice):
                     continue

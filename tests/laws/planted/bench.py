@@ -41,7 +41,8 @@ class Fault:
 
     Attributes:
       name: what is wrong, in words.
-      kind: ``kernel``, ``device``, ``spec``, ``manifest``, ``fact``, ``pattern``, ``compiler``, ``event`` or ``clash``.
+      kind: ``kernel``, ``device``, ``spec``, ``manifest``, ``fact``, ``pattern``, ``compiler``, ``event``, ``clash``, ``executor``,
+        ``pass``, ``placer``, ``form``, ``checkpoint`` or ``habit``.
       place: the device type, or ``-``.
       found: who finds it.
       host: makes the host with the fault in it, for kernels, devices, and specs that were generated.

@@ -7,6 +7,7 @@ import os
 import re
 from typing import Any
 
+import numpy as np
 from graphdock.contracts import CheckpointFormat
 from graphdock.errors import DataLossError, NotFoundError
 from graphdock_storage.checkpoint.layout import INDEX
@@ -14,6 +15,7 @@ from graphdock_storage.checkpoint.opening import incomplete, is_file
 from graphdock_storage.checkpoint.reading import OpenFiles
 
 from graphdock_tensorflow.checkpoints.bundle import BundleCheckpoint
+from graphdock_tensorflow.checkpoints.bundle_writing import write_bundle
 from graphdock_tensorflow.checkpoints.old_tensorflow import OldCheckpoint
 from graphdock_tensorflow.checkpoints.table import MAGIC, Table
 
@@ -47,6 +49,20 @@ class Bundles(CheckpointFormat):
             raise _named(prefix, error) from error
         finally:
             index.close()
+
+    def samples(self, folder: str) -> dict[str, dict[str, Any]]:
+        """Return one with numbers of several dtypes, strings and a tensor of no elements."""
+        prefix = os.path.join(folder, "model.ckpt-1")
+        numbers = np.array([[1.5, -0.0, np.nan], [np.inf, 0.1, -2.0]])
+        tensors = {kind: numbers.astype(kind) for kind in ("float32", "float64", "float16")}
+        more = {
+            "whole/number": np.array(2**62 + 1),
+            "flags": np.array([True, False]),
+            "none": np.zeros((0, 3), np.int32),
+        }
+        text = {"text": np.array([b"\xff\0", b""], object)}
+        write_bundle(prefix, {**tensors, **more, **text})
+        return {prefix: {**tensors, **more, **text}}
 
 
 class OldFiles(CheckpointFormat):
