@@ -37,6 +37,13 @@ def test_a_table_is_sorted_by_numbers_where_it_has_them():
     assert "and 100 more rows" in table(("n",), [(i,) for i in range(600)])
 
 
+def test_a_long_cell_is_one_line_and_whole_under_the_pointer():
+    long = 'a reason that is longer than others & has "quotes" ' * 3
+    short, cut = parsed(table(("why",), [("short",), (long,)])).findall(".//td")
+    assert "nowrap" in short.get("style") and short.get("title") is None
+    assert "ellipsis" in cut.get("style") and cut.get("title") == long == cut.text
+
+
 def test_nodes_stand_below_what_they_read_in_the_lane_of_their_scope():
     page = parsed(picture([Box("a/x", "x"), Box("a/y", "y", reads=("a/x",)), Box("b/z", "z", reads=("a/y", "gone"))]))
     boxes = {g.find("{*}title").text: g.find("{*}rect") for g in page.iter("{http://www.w3.org/2000/svg}g")}

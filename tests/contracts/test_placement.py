@@ -1,4 +1,4 @@
-"""What a simulated step takes: devices one task at a time, copies once per memory, peaks of what is alive."""
+"""Times of simulated steps: devices one task at a time, copies once per memory, peaks of what is alive."""
 
 from __future__ import annotations
 

@@ -334,5 +334,7 @@ def test_an_interrupt_at_a_call_leaves_nothing_held(program, monkeypatch):
                 sess.run(bench.start)
                 return [bench.step(sess) for _ in range(STEPS)]
 
-            for got, want in zip(elsewhere(later), wanted, strict=True):
+            steps = elsewhere(later)
+            assert len(steps) == STEPS
+            for got, want in zip(steps, wanted, strict=True):
                 same(got, want)

@@ -16,6 +16,12 @@ def survives(step, check, patience):
     raise AssertionError("the step does not end")
 
 
+def whole(sess, *variables):
+    """Each variable has been counted up, and all of its elements together."""
+    for value in sess.run([v.read_value() for v in variables]):
+        assert value[0] >= 4 and value.tolist() == [value[0]] * 3
+
+
 def test_an_interrupted_update_leaves_its_variable_free(patience):
     v = tf.Variable(np.zeros(3))
     update = v.assign_add(np.ones(3), read_value=False)
@@ -23,6 +29,7 @@ def test_an_interrupted_update_leaves_its_variable_free(patience):
     sess.run(v.initializer)
     sess.run(update)
     survives(lambda: sess.run(update), lambda: sess.run(update), patience)
+    whole(sess, v)
 
 
 def test_an_interrupted_read_leaves_its_variables_free(patience):
@@ -34,6 +41,7 @@ def test_an_interrupted_read_leaves_its_variables_free(patience):
     sess.run(read)
     sess.run(update)
     survives(lambda: sess.run(read), lambda: sess.run(update), patience)
+    whole(sess, *variables)
 
 
 def test_an_interrupted_step_that_calls_python_leaves_its_variables_free(patience):
@@ -47,3 +55,4 @@ def test_an_interrupted_step_that_calls_python_leaves_its_variables_free(patienc
     sess.run(step)
     sess.run(update)
     survives(lambda: sess.run(step), lambda: sess.run(update), patience)
+    whole(sess, v)

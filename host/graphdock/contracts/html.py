@@ -14,6 +14,8 @@ __all__ = ["Box", "label_of", "picture", "section", "table"]
 
 #: Most boxes of a picture, and most rows of a table.
 _BOXES, _ROWS = 48, 500
+#: Characters of a cell that are shown whole.
+_LONG = 80
 #: Fills for devices, in the order in which these appear; black text can be read on all of them.
 _FILLS = ("#cfe3f7", "#fbd9b5", "#cdebc8", "#f6c9cf", "#dcd3ef", "#eadfa8", "#c9e9e9", "#e3e3e3")
 _WIDE, _HIGH, _GAP = 128, 24, 18
@@ -61,11 +63,13 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A table whose columns a click on their heads sorts, numbers by value. A cell ``(number, text)`` is sorted by the number."""
     rows = list(rows)
     top = "".join(
-        f'<th style="cursor:pointer;text-align:left" onclick="{html.escape(_SORT)}">{html.escape(h)}</th>' for h in head
+        f'<th style="cursor:pointer;text-align:left;white-space:nowrap" onclick="{html.escape(_SORT)}">{html.escape(h)}</th>'
+        for h in head
     )
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows[:_ROWS])
     more = f"<p>and {len(rows) - _ROWS} more rows</p>" if len(rows) > _ROWS else ""
-    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>{more}"
+    shown = f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div style="overflow-x:auto">{shown}</div>{more}'
 
 
 def _cell(value: object) -> str:
@@ -73,7 +77,12 @@ def _cell(value: object) -> str:
     if isinstance(value, tuple):
         key, shown = value
     number = f' data-n="{float(key)!r}"' if isinstance(key, int | float) else ""
-    return f'<td style="text-align:left"{number}>{html.escape("" if shown is None else str(shown))}</td>'
+    text = html.escape("" if shown is None else str(shown))
+    style = "text-align:left;white-space:nowrap"
+    if len(text) > _LONG:  # cut, and whole under the pointer
+        style += ";max-width:40em;overflow:hidden;text-overflow:ellipsis"
+        number += f' title="{text}"'
+    return f'<td style="{style}"{number}>{text}</td>'
 
 
 def picture(boxes: Sequence[Box]) -> str:

@@ -71,6 +71,7 @@ def test_a_folder_that_can_not_be_written_costs_time_alone(anew, call, monkeypat
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("GRAPHDOCK_CACHE_DIR", os.fspath(tmp_path / "file" / "within"))
     double(call, 2.0)
+    assert (tmp_path / "file").read_text() == "" and target._alive
 
 
 def test_text_that_is_no_llvm_is_an_internal_error():

@@ -148,7 +148,7 @@ def _asked(form: CheckpointFormat, prefix: str) -> bool:
 
 
 def _tried(sample: _Sample, what: str) -> dict[str, Any]:
-    """What is read of files that may be no checkpoint. Raises ConformanceError for what is no GraphdockError."""
+    """Read files that may be no checkpoint. Raises ConformanceError for what is no GraphdockError."""
     try:
         return sample.read()
     except tf.errors.GraphdockError:
@@ -158,7 +158,7 @@ def _tried(sample: _Sample, what: str) -> dict[str, Any]:
 
 
 def _damage(sample: _Sample) -> None:
-    """What is cut off or changed is told, or is as it was: a file that is cut off gives no tensor other values."""
+    """Files that are cut off or changed are told, or are as they were: one that is cut off gives no tensor other values."""
     draw = random.Random(0)
     for path in sample.files():
         data = path.read_bytes()

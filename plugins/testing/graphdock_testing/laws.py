@@ -44,7 +44,7 @@ _STRAIGHT = "straight_line"
 
 @dataclass
 class Steps:
-    """What is run of a graph.
+    """Steps of a graph: fetches, feeds, and initializers before them.
 
     Attributes:
       fetches: of every step. feeds: of each step, in order, by tensor.
@@ -72,7 +72,7 @@ def _kernels() -> Steps:
 
 
 def _sums() -> Steps:
-    """What the plainest form of graphs holds: float32 of unknown shape, and no attribute that is no dtype."""
+    """Sums, which the plainest form of graphs holds: float32 of unknown shape, and no attribute that is no dtype."""
     x = tf.placeholder(tf.float32, name="x")
     return Steps([tf.nn.relu(x), x + tf.nn.relu(x)], [{x: _values(4, 3)}, {x: _values(2)}])
 
@@ -86,7 +86,7 @@ def _any_shape() -> Steps:
 
 
 def _aliases() -> Steps:
-    """What is fed, constant, or a view of either."""
+    """Values that are fed, constant, or views of either."""
     x = tf.placeholder(tf.float32, [2, 3], name="x")
     c = tf.constant([1.0, 2.0])
     return Steps(
@@ -96,7 +96,7 @@ def _aliases() -> Steps:
 
 
 def _redundant() -> Steps:
-    """What passes look for: nodes that undo each other, compute what is known, or compute it twice."""
+    """Patterns that passes look for: nodes that undo each other, compute what is known, or compute it twice."""
     x = tf.placeholder(tf.float32, [2, 3], name="x")
     turned = tf.transpose(tf.transpose(x))
     same = [
@@ -374,7 +374,7 @@ def _session(graph: Any, fields: Mapping[str, Any]) -> Any:
 
 
 def _results(graph: Any, steps: Steps, fields: Mapping[str, Any]) -> Iterator[Any]:
-    """What each step gives: arrays, or the class of the error and whether it names an op."""
+    """Results of each step: arrays, or the class of the error and whether it names an op."""
     with _session(graph, fields) as session:
         if steps.before:
             session.run(steps.before)

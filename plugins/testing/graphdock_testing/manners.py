@@ -72,12 +72,12 @@ def check_manners(
 
 
 def settings() -> dict[str, Any]:
-    """What a program has set of its process, by name."""
+    """Settings of the process that a program has made, by name."""
     return {"the environment": dict(os.environ), "the working directory": os.getcwd()}
 
 
 def _state() -> dict[str, Any]:
-    """What of a process is whoever's runs it, by name."""
+    """State of the process that belongs to the program, by name."""
     numbers: Any = np.random.get_state(legacy=True)  # noqa: NPY002 - it is what is looked at
     return {
         "NumPy's global generator": (bytes(numbers[1].data), *numbers[2:]),

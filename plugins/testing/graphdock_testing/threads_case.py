@@ -40,7 +40,7 @@ _STEP, _OWN = "<graphdock step ", frozenset({"graphdock", "graphdock_executor", 
 
 
 def has_threads(opdef: OpDef) -> bool:
-    """Whether a kernel of the op is asked for them: steps of it lock nothing and have no state."""
+    """Return whether a kernel of the op is asked for them: steps of it lock nothing and have no state."""
     return bool(opdef.verb.kernel and not opdef.is_stateful and opdef.inputs)
 
 
@@ -53,7 +53,7 @@ def check_threads(bench: Bench, case: Case) -> None:
 
 
 def _check(bench: Bench, case: Case, first: Mapping[str, Any], second: Mapping[str, Any], most: int) -> bool:
-    """Whether there is nothing more to ask: turns were taken, or the device has queues."""
+    """Return whether there is nothing more to ask: turns were taken, or the device has queues."""
     graph = Graph(bench.host)
     program = bench.build(graph, bench.host.ops.get(case.op), first, case.attrs)
     session = bench.open(graph, plain=True)
@@ -83,7 +83,7 @@ def _check(bench: Bench, case: Case, first: Mapping[str, Any], second: Mapping[s
 def _at_once(
     sessions: Sequence[Session], program: Program, given: Sequence[Mapping[str, Any]], rounds: int, turns: Turns
 ) -> list[list[Results]]:
-    """What the steps of each thread give, in order. Raises what a step raises."""
+    """Results of the steps of each thread, in order. Raises what a step raises."""
     made: list[list[Results]] = [[] for _ in given]
     raised: list[BaseException] = []
 

@@ -57,7 +57,7 @@ class SeededTransport(Transport):
         threading.Thread(target=self._deliver, name="seeded transport", daemon=True).start()
 
     def plugin(self, name: str = "") -> Any:
-        """What registers it with a host. ``name``: of the process that the host stands for, the address of its server."""
+        """A hook that registers it with a host. ``name``: of the process that the host stands for, the address of its server."""
         end: Transport = _End(self, name) if name else self
         return types.SimpleNamespace(register_transports=hookimpl(lambda: [end]), __name__="seeded_network")
 

@@ -149,6 +149,7 @@ def test_random_programs(seed: int) -> None:
         else:
             known.append(tf.tanh(x * y + tf.matmul(y, w)))
     agree(known, feed, 1e-4)
+    assert len(known) >= 21 and all(value.shape.as_list() == [1, 32] for value in known)
 
 
 def test_an_op_that_is_joined_names_ops_that_fit() -> None:

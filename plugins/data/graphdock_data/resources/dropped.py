@@ -24,7 +24,7 @@ class DroppedGradients:
 
     @property
     def count(self) -> int:
-        """How many there were."""
+        """Number of those that there were."""
         return self._count
 
     def note(self, name: str, step: int, now: int) -> None:

@@ -230,6 +230,8 @@ class _Reader:
                 )
             for tensor, dims in zip(op.outputs, shapes, strict=True):
                 self.graph.learn_shape(tensor, as_dims(None if dims is None else expect(dims, list, where)))
+        if op.verb == "read" and inputs[0].op.verb == "handle":  # TensorFlow's files say it of the handle alone
+            self.graph.learn_shape(op.outputs[0], inputs[0].op.node_attrs["shape"])
         if op.verb == "read" and not control and inputs[0].op.verb == "handle":  # "w:0" is the value of w
             self.graph.let_read(inputs[0].op, op.outputs[0])
         self.ops[node["name"]] = op
