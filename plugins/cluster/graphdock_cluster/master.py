@@ -236,7 +236,7 @@ class ClusterSession(Session):
             time.sleep(min(0.05 * (1 + waited), 1.0))
 
     def _open(self, task: TaskName, limit: float | None) -> dict[str, Any]:
-        """What a task says of the session, which is opened there."""
+        """Answer of a task about the session, which is opened there."""
         found = self._opened.get(task)
         if found is None:
             arguments = {

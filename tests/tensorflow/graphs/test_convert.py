@@ -117,3 +117,15 @@ def test_a_large_constant_of_one_number_takes_no_memory_before_it_is_read(dims):
         assert c.shape == dims and c.dtype == tf.float32
         part = c[:2, :3] if len(dims) == 2 else tf.shape(c, out_type=tf.int64)
         assert np.array_equal(sess.run(part), np.full((2, 3), 0.5) if len(dims) == 2 else dims)
+
+
+def test_a_read_of_a_variable_has_the_shape_of_its_handle():
+    """GraphDefs say it of the handle alone."""
+    with tf.Graph().as_default() as graph:
+        v = tf.get_variable("v", [3, 4])
+        tf.matmul(v, tf.ones([4, 2]), name="y")
+        message = graph.as_graph_def()
+    assert all("_output_shapes" not in node.attr for node in message.node)
+    with tf.Graph().as_default():
+        read, y = tf.import_graph_def(message, return_elements=["v/Read/ReadVariableOp:0", "y:0"], name="")
+    assert (read.shape.as_list(), y.shape.as_list()) == ([3, 4], [3, 2])
