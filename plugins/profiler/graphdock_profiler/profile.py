@@ -232,12 +232,14 @@ class Profile:
     def _repr_html_(self) -> str:
         parts = []
         for by in GROUPS:
+            found = self.rows(by)
+            more = [n for n in ("kernel", "device") if n != by and any(getattr(r, n) for r in found)]
             rows = [
-                (r.name, r.calls, (r.seconds, in_seconds(r.seconds)), (r.share, f"{r.share:.1%}"))
-                + ((r.nbytes, in_bytes(r.nbytes)), (r.rate, f"{in_bytes(r.rate)}/s"), r.kernel, r.device)
-                for r in self.rows(by)
+                (r.name, (r.calls, f"{r.calls:g}"), (r.seconds, in_seconds(r.seconds)), (r.share, f"{r.share:.1%}"))
+                + ((r.nbytes, in_bytes(r.nbytes)), (r.rate, f"{in_bytes(r.rate)}/s"), *(getattr(r, n) for n in more))
+                for r in found
             ]
-            head = (by, "calls", "time", "share", "bytes", "rate", "kernel", "device")
+            head = (by, "calls", "time", "share", "bytes", "rate", *more)
             parts.append(html.section(f"by {by}", html.table(head, rows)))
         return html.section(self.summary().partition("\n")[0], *parts)
 
