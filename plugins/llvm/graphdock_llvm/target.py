@@ -79,7 +79,8 @@ def _compile(text: str, names: tuple[str, ...], kept: bool = True) -> tuple[int,
 
     _initialize()
     try:
-        module = llvm.parse_assembly(text)
+        # in a context of its own: garbage that Python collects meanwhile, other modules, lies in others
+        module = llvm.parse_assembly(text, llvm.create_context())
         module.verify()
     except RuntimeError as error:
         raise errors.InternalError(f"LLVM refuses the text of a region: {error}") from error
@@ -97,5 +98,9 @@ def _compile(text: str, names: tuple[str, ...], kept: bool = True) -> tuple[int,
         engine.set_object_cache(lambda _, made: write_cache(path, bytes(made)) and None, lambda _: data)
     engine.finalize_object()
     found = tuple([engine.get_function_address(name) for name in names])
+    if lost := [name for name, address in zip(names, found, strict=True) if not address]:
+        raise errors.InternalError(
+            f"LLVM compiled no {', '.join(lost)}; the object was {'kept' if data else 'made now'}: {path}"
+        )
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))  # not even the interpreter's end takes the code away
     return found

@@ -77,3 +77,8 @@ def test_a_folder_that_can_not_be_written_costs_time_alone(anew, call, monkeypat
 def test_text_that_is_no_llvm_is_an_internal_error():
     with pytest.raises(InternalError, match="LLVM refuses the text"):
         target.compiled("define void @region(ptr %table) { ret i32 0 }")
+
+
+def test_a_function_that_is_not_in_the_module_is_an_error_and_no_address(anew):
+    with pytest.raises(InternalError, match=r"LLVM compiled no nowhere; the object was made now: .*\.o"):
+        target.functions("define void @region(ptr %table, ptr %numbers) { ret void }", ("region", "nowhere"))
