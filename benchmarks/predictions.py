@@ -38,7 +38,7 @@ class Compared(NamedTuple):
 
     @property
     def error(self) -> float:
-        """How far the sum is off; below 0 where too little was predicted."""
+        """Error of the sum; below 0 where too little was predicted."""
         return self.predicted / self.measured - 1.0
 
 

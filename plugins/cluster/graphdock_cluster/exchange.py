@@ -47,7 +47,7 @@ class _Meeting:
         self.met: Callable[[], None] | None = None
 
     def complete(self) -> Callable[[], None] | None:
-        """What is to be called now, once, if nothing is missing any more."""
+        """Function to be called now, once, if nothing is missing any more."""
         if self.missing and self.error is None:
             return None
         met, self.met = self.met, None
