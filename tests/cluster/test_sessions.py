@@ -323,3 +323,18 @@ def test_a_part_that_waits_for_something_else_ends_with_the_step(servers):
                 session.run([taken, wrong], {x: 7})
             assert caught.value.op is wrong.op
             _until(lambda: not servers[0]._task.running)
+
+
+def test_signatures_are_kept_up_to_the_plan_cache_and_tasks_forget_the_others(servers):
+    config = tf.SessionConfig(plan_cache_size=3)
+    with tf.Graph(host=HOST).as_default():
+        with tf.device("/job:ps/task:0"):
+            made = [tf.identity(tf.constant(float(n))) for n in range(6)]
+        with tf.Session(servers[1].target, config=config) as session:
+            assert [session.run(t) for t in made] == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+            (opened,) = servers[0]._task._sessions.values()
+            assert len(session._steps) == len(opened.parts) == 3
+            assert session.run(made[3]) == 3.0, "the oldest one is now the youngest"
+            session.run(made[0])
+            assert {made[3], made[5], made[0]} == set(session._steps)
+            assert session.run(made) == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]

@@ -60,7 +60,7 @@ def _array(array: Any, frames: list[Any]) -> dict[str, Any]:
 
 
 def unpack(frames: Sequence[Any]) -> Any:
-    """The value that was packed. Arrays are the caller's own.
+    """The value that was packed. Arrays are the caller's own: views of large frames that can be written, else copies.
 
     Raises:
       DataLossError: the frames are damaged: no JSON, or arrays of other sizes.
@@ -84,7 +84,8 @@ def _read(value: Any, frames: Sequence[Any]) -> Any:
 def _read_array(said: dict[str, Any], frame: Any) -> Any:
     shape = tuple(said["shape"])
     if said["dtype"] != "string":
-        return np.frombuffer(frame, as_dtype(said["dtype"]).np).reshape(shape).copy()
+        array = np.frombuffer(frame, as_dtype(said["dtype"]).np).reshape(shape)
+        return array if array.nbytes > 65_535 and array.flags.behaved else array.copy()
     data, at, items = bytes(frame), 0, []
     for length in said["lengths"]:
         if length < 0 or at + length > len(data):

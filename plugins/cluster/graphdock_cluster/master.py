@@ -10,6 +10,8 @@ import itertools
 import logging
 import os
 import time
+import weakref
+from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import wait
 from typing import Any
@@ -53,7 +55,7 @@ class _Remote:
 class _Step:
     """One signature: what it fetches and is fed, and its parts."""
 
-    __slots__ = ("cut", "feeds", "fetch", "mutation", "parts", "single")
+    __slots__ = ("__weakref__", "cut", "feeds", "fetch", "mutation", "parts", "single")
 
     def __init__(self, fetch: FetchPlan, feeds: list[Feed], mutation: int, single: bool, cut: Partition) -> None:
         self.fetch, self.feeds, self.mutation, self.single, self.cut = fetch, feeds, mutation, single, cut
@@ -91,6 +93,8 @@ class ClusterSession(Session):
         self._name = f"session-{os.urandom(8).hex()}"
         self._numbers = itertools.count(1)
         self._steps: dict[Any, _Step] = {}
+        #: Addresses and handles of parts that no step of any thread runs any more, to be forgotten by their tasks.
+        self._dropped: deque[list[tuple[str, int]]] = deque()
         self._opened: dict[TaskName, dict[str, Any]] = {}
         self._running: dict[int, RunningStep] = {}
         self._assigned: tuple[Any, Assignment] | None = None
@@ -172,6 +176,10 @@ class ClusterSession(Session):
                 key = (dict, key, *feed_dict)
             found = self._steps.get(key)
             if found is not None and found.mutation == self.graph._mutation:
+                if len(self._steps) >= self.config.plan_cache_size:  # it may be the next one to go
+                    with self._lock:
+                        if self._steps.pop(key, None) is not None:
+                            self._steps[key] = found
                 return found
         except TypeError:
             key = None
@@ -194,8 +202,16 @@ class ClusterSession(Session):
         made = _Step(fetch, feeds, self.graph._mutation, alone, cut)
         made.parts = self._register_all(cut.parts, limit)
         made.parts.sort(key=lambda p: p.local is not None)  # those of this process run last, on the caller's thread
+        handles = [(part.address, part.handle) for part in made.parts]
+        weakref.finalize(made, self._dropped.append, handles).atexit = False
         if key is not None:
-            self._steps[key] = made
+            with self._lock:
+                self._steps[key] = made
+                while len(self._steps) > self.config.plan_cache_size:
+                    del self._steps[next(iter(self._steps))]
+        while self._dropped:
+            for address, handle in self._dropped.popleft():
+                self._transport.post(address, "forget", {"session": self._name, "handle": handle})
         return made
 
     def _assignment(self) -> Assignment:

@@ -226,6 +226,13 @@ class TaskServer:
         started.go_on()
         return started.future
 
+    def forget(self, session: str, handle: int) -> None:
+        """Forget a part, which no new step runs. One that runs it now ends well."""
+        with self._lock:
+            opened = self._sessions.get(session)
+        if opened is not None:
+            opened.parts.pop(handle, None)
+
     def arrive(self, session: str, step: int, edge: str, value: Any) -> None:
         """Bring a tensor of another task."""
         with self._lock:
@@ -338,7 +345,7 @@ class TaskServer:
 
 
 #: What a transport may call.
-METHODS = ("info", "open", "register", "run", "arrive", "abort", "close_session", "reset")
+METHODS = ("info", "open", "register", "run", "arrive", "abort", "forget", "close_session", "reset")
 
 
 def _tensor(graph: Any, name: str) -> Tensor:
@@ -365,7 +372,7 @@ def receive(server: TaskServer, method: str, arguments: Mapping[str, Any]) -> An
     try:
         if method == "run":
             return server.start(**arguments)
-        if method in ("arrive", "abort"):
+        if method in ("arrive", "abort", "forget"):
             return answer(server, method, arguments)
         return server._threads.submit(answer, server, method, arguments)
     finally:

@@ -11,7 +11,8 @@ from graphdock.locks import new_lock
 from zmq.utils.monitor import parse_monitor_message
 
 from graphdock_ray.keys import Keys
-from graphdock_ray.peer import join, set_up
+from graphdock_ray.peer import HELLO, join, set_up
+from graphdock_ray.segments import machine
 
 __all__ = ["Listener"]
 
@@ -51,6 +52,8 @@ class Listener:
         host, _, port = address.rpartition(":")
         self.address = f"{host}:{bound.rpartition(':')[2]}" if port == "0" else address
         self._sessions: dict[int, set[str]] = {}
+        self._readers: dict[int, bytes] = {}
+        self.near: set[bytes] = set()
 
     def note(self, frame: Any, method: str, arguments: Mapping[str, Any]) -> None:
         """Remember by which connection a session was opened."""
@@ -74,13 +77,24 @@ class Listener:
             self.socket.send_multipart([sender, head, *frames] if one is None else [sender, one], copy=one is not None)
             return bool(self.socket.getsockopt(zmq.EVENTS) & zmq.POLLIN)
 
-    def look(self, run: Callable[..., Any]) -> None:
-        """Take note of connections that have ended: tell of their sessions, on other threads."""
+    def greet(self, frame: Any, sender: bytes, frames: list[Any]) -> bool:
+        """Answer the first message of a connection: whether its sender is of this machine is known from then on."""
+        if machine() and [bytes(f) for f in frames] == [machine()]:
+            self._readers[frame.get(zmq.SRCFD)] = sender
+            self.near.add(sender)
+        return self.reply(sender, HELLO + bytes(8), [machine()])
+
+    def look(self, run: Callable[..., Any], lost: Callable[[bytes], None]) -> None:
+        """Take note of connections that have ended: tell of their sessions, on other threads, and of the lost reader."""
         while True:
             try:
                 said = parse_monitor_message(self.monitor.recv_multipart(zmq.NOBLOCK))
             except zmq.Again:
                 return
+            reader = self._readers.pop(said["value"], None)
+            if reader is not None:
+                self.near.discard(reader)
+                lost(reader)
             for session in self._sessions.pop(said["value"], ()):
                 run(self._gone, session)
 

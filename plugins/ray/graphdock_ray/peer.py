@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import struct
 import time
 from collections.abc import Sequence
@@ -14,11 +16,14 @@ from graphdock.locks import new_lock
 from zmq.utils.monitor import parse_monitor_message
 
 from graphdock_ray.keys import Keys
+from graphdock_ray.segments import machine, opened
 
-__all__ = ["CALL", "FAILED", "POST", "RESULT", "SMALL", "Peer", "join", "set_up", "split"]
+__all__ = ["CALL", "FAILED", "HELLO", "POST", "RESULT", "SMALL", "Peer", "join", "returned", "set_up", "split"]
 
 #: Kinds of messages.
 CALL, POST, RESULT, FAILED = b"C", b"P", b"R", b"E"
+#: The first message of a connection, and its answer: which machine its sender is of.
+HELLO = b"H"
 #: Bytes up to which a message travels as one frame, which any thread may send: nothing interrupts it halfway.
 SMALL = 1 << 16
 #: Seconds after which an address that does not answer counts as unreachable.
@@ -66,6 +71,16 @@ def split(frames: Sequence[Any]) -> tuple[bytes, list[Any]]:
     return bytes(text[:9]), found
 
 
+def returned(head: bytes, frames: list[Any]) -> tuple[bytes, list[Any]]:
+    """A message with what lies in shared memory in its place. Raises DataLossError: it is damaged."""
+    if not head[:1].islower():
+        return head, frames
+    try:
+        return head.upper()[:1] + head[1:], opened(frames[:-1], json.loads(bytes(frames[-1])))
+    except (ValueError, TypeError, IndexError) as error:
+        raise errors.DataLossError(f"a message is damaged: {error}") from None
+
+
 class Peer:
     """A connection. Any thread may send small messages; all else is done by the transport's own thread.
 
@@ -86,12 +101,14 @@ class Peer:
         self._calls: dict[int, Future[Any]] = {}
         self._next = 0
         self._since = time.monotonic()
-        self._up = False
+        self._up = self.near = False
+        self.reader = os.urandom(8)
         self.error: errors.GraphdockError | None = None
         try:
             self.socket.connect(f"tcp://{address}")
         except zmq.ZMQError as error:
             self.fail(f"{address} is no address that can be reached: {error}")
+        self.send(HELLO, [machine()], None)
 
     def send(self, kind: bytes, frames: list[Any], future: Future[Any] | None) -> bool:
         """Send a call or what is posted; whether something has come that :meth:`receive` must be called for.
@@ -124,10 +141,13 @@ class Peer:
             except zmq.Again:
                 return
             try:
-                head, frames = split(came)
+                head, frames = returned(*split(came))
             except errors.DataLossError as error:
                 self.fail(f"the task at {self.address} sent what is no answer: {error.message}")
                 return
+            if head[:1] == HELLO:
+                self.near = bool(machine()) and [bytes(f) for f in frames] == [machine()]
+                continue
             future = self._calls.pop(struct.unpack("<q", head[1:])[0] if len(head) == 9 else 0, None)
             if future is None or not future.set_running_or_notify_cancel():
                 continue

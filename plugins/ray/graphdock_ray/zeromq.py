@@ -7,6 +7,7 @@ ends, one that is frozen by heartbeats.
 from __future__ import annotations
 
 import atexit
+import json
 import logging
 import os
 import select
@@ -22,7 +23,8 @@ from graphdock.locks import new_lock
 
 from graphdock_ray.keys import Keys
 from graphdock_ray.listener import Listener
-from graphdock_ray.peer import CALL, FAILED, POST, RESULT, SMALL, Peer, split
+from graphdock_ray.peer import CALL, FAILED, HELLO, POST, RESULT, SMALL, Peer, returned, split
+from graphdock_ray.segments import LEAST, Segments
 
 __all__ = ["ZeroMQTransport"]
 
@@ -61,9 +63,12 @@ class ZeroMQTransport(Transport):
     def _send(
         self, address: str, kind: bytes, method: str, arguments: Mapping[str, Any], future: Future[Any] | None
     ) -> None:
-        frames = [bytes(f) if isinstance(f, memoryview) else f for f in pack([method, dict(arguments)])]
         loop = self._running()
         peer = loop.peers.get(address)
+        frames = pack([method, dict(arguments)])
+        if peer is not None and peer.near:
+            kind, frames = loop.lend(kind, frames, peer.reader)
+        frames = [bytes(f) if isinstance(f, memoryview) else f for f in frames]
         if peer is None or sum(map(len, frames)) > SMALL:
             loop.give(lambda loop: loop.send(address, kind, frames, future))
         elif peer.send(kind, frames, future):
@@ -96,6 +101,8 @@ class _Loop:
         self._ready: dict[int, Callable[[], None]] = {}
         self._threads = WaitingThreads("graphdock call")
         self._stopped = False
+        self._lock = new_lock()
+        self._segments: Segments | None = None
         threading.Thread(target=self._run, name="graphdock zeromq", daemon=True).start()
 
     def give(self, action: Callable[[_Loop], Any]) -> None:
@@ -152,6 +159,21 @@ class _Loop:
         if peer.send(kind, frames, future):
             peer.receive(unpack, raised)
 
+    def lend(self, kind: bytes, frames: list[Any], reader: bytes) -> tuple[bytes, list[Any]]:
+        """The message with its large frames in shared memory, of which its last frame tells then, and its kind in small letters."""
+        if all(len(f) < LEAST for f in frames):
+            return kind, frames
+        with self._lock:
+            if self._segments is None:
+                self._segments = Segments()
+        frames, lent = self._segments.lend(frames, reader)
+        return (kind.lower(), [*frames, json.dumps(lent).encode()]) if lent else (kind, frames)
+
+    def forget_reader(self, reader: bytes) -> None:
+        """Give up what a process that is lost had lent to it."""
+        if self._segments is not None:
+            self._segments.forget(reader)
+
     def peer(self, address: str) -> Peer:
         """The connection to an address, made where there is none."""
         found = self.peers.get(address)
@@ -169,7 +191,7 @@ class _Loop:
         made = Listener(self._context, address, answer, gone, self._keys)
         self._listeners[made.address] = made
         self._watch(made.socket, lambda: self._take(made))
-        self._watch(made.monitor, lambda: made.look(self._threads.submit))
+        self._watch(made.monitor, lambda: made.look(self._threads.submit, self.forget_reader))
         return made.address
 
     def forget(self, address: str) -> None:
@@ -188,6 +210,8 @@ class _Loop:
                 peer.fail("the transport was closed")
             self._drop(peer)
         self._context.destroy(0)
+        if self._segments is not None:
+            self._segments.close()
         self._threads.close()
         self._stopped = True
 
@@ -196,6 +220,7 @@ class _Loop:
             del self.peers[peer.address]
         self._unwatch(peer.socket, peer.monitor)
         peer.close()
+        self.forget_reader(peer.reader)
 
     def _watch(self, socket: Any, act: Callable[[], None]) -> None:
         self._epoll.register(socket.FD, select.EPOLLIN)
@@ -214,6 +239,11 @@ class _Loop:
             head = b""
             try:
                 head, frames = split(rest)
+                if head[:1] == HELLO:
+                    if listener.greet(rest[0], sender.bytes, frames):
+                        self.give(lambda loop: loop._take(listener))
+                    continue
+                head, frames = returned(head, frames)
                 method, arguments = unpack(frames)
                 if len(head) != 9 or not isinstance(arguments, dict) or not isinstance(method, str):
                     raise errors.DataLossError("a message is damaged: it calls no method")
@@ -257,5 +287,8 @@ class _Loop:
             self._reply(listener, sender, kind + head[1:], pack(value))
 
     def _reply(self, listener: Listener, sender: bytes, head: bytes, frames: list[Any]) -> None:
+        if sender in listener.near:
+            kind, frames = self.lend(head[:1], frames, sender)
+            head = kind + head[1:]
         if listener.reply(sender, head, frames):
             self.give(lambda loop: loop._take(listener))

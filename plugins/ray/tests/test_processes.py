@@ -93,6 +93,29 @@ def test_a_step_runs_over_two_processes_and_its_loss_is_that_of_one(cluster):
 
 
 @pytest.mark.slow
+def test_large_tensors_travel_both_ways_through_memory_that_is_reused(cluster):
+    from graphdock_ray.segments import FOLDER
+
+    before = set(FOLDER.glob("graphdock-*"))
+    with tf.Graph().as_default():
+        with tf.device("/job:ps/task:0"):
+            v = tf.Variable(tf.ones([1 << 20]))
+        with tf.device("/job:worker/task:0"):
+            gradient = tf.identity(v) * 0.5
+        train = v.assign_sub(gradient).op
+        with tf.Session(cluster.worker.target) as session:
+            session.run(v.initializer)
+            kept = []
+            for n in range(1, 6):
+                session.run(train)
+                kept.append(session.run(v))
+                assert (kept[-1] == 0.5**n).all()
+                del kept[:-2]
+            np.testing.assert_array_equal(kept[0], 2 * kept[1])
+            assert len(set(FOLDER.glob("graphdock-*")) - before) <= 6
+
+
+@pytest.mark.slow
 def test_a_killed_process_ends_the_steps_that_wait_on_it_and_one_that_came_back_is_empty(cluster):
     with tf.Graph().as_default():
         with tf.device("/job:ps/task:0"):

@@ -1,0 +1,75 @@
+"""Messages of a step, as tables: what travels between which tasks, and how often. Rows of a table travel, never the table."""
+
+from __future__ import annotations
+
+import graphdock as tf
+import numpy as np
+import pytest
+
+HOST = tf.Host(block=["ray"])
+
+
+@pytest.fixture(scope="module")
+def target():
+    cluster = {"ps": [f"messages:{n}" for n in range(4)], "worker": ["messages:4"]}
+    made = [tf.train.Server(cluster, job, n, host=HOST) for job, tasks in cluster.items() for n in range(len(tasks))]
+    yield made[-1].target
+    for server in made:
+        server.stop()
+
+
+def null_step():
+    with tf.device("/job:ps/task:0"):
+        v = tf.Variable(0.0)
+    with tf.device("/job:worker/task:0"):
+        change = tf.identity(v) * 0.0 + 1.0
+    return v.assign_add(change).op
+
+
+def embedding():
+    tables = []
+    for n in range(4):
+        with tf.device(f"/job:ps/task:{n}"):
+            tables.append(tf.Variable(tf.zeros([1000, 8]), name=f"table{n}"))
+    rows = tf.nn.embedding_lookup(tables, tf.constant(np.arange(32), tf.int64))
+    return tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(rows**2))
+
+
+def lstm():
+    h = tf.zeros([2, 3, 4])
+    for n in range(3):
+        with tf.device(f"/job:ps/task:{n}"), tf.variable_scope(f"layer{n}"):
+            h, _ = tf.nn.dynamic_rnn(tf.nn.rnn_cell.LSTMCell(4), h, dtype=tf.float32)
+    return tf.reduce_sum(h)
+
+
+#: Per model: messages, and of those that bring a tensor or a receipt, how many of which kind go from which job to which.
+GOLDEN = {
+    null_step: (4, {"ps to worker, float32 4 B": 1, "worker to ps, float32 4 B": 1}),
+    embedding: (
+        24,
+        {
+            "worker to ps, int64 ? B": 4,
+            "ps to worker, float32 ? B": 4,
+            "worker to ps, float32 ? B": 4,
+            "ps to worker, bool 0 B": 4,
+        },
+    ),
+    lstm: (9, {"ps to ps, float32 96 B": 2, "ps to worker, float32 96 B": 1}),
+}
+
+
+@pytest.mark.parametrize("model", GOLDEN, ids=lambda model: model.__name__)
+def test_a_step_has_the_messages_of_the_table(target, model):
+    with tf.Graph(host=HOST).as_default():
+        fetch = model()
+        with tf.Session(target) as session:
+            facts = session.explain(fetch).facts()
+    found: dict[str, int] = {}
+    for edge in facts["edges"]:
+        if edge["from"] != edge["to"]:
+            size = "?" if edge["bytes"] is None else edge["bytes"]
+            jobs = [edge[end].partition(":")[2].partition("/")[0] for end in ("from", "to")]
+            row = f"{jobs[0]} to {jobs[1]}, {edge['dtype']} {size} B"
+            found[row] = found.get(row, 0) + 1
+    assert (facts["messages"], found) == GOLDEN[model]
