@@ -57,6 +57,7 @@ ELSEWHERE = {
     "partition/part_graph.py": "tests/partition/test_cut.py",
     "partition/phases.py": "tests/partition/test_cut.py",
     "testing/scatter.py": "tests/differential/test_random_cuts.py, which it cuts",
+    "testing/thread_cluster.py": "tests/cluster/test_life.py, whose servers it starts and kills",
     "tensorflow/rewrite.py": "tests/tensorflow/test_compat.py",
     "tensorflow/run/before_one.py": "tests/tensorflow/run/test_twins.py: programs that import them",
     "tensorflow/run/datasets/cifar10.py": "tests/tensorflow/run/test_data.py",

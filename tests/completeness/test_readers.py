@@ -22,7 +22,6 @@ HOST = ROOT / "host" / "graphdock"
 #: Fields of contracts that nobody in this distribution reads by name: packages do, or whoever takes the record as a whole.
 FOR_OTHERS = {
     "pattern.Pattern.worth": "read by its name, beside check",
-    "executor.StageReport.ms": "the JSON of explain has the whole record",
 }
 #: Fields that wait for their reader.
 WAITING = {

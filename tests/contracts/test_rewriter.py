@@ -262,6 +262,25 @@ def test_order_leads_to_and_from_the_spliced_nodes_that_touch_something() -> Non
     assert {n.origins for n in graph.nodes} >= {("first",), ("write",), ("second",)}
 
 
+def test_a_read_that_follows_is_ordered_after_the_write_before_the_spliced_reads() -> None:
+    b = Builder("body")
+    (y,) = b.node(ONE, "y", [b.input("in", *F)], {}, [F])
+    (h,) = b.node(HANDLE, "h", [], {"container": "", "shared_name": "v"}, [(resource, ())])
+    b.node(W, "write", [h], {}, [])
+    b.node(R, "read", [h], {}, [], order=[b.graph.nodes[-1]])
+    p = Plan("other", "x")
+    p.add("n", "other", "x")
+    (handle,) = p.builder.node(HANDLE, "v", [], {"container": "", "shared_name": "v"}, [(resource, ())])
+    for name, opdef in (("r", R), ("w", W)):
+        p.builder.node(opdef, name, [handle], {}, [], order=[p.nodes["n"]])
+    graph, body = p.finish(["n"]), b.finish([y])
+    with Rewriter(graph) as change:
+        change.splice(p.nodes["n"], body, own_names=True, given=[p.values["x"]])
+    order = {n.name: [b.name for b in n.order] for n in graph.nodes if n.order}
+    assert order == {"read": ["write"], "r": ["write"], "w": ["write", "read"]}
+    assert lines(graph)[0] == "%y = One(%x)" and not body.nodes
+
+
 # -- a node for several, and order
 
 

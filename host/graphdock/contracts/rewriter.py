@@ -146,7 +146,9 @@ class Rewriter:
         """Drop a node whose outputs nobody reads; who followed it follows what it followed."""
         self._gone[node] = _Gone()
 
-    def splice(self, node: PlanNode, graph: PlanGraph, own_names: bool = False) -> None:
+    def splice(
+        self, node: PlanNode, graph: PlanGraph, own_names: bool = False, given: Sequence[Value] | None = None
+    ) -> None:
         """Put the nodes of a graph in the place of a node. The graph is used up.
 
         Its inputs stand for the node's inputs, its outputs for the node's outputs. Its nodes wait for what the node waited for, and
@@ -155,11 +157,13 @@ class Rewriter:
         Args:
           own_names: its nodes keep their names and origins, as those of a region that is put back; else they take the node's
             origins, and its name before their own.
+          given: what the graph's inputs stand for, as those of a body; the node's inputs.
         """
         inside = set(graph.nodes)
         led = {b for n in graph.nodes for b in (*n.control, *(v.node for v in n.inputs if v.node is not None))}
-        ordered = {b for n in graph.nodes for b in n.order}
-        self._values.update(zip(graph.inputs, node.inputs, strict=True))
+        # a read that follows needs no edge to a read, but one to the write before that
+        ordered = {b for n in graph.nodes if not only_reads(n.opdef) for b in n.order}
+        self._values.update(zip(graph.inputs, node.inputs if given is None else given, strict=True))
         for inner in graph.nodes:
             if not own_names:
                 inner.name = f"{node.name}/{inner.name}"
@@ -179,6 +183,7 @@ class Rewriter:
             frozenset(inside),
             united=False,
         )
+        graph.nodes, graph.outputs, graph.targets = [], [], []
 
     def rebind(
         self,

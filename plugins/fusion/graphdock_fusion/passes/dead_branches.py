@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphdock.contracts import PassContext, PlanGraph, PlanNode, Rewriter, Value
+from graphdock.contracts import PassContext, PlanGraph, PlanNode, Rewriter
 from graphdock.contracts.bodies import first_given
 
 __all__ = ["dead_branches", "is_decided"]
@@ -18,14 +18,8 @@ def is_decided(node: PlanNode) -> bool:
 def dead_branches(graph: PlanGraph, context: PassContext) -> None:
     """Splice the branches that are taken, and what they hold of decided ones, into the level."""
     while decided := [node for node in graph.holders if is_decided(node)]:
-        spliced = []
         with Rewriter(graph) as change:
             for node in decided:
                 taken = node.bodies[0 if node.constant(0) else 1]
-                outside = node.inputs[: first_given(node.opdef)]  # which no branch takes
-                taken.inputs = [*(Value(v.name, v.dtype, v.shape) for v in outside), *taken.inputs]
                 change.keep(taken.targets)
-                change.splice(node, taken, own_names=True)
-                spliced.append(taken)
-        for body in spliced:  # its nodes are the level's now
-            body.nodes, body.outputs, body.targets = [], [], []
+                change.splice(node, taken, own_names=True, given=node.inputs[first_given(node.opdef) :])
