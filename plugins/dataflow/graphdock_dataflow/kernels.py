@@ -213,7 +213,13 @@ class _Kernel:
         return at
 
     def _launch_and_take(self, values: list[Any]) -> bool:
-        return self._taken(values, self._launch(self._given(values)))
+        result = None
+        try:
+            result = self._launch(self._given(values))
+            return self._taken(values, result)
+        except BaseException:  # an interrupt that comes before the step knows of the wait ends it
+            _cancel(result)
+            raise
 
     def _taken(self, values: list[Any], result: Any) -> bool:
         if isinstance(result, Future):
@@ -263,15 +269,25 @@ class _Kernel:
                     copies.append((variable, buffer))
             for at in handle.places:
                 given[at] = buffer
-        result = compute(*given)
+        result = None
+        try:
+            result = compute(*given)
+            if not isinstance(result, Future):
+                self._written(copies)
+            return result
+        except BaseException:
+            _cancel(result)
+            raise
+
+    def _written(self, copies: list[tuple[Variable, Any]]) -> None:
+        """Bring what the kernel wrote to where variables live, and look for NaN and infinities in it."""
         for variable, buffer in copies:
-            copy_to(variable.buffer, variable.device, to_host(device, buffer, variable.dtype))
+            copy_to(variable.buffer, variable.device, to_host(self.device, buffer, variable.dtype))
         if self.placed.check_numerics:
             for handle in self.handles:
                 variable = handle.resource
                 if handle.writes and isinstance(variable, Variable) and variable.dtype.is_floating:
                     finite(variable.device, variable.dtype, variable.name)(variable.buffer)
-        return result
 
     # -- on another thread
 
@@ -335,11 +351,20 @@ class _Kernel:
                 "inputs as they are: others read them too",
                 hint="write to a buffer of its own",
             ) from error
-        if not isinstance(result, Future):
-            self.check(result)
-        if not self.placed.debug:
-            self.level.replace(self.number, self.fire)
-        return self._taken(values, result)
+        try:
+            if not isinstance(result, Future):
+                self.check(result)
+            if not self.placed.debug:
+                self.level.replace(self.number, self.fire)
+            return self._taken(values, result)
+        except BaseException:
+            _cancel(result)
+            raise
+
+
+def _cancel(result: Any) -> None:
+    if isinstance(result, Future):
+        result.cancel()
 
 
 def _copied(device: Any, buffer: Any) -> Any:

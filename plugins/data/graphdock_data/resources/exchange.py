@@ -69,6 +69,13 @@ class Attempt:
             self.future.set_result(result)
 
 
+def _deliver(ended: list[Attempt], mine: Attempt | None = None) -> None:
+    """Complete what has ended, but for the caller's own, and take each off the list."""
+    while ended:
+        if (attempt := ended.pop(0)) is not mine:
+            attempt.deliver()
+
+
 class Exchange:
     """Base of what waits. A subclass says how attempts go on: ``_put(attempt)`` and ``_take(attempt)``, called under the lock.
 
@@ -106,25 +113,31 @@ class Exchange:
     # -- lines -----------------------------------------------------------------------------------------------------------
 
     def _line_up(self, line: deque[Attempt], attempt: Attempt) -> Any:
-        """The attempt's result, or the Future of it."""
-        with self._lock:
-            line.append(attempt)
-            ended = self._go_on()
-            waits = attempt not in ended
+        """The attempt's result, or the Future of it. An interrupt takes the attempt back."""
+        ended: list[Attempt] = []
+        try:
+            with self._lock:
+                line.append(attempt)
+                ended = self._go_on()
+                waits = attempt not in ended
+                if waits:
+                    attempt.since = time.monotonic()
+                    attempt.future = Future()
+                    if not self._watched:
+                        self._watched = True
+                        LATE_WAITS.add(self)
+            _deliver(ended, attempt)
             if waits:
-                attempt.since = time.monotonic()
-                attempt.future = Future()
-                if not self._watched:
-                    self._watched = True
-                    LATE_WAITS.add(self)
-        for other in ended:
-            if other is not attempt:
-                other.deliver()
-        if not waits:
-            return attempt.result()
-        assert attempt.future is not None
-        attempt.future.add_done_callback(partial(self._done, line, attempt))
-        return attempt.future
+                assert attempt.future is not None
+                attempt.future.add_done_callback(partial(self._done, line, attempt))
+                return attempt.future
+        except BaseException:
+            if attempt.future is not None:
+                attempt.future.cancel()
+            self._withdraw(line, attempt)
+            _deliver(ended, attempt)
+            raise
+        return attempt.result()
 
     def _go_on(self) -> list[Attempt]:
         """Let attempts go on until none can; those that ended and have something to deliver. Under the lock."""
@@ -152,16 +165,17 @@ class Exchange:
         return True
 
     def _done(self, line: deque[Attempt], attempt: Attempt, future: Future[Any]) -> None:
+        if future.cancelled():
+            self._withdraw(line, attempt)
+
+    def _withdraw(self, line: deque[Attempt], attempt: Attempt) -> None:
         """Take a cancelled wait out of its line, and let the others go on."""
-        if not future.cancelled():
-            return
         with self._lock:
             if attempt in line:
                 line.remove(attempt)
                 self._give_back(attempt)
             ended = self._go_on()
-        for other in ended:
-            other.deliver()
+        _deliver(ended)
 
     def _end_all(self, lines: tuple[deque[Attempt], ...], error: Callable[[], Exception]) -> list[Attempt]:
         """End all attempts of some lines with an error; those to deliver. Under the lock."""

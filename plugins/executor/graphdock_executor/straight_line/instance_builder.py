@@ -314,8 +314,14 @@ def _waiting(compute: Callable[..., Any], token: CancellationToken) -> Callable[
     from graphdock.contracts.waiting import wait_for
 
     def wait(*args: Any) -> Any:
-        result = compute(*args)
-        return wait_for(result, token) if isinstance(result, Future) else result
+        result = None
+        try:
+            result = compute(*args)
+            return wait_for(result, token) if isinstance(result, Future) else result
+        except BaseException:  # an interrupt that comes before the wait begins ends it too
+            if isinstance(result, Future):
+                result.cancel()
+            raise
 
     return wait
 
