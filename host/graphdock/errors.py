@@ -450,14 +450,15 @@ def also(error: GraphdockError, cause: Exception) -> GraphdockError:
         except TypeError:
             return error
     for name, value in vars(cause).items():
-        vars(error).setdefault(name, value)
+        if name != "__notes__":  # those are printed with the cause
+            vars(error).setdefault(name, value)
     return error
 
 
 def _joined(kind: type[GraphdockError], other: type[Exception]) -> type[GraphdockError]:
-    """A class of both, under the name of the first."""
+    """A class of both, under the name of the first, whose pickled errors are those of the first."""
     names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__}
-    return type(kind.__name__, (kind, other), names)
+    return type(kind.__name__, (kind, other), {**names, "__reduce__": lambda self: (kind, self.args, vars(self))})
 
 
 def format_error(error: BaseException) -> str:

@@ -1,5 +1,7 @@
 """A kernel that raises: the user sees the node, the kernel, the own line, and the kernel's own traceback behind it."""
 
+import pickle
+
 import graphdock as tf
 import pytest
 from graphdock import ops
@@ -50,6 +52,9 @@ def test_another_error_becomes_one_that_names_the_node(pinned, name, words, cons
     assert info.value.op_name == "mine" and "test_kernel_errors.py:" in info.value.site
     assert isinstance(info.value, KeyError) and type(info.value).__name__ == "InternalError"
     assert isinstance(info.value.__cause__, KeyError) and info.value.__cause__.__traceback__ is not None
+    info.value.op = info.value.op_name  # an Operation is of its graph
+    sent = pickle.loads(pickle.dumps(info.value))
+    assert type(sent) is InternalError and str(sent) == str(info.value)
 
 
 def test_an_error_of_graphdocks_own_gets_the_node(pinned):

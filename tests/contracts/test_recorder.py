@@ -240,3 +240,15 @@ def test_debug_mode_captures_too(host: Host, device: recorder.RecorderDevice) ->
         for k in (1.0, 2.0):
             assert s.run(y, {x: [k] * 3}).tolist() == [4 * k**3 + k] * 3
         assert device.captures == 1
+
+
+def test_a_rewrite_makes_no_op_that_the_device_has_no_kernel_for(host: Host) -> None:
+    """It has one for Mul, and none for Square, which a product of a tensor with itself would be."""
+    x = tf.placeholder(tf.float32, [3])
+    y = tf.multiply(x, x)
+    with session(host, "recorder") as sess:
+        ops = {row.op for row in sess.explain(y, {x: [1.0, 2.0, 3.0]}).rows}
+        assert "Mul" in ops and "Square" not in ops
+        np.testing.assert_array_equal(sess.run(y, {x: [1.0, 2.0, 3.0]}), [1, 4, 9])
+    with session(host) as sess:
+        assert "Square" in [row.op for row in sess.explain(y, {x: [1.0, 2.0, 3.0]}).rows]

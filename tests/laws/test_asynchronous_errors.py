@@ -72,7 +72,7 @@ def check(error, name, made, how="fails"):
     assert "tile 3 of 7" in printed, "what the author noted"
     assert printed.count("tile 3 of 7") == 1
     if how == "fails":
-        assert type(error) is tf.errors.InternalError
+        assert isinstance(error, tf.errors.InternalError)
         assert error.message == "kernel user.fails of Softsign failed: Fault: the tile was lost"
         assert type(error.__cause__) is Fault
     else:

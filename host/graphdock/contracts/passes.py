@@ -118,12 +118,15 @@ class PassContext:
       evaluate: computes a node over constants on host memory; None where no kernel can, or it would take too long.
       opdef: the OpDef of a type. Raises UnknownOpError. ``const``: that of constants.
       options: of the pass's plugin, as the session's configuration has them, defaults filled in.
+      computes: whether the device that a node prefers has a kernel for it. A pass that makes nodes of op types that the program
+        does not have asks first: a device need not have kernels for all.
     """
 
     evaluate: Callable[[PlanNode], list[np.ndarray[Any, Any]] | None]
     opdef: Callable[[str], OpDef]
     const: OpDef
     options: Mapping[str, Any] = field(default_factory=dict)
+    computes: Callable[[PlanNode], bool] = lambda node: True
 
     def constant(self, like: PlanNode, value: Value, array: np.ndarray[Any, Any]) -> PlanNode:
         """A node of the elements of ``array`` that stands for ``value``, which ``like`` makes; in no graph yet."""

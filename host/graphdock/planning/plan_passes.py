@@ -37,12 +37,20 @@ __all__ = ["evaluator", "loop_writer", "run_phase", "simplify", "take_back"]
 def simplify(graph: PlanGraph, setting: PlanningContext) -> list[PassReport]:
     """Run the session's passes of the phase ``simplify`` over a graph."""
     ops = setting.host.ops
-    plain = PassContext(evaluator(setting), ops.get, ops.get("Const"))
+    plain = PassContext(evaluator(setting), ops.get, ops.get("Const"), computes=_computes(setting))
 
     def context(row: RegisteredPass) -> PassContext:
         return plain if row.own else replace(plain, options=setting.pass_options(row.plugin))
 
     return run_passes(graph, setting.in_phase("simplify"), context, setting.config.debug)
+
+
+def _computes(setting: PlanningContext) -> Callable[[PlanNode], bool]:
+    def computes(node: PlanNode) -> bool:
+        device_type = setting.decomposer.preferred(node)
+        return device_type is not None and setting.chooser.fits(node, device_type)
+
+    return computes
 
 
 def loop_writer(draft: PlanBuilder) -> LoopWriter | None:
@@ -145,6 +153,7 @@ def _context(draft: PlanBuilder, row: RegisteredPass) -> PlanContext:
         setting.host.ops.get,
         setting.host.ops.get("Const"),
         {} if row.own else setting.pass_options(row.plugin),
+        _computes(setting),
         switches=setting.switches,
         device_type=lambda node: node.device.type if node.device is not None else setting.decomposer.preferred(node),
         missing=lambda graph, device_type: missing_kernel_reason(graph, device_type, draft.chooser),

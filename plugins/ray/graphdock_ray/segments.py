@@ -35,7 +35,7 @@ _KEPT = 16
 
 
 def machine() -> bytes:
-    """What two processes have in common that see the same segments; empty where there are none."""
+    """Name that two processes have in common that see the same segments; empty where there are none."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_bytes().strip()
         folder = FOLDER.stat()

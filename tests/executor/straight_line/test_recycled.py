@@ -6,6 +6,7 @@ import weakref
 
 import graphdock as tf
 import numpy as np
+import pytest
 from graphdock_executor.straight_line.recycled import Recycled
 
 
@@ -37,6 +38,7 @@ def test_an_array_is_made_again_only_where_nobody_knows_it():
     assert make().flags.writeable
 
 
+@pytest.mark.plain
 def test_results_of_a_session_that_are_held_stay_as_they_are():
     with tf.Graph().as_default(), tf.Session() as sess:
         x = tf.placeholder(tf.float32, [])

@@ -1,4 +1,3 @@
-import logging
 import os
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from click.testing import CliRunner
 from graphdock.cli import cli
 from graphdock_tensorflow.run import digits
 from graphdock_tensorflow.run.finder import OPTIONS
+from graphdock_tf1.platform.log import get_logger
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def run(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     monkeypatch.setattr(np, "__getattr__", vars(np)["__getattr__"])
     monkeypatch.setattr(digits, "_allowed", digits._allowed)
-    logger = logging.getLogger("graphdock")
+    logger = get_logger()
     monkeypatch.setattr(logger, "parent", logger.parent)
     formats = [(handler, handler.formatter) for handler in logger.handlers]
     finders = list(sys.meta_path)

@@ -132,6 +132,8 @@ def _step(
                     continue
                 return [], found[term]
             made = _made(term, negated, found, nodes, outer, context)
+            if term[0] != outer.op and not context.computes(made[-1]):
+                continue
             same = _identity(made[-1])
             return ([], same) if same is not None else (made, made[-1].outputs[0])
     return None

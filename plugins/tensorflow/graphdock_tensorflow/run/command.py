@@ -195,8 +195,9 @@ def _print(error: BaseException) -> None:
 
 def _leave_out_graphdock(told: traceback.TracebackException | None) -> None:
     """Leave out frames of graphdock's packages, where there are others, of an error and those behind it."""
-    packages = [m.__file__ for name, m in sys.modules.items() if name.startswith("graphdock") and "." not in name]
-    inside = ("<graphdock step", *(str(Path(file).parent) + os.sep for file in packages if file))
+    modules = [m for name, m in sys.modules.items() if name.startswith("graphdock") and "." not in name]
+    files = filter(None, (getattr(m, "__file__", None) for m in modules))  # a namespace package has none
+    inside = ("<graphdock step", *(str(Path(file).parent) + os.sep for file in files))
     while told is not None:
         own = [frame for frame in told.stack if not frame.filename.startswith(inside)]
         told.stack[:] = own or told.stack

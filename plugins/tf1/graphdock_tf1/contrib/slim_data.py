@@ -11,7 +11,7 @@ from graphdock.errors import InvalidArgumentError, UnimplementedError
 
 
 class Dataset:
-    """What a dataset is: files, a reader's class and a decoder; further arguments become attributes.
+    """Dataset of files, a reader's class and a decoder; further arguments become attributes.
 
     Args:
       data_sources: files, or patterns of them. reader: such as ``tf.TFRecordReader``. decoder: a DataDecoder.
@@ -232,7 +232,7 @@ class DataProvider:
         return list(self._tensors)
 
     def num_samples(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return self._number
 
 

@@ -83,7 +83,7 @@ class TPUEstimatorSpec(
         defaults=[None] * 10,
     )
 ):
-    """What a model function gives a TPUEstimator.
+    """Answer of a model function to a TPUEstimator.
 
     Args:
       eval_metrics: a function that makes metrics of tensors, and these, in a list or a dict. host_call: such a pair, of an
