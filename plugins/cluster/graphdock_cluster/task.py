@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -55,6 +56,10 @@ class _Containers:
         for store in stores:
             if store is not None:
                 store.clear()
+
+
+#: Seconds at most that it takes a step to end once it is cancelled.
+ENDING = 5.0
 
 
 class _PartSession(Session):
@@ -111,6 +116,8 @@ class TaskServer:
         self._lock = new_lock()
         self.containers = _Containers()
         self._sessions: dict[str, Opened] = {}
+        self._ending: dict[str, Opened] = {}
+        self._ended = threading.Condition(self._lock)
         self._handles = itertools.count(1)
         self._devices: tuple[str, ...] | None = None
         self._threads = WaitingThreads("graphdock part")
@@ -140,6 +147,8 @@ class TaskServer:
     def open(self, session: str, version: str, isolated: bool = False) -> dict[str, Any]:
         """Open a session, or take note that it is open. One that is isolated has containers of its own, until it is closed.
 
+        Steps of sessions that were closed have ended before: a new one never reads what they write.
+
         Raises:
           FailedPreconditionError: its master runs another version of graphdock.
         """
@@ -151,6 +160,7 @@ class TaskServer:
                 hint="install one version for all tasks of a cluster",
             )
         with self._lock:
+            self._ended.wait_for(lambda: not self._ending, ENDING)
             opened = self._sessions.get(session)
             if opened is None:
                 opened = self._sessions[session] = Opened(Exchange(self._sender(session)), isolated)
@@ -212,6 +222,7 @@ class TaskServer:
         finally:
             opened.running.pop(step, None)
             opened.exchange.end(step)
+            self.look_for_ended()
         return results
 
     def start(self, session: str, handle: int, step: int, seconds: float | None, feeds: Sequence[Any]) -> Future[Any]:
@@ -223,6 +234,7 @@ class TaskServer:
         opened = self._opened(session)
         parts = self._parts(opened, handle)
         started = StartedPart(opened, parts, step, seconds, feeds, self._threads.submit)
+        started.future.add_done_callback(lambda done: self.look_for_ended())
         started.go_on()
         return started.future
 
@@ -253,17 +265,26 @@ class TaskServer:
             running.cancel(error)
 
     def close_session(self, session: str) -> None:
-        """Forget a session. Its steps end with CancelledError; what is in containers stays, but in those of its own."""
+        """Forget a session. Its steps have ended, with CancelledError; what is in containers stays, but in those of its own."""
         with self._lock:
             opened = self._sessions.pop(session, None)
-        if opened is None:
-            return
+            if opened is None:
+                self._ended.wait_for(lambda: session not in self._ending, ENDING)
+                return
+            self._ending[session] = opened
+        error = errors.CancelledError("the session was closed")
+        for running in list(opened.running.values()):
+            running.cancel(error)
         opened.exchange.abort_all(errors.CancelledError("the session was closed"))
         for parts in list(opened.parts.values()):
             for part in parts:
                 part.session.close()
         if opened.containers is not None:
             opened.containers.clear()
+        with self._lock:
+            self._ended.wait_for(lambda: not opened.running, ENDING)
+            self._ending.pop(session, None)
+            self._ended.notify_all()
 
     def reset(self, containers: Sequence[str] | None) -> None:
         """Free what is in containers: of these names, or of all."""
@@ -298,6 +319,12 @@ class TaskServer:
         """Description of it, as a value."""
         said = self.info()
         return TaskInfo(self.name, self.address, self.incarnation, tuple(said["devices"]), said["version"])
+
+    def look_for_ended(self) -> None:
+        """Let go on who waits for the steps of closed sessions; a step has ended."""
+        if self._ending:
+            with self._lock:
+                self._ended.notify_all()
 
     def _opened(self, session: str) -> Opened:
         with self._lock:

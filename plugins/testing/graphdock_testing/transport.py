@@ -93,9 +93,10 @@ class SeededTransport(Transport):
         return future
 
     def post_from(self, caller: str, address: str, method: str, arguments: Mapping[str, Any]) -> None:
-        """Post for a process."""
+        """Post for a process. What was sent before its connections were cut arrives."""
         frames = _frames(method, arguments)
-        self._send(lambda: self._post(caller, address, frames))
+        if not {caller, address} & self.cut:
+            self._send(lambda: self._post(caller, address, frames))
 
     # -- faults -------------------------------------------------------------------------------------------------------
 
@@ -142,7 +143,7 @@ class SeededTransport(Transport):
 
     def _post(self, caller: str, address: str, frames: list[bytes]) -> None:
         found = self._served.get(address)
-        if found is not None and not {caller, address} & (self.cut | self.silent):
+        if found is not None and address not in self.cut and not {caller, address} & self.silent:
             method, arguments = unpack(frames)
             found[0](method, arguments)
 

@@ -79,6 +79,22 @@ def test_a_reset_begins_anew():
     assert acc.take(1).tolist() == [3]
 
 
+def test_a_replica_counts_once_after_a_reset_that_says_so():
+    acc = make()
+    acc.apply(4, f(1), replica=0)
+    assert not acc.reset(4, once=True) and acc.number() == 1
+    acc.apply(4, f(5), replica=0)  # computed again
+    acc.apply(5, f(7), replica=1)  # of the training before
+    assert acc.number() == 1 and acc.dropped == 2
+    acc.apply(4, f(3), replica=1)
+    assert acc.take(2).tolist() == [2]
+    acc.apply(5, f(2), replica=0)
+    assert acc.reset(5, once=True) and acc.number() == 0
+    fresh = make()
+    fresh.apply(3, f(1), replica=0)
+    assert fresh.reset(2, once=True) and fresh.number() == 0
+
+
 def test_rows_are_divided_by_the_gradients_that_had_them():
     acc = make(sparse=True, shape=(5, 2))
     acc.apply(0, *rows([0, 2], [[1, 1], [2, 2]], [5, 2]))

@@ -196,7 +196,7 @@ def test_accumulators_lie_with_their_variables_and_the_rest_on_the_worker():
     assert step.op.device == "/job:ps/task:0" == b.op.device and a.op.device == "/job:ps/task:1"
     assert placed["ResourceConditionalAccumulator"] == {a.op.device} == placed["ResourceAccumulatorApplyGradient"]
     assert placed["SparseConditionalAccumulator"] == {b.op.device} == placed["SparseAccumulatorTakeGradient"]
-    assert placed["FIFOQueueV2"] == placed["QueueDequeueV2"] == {step.op.device}
+    assert placed["FIFOQueueV2"] == placed["GraphdockQueueDequeueSince"] == {step.op.device}
     (local,) = tf.local_variables()
     assert local.op.device == "/job:worker/task:1" and local.op.get_attr("container") == ""
     replicas = {op.get_attr("replica") for op in graph.get_operations() if op.type.endswith("AccumulatorApplyGradient")}

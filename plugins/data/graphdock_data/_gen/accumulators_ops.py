@@ -162,12 +162,15 @@ def resource_accumulator_set_global_step(
     return _apply_op("ResourceAccumulatorSetGlobalStep", **locals())
 
 
-def resource_accumulator_reset(handle: Tensor, global_step: TensorLike, name: str | None = None) -> Operation:
+def resource_accumulator_reset(
+    handle: Tensor, global_step: TensorLike, once: bool = False, name: str | None = None
+) -> Tensor:
     """Begins anew at a step, which may be an earlier one; who waits to take is told. From then on gradients of that step count alone.
 
     Args:
       handle: handle of a data.Accumulator.
       global_step: scalar, int64. The step.
+      once: From now on a replica's gradient counts once until some are taken, and one of a later step not at all.
 
-    Returns: The Operation."""
+    Returns: Scalar, bool. Whether replicas may have lost gradients by it."""
     return _apply_op("ResourceAccumulatorReset", **locals())

@@ -116,6 +116,8 @@ _accumulators_ops: _Rows = {
             handle=_arg("resource[]", access="uses", resource="data.Accumulator"),
             global_step=_arg("int64[]", memory="host"),
         ),
+        _args(had_begun=_arg("bool[]", memory="host")),
+        _attrs(once=_attr("bool", False)),
         traits=("host", "stateful"),
     ),
 }
@@ -485,6 +487,26 @@ _queues_ops: _Rows = {
         types=_types(component_types=_type_var(_ANY, is_list=True)),
         shape_fn="graphdock_data.queues.shape_fns:components",
         effects=("waits",),
+        traits=("host", "stateful"),
+    ),
+    "GraphdockQueueDequeueSince": lambda op: op(
+        _args(
+            handle=_arg("resource[]", access="uses", resource="data.Queue"), generation=_arg("int64[]", memory="host")
+        ),
+        _args(components=_arg("component_types", arity="many", count="len(component_types)", memory="host")),
+        _attrs(timeout_ms=_attr("int", -1)),
+        types=_types(component_types=_type_var(_ANY, is_list=True)),
+        shape_fn="graphdock_data.queues.shape_fns:components",
+        effects=("waits",),
+        traits=("host", "stateful"),
+    ),
+    "GraphdockQueueReset": lambda op: op(
+        _args(handle=_arg("resource[]", access="uses", resource="data.Queue"), begins=_arg("bool[]", memory="host")),
+        traits=("host", "stateful"),
+    ),
+    "GraphdockQueueGeneration": lambda op: op(
+        _args(handle=_arg("resource[]", access="uses", resource="data.Queue")),
+        _args(generation=_arg("int64[]", memory="host")),
         traits=("host", "stateful"),
     ),
     "QueueDequeueManyV2": lambda op: op(
@@ -1021,12 +1043,12 @@ OPERATORS: dict[str, str] = {}
 
 #: Spec -> digest of the text that all this was made from.
 SPECS: dict[str, str] = {
-    "accumulators.yaml": "fe503ec856f00c8e",
+    "accumulators.yaml": "6c5ec7f5d841a0d1",
     "barriers.yaml": "69b2778c80471810",
     "examples.yaml": "84df64e006f25b39",
     "files.yaml": "6f7ea432c49248cd",
     "iterators.yaml": "f0acea525d407e81",
-    "queues.yaml": "62df1ef910e97bfd",
+    "queues.yaml": "945166b49fcc4856",
     "readers.yaml": "2417f65aa2198061",
     "serialized.yaml": "09f91bd61aad0530",
     "staging_maps.yaml": "269017dd50481b1a",

@@ -32,6 +32,11 @@ def _apply_rows(in_order: bool, ctx: BuildContext) -> Bound:
     return Bound(compute)
 
 
+def _reset(ctx: BuildContext) -> Bound:
+    once = ctx.attr("once")
+    return Bound(lambda accumulator, step: accumulator.reset(step, once))
+
+
 def _adding(op: str, build: Callable[[bool, BuildContext], Bound], name: str) -> list[KernelDef]:
     """Two kernels: one adds a gradient at once, the other, that of deterministic sessions, in the order of replicas."""
     return [
@@ -43,7 +48,7 @@ def _adding(op: str, build: Callable[[bool, BuildContext], Bound], name: str) ->
 KERNELS = [
     *_adding("ResourceAccumulatorApplyGradient", _apply, "resource_accumulator_apply_gradient"),
     *_adding("SparseAccumulatorApplyGradient", _apply_rows, "sparse_accumulator_apply_gradient"),
-    KernelDef("ResourceAccumulatorReset", "host", lambda ctx: Bound(Accumulator.reset)),
+    KernelDef("ResourceAccumulatorReset", "host", _reset, modes=("fresh",)),
     KernelDef("ResourceAccumulatorTakeGradient", "host", lambda ctx: Bound(Accumulator.take), modes=("fresh",)),
     KernelDef("SparseAccumulatorTakeGradient", "host", lambda ctx: Bound(Accumulator.take), modes=("fresh",)),
     KernelDef("ResourceAccumulatorNumAccumulated", "host", lambda ctx: Bound(Accumulator.number), modes=("fresh",)),

@@ -29,6 +29,10 @@ def _is_closed(queue: Queue) -> Any:
     return np.array(queue.closed)
 
 
+def _generation(queue: Queue) -> Any:
+    return np.array(queue.generation, np.int64)
+
+
 def _size(queue: Queue) -> Any:
     return np.array(queue.size(), np.int32)
 
@@ -40,6 +44,9 @@ KERNELS = [
     KernelDef("QueueDequeueManyV2", "host", lambda ctx: Bound(Queue.dequeue_many), modes=("fresh",)),
     KernelDef("QueueDequeueUpToV2", "host", lambda ctx: Bound(Queue.dequeue_up_to), modes=("fresh",)),
     KernelDef("QueueCloseV2", "host", _close, modes=("fresh",)),
+    KernelDef("GraphdockQueueDequeueSince", "host", lambda ctx: Bound(Queue.dequeue_since), modes=("fresh",)),
+    KernelDef("GraphdockQueueGeneration", "host", lambda ctx: Bound(_generation), modes=("fresh",)),
+    KernelDef("GraphdockQueueReset", "host", lambda ctx: Bound(Queue.reset)),
     KernelDef("QueueIsClosedV2", "host", lambda ctx: Bound(_is_closed), modes=("fresh",)),
     KernelDef("GraphdockStagePeek", "host", lambda ctx: Bound(Staging.peek), modes=("fresh",)),
     KernelDef("GraphdockStageClear", "host", lambda ctx: Bound(Staging.clear)),

@@ -46,13 +46,17 @@ class ConditionalAccumulatorBase:
             "ResourceAccumulatorSetGlobalStep", handle=self._accumulator_ref, new_global_step=step, name=name
         )
 
-    def reset(self, global_step: TensorLike, name: str | None = None) -> Any:
+    def reset(self, global_step: TensorLike, name: str | None = None, *, once: bool = False) -> Any:
         """An operation that begins anew at a step, which may be an earlier one; steps that wait to take end with a CancelledError.
 
-        What has come is dropped, but at the first reset to a later step. TensorFlow has no such operation.
+        What has come is dropped, but at the first reset to a later step. With ``once`` a replica's gradient counts once, from now
+        on, until some are taken, and one of a later step not at all. It gives a bool: whether gradients may be lost by it for which
+        their replicas wait. TensorFlow has no such operation.
         """
         step = _tf.cast(_ops.convert_to_tensor(global_step), _tf.int64)
-        return _ops.apply_op("ResourceAccumulatorReset", handle=self._accumulator_ref, global_step=step, name=name)
+        return _ops.apply_op(
+            "ResourceAccumulatorReset", handle=self._accumulator_ref, global_step=step, once=once, name=name
+        )
 
 
 def _make(op: str, dtype: Any, shape: Any, shared_name: str | None, name: str, reduction_type: str) -> Any:

@@ -36,10 +36,13 @@ class Accumulator(Exchange):
         self._waiting: list[tuple[int, Any]] = []
         #: Shape of the gradients, or of the rows, that have come since the last were taken.
         self._like: tuple[int, ...] | None = None
-        self._was_reset = self._is_exact = False
+        self._was_reset = self._is_exact = self._once = False
+        #: Replica -> the steps of its gradients that have come since the last were taken.
+        self._steps: dict[int, list[int]] = {}
 
     def apply(self, step: Any, *gradient: Any, replica: int = -1, in_order: bool = False) -> None:
-        """Add a gradient of a step; one of a step before the global one counts for nothing, which is logged now and then.
+        """Add a gradient of a step; one of a step before the global one counts for nothing, which is logged now and then. So does,
+        after a reset that says so, a second one of a replica.
 
         Args:
           replica: number of the replica that it is of. in_order: keep it, and add it in the order of replicas once it is taken
@@ -52,6 +55,7 @@ class Accumulator(Exchange):
         with self._lock:
             given, now = int(step), self.step
             is_dropped = given < now or self._is_exact and given != now
+            is_dropped = is_dropped or self._once and (given > now or replica in self._steps)
             if is_dropped:
                 self.dropped += 1
                 ended: list[Attempt] = []
@@ -62,6 +66,8 @@ class Accumulator(Exchange):
                 else:
                     self._add(checked)
                 self.count += 1
+                if replica >= 0:
+                    self._steps.setdefault(replica, []).append(given)
                 ended = self._go_on()
         if is_dropped:
             DROPPED.note(self.name, given, now)
@@ -87,15 +93,24 @@ class Accumulator(Exchange):
         with self._lock:
             self.step = max(self.step, int(step))
 
-    def reset(self, step: Any) -> None:
+    def reset(self, step: Any, once: bool = False) -> Any:
         """Begin anew at a step, which may be an earlier one. Takes that wait end with a CancelledError.
 
         What has come is dropped, but at the first reset to a later step. After one to an earlier step, gradients of other steps
         count for nothing until some were taken: they are of a training that went on from there before.
+
+        Args:
+          once: from now on a replica's gradient counts once until some are taken, and one of a later step not at all.
+
+        Returns:
+          Whether gradients may be lost by it for which their replicas wait, a bool: it was reset before, or has dropped some.
         """
         with self._lock:
+            self._once = self._once or once
             earlier = int(step) < self.step
-            if earlier or self._was_reset:
+            had_begun = self._was_reset
+            if earlier or had_begun or (once and any(found != [int(step)] for found in self._steps.values())):
+                had_begun = had_begun or self.count > 0
                 self._clear()
             self.step, self._was_reset, self._is_exact = int(step), True, earlier
             ended = self._end_all(
@@ -103,9 +118,11 @@ class Accumulator(Exchange):
             )
         for attempt in ended:
             attempt.deliver()
+        return np.array(had_begun)
 
     def _clear(self) -> None:
         self._sum, self.count, self._waiting, self._like = None, 0, [], None
+        self._steps.clear()
 
     def _take(self, attempt: Attempt) -> bool:
         if self.count < attempt.count:

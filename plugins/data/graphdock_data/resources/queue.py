@@ -7,6 +7,7 @@ import itertools
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,6 +28,9 @@ class Queue(Exchange):
       kind: its class, for messages. capacity: elements that it holds; below 0: any number.
       kinds: dtypes of the components. shapes: theirs; none where they are not known.
       pads: shapes may have unknown dims, which a batch fills up.
+
+    Attributes:
+      generation: how often it was begun anew.
     """
 
     def __init__(
@@ -43,6 +47,7 @@ class Queue(Exchange):
         self.capacity = capacity if capacity >= 0 else 1 << 62
         self.shapes: tuple[Dims, ...] | None = tuple(shapes) if shapes else None
         self.closed = False
+        self.generation = 0
         self._store: Any = deque()
 
     # -- the order of elements: a subclass has another one ----------------------------------------------------------------
@@ -127,6 +132,40 @@ class Queue(Exchange):
         for attempt in ended:
             attempt.deliver()
         return None
+
+    def dequeue_since(self, generation: Any) -> Any:
+        """As :meth:`dequeue`, for one who began in a generation of the queue.
+
+        Raises:
+          AbortedError: the queue was begun anew since, or is while this waits.
+        """
+        since = int(generation)
+        if since != self.generation:
+            raise self._begun_anew()
+        taken = self.dequeue()
+        if since != self.generation and isinstance(taken, Future) and not taken.done():
+            self._end_takes()  # it was begun anew between the two
+        return taken
+
+    def reset(self, begins: Any = True) -> None:
+        """Begin anew, empty, open, and of the next generation. Who waits to take gets an AbortedError. ``begins``: whether to."""
+        if not begins:
+            return
+        with self._lock:
+            self.generation += 1
+            while self._store:
+                self._pop()
+            self.closed = False
+        self._end_takes()
+
+    def _end_takes(self) -> None:
+        with self._lock:
+            ended = self._end_all((self._takes,), self._begun_anew)
+        for attempt in ended:
+            attempt.deliver()
+
+    def _begun_anew(self) -> errors.AbortedError:
+        return errors.AbortedError(f"{self.kind} {self.name!r} was begun anew")
 
     def size(self) -> int:
         """The number of elements."""

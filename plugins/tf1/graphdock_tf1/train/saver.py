@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import math
@@ -32,7 +33,7 @@ from graphdock_tf1.train.checkpoint_state import write_state
 from graphdock_tf1.train.global_step import global_step as _value_of_step
 from graphdock_tf1.train.saveables import saveables_of
 from graphdock_tf1.train.saver_def import SaverDef
-from graphdock_tf1.train.saver_ops import add_saver_ops
+from graphdock_tf1.train.saver_ops import PROBE_FILE, add_saver_ops, probe_ops
 
 _log = logging.getLogger("graphdock")
 
@@ -267,6 +268,7 @@ class Saver:
         if self._is_empty:
             return None
         assert self.saver_def is not None
+        self._check_folder(sess, path)
         sess.run(self.saver_def.save_tensor_name, {self.saver_def.filename_tensor_name: os.fsencode(path)})
         if write_state:
             old = self._record(path)
@@ -334,6 +336,29 @@ class Saver:
         assert self.saver_def is not None
         _log.info("Restoring parameters from %s", path)
         sess.run(self.saver_def.restore_op_name, {self.saver_def.filename_tensor_name: os.fsencode(path)})
+
+    def _check_folder(self, sess: Any, path: str) -> None:
+        """Raise FailedPreconditionError where tasks that save parts do not see one folder; names them."""
+        assert self.saver_def is not None
+        scope = self.saver_def.filename_tensor_name.rpartition("/")[0]
+        probe = probe_ops(sess.graph, f"{scope}/" if scope else "")
+        if probe is None or not getattr(sess, "target", ""):
+            return
+        _, write, looks = probe
+        fed = {self.saver_def.filename_tensor_name: os.fsencode(path)}
+        system(path).makedirs(os.path.dirname(path) or os.curdir)
+        try:
+            sess.run(write, fed)
+            seen = sess.run([look.outputs[0] for look in looks], fed)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                system(path).remove(path + PROBE_FILE)
+        blind = [look.device for look, found in zip(looks, seen, strict=True) if not len(found)]
+        if blind:
+            raise FailedPreconditionError(
+                f"a sharded save needs one folder that all tasks see: {os.path.dirname(path)!r} is not that of {', '.join(blind)}",
+                hint="save into a folder that is mounted on all machines, or without sharded=True",
+            )
 
     def _check_built(self, what: str) -> None:
         if not self._is_built:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import graphdock as _tf
@@ -12,6 +12,7 @@ from graphdock import dtypes
 from graphdock import ops as _ops
 from graphdock.errors import InvalidArgumentError
 
+from graphdock_tf1.cluster.device_spec import DeviceSpec
 from graphdock_tf1.train.saveables import VariableSaveable
 from graphdock_tf1.train.saver_def import SaverDef
 
@@ -20,6 +21,8 @@ from graphdock_tf1.train.saver_def import SaverDef
 PORTION = 256 << 20
 #: What a sharded save puts behind the path for the files of its parts.
 _PART = os.path.join("_temp", "part")
+#: Name scope of what tells whether tasks have a common folder, and what is put behind the path for the file that they look for.
+PROBE, PROBE_FILE = "probe", ".probe.tmp"
 
 
 def add_saver_ops(
@@ -42,10 +45,11 @@ def add_saver_ops(
         parts = [(device, part) for device, group in shards for part in _portions(group)]
         if sharded or len(parts) > 1:
             saved = _save_shards(path, parts)
+            _add_probe(path, {device for device, _ in parts})
         else:
             with _tf.control_dependencies([_save(path, saveables)]):
                 saved = _tf.identity(path, name="control_dependency")
-        restored = _restore(path, saveables, reshape, restore_sequentially)
+        restored = _restore(path, [group for _, group in shards], reshape, restore_sequentially)
     return SaverDef(path.name, saved.name, restored.name, sharded=sharded)
 
 
@@ -115,16 +119,52 @@ def _save_shards(path: Any, shards: Sequence[tuple[str, Sequence[Any]]]) -> Any:
         return _tf.identity(path, name="Identity")
 
 
-def _restore(path: Any, saveables: Sequence[Any], reshape: bool, sequentially: bool) -> Any:
-    """The operation that restores these objects: all are read before the first one changes, or one after another is."""
+def _add_probe(path: Any, devices: Collection[str]) -> None:
+    """Where parts are saved by several tasks: what writes a file beside the path, and what each of them then sees of it."""
+    tasks = sorted({task for task in map(_task_of, devices) if task is not None})
+    if not tasks:
+        return
+    with _tf.name_scope(PROBE):
+        with _tf.device("/cpu:0"):
+            probe = _ops.apply_op("StringJoin", inputs=[path, PROBE_FILE], name="path")
+            _ops.apply_op("WriteFile", filename=probe, contents=_tf.constant(b""), name="write")
+        for number, task in enumerate(tasks):
+            with _tf.device(task):
+                _ops.apply_op("MatchingFiles", pattern=probe, name=f"seen_{number}")
+
+
+def probe_ops(graph: Any, scope: str) -> tuple[Any, Any, list[Any]] | None:
+    """The path of the probe of a Saver in a name scope, the operation that writes it, and those that look for it; None if there is
+    none."""
+    found = []
+    while f"{scope}{PROBE}/seen_{len(found)}" in graph._by_name:
+        found.append(graph.get_operation_by_name(f"{scope}{PROBE}/seen_{len(found)}"))
+    if not found:
+        return None
+    path, write = (graph.get_operation_by_name(f"{scope}{PROBE}/{name}") for name in ("path", "write"))
+    return path.outputs[0], write, found
+
+
+def _restore(path: Any, shards: Sequence[Sequence[Any]], reshape: bool, sequentially: bool) -> Any:
+    """The operation that restores these objects: all are read before the first one changes, or one after another is.
+
+    The objects of each device, where they are sharded, are read on its task.
+    """
     assigns: list[Any] = []
-    for group in [[s] for s in saveables] if sequentially else [list(saveables)]:
-        with _tf.control_dependencies(assigns[-1:] if sequentially else []):
-            assigns += _read_and_assign(path, group, reshape)
+    if sequentially:
+        for saveable in [saveable for shard in shards for saveable in shard]:
+            with _tf.control_dependencies(assigns[-1:]):
+                assigns += _assign([saveable], _read(path, [saveable], reshape), reshape)
+        return _tf.group(*assigns, name="restore_all")
+    read = [_read(path, shard, reshape) for shard in shards]
+    with _tf.control_dependencies([tensors[0].op for tensors in read if tensors] if len(read) > 1 else []):
+        for shard, tensors in zip(shards, read, strict=True):
+            assigns += _assign(shard, tensors, reshape)
     return _tf.group(*assigns, name="restore_all")
 
 
-def _read_and_assign(path: Any, saveables: Sequence[Any], reshape: bool) -> list[Any]:
+def _read(path: Any, saveables: Sequence[Any], reshape: bool) -> list[Any]:
+    """What a checkpoint has of objects of one device."""
     specs = [spec for saveable in saveables for spec in saveable.specs]
     if not specs:
         return []
@@ -133,24 +173,32 @@ def _read_and_assign(path: Any, saveables: Sequence[Any], reshape: bool) -> list
         for saveable in saveables
         for spec in saveable.specs
     ]
-    with _tf.name_scope("RestoreV2") as scope:
-        pass
-    tensors = _ops.apply_op(
-        "RestoreV2",
-        name=scope,
-        prefix=path,
-        dtypes=[spec.dtype for spec in specs],
-        shapes=shapes,
-        reshape=reshape,
-        **_names(specs, scope),
-    )
-    tensors = [tensors] if isinstance(tensors, _tf.Tensor) else list(tensors)
+    with _tf.name_scope("RestoreV2") as scope, _tf.device(_task_of(specs[0].device)):
+        tensors = _ops.apply_op(
+            "RestoreV2",
+            name=scope,
+            prefix=path,
+            dtypes=[spec.dtype for spec in specs],
+            shapes=shapes,
+            reshape=reshape,
+            **_names(specs, scope),
+        )
+    return [tensors] if isinstance(tensors, _tf.Tensor) else list(tensors)
+
+
+def _assign(saveables: Sequence[Any], tensors: list[Any], reshape: bool) -> list[Any]:
     assigns = []
     for saveable in saveables:
         mine, tensors = tensors[: len(saveable.specs)], tensors[len(saveable.specs) :]
         wanted = [spec.tensor.shape for spec in saveable.specs] if reshape else None
         assigns.append(saveable.restore(mine, wanted))
     return assigns
+
+
+def _task_of(device: str | None) -> Any:
+    """The task of a device; None where it says none."""
+    spec = DeviceSpec.from_string(device or "")
+    return None if spec.job is None and spec.task is None else DeviceSpec(spec.job, spec.replica, spec.task).to_string()
 
 
 def _shape(spec: Any) -> list[int] | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import zlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import graphdock as _tf
+from graphdock import ops as _ops
 from graphdock.arguments import check_type
 from graphdock.errors import ArgumentTypeError, InvalidArgumentError
 
@@ -80,6 +82,7 @@ class SyncReplicasOptimizer(Optimizer):
         self._global_step: Any = None
         self._tokens: Any = None
         self._runner: TokenRunner | None = None
+        self._accumulators: list[tuple[Any, str]] = []
         #: What the hook runs; there once :meth:`apply_gradients` was called.
         self.local_step_init_op: Any = None
         self.ready_for_local_init_op: Any = None
@@ -118,17 +121,16 @@ class SyncReplicasOptimizer(Optimizer):
                 dtype=global_step.dtype,
                 name="sync_rep_local_step",
             )
-        self.local_step_init_op = local_step.assign(global_step)
         self.ready_for_local_init_op = _tf.report_uninitialized_variables(_tf.global_variables())
-        task = DeviceSpec.from_string(worker.device or "").task
+        replica = _number_of(DeviceSpec.from_string(worker.device or ""))
         with _tf.name_scope(None, self._name):
-            added, means, accumulators = [], [], []
+            added, means, accumulators = [], [], self._accumulators
             for grad, var in pairs:
                 with _tf.device(var.device or ""):
                     if grad is None:
                         means.append((None, var))
                         continue
-                    accumulator, add, mean = self._accumulated(grad, var, local_step, -1 if task is None else task)
+                    accumulator, add, mean = self._accumulated(grad, var, local_step, replica)
                 added.append(add)
                 means.append((mean, var))
                 accumulators.append((accumulator, var.device or ""))
@@ -137,8 +139,15 @@ class SyncReplicasOptimizer(Optimizer):
                 tokens = self._tokens = _tf.FIFOQueue(
                     -1, global_step.dtype, shapes=(), name="sync_token_q", shared_name="sync_token_q"
                 )
+                generation = self._generation(replica)
                 with _tf.control_dependencies(added):
-                    token = tokens.dequeue()
+                    token = _ops.apply_op(
+                        "GraphdockQueueDequeueSince",
+                        handle=tokens.queue_ref,
+                        generation=generation,
+                        component_types=tokens.dtypes,
+                    )
+                    (token,) = token if isinstance(token, list) else [token]
                 train = local_step.assign(token)
                 with _tf.control_dependencies([update]):
                     each = _tf.fill([max(self._total, self._required)], global_step)
@@ -149,6 +158,9 @@ class SyncReplicasOptimizer(Optimizer):
                 #: Gives a token back that this replica took and has no use for.
                 self._return_token_op = tokens.enqueue(local_step)
                 self._close_op = tokens.close()
+            # in this order: a step that was read before the chief began anew is never taken for one of the new generation
+            with _tf.control_dependencies([generation.initializer]):
+                self.local_step_init_op = local_step.assign(global_step.read_value())
             anew = []
             for accumulator, device in accumulators:
                 with _tf.device(device):
@@ -157,6 +169,29 @@ class SyncReplicasOptimizer(Optimizer):
                 self._runner = TokenRunner(tokens, sync, _tf.group(*anew))
             self.chief_init_op = _tf.group(self.local_step_init_op, *anew)
         return train
+
+    def _generation(self, replica: int) -> Any:
+        """The generation of the queue of tokens in which this replica began; a variable beside the queue."""
+        now = _ops.apply_op("GraphdockQueueGeneration", handle=self._tokens.queue_ref)
+        name = "sync_rep_generation" if replica < 0 else f"sync_rep_generation_{replica}"
+        with _tf.container(""):
+            return _tf.Variable(now, trainable=False, collections=[], name=name)
+
+    def _begin_once_op(self) -> Any:
+        """What the chief runs in place of ``chief_init_op`` where no tokens are given ahead and each replica counts once a step.
+
+        Where a gradient may be dropped whose replica waits for a token, the queue is begun anew: the others make new sessions. It
+        gives whether that is so. It is to be run again then: what others brought while variables were restored came to new ones.
+        """
+        begun = []
+        for accumulator, device in self._accumulators:
+            with _tf.device(device):
+                begun.append(accumulator.reset(self._global_step, name="BeginAnew", once=True))
+        with _tf.device(self._global_step.device or ""), _tf.name_scope(""):
+            begins = _tf.reduce_any(_tf.stack(begun))
+            tokens = _ops.apply_op("GraphdockQueueReset", handle=self._tokens.queue_ref, begins=begins)
+            with _tf.control_dependencies([tokens]):
+                return _tf.identity(begins)
 
     def _accumulated(self, grad: Any, var: Any, step: Any, replica: int) -> tuple[Any, Any, Any]:
         """An accumulator for a variable's gradients, what adds one of a replica, and the mean of enough of them."""
@@ -225,3 +260,11 @@ class SyncReplicasOptimizer(Optimizer):
     def variables(self) -> list[_tf.Variable]:
         """The variables of ``opt``."""
         return self._opt.variables()
+
+
+def _number_of(device: Any) -> int:
+    """A number of the replica on a device, another for each task of the cluster; -1 where no task is said."""
+    if device.task is None:
+        return -1
+    job = device.job or "worker"
+    return int(device.task) + (0 if job == "worker" else (zlib.crc32(job.encode()) | 1) << 20)

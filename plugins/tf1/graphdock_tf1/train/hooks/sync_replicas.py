@@ -25,6 +25,7 @@ class SyncReplicasHook(SessionRunHook):
         self._num_tokens = num_tokens
         self._runner: Any = None
         self._init_tokens_op: Any = None
+        self._anew_op: Any = None
         self._is_in_step = False
 
     def begin(self) -> None:
@@ -36,6 +37,8 @@ class SyncReplicasHook(SessionRunHook):
         if self._is_chief:
             self._runner = optimizer.get_chief_queue_runner()
             self._init_tokens_op = optimizer.get_init_tokens_op(self._num_tokens)
+            if not self._num_tokens and optimizer._required <= optimizer._total:
+                self._local_init_op, self._anew_op = optimizer.local_step_init_op, optimizer._begin_once_op()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         missing = session.run(self._optimizer.ready_for_local_init_op)
@@ -45,6 +48,8 @@ class SyncReplicasHook(SessionRunHook):
                 got="variables without a value: " + ", ".join(name.decode() for name in missing),
             )
         self._is_in_step = False
+        if self._anew_op is not None and session.run(self._anew_op):
+            session.run(self._anew_op)
         session.run(self._local_init_op)
         if self._init_tokens_op is not None:
             session.run(self._init_tokens_op)

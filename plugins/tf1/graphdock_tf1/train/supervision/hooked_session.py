@@ -25,6 +25,7 @@ class HookedSession:
     def __init__(self, session: Any, hooks: Sequence[SessionRunHook], stop_grace_period_secs: float) -> None:
         self.session = session
         self.coord = Coordinator(clean_stop_exception_types=())
+        self.coord.is_followed = None  # known when it is closed
         self._hooks = hooks
         self._grace = stop_grace_period_secs
         self._stops = False

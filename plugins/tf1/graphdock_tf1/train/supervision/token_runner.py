@@ -27,12 +27,26 @@ class TokenRunner(_tf.train.QueueRunner):
 
     def _cancel_on_stop(self, sess: Any, coord: Any) -> None:
         coord.wait_for_stop()
+        while getattr(coord, "is_followed", False) is None and self._may_be_followed(coord):
+            with self._end:
+                self._end.wait(_LOOK)
         if not getattr(coord, "is_followed", False):
             self._run_quietly(sess, self.cancel_op)
         while not self._has_ended(sess):
             self._run_quietly(sess, self._reset_op)
             with self._end:
                 self._end.wait_for(lambda: self._running.get(sess, 0) == 0, _LOOK)
+
+    @staticmethod
+    def _may_be_followed(coord: Any) -> bool:
+        """Return whether it stopped for an error after which a session is made again; whoever closes this one knows."""
+        try:
+            coord.raise_requested_exception()
+        except (_tf.errors.AbortedError, _tf.errors.UnavailableError):
+            return True
+        except Exception:  # noqa: BLE001 - it is raised where the threads are joined
+            return False
+        return False
 
     def _has_ended(self, sess: Any) -> bool:
         with self._lock:
