@@ -189,6 +189,7 @@ def test_every_kernel_is_checked_and_not_only_the_one_that_wins(chip, work):
     assert cells["int32"].keys() == {"ok", "refused"}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "name", [pytest.param("fast", marks=pytest.mark.exhaustive), "square_fast", "chip.square_fast"]
 )

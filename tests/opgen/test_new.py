@@ -86,7 +86,7 @@ def environment(environments, graphdock_wheel, tmp_path_factory):
 
 
 @pytest.mark.parametrize("flags", SCAFFOLDS, ids=lambda f: f.replace(" --", "+").lstrip("-") or "none")
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(30)
 def test_the_printed_lines_of_a_scaffold_run_in_an_environment_of_wheels(tmp_path, environment, flags):
     made = environment.shell(f"graphdock new plugin my_chip {flags}", tmp_path)
     assert made.returncode == 0, made.stdout + made.stderr
