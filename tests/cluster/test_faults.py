@@ -172,7 +172,7 @@ def check(run):
 
 
 @pytest.mark.exhaustive
-@pytest.mark.xfail(reason="of 17 runs one hung: a replica waited for a token after its servers died", strict=False)
+@pytest.mark.xfail(reason="of 17 runs one hung: a worker whose connections were cut lost its token", strict=False)
 @pytest.mark.parametrize("seed", range(300))
 def test_training_goes_on_from_the_last_save(seed, tmp_path):
     check(Run(seed, tmp_path, 1 + seed % 4))
