@@ -120,7 +120,7 @@ def _save_shards(path: Any, shards: Sequence[tuple[str, Sequence[Any]]]) -> Any:
 
 
 def _add_probe(path: Any, devices: Collection[str]) -> None:
-    """Where parts are saved by several tasks: what writes a file beside the path, and what each of them then sees of it."""
+    """Add what several tasks that save parts run: one writes a file beside the path, and each tells whether it sees it."""
     tasks = sorted({task for task in map(_task_of, devices) if task is not None})
     if not tasks:
         return
@@ -164,7 +164,7 @@ def _restore(path: Any, shards: Sequence[Sequence[Any]], reshape: bool, sequenti
 
 
 def _read(path: Any, saveables: Sequence[Any], reshape: bool) -> list[Any]:
-    """What a checkpoint has of objects of one device."""
+    """Part that a checkpoint has of objects of one device."""
     specs = [spec for saveable in saveables for spec in saveable.specs]
     if not specs:
         return []

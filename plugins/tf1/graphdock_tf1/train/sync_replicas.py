@@ -178,7 +178,7 @@ class SyncReplicasOptimizer(Optimizer):
             return _tf.Variable(now, trainable=False, collections=[], name=name)
 
     def _begin_once_op(self) -> Any:
-        """What the chief runs in place of ``chief_init_op`` where no tokens are given ahead and each replica counts once a step.
+        """Operation in place of ``chief_init_op`` where no tokens are given ahead and each replica counts once a step.
 
         Where a gradient may be dropped whose replica waits for a token, the queue is begun anew: the others make new sessions. It
         gives whether that is so. It is to be run again then: what others brought while variables were restored came to new ones.
