@@ -56,7 +56,9 @@ def minimal(text: str) -> str:
         "tool.hatch.build.targets.wheel": {
             "packages": [p for p in wheel["packages"] if p.rpartition("/")[2] in KEPT],
         },
-        "tool.hatch.build.targets.wheel.force-include": wheel["force-include"],
+        "tool.hatch.build.targets.wheel.force-include": {
+            source: there for source, there in wheel["force-include"].items() if there.partition("/")[0] in KEPT
+        },
     }
     for group, points in project["entry-points"].items():
         tables[f"project.entry-points.{json.dumps(group)}"] = {
