@@ -123,6 +123,7 @@ from graphdock.ops.core import name_scope as name_scope
 from graphdock.ops.core import ones_like as ones_like
 from graphdock.ops.core import placeholder as placeholder
 from graphdock.ops.core import placeholder_with_default as placeholder_with_default
+from graphdock.ops.core import py_func as numpy_function
 from graphdock.ops.core import py_func as py_func
 from graphdock.ops.core import shape as shape
 from graphdock.ops.core import tuple_ as tuple
@@ -948,6 +949,7 @@ __all__ = [
     "no_regularizer",
     "norm",
     "not_equal",
+    "numpy_function",
     "one_hot",
     "ones",
     "ones_initializer",

@@ -3,18 +3,23 @@ from graphdock._facade.contrib import cluster_resolver as cluster_resolver
 from graphdock._facade.contrib import crf as crf
 from graphdock._facade.contrib import data as data
 from graphdock._facade.contrib import distributions as distributions
+from graphdock._facade.contrib import factorization as factorization
 from graphdock._facade.contrib import framework as framework
 from graphdock._facade.contrib import layers as layers
 from graphdock._facade.contrib import learn as learn
 from graphdock._facade.contrib import legacy_seq2seq as legacy_seq2seq
 from graphdock._facade.contrib import lookup as lookup
 from graphdock._facade.contrib import losses as losses
+from graphdock._facade.contrib import metrics as metrics
 from graphdock._facade.contrib import opt as opt
 from graphdock._facade.contrib import rnn as rnn
 from graphdock._facade.contrib import seq2seq as seq2seq
+from graphdock._facade.contrib import signal as signal
 from graphdock._facade.contrib import slim as slim
 from graphdock._facade.contrib import staging as staging
 from graphdock._facade.contrib import tensorboard as tensorboard
+from graphdock._facade.contrib import tfprof as tfprof
+from graphdock._facade.contrib import tpu as tpu
 from graphdock._facade.contrib import training as training
 
 __all__ = [
@@ -22,17 +27,22 @@ __all__ = [
     "crf",
     "data",
     "distributions",
+    "factorization",
     "framework",
     "layers",
     "learn",
     "legacy_seq2seq",
     "lookup",
     "losses",
+    "metrics",
     "opt",
     "rnn",
     "seq2seq",
+    "signal",
     "slim",
     "staging",
     "tensorboard",
+    "tfprof",
+    "tpu",
     "training",
 ]

@@ -3,10 +3,12 @@ from graphdock_tf1.cluster.resolvers import ClusterResolver as ClusterResolver
 from graphdock_tf1.cluster.resolvers import SimpleClusterResolver as SimpleClusterResolver
 from graphdock_tf1.cluster.resolvers import TFConfigClusterResolver as TFConfigClusterResolver
 from graphdock_tf1.cluster.resolvers import UnionClusterResolver as UnionClusterResolver
+from graphdock_tf1.contrib.tpu import TPUClusterResolver as TPUClusterResolver
 
 __all__ = [
     "ClusterResolver",
     "SimpleClusterResolver",
     "TFConfigClusterResolver",
+    "TPUClusterResolver",
     "UnionClusterResolver",
 ]

@@ -10,6 +10,7 @@ from graphdock_tf1.seq2seq.legacy_models import basic_rnn_seq2seq as basic_rnn_s
 from graphdock_tf1.seq2seq.legacy_models import embedding_attention_seq2seq as embedding_attention_seq2seq
 from graphdock_tf1.seq2seq.legacy_models import embedding_rnn_seq2seq as embedding_rnn_seq2seq
 from graphdock_tf1.seq2seq.legacy_models import embedding_tied_rnn_seq2seq as embedding_tied_rnn_seq2seq
+from graphdock_tf1.seq2seq.legacy_models import one2many_rnn_seq2seq as one2many_rnn_seq2seq
 from graphdock_tf1.seq2seq.legacy_models import tied_rnn_seq2seq as tied_rnn_seq2seq
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "embedding_rnn_seq2seq",
     "embedding_tied_rnn_seq2seq",
     "model_with_buckets",
+    "one2many_rnn_seq2seq",
     "rnn_decoder",
     "sequence_loss",
     "sequence_loss_by_example",

@@ -7,6 +7,7 @@ from graphdock_tf1.rnn.bidirectional import static_bidirectional_rnn as static_b
 from graphdock_tf1.rnn.block import GRUBlockCell as GRUBlockCell
 from graphdock_tf1.rnn.block import GRUBlockCellV2 as GRUBlockCellV2
 from graphdock_tf1.rnn.block import LSTMBlockCell as LSTMBlockCell
+from graphdock_tf1.rnn.block import LSTMBlockFusedCell as LSTMBlockFusedCell
 from graphdock_tf1.rnn.cell import LSTMStateTuple as LSTMStateTuple
 from graphdock_tf1.rnn.cell import LayerRNNCell as LayerRNNCell
 from graphdock_tf1.rnn.cell import RNNCell as RNNCell
@@ -14,6 +15,7 @@ from graphdock_tf1.rnn.layer_norm_lstm import LayerNormBasicLSTMCell as LayerNor
 from graphdock_tf1.rnn.lstm import BasicLSTMCell as BasicLSTMCell
 from graphdock_tf1.rnn.lstm import LSTMCell as LSTMCell
 from graphdock_tf1.rnn.multi import MultiRNNCell as MultiRNNCell
+from graphdock_tf1.rnn.nas import NASCell as NASCell
 from graphdock_tf1.rnn.projections import EmbeddingWrapper as EmbeddingWrapper
 from graphdock_tf1.rnn.projections import InputProjectionWrapper as InputProjectionWrapper
 from graphdock_tf1.rnn.projections import OutputProjectionWrapper as OutputProjectionWrapper
@@ -35,11 +37,13 @@ __all__ = [
     "GRUCell",
     "InputProjectionWrapper",
     "LSTMBlockCell",
+    "LSTMBlockFusedCell",
     "LSTMCell",
     "LSTMStateTuple",
     "LayerNormBasicLSTMCell",
     "LayerRNNCell",
     "MultiRNNCell",
+    "NASCell",
     "OutputProjectionWrapper",
     "RNNCell",
     "ResidualWrapper",

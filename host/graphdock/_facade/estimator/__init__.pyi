@@ -2,6 +2,7 @@
 from graphdock._facade.estimator import export as export
 from graphdock._facade.estimator import inputs as inputs
 from graphdock_tf1.estimator.estimator import Estimator as Estimator
+from graphdock_tf1.estimator.exporters import BestExporter as BestExporter
 from graphdock_tf1.estimator.exporters import Exporter as Exporter
 from graphdock_tf1.estimator.exporters import FinalExporter as FinalExporter
 from graphdock_tf1.estimator.exporters import LatestExporter as LatestExporter
@@ -13,6 +14,7 @@ from graphdock_tf1.estimator.training import TrainSpec as TrainSpec
 from graphdock_tf1.estimator.training import train_and_evaluate as train_and_evaluate
 
 __all__ = [
+    "BestExporter",
     "Estimator",
     "EstimatorSpec",
     "EvalSpec",
