@@ -145,6 +145,7 @@ def test_random_updates(seed):
 
 
 @pytest.mark.parametrize("seed", seeds(10, 500))
+@pytest.mark.sampled(2)
 def test_random_loops_and_branches(seed):
     """In random order, on one thread, and on four."""
     loops = load("random_loops")

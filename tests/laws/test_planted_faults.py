@@ -41,7 +41,7 @@ def table(faults: list[Fault]) -> str:
 
 
 @pytest.mark.parametrize("fault", RUNNING, ids=lambda f: f.id)
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 def test_a_fault_that_runs_is_found_by_whom_the_table_says(fault):
     place = "cpu" if fault.place == "-" else fault.place
     said = {"conformance": bench.conformance(fault.host()), "debug": bench.debug(fault.host(), place)}
