@@ -15,7 +15,7 @@ ELEMENTS, ERRORS = 60, 2
 
 
 def answer(tf, seed):
-    """What the program of a seed gives: a list of results, as plain values, and of names of errors."""
+    """Answer of the program of a seed: a list of results, as plain values, and of names of errors."""
     draw = random.Random(seed)
     with tf.Graph().as_default():
         return (queue if seed % 2 else dataset)(tf, draw)

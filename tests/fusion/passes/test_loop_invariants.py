@@ -1,4 +1,4 @@
-"""What every iteration computes alike is computed once, before the loop: the same numbers, and nothing that could fail."""
+"""Invariants of loops are computed once, before the loop: the same numbers, and nothing that could fail."""
 
 from __future__ import annotations
 

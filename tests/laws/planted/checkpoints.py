@@ -178,7 +178,7 @@ class NoFile(Opened):
 
 
 class FillsUp(Opened):
-    """What is cut off is zero."""
+    """Rows that are cut off are zero."""
 
     def bytes(self):
         head, line, rest = super().bytes().partition(b"\n")

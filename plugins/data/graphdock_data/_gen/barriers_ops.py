@@ -91,7 +91,7 @@ def barrier_close(handle: Tensor, cancel_pending_enqueues: bool = False, name: s
 
 
 def barrier_ready_size(handle: Tensor, name: str | None = None) -> Tensor:
-    """How many elements of a barrier are complete.
+    """Number of complete elements of a barrier.
 
     Args:
       handle: handle of a data.Barrier.
@@ -101,7 +101,7 @@ def barrier_ready_size(handle: Tensor, name: str | None = None) -> Tensor:
 
 
 def barrier_incomplete_size(handle: Tensor, name: str | None = None) -> Tensor:
-    """How many elements of a barrier lack a component.
+    """Number of elements of a barrier that lack a component.
 
     Args:
       handle: handle of a data.Barrier.

@@ -1044,14 +1044,14 @@ OPERATORS: dict[str, str] = {}
 #: Spec -> digest of the text that all this was made from.
 SPECS: dict[str, str] = {
     "accumulators.yaml": "6c5ec7f5d841a0d1",
-    "barriers.yaml": "69b2778c80471810",
+    "barriers.yaml": "631cfbc878af50b8",
     "examples.yaml": "84df64e006f25b39",
     "files.yaml": "6f7ea432c49248cd",
     "iterators.yaml": "f0acea525d407e81",
-    "queues.yaml": "945166b49fcc4856",
+    "queues.yaml": "cb0384078be6a62a",
     "readers.yaml": "2417f65aa2198061",
     "serialized.yaml": "09f91bd61aad0530",
-    "staging_maps.yaml": "269017dd50481b1a",
+    "staging_maps.yaml": "be64a9dd185ad878",
     "tables.yaml": "0a2c760fa4179939",
     "tensor_lists.yaml": "092d7334c9e56a88",
 }

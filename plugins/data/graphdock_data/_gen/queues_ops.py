@@ -189,7 +189,7 @@ def graphdock_queue_reset(handle: Tensor, begins: TensorLike, name: str | None =
 
 
 def graphdock_queue_generation(handle: Tensor, name: str | None = None) -> Tensor:
-    """How often a queue was begun anew.
+    """Number of times that a queue was begun anew.
 
     Args:
       handle: handle of a data.Queue.
@@ -250,7 +250,7 @@ def queue_is_closed_v2(handle: Tensor, name: str | None = None) -> Tensor:
 
 
 def queue_size_v2(handle: Tensor, name: str | None = None) -> Tensor:
-    """How many elements a queue has.
+    """Number of elements of a queue.
 
     Args:
       handle: handle of a data.Queue.

@@ -117,7 +117,7 @@ def graphdock_map_peek(
 
 
 def graphdock_map_size(handle: Tensor, name: str | None = None) -> Tensor:
-    """How many elements a staging map has.
+    """Number of elements of a staging map.
 
     Args:
       handle: handle of a data.StagingMap.
@@ -127,7 +127,7 @@ def graphdock_map_size(handle: Tensor, name: str | None = None) -> Tensor:
 
 
 def graphdock_map_incomplete_size(handle: Tensor, name: str | None = None) -> Tensor:
-    """How many elements of a staging map lack components.
+    """Number of elements of a staging map that lack components.
 
     Args:
       handle: handle of a data.StagingMap.

@@ -202,7 +202,7 @@ class QueueRunner:
 
 
 def _read(message: Any, scope: str | None) -> tuple[Any, list[Any], Any, Any, tuple[type[BaseException], ...] | None]:
-    """What a QueueRunnerDef says: queue, what fills it, what closes and cancels it, and errors; one of before has none."""
+    """Parts of a QueueRunnerDef: queue, what fills it, what closes and cancels it, and errors; one of before has none."""
     if not hasattr(message, "enqueue_op_name"):
         raise ArgumentTypeError("queue_runner_def must be a QueueRunnerDef", got=type(message).__name__)
     graph, prefix = _tf.get_default_graph(), f"{scope}/" if scope else ""
