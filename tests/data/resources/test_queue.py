@@ -228,21 +228,3 @@ def test_ten_thousand_waits_hold_no_thread():
     assert threading.active_count() <= before + 1  # that of the log
     queue.enqueue_many(n(range(10_000)))
     assert [f.result(0).item() for f in waiting] == list(range(10_000))
-
-
-def test_a_queue_that_is_begun_anew_is_empty_and_ends_those_who_took_since_before():
-    queue = make()
-    queue.enqueue(n(1))
-    assert value(queue.dequeue_since(n(0))) == 1
-    late = queue.dequeue_since(n(0))
-    queue.reset(False)
-    assert waits(late)
-    queue.reset()
-    with pytest.raises(errors.AbortedError, match="begun anew"):
-        late.result(0)
-    with pytest.raises(errors.AbortedError, match="begun anew"):
-        queue.dequeue_since(n(0))
-    queue.enqueue(n(2)), queue.close(False)
-    assert value(queue.dequeue_since(n(1))) == 2
-    queue.enqueue(n(3)) if not queue.closed else queue.reset()
-    assert queue.size() == 0 and not queue.closed and queue.generation == 2

@@ -267,7 +267,7 @@ def test_sessions_over_one_container_train_together(replicas):
     # each step's mean of three gradients, whoever gave them in which order
     # others may have read their values before the first mean was taken: of those that came too late none counts
     value = max(zip(counts, made, strict=True), key=lambda pair: pair[0])[1].values[1]
-    assert value < 1.0
+    assert value <= 1.0, "four means of three gradients, all of which may be the first replica's"
 
 
 def test_an_input_that_ends_ends_all(replicas):

@@ -491,10 +491,13 @@ _queues_ops: _Rows = {
     ),
     "GraphdockQueueDequeueSince": lambda op: op(
         _args(
-            handle=_arg("resource[]", access="uses", resource="data.Queue"), generation=_arg("int64[]", memory="host")
+            handle=_arg("resource[]", access="uses", resource="data.Queue"),
+            generation=_arg("int64[]", memory="host"),
+            after=_arg("int64[]", memory="host"),
         ),
         _args(components=_arg("component_types", arity="many", count="len(component_types)", memory="host")),
         _attrs(timeout_ms=_attr("int", -1)),
+        version=2,
         types=_types(component_types=_type_var(_ANY, is_list=True)),
         shape_fn="graphdock_data.queues.shape_fns:components",
         effects=("waits",),
@@ -1048,7 +1051,7 @@ SPECS: dict[str, str] = {
     "examples.yaml": "84df64e006f25b39",
     "files.yaml": "6f7ea432c49248cd",
     "iterators.yaml": "f0acea525d407e81",
-    "queues.yaml": "cb0384078be6a62a",
+    "queues.yaml": "794c390b5b5ce344",
     "readers.yaml": "2417f65aa2198061",
     "serialized.yaml": "09f91bd61aad0530",
     "staging_maps.yaml": "be64a9dd185ad878",

@@ -161,15 +161,17 @@ def queue_dequeue_v2(
 def graphdock_queue_dequeue_since(
     handle: Tensor,
     generation: TensorLike,
+    after: TensorLike,
     component_types: Sequence[DTypeLike],
     timeout_ms: int = -1,
     name: str | None = None,
 ) -> list[Tensor]:
-    """Takes an element; waits while there is none. AbortedError where the queue was begun anew since a generation.
+    """Takes a token; waits while there is none. AbortedError where the queue was begun anew since a generation.
 
     Args:
       handle: handle of a data.Queue.
       generation: scalar, int64. When whoever takes began.
+      after: scalar, int64. Its step. Where tokens stay it takes one of a later step.
       component_types: any dtype.
       timeout_ms: Without effect.
 
@@ -178,7 +180,7 @@ def graphdock_queue_dequeue_since(
 
 
 def graphdock_queue_reset(handle: Tensor, begins: TensorLike, name: str | None = None) -> Operation:
-    """Begins a queue anew, if that is said, empty, open, and of the next generation; who waits to take since an older one gets an AbortedError.
+    """Lets a queue's tokens stay, and begins it anew, if that is said, empty, open, and of the next generation; who waits to take gets an AbortedError.
 
     Args:
       handle: handle of a data.Queue.

@@ -29,11 +29,11 @@ class Attempt:
       items: what is left to put, or what was gathered so far.
       count: how many a call that takes asks for. fewer: it takes fewer where no more will come.
       finish: makes the result of what was gathered, behind the lock; None where the result is None.
-      looks: what it takes stays where it is.
+      looks: what it takes stays where it is. after: it takes tokens of later steps than this one; None where it takes anything.
       since: when it began to wait.
     """
 
-    __slots__ = ("count", "error", "fewer", "finish", "future", "items", "looks", "since")
+    __slots__ = ("after", "count", "error", "fewer", "finish", "future", "items", "looks", "since")
 
     def __init__(
         self,
@@ -44,6 +44,7 @@ class Attempt:
         looks: bool = False,
     ) -> None:
         self.items, self.count, self.finish, self.fewer, self.looks = items, count, finish, fewer, looks
+        self.after: int | None = None
         self.future: Future[Any] | None = None
         self.error: Exception | None = None
         self.since = 0.0

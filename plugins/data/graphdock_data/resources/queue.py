@@ -7,13 +7,13 @@ import itertools
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from typing import Any, TypeAlias
 
 import numpy as np
 from graphdock.contracts import ResourceKind, ResourceRequest, dtypes, errors
 
-from graphdock_data.resources.exchange import Attempt, Exchange
+from graphdock_data.resources.exchange import Attempt
+from graphdock_data.resources.tokens import TokenExchange
 
 __all__ = ["QUEUE", "Queue", "Staging"]
 
@@ -21,16 +21,13 @@ Element: TypeAlias = tuple[Any, ...]
 Dims: TypeAlias = "tuple[int | None, ...] | None"
 
 
-class Queue(Exchange):
+class Queue(TokenExchange):
     """A queue, first in first out. Methods that may wait return the result, or the Future of it.
 
     Args:
       kind: its class, for messages. capacity: elements that it holds; below 0: any number.
       kinds: dtypes of the components. shapes: theirs; none where they are not known.
       pads: shapes may have unknown dims, which a batch fills up.
-
-    Attributes:
-      generation: how often it was begun anew.
     """
 
     def __init__(
@@ -47,13 +44,15 @@ class Queue(Exchange):
         self.capacity = capacity if capacity >= 0 else 1 << 62
         self.shapes: tuple[Dims, ...] | None = tuple(shapes) if shapes else None
         self.closed = False
-        self.generation = 0
         self._store: Any = deque()
 
     # -- the order of elements: a subclass has another one ----------------------------------------------------------------
 
     def _add(self, element: Element) -> None:
-        self._store.append(element)
+        if self._stays:
+            self._keep(element)
+        else:
+            self._store.append(element)
 
     def _pop(self) -> Element:
         element: Element = self._store.popleft()
@@ -133,40 +132,6 @@ class Queue(Exchange):
             attempt.deliver()
         return None
 
-    def dequeue_since(self, generation: Any) -> Any:
-        """As :meth:`dequeue`, for one who began in a generation of the queue.
-
-        Raises:
-          AbortedError: the queue was begun anew since, or is while this waits.
-        """
-        since = int(generation)
-        if since != self.generation:
-            raise self._begun_anew()
-        taken = self.dequeue()
-        if since != self.generation and isinstance(taken, Future) and not taken.done():
-            self._end_takes()  # it was begun anew between the two
-        return taken
-
-    def reset(self, begins: Any = True) -> None:
-        """Begin anew, empty, open, and of the next generation. Who waits to take gets an AbortedError. ``begins``: whether to."""
-        if not begins:
-            return
-        with self._lock:
-            self.generation += 1
-            while self._store:
-                self._pop()
-            self.closed = False
-        self._end_takes()
-
-    def _end_takes(self) -> None:
-        with self._lock:
-            ended = self._end_all((self._takes,), self._begun_anew)
-        for attempt in ended:
-            attempt.deliver()
-
-    def _begun_anew(self) -> errors.AbortedError:
-        return errors.AbortedError(f"{self.kind} {self.name!r} was begun anew")
-
     def size(self) -> int:
         """The number of elements."""
         with self._lock:
@@ -204,6 +169,8 @@ class Queue(Exchange):
         return not attempt.items
 
     def _take(self, attempt: Attempt) -> bool:
+        if self._stays and attempt.after is not None:
+            return self._take_token(attempt)
         missing = attempt.count - len(attempt.items)
         while missing and self._ready():
             if missing == 1 and not attempt.claim():
@@ -211,8 +178,18 @@ class Queue(Exchange):
             attempt.items.append(self._pop())
             self._moves += 1
             missing -= 1
-        if not missing:
-            return True
+        return not missing or self._take_end(attempt)
+
+    def _take_token(self, attempt: Attempt) -> bool:
+        if not self._has_token(attempt):
+            return self._take_end(attempt)
+        if not attempt.claim():
+            return self._lost(attempt)
+        attempt.items.append(self._store[-1])
+        return True
+
+    def _take_end(self, attempt: Attempt) -> bool:
+        """End an attempt for which there is not enough, where no more will come."""
         if not self.closed or self._puts:
             return False
         if not attempt.claim():

@@ -145,6 +145,7 @@ class SyncReplicasOptimizer(Optimizer):
                         "GraphdockQueueDequeueSince",
                         handle=tokens.queue_ref,
                         generation=generation,
+                        after=_tf.cast(local_step, _tf.int64),
                         component_types=tokens.dtypes,
                     )
                     (token,) = token if isinstance(token, list) else [token]
