@@ -73,7 +73,7 @@ class TokenExchange(Exchange):
 
     def _has_token(self, attempt: Attempt) -> bool:
         """Whether the last token is one for a taker."""
-        return bool(self._store) and int(self._store[-1][0]) > attempt.after
+        return bool(self._store) and int(self._store[-1][0]) > (attempt.after or 0)
 
     def _keep(self, token: Any) -> None:
         """Let a token take the place of those before it, unless it is of an earlier step."""
