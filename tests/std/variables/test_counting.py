@@ -20,6 +20,21 @@ def test_it_counts_up_to_its_limit(dtype: str) -> None:
         assert session.run(v) == 3
 
 
+@pytest.mark.parametrize("executor", ["straight_line", "dataflow"])
+@pytest.mark.parametrize("debug", [False, True])
+def test_in_expressions_and_loops(executor: str, debug: bool) -> None:
+    with tf.Graph().as_default(), tf.Session(config=tf.SessionConfig(executor=executor, debug=debug)) as session:
+        v = tf.Variable(0)
+        scaled = v.count_up_to(6) * 2 + 1
+        total = tf.while_loop(lambda i, _: i < 5, lambda i, t: (i + 1, t + v.count_up_to(6)), [0, 0])[1]
+        session.run(v.initializer)
+        assert session.run([scaled, v.read_value()]) == [1, 1]
+        assert session.run(total) == 1 + 2 + 3 + 4 + 5
+        with pytest.raises(tf.errors.OutOfRangeError):
+            session.run(total)
+        assert session.run(v) == 6
+
+
 def test_what_cannot_count_is_refused() -> None:
     with tf.Graph().as_default():
         with pytest.raises(TypeError, match="int32 or int64"):

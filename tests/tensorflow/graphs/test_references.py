@@ -62,3 +62,17 @@ def test_another_tensor_may_stand_for_it(variable):
             variable.message, {"w/read:0": tf.constant([7.0, 8.0]), "value": [0.0, 0.0]}, ["one:0"]
         )
         assert sess.run(y).tolist() == [1, 1]
+
+
+def test_a_counter_gives_its_value_before(made):
+    made.node("n", "VariableV2", dtype=tf.int64, shape=tf.TensorShape([]), shared_name="", container="")
+    made.const("zero", np.int64(0))
+    made.node("init", "Assign", "n", "zero", T=tf.int64, validate_shape=True, use_locking=True)
+    made.node("count", "CountUpTo", "n", T=tf.int64, limit=2)
+    made.node("y", "Add", "count", "count", T=tf.int64)
+    with tf.Graph().as_default(), tf.Session() as sess:
+        tf.import_graph_def(made.message, name="")
+        sess.run("init")
+        assert [sess.run("y:0") for _ in range(2)] == [0, 2]
+        with pytest.raises(tf.errors.OutOfRangeError, match="limit of 2"):
+            sess.run("y:0")

@@ -11,15 +11,18 @@ __all__ = ["KERNELS"]
 
 
 def _count_up_to(ctx: BuildContext) -> Bound:
+    limit = ctx.attr("limit")
 
-    def compute(var: Any, limit: Any) -> None:
+    def compute(var: Any) -> Any:
         if var.ndim:
             raise errors.InvalidArgumentError("a counter must be a scalar", got=str(list(var.shape)))
         if var >= limit:
             raise errors.OutOfRangeError(f"the counter has reached its limit of {limit}")
+        before = var.copy()
         np.add(var, 1, var)
+        return before
 
     return Bound(compute)
 
 
-KERNELS = [KernelDef("ResourceCountUpTo", "cpu", _count_up_to)]
+KERNELS = [KernelDef("ResourceCountUpTo", "cpu", _count_up_to, modes=("fresh",))]

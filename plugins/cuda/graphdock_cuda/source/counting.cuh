@@ -1,6 +1,7 @@
-// A counter: one more, or an error at its limit. Macro: TX: i32 or i64.
+// A counter: its value, to which one is added, or an error at its limit. Macro: TX: i32 or i64.
 
-GD_KERNEL(count_up)(TX* counter, const TX* limit, i64* words, i64 code) {
-  if (*counter >= *limit) report(words, code, *limit, *counter);
-  else *counter += 1;
+GD_KERNEL(count_up)(TX* counter, TX* before, i64 limit, i64* words, i64 code) {
+  if (*counter >= limit) { report(words, code, limit, *counter); return; }
+  *before = *counter;
+  *counter += 1;
 }

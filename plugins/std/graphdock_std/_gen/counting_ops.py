@@ -11,16 +11,17 @@ from graphdock import ops as _ops
 _apply_op = _ops.apply_op_of(__name__)
 
 if TYPE_CHECKING:
-    from graphdock import Operation, Tensor
-    from graphdock.typing import TensorLike
+    from graphdock import Tensor
+    from graphdock.typing import DTypeLike
 
 
-def resource_count_up_to(var: Tensor, limit: TensorLike, name: str | None = None) -> Operation:
-    """Adds one to a variable that is below a limit; an OutOfRangeError when it is not.
+def resource_count_up_to(resource: Tensor, limit: int, T: DTypeLike, name: str | None = None) -> Tensor:
+    """The value of a variable below a limit, to which one is added; an OutOfRangeError when it is not below.
 
     Args:
-      var: handle of a variable. Handle of a scalar variable.
-      limit: scalar, int32 or int64. What the variable does not get above.
+      resource: handle of a variable. Handle of a scalar variable.
+      limit: What the variable does not get above.
+      T: int32 or int64.
 
-    Returns: The Operation."""
+    Returns: Scalar, int32 or int64. The value before."""
     return _apply_op("ResourceCountUpTo", **locals())

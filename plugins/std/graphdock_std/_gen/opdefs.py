@@ -788,9 +788,12 @@ _conv_ops: _Rows = {
 
 _counting_ops: _Rows = {
     "ResourceCountUpTo": lambda op: op(
-        _args(var=_arg("resource[]", access="writes"), limit="T[]"),
+        _args(resource=_arg("resource[]", access="writes")),
+        _args(output="T[]"),
+        _attrs(limit="int"),
+        version=2,
         types=_types(T=_INDEX),
-        cost={"flops": "2 * size(limit)", "bytes": "3 * bytes(limit)"},
+        cost={"flops": "2 * size(output)", "bytes": "3 * bytes(output)"},
         traits=("stateful",),
     ),
 }
@@ -4722,7 +4725,7 @@ SPECS: dict[str, str] = {
     "checkpoint.yaml": "3964df12943a8c71",
     "complex.yaml": "045c6d576626a540",
     "conv.yaml": "3e7faaeabce84ba8",
-    "counting.yaml": "d0bf2913ee16a03b",
+    "counting.yaml": "dd433d70710a0908",
     "ctc.yaml": "dd4ea59f92c58016",
     "custom.yaml": "f106936a2fbea888",
     "decoding.yaml": "028415f0174fddcf",

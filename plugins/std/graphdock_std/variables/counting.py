@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import graphdock as _tf
 from graphdock import ops as _ops
 from graphdock.errors import DTypeError, InvalidArgumentError, ShapeError
@@ -13,6 +11,8 @@ from graphdock_std._gen import counting_ops
 
 def count_up_to(ref: _tf.Variable, limit: int, name: str | None = None) -> _ops.Tensor:
     """The value of a counter, which then grows by one; an OutOfRangeError in the step once it has reached ``limit``.
+
+    Of several threads each gets a number of its own.
 
     Args:
       ref: a scalar Variable of dtype int32 or int64.
@@ -24,7 +24,5 @@ def count_up_to(ref: _tf.Variable, limit: int, name: str | None = None) -> _ops.
         raise DTypeError(f"count_up_to can't count in {ref.name}", expected="int32 or int64", got=ref.dtype.name)
     if ref.shape.rank not in (None, 0):
         raise ShapeError(f"count_up_to can't count in {ref.name}", expected="a scalar", got=str(ref.shape))
-    with _tf.name_scope(name or "CountUpTo"), _tf.colocate_with(ref.op):
-        counted: Any = counting_ops.resource_count_up_to(ref.handle, _ops.constant(limit, ref.dtype))
-        with _tf.control_dependencies([counted]):
-            return ref.read_value() - 1
+    with _tf.colocate_with(ref.op):
+        return counting_ops.resource_count_up_to(ref.handle, limit, T=ref.dtype, name=name or "CountUpTo")

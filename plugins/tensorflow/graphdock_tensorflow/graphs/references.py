@@ -38,7 +38,7 @@ def without_references(level: Level, keep: frozenset[str] = frozenset()) -> None
     while waiting:
         tensor = waiting.pop()
         for name in readers.get(tensor, ()) if tensor not in keep else ():
-            if f"{name}:0" not in sources:
+            if f"{name}:0" not in sources and not _gives_a_value(level, updates[name]):
                 sources[f"{name}:0"] = name
                 waiting.append(f"{name}:0")
     for out in keep:
@@ -51,6 +51,12 @@ def without_references(level: Level, keep: frozenset[str] = frozenset()) -> None
 
 def _resource_op(level: Level, node: Node) -> bool:
     return node.why == "op" and f"Resource{node.op}" in level.ops
+
+
+def _gives_a_value(level: Level, node: Node) -> bool:
+    """Return whether the update has an output of its own, such as a counter's value before, and gives no reference on."""
+    opdef = level.ops.get(f"Resource{node.wrote}") if _resource_op(level, node) else None
+    return opdef is not None and bool(opdef.outputs)
 
 
 def _make_handle(node: Node) -> None:
