@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from graphdock_cpu import team
 from graphdock_cpu.blas import one_thread
-from graphdock_cpu.kernels import conv, conv_im2col, conv_winograd, depthwise
+from graphdock_cpu.kernels import conv, conv_im2col, conv_phases, conv_winograd, depthwise
 from graphdock_cpu.kernels.sharing import product
 from graphdock_cpu.kernels.sliding import Method, Slide
 from graphdock_std.reference import conv as loops
@@ -96,8 +96,9 @@ def test_winograd_is_as_exact_as_im2col() -> None:
         (same(16, (13, 13), 192, 384), ("winograd", "winograd", "winograd")),
         (same(8, (28, 28), 96, 128), ("im2col", "flipped", "im2col")),
         (same(1, (7, 7), 512, 512), ("im2col", "col2im", "im2col")),
-        (same(16, (27, 27), 64, 192, window=5), ("im2col", "col2im", "im2col")),
-        (same(16, (224, 224), 3, 64, window=11, stride=4), ("im2col", "col2im", "im2col")),
+        (same(16, (27, 27), 64, 192, window=5), ("im2col", "flipped", "im2col")),
+        (same(16, (224, 224), 3, 64, window=11, stride=4), ("im2col", "phases", "im2col")),
+        (same(16, (16, 16), 16, 32, window=5, stride=2), ("im2col", "phases", "im2col")),
     ],
     ids=str,
 )
@@ -132,6 +133,37 @@ def test_blocks_of_pieces_of_a_line(
             found.append(call(make(slide, planes=planes), a, b, shape))
         for each in found:
             np.testing.assert_allclose(each, found[-1], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("size", "window", "stride", "before", "out"),
+    [
+        ((8, 6), (5, 5), (2, 2), (1, 1), (4, 3)),
+        ((7, 9), (4, 3), (2, 3), (1, 0), (4, 3)),
+        ((5, 11), (2, 11), (3, 4), (0, 5), (2, 3)),
+        ((9, 4), (3, 1), (2, 2), (2, 0), (3, 1)),
+        ((6,), (6,), (4,), (1,), (2,)),
+        ((3, 4, 5), (3, 2, 3), (2, 1, 2), (1, 0, 1), (2, 3, 3)),
+    ],
+    ids=str,
+)
+def test_phases_agree_with_sums_of_windows(
+    size: tuple[int, ...],
+    window: tuple[int, ...],
+    stride: tuple[int, ...],
+    before: tuple[int, ...],
+    out: tuple[int, ...],
+) -> None:
+    """Each window's share, added up where it lies; elements that no window meets are zero."""
+    slide = Slide(2, 3, 4, size, window, stride, (1,) * len(size), before, out)
+    rng = np.random.default_rng(6)
+    w, dy = rng.normal(size=(*window, 3, 4)), rng.normal(size=(2, *out, 4))
+    wanted = np.zeros((2, *size, 3))
+    for position, tap in itertools.product(np.ndindex(out), np.ndindex(window)):
+        place = tuple(o * s + k - b for o, s, k, b in zip(position, stride, tap, before, strict=True))
+        if all(0 <= p < n for p, n in zip(place, size, strict=True)):
+            wanted[:, *place] += dy[:, *position] @ w[tap].T
+    np.testing.assert_allclose(call(conv_phases.phases(slide), w, dy, wanted.shape), wanted, rtol=1e-12, atol=1e-12)
 
 
 def test_the_windows_of_a_long_line_take_little_scratch() -> None:

@@ -274,3 +274,25 @@ def test_a_constant_of_one_number_is_handed_over_as_a_scalar() -> None:
     assert (out == a * b).all()
     mixed = dataclasses.replace(constant, value=np.array([[0.5], [0.25]]))
     assert KERNELS["Mul"].build(dataclasses.replace(ctx, inputs=(ctx.inputs[0], mixed))) is np.multiply
+
+
+@pytest.mark.parametrize("likely", [0.5, 0.0, 1.0], ids=["changes", "never", "always"])
+@pytest.mark.parametrize(
+    "dtype", [np.float32, np.float64, np.int8, np.float16, np.complex64, np.complex128, np.bool_], ids=str
+)
+def test_a_choice_of_many_elements_takes_their_bits(dtype: Any, likely: float) -> None:
+    """NaN and infinities stay where they are, also of what is not chosen; in place over the second operand too."""
+    rng = np.random.default_rng(7)
+    shape = (3, 7, 1001)
+    a, b = (rng.normal(size=shape).astype(dtype) for _ in range(2))
+    if a.dtype.kind in "fc":
+        a[0, 0, ::7], b[0, 0, ::5] = np.nan, -np.inf
+    mask = rng.random(shape) < likely
+    with tf.Graph().as_default(), tf.Session() as sess:
+        c, x, y = (tf.placeholder(kind, shape) for kind in (tf.bool, a.dtype, a.dtype))
+        made = tf.where(c, x, tf.reverse(y, [0]))
+        found = sess.run([tf.where(c, x, y), made], {c: mask, x: a, y: b})
+        turned = sess.run(tf.where(tf.transpose(c), tf.transpose(x), tf.transpose(y)), {c: mask, x: a, y: b})
+    np.testing.assert_array_equal(found[0], np.where(mask, a, b))
+    np.testing.assert_array_equal(found[1], np.where(mask, a, b[::-1]))
+    np.testing.assert_array_equal(turned, np.where(mask, a, b).T)

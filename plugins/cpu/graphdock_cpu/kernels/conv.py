@@ -2,7 +2,8 @@
 
 Winograd saves more than half of the multiplications, and its transforms cost some passes over input, output and filter: it
 pays from 128 channels on, and where the filter is small beside the maps. Of a gradient to the input, im2col copies windows of the
-input's positions and the output's channels, col2im adds up those of the output's positions and the input's channels.
+input's positions and the output's channels, col2im adds up those of the output's positions and the input's channels; where the
+window moves by several elements, phases copy windows as im2col does.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from graphdock.contracts import BuildContext, KernelDef
 
 from graphdock_cpu.kernels import conv_im2col as _im2col
+from graphdock_cpu.kernels import conv_phases as _phases
 from graphdock_cpu.kernels import conv_winograd as _winograd
 from graphdock_cpu.kernels.conv_im2col import Product
 from graphdock_cpu.kernels.sharing import FLOPS, SUM, Axes, Leading, Made, Shared, product, share, share_count
@@ -79,6 +81,16 @@ def _turns(slide: Slide) -> bool:
     return slide.dense and slide.outputs > 0 and all(b < span for b, span in zip(slide.before, slide.span, strict=True))
 
 
+def _strides(slide: Slide) -> bool:
+    """The gradient to the input is a convolution of all its phases."""
+    return (
+        not slide.dense
+        and set(slide.dilation) == {1}
+        and min(slide.outputs, slide.channels, *slide.size) > 0
+        and all(b < k for b, k in zip(slide.before, slide.window, strict=True))
+    )
+
+
 def _always(slide: Slide) -> bool:
     return True
 
@@ -99,6 +111,7 @@ INPUT: tuple[Way, ...] = (
     Way("dot", _pointwise, _im2col.dot_input, _im2col.dot_work, splits=True),
     Way("winograd", _square, _winograd.winograd_input, _winograd.winograd_work),
     Way("flipped", _turns, _im2col.flipped, _im2col.flipped_work, splits=True),
+    Way("phases", _strides, _phases.phases, _phases.phases_work, splits=True),
     Way("col2im", _always, _im2col.col2im, _im2col.col2im_work),
     Way("planes", _few_channels, partial(_im2col.col2im, planes=True), _im2col.col2im_planes_work),
 )

@@ -44,8 +44,9 @@ __all__ = [
 COPIED, COPIED_FILTER = 1 << 18, 1 << 20
 
 #: In elements of a long copy: so many operations of a product cost as much as one; to begin one more run of elements that lie
-#: together costs as much as so many, and so do a call of NumPy, and an element that is added instead of copied.
-FLOPS, RUN, CALL, ADDED = 16, 7, 4000, 2.5
+#: together costs as much as so many, and so do a call of NumPy,
+#: an element that is added instead of copied, one of those that do not lie together, and a run of them.
+FLOPS, RUN, CALL, ADDED, ADDED_APART, RUN_ADDED = 16, 7, 4000, 2.5, 8, 40
 
 Index: TypeAlias = tuple[slice, ...]
 #: ``product(x, y, out)`` of matrices.
@@ -175,13 +176,17 @@ def im2col_planes_work(slide: Slide) -> float:
     return dot_work(slide) + copied + RUN * copied / max(1, slide.out[-1]) + CALL * (1 + planes * (1 + copied / COPIED))
 
 
+def _added(slide: Slide) -> float:
+    return ADDED if slide.dense else ADDED_APART
+
+
 def col2im_work(slide: Slide) -> float:
     """Cost of :func:`col2im`."""
     added = slide.rows * slide.taps * slide.channels
     return (
         dot_work(slide)
-        + ADDED * added
-        + RUN * added / max(1, slide.channels)
+        + _added(slide) * added
+        + RUN_ADDED * added / max(1, slide.channels)
         + CALL * slide.taps * (1 + added / COPIED)
     )
 
@@ -190,7 +195,12 @@ def col2im_planes_work(slide: Slide) -> float:
     """Cost of it with planes."""
     planes = slide.taps * slide.channels
     added = slide.rows * planes
-    return dot_work(slide) + ADDED * added + RUN * added / max(1, slide.out[-1]) + CALL * planes * (1 + added / COPIED)
+    return (
+        dot_work(slide)
+        + _added(slide) * added
+        + RUN_ADDED * added / next((n for n in reversed(slide.out) if n > 1), 1)
+        + CALL * planes * (1 + added / COPIED)
+    )
 
 
 def _turned(slide: Slide) -> Slide:

@@ -4,11 +4,12 @@ enough.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from graphdock.contracts import Bound, BuildContext, In, KernelDef, Out, errors
+from graphdock.contracts import Bound, BuildContext, In, KernelDef, Out, Scratch, dtypes, errors
 
 from graphdock_cpu.kernels.common import (
     Body,
@@ -201,23 +202,60 @@ def _integer_pow(ctx: BuildContext) -> Callable[..., Any]:
     return compute
 
 
+#: Elements from which on a choice is made by bits, how many of them are chosen at once, and of how many neighbours it is asked
+#: whether they go together: one in so many that does not, and the processor guesses too often what a masked copy does next.
+SELECT_BITS, SELECT_BLOCK, SELECT_ASKED, SELECT_CHANGES = 2048, 1 << 14, 512, 24
+_WORDS = {1: dtypes.int8, 2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}
+
+
 def _select(ctx: BuildContext) -> Bound | Callable[..., Any]:
-    """Two copies into the output, the second under the mask; the first is spared where the output is y's own buffer."""
+    """Two copies into the output, the second under the mask; the first is spared where the output is y's own buffer.
+
+    Where the mask changes often, bits are chosen instead, without a jump: a masked copy takes ten times as long there.
+    """
     if ctx.fresh:
         dtype = ctx.outputs[0].dtype.np
         return lambda condition, x, y: np.asarray(np.where(condition, x, y), dtype)
-    if mode_input(ctx.outputs[0].mode) == 2:
+    over = mode_input(ctx.outputs[0].mode) == 2
 
-        def over(condition: np.ndarray, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> None:
-            np.copyto(z, x, "no", condition)
-
-        return over
-
-    def select(condition: np.ndarray, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> None:
-        np.copyto(z, y)
+    def copied(condition: np.ndarray, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> None:
+        if not over:
+            np.copyto(z, y)
         np.copyto(z, x, "no", condition)
 
-    return select
+    shape, dtype = ctx.outputs[0].shape, ctx.outputs[0].dtype.np
+    word = None if dtype.kind == "O" else _WORDS.get(dtype.itemsize)
+    if (
+        word is None
+        or any(not known(i.shape) or i.shape != shape for i in ctx.inputs)
+        or math.prod(shape) < SELECT_BITS
+    ):
+        return copied
+
+    def chosen(condition: np.ndarray, x: np.ndarray, y: np.ndarray, z: np.ndarray, mask: np.ndarray) -> None:
+        if not (
+            condition.flags.c_contiguous and x.flags.c_contiguous and y.flags.c_contiguous and z.flags.c_contiguous
+        ) or not _changes(condition):
+            copied(condition, x, y, z)
+            return
+        taken = condition.reshape(-1).view(np.int8)
+        a, b, c = (each.reshape(-1).view(mask.dtype) for each in (x, y, z))
+        for start in range(0, c.size, mask.size):
+            part = slice(start, start + mask.size)
+            bits, mine, found = mask[: c.size - start], a[part], c[part]
+            np.subtract(taken[part], 1, bits)  # none of x's bits are kept out, or all
+            np.bitwise_xor(mine, b[part], found)
+            np.bitwise_and(found, bits, found)
+            np.bitwise_xor(found, mine, found)
+
+    return Bound(chosen, scratch=(Scratch(word, (min(SELECT_BLOCK, math.prod(shape)),)),))
+
+
+def _changes(condition: np.ndarray) -> bool:
+    """Whether neighbours in the midst of a mask are often different."""
+    flat = condition.reshape(-1)
+    middle = flat[flat.size // 2 :][:SELECT_ASKED]
+    return bool(np.count_nonzero(middle[1:] != middle[:-1]) > SELECT_ASKED // SELECT_CHANGES)
 
 
 _XY = {"z": ("x", "y")}
