@@ -505,6 +505,8 @@ _queues_ops: _Rows = {
     ),
     "GraphdockQueueReset": lambda op: op(
         _args(handle=_arg("resource[]", access="uses", resource="data.Queue"), begins=_arg("bool[]", memory="host")),
+        (),
+        _attrs(stays=_attr("bool", True)),
         traits=("host", "stateful"),
     ),
     "GraphdockQueueGeneration": lambda op: op(
@@ -1051,7 +1053,7 @@ SPECS: dict[str, str] = {
     "examples.yaml": "84df64e006f25b39",
     "files.yaml": "6f7ea432c49248cd",
     "iterators.yaml": "f0acea525d407e81",
-    "queues.yaml": "794c390b5b5ce344",
+    "queues.yaml": "81c7e21f8ae0a05b",
     "readers.yaml": "2417f65aa2198061",
     "serialized.yaml": "09f91bd61aad0530",
     "staging_maps.yaml": "be64a9dd185ad878",

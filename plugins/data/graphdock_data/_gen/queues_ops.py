@@ -179,12 +179,13 @@ def graphdock_queue_dequeue_since(
     return _apply_op("GraphdockQueueDequeueSince", **locals())
 
 
-def graphdock_queue_reset(handle: Tensor, begins: TensorLike, name: str | None = None) -> Operation:
-    """Lets a queue's tokens stay, and begins it anew, if that is said, empty, open, and of the next generation; who waits to take gets an AbortedError.
+def graphdock_queue_reset(handle: Tensor, begins: TensorLike, stays: bool = True, name: str | None = None) -> Operation:
+    """Begins a queue of tokens anew, if that is said, empty, open, and of the next generation; who waits to take gets an AbortedError.
 
     Args:
       handle: handle of a data.Queue.
       begins: scalar, bool. Whether to.
+      stays: Whether tokens stay from now on, for each replica to take once.
 
     Returns: The Operation."""
     return _apply_op("GraphdockQueueReset", **locals())

@@ -25,6 +25,11 @@ def _close(ctx: BuildContext) -> Bound:
     return Bound(lambda queue: queue.close(cancel))
 
 
+def _reset(ctx: BuildContext) -> Bound:
+    stays = ctx.attr("stays")
+    return Bound(lambda queue, begins: queue.reset(begins, stays))
+
+
 def _is_closed(queue: Queue) -> Any:
     return np.array(queue.closed)
 
@@ -46,7 +51,7 @@ KERNELS = [
     KernelDef("QueueCloseV2", "host", _close, modes=("fresh",)),
     KernelDef("GraphdockQueueDequeueSince", "host", lambda ctx: Bound(Queue.dequeue_since), modes=("fresh",)),
     KernelDef("GraphdockQueueGeneration", "host", lambda ctx: Bound(_generation), modes=("fresh",)),
-    KernelDef("GraphdockQueueReset", "host", lambda ctx: Bound(Queue.reset)),
+    KernelDef("GraphdockQueueReset", "host", _reset),
     KernelDef("QueueIsClosedV2", "host", lambda ctx: Bound(_is_closed), modes=("fresh",)),
     KernelDef("GraphdockStagePeek", "host", lambda ctx: Bound(Staging.peek), modes=("fresh",)),
     KernelDef("GraphdockStageClear", "host", lambda ctx: Bound(Staging.clear)),

@@ -17,7 +17,7 @@ __all__ = ["TokenExchange"]
 class TokenExchange(Exchange):
     """Base of a queue that replicas take tokens from: each the number of a step.
 
-    Once it was :meth:`reset`, the last token stays, and each replica takes it once: one of a later step than its own. A replica
+    Once a :meth:`reset` has said so, the last token stays, and each replica takes it once: one of a later step than its own. A replica
     that ended while it waited, or that lost its token on the way, has so taken nobody's, and left none.
 
     Attributes:
@@ -53,14 +53,14 @@ class TokenExchange(Exchange):
             self._end_takes()  # it was begun anew between the two
         return taken
 
-    def reset(self, begins: Any = True) -> None:
-        """Let tokens stay from now on.
+    def reset(self, begins: Any = True, stays: bool = True) -> None:
+        """Begin anew, empty, open, and of the next generation. Who waits to take gets an AbortedError.
 
         Args:
-          begins: begin anew, too, empty, open, and of the next generation. Who waits to take gets an AbortedError.
+          begins: whether to. stays: tokens stay from now on.
         """
         with self._lock:
-            self._stays = True
+            self._stays = self._stays or stays
             if begins:
                 self.generation += 1
                 self._store.clear()

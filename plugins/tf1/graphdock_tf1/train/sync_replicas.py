@@ -167,7 +167,8 @@ class SyncReplicasOptimizer(Optimizer):
                 with _tf.device(device):
                     anew.append(accumulator.reset(global_step, name="SetGlobalStep"))
             with _tf.device(global_step.device or ""), _tf.name_scope(""):
-                self._runner = TokenRunner(tokens, sync, _tf.group(*anew))
+                begin = _ops.apply_op("GraphdockQueueReset", handle=tokens.queue_ref, begins=True, stays=False)
+                self._runner = TokenRunner(tokens, sync, _tf.group(*anew), begin)
             self.chief_init_op = _tf.group(self.local_step_init_op, *anew)
         return train
 

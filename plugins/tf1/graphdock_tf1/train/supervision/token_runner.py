@@ -14,19 +14,22 @@ class TokenRunner(_tf.train.QueueRunner):
     """Runs the chief's step again and again, until the queue of tokens is closed or a Coordinator wants to stop.
 
     That step waits for gradients, which other replicas may never bring: stopping ends the wait. It closes the queue too, so that
-    the other replicas end, unless a session that failed is to be made again: they go on then.
+    the other replicas end, unless a session that failed is to be made again: they go on then. Where a task was lost that the
+    chief's own step has done with, nothing but this thread knows; so it begins the queue anew, which ends the waits for tokens.
 
     Args:
-      queue: of the tokens. sync_op: the step. reset_op: begins the accumulators anew, which ends the wait.
+      queue: of the tokens. sync_op: the step. reset_op: begins the accumulators anew, which ends the wait. begin_op: the queue.
     """
 
-    def __init__(self, queue: Any, sync_op: Any, reset_op: Any) -> None:
+    def __init__(self, queue: Any, sync_op: Any, reset_op: Any, begin_op: Any) -> None:
         closed = (_tf.errors.OutOfRangeError, _tf.errors.CancelledError)
         super().__init__(queue, [sync_op], queue_closed_exception_types=closed)
-        self._reset_op = reset_op
+        self._reset_op, self._begin_op = reset_op, begin_op
 
     def _cancel_on_stop(self, sess: Any, coord: Any) -> None:
         coord.wait_for_stop()
+        if getattr(coord, "is_followed", False) is None and self._may_be_followed(coord):
+            self._run_quietly(sess, self._begin_op)
         while getattr(coord, "is_followed", False) is None and self._may_be_followed(coord):
             with self._end:
                 self._end.wait(_LOOK)
