@@ -17,8 +17,8 @@ __all__ = ["TokenExchange"]
 class TokenExchange(Exchange):
     """Base of a queue that replicas take tokens from: each the number of a step.
 
-    Once a :meth:`reset` has said so, the last token stays, and each replica takes it once: one of a later step than its own. A replica
-    that ended while it waited, or that lost its token on the way, has so taken nobody's, and left none.
+    Once a :meth:`reset` has said so, the last token stays, and each replica takes it once: one of a later step than its own. A
+    replica that ended while it waited, or that lost its token on the way, has so taken nobody's, and left none.
 
     Attributes:
       kind: its class, for messages. closed: whether no more come.
