@@ -14,7 +14,7 @@ from typing import Any
 
 from graphdock.contracts import KernelDef, KernelModule, OpDef, OpLibrary
 from graphdock.contracts.kernel import snake_case
-from graphdock.errors import NotFoundError, PluginError
+from graphdock.errors import GraphdockError, NotFoundError, PluginError
 from graphdock.plugin import lint
 from graphdock.plugin.discovery import FILE_NAME
 from graphdock.plugin.hookspecs import HOOKS
@@ -194,7 +194,14 @@ def _call(plugin: Any, hook: str, kind: type | tuple[type, ...]) -> Iterable[Any
     if function is None:
         return []
     takes_host = "host" in inspect.signature(function).parameters
-    found = list(function(None) if takes_host else function())
+    try:
+        found = list(function(None) if takes_host else function())
+    except GraphdockError:
+        raise
+    except Exception as e:
+        missing = (e.name or "").partition(".")[0] if isinstance(e, ModuleNotFoundError) else ""
+        hint = f"it needs {missing}: pip install {missing.replace('_', '-')}" if missing else None
+        raise PluginError(f"{plugin.__name__}.{hook} raised {type(e).__name__}: {e}", hint=hint) from e
     for item in found:
         if not isinstance(item, kind):
             kinds = " or ".join([k.__name__ for k in (kind if isinstance(kind, tuple) else (kind,))])

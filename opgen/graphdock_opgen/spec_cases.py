@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import importlib
+import json
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from graphdock.contracts.cache import cache_dir, read_cache, write_cache
 from graphdock.contracts.opdef import OpDef
 from graphdock.dtypes import ALL
 from graphdock.errors import NotFoundError, OpSpecError, UnknownOpError
 
+from graphdock_opgen import names, reader
 from graphdock_opgen.names import op_type
 from graphdock_opgen.reader import read
 
@@ -65,13 +69,31 @@ def spec_cases(package: str, opdef: Callable[[str], OpDef]) -> dict[str, Mapping
 
 @lru_cache(maxsize=512)
 def _entries(path: Path, changed: int) -> Mapping[str, tuple[Mapping[str, Any], tuple[int, int]]]:
-    """Op type -> its entry in a file of a modification time, lists as tuples; and the line and column of its name."""
-    document = read(path)
-    data = _frozen(document.data)
-    return {
-        op_type(data["namespace"], entry["name"]): (entry, document.position(("ops", i, "name")))
-        for i, entry in enumerate(data["ops"])
-    }
+    """Op type -> its entry in a file of a modification time, lists as tuples; and the line and column of its name.
+
+    What was read is kept as JSON under the text and this reader's own: parsing YAML is most of a conformance run's start.
+    """
+    try:
+        text = path.read_bytes()
+    except OSError:
+        text = b""  # the reader says why
+    kept = cache_dir() / "specs" / f"{sha256(_reader_digest() + text).hexdigest()}.json"
+    if (data := read_cache(kept)) is None:
+        document = read(path)
+        namespace = document.data["namespace"]
+        data = json.dumps(
+            [
+                (op_type(namespace, entry["name"]), entry, document.position(("ops", i, "name")))
+                for i, entry in enumerate(document.data["ops"])
+            ]
+        ).encode()
+        write_cache(kept, data)
+    return {name: (_frozen(entry), tuple(position)) for name, entry, position in json.loads(data)}
+
+
+@lru_cache(maxsize=1)
+def _reader_digest() -> bytes:
+    return b"".join(sha256(Path(str(module.__file__)).read_bytes()).digest() for module in (reader, names))
 
 
 def _frozen(value: Any) -> Any:

@@ -134,6 +134,13 @@ def test_faults_are_named(package: Path) -> None:
         updated(package)
 
 
+def test_what_a_hook_raises_is_told_without_a_traceback(package: Path) -> None:
+    (package / "plugin.py").write_text("def register_kernels():\n    import no_such_lab.work\n")
+    with pytest.raises(PluginError, match=r"register_kernels raised ModuleNotFoundError: No module") as caught:
+        updated(package)
+    assert caught.value.hint == "it needs no_such_lab: pip install no-such-lab"
+
+
 def edited(package: Path, file: str, old: str, new: str) -> None:
     path = package / file
     assert old in path.read_text()

@@ -8,6 +8,8 @@ import sys
 import pytest
 from graphdock.contracts import ArgDef, AttrDef, OpDef, OpLibrary, TypeVarDef
 from graphdock.errors import InvalidArgumentError, NotFoundError, OpSpecError, UnknownOpError
+from graphdock_opgen import spec_cases as cases_module
+from graphdock_opgen.reader import read
 from graphdock_opgen.spec_cases import spec_cases
 
 SPEC = """\
@@ -117,3 +119,24 @@ def test_an_op_that_the_library_does_not_bring_and_a_file_that_is_no_yaml(lab):
 def test_the_cases_of_older_packages_are_refused_with_the_new_name():
     with pytest.raises(InvalidArgumentError, match="specs='graphdock_chip'"):
         OpLibrary("graphdock_chip._gen.opdefs", cases="graphdock_chip._gen.cases")
+
+
+def test_a_text_is_read_once_and_again_where_what_was_kept_is_damaged(lab, tmp_path, monkeypatch):
+    monkeypatch.setenv("GRAPHDOCK_CACHE_DIR", str(tmp_path / "cache"))
+    reads = []
+
+    def counting(path):
+        reads.append(path)
+        return read(path)
+
+    monkeypatch.setattr(cases_module, "read", counting)
+    cases_module._entries.cache_clear()
+    want = lab()
+    cases_module._entries.cache_clear()
+    assert lab() == want and len(reads) == 1
+    (kept,) = (tmp_path / "cache" / "specs").iterdir()
+    kept.write_bytes(kept.read_bytes()[:-3])
+    cases_module._entries.cache_clear()
+    assert lab() == want and len(reads) == 2
+    lab(SPEC.replace("odd", "even"))
+    assert len(reads) == 3 and len(list(kept.parent.iterdir())) == 2
