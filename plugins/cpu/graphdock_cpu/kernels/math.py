@@ -225,26 +225,23 @@ def _select(ctx: BuildContext) -> Bound | Callable[..., Any]:
 
     shape, dtype = ctx.outputs[0].shape, ctx.outputs[0].dtype.np
     word = None if dtype.kind == "O" else _WORDS.get(dtype.itemsize)
-    if (
-        word is None
-        or any(not known(i.shape) or i.shape != shape for i in ctx.inputs)
-        or math.prod(shape) < SELECT_BITS
-    ):
+    fits = known(shape) and ctx.inputs[0].shape == shape and all(i.shape in (shape, ()) for i in ctx.inputs[1:])
+    if word is None or not fits or math.prod(shape) < SELECT_BITS:
         return copied
 
     def chosen(condition: np.ndarray, x: np.ndarray, y: np.ndarray, z: np.ndarray, mask: np.ndarray) -> None:
-        if not (
-            condition.flags.c_contiguous and x.flags.c_contiguous and y.flags.c_contiguous and z.flags.c_contiguous
-        ) or not _changes(condition):
-            copied(condition, x, y, z)
+        arrays = condition, x, y, z
+        if not all(a.flags.c_contiguous for a in arrays) or not _changes(condition):
+            copied(*arrays)
             return
         taken = condition.reshape(-1).view(np.int8)
-        a, b, c = (each.reshape(-1).view(mask.dtype) for each in (x, y, z))
+        a, b, c = (each.reshape(-1).view(mask.dtype) for each in arrays[1:])
         for start in range(0, c.size, mask.size):
             part = slice(start, start + mask.size)
-            bits, mine, found = mask[: c.size - start], a[part], c[part]
+            bits, found = mask[: c.size - start], c[part]
+            mine, other = (each if each.size == 1 else each[part] for each in (a, b))
             np.subtract(taken[part], 1, bits)  # none of x's bits are kept out, or all
-            np.bitwise_xor(mine, b[part], found)
+            np.bitwise_xor(mine, other, found)
             np.bitwise_and(found, bits, found)
             np.bitwise_xor(found, mine, found)
 
