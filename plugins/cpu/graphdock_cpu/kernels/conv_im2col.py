@@ -221,8 +221,10 @@ def flipped_work(slide: Slide) -> float:
 
 
 def _copied(slide: Slide) -> int:
-    """Elements of a block. Each product brings the filter into an order of its own, which few rows would not be worth."""
-    return max(COPIED, min(COPIED_FILTER, slide.taps * slide.channels * slide.outputs))
+    """Elements of a block. Each product brings the filter into an order of its own, which costs as much as to copy the windows of
+    three rows per output.
+    """
+    return max(COPIED, min(COPIED_FILTER, 3 * slide.taps * slide.channels * slide.outputs))
 
 
 def im2col(slide: Slide, product: Product = np.dot, planes: bool = False) -> Method:
