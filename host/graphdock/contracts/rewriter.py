@@ -262,10 +262,15 @@ class Rewriter:
                 raise PlanError(f"graph {graph.name}: a node is put before one that it does not hold")
         # most nodes have to do with no change, and stay as they are
         lost = sweep.lost
+        apart, touched = lost.isdisjoint, {*lost, *bound}
         kept = [
             n
             for n in nodes
-            if lost.isdisjoint(n.inputs) and not (n.control or n.order or n in lost or n in bound) or sweep.node(n)
+            if apart(n.inputs)
+            and n not in touched
+            and (not n.control or apart(n.control))
+            and (not n.order or apart(n.order))
+            or sweep.node(n)
         ]
         if len(kept) + len(gone) != len(nodes):
             raise PlanError(f"graph {graph.name}: a node is to go that it does not hold")

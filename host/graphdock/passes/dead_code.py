@@ -141,23 +141,22 @@ def _dtypes(values: Sequence[Value]) -> tuple[object, ...]:
 
 def prune(graph: PlanGraph) -> None:
     """Drop every node that neither an output nor a target needs."""
-    if _is_tight(graph):
-        return
-    needed = set(graph.targets)
+    needed: set[PlanNode] = set(graph.targets)
     read = set(graph.outputs)
-    with Rewriter(graph) as change:
-        for node in reversed(graph.nodes):  # whoever needs a node stands behind it
-            if node in needed or not read.isdisjoint(node.outputs):
+    dead: list[PlanNode] = []
+    for node in reversed(graph.nodes):  # whoever needs a node stands behind it
+        if node in needed or not read.isdisjoint(node.outputs):
+            needed.add(node)
+            read.update(node.inputs)
+            if node.control:
                 needed.update(node.control)
-                read.update(node.inputs)
-            else:
+        else:
+            dead.append(node)
+    if not dead:
+        return
+    if any([node.order and not needed.issuperset(node.order) for node in needed]):
+        with Rewriter(graph) as change:  # who was ordered after one of them is ordered after what that was
+            for node in dead:
                 change.erase(node)
-
-
-def _is_tight(graph: PlanGraph) -> bool:
-    """Return whether every node is read or followed by another, or wanted itself. The last of nodes that nobody needs would
-    not be.
-    """
-    read = set(graph.outputs).union(*[n.inputs for n in graph.nodes])
-    followed = set(graph.targets).union(*[n.control for n in graph.nodes])
-    return followed.issuperset([n for n in graph.nodes if read.isdisjoint(n.outputs)])
+    else:
+        graph.nodes = [node for node in graph.nodes if node in needed]

@@ -29,7 +29,9 @@ def identities(graph: PlanGraph, context: PassContext) -> None:
     unread: list[Value] = []
     with Rewriter(graph) as change:
         for node in graph.nodes:
-            source = _same_as(node)
+            if node.opdef.identity is None:
+                continue
+            source = _same_as(node, node.opdef.identity)
             if source is None or node.control or node.requested is not None or node.guard is not None:
                 continue
             change.replace(node, [source])
@@ -37,15 +39,13 @@ def identities(graph: PlanGraph, context: PassContext) -> None:
         change.keep(_effects(unread))
 
 
-def _same_as(node: PlanNode) -> Value | None:
-    """The input that the node's output equals, if it does."""
+def _same_as(node: PlanNode, identity: str) -> Value | None:
+    """The input that the node's output equals, if it does; of those that are called ``identity``."""
     opdef = node.opdef
-    if opdef.identity is None:
-        return None
-    found = [v for v, arg in zip(node.inputs, arg_of(node), strict=True) if arg.name == opdef.identity]
+    found = [v for v, arg in zip(node.inputs, arg_of(node), strict=True) if arg.name == identity]
     if len(found) != 1 or found[0].dtype is not node.outputs[0].dtype:
         return None
-    given = opdef.input(opdef.identity)
+    given = opdef.input(identity)
     always = node.verb == "alias" or (
         given is not None and given.shape is not None and given.shape == opdef.outputs[0].shape
     )

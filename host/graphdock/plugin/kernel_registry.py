@@ -63,6 +63,8 @@ class LazyModule:
         self.ops = rows.ops(name)
         self._rows = rows
         self._kernels: Mapping[tuple[str, str, str], KernelDef] | None = None
+        #: identity of a row that was asked for -> the row, which has no hash, and its kernel: each node of a plan asks
+        self._asked: dict[int, tuple[KernelRow, KernelDef]] = {}
 
     @property
     def devices(self) -> set[str]:
@@ -82,9 +84,14 @@ class LazyModule:
           PluginError: the module can't be imported, or has no kernels; names plugin, module and kernel; ``__cause__`` says why.
           ManifestError: it holds other kernels than the manifest says.
         """
+        known = self._asked.get(id(row))
+        if known is not None:
+            return known[1]
         if self._kernels is None:
             self._kernels = self._loaded(f"for the kernel {self.plugin}.{row.short_name} ({row.op} on {row.device})")
-        return self._kernels[row.op, row.device, row.short_name]
+        kernel = self._kernels[row.op, row.device, row.short_name]
+        self._asked[id(row)] = row, kernel
+        return kernel
 
     def load(self) -> None:
         """Import it and compare it with its rows. Raises as :meth:`kernel`."""

@@ -256,8 +256,8 @@ def devices_of(lowered: Lowered) -> list[QueuedDevice]:
     for device in (*lowered.workers.values(), *lowered.staging.values(), *lowered.events.values()):
         found.setdefault(device)
     for build in lowered.builds:
-        if build.ctx is not None:
-            found.setdefault(build.ctx.device)
+        if build.told is not None:
+            found.setdefault(build.told.device)
     return [d for d in found if isinstance(d, QueuedDevice)]
 
 

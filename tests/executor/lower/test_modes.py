@@ -1,13 +1,17 @@
-"""Forms: computed once per op and kernel, from what the two declare; never shared where attributes tell nodes apart."""
+"""Forms and kinds: computed once, never shared where attributes tell nodes apart; kernels are where they hold nothing of a node."""
 
 from __future__ import annotations
 
+import functools
+
+import graphdock as tf
+import numpy as np
 import pytest
-from graphdock.contracts import ArgDef, AttrDef, KernelDef, OpDef, ViewRule
+from graphdock.contracts import ArgDef, AttrDef, Bound, In, KernelDef, Lit, OpDef, Out, ViewRule
 from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.rewriter import Builder
 from graphdock.dtypes import float32
-from graphdock_executor.lower.modes import form_of
+from graphdock_executor.lower.modes import attributes_of, form_of, is_shareable
 
 PAIR = OpDef(
     "lab.Pair",
@@ -68,3 +72,61 @@ def test_lists_are_told_apart_by_attributes() -> None:
 def test_a_kernel_of_mode_whole_is_told_from_one_that_plans() -> None:
     form = form_of(node(PAIR, 3, 2), kernel(PAIR, modes=("fresh", "all_or_nothing")), {})
     assert form.all_or_nothing and not form.plans
+
+
+OP = OpDef("lab.One", inputs=(ArgDef("x", "float32"),), outputs=(ArgDef("y", "float32"),))
+
+
+def one(**attrs: object) -> PlanNode:
+    builder = Builder()
+    x = builder.input("x", float32, (2,))
+    builder.node(OP, "n", [x], attrs, [(float32, (2,))])
+    return builder.graph.nodes[0]
+
+
+def closure(held: object):  # type: ignore[no-untyped-def]
+    def compute(x: object, y: object) -> object:
+        return held, x, y
+
+    return compute
+
+
+def fixed(value: float) -> np.ndarray:
+    array = np.array(value)
+    array.flags.writeable = False
+    return array
+
+
+PLAIN = closure(2)
+
+
+@pytest.mark.parametrize(
+    "held",
+    [3, 2.5, np.tanh, np.dot, float32, fixed(1.0), (slice(2), ...), len, PLAIN, functools.partial(PLAIN, 2), "ok"],
+)
+def test_what_never_changes_is_shared(held) -> None:
+    assert is_shareable(Bound(closure(held)), one(mode="ok"))
+
+
+@pytest.mark.parametrize(
+    "held", [[3], {}, np.zeros(()), np.zeros(2)[:1], object(), "n", [].append, (1, [2]), closure([])]
+)
+def test_what_may_be_state_or_a_name_is_not(held) -> None:
+    assert not is_shareable(Bound(closure(held)), one(mode="ok"))
+    assert not is_shareable(Bound(np.dot, args=(In(0), Lit(held), Out(0))), one(mode="ok"))
+
+
+def test_attributes_are_told_apart_as_kernels_tell_them() -> None:
+    assert attributes_of(one(a=0.0)) != attributes_of(one(a=-0.0))
+    assert attributes_of(one(a=1, _host="x")) == attributes_of(one(a=1, _host="y"))
+    assert attributes_of(one(a=[1])) is None
+
+
+def test_nodes_alike_share_a_kernel_and_each_is_told_of_itself() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, other = tf.placeholder(tf.float32, [3]), tf.placeholder(tf.float32, [4])
+        y = tf.sigmoid(tf.sigmoid(tf.sigmoid(x))) + tf.sigmoid(other)[:3]
+        plan = session._planner.plan([y], [], [(x, (3,)), (other, (4,))])
+        builds = [b for b in plan.program._builder.builds if b.node.op == "Sigmoid"]
+        assert len(builds) == 4 and all(b.ctx.node is b.node for b in builds)
+        assert len({id(b.told) for b in builds}) == 3  # one is written over what the one before gave, as the next is

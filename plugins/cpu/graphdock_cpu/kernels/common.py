@@ -52,8 +52,10 @@ def is_half(dtype: dtypes.DType) -> bool:
 
 
 def constant(value: float, dtype: np.dtype[Any]) -> np.ndarray:
-    """A rank-0 operand; cheaper to call a ufunc with than a Python number, and never promotes."""
-    return np.array(value, dtype)
+    """A rank-0 operand; cheaper to call a ufunc with than a Python number, and never promotes. Nobody can write it."""
+    array = np.array(value, dtype)
+    array.flags.writeable = False
+    return array
 
 
 def fresh_array(function: Callable[..., Any]) -> Callable[..., Any]:

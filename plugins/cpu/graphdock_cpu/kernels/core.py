@@ -20,10 +20,8 @@ def _add_n(ctx: BuildContext) -> Bound | Callable[..., Any]:
         return copy_bound(ctx)
     if count == 2 and not ctx.fresh:
         return np.add
-    order = list(range(count))
     taken = mode_input(ctx.outputs[0].mode)
-    if taken is not None:
-        order.insert(0, order.pop(taken))
+    order = tuple(range(count)) if taken is None else (taken, *(i for i in range(count) if i != taken))
     wide = is_half(dtype)
 
     def accumulate(inputs: Any, total: np.ndarray) -> None:

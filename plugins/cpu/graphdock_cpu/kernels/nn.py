@@ -29,6 +29,7 @@ from numpy import (
 )
 
 from graphdock_cpu.kernels import softmax
+from graphdock_cpu.kernels.common import constant
 from graphdock_cpu.kernels.shaped import Made, Make, Shape, bind, like_first, widened
 from graphdock_cpu.kernels.sharing import Rows
 
@@ -36,7 +37,7 @@ __all__ = ["KERNELS"]
 
 
 def _relu(dtype: np.dtype[Any]) -> Callable[..., None]:
-    zero = np.zeros((), dtype)
+    zero = constant(0, dtype)
 
     def relu(x: Any, y: Any) -> None:
         maximum(x, zero, out=y)
@@ -45,7 +46,7 @@ def _relu(dtype: np.dtype[Any]) -> Callable[..., None]:
 
 
 def _relu_grad(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
-    zero = np.zeros((), ctx.outputs[0].dtype.np)
+    zero = constant(0, ctx.outputs[0].dtype.np)
 
     def relu_grad(g: Any, x: Any, y: Any, mask: Any) -> None:
         greater(x, zero, mask)
@@ -66,7 +67,7 @@ def _activation(make: Callable[..., Callable[..., None]], *attrs: str, scratch: 
 
 
 def _relu6(dtype: np.dtype[Any]) -> Callable[..., None]:
-    zero, six = np.zeros((), dtype), np.full((), 6, dtype)
+    zero, six = constant(0, dtype), constant(6, dtype)
 
     def relu6(x: Any, y: Any) -> None:
         maximum(x, zero, out=y)
@@ -76,7 +77,7 @@ def _relu6(dtype: np.dtype[Any]) -> Callable[..., None]:
 
 
 def _elu(dtype: np.dtype[Any]) -> Callable[..., None]:
-    zero = np.zeros((), dtype)
+    zero = constant(0, dtype)
 
     def elu(x: Any, y: Any, t: Any) -> None:
         minimum(x, zero, out=t)
@@ -92,7 +93,7 @@ SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.050700987355480493
 
 
 def _selu(dtype: np.dtype[Any]) -> Callable[..., None]:
-    zero, alpha, scale = np.zeros((), dtype), np.full((), SELU_ALPHA, dtype), np.full((), SELU_SCALE, dtype)
+    zero, alpha, scale = constant(0, dtype), constant(SELU_ALPHA, dtype), constant(SELU_SCALE, dtype)
 
     def selu(x: Any, y: Any, t: Any) -> None:
         minimum(x, zero, out=t)
@@ -106,7 +107,7 @@ def _selu(dtype: np.dtype[Any]) -> Callable[..., None]:
 
 
 def _leaky_relu(dtype: np.dtype[Any], alpha: float) -> Callable[..., None]:
-    zero, slope = np.zeros((), dtype), np.full((), alpha, dtype)
+    zero, slope = constant(0, dtype), constant(alpha, dtype)
 
     def leaky_relu(x: Any, y: Any, t: Any) -> None:
         minimum(x, zero, out=t)
@@ -118,7 +119,7 @@ def _leaky_relu(dtype: np.dtype[Any], alpha: float) -> Callable[..., None]:
 
 
 def _softplus(dtype: np.dtype[Any]) -> Callable[..., None]:
-    zero = np.zeros((), dtype)
+    zero = constant(0, dtype)
 
     def softplus(x: Any, y: Any, t: Any) -> None:
         absolute(x, t)
@@ -190,7 +191,7 @@ def _channels(ctx: BuildContext, shapes: Sequence[Shape]) -> Sequence[Shape]:
 def _l2_loss(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
     (shape,), dtype = shapes, ctx.outputs[0].dtype
     wide, size = dtype.accumulator, math.prod(shape)
-    half = np.full((), 0.5, dtype.np)
+    half = constant(0.5, dtype.np)
 
     def l2_loss(t: Any, y: Any) -> None:
         flat = t.reshape(size)

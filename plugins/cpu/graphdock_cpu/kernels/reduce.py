@@ -116,6 +116,7 @@ def _by_dot(ctx: BuildContext, axes: tuple[int, ...], keep: bool) -> tuple[Any, 
     if last and terms > _DOT_TERMS:
         return None
     ones, others = np.ones(terms, x.dtype.np), math.prod(shape) // terms
+    ones.flags.writeable = False
     if rank == 1 or (rank == 2 and count == 1):
         if last:
             return np.dot, (In(0), Lit(ones[:, None] if keep else ones), Out(0))

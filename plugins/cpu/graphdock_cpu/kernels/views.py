@@ -289,7 +289,7 @@ def split(ctx: BuildContext) -> Bound:
         return _cuts([shape[at] // count] * count, at, len(shape))
 
     if axis is not None and known(shape):
-        indices = cuts(shape, int(axis))
+        indices = tuple(cuts(shape, int(axis)))
         return bind_parts(ctx, 1, lambda x: [x[i] for i in indices])
     return bind_parts(ctx, 1, lambda x, a: [x[i] for i in cuts(x.shape, int(a))], (0,))
 
@@ -309,7 +309,7 @@ def split_v(ctx: BuildContext) -> Bound:
         return _cuts(sizes, at, len(shape))
 
     if sizes is not None and axis is not None and known(shape):
-        indices = cuts(shape, sizes.tolist(), int(axis))
+        indices = tuple(cuts(shape, sizes.tolist(), int(axis)))
         return bind_parts(ctx, 0, lambda x: [x[i] for i in indices])
     return bind_parts(ctx, 0, lambda x, s, a: [x[i] for i in cuts(x.shape, s.tolist(), int(a))], (1, 2))
 
@@ -322,7 +322,7 @@ def unpack(ctx: BuildContext) -> Bound:
         return [(*lead, i, Ellipsis) for i in range(count)]
 
     if known(shape):
-        indices = cuts(len(shape))
+        indices = tuple(cuts(len(shape)))
         return bind_parts(ctx, 0, lambda x: [x[i] for i in indices])
 
     def parts(x: Any) -> list[Any]:

@@ -8,7 +8,8 @@ the assignment comes right after the kernel, and nothing else in the plan knows 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from graphdock.contracts.device import HOST_MEMORY, Device
@@ -31,8 +32,19 @@ from graphdock.contracts.queue import QueuedDevice
 from graphdock.contracts.runtime.resources import Resource, Variable
 from graphdock.contracts.streams import streams_of
 from graphdock.dtypes import string
+from graphdock.shape import concrete
 
-from graphdock_executor.lower.modes import Form, form_of, grant
+from graphdock_executor.lower.modes import (
+    Form,
+    Granted,
+    Kind,
+    Shared,
+    attributes_of,
+    fixed_modes,
+    form_of,
+    grant,
+    is_shareable,
+)
 from graphdock_executor.lower.records import Build, Setup, Slot
 from graphdock_executor.lower.state import (
     LoweringInput,
@@ -53,23 +65,30 @@ from graphdock_executor.storage import Root
 
 __all__ = ["direct_stores", "lower_kernel", "store_directly"]
 
+_NO_LITERALS: tuple[tuple[Name, int], ...] = ()
+
 
 def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
     """A node that a kernel computes, or that the host computes as a scalar by the op's formula."""
-    if node.outputs and state.given.placed.home.get(node.outputs[0]) == SCALAR:
+    placed = state.given.placed
+    if node.outputs and placed.home.get(node.outputs[0]) == SCALAR:
         _scalar(state, node, block)
         return
-    kernel = state.given.placed.kernels[node]
-    form = form_of(node, kernel, state.forms)
-    _note_shapes(state, node, form.steered)
-    device = state.given.placed.device_of(node)
-    slots, infos, touched, copies = _inputs(state, node, kernel, form, device, block, at)
-    modes = grant(state, node, form, slots, at)
-    outputs = _outputs(state, node, modes, form.outputs)
-    placed = state.given.placed
-    ctx = BuildContext(node, tuple(infos), outputs, device, device.queue, placed.threads, functions=placed.function)
-    prepared = state.given.placed.prepared.get(node)
-    bound = _built(kernel, ctx, node) if prepared is None else prepared.facts()
+    kernel, device = placed.kernels[node], placed.device_of(node)
+    taken = _inputs(state, node, kernel, device, block, at)
+    slots, touched = taken.slots, taken.touched
+    kind = _kind(state, node, kernel, device, taken)
+    form, infos = kind.form, kind.infos
+    if kind.unknown or form.steered:
+        _note_shapes(state, node, form.steered)
+    modes = kind.fixed or grant(state, node, form, slots, at, kind.plans)
+    granted = _granted(state, node, kind, modes)
+    prepared = placed.prepared.get(node)
+    if prepared is None:
+        bound, told = _bound(state, node, kernel, device, kind, granted)
+    else:
+        told = _told(state, node, device, kind, granted)
+        bound = prepared.facts()
     state.out.first_bounds.append(bound)
     name = state.names.new("kernel")
     given: list[Operand] = [s.at for s in slots]
@@ -83,24 +102,27 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
     # a view that needs no value of the step but where its source lies is made once per instance
     viewed = {m.input for m in modes if m.kind == "view"} if form.views else ()
     once = bool(viewed) and not node.opdef.is_stateful and _needs_nothing_else(bound, infos, viewed)
-    made = [
-        variable_slot(state, state.direct_stores[v])
-        if v in state.direct_stores
-        else output(state, v, mode, slots, kernel, n, at, block, once)
-        for v, mode, n in zip(node.outputs, modes, form.outputs, strict=True)
-    ]
+    made: list[Slot] = []
     written: list[Operand] = []
     returned: list[Name] = []
-    for where, mode in zip(made, modes, strict=True):
+    for value, mode, n in zip(node.outputs, modes, form.outputs, strict=True):
+        if value in state.direct_stores:
+            where = variable_slot(state, state.direct_stores[value])
+        else:
+            where = output(state, value, mode, slots, kernel, n, at, block, once)
+        made.append(where)
         if mode.kind in ("planned", "inplace"):
             written.append(where.at)
         else:
             assert isinstance(where.at, Name)
             returned.append(where.at)
     scratch = _scratch(state, bound, device.memory_space, at, node) if bound.scratch else []
-    args, literals = _call(state, bound, given, [*written, *(name for _, name in scratch)])
+    if bound.args is None and not scratch:
+        args, literals = given + written, _NO_LITERALS
+    else:
+        args, literals = _call(state, bound, given, [*written, *(name for _, name in scratch)])
     static = () if prepared is None else _static(slots, made, modes, bound, scratch)
-    state.out.builds.append(Build(name, node, kernel, ctx, literals, prepared, static))
+    state.out.builds.append(Build(name, node, kernel, told, literals, prepared, static))
     if viewed and all(s.static for s in made):
         state.out.setups.append(Setup(tuple(returned), name, tuple(args)))
         return
@@ -109,24 +131,94 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
     activate(state, device, block, node)
     lock_set = access(state, [r for r, w in touched if not w], [r for r, w in touched if w]) if touched else None
     launch = Launch(name, tuple(args), tuple(returned), lock_set, node=node, device=device)
-    straight = [state.direct_stores[v] for v in node.outputs if v in state.direct_stores]
-    if straight:
-        launch.kernel, launch.args = store_directly(state, name, straight, launch.args)
-    launch.settle = settled(state, device, lock_set)
+    if state.direct_stores:
+        straight = [state.direct_stores[v] for v in node.outputs if v in state.direct_stores]
+        if straight:
+            launch.kernel, launch.args = store_directly(state, name, straight, launch.args)
+    if lock_set is not None:
+        launch.settle = settled(state, device, lock_set)
     if state.queues:
         launch.reads, launch.writes, launch.touches = _storages(slots, infos, form.args, made, scratch)
     if state.given.capture is not None:
         launch.hold = _hold(state, node, bound, infos, device)
-    if copies:
+    if taken.copies:
         from graphdock_executor.lower.remote_variables import add_around
 
-        add_around(state, launch, copies, [r for r, w in touched if w], block, at)
+        add_around(state, launch, taken.copies, [r for r, w in touched if w], block, at)
     else:
         block.add(launch)
-    if state.given.placed.check_numerics:
+    if placed.check_numerics:
         from graphdock_executor.lower.check_numerics import check_launch
 
         check_launch(state, node, made, [r for r, w in touched if w], block)
+
+
+def _kind(state: State, node: PlanNode, kernel: KernelDef, device: Device, taken: _Taken) -> Kind:
+    """What a node has in common with others that are lowered alike; not with one that takes resources but variables."""
+    key: Hashable = None
+    attrs = () if node.opdef.plain else attributes_of(node)
+    if attrs is not None and len(taken.numbers) == len(taken.slots):
+        last, number = state.given.facts.last, state.kinds.number
+        outputs = [number(v) if v in last else ~number(v) for v in node.outputs]
+        key = id(node.opdef), id(kernel), id(device), attrs, len(outputs), *taken.numbers, *outputs
+        known = state.kinds.known.get(key)
+        if known is not None:
+            return known
+    form = form_of(node, kernel, state.forms)
+    unknown = any([v.shape is None or None in v.shape for v in node.inputs])
+    plans = form.plans and not form.waits and not any([concrete(v.shape) is None for v in node.outputs])
+    shares = key is not None and kernel.prepare is None
+    fixed = fixed_modes(form, plans, len(node.outputs))
+    kind = Kind(form, tuple(_infos(state, node, form, device, taken)), unknown, plans, fixed, shares)
+    if key is not None:
+        state.kinds.known[key] = kind
+    return kind
+
+
+def _granted(state: State, node: PlanNode, kind: Kind, modes: Sequence[Mode]) -> Granted:
+    """What nodes of a kind with these modes have in common."""
+    home, outputs = state.given.placed.home, node.outputs
+    key: Hashable
+    if len(outputs) == 1:
+        key = id(modes[0]), home[outputs[0]]
+    else:
+        key = tuple([(id(mode), home[v]) for mode, v in zip(modes, outputs, strict=True)])
+    granted = kind.granted.get(key)
+    if granted is None:
+        last = state.given.facts.last
+        infos = [
+            OutInfo(name, v.dtype, v.shape, home[v], mode, v in last)
+            for name, v, mode in zip(kind.form.outputs, outputs, modes, strict=True)
+        ]
+        granted = kind.granted[key] = Granted(tuple(infos))
+    return granted
+
+
+def _told(state: State, node: PlanNode, device: Device, kind: Kind, granted: Granted) -> BuildContext:
+    placed = state.given.placed
+    return BuildContext(
+        node, kind.infos, granted.outputs, device, device.queue, placed.threads, functions=placed.function
+    )
+
+
+def _bound(
+    state: State, node: PlanNode, kernel: KernelDef, device: Device, kind: Kind, granted: Granted
+) -> tuple[Bound, BuildContext]:
+    """The kernel, made for the node or for one alike, and what it was told."""
+    key: Hashable = None
+    if kind.shares:
+        key = () if kind.form.bare else attributes_of(node)
+    found = None if key is None else granted.bounds.get(key)
+    if found is not None:
+        if not found.proven:  # a second node is the first that asks
+            kind.shares = found.proven = is_shareable(found.bound, node)
+        if found.proven:
+            return found.bound, found.told
+    told = _told(state, node, device, kind, granted)
+    bound = _built(kernel, told, node)
+    if key is not None:
+        granted.bounds[key] = Shared(bound, told)
+    return bound, told
 
 
 def _note_shapes(state: State, node: PlanNode, steered: bool) -> None:
@@ -166,68 +258,81 @@ def _storages(
     return reads, (*changed, *(r for s in made for r in s.roots), *(r for r, _ in scratch)), touches
 
 
-def _inputs(
-    state: State, node: PlanNode, kernel: KernelDef, form: Form, device: Device, block: Block, at: int
-) -> tuple[list[Slot], list[ArgInfo], list[tuple[Resource, bool]], dict[Variable, Slot]]:
-    """Slots of the inputs, what the kernel is told of them, the resources among them, with whether it writes them, and what it
-    gets for variables that live elsewhere."""
-    needs = state.given.placed.needs(node)
-    slots: list[Slot] = []
-    infos: list[ArgInfo] = []
-    touched: list[tuple[Resource, bool]] = []
-    copies: dict[Variable, Slot] = {}
-    for i, (value, arg) in enumerate(zip(node.inputs, form.args, strict=True)):
-        if value.dtype.name == "resource":
-            writes = arg.access != "reads"
-            resource = touch(state, value, node, block, writes)
-            if isinstance(resource, Variable) and is_remote(resource, device):
-                if resource not in copies:
-                    from graphdock_executor.lower.remote_variables import copy_in
+@dataclass(slots=True)
+class _Taken:
+    """Inputs of a node.
 
-                    copies[resource] = copy_in(state, resource, device, node, block, at)
-                slots.append(copies[resource])
-            else:
-                slots.append(variable_slot(state, resource))
+    Attributes:
+      slots: where each is. ``needs``: the spaces in which it is wanted. ``known``: input -> the array that it always is.
+      numbers: of each, as :class:`Kinds` has them, those of strided ones negative.
+      touched: the resources among them, with whether it writes them. ``copies``: what it gets for variables that live elsewhere.
+      variables: input -> the resource behind it.
+    """
+
+    slots: list[Slot]
+    needs: Sequence[str | None]
+    numbers: list[int]
+    known: dict[int, Any] = field(default_factory=dict)
+    touched: list[tuple[Resource, bool]] = field(default_factory=list)
+    copies: dict[Variable, Slot] = field(default_factory=dict)
+    variables: dict[int, Resource] = field(default_factory=dict)
+
+
+def _inputs(state: State, node: PlanNode, kernel: KernelDef, device: Device, block: Block, at: int) -> _Taken:
+    needs, kinds, strided = state.given.placed.needs(node), state.kinds, kernel.layout != "contiguous"
+    taken = _Taken([], needs, [])
+    slots, numbers = taken.slots, taken.numbers
+    for i, value in enumerate(node.inputs):
+        if value.dtype.kind == "R":
+            slots.append(_resource(state, node, i, value, device, block, at, taken))
+            resource = taken.variables[i]
             if isinstance(resource, Variable):
-                infos.append(ArgInfo(arg.name, resource.dtype, resource.dims, device.memory_space, None, True, True))
-            else:
-                infos.append(ArgInfo(arg.name, value.dtype, (), HOST_MEMORY))
-            touched.append((resource, writes))
+                numbers.append(kinds.variable(resource))
             continue
-        space = needs[i] or HOST_MEMORY
-        source, known = resolve(state, value), None
+        source = resolve(state, value)
         if source.node is not None and source.node.verb == "constant":
-            where, known = constant(state, source, space, node), source.node.attrs["value"]
+            where = constant(state, source, needs[i] or HOST_MEMORY, node)
+            taken.known[i] = array = source.node.attrs["value"]
+            number = kinds.constant(array, value)
         else:
-            where = state.slots[source]
-        if kernel.layout == "contiguous" and not where.contiguous:
-            where = contiguous_copy(state, value, where, space, block, at, node)
+            where, number = state.slots[source], kinds.number(value)
+        if not where.contiguous:
+            if strided:
+                number = ~number
+            else:
+                where = contiguous_copy(state, value, where, needs[i] or HOST_MEMORY, block, at, node)
         slots.append(where)
-        infos.append(_arg_info(state, arg.name, value, space, known, where.contiguous))
-    return slots, infos, touched, copies
+        numbers.append(number)
+    return taken
 
 
-def _arg_info(state: State, name: str, value: Value, space: str, known: Any, contiguous: bool) -> ArgInfo:
-    """Facts of an input for a kernel. Most inputs of a plan are like others: those share one object."""
-    if known is not None:
-        return ArgInfo(name, value.dtype, value.shape, space, known, contiguous)
-    key = (name, value.dtype.name, value.shape, space, contiguous)
-    info = state.arg_infos.get(key)
-    if info is None:
-        info = state.arg_infos[key] = ArgInfo(name, value.dtype, value.shape, space, None, contiguous)
-    return info
+def _resource(
+    state: State, node: PlanNode, index: int, value: Value, device: Device, block: Block, at: int, taken: _Taken
+) -> Slot:
+    """Slot of a handle."""
+    writes = arg_of(node)[index].access != "reads"
+    resource = taken.variables[index] = touch(state, value, node, block, writes)
+    taken.touched.append((resource, writes))
+    if not (isinstance(resource, Variable) and is_remote(resource, device)):
+        return variable_slot(state, resource)
+    if resource not in taken.copies:
+        from graphdock_executor.lower.remote_variables import copy_in
+
+        taken.copies[resource] = copy_in(state, resource, device, node, block, at)
+    return taken.copies[resource]
 
 
-def _outputs(state: State, node: PlanNode, modes: Sequence[Mode], names: Sequence[str]) -> tuple[OutInfo, ...]:
-    last, home = state.given.facts.last, state.given.placed.home
-    infos: list[OutInfo] = []
-    for name, value, mode in zip(names, node.outputs, modes, strict=True):
-        key = (name, value.dtype.name, value.shape, home[value], mode.kind, mode.input, value in last)
-        info = state.out_infos.get(key)
-        if info is None:
-            info = state.out_infos[key] = OutInfo(name, value.dtype, value.shape, home[value], mode, value in last)
-        infos.append(info)
-    return tuple(infos)
+def _infos(state: State, node: PlanNode, form: Form, device: Device, taken: _Taken) -> Iterator[ArgInfo]:
+    """What a kernel is told of the inputs."""
+    for i, (value, arg, where) in enumerate(zip(node.inputs, form.args, taken.slots, strict=True)):
+        resource = taken.variables.get(i)
+        if isinstance(resource, Variable):
+            yield ArgInfo(arg.name, resource.dtype, resource.dims, device.memory_space, None, True, True)
+        elif resource is not None:
+            yield ArgInfo(arg.name, value.dtype, (), HOST_MEMORY)
+        else:
+            space = taken.needs[i] or HOST_MEMORY
+            yield ArgInfo(arg.name, value.dtype, value.shape, space, taken.known.get(i), where.contiguous)
 
 
 def _built(kernel: KernelDef, ctx: BuildContext, node: PlanNode) -> Bound:

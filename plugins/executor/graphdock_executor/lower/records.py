@@ -50,9 +50,10 @@ class Slot:
 
 @dataclass(slots=True, eq=False)
 class Build:
-    """Kernel to build for every instance: the name of its compute, the kernel (None: a function of the host), what it is told.
+    """Kernel to build for every instance: the name of its compute, the kernel (None: a function of the host).
 
     Attributes:
+      told: what it is told, or what it was told for a node alike, whose function it shares.
       literals: name -> index in the Bound's ``args`` of the object that it stands for.
       prepared: what the kernel stated, when it has ``prepare``. ``static``: then, of each of its buffers, the name where it is
         the same in every step.
@@ -61,10 +62,19 @@ class Build:
     name: Name
     node: PlanNode
     kernel: KernelDef | None
-    ctx: BuildContext | None
+    told: BuildContext | None
     literals: tuple[tuple[Name, int], ...] = ()
     prepared: Prepared | None = None
     static: tuple[Name | None, ...] = ()
+
+    @property
+    def ctx(self) -> BuildContext | None:
+        """What the kernel is told of its own node."""
+        told = self.told
+        if told is None or told.node is self.node:
+            return told
+        facts = told.inputs, told.outputs, told.device, told.queue, told.threads
+        return BuildContext(self.node, *facts, functions=told.functions)
 
 
 @dataclass(slots=True, eq=False)

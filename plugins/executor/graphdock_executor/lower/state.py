@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
 
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.executor import SCALAR, PlacedGraph
 from graphdock.contracts.ir import PlanNode, Value
-from graphdock.contracts.kernel import ArgInfo, KernelDef, Mode, OutInfo
+from graphdock.contracts.kernel import KernelDef, Mode
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.contracts.runtime.resources import Resource, Variable
 from graphdock.shape import concrete
 
 from graphdock_executor.liveness import Liveness
+from graphdock_executor.lower.modes import Form, Kinds
 from graphdock_executor.lower.records import Lowered, Slot
 from graphdock_executor.step_program.names import Apply, Literal, Name, Names, Operand, helper
 from graphdock_executor.step_program.statements import Activate, Block, Call, Copy, Pair
 from graphdock_executor.storage import Root
-
-if TYPE_CHECKING:
-    from graphdock_executor.lower.modes import Form
 
 __all__ = [
     "LoweringInput",
@@ -109,8 +106,7 @@ class State:
     active: Device | None = None
     queues: bool = False
     forms: dict[tuple[int, ...], Form] = field(default_factory=dict)
-    arg_infos: dict[Any, ArgInfo] = field(default_factory=dict)
-    out_infos: dict[Any, OutInfo] = field(default_factory=dict)
+    kinds: Kinds = field(default_factory=Kinds)
     method_names: dict[tuple[Device, str], Name] = field(default_factory=dict)
     constant_names: dict[tuple[int, str], Name] = field(default_factory=dict)
     buffer_names: dict[Root, Name] = field(default_factory=dict)

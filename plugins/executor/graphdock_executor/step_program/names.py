@@ -6,6 +6,7 @@ of its text.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -156,9 +157,7 @@ class Names:
     """Gives out names; the same program gets the same names every time."""
 
     def __init__(self) -> None:
-        self._next = dict.fromkeys(MEANINGS, 0)
+        self._next = {meaning: map(f"{of.letter}{{}}".format, itertools.count()) for meaning, of in MEANINGS.items()}
 
     def new(self, meaning: str) -> Name:
-        number = self._next[meaning]
-        self._next[meaning] = number + 1
-        return Name(meaning, f"{MEANINGS[meaning].letter}{number}")
+        return Name(meaning, next(self._next[meaning]))
