@@ -108,7 +108,7 @@ def build(op: str, arrays: list[np.ndarray], mode: Any, shape: Any = (), **attrs
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
-@pytest.mark.parametrize("count", [1, 2, 3, 5])
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 25])
 def test_add_n_in_every_mode(dtype: str, count: int) -> None:
     def fresh_inputs() -> list[np.ndarray]:
         return [np.arange(4).astype(dtype) + np.array(i, dtype) for i in range(count)]
@@ -120,6 +120,17 @@ def test_add_n_in_every_mode(dtype: str, count: int) -> None:
     if count > 1:
         for taken in range(count):
             assert (build("AddN", fresh_inputs(), inplace(taken))[1][0] == want).all()
+
+
+@pytest.mark.parametrize("shape", [(2,), (3, 1), (1, 5), (256,), (257,)])
+def test_add_n_of_many_has_the_bits_of_one_after_another(shape: tuple[int, ...]) -> None:
+    random = np.random.default_rng(1)
+    parts = [(random.standard_normal(shape) * 10.0 ** random.integers(-4, 5)).astype(np.float32) for _ in range(40)]
+    for inputs in (parts, [np.full(shape, -0.0, np.float32)] * 40):
+        total = inputs[0].copy()
+        for part in inputs[1:]:
+            total += part
+        assert build("AddN", inputs, FRESH)[0].tobytes() == total.tobytes()
 
 
 def test_add_n_of_half_precision_rounds_once() -> None:

@@ -7,7 +7,7 @@ from math import prod
 from graphdock.contracts import PlacedGraph, PlanNode, QueuedDevice
 from graphdock.shape import concrete
 
-__all__ = ["HAND_OFF", "dear_nodes", "seconds_of"]
+__all__ = ["HAND_OFF", "dear_nodes", "is_small", "seconds_of"]
 
 #: Seconds that a kernel must take to be handed over: a hand-off costs some 15 us on each side.
 HAND_OFF = 50e-6
@@ -15,7 +15,7 @@ HAND_OFF = 50e-6
 _SMALL = 256
 
 
-def _is_small(node: PlanNode) -> bool:
+def is_small(node: PlanNode) -> bool:
     """Return whether it has so few elements that no op takes long over them: most nodes need no more than this."""
     shapes = [concrete(v.shape) for v in (*node.inputs, *node.outputs)]
     return all(dims is not None and prod(dims) <= _SMALL for dims in shapes)
@@ -23,7 +23,7 @@ def _is_small(node: PlanNode) -> bool:
 
 def seconds_of(placed: PlacedGraph, node: PlanNode) -> float:
     """About how long a node's kernel takes; 0 where nobody knows."""
-    if _is_small(node):
+    if is_small(node):
         return 0.0
     return placed.seconds(node) or 0.0
 

@@ -14,6 +14,7 @@ from graphdock.contracts.scalar_formula import CALLERS_ERRORS
 from graphdock_dataflow.calls import Fire
 from graphdock_dataflow.level import Level, Row
 from graphdock_dataflow.pieces import StepInPieces
+from graphdock_dataflow.printed import Piece
 from graphdock_dataflow.scheduler import Activation, Run
 from graphdock_dataflow.tagged import Tagged, unless_dead
 from graphdock_dataflow.transfers import from_host
@@ -35,9 +36,11 @@ class Runnable:
       pending, roots: of the table.
       plain: number of rows that may run one after another, as they stand, without an activation; 0 where one may wait, has bodies,
         or asks in which iteration it stands.
+      calls: of a row that calls a function and no more: what it does, the function, and the slots of arguments and results.
+      pieces: the text of a plain level; None until it has run some times (``runs``).
     """
 
-    __slots__ = ("inputs", "outputs", "pending", "plain", "roots", "rows", "table", "values")
+    __slots__ = ("calls", "inputs", "outputs", "pending", "pieces", "plain", "roots", "rows", "runs", "table", "values")
 
     def __init__(self, table: Level) -> None:
         self.table = table
@@ -48,6 +51,9 @@ class Runnable:
         self.inputs = table.inputs
         self.outputs = table.outputs
         self.plain = 0
+        self.calls: dict[int, tuple[Fire, Callable[..., Any], Sequence[int], Sequence[int]]] = {}
+        self.pieces: list[Piece] | None = None
+        self.runs = 0
 
     def begin(self, run: Run, values: list[Any], ended: Callable[[Activation], Any]) -> Activation:
         """An activation of the plan's graph."""
@@ -57,10 +63,6 @@ class Runnable:
         """Action of a row, given that of its node."""
         return fire
 
-    def node_of(self, made: Any) -> PlanNode | None:
-        """The node of a row."""
-        return self.table.rows[self.rows.index(made)].node
-
     def keep(self, item: Any) -> int:
         """A slot in which something stands at every begin."""
         self.values.append(item)
@@ -69,6 +71,7 @@ class Runnable:
     def replace(self, number: int, fire: Fire) -> None:
         """Have a row do something else from now on."""
         self.rows[number] = (self.around(number, fire), *self.rows[number][1:])
+        self.pieces, self.runs = None, 0
 
 
 class Framed(Runnable):

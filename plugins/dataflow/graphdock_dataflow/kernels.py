@@ -6,7 +6,7 @@ locked or copied from other devices; wait; or are dear, and may be handed to the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -50,7 +50,7 @@ def kernel(instance: Instance, level: Runnable, row: Row, number: int) -> Fire:
     assert node is not None
     placed = instance.placed
     if node.outputs and placed.home.get(node.outputs[0]) == SCALAR:
-        return caller(placed.functions(node), [s for s in row.reads if s is not None], row.makes)
+        return _called(level, number, placed.functions(node), [s for s in row.reads if s is not None], row.makes)
     return _Kernel(instance, level, row, node, number).begin()
 
 
@@ -180,7 +180,7 @@ class _Kernel:
         if node in self.instance.dear:
             fire: Fire = self._hand_over
         elif self._is_plain():
-            fire = caller(self.compute, self.args, row.makes)
+            fire = _called(self.level, self.number, self.compute, self.args, row.makes)
         else:
             fire = self._launch_and_take
         self.fire = self._around(fire)
@@ -360,6 +360,15 @@ class _Kernel:
         except BaseException:
             _cancel(result)
             raise
+
+
+def _called(
+    level: Runnable, number: int, function: Callable[..., Any], args: Sequence[int], makes: Sequence[int]
+) -> Fire:
+    """A row that calls a function and no more, which the level's text may do in its place."""
+    fire = caller(function, args, makes)
+    level.calls[number] = fire, function, args, makes
+    return fire
 
 
 def _cancel(result: Any) -> None:

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from graphdock.contracts import INTERRUPTS_SEEN, PlanNode, StepContext, errors, kernel_error
 
+from graphdock_dataflow.printed import DUE, failed_node, print_level
+
 if TYPE_CHECKING:
     from graphdock_dataflow.instance import Runnable
 
@@ -118,6 +120,9 @@ class Run:
         values = level.values.copy()
         for slot, feed in zip(level.inputs, feeds, strict=True):
             values[slot] = feed
+        if level.plain:
+            self.straight(level, values)
+            return [values[slot] for slot in level.outputs]
         root = level.begin(self, values, self._end)
         go_on = self._go_on if self.order is None else self._go_on_in_any_order
         try:
@@ -222,14 +227,31 @@ class Run:
 
     def straight(self, level: Runnable, values: list[Any]) -> None:
         """Run the rows of a plain level, as they stand, at once."""
-        made = None
+        pieces, token = level.pieces, self.token
+        if pieces is None:
+            level.runs += 1
+            if level.runs > DUE:
+                pieces = level.pieces = print_level(level)
+        if pieces is not None:
+            try:
+                for piece in pieces:
+                    piece(values)
+                    if token.error is not None:
+                        raise token.error
+            except Exception as error:  # noqa: BLE001 - as above
+                self.explain(error, failed_node(level, pieces, error))
+                raise
+            return
+        number = 0
         try:
-            for made in islice(level.rows, level.plain):
+            for number, made in enumerate(islice(level.rows, level.plain)):  # noqa: B007 - said of an error
+                if token.error is not None:
+                    raise token.error
                 made[0](values)
                 for slot in made[1]:
                     values[slot] = None
         except Exception as error:  # noqa: BLE001 - as above
-            self.explain(error, level.node_of(made))
+            self.explain(error, level.table.rows[number].node)
             raise
 
     # -- waiting
