@@ -25,6 +25,7 @@ BENCHMARKS = (
     "fused",
     "while_loop",
     "dataflow",
+    "distributed",
     "input",
     "large_graph",
     "planning",
@@ -32,6 +33,9 @@ BENCHMARKS = (
     "convolution",
     "summaries",
     "networks",
+    "peoples_networks",
+    "peoples_generators",
+    "tutorials",
     "checkpoint",
 )
 

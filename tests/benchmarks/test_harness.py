@@ -16,7 +16,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 
-from benchmarks import cli, environments, networks, peoples_generators, peoples_networks, setup
+from benchmarks import cli, environments, networks, peoples_generators, peoples_networks, setup, tutorials
 from benchmarks.harness import PAUSE_SECONDS, Outcome, Timing, disagreement, judge, orders, run_program
 from benchmarks.process import WorkerFailure, WorkerProcess, Workers
 from benchmarks.program import Bar, Case, Program, framework_of, side_by_side
@@ -280,6 +280,25 @@ def test_setup_refuses_an_unknown_peer(capsys: pytest.CaptureFixture[str]) -> No
         setup.main(["theano"])
     assert ended.value.code == 2
     assert "there are tensorflow, torch, jax" in capsys.readouterr().err
+
+
+def test_all_together_runs_each_benchmark_of_the_table_but_cliffs() -> None:
+    table = (environments.REPOSITORY / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \|", table, re.M)
+    assert sorted([*cli.BENCHMARKS, "cliffs"]) == sorted(rows)
+
+
+def test_programs_of_tutorials_differ_where_numbers_or_words_do() -> None:
+    lines = ["step 0 loss 0.500000", "accuracy 0.9000"]
+    assert tutorials.difference(lines, lines) == (0.0, None)
+    greatest, wrong = tutorials.difference(["step 0 loss 0.500010", lines[1]], lines)
+    assert wrong is None and greatest == pytest.approx(1e-5)
+    assert tutorials.difference(["step 0 loss 0.510000", lines[1]], lines)[1] == "wrong result: 0.51 for 0.5"
+    for others in (lines[:1], ["step 1 loss 0.500000", lines[1]]):
+        assert tutorials.difference(others, lines)[1] == "wrong result: it prints other lines"
+    assert {program.name for program in tutorials.PROGRAMS[1:]} == {
+        path.stem for path in tutorials.SCRIPTS.glob("*.py")
+    }
 
 
 def test_the_command_line_runs_bare_numpy_and_writes_json(tmp_path: Path) -> None:
