@@ -14,24 +14,19 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from graphdock.contracts import REDUCTIONS, RegionInput, RegionOutput, RegionProgram
+from graphdock.contracts import RegionInput, RegionOutput, RegionProgram
 
-from graphdock_llvm.emitter import HALVES, SCALARS, Emitter
-from graphdock_llvm.primitives import DEAR, columns_of, combine, emit, horizontal, identity, is_flat
-from graphdock_llvm.products import Product, emit_product, products_of
+from graphdock_llvm.emitter import SCALARS, Emitter
+from graphdock_llvm.primitives import combine, emit, horizontal, identity
+from graphdock_llvm.products import Product, emit_product
+from graphdock_llvm.schedule import Schedule, Stage
+from graphdock_llvm.vectors import Place, held, in_memory, load, size_of, store
 
 __all__ = ["ALONE", "Printed", "is_brief", "print_functions", "print_region", "shares"]
 
 #: The numbers of a call on the calling thread alone.
 ALONE = (1, 0)
 
-#: Bytes of a row that is kept between two loops, at most: all that are kept fit the first cache.
-_KEPT = 16 * 1024
-#: Rows that are kept, at most.
-_ROWS = 4
-#: Work that threads share (some 100 us), what each part has at least, and how many there are at most. Its unit is an element
-#: that is read or written.
-_WORTH, _LEAST, _PARTS = 1 << 20, 1 << 17, 16
 #: Terms times elements that take some microseconds at most, so that Python's lock is kept meanwhile.
 _BRIEF = 1 << 16
 
@@ -81,27 +76,12 @@ def is_brief(program: RegionProgram) -> bool:
     return len(program.terms) * math.prod(a.extent or 1 for a in program.axes) <= _BRIEF
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a loop stands in a row: its first element, and which lanes are in the row (None: all)."""
-
-    at: str
-    mask: str | None
-
-
 class _Printer:
     def __init__(self, program: RegionProgram, count: int, width: int, name: str, linkage: str) -> None:
         self.program, self.count, self.e, self.name = program, count, Emitter(width), name
         self.head = f"{linkage}{' ' if linkage else ''}void @{name}(ptr %table, ptr %numbers)"
-        extents = [a.extent or 0 for a in program.axes]
-        self.flat = is_flat(program)
-        self.products = products_of(program)
-        self.columns = {n for n, reduced in columns_of(program).items() if reduced and not self.flat}
-        summed = {p.along for p in self.products.values()}
-        self.outer = {a: n for a, n in enumerate(extents[:-1]) if a not in summed and not self.flat}
-        whole = [n for a, n in enumerate(extents) if a not in summed]
-        self.length = math.prod(whole) if self.flat else extents[-1] if extents else 1
-        self.last = len(extents) - 1
+        self.plan = Schedule(program, width)
+        self.length = self.plan.length
         self.fixed: dict[int, str] = {}  # reduction -> its value in every lane
         self.made: dict[int, tuple[str, int]] = {}  # product -> where its first row begins, and how far apart rows are
         self.rows: dict[int, str] = {}  # term -> the row in which it is kept, once it was computed
@@ -114,24 +94,24 @@ class _Printer:
 
     def functions(self) -> tuple[str, ...]:
         e = self.e
-        stages, last = self._stages()
-        self.parts = self._count_parts(stages, last)
+        stages, last = self.plan.stages, self.plan.behind
+        self.parts = self.plan.parts()
         if self.parts > 1:
             return self._shared(stages, last)
         tables = self._tables()
-        for product in self.products.values():
+        for product in self.plan.products.values():
             self._product(product, tables)
-        for number in self.columns:
-            scalar = _memory(self.program.terms[number].dtype.name)
+        for number in self.plan.columns:
+            scalar = in_memory(self.program.terms[number].dtype.name)
             self._begin_columns(number, e.value(f"alloca {scalar}, i64 {self._padded()}, align 64"))
         self._visit(stages, tables)
         self._end(last, tables)
         return (self._function(self.head),)
 
-    def _shared(self, stages: Sequence[_Stage], last: Sequence[_Stage]) -> tuple[str, ...]:
+    def _shared(self, stages: Sequence[Stage], last: Sequence[Stage]) -> tuple[str, ...]:
         """The rows in parts, which threads share: each has rows of its own for what is reduced over rows, combined behind them."""
-        e, columns = self.e, sorted(self.columns)
-        scalars = {n: _memory(self.program.terms[n].dtype.name) for n in columns}
+        e, columns = self.e, sorted(self.plan.columns)
+        scalars = {n: in_memory(self.program.terms[n].dtype.name) for n in columns}
         size = self._padded()
         e.line("%table = load ptr, ptr %frame")
         tables = self._tables()
@@ -139,10 +119,10 @@ class _Printer:
             row = e.value(f"load ptr, ptr {e.value(f'getelementptr ptr, ptr %frame, i64 {k + 1}')}")
             offset = e.binary("mul", "i64", "%part", str(size))
             self._begin_columns(number, e.value(f"getelementptr {scalars[number]}, ptr {row}, i64 {offset}"))
-        whole = self.length // e.width if self.flat else next(iter(self.outer.values()))
+        whole = self.length // e.width if self.plan.flat else next(iter(self.plan.outer.values()))
         edges = [e.binary("mul", "i64", e.binary("add", "i64", "%part", str(k)), str(whole)) for k in (0, 1)]
         begin, end = (e.binary("udiv", "i64", edge, str(self.parts)) for edge in edges)
-        if self.flat:
+        if self.plan.flat:
             begin, end = (e.binary("mul", "i64", edge, str(e.width)) for edge in (begin, end))
         self._visit(stages, tables, (begin, end))
         part = self._function(f"internal void @{self.name}.part(ptr %frame, i64 %part)")
@@ -181,35 +161,16 @@ class _Printer:
         outs = enumerate(self.program.outputs)
         return tables + [self._address(self.count + k if o.into is None else o.into) for k, o in outs]
 
-    def _count_parts(self, stages: Sequence[_Stage], last: Sequence[_Stage]) -> int:
-        """In how many parts threads share the loops over rows, or the one row: by the extents alone, so that all sums are the same
-        on any number of threads."""
-        terms = self.program.terms
-        if self.products or not stages or self.flat and any(s.reductions or not s.loops for s in stages):
-            return 1
-        behind = self._needs(n for s in last for n in s.targets)
-        read = {n for s in last for n in s.targets} | {a for n in behind for a in terms[n].args}
-        if any(self._reduces(n) and n not in self.columns for n in read):
-            return 1  # the sum of a row that all rows share
-        needed = {n for s in stages for n in self._needs(s.targets)}
-        moved = sum(terms[n].op == "input" for n in needed) + sum(len(s.outputs) for s in stages)
-        weight = moved + 2 * sum(terms[n].op in DEAR for n in needed)
-        work = weight * self.length * math.prod(self.outer.values())
-        if work < _WORTH:
-            return 1
-        rows = self.length // self.e.width if self.flat else next(iter(self.outer.values()), 1)
-        return min(rows, _PARTS, work // _LEAST)
-
-    def _visit(self, stages: Sequence[_Stage], tables: Sequence[str], between: tuple[str, str] | None = None) -> None:
+    def _visit(self, stages: Sequence[Stage], tables: Sequence[str], between: tuple[str, str] | None = None) -> None:
         """All that is done for each row; ``between`` two places of the first axis, or of the one row."""
         e = self.e
-        kept = self._kept(stages)
+        kept = self.plan.kept()
         for number in kept:
-            scalar = _memory(self.program.terms[number].dtype.name)
+            scalar = in_memory(self.program.terms[number].dtype.name)
             self.rows[number] = e.value(f"alloca {scalar}, i64 {self._padded()}, align 64")
-        ends = {axis: ("0", str(extent)) for axis, extent in self.outer.items()} if stages else {}
-        self.between = between if self.flat else None
-        if between is not None and not self.flat:
+        ends = {axis: ("0", str(extent)) for axis, extent in self.plan.outer.items()} if stages else {}
+        self.between = between if self.plan.flat else None
+        if between is not None and not self.plan.flat:
             ends[next(iter(ends))] = between
         for axis, (begin, _) in ends.items():
             e.line(f"br label %outer{axis}")
@@ -220,7 +181,7 @@ class _Printer:
         ready: set[int] = set()
         for stage in stages:
             self._stage(stage, ready)
-            ready.update(n for n in kept if n in self._needs(stage.targets))
+            ready.update(n for n in kept if n in self.plan.needs(stage.targets))
         for axis, (_, end) in reversed(ends.items()):
             e.line(f"br label %end{axis}")
             e.label(f"end{axis}")
@@ -230,19 +191,19 @@ class _Printer:
             e.label(f"done{axis}")
             self.block = f"done{axis}"
 
-    def _end(self, stages: Sequence[_Stage], tables: Sequence[str]) -> None:
+    def _end(self, stages: Sequence[Stage], tables: Sequence[str]) -> None:
         """All that is done once, behind all rows."""
-        self.fixed = {n: v for n, v in self.fixed.items() if not set(self.outer) & set(self.program.terms[n].axes)}
+        self.fixed = {n: v for n, v in self.fixed.items() if not set(self.plan.outer) & set(self.program.terms[n].axes)}
         self.between = None
         self._find_bases(stages, tables)
         for stage in stages:
-            self._stage(stage, set(self.columns))
+            self._stage(stage, set(self.plan.columns))
 
-    def _find_bases(self, stages: Sequence[_Stage], tables: Sequence[str]) -> None:
+    def _find_bases(self, stages: Sequence[Stage], tables: Sequence[str]) -> None:
         """Addresses of the row, of what the stages read and write."""
         parts: list[RegionInput | RegionOutput] = [*self.program.inputs, *self.program.outputs]
         terms = self.program.terms
-        needed = self._needs(n for s in stages for n in s.targets)
+        needed = self.plan.needs(n for s in stages for n in s.targets)
         used = {t.value for n in needed if (t := terms[n]).op == "input"}
         used |= {len(self.program.inputs) + k for s in stages for k in s.outputs}
         self.bases = {n: self._base(parts[n], tables[n]) for n in sorted(used)}
@@ -258,99 +219,33 @@ class _Printer:
         self.rows[number] = row
         start = e.constant(SCALARS[name], identity(term))
         for at in range(0, self._padded(), e.width):
-            self._store(name, start, row, _Place(str(at), None))
+            store(self.e, name, start, row, Place(str(at), None))
 
     def _combine_columns(self, number: int, size: int) -> None:
         """The rows of all parts as one, in their order, in the place of the first."""
         e, term, row = self.e, self.program.terms[number], self.rows[number]
         name = term.dtype.name
 
-        def visit(place: _Place, _: Sequence[str]) -> list[str]:
-            value = self._load(name, row, place)
+        def visit(place: Place, _: Sequence[str]) -> list[str]:
+            value = load(self.e, name, row, place)
             for part in range(1, self.parts):
                 at = e.binary("add", "i64", place.at, str(part * size))
-                value = combine(e, term, value, self._load(name, row, _Place(at, None)))
-            self._store(name, value, row, place)
+                value = combine(e, term, value, load(self.e, name, row, Place(at, None)))
+            store(self.e, name, value, row, place)
             return []
 
         tail, self.length = self.length, size
         self._loop([], [], visit)
         self.length = tail
 
-    def _stages(self) -> tuple[list[_Stage], list[_Stage]]:
-        """What each row takes, and what is done once, behind all rows."""
-        terms = self.program.terms
-        level = [0] * len(terms)
-        for number, term in enumerate(terms):
-            level[number] = max([level[a] for a in term.args], default=0) + self._reduces(number)
-        reductions = [n for n in range(len(terms)) if self._reduces(n) and n not in self.columns]
-        stages = [
-            _Stage([terms[n].args[0] for n in group], group, [], True)
-            for depth in sorted({level[n] for n in reductions})
-            if (group := [n for n in reductions if level[n] == depth])
-        ]
-        outputs = [k for k in range(len(self.program.outputs)) if k not in self._direct().values()]
-        rows = set(self.outer)
-        once = [k for k in outputs if rows and not rows & set(self.program.outputs[k].dims)]
-        last: list[_Stage] = []
-        for found, some in ((stages, [k for k in outputs if k not in once]), (last, once)):
-            along = [k for k in some if self._along(self.program.outputs[k])]
-            columns = sorted(self.columns) if found is stages else []
-            for chosen, loops in ((along, True), ([k for k in some if k not in along], False)):
-                if chosen or loops and columns:
-                    targets = [self.program.outputs[k].term for k in chosen]
-                    targets += [terms[n].args[0] for n in columns if loops]
-                    found.append(_Stage(targets, [], chosen, loops, columns if loops else ()))
-        return stages, last
-
-    def _kept(self, stages: Sequence[_Stage]) -> list[int]:
-        """Dear terms along the row that several loops need."""
-        terms = self.program.terms
-        seen: dict[int, int] = {}
-        for stage in stages:
-            if stage.loops:
-                for number in self._needs(stage.targets):
-                    seen[number] = seen.get(number, 0) + 1
-        found = [
-            n
-            for n, times in seen.items()
-            if times > 1 and terms[n].op in DEAR and self.last in terms[n].axes and terms[n].dtype.name != "bool"
-        ]
-        short = [n for n in found if self.length * terms[n].dtype.size <= _KEPT]
-        return short[:_ROWS] if len(found) <= _ROWS else []
-
-    def _needs(self, targets: Iterable[int]) -> list[int]:
-        """The terms that a loop computes, in order: up to reductions, whose values are there."""
-        seen: set[int] = set()
-        stack = list(targets)
-        while stack:
-            number = stack.pop()
-            if number not in seen and not self._reduces(number):
-                seen.add(number)
-                if number not in self.products:
-                    stack.extend(self.program.terms[number].args)
-        return sorted(seen)
-
-    def _reduces(self, number: int) -> bool:
-        """Whether a term is a reduction along rows: no product, which is there before."""
-        return self.program.terms[number].op in REDUCTIONS and number not in self.products
-
     # -- products
-
-    def _direct(self) -> dict[int, int]:
-        """Product -> the output that it is."""
-        found: dict[int, int] = {}
-        for k, out in enumerate(self.program.outputs):
-            if out.term in self.products and out.into is None and out.dtype == self.program.terms[out.term].dtype:
-                found.setdefault(out.term, k)
-        return found
 
     def _product(self, product: Product, tables: Sequence[str]) -> None:
         """Compute a product, before all loops."""
         rows, columns, _ = product.extents(self.program)
-        direct = self._direct().get(product.term)
+        direct = self.plan.direct().get(product.term)
         if direct is None:
-            gap = columns if self.flat else -(-columns // self.e.width) * self.e.width
+            gap = columns if self.plan.flat else -(-columns // self.e.width) * self.e.width
             scalar = SCALARS[self.program.terms[product.term].dtype.name]
             target = self.e.value(f"alloca {scalar}, i64 {rows * gap}, align 64")
         else:
@@ -362,7 +257,7 @@ class _Printer:
     def _row_of(self, product: Product) -> str:
         """Address of the row of a product that the loops are at."""
         base, gap = self.made[product.term]
-        if product.row is None or self.flat:
+        if product.row is None or self.plan.flat:
             return base
         offset = self.e.value(f"mul i64 %i{product.row}, {gap}")
         scalar = SCALARS[self.program.terms[product.term].dtype.name]
@@ -374,87 +269,44 @@ class _Printer:
         where = self.e.value(f"getelementptr ptr, ptr %table, i64 {slot}")
         return self.e.value(f"load ptr, ptr {where}")
 
-    def _along(self, part: RegionInput | RegionOutput) -> bool:
-        """Whether it has an element for each of the row."""
-        dims = [d for d in part.dims if d is not None]
-        return bool(dims) if self.flat else self.last in dims
-
     def _base(self, part: RegionInput | RegionOutput, table: str) -> str:
         """Address of the row's first element."""
-        if self.flat:
+        if self.plan.flat:
             return table
         stride, base = 1, table
         for size, dim in zip(reversed(part.shape), reversed(part.dims), strict=True):
-            if dim is not None and dim != self.last:
+            if dim is not None and dim != self.plan.last:
                 offset = self.e.value(f"mul i64 %i{dim}, {stride}")
-                base = self.e.value(f"getelementptr {_memory(part.dtype.name)}, ptr {base}, i64 {offset}")
+                base = self.e.value(f"getelementptr {in_memory(part.dtype.name)}, ptr {base}, i64 {offset}")
             stride *= size or 0
         return base
 
-    def _load(self, name: str, address: str, place: _Place) -> str:
-        """A vector from memory, as it is held."""
-        e, scalar = self.e, _memory(name)
-        type_, size = e.vector(scalar), _size(scalar)
-        where = e.value(f"getelementptr {scalar}, ptr {address}, i64 {place.at}")
-        if place.mask is None:
-            value = e.value(f"load {type_}, ptr {where}, align {size}")
-        else:
-            bits = e.vector("i1")
-            args = (("ptr", where), ("i32", str(size)), (bits, place.mask), (type_, "zeroinitializer"))
-            value = e.call(f"llvm.masked.load.{e.overload(scalar)}.p0", type_, *args)
-        return self._held(name, value)
-
-    def _held(self, name: str, value: str) -> str:
-        """A vector of elements in memory, as terms hold them."""
-        e, type_ = self.e, self.e.vector(_memory(name))
-        if name == "bool":
-            return e.value(f"icmp ne {type_} {value}, zeroinitializer")
-        return e.widen(name, value) if name in HALVES else value
-
-    def _store(self, name: str, value: str, address: str, place: _Place) -> None:
-        e, scalar = self.e, _memory(name)
-        type_, size = e.vector(scalar), _size(scalar)
-        if name == "bool":
-            value = e.convert("zext", e.of(name), value, type_)
-        elif name in HALVES:
-            value = e.narrow(name, value)
-        where = e.value(f"getelementptr {scalar}, ptr {address}, i64 {place.at}")
-        if place.mask is None:
-            e.line(f"store {type_} {value}, ptr {where}, align {size}")
-            return
-        if place.mask == e.first_lanes(1):  # LLVM 22 would write four bytes of a vector that was truncated to i16
-            first = e.value(f"extractelement {type_} {value}, i64 0")
-            e.line(f"store {scalar} {first}, ptr {where}, align {size}")
-            return
-        args = ((type_, value), ("ptr", where), ("i32", str(size)), (e.vector("i1"), place.mask))
-        e.run(f"llvm.masked.store.{e.overload(scalar)}.p0", *args)
-
-    def _input(self, number: int, place: _Place) -> str:
+    def _input(self, number: int, place: Place) -> str:
         part, base, e = self.program.inputs[number], self.bases[number], self.e
         name = part.dtype.name
-        if self._along(part):
-            return self._load(name, base, place)
-        scalar = _memory(name)
-        return self._held(name, e.broadcast(scalar, e.value(f"load {scalar}, ptr {base}, align {_size(scalar)}")))
+        if self.plan.along(part):
+            return load(self.e, name, base, place)
+        scalar = in_memory(name)
+        return held(self.e, name, e.broadcast(scalar, e.value(f"load {scalar}, ptr {base}, align {size_of(scalar)}")))
 
     # -- loops
 
-    def _stage(self, stage: _Stage, ready: set[int]) -> None:
+    def _stage(self, stage: Stage, ready: set[int]) -> None:
         terms, e = self.program.terms, self.e
         if stage.loops:
             self._hoist(stage.targets)
         starts = [e.constant(SCALARS[terms[n].dtype.name], identity(terms[n])) for n in stage.reductions]
 
-        def visit(place: _Place, accumulators: Sequence[str]) -> list[str]:
+        def visit(place: Place, accumulators: Sequence[str]) -> list[str]:
             values = self._values(stage.targets, place, ready)
             for k in stage.outputs:
                 out = self.program.outputs[k]
                 base = self.bases[len(self.program.inputs) + k]
-                self._store(out.dtype.name, values[out.term], base, place)
+                store(self.e, out.dtype.name, values[out.term], base, place)
             for number in stage.columns:
-                term, row, whole = terms[number], self.rows[number], _Place(place.at, None)
-                sum_ = combine(e, term, self._load(term.dtype.name, row, whole), values[term.args[0]])
-                self._store(term.dtype.name, sum_, row, whole)
+                term, row, whole = terms[number], self.rows[number], Place(place.at, None)
+                sum_ = combine(e, term, load(self.e, term.dtype.name, row, whole), values[term.args[0]])
+                store(self.e, term.dtype.name, sum_, row, whole)
             following = []
             for number, accumulator in zip(stage.reductions, accumulators, strict=True):
                 term, value = terms[number], values[terms[number].args[0]]
@@ -465,7 +317,7 @@ class _Printer:
             return following
 
         if not stage.loops:
-            visit(_Place("0", e.first_lanes(1)), ())
+            visit(Place("0", e.first_lanes(1)), ())
             return
         types = [e.of(terms[n].dtype) for n in stage.reductions]
         for number, value in zip(stage.reductions, self._loop(starts, types, visit), strict=True):
@@ -473,14 +325,16 @@ class _Printer:
 
     def _hoist(self, targets: Sequence[int]) -> None:
         """Compute what a loop needs and what is the same along the row; loads among it can't move past the loop's stores later."""
-        axis = set(range(len(self.program.axes))) if self.flat else {self.last}
+        axis = set(range(len(self.program.axes))) if self.plan.flat else {self.plan.last}
         same = [
-            n for n in self._needs(targets) if n not in self.fixed and not axis.intersection(self.program.terms[n].axes)
+            n
+            for n in self.plan.needs(targets)
+            if n not in self.fixed and not axis.intersection(self.program.terms[n].axes)
         ]
-        self.fixed |= self._values(same, _Place("0", None), set())
+        self.fixed |= self._values(same, Place("0", None), set())
 
     def _loop(
-        self, accumulators: list[str], types: Sequence[str], visit: Callable[[_Place, Sequence[str]], list[str]]
+        self, accumulators: list[str], types: Sequence[str], visit: Callable[[Place, Sequence[str]], list[str]]
     ) -> list[str]:
         """Visit a row, a vector at a time and then what is left; the accumulators after it."""
         e, tail = self.e, self.length % self.e.width
@@ -493,7 +347,7 @@ class _Printer:
             at = f"%at{self.loops}"
             carried = [e.name("acc") for _ in accumulators]
             phi = len(e.lines)
-            following = visit(_Place(at, None), carried)
+            following = visit(Place(at, None), carried)
             begin, past = self.between or ("0", str(whole))
             rows = [f"  {at} = phi i64 [ {begin}, %{before} ], [ {at}.next, %{head} ]"]
             for name, type_, start, value in zip(carried, types, accumulators, following, strict=True):
@@ -510,7 +364,7 @@ class _Printer:
             e.line(f"br i1 {last}, label %{name}, label %{name}.past")
             e.label(name)
         if tail:
-            accumulators = visit(_Place(str(whole), e.first_lanes(tail)), accumulators)
+            accumulators = visit(Place(str(whole), e.first_lanes(tail)), accumulators)
         if tail and self.between is not None:
             e.line(f"br label %{name}.past")
             e.label(f"{name}.past")
@@ -519,7 +373,7 @@ class _Printer:
 
     # -- terms
 
-    def _values(self, targets: Sequence[int], place: _Place, ready: set[int]) -> dict[int, str]:
+    def _values(self, targets: Sequence[int], place: Place, ready: set[int]) -> dict[int, str]:
         """Values of the targets at a place of the row, and of all that they need."""
         terms, e = self.program.terms, self.e
         values = dict(self.fixed)
@@ -527,10 +381,10 @@ class _Printer:
         for number in wanted:
             term = terms[number]
             if number in ready:
-                values[number] = self._load(term.dtype.name, self.rows[number], _Place(place.at, None))
+                values[number] = load(self.e, term.dtype.name, self.rows[number], Place(place.at, None))
                 continue
-            if number in self.products:
-                values[number] = self._load(term.dtype.name, self._row_of(self.products[number]), place)
+            if number in self.plan.products:
+                values[number] = load(self.e, term.dtype.name, self._row_of(self.plan.products[number]), place)
             elif term.op == "input":
                 values[number] = self._input(term.value, place)
             elif term.op == "literal":
@@ -543,7 +397,7 @@ class _Printer:
             else:
                 values[number] = emit(e, self.program, term, [values[a] for a in term.args])
             if number in self.rows:
-                self._store(term.dtype.name, values[number], self.rows[number], _Place(place.at, None))
+                store(self.e, term.dtype.name, values[number], self.rows[number], Place(place.at, None))
         return values
 
     def _wanted(self, targets: Iterable[int], ready: set[int]) -> list[int]:
@@ -555,16 +409,16 @@ class _Printer:
             if number in seen or number in self.fixed:
                 continue
             seen.add(number)
-            if number not in ready and number not in self.products:
+            if number not in ready and number not in self.plan.products:
                 stack.extend(self.program.terms[number].args)
         return sorted(seen)
 
-    def _number(self, axes: Sequence[int], place: _Place) -> str:
+    def _number(self, axes: Sequence[int], place: Place) -> str:
         """Number of a point among those of some axes, row by row."""
         e, type_ = self.e, self.e.vector("i64")
         total, stride = "zeroinitializer", 1
         for axis in reversed(axes):
-            if axis == self.last:
+            if axis == self.plan.last:
                 part = e.binary("add", type_, e.broadcast("i64", place.at), e.lanes("i64"))
             else:
                 part = e.broadcast("i64", f"%i{axis}")
@@ -572,27 +426,3 @@ class _Printer:
             total = e.binary("add", type_, total, part)
             stride *= self.program.axes[axis].extent or 0
         return total
-
-
-@dataclass(frozen=True, slots=True)
-class _Stage:
-    """One visit of a row: terms to compute, reductions that take them, and outputs that get them.
-
-    Attributes:
-      loops: goes along the row; else one element is written. ``columns``: reductions over rows that take one more.
-    """
-
-    targets: Sequence[int]
-    reductions: Sequence[int]
-    outputs: Sequence[int]
-    loops: bool
-    columns: Sequence[int] = ()
-
-
-def _memory(name: str) -> str:
-    """LLVM's type of an element in memory."""
-    return "i8" if name == "bool" else HALVES.get(name) or SCALARS[name]
-
-
-def _size(scalar: str) -> int:
-    return {"half": 2, "float": 4, "double": 8}.get(scalar) or int(scalar[1:]) // 8

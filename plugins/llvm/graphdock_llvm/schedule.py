@@ -1,0 +1,150 @@
+"""Order of what a region program computes: stages of a row, what is kept between them, in how many parts threads share it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from graphdock.contracts import REDUCTIONS, RegionInput, RegionOutput, RegionProgram
+
+from graphdock_llvm.primitives import DEAR, columns_of, is_flat
+from graphdock_llvm.products import products_of
+
+__all__ = ["Schedule", "Stage"]
+
+#: Bytes of a row that is kept between two loops, at most: all that are kept fit the first cache.
+_KEPT = 16 * 1024
+#: Rows that are kept, at most.
+_ROWS = 4
+#: Work that threads share (some 100 us), what each part has at least, and how many there are at most. Its unit is an element
+#: that is read or written.
+_WORTH, _LEAST, _PARTS = 1 << 20, 1 << 17, 16
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One visit of a row: terms to compute, reductions that take them, and outputs that get them.
+
+    Attributes:
+      loops: goes along the row; else one element is written. ``columns``: reductions over rows that take one more.
+    """
+
+    targets: Sequence[int]
+    reductions: Sequence[int]
+    outputs: Sequence[int]
+    loops: bool
+    columns: Sequence[int] = ()
+
+
+class Schedule:
+    """The stages of a program for vectors of ``width`` lanes.
+
+    Attributes:
+      flat: the space is one row. ``products``: term -> product. ``columns``: reductions over rows. ``outer``: axis of the loops
+        over rows -> its extent. ``length``: elements of a row. ``last``: the row's axis.
+      stages: what each row takes. ``behind``: what is done once, behind all rows.
+    """
+
+    def __init__(self, program: RegionProgram, width: int) -> None:
+        self.program, self.width = program, width
+        extents = [a.extent or 0 for a in program.axes]
+        self.flat = is_flat(program)
+        self.products = products_of(program)
+        self.columns = {n for n, reduced in columns_of(program).items() if reduced and not self.flat}
+        summed = {p.along for p in self.products.values()}
+        self.outer = {a: n for a, n in enumerate(extents[:-1]) if a not in summed and not self.flat}
+        whole = [n for a, n in enumerate(extents) if a not in summed]
+        self.length = math.prod(whole) if self.flat else extents[-1] if extents else 1
+        self.last = len(extents) - 1
+        self.stages, self.behind = self._stages()
+
+    def parts(self) -> int:
+        """In how many parts threads share the loops over rows, or the one row: by the extents alone, so that all sums are the same
+        on any number of threads."""
+        terms, stages, last = self.program.terms, self.stages, self.behind
+        if self.products or not stages or self.flat and any(s.reductions or not s.loops for s in stages):
+            return 1
+        behind = self.needs(n for s in last for n in s.targets)
+        read = {n for s in last for n in s.targets} | {a for n in behind for a in terms[n].args}
+        if any(self.reduces(n) and n not in self.columns for n in read):
+            return 1  # the sum of a row that all rows share
+        needed = {n for s in stages for n in self.needs(s.targets)}
+        moved = sum(terms[n].op == "input" for n in needed) + sum(len(s.outputs) for s in stages)
+        weight = moved + 2 * sum(terms[n].op in DEAR for n in needed)
+        work = weight * self.length * math.prod(self.outer.values())
+        if work < _WORTH:
+            return 1
+        rows = self.length // self.width if self.flat else next(iter(self.outer.values()), 1)
+        return min(rows, _PARTS, work // _LEAST)
+
+    def _stages(self) -> tuple[list[Stage], list[Stage]]:
+        """What each row takes, and what is done once, behind all rows."""
+        terms = self.program.terms
+        level = [0] * len(terms)
+        for number, term in enumerate(terms):
+            level[number] = max([level[a] for a in term.args], default=0) + self.reduces(number)
+        reductions = [n for n in range(len(terms)) if self.reduces(n) and n not in self.columns]
+        stages = [
+            Stage([terms[n].args[0] for n in group], group, [], True)
+            for depth in sorted({level[n] for n in reductions})
+            if (group := [n for n in reductions if level[n] == depth])
+        ]
+        outputs = [k for k in range(len(self.program.outputs)) if k not in self.direct().values()]
+        rows = set(self.outer)
+        once = [k for k in outputs if rows and not rows & set(self.program.outputs[k].dims)]
+        last: list[Stage] = []
+        for found, some in ((stages, [k for k in outputs if k not in once]), (last, once)):
+            along = [k for k in some if self.along(self.program.outputs[k])]
+            columns = sorted(self.columns) if found is stages else []
+            for chosen, loops in ((along, True), ([k for k in some if k not in along], False)):
+                if chosen or loops and columns:
+                    targets = [self.program.outputs[k].term for k in chosen]
+                    targets += [terms[n].args[0] for n in columns if loops]
+                    found.append(Stage(targets, [], chosen, loops, columns if loops else ()))
+        return stages, last
+
+    def kept(self) -> list[int]:
+        """Dear terms along the row that several loops need."""
+        terms = self.program.terms
+        seen: dict[int, int] = {}
+        for stage in self.stages:
+            if stage.loops:
+                for number in self.needs(stage.targets):
+                    seen[number] = seen.get(number, 0) + 1
+        found = [
+            n
+            for n, times in seen.items()
+            if times > 1 and terms[n].op in DEAR and self.last in terms[n].axes and terms[n].dtype.name != "bool"
+        ]
+        short = [n for n in found if self.length * terms[n].dtype.size <= _KEPT]
+        return short[:_ROWS] if len(found) <= _ROWS else []
+
+    def needs(self, targets: Iterable[int]) -> list[int]:
+        """The terms that a loop computes, in order: up to reductions, whose values are there."""
+        seen: set[int] = set()
+        stack = list(targets)
+        while stack:
+            number = stack.pop()
+            if number not in seen and not self.reduces(number):
+                seen.add(number)
+                if number not in self.products:
+                    stack.extend(self.program.terms[number].args)
+        return sorted(seen)
+
+    def reduces(self, number: int) -> bool:
+        """Whether a term is a reduction along rows: no product, which is there before."""
+        return self.program.terms[number].op in REDUCTIONS and number not in self.products
+
+    def direct(self) -> dict[int, int]:
+        """Product -> the output that it is."""
+        found: dict[int, int] = {}
+        for k, out in enumerate(self.program.outputs):
+            if out.term in self.products and out.into is None and out.dtype == self.program.terms[out.term].dtype:
+                found.setdefault(out.term, k)
+        return found
+
+    def along(self, part: RegionInput | RegionOutput) -> bool:
+        """Whether it has an element for each of the row."""
+        dims = [d for d in part.dims if d is not None]
+        return bool(dims) if self.flat else self.last in dims
