@@ -1,6 +1,6 @@
 """Networks that make texts and images, as their repositories write them: a GPT-2, a recurrent network of characters, a DCGAN.
 
-Small ones of their kind, with weights drawn by NumPy from a fixed seed, the same for all.
+Small ones of their kind.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from types import ModuleType
 from typing import Any
 
 from benchmarks.cli import benchmark_main
-from benchmarks.frameworks import LLVM, session_builders
-from benchmarks.peoples_networks import Weights
-from benchmarks.program import Bar, Case, Program
+from benchmarks.peoples import Weights, heads, merged, program, ready
+from benchmarks.program import Case
 
 #: Of the GPT-2: heads, width, layers, words of a text, texts, vocabulary.
 HEADS, WIDTH, DEPTH, LENGTH, TEXTS, WORDS = 4, 128, 2, 64, 4, 1000
@@ -45,18 +44,16 @@ def gpt2(training: bool) -> Callable[[ModuleType, Callable[[], Any]], Case]:
             y = tf.matmul(flat, w(int(x.shape[-1]), outputs, scale=0.02)) + tf.Variable(tf.zeros([outputs]))
             return tf.reshape(y, [TEXTS, LENGTH, outputs])
 
-        def heads(x: Any) -> Any:
-            return tf.transpose(tf.reshape(x, [TEXTS, LENGTH, HEADS, WIDTH // HEADS]), [0, 2, 1, 3])
-
         def attention(x: Any) -> Any:
-            q, k, v = (heads(part) for part in tf.split(conv1d(x, 3 * WIDTH), 3, axis=2))
+            parts = tf.split(conv1d(x, 3 * WIDTH), 3, axis=2)
+            q, k, v = (heads(tf, part, TEXTS, LENGTH, HEADS) for part in parts)
             scores = tf.matmul(q, k, transpose_b=True) * tf.rsqrt(tf.cast(WIDTH // HEADS, tf.float32))
             rows, columns = tf.range(LENGTH)[:, None], tf.range(LENGTH)
             mask = tf.reshape(tf.cast(rows >= columns, tf.float32), [1, 1, LENGTH, LENGTH])
             scores = scores * mask - 1e10 * (1 - mask)
             scores = tf.exp(scores - tf.reduce_max(scores, axis=-1, keepdims=True))
             mixed = tf.matmul(scores / tf.reduce_sum(scores, axis=-1, keepdims=True), v)
-            return conv1d(tf.reshape(tf.transpose(mixed, [0, 2, 1, 3]), [TEXTS, LENGTH, WIDTH]), WIDTH)
+            return conv1d(merged(tf, mixed, [TEXTS, LENGTH, WIDTH]), WIDTH)
 
         words = tf.placeholder(tf.int32, [TEXTS, LENGTH])
         wte, wpe = w(WORDS, WIDTH, scale=0.02), w(LENGTH, WIDTH, scale=0.01)
@@ -69,8 +66,7 @@ def gpt2(training: bool) -> Callable[[ModuleType, Callable[[], Any]], Case]:
             tf.nn.sparse_softmax_cross_entropy_with_logits(labels=words[:, 1:], logits=logits[:, :-1])
         )
         fetches = [loss, tf.train.AdamOptimizer(1e-4).minimize(loss)] if training else [loss]
-        session = open_session()
-        session.run(tf.global_variables_initializer())
+        session = ready(tf, open_session)
         feed = {words: np.random.RandomState(1).randint(0, WORDS, (TEXTS, LENGTH))}
         return Case(lambda: session.run(fetches, feed), lambda: [session.run(loss, feed)])
 
@@ -102,8 +98,7 @@ def char_rnn(tf: ModuleType, open_session: Callable[[], Any]) -> Case:
     variables = tf.trainable_variables()
     slopes, _ = tf.clip_by_global_norm(tf.gradients(cost, variables), 5.0)
     train = tf.train.AdamOptimizer(0.002).apply_gradients(zip(slopes, variables, strict=True))
-    session = open_session()
-    session.run(tf.global_variables_initializer())
+    session = ready(tf, open_session)
     state = session.run(initial)
     feed = {
         inputs: random.randint(0, CHARACTERS, (LINES, STEPS)),
@@ -166,8 +161,7 @@ def dcgan(tf: ModuleType, open_session: Callable[[], Any]) -> Case:
         tf.train.AdamOptimizer(0.0002, beta1=0.5).minimize(loss, var_list=owned[who])
         for who, loss in (("d", d_loss), ("g", g_loss))
     ]
-    session = open_session()
-    session.run(tf.global_variables_initializer())
+    session = ready(tf, open_session)
     random = np.random.RandomState(1)
     noise = random.uniform(-1, 1, (IMAGES, NOISE)).astype(np.float32)
     feed = {images: np.tanh(random.normal(size=(IMAGES, side, side, 3))).astype(np.float32), z: noise}
@@ -179,17 +173,11 @@ def dcgan(tf: ModuleType, open_session: Callable[[], Any]) -> Case:
     return Case(step, lambda: session.run([d_loss, g_loss], feed))
 
 
-def _program(name: str, summary: str, text: Callable[[ModuleType, Callable[[], Any]], Case]) -> Program:
-    bars = (Bar("P8", ("tensorflow",), 1.1), Bar("P8", ("tensorflow",), 0.8, subject="graphdock/llvm"))
-    builders = session_builders(text, [LLVM])
-    return Program(name, summary, builders, bars, reference="tensorflow", rtol=2e-3, atol=2e-4)
-
-
 PROGRAMS = (
-    _program("gpt2", f"loss, {DEPTH} layers of {WIDTH}, {TEXTS} texts of {LENGTH} words", gpt2(False)),
-    _program("gpt2_training", "the same, Adam", gpt2(True)),
-    _program("char_rnn", f"training step, {LAYERS} LSTMs of {UNITS}, {LINES} lines of {STEPS} characters", char_rnn),
-    _program("dcgan", f"step of discriminator and of generator, {IMAGES} images of 32 by 32", dcgan),
+    program("gpt2", f"loss, {DEPTH} layers of {WIDTH}, {TEXTS} texts of {LENGTH} words", gpt2(False)),
+    program("gpt2_training", "the same, Adam", gpt2(True)),
+    program("char_rnn", f"training step, {LAYERS} LSTMs of {UNITS}, {LINES} lines of {STEPS} characters", char_rnn),
+    program("dcgan", f"step of discriminator and of generator, {IMAGES} images of 32 by 32", dcgan),
 )
 
 if __name__ == "__main__":

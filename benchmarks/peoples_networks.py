@@ -1,7 +1,7 @@
 """Networks that people bring, written as their repositories write them: a BERT, a graph convolution over a sparse matrix, FaceNet.
 
 Small ones of their kind: what costs in them is what costs in the repositories' own, as `pow(x, 3)` in GELU, products of sparse with
-dense matrices, and convolutions of many shapes one after the other. Weights are drawn by NumPy from a fixed seed, the same for all.
+dense matrices, and convolutions of many shapes one after the other.
 """
 
 from __future__ import annotations
@@ -12,29 +12,12 @@ from types import ModuleType
 from typing import Any
 
 from benchmarks.cli import benchmark_main
-from benchmarks.frameworks import session_builders
-from benchmarks.program import Bar, Case, Program
+from benchmarks.peoples import Weights, heads, merged, program, ready
+from benchmarks.program import Case
 
 HEADS, WIDTH, DEPTH, LENGTH, BATCH, WORDS = 2, 128, 2, 128, 8, 3000
 NODES, EDGES, FEATURES, HIDDEN, CLASSES = 2708, 5429, 1433, 16, 7
 SIDE = 160
-
-
-class Weights:
-    """Variables of drawn values."""
-
-    def __init__(self, tf: ModuleType) -> None:
-        import numpy as np
-
-        self.tf, self.random = tf, np.random.RandomState(5)
-
-    def __call__(self, *shape: int, scale: float | None = None) -> Any:
-        import math
-
-        import numpy as np
-
-        size = scale or 1 / math.sqrt(math.prod(shape[:-1]))
-        return self.tf.Variable((self.random.normal(size=shape) * size).astype(np.float32))
 
 
 def bert_loss(tf: ModuleType, words: Any, seen: Any, labels: Any) -> Any:
@@ -52,17 +35,13 @@ def bert_loss(tf: ModuleType, words: Any, seen: Any, labels: Any) -> Any:
     def gelu(x: Any) -> Any:
         return x * (0.5 * (1.0 + tf.tanh(0.7978845608028654 * (x + 0.044715 * tf.pow(x, 3)))))
 
-    def heads(x: Any) -> Any:
-        return tf.transpose(tf.reshape(x, [BATCH, LENGTH, HEADS, WIDTH // HEADS]), [0, 2, 1, 3])
-
     x = tf.gather(w(WORDS, WIDTH, scale=0.02), words) + w(LENGTH, WIDTH, scale=0.02)
     x = tf.reshape(norm(x), [-1, WIDTH])
     hidden = (1.0 - tf.reshape(seen, [BATCH, 1, 1, LENGTH])) * -10000.0
     for _ in range(DEPTH):
-        q, k, v = (heads(dense(x, WIDTH)) for _ in range(3))
+        q, k, v = (heads(tf, dense(x, WIDTH), BATCH, LENGTH, HEADS) for _ in range(3))
         scores = tf.matmul(q, k, transpose_b=True) * (1.0 / float(WIDTH // HEADS) ** 0.5) + hidden
-        mixed = tf.matmul(tf.nn.softmax(scores), v)
-        mixed = tf.reshape(tf.transpose(mixed, [0, 2, 1, 3]), [-1, WIDTH])
+        mixed = merged(tf, tf.matmul(tf.nn.softmax(scores), v), [-1, WIDTH])
         x = norm(dense(mixed, WIDTH) + x)
         x = norm(dense(gelu(dense(x, 4 * WIDTH)), WIDTH) + x)
     first = tf.squeeze(tf.reshape(x, [BATCH, LENGTH, WIDTH])[:, 0:1, :], axis=1)
@@ -85,8 +64,7 @@ def bert(training: bool) -> Callable[[ModuleType, Callable[[], Any]], Case]:
             variables = tf.trainable_variables()
             slopes, _ = tf.clip_by_global_norm(tf.gradients(loss, variables), 1.0)
             fetches.append(tf.train.AdamOptimizer(1e-4).apply_gradients(zip(slopes, variables, strict=True)))
-        session = open_session()
-        session.run(tf.global_variables_initializer())
+        session = ready(tf, open_session)
         feed = {
             words: random.randint(0, WORDS, (BATCH, LENGTH)),
             labels: random.randint(0, 2, BATCH),
@@ -122,8 +100,7 @@ def gcn(tf: ModuleType, open_session: Callable[[], Any]) -> Case:
     weights = tf.cast(mask, tf.float32)
     loss = tf.reduce_mean(losses * weights / tf.reduce_mean(weights)) + 5e-4 * tf.nn.l2_loss(first)
     train = tf.train.AdamOptimizer(0.01).minimize(loss)
-    session = open_session()
-    session.run(tf.global_variables_initializer())
+    session = ready(tf, open_session)
     feed = {
         support: graph,
         features: known,
@@ -180,22 +157,16 @@ def facenet(tf: ModuleType, open_session: Callable[[], Any]) -> Case:
     x = block8(tf.concat([*parts, pooled(x)], 3))
     x = tf.reduce_mean(x, [1, 2])
     embeddings = tf.nn.l2_normalize(tf.matmul(x, w(int(x.shape[-1]), 128)), 1, 1e-10)
-    session = open_session()
-    session.run(tf.global_variables_initializer())
+    session = ready(tf, open_session)
     feed = {images: np.random.RandomState(1).normal(size=(2, SIDE, SIDE, 3)).astype(np.float32)}
     return Case(lambda: session.run(embeddings, feed), lambda: [session.run(embeddings, feed)])
 
 
-def _program(name: str, summary: str, text: Callable[[ModuleType, Callable[[], Any]], Case]) -> Program:
-    bars = (Bar("P8", ("tensorflow",), 1.1),)
-    return Program(name, summary, session_builders(text), bars, reference="tensorflow", rtol=2e-3, atol=2e-4)
-
-
 PROGRAMS = (
-    _program("bert", f"forward, {DEPTH} layers of {WIDTH}, {BATCH} texts of {LENGTH} words", bert(False)),
-    _program("bert_training", "the same, gradients clipped, Adam", bert(True)),
-    _program("gcn", f"training step, {NODES} nodes of {FEATURES} sparse features, {HIDDEN} hidden", gcn),
-    _program("facenet", f"embeddings of two images of {SIDE} by {SIDE}", facenet),
+    program("bert", f"forward, {DEPTH} layers of {WIDTH}, {BATCH} texts of {LENGTH} words", bert(False)),
+    program("bert_training", "the same, gradients clipped, Adam", bert(True)),
+    program("gcn", f"training step, {NODES} nodes of {FEATURES} sparse features, {HIDDEN} hidden", gcn),
+    program("facenet", f"embeddings of two images of {SIDE} by {SIDE}", facenet),
 )
 
 if __name__ == "__main__":
