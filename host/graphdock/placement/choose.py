@@ -44,11 +44,13 @@ class _Known:
       found: the kernels, with the reasons that their facts alone decide.
       ranks: places in ``found`` of those without a reason, the highest rank first; equal ones together.
       choices: all reasons, those of kernels that were asked too -> what is chosen.
+      settled: what is chosen for all nodes of these that no kernel has refused; None where kernels are asked about each.
     """
 
     found: Found
     ranks: Sequence[Sequence[int]]
     choices: dict[tuple[str | None, ...], Choice] = field(default_factory=dict)
+    settled: Choice | None = None
 
     def with_reasons(self, reasons: Sequence[str | None]) -> Found:
         """The kernels with other reasons."""
@@ -116,10 +118,15 @@ class Chooser:
         pin = self._pins.get(f"{node.op}@{device_type}") if self._pins else None
         if pin is not None:
             return self._pinned(node, device_type, pin, known.found)
+        if known.settled is not None and not self._refused:
+            return known.settled
         reasons = self._asked(node, known)
         choice = known.choices.get(reasons)
         if choice is None:
             choice = known.choices[reasons] = self._chosen(node, device_type, known.with_reasons(reasons))
+            first = known.ranks[0] if known.ranks and not self._refused else ()
+            if first and all(self._held[id(known.found[i][0])][1].check is None for i in first):
+                known.settled = choice
         return choice
 
     def _chosen(self, node: PlanNode, device_type: str, found: Found) -> Choice:

@@ -265,25 +265,28 @@ class _Translation:
                     extents[0] = self.shapes.of_either(inputs)
                 for i, tensor in enumerate(op.later, len(inputs)):
                     self.taken.setdefault(tensor.op, []).append((op.name + self.iteration, i))
-            outputs = self.builder.node(
+            name = op.name + self.iteration
+            node = nodes[op] = PlanNode(
+                op.type,
+                name,
                 op.op_def,
-                op.name + self.iteration,
-                inputs,
                 op.node_attrs,
-                [(t.dtype, plain(e)) for t, e in zip(op.outputs, extents, strict=True)],
-                [n for b in op._control for n in self.after(b)] + [*self.waits],
+                inputs,
+                [n for b in op._control for n in self.after(b)] + [*self.waits] if op._control or self.waits else (),
                 _requested(op),
                 _Site(op),
                 bodies,
                 (op.name,),
             )
-            node = nodes[op] = self.builder.graph.nodes[-1]
             node.guard = guard
             if op.verb == "next":
                 node.attrs = {**node.attrs, "merges": tuple(self.taken.get(op, ()))}
-            for tensor, value, extent in zip(op.outputs, outputs, extents, strict=True):
+            for index, (tensor, extent) in enumerate(zip(op.outputs, extents, strict=True)):
+                value = Value(name if index == 0 else f"{name}:{index}", tensor.dtype, plain(extent), node, index)
                 value.extent = extent
+                node.outputs.append(value)
                 values.setdefault(tensor, value)
+            self.builder.graph.add(node)
             if may_hold(node):
                 self.shapes.contents.leave(node)
             if op.colocation:

@@ -7,6 +7,7 @@ of the instance's own namespace; ``step`` then clears them, so that nothing of a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from graphdock_executor.step_program.names import MEANINGS, Literal, Name, Operand
@@ -37,21 +38,35 @@ from graphdock_executor.step_program.statements import (
     walk,
 )
 
-__all__ = ["CHUNK", "DEPTH", "Source", "print_step", "print_statement", "targets"]
+__all__ = ["CHUNK", "DEPTH", "Part", "Source", "print_step", "print_statement", "targets"]
 
 #: Most statements in one function; compiling is linear in the number of functions of this size.
 CHUNK = 1000
+#: Statements from which such a function ends where the last ones look like those before another end, so that many are alike; and
+#: most of them in one that is a row of calls.
+LEAST, MOST = 48, 96
 #: Deepest nesting of blocks inside one function. The 21st nested ``while`` is a SyntaxError.
 DEPTH = 8
 #: Names in one ``global`` statement or chain of assignments.
 _ROW = 40
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A function of a large step, and its lines, counted from 1."""
+
+    name: str
+    block: Block
+    first: int
+    last: int
+
+
 class Source:
-    """Printed lines; ``statements[i]`` is the statement of line ``i``, counted from 1."""
+    """Printed lines; ``statements[i]`` is the statement of line ``i``, counted from 1. ``parts``: functions of a large step."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.parts: list[Part] = []
         self.statements: list[Statement | None] = [None]
 
     def emit(self, text: str, statement: Statement | None = None) -> None:
@@ -171,11 +186,14 @@ class _Printer:
 
     def function(self, name: str, block: Block, args: Sequence[Name] = ()) -> None:
         self.source.emit(f"def {name}({_args(args)}):")
+        first = len(self.source.lines)
         if self.split:
             for row in _rows(sorted({n.text for n in _local_targets(block)})):
                 self.source.emit(f"    global {', '.join(row)}")
         self.lines(block, 1)
         self.source.emit("    return")
+        if self.split:
+            self.source.parts.append(Part(name, block, first, len(self.source.lines)))
 
     def lines(self, block: Block, indent: int) -> None:
         """Print a block; nested blocks are indented beneath the line before them."""
@@ -207,13 +225,17 @@ class _Printer:
 
 
 def _groups(block: Block) -> Iterator[Block]:
-    group, size = Block(), 0
+    """The statements of a large step in groups, which end at the same places of what recurs."""
+    group, size, last = Block(), 0, 0
+    least, most = min(LEAST, CHUNK), min(MOST, CHUNK)
     for statement in block.statements:
         group.add(statement)
         size += 1
         for inner in blocks_of(statement):
             size += sum(1 for _ in walk(inner))
-        if size >= CHUNK:
+        if isinstance(statement, (Launch, Call)):
+            last = (last * 16 + 2 * len(statement.args) + len(statement.returns)) & 0xFFFF  # of the last four
+        if size >= most or (size >= least and last % 7 == 0):
             yield group
             group, size = Block(), 0
     if group.statements:

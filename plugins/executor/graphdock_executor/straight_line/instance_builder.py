@@ -31,6 +31,7 @@ from graphdock_executor.stream_slots import Recording, StreamSlots, devices_of, 
 
 if TYPE_CHECKING:
     from graphdock_executor.canaries import Canaries
+    from graphdock_executor.step_program.code import StepCode
 
 __all__ = ["InstanceBuilder"]
 
@@ -60,7 +61,7 @@ class InstanceBuilder:
         lowered: Lowered,
         blocks: Mapping[str, int],
         roots: Mapping[str, Sequence[Root]],
-        code: CodeType,
+        code: CodeType | StepCode,
     ) -> None:
         self._placed = placed
         self._lowered = lowered
@@ -130,7 +131,10 @@ class InstanceBuilder:
             bind_runs(lowered.native_runs, lowered.native, ns, called, step.token)
         ns["__name__"] = "graphdock.step"
         called.update({name: value for name, value in ns.items() if callable(value)})
-        exec(self._code, ns)  # noqa: S102 - the source is our own
+        if isinstance(self._code, CodeType):
+            exec(self._code, ns)  # noqa: S102 - the source is our own
+        else:
+            self._code.define(ns)
         varying = [first for first in unchecked_yet if first.check.varies]
         if varying and any(concrete(v.shape) is None for v in self._placed.graph.inputs):
             ns["step"] = once_per_shape(ns["step"], varying)

@@ -7,6 +7,7 @@ import linecache
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from graphdock.contracts.device import Device
@@ -29,6 +30,7 @@ from graphdock_executor.stream_slots import SLOTS_LOCK, StreamSlots
 if TYPE_CHECKING:
     from graphdock.contracts.in_flight import InFlightStep, InFlightSteps
 
+    from graphdock_executor.step_program.code import StepCode
     from graphdock_executor.straight_line.tracer import Tracer
 
 __all__ = ["StraightLineProgram"]
@@ -70,7 +72,7 @@ class StraightLineProgram(Program):
         self._debug = placed.debug
         linecache.cache[self.filename] = (len(text), None, text.splitlines(True), self.filename)
         weakref.finalize(self, linecache.cache.pop, self.filename, None)
-        self._builder = InstanceBuilder(placed, lowered, blocks, roots, compile(text, self.filename, "exec"))
+        self._builder = InstanceBuilder(placed, lowered, blocks, roots, _code(source, self.filename))
         self.takes_turns = bool(self._builder.queued)
         self.overlaps = lowered.overlaps
         self._ahead = lowered.ahead
@@ -210,6 +212,15 @@ class StraightLineProgram(Program):
         if isinstance(statement, (Copy, Activate)) and isinstance(statement.method, Name):
             return self._methods[statement.method]
         return None
+
+
+def _code(source: Source, filename: str) -> CodeType | StepCode:
+    """The code of a step's source."""
+    if not source.parts:
+        return compile(source.text, filename, "exec")
+    from graphdock_executor.step_program.code import compile_step  # few steps are so large
+
+    return compile_step(source, filename)
 
 
 def _segment_notes(lowered: Lowered) -> list[str]:
