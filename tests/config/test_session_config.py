@@ -33,6 +33,7 @@ DEFAULTS = {
     "steps_in_flight": 1,
     "device_filters": (),
     "isolate_session_state": False,
+    "bfloat16_sendrecv": False,
     "log_device_placement": False,
     "options": {},
     "debug": False,

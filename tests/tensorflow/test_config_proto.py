@@ -53,6 +53,7 @@ def test_a_real_programs_options_run(caplog):
         ({"device_count": {"CPU": 2}}, "device_count", {"cpu": 2}),
         ({"device_filters": ["/job:ps", "/job:worker/task:1"]}, "device_filters", ("/job:ps", "/job:worker/task:1")),
         ({"isolate_session_state": True}, "isolate_session_state", True),
+        ({"graph_options": {"enable_bfloat16_sendrecv": True}}, "bfloat16_sendrecv", True),
         ({"graph_options": {"optimizer_options": {"global_jit_level": -1}}}, "fusion", False),
         (
             {"graph_options": {"optimizer_options": {"opt_level": tf.OptimizerOptions.L0}}},

@@ -92,6 +92,8 @@ class SessionConfig:
       device_filters: names of jobs, tasks or devices, such as ``/job:ps``: a session on a target sees the tasks of its own and
         those that one of them names; none: all. A session in this process sees its devices whatever they say.
       isolate_session_state: a session on a target shares nothing with others; one in this process never does, but named containers.
+      bfloat16_sendrecv: float32 travels between tasks of a cluster as its upper 16 bits, the rest cut off: what is received is
+        nearer to 0 by less than 2**-7 of itself.
       log_device_placement: print where each node of a new plan runs.
       options: plugin name -> its options, checked against its manifest.
       debug: fill freed buffers with NaN and check every promise kernels make.
@@ -122,6 +124,7 @@ class SessionConfig:
     steps_in_flight: int = 1
     device_filters: Sequence[str] = ()
     isolate_session_state: bool = False
+    bfloat16_sendrecv: bool = False
     log_device_placement: bool = False
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: _EMPTY)
     debug: bool = False

@@ -172,6 +172,7 @@ CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "steps_in_flight": partial(_integer, "steps_in_flight", 1),
     "device_filters": _device_filters,
     "isolate_session_state": partial(_truth, "isolate_session_state"),
+    "bfloat16_sendrecv": partial(_truth, "bfloat16_sendrecv"),
     "log_device_placement": partial(_truth, "log_device_placement"),
     "options": partial(_table, "options", _options),
     "debug": partial(_truth, "debug"),

@@ -128,7 +128,7 @@ class PartGraph:
             "exchange": self._exchange,
             "edge": edge,
             "task": str(to),
-            "compress": self._compress,
+            "compress": self._compress and to != self.task,
         }
         self.sends.append(self._make("Send", f"send/{len(self.sends)}", [self._number(), value], attrs, control))
 
@@ -139,7 +139,7 @@ class PartGraph:
             "edge": edge,
             "task": str(source),
             "shape": dims,
-            "compress": self._compress,
+            "compress": self._compress and source != self.task,
         }
         self.received.append(edge)
         return self._make("Recv", f"recv/{len(self.received)}", [self._number()], attrs, ())

@@ -69,7 +69,8 @@ class PartitionExplanation:
                     continue
                 value = op.inputs[1]
                 count = value.shape.num_elements()
-                size = None if count is None or not value.dtype.size else count * value.dtype.size
+                each = 2 if op.node_attrs["compress"] and value.dtype.name == "float32" else value.dtype.size
+                size = None if count is None or not each else count * each
                 rows.append(
                     {
                         "edge": op.node_attrs["edge"],

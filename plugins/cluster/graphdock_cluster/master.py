@@ -197,6 +197,7 @@ class ClusterSession(Session):
             [f.tensor for f in feeds],
             assignment,
             lambda task: str(self._open(task, limit)["exchange"]),
+            self.config.bfloat16_sendrecv,
         )
         alone = not isinstance(fetches, (list, tuple, Mapping)) and len(fetch.tensors) == 1
         made = _Step(fetch, feeds, self.graph._mutation, alone, cut)
@@ -347,7 +348,14 @@ class ClusterSession(Session):
         self._check_open()
         fetch = FetchPlan(self.graph, fetches)
         feeds = [Feed(self.graph, k).tensor for k in (single_tensors(feed_dict) if feed_dict else {})]
-        cut = partition(self.graph, fetch.tensors, fetch.operations, feeds, self._assignment())
+        cut = partition(
+            self.graph,
+            fetch.tensors,
+            fetch.operations,
+            feeds,
+            self._assignment(),
+            compress=self.config.bfloat16_sendrecv,
+        )
         return PartitionExplanation(cut, self._own)
 
     def _repr_html_(self) -> str:

@@ -72,6 +72,8 @@ def translated(proto: Any) -> Any:
             given["device_filters"] = tuple(value)
         elif name == "isolate_session_state":
             given["isolate_session_state"] = value
+        elif name == "graph_options.enable_bfloat16_sendrecv":
+            given["bfloat16_sendrecv"] = value
         elif name == "operation_timeout_in_ms":
             given["operation_timeout"] = value / 1e3
         elif name == "graph_options.optimizer_options.opt_level" and value == OptimizerOptions.L0:

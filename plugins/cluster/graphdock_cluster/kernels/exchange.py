@@ -14,8 +14,11 @@ __all__ = ["KERNELS"]
 
 
 def upper_half(array: Any) -> Any:
-    """float32 as its upper 16 bits: sign, exponent and 7 bits of the fraction; what follows is cut off."""
-    return (np.ascontiguousarray(array).view(np.uint32) >> 16).astype(np.uint16)
+    """float32 as its upper 16 bits: sign, exponent and 7 bits of the fraction; what follows is cut off. NaN stays NaN."""
+    bits = np.ascontiguousarray(array).view(np.uint32)
+    half = (bits >> 16).astype(np.uint16).reshape(np.shape(array))
+    half[np.isnan(array)] |= 0x40
+    return half
 
 
 def from_upper_half(array: Any) -> Any:
