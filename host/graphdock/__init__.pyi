@@ -275,7 +275,6 @@ from graphdock_std._gen.math_ops import sin as sin
 from graphdock_std._gen.math_ops import sinh as sinh
 from graphdock_std._gen.math_ops import sqrt as sqrt
 from graphdock_std._gen.math_ops import square as square
-from graphdock_std._gen.math_ops import squared_difference as squared_difference
 from graphdock_std._gen.math_ops import subtract as subtract
 from graphdock_std._gen.math_ops import tan as tan
 from graphdock_std._gen.math_ops import tanh as tanh
@@ -456,6 +455,7 @@ from graphdock_std.math.functions import div_no_nan as div_no_nan
 from graphdock_std.math.functions import divide as divide
 from graphdock_std.math.functions import round as round
 from graphdock_std.math.functions import scalar_mul as scalar_mul
+from graphdock_std.math.functions import squared_difference as squared_difference
 from graphdock_std.math.functions import to_bfloat16 as to_bfloat16
 from graphdock_std.math.functions import to_complex128 as to_complex128
 from graphdock_std.math.functions import to_complex64 as to_complex64

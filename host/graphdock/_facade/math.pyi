@@ -55,7 +55,6 @@ from graphdock_std._gen.math_ops import sin as sin
 from graphdock_std._gen.math_ops import sinh as sinh
 from graphdock_std._gen.math_ops import sqrt as sqrt
 from graphdock_std._gen.math_ops import square as square
-from graphdock_std._gen.math_ops import squared_difference as squared_difference
 from graphdock_std._gen.math_ops import subtract as subtract
 from graphdock_std._gen.math_ops import tan as tan
 from graphdock_std._gen.math_ops import tanh as tanh
@@ -98,6 +97,7 @@ from graphdock_std.math.functions import div_no_nan as divide_no_nan
 from graphdock_std.math.functions import divide as divide
 from graphdock_std.math.functions import round as round
 from graphdock_std.math.functions import scalar_mul as scalar_mul
+from graphdock_std.math.functions import squared_difference as squared_difference
 from graphdock_std.math.functions import truediv as truediv
 from graphdock_std.math.reductions import argmax as argmax
 from graphdock_std.math.reductions import argmin as argmin

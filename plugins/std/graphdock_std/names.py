@@ -127,7 +127,7 @@ FUNCTIONS: dict[str, dict[str, str]] = {
         "tf": "complex",
     },
     "graphdock_std.math.functions": {
-        "tf tf.math": "accumulate_n divide round scalar_mul truediv",
+        "tf tf.math": "accumulate_n divide round scalar_mul squared_difference truediv",
         "tf": "div div_no_nan to_bfloat16 to_complex128 to_complex64 to_double to_float to_int32 to_int64",
         "tf.math": "divide_no_nan=div_no_nan",
     },

@@ -60,3 +60,21 @@ def test_json(made):
     assert run(tf.decode_json_example([text])).tolist() == [made.example(n=[1, 2])]
     with pytest.raises(tf.errors.InvalidArgumentError, match="JSON"):
         run(tf.decode_json_example("{"))
+
+
+@pytest.mark.parametrize(
+    ("places", "told"),
+    [
+        ([[0, 0], [5, 2]], "out of bounds"),
+        ([[0, 0], [-1, 2]], "out of bounds"),
+        ([[0, 0], [1, 4]], "out of bounds"),
+        ([[1, 0], [0, 1]], "out of order"),
+        ([[0, 3], [0, 1]], "out of order"),
+        ([[0, 1], [0, 1]], "repeated"),
+    ],
+)
+def test_places_of_rows_are_checked(places: list[list[int]], told: str) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        rows = tf.serialize_many_sparse(tf.SparseTensor(places, [1, 2], [2, 4]))
+        with pytest.raises(tf.errors.InvalidArgumentError, match=told):
+            session.run(rows)

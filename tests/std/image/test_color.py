@@ -189,3 +189,14 @@ def test_channels_that_turn_out_otherwise_are_refused(known, function, channels,
         assert sess.run(made, {image: np.zeros((2, 4, channels))}).shape == (2, 4, out)
         with pytest.raises((ValueError, tf.errors.InvalidArgumentError)):
             sess.run(made, {image: np.zeros((2, 4, 4 - channels))})
+
+
+@pytest.mark.parametrize("shape", [(3,), (4, 3)], ids=str)
+@pytest.mark.parametrize("function", [tf.image.adjust_hue, tf.image.adjust_saturation, tf.image.random_hue])
+def test_hue_and_saturation_are_of_images(function: Any, shape: tuple[int, ...]) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        with pytest.raises(ValueError, match="images"):
+            function(tf.zeros(shape), 0.1)
+        late = function(tf.placeholder_with_default(np.zeros(shape, np.float32), None), 0.1)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="images"):
+            session.run(late)

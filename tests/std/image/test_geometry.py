@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import graphdock as tf
 import numpy as np
@@ -164,3 +165,28 @@ def test_images_of_unknown_rank(name) -> None:
 def test_the_whole_is_the_middle_of_any_tensor() -> None:
     image = np.ones((3, 3), np.float32)
     np.testing.assert_array_equal(run(lambda x: tf.image.central_crop(x, 1.0), image), image)
+
+
+@pytest.mark.parametrize("shape", [(0, 3, 3), (3, 0, 3), (1, 0, 3, 3), (1, 3, 3, 0)], ids=str)
+@pytest.mark.parametrize(
+    "function",
+    [
+        tf.image.flip_left_right,
+        tf.image.flip_up_down,
+        tf.image.random_flip_left_right,
+        tf.image.rot90,
+        tf.image.transpose_image,
+        tf.image.per_image_standardization,
+        lambda x: tf.image.central_crop(x, 0.5),
+        lambda x: tf.image.pad_to_bounding_box(x, 0, 0, 4, 4),
+        lambda x: tf.image.resize_image_with_crop_or_pad(x, 2, 2),
+    ],
+)
+def test_an_image_without_pixels_is_refused(function: Any, shape: tuple[int, ...]) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        with pytest.raises(ValueError, match="no pixels"):
+            function(tf.zeros(shape))
+        fed = tf.placeholder(tf.float32, [None] * len(shape))
+        late = function(fed)
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            session.run(late, {fed: np.zeros(shape)})

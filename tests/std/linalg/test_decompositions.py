@@ -302,14 +302,47 @@ def test_second_order(name: str) -> None:
 
 
 @pytest.mark.parametrize("place", [(0, 0), (0, 2), (2, 0)])
-def test_a_matrix_with_nan_has_no_inverse_nor_eigenvalues_and_unknown_singular_values(place: tuple[int, int]) -> None:
+def test_nan_is_no_pivot_but_where_a_matrix_begins_and_makes_nan_of_singular_values(place: tuple[int, int]) -> None:
     x = np.stack([np.eye(3), np.eye(3)])
     x[(1, *place)] = np.nan
-    for refused in (tf.matrix_inverse(x), tf.self_adjoint_eigvals(x), tf.linalg.lu(x)[0]):
+    eliminated = {
+        "inverse": tf.matrix_inverse(x),
+        "solve": tf.matrix_solve(x, np.ones((2, 3, 1))),
+        "lu": tf.linalg.lu(x)[0],
+    }
+    for name, result in eliminated.items():
+        if place == (0, 0):
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                run(result)
+        else:
+            found = run(result)
+            assert np.isfinite(found[0]).all() and np.isnan(found[1]).any(), name
+    if place == (0, 2):  # what is above the diagonal is not read
+        np.testing.assert_array_equal(run(tf.self_adjoint_eigvals(x)), np.ones((2, 3)))
+    else:
         with pytest.raises(tf.errors.InvalidArgumentError):
-            run(refused)
+            run(tf.self_adjoint_eigvals(x))
     s, u, v = run(tf.svd(x))
     for part, whole in ((s, np.ones(3)), (np.abs(u), np.eye(3)), (np.abs(v), np.eye(3))):
         np.testing.assert_allclose(part[0], whole)
         assert np.isnan(part[1]).all()
     np.testing.assert_array_equal(run(tf.svd(x, compute_uv=False)), s)
+
+
+def test_what_is_not_finite_reaches_as_far_as_in_tensorflow() -> None:
+    """TensorFlow 2.21's answers."""
+    nan, inf = np.nan, np.inf
+    late = [[0.0, 0.0], [0.0, nan]]
+    assert np.isnan(run(tf.matrix_determinant(late)))
+    assert np.isnan(run(tf.linalg.slogdet(late))).all()
+    sign, size = run(tf.linalg.slogdet([[0.0, 0.0], [0.0, inf]]))
+    assert sign == 0 and np.isnan(size)
+    assert np.isnan(run(tf.linalg.slogdet([[1.0, nan], [2.0, 3.0]]))).all()
+    np.testing.assert_array_equal(run(tf.linalg.lu([[1.0, nan], [2.0, 3.0]])[0]), [[2, 3], [0.5, nan]])
+    lower = run(tf.matrix_triangular_solve([[1.0, 2.0], [nan, 3.0]], np.ones((2, 1), np.float32)))
+    np.testing.assert_array_equal(lower, [[1], [nan]])
+    upper = run(tf.matrix_triangular_solve([[1.0, inf], [2.0, 3.0]], np.ones((2, 1), np.float32), lower=False))
+    np.testing.assert_allclose(upper, [[-inf], [1 / 3]])
+    assert np.isnan(run(tf.linalg.sqrtm([[1.0, inf], [2.0, 3.0]]))).all()
+    np.testing.assert_array_equal(np.tril(run(tf.cholesky(np.full((2, 2), inf)))), [[inf, 0], [nan, nan]])
+    assert np.isnan(run(tf.self_adjoint_eigvals([[nan]]))).all()

@@ -104,3 +104,48 @@ def test_second_order() -> None:
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         np.testing.assert_allclose(session.run(second), np.exp(np.conj([1 + 2j])), rtol=1e-12)
+
+
+A, B = np.array([1 + 2j, 3 - 1j, 0, 0, 1j]), np.array([2 - 2j, 1j, 0, 1, 1])
+G = np.array([1, 1j, 1 + 1j, 2, 3])
+
+
+def _no_nan(formula: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return np.where(A == 0, 0, formula())
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "to_a", "to_b"),
+    [
+        ("squared_difference", lambda: abs(A - B) ** 2, None, None),
+        ("xdivy", lambda: _no_nan(lambda: A / B), lambda: 1 / B, lambda: -A / B**2),
+        ("xlogy", lambda: _no_nan(lambda: A * np.log(B)), lambda: np.log(B), lambda: A / B),
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_complex_ops_where_zero_wins(name: str, value: Any, to_a: Any, to_b: Any, dtype: Any) -> None:
+    """NumPy's values; gradients take the conjugate of the derivative."""
+    a, b = tf.constant(A.astype(dtype)), tf.constant(B.astype(dtype))
+    z = getattr(tf.math, name)(a, b)
+    found, *slopes = run(z, *tf.gradients(z, [a, b], [tf.constant(G.astype(dtype))]))
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, value(), rtol=1e-5, atol=1e-6)
+    if to_a is not None:
+        for slope, derivative in zip(slopes, (to_a, to_b), strict=True):
+            np.testing.assert_allclose(slope, _no_nan(lambda d=derivative: G * np.conj(d())), rtol=1e-5, atol=1e-6)
+
+
+def test_a_product_with_a_complex_zero_is_zero() -> None:
+    a, b = tf.constant([1 + 2j, np.nan, np.inf]), tf.constant([2 - 2j, 0, 0])
+    z = tf.math.multiply_no_nan(a, b)
+    found, slope = run(z, tf.gradients(z, [a], [tf.ones_like(a)])[0])
+    np.testing.assert_allclose(found, [6 + 2j, 0, 0])
+    np.testing.assert_allclose(slope, [2 + 2j, 0, 0])
+
+
+def test_complex_powers_of_zero_are_those_of_c() -> None:
+    x = tf.constant(np.array([0, 0, 0, 1 + 1j]))
+    found = run(tf.pow(x, tf.constant(np.array([0, -1, 2, 0], complex))))
+    assert np.isnan(found[0].real) and np.isnan(found[0].imag) and found[1].real == np.inf
+    np.testing.assert_array_equal(found[2:], [0, 1])

@@ -128,3 +128,23 @@ def test_sums_of_halves_are_rounded_once() -> None:
 def test_ids_out_of_order_say_what_takes_them() -> None:
     with pytest.raises(InvalidArgumentError, match=r"segment_ids\[1\] is 0.*\n(.*\n)*.*unsorted_segment_sum"):
         run(tf.segment_sum(DATA, tf.placeholder_with_default([1, 0, 0, 0], [4])))
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_an_element_wins_over_a_nan_before_it_and_a_nan_over_all_before_it(name: str) -> None:
+    nan = np.nan
+    data = np.array([[1.0, nan, 2.0, nan], [nan, 1.0, 2.0, 3.0], [5.0, 4.0, nan, nan]], np.float32)
+    want = [[nan, 1, 2, 3], [5, 4, nan, nan]]
+    np.testing.assert_array_equal(run(getattr(tf, f"segment_{name}")(data, [0, 0, 1])), want)
+    np.testing.assert_array_equal(run(getattr(tf, f"unsorted_segment_{name}")(data[[2, 0, 1]], [1, 0, 0], 2)), want)
+    x = tf.constant([nan, 1.0, 2.0])
+    slopes = tf.gradients(getattr(tf, f"segment_{name}")(x, [0, 0, 1]), x)[0]
+    np.testing.assert_array_equal(run(slopes), [0, 1, 1])
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min"])
+@pytest.mark.parametrize("shape", [[2, 0], [2, 0, 3]])
+def test_ids_of_rows_without_elements_are_not_read(name: str, shape: list[int]) -> None:
+    assert run(getattr(tf, f"unsorted_segment_{name}")(tf.zeros(shape), [0, 5], 2)).shape == tuple(shape)
+    with pytest.raises(InvalidArgumentError, match="segment_ids"):
+        run(getattr(tf, f"unsorted_segment_{name}")(tf.zeros([2, 3]), [0, 5], 2))

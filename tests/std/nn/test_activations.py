@@ -108,3 +108,27 @@ def test_dropout_scales_by_one_by_the_probability_itself() -> None:
     for y in drawn:
         np.testing.assert_allclose(y[y > 0], 1 / p, rtol=1e-6)
         assert (y > 0).any()
+
+
+X = [-1.0, 0.0, 2.0, np.nan, np.inf, -np.inf]
+
+
+def test_the_gradient_of_a_leaky_relu_is_an_op_with_a_gradient_to_both() -> None:
+    """TensorFlow 2.21's answers."""
+    with tf.Graph().as_default():
+        x, arriving = tf.constant(X), tf.constant([1.0, np.nan, np.inf, 3.0, 4.0, 5.0])
+        first = tf.gradients(tf.nn.leaky_relu(x, 0.5), x, arriving)[0]
+        assert first.op.type == "LeakyReluGrad"
+        np.testing.assert_array_equal(run(first), [0.5, np.nan, np.inf, 1.5, 4, 2.5])
+        np.testing.assert_array_equal(run(tf.gradients(first, x)[0]), np.zeros(6))
+        np.testing.assert_array_equal(run(tf.gradients(first, arriving)[0]), [0.5, 0.5, 1, 0.5, 1, 0.5])
+        np.testing.assert_array_equal(run(tf.nn.leaky_relu(x, np.inf)), [-np.inf, np.nan, 2, np.nan, np.inf, -np.inf])
+
+
+@pytest.mark.parametrize(("name", "slope"), [("elu", 1.0), ("selu", 1.0507009873554805)])
+def test_second_gradients_of_exponential_units_do_not_meet_what_is_not_finite(name: str, slope: float) -> None:
+    with tf.Graph().as_default():
+        x = tf.constant([3.0, np.nan, np.inf, -np.inf])
+        first = tf.gradients(tf.square(getattr(tf.nn, name)(x)), x)[0]
+        second = run(tf.gradients(first, x)[0])
+    np.testing.assert_allclose(second, [2 * slope**2] * 3 + [0], rtol=1e-6)

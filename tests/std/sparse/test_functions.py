@@ -428,3 +428,18 @@ def test_a_slice_has_a_number_for_each_axis(start: list[int], size: list[int]) -
     vector = tf.SparseTensor([[1], [3]], [1.0, 2.0], [5])
     with pytest.raises(InvalidArgumentError):
         run(tf.sparse_slice(vector, start, size))
+
+
+def test_no_more_parts_than_elements() -> None:
+    value = tf.SparseTensorValue([[0, 0], [1, 2]], [1, 2], [2, 4])
+    with tf.Graph().as_default(), tf.Session() as session:
+        known = tf.SparseTensor(*value)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="num_split is 5"):
+            tf.sparse_split(sp_input=known, num_split=5, axis=1)
+        fed = tf.sparse_placeholder(tf.int32)
+        parts = tf.sparse_split(sp_input=fed, num_split=4, axis=-1)
+        assert [p.values.tolist() for p in session.run(parts, {fed: value})] == [[1], [], [2], []]
+        for axis in (0, 1):
+            late = tf.sparse_split(sp_input=fed, num_split=5, axis=axis)
+            with pytest.raises(tf.errors.InvalidArgumentError, match="more parts than elements"):
+                session.run(late, {fed: value})

@@ -113,3 +113,12 @@ def test_formats(index: int) -> None:
 def test_refused_formats(index: int) -> None:
     with pytest.raises((ValueError, TypeError)):
         run(REFUSED_FORMATS[index]())
+
+
+@pytest.mark.parametrize("given", [{"precision": 2}, {"scientific": True}, {"shortest": True}])
+def test_formats_of_floats_are_not_for_bools_and_pass_by_strings(given: dict[str, Any]) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="floating"):
+            tf.as_string([True], **given)
+        assert session.run(tf.as_string(["a"], **given)).tolist() == [b"a"]
+        assert session.run(tf.as_string(tf.constant([5], tf.uint8), width=3, fill="+")).tolist() == [b"  5"]

@@ -147,7 +147,7 @@ def unsorted_segment_sum(ctx: BuildContext) -> Bound:
             raise errors.InvalidArgumentError(
                 f"the shape {list(data.shape)} of data does not begin with the shape {list(ids.shape)} of segment_ids"
             )
-        if ids.size and int(ids.max()) >= out.shape[0]:
+        if data.size and int(ids.max()) >= out.shape[0]:  # TensorFlow reads no id of rows without elements
             bad = np.argwhere(ids >= out.shape[0])[0]
             at = "".join(f"[{i}]" for i in bad)
             raise errors.InvalidArgumentError(
@@ -155,6 +155,8 @@ def unsorted_segment_sum(ctx: BuildContext) -> Bound:
                 expected=f"below {out.shape[0]}",
             )
         out.fill(0)
+        if not data.size:
+            return
         count, width = _rows(data.shape, ids.ndim)
         adder.add(data.reshape(count, width), ids.reshape(-1), out.reshape(out.shape[0], width), *scratch)
 

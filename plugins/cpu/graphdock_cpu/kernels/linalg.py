@@ -35,9 +35,12 @@ def _guarded(ctx: BuildContext, message: str, hint: str | None, function: Callab
     return compute
 
 
-def _numbers(x: np.ndarray) -> np.ndarray:
-    """The same, or LinAlgError for NaN: every elimination meets one as a pivot."""
-    if np.isnan(x).any():
+def _begun(x: np.ndarray) -> np.ndarray:
+    """The same, or LinAlgError where a matrix begins with NaN: TensorFlow takes it for a pivot that it cannot divide by.
+
+    A NaN elsewhere is no pivot to it, and makes NaN of what it meets.
+    """
+    if x.size and np.isnan(x[..., 0, 0]).any():
         raise np.linalg.LinAlgError("NaN")
     return x
 
@@ -46,14 +49,27 @@ def _inverse(ctx: BuildContext) -> Callable[..., Any]:
     turned = bool(ctx.attr("adjoint"))
 
     def inverse(x: np.ndarray) -> np.ndarray:
-        return np.linalg.inv(_numbers(adjoint(x) if turned else x))
+        return np.linalg.inv(_begun(adjoint(x) if turned else x))
 
     return _guarded(ctx, "Input is not invertible.", None, inverse)
 
 
 def _solve(ctx: BuildContext) -> Callable[..., Any]:
     turned = bool(ctx.attr("adjoint"))
-    return _guarded(ctx, _SINGULAR, None, lambda x, b: np.linalg.solve(adjoint(x) if turned else x, b))
+    return _guarded(ctx, _SINGULAR, None, lambda x, b: np.linalg.solve(_begun(adjoint(x) if turned else x), b))
+
+
+def _substituted(x: np.ndarray, b: np.ndarray, upper: bool) -> np.ndarray:
+    """A row after the other, so that what is not finite reaches only what comes after it."""
+    if (np.einsum("...ii->...i", x) == 0).any():
+        raise np.linalg.LinAlgError("zero")
+    rest = np.broadcast_to(b, np.broadcast_shapes(x.shape[:-2], b.shape[:-2]) + b.shape[-2:]).copy()
+    rows = range(x.shape[-1])
+    for k in reversed(rows) if upper else rows:
+        rest[..., k, :] /= x[..., k, k, None]
+        others = slice(0, k) if upper else slice(k + 1, None)
+        rest[..., others, :] -= x[..., others, k, None] * rest[..., k, None, :]
+    return rest
 
 
 def _triangular_solve(ctx: BuildContext) -> Callable[..., Any]:
@@ -62,6 +78,8 @@ def _triangular_solve(ctx: BuildContext) -> Callable[..., Any]:
 
     def solve(x: np.ndarray, b: np.ndarray) -> np.ndarray:
         triangle = np.tril(x) if lower else np.triu(x)
+        if not np.isfinite(triangle).all():
+            return _substituted(adjoint(triangle) if turned else triangle, b, upper=lower is turned)
         if lower is turned:
             return np.linalg.solve(adjoint(triangle) if turned else triangle, b)
         # a lower triangle read backwards is an upper one
@@ -73,7 +91,23 @@ def _triangular_solve(ctx: BuildContext) -> Callable[..., Any]:
 
 def _cholesky(ctx: BuildContext) -> Callable[..., Any]:
     message = "Cholesky decomposition was not successful. The input might not be valid."
-    return _guarded(ctx, message, "the matrix must be positive definite", np.linalg.cholesky)
+    return _guarded(ctx, message, "the matrix must be positive definite", _lower_root)
+
+
+def _lower_root(x: np.ndarray) -> np.ndarray:
+    """Cholesky's factor, column by column where not all is finite: NaN is no negative pivot."""
+    a = np.tril(x)
+    if np.isfinite(a).all():
+        return np.linalg.cholesky(x)
+    for k in range(x.shape[-1]):
+        before = a[..., k, :k]
+        pivot = a[..., k, k].real - (before.real**2 + before.imag**2).sum(-1)
+        if (pivot <= 0).any():
+            raise np.linalg.LinAlgError("pivot")
+        a[..., k, k] = np.sqrt(pivot)
+        below = a[..., k + 1 :, k] - (a[..., k + 1 :, :k] * before.conj()[..., None, :]).sum(-1)
+        a[..., k + 1 :, k] = below / a[..., k, k, None]
+    return a
 
 
 def _qr(ctx: BuildContext) -> Callable[..., Any]:
@@ -110,11 +144,18 @@ def _svd(ctx: BuildContext) -> Callable[..., Any]:
 
 
 def _self_adjoint_eig(ctx: BuildContext) -> Callable[..., Any]:
+    def numbers(x: np.ndarray) -> np.ndarray:
+        """The lower triangle. Of a matrix of one element NaN is its eigenvalue, others do not converge."""
+        low = np.tril(x)
+        if (x.shape[-1] > 1 and np.isnan(low).any()) or np.isinf(np.tril(x, -1)).any():
+            raise np.linalg.LinAlgError("NaN")
+        return low
+
     def values(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return np.linalg.eigvalsh(_numbers(x)).astype(x.dtype, copy=False), np.empty(0, x.dtype)
+        return np.linalg.eigvalsh(numbers(x)).astype(x.dtype, copy=False), np.empty(0, x.dtype)
 
     def eig(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        e, v = np.linalg.eigh(_numbers(x))
+        e, v = np.linalg.eigh(numbers(x))
         return e.astype(x.dtype, copy=False), v
 
     return _guarded(
@@ -123,12 +164,23 @@ def _self_adjoint_eig(ctx: BuildContext) -> Callable[..., Any]:
 
 
 def _determinant(ctx: BuildContext) -> Callable[..., Any]:
-    return lambda x: np.asarray(np.linalg.det(x), x.dtype)
+    def compute(x: np.ndarray) -> np.ndarray:
+        found = np.asarray(np.linalg.det(x), x.dtype)
+        return np.where((found == 0) & _endless(x), found.dtype.type(np.nan), found)  # 0 times what is not finite
+
+    return compute
+
+
+def _endless(x: np.ndarray) -> np.ndarray:
+    """Which matrices hold what is not finite."""
+    return ~np.isfinite(x).all((-2, -1))
 
 
 def _log_determinant(ctx: BuildContext) -> Callable[..., Any]:
     def compute(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         sign, size = np.linalg.slogdet(x)
+        size = np.where((sign == 0) & _endless(x), np.nan, size)
+        sign = np.where(np.isnan(size) & (np.isnan(x).any((-2, -1)) | (sign != 0)), np.nan, sign)
         return np.asarray(sign, x.dtype), np.asarray(size, x.dtype)
 
     return compute
@@ -140,7 +192,7 @@ def _solve_ls(ctx: BuildContext) -> Callable[..., Any]:
         turned = adjoint(x)
         gram = turned @ x if m >= n else x @ turned
         np.einsum("...ii->...i", gram)[...] += weight.astype(gram.real.dtype)
-        np.linalg.cholesky(gram)  # refuses a matrix without full rank, which rounding may hide from solve
+        _lower_root(gram)  # refuses a matrix without full rank, which rounding may hide from solve
         return np.linalg.solve(gram, turned @ b) if m >= n else turned @ np.linalg.solve(gram, b)
 
     def slow(x: np.ndarray, b: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -161,10 +213,14 @@ def _lu(ctx: BuildContext) -> Callable[..., Any]:
         order = np.tile(np.arange(size, dtype=index), (len(made), 1))
         each = np.arange(len(made))
         for k in range(size):
-            pivot = k + np.abs(made[:, k:, k]).argmax(-1)
+            sizes = np.abs(made[:, k:, k])
+            sizes = np.where(
+                np.isnan(sizes) & ~np.isnan(sizes[:, :1]), -1, sizes
+            )  # TensorFlow's comparison passes over NaN
+            pivot = k + sizes.argmax(-1)
             for what in (made, order):
                 what[each, k], what[each, pivot] = what[each, pivot], what[each, k].copy()
-            if not (np.abs(made[:, k, k]) > 0).all():
+            if (made[:, k, k] == 0).any() or (k == 0 and np.isnan(made[:, 0, 0]).any()):
                 raise errors.InvalidArgumentError("Lu: Input is not invertible.")
             made[:, k + 1 :, k] /= made[:, k, None, k]
             made[:, k + 1 :, k + 1 :] -= made[:, k + 1 :, k, None] * made[:, k, None, k + 1 :]

@@ -185,7 +185,21 @@ def _pow(ctx: BuildContext) -> Bound | Callable[..., Any]:
             return Bound(np.square, args=(In(0), Out(0)))
     if ctx.outputs[0].dtype.kind == "i":
         return _integer_pow(ctx)
-    return bind_ufunc(ctx, np.power)
+    return _complex_pow(ctx) if ctx.outputs[0].dtype.kind == "c" else bind_ufunc(ctx, np.power)
+
+
+def _complex_pow(ctx: BuildContext) -> Callable[..., Any]:
+    """``exp(y log x)``: 0 to the power of 0 is no number, of a negative one infinite, as C and TensorFlow have it."""
+
+    def compute(x: np.ndarray, y: np.ndarray, *z: np.ndarray) -> Any:
+        odd = (x == 0) & (y.real <= 0) & (y.imag == 0)
+        ends = np.where(y.real == 0, complex(np.nan, np.nan), complex(np.inf, np.nan)) if odd.any() else None
+        made = np.asarray(np.power(x, y, *z))
+        if ends is not None:
+            np.copyto(made, ends, casting="same_kind", where=odd)
+        return made
+
+    return compute
 
 
 def _integer_pow(ctx: BuildContext) -> Callable[..., Any]:

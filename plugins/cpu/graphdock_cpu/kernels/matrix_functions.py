@@ -53,7 +53,11 @@ def _logarithm(x: np.ndarray) -> np.ndarray:
     return q @ (2.0**count * np.asarray(total)) @ q.conj().T
 
 
-def _of_each(function: Callable[[np.ndarray], np.ndarray], message: str) -> Callable[[BuildContext], Any]:
+def _of_each(
+    function: Callable[[np.ndarray], np.ndarray], message: str, refuses: bool = True
+) -> Callable[[BuildContext], Any]:
+    """``refuses``: a matrix that is not finite; else NaN comes of it."""
+
     def build(ctx: BuildContext) -> Callable[..., Any]:
         dtype = ctx.outputs[0].dtype
 
@@ -61,6 +65,9 @@ def _of_each(function: Callable[[np.ndarray], np.ndarray], message: str) -> Call
             if not x.size:
                 return
             for index in np.ndindex(x.shape[:-2]):
+                if not np.isfinite(x[index]).all() and not refuses:
+                    out[index] = np.nan
+                    continue
                 try:
                     made = function(x[index])
                 except ValueError as error:
@@ -79,7 +86,10 @@ def _of_each(function: Callable[[np.ndarray], np.ndarray], message: str) -> Call
 
 KERNELS = [
     KernelDef(
-        "MatrixSquareRoot", "cpu", _of_each(_root, "MatrixSquareRoot: the input has no square root"), layout="strided"
+        "MatrixSquareRoot",
+        "cpu",
+        _of_each(_root, "MatrixSquareRoot: the input has no square root", False),
+        layout="strided",
     ),
     KernelDef(
         "MatrixLogarithm", "cpu", _of_each(_logarithm, "MatrixLogarithm: the input has no logarithm"), layout="strided"

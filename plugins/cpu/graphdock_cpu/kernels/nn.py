@@ -56,6 +56,18 @@ def _relu_grad(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
     return relu_grad, (Scratch(dtypes.bool_, shapes[0]),)
 
 
+def _leaky_relu_grad(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
+    dtype = ctx.outputs[0].dtype.np
+    zero, slope = np.zeros((), dtype), np.full((), ctx.attr("alpha"), dtype)
+
+    def leaky_relu_grad(g: Any, x: Any, y: Any, mask: Any) -> None:
+        greater(x, zero, mask)
+        multiply(g, slope, y)
+        copyto(y, g, where=mask)
+
+    return leaky_relu_grad, (Scratch(dtypes.bool_, shapes[0]),)
+
+
 def _activation(make: Callable[..., Callable[..., None]], *attrs: str, scratch: int = 1) -> Make:
     """A kernel ``make(dtype, **attrs) -> f(x, y, *scratch)`` of one input and one output of the same shape."""
 
@@ -108,6 +120,15 @@ def _selu(dtype: np.dtype[Any]) -> Callable[..., None]:
 
 def _leaky_relu(dtype: np.dtype[Any], alpha: float) -> Callable[..., None]:
     zero, slope = constant(0, dtype), constant(alpha, dtype)
+
+    if not np.isfinite(slope):  # no zeros may meet it
+
+        def steep(x: Any, y: Any, t: Any) -> None:
+            multiply(x, slope, t)
+            copyto(t, x, where=x > zero)
+            copyto(y, t)
+
+        return steep
 
     def leaky_relu(x: Any, y: Any, t: Any) -> None:
         minimum(x, zero, out=t)
@@ -248,6 +269,14 @@ KERNELS = [
         "ReluGrad",
         "cpu",
         bind(_relu_grad, like_first, Rows("rrr", 3)),
+        layout="strided",
+        inplace={"backprops": ("features",)},
+        modes=_MODES,
+    ),
+    KernelDef(
+        "LeakyReluGrad",
+        "cpu",
+        bind(_leaky_relu_grad, like_first, Rows("rrr", 3)),
         layout="strided",
         inplace={"backprops": ("features",)},
         modes=_MODES,

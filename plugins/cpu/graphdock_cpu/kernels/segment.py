@@ -66,6 +66,8 @@ def _reduce_runs(ufunc: np.ufunc, rows: Any, ids: Any, out: Any, scale: str, wid
         return
     starts = np.flatnonzero(ids[1:] != ids[:-1]) + 1
     starts = np.concatenate([np.zeros(1, starts.dtype), starts])
+    if ufunc in _WORST and rows.dtype.kind not in "iub":
+        rows = _without_lost(rows, starts, _WORST[ufunc])
     found = ufunc.reduceat(rows, starts, 0, wide)
     if scale:
         counts = np.diff(starts, append=ids.size)[:, None]
@@ -74,6 +76,22 @@ def _reduce_runs(ufunc: np.ufunc, rows: Any, ids: Any, out: Any, scale: str, wid
         else:
             found /= np.sqrt(counts).astype(found.dtype) if scale == "sqrt" else counts.astype(found.dtype)
     out[ids[starts]] = found
+
+
+#: Of maxima and minima, the element that every other one wins over.
+_WORST = {np.maximum: -np.inf, np.minimum: np.inf}
+
+
+def _without_lost(rows: Any, starts: Any, worst: float) -> Any:
+    """Rows whose maxima or minima are TensorFlow's: an element wins over a NaN before it, and a NaN over all before it."""
+    unknown = np.isnan(rows)
+    if not unknown.any():
+        return rows
+    runs = np.diff(starts, append=len(rows))
+    place = np.arange(len(rows))[:, None]
+    last = np.repeat(np.maximum.reduceat(np.where(unknown, place, -1), starts, 0), runs, 0)
+    ends = np.repeat(starts + runs - 1, runs)[:, None]
+    return np.where((place < last) | (unknown & (place < ends)), rows.dtype.type(worst), rows)
 
 
 def _truncated(total: Any, counts: Any) -> Any:
@@ -125,7 +143,8 @@ def _unsorted(ufunc: np.ufunc, empty: Empty) -> Callable[[BuildContext], Bound]:
                 raise errors.InvalidArgumentError(
                     f"the shape {list(data.shape)} of data does not begin with the shape {list(ids.shape)} of segment_ids"
                 )
-            _check_below(ids, out.shape[0])
+            if data.size:  # TensorFlow reads no id of rows without elements
+                _check_below(ids, out.shape[0])
             out.fill(blank)
             rows, flat = _matrix(data, ids.ndim), ids.reshape(-1)
             order = np.argsort(flat, kind="stable")

@@ -24,7 +24,7 @@ def _as_string(ctx: BuildContext) -> Callable[[Any], bytes]:
     if dtype is dtypes.string:
         return lambda v: b"%*s" % (width if fill != "-" else -width, v) if width > 0 else v
     if dtype.is_integer:
-        pattern = f"%{fill}{size}d"
+        pattern = f"%{'' if fill == '+' and dtype.min == 0 else fill}{size}d"  # C's %u has no sign
         return lambda v: (pattern % v).encode()
     pattern = f"%{fill}{size}" + ("e" if ctx.attr("scientific") else "g" if ctx.attr("shortest") else "f")
     spaced = pattern.replace("%0", "%", 1)  # as C has it: no zeros before what is no number

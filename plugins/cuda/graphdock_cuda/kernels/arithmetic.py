@@ -36,8 +36,16 @@ def _by_body(w: Work) -> None:
 
 _XY = {"z": ("x", "y")}
 _SLOPES = {"ReciprocalGrad", "RsqrtGrad", "SqrtGrad"}
+#: Of complex numbers they are left to the cpu.
+_REAL = {"MulNoNan", "Xdivy", "Xlogy"}
 kernel(*sorted(_SLOPES), inplace={"dx": ("y", "dy")}, modes=("planned", "fresh", "inplace"))(_by_body)
-kernel(*sorted(set(_BODIES) - _SLOPES - {"NextAfter"}), inplace=_XY, modes=("planned", "fresh", "inplace"))(_by_body)
+kernel("TruncateDiv", "TruncateMod", inplace=_XY, modes=("planned", "fresh", "inplace"))(_by_body)
+kernel(
+    *sorted(_REAL),
+    types={"T": ("float16", "bfloat16", "float32", "float64")},
+    inplace=_XY,
+    modes=("planned", "fresh", "inplace"),
+)(_by_body)
 kernel("NextAfter")(_by_body)
 
 

@@ -194,5 +194,5 @@ kernel(*_TO_BOOL, "LogicalAnd", "LogicalOr", "LogicalXor", "LogicalNot")(_by_for
 kernel("Equal", "NotEqual", types={"T": PLAIN})(_by_formula)
 _FEATURES = {"inplace": {"activations": ("features",)}, "modes": ("planned", "fresh", "inplace")}
 kernel("Relu", "Relu6", "LeakyRelu", **_FEATURES)(_by_formula)
-kernel("ReluGrad", "Cast")(_by_formula)
+kernel("ReluGrad", "LeakyReluGrad", "Cast")(_by_formula)
 kernel("Select", types={"T": PLAIN}, inplace={"z": ("y",)}, modes=("planned", "fresh", "inplace"))(_by_formula)

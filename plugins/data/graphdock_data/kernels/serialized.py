@@ -47,12 +47,31 @@ def _serialize_tensor(ctx: BuildContext) -> Bound:
     return Bound(lambda tensor: texts(_bytes_of(tensor, dtype)))
 
 
+def _check_places(indices: Any, shape: Any) -> None:
+    """Raise InvalidArgumentError for a place outside the shape, or one that does not come after the one before it."""
+    outside = ((indices < 0) | (indices >= shape)).any(1)
+    if outside.any():
+        at = int(outside.argmax())
+        raise errors.InvalidArgumentError(
+            f"sparse_indices[{at}] is {indices[at].tolist()}, which is out of bounds for shape {shape.tolist()}"
+        )
+    steps = np.diff(indices, axis=0)
+    first = np.take_along_axis(steps, (steps != 0).argmax(1)[:, None], 1)[:, 0] if steps.size else np.ones(0, int)
+    if (first <= 0).any():
+        at = int((first <= 0).argmax()) + 1
+        raise errors.InvalidArgumentError(
+            f"sparse_indices[{at}] is {indices[at].tolist()}, which is out of order or repeated",
+            hint="tf.sparse_reorder",
+        )
+
+
 def _serialize_many_sparse(ctx: BuildContext) -> Bound:
     kind = ctx.inputs[1].dtype
 
     def compute(indices: Any, values: Any, shape: Any) -> Any:
         if len(shape) < 2:
             raise errors.InvalidArgumentError("rows of a SparseTensor of rank 2 or more", got=f"rank {len(shape)}")
+        _check_places(indices, shape)
         out = np.empty((int(shape[0]), 3), object)
         rest = _bytes_of(shape[1:], dtypes.int64)
         for row in range(len(out)):

@@ -51,7 +51,7 @@ def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       z = x == 0 ? 0 : x / y
 
     Args:
-      x: tensor of any shape [*X], floating. Left operand.
+      x: tensor of any shape [*X], floating or complex. Left operand.
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
@@ -64,7 +64,7 @@ def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       z = x == 0 ? 0 : x * log(y)
 
     Args:
-      x: tensor of any shape [*X], floating. Left operand.
+      x: tensor of any shape [*X], floating or complex. Left operand.
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""
@@ -79,7 +79,7 @@ def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Te
     Also where x is infinite or NaN.
 
     Args:
-      x: tensor of any shape [*X], floating. Left operand.
+      x: tensor of any shape [*X], floating or complex. Left operand.
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
 
     Returns: Tensor of any shape [*Z], of x's dtype."""

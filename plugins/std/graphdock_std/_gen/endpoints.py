@@ -46,7 +46,7 @@ _NAMES: dict[str, dict[str, str]] = {
             "acos acosh add asin asinh atan atan2 atanh ceil cos cosh equal erf erfc exp expm1 floor floordiv "
             "floormod greater greater_equal less less_equal log log1p logical_and logical_not logical_or logical_xor "
             "maximum minimum mod=floormod multiply negative not_equal pow reciprocal rint rsqrt select sign sin sinh "
-            "sqrt square squared_difference subtract tan"
+            "sqrt square subtract tan"
         ),
         "tf tf.math tf.nn": "sigmoid tanh",
     },

@@ -22,8 +22,8 @@ def xdivy(op, grad_z):
     z = op.outputs[0]
     T = op.get_attr("T")
     return [
-        _sum_to(grad_z * _arithmetic_ops.xdivy(_ops.cast(_tf.not_equal(x, 0), T), y), x, y),
-        -_sum_to(grad_z * _arithmetic_ops.xdivy(z, y), y, x),
+        _sum_to(grad_z * _arithmetic_ops.xdivy(_ops.cast(_tf.not_equal(x, 0), T), _tf.conj(y)), x, y),
+        -_sum_to(grad_z * _tf.conj(_arithmetic_ops.xdivy(z, y)), y, x),
     ]
 
 
@@ -33,8 +33,8 @@ def xlogy(op, grad_z):
     x, y = op.inputs
     T = op.get_attr("T")
     return [
-        _sum_to(grad_z * _arithmetic_ops.xlogy(_ops.cast(_tf.not_equal(x, 0), T), y), x, y),
-        _sum_to(grad_z * _arithmetic_ops.xdivy(x, y), y, x),
+        _sum_to(grad_z * _arithmetic_ops.xlogy(_ops.cast(_tf.not_equal(x, 0), T), _tf.conj(y)), x, y),
+        _sum_to(grad_z * _tf.conj(_arithmetic_ops.xdivy(x, y)), y, x),
     ]
 
 
@@ -43,8 +43,8 @@ def mul_no_nan(op, grad_z):
 
     x, y = op.inputs
     return [
-        _sum_to(_arithmetic_ops.multiply_no_nan(grad_z, y), x, y),
-        _sum_to(_arithmetic_ops.multiply_no_nan(x, grad_z), y, x),
+        _sum_to(_arithmetic_ops.multiply_no_nan(grad_z, _tf.conj(y)), x, y),
+        _sum_to(_arithmetic_ops.multiply_no_nan(_tf.conj(x), grad_z), y, x),
     ]
 
 
@@ -1134,24 +1134,20 @@ def relu6(op, grad_activations):
 
 def elu(op, grad_activations):
     activations = op.outputs[0]
-    return [_tf.select(activations < 0, grad_activations * (activations + 1), grad_activations)]
+    return [grad_activations * _tf.select(activations < 0, activations + 1, 1)]
 
 
 def selu(op, grad_activations):
     activations = op.outputs[0]
-    return [
-        _tf.select(
-            activations < 0,
-            grad_activations * (activations + 1.7580993408473766),
-            grad_activations * 1.0507009873554805,
-        ),
-    ]
+    return [grad_activations * _tf.select(activations < 0, activations + 1.7580993408473766, 1.0507009873554805)]
 
 
 def leaky_relu(op, grad_activations):
+    from graphdock_std._gen import nn_ops as _nn_ops
+
     features = op.inputs[0]
     alpha = op.get_attr("alpha")
-    return [_tf.select(features > 0, grad_activations, grad_activations * alpha)]
+    return [_nn_ops.leaky_relu_grad(grad_activations, features, alpha=alpha)]
 
 
 def softplus(op, grad_activations):
@@ -1169,6 +1165,14 @@ def relu_grad(op, grad_backprops):
 
     features = op.inputs[1]
     return [_nn_ops.relu_grad(grad_backprops, features), _ops.zeros_like(features)]
+
+
+def leaky_relu_grad(op, grad_backprops):
+    from graphdock_std._gen import nn_ops as _nn_ops
+
+    features = op.inputs[1]
+    alpha = op.get_attr("alpha")
+    return [_nn_ops.leaky_relu_grad(grad_backprops, features, alpha=alpha), _ops.zeros_like(features)]
 
 
 def bias_add(op, grad_output):

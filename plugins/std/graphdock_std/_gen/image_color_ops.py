@@ -49,10 +49,10 @@ def adjust_hue(images: TensorLike, delta: TensorLike, name: str | None = None) -
     Value and saturation stay. float16 and bfloat16 are computed in float32.
 
     Args:
-      images: tensor of shape [*S, 3], floating. Pixels, in images [...,H,W,3].
+      images: tensor of shape [*S, H, W, 3], floating. Pixels, in images [...,H,W,3].
       delta: scalar, float32. What is added to the hue, as a part of the circle.
 
-    Returns: Tensor of shape [*S, 3], of images's dtype."""
+    Returns: Tensor of shape [*S, H, W, 3], of images's dtype."""
     return _apply_op("AdjustHue", **locals())
 
 
@@ -64,10 +64,10 @@ def adjust_saturation(images: TensorLike, scale: TensorLike, name: str | None = 
     Hue and value stay. float16 and bfloat16 are computed in float32.
 
     Args:
-      images: tensor of shape [*S, 3], floating. Pixels, in images [...,H,W,3].
+      images: tensor of shape [*S, H, W, 3], floating. Pixels, in images [...,H,W,3].
       scale: scalar, float32. What the saturation is multiplied by.
 
-    Returns: Tensor of shape [*S, 3], of images's dtype."""
+    Returns: Tensor of shape [*S, H, W, 3], of images's dtype."""
     return _apply_op("AdjustSaturation", **locals())
 
 

@@ -17,7 +17,7 @@ from graphdock.errors import InvalidArgumentError
 from graphdock.typing import DTypeLike, TensorLike
 
 from graphdock_std.grad_support import static_shape
-from graphdock_std.image.support import of_rank, with_channels
+from graphdock_std.image.support import of_rank, with_channels, with_pixels
 
 #: What an op computes as it is.
 _NATIVE = ("float16", "float32")
@@ -194,7 +194,7 @@ def per_image_standardization(image: TensorLike) -> _ops.Tensor:
     The deviation is taken to be at least ``1 / sqrt(H * W * C)``, so that an even image becomes zeros.
     """
     with _ops.name_scope("per_image_standardization") as scope:
-        image = of_rank(image, least=3)
+        image = with_pixels(of_rank(image, least=3))
         image = _ops.cast(image, "float32")
         axes = [-1, -2, -3]
         dims = static_shape(image)

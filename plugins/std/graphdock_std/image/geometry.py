@@ -11,7 +11,7 @@ from graphdock.errors import InvalidArgumentError
 from graphdock.typing import TensorLike
 
 from graphdock_std.grad_support import static_shape
-from graphdock_std.image.support import batched, height_and_width, of_rank
+from graphdock_std.image.support import batched, height_and_width, of_rank, with_pixels
 
 #: Largest int32: offsets of a random crop are drawn below it and taken modulo the room there is, as TensorFlow does.
 _MOST = 2**31 - 1
@@ -45,6 +45,7 @@ def crop_to_bounding_box(
     """
     with _ops.name_scope("crop_to_bounding_box"):
         images, batch = batched(image, 3)
+        images = with_pixels(images)
         pairs = [("height", offset_height, target_height), ("width", offset_width, target_width)]
         for (what, offset, target), size in zip(pairs, height_and_width(images), strict=True):
             _least(f"offset_{what}", offset, 0)
@@ -73,6 +74,7 @@ def pad_to_bounding_box(
     """
     with _ops.name_scope("pad_to_bounding_box"):
         images, batch = batched(image, 3)
+        images = with_pixels(images)
         margins = []
         pairs = [("height", offset_height, target_height), ("width", offset_width, target_width)]
         for (what, offset, target), size in zip(pairs, height_and_width(images), strict=True):
@@ -99,6 +101,7 @@ def resize_image_with_crop_or_pad(
     """
     with _ops.name_scope("resize_image_with_crop_or_pad"):
         images, batch = batched(image, 3)
+        images = with_pixels(images)
         cuts, margins, sizes = [], [], []
         for what, target, size in zip(
             ("height", "width"), (target_height, target_width), height_and_width(images), strict=True
@@ -129,6 +132,7 @@ def central_crop(image: TensorLike, central_fraction: float) -> _ops.Tensor:
         return _ops.convert_to_tensor(image)
     with _ops.name_scope("central_crop"):
         images, batch = batched(image)
+        images = with_pixels(images)
         starts: list[Any] = []
         for size in height_and_width(images):
             if isinstance(size, int):
@@ -144,7 +148,7 @@ def central_crop(image: TensorLike, central_fraction: float) -> _ops.Tensor:
 
 def _flip(image: Any, axis: int, name: str) -> Any:
     with _ops.name_scope(name):
-        image = of_rank(image, 3, 4)
+        image = with_pixels(of_rank(image, 3, 4))
         flipped = _tf.reverse(image, _from_the_end(image, [axis]))
         flipped.set_shape(image.shape)
         return flipped
@@ -169,7 +173,7 @@ def flip_up_down(image: TensorLike) -> _ops.Tensor:
 def _random_flip(image: Any, flip: Callable[[Any], Any], seed: int | None, name: str) -> Any:
     """One draw for an image, one for each of a batch."""
     with _ops.name_scope(name):
-        image = of_rank(image, 3, 4)
+        image = with_pixels(of_rank(image, 3, 4))
         dims = static_shape(image)
         if dims is not None and len(dims) == 3:
             draws = _tf.random_uniform([], 0, 1.0, seed=seed)
@@ -197,6 +201,7 @@ def transpose_image(image: TensorLike, name: str | None = None) -> _ops.Tensor:
     """Rows and columns of an image ``[H,W,C]``, or of each of a batch, exchanged. Raises ShapeError for other ranks."""
     with _ops.name_scope(name or "transpose_image"):
         images, batch = batched(image, 4)
+        images = with_pixels(images)
         turned = _tf.transpose(images, [0, 2, 1, 3])
         return turned if batch else _tf.squeeze(turned, [0])
 
@@ -205,6 +210,7 @@ def rot90(image: TensorLike, k: TensorLike = 1, name: str | None = None) -> _ops
     """An image ``[H,W,C]``, or each of a batch, turned counter-clockwise by ``k`` (an int or a scalar) times 90 degrees."""
     with _ops.name_scope(name or "rot90"):
         images, batch = batched(image, 4)
+        images = with_pixels(images)
         turns = [
             lambda: images,
             lambda: _tf.reverse(_tf.transpose(images, [0, 2, 1, 3]), [1]),

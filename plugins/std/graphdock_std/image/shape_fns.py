@@ -38,7 +38,7 @@ def resize(ctx: Any) -> list[Dims]:
     images, (height, width) = ctx.shape("images"), _size(ctx, "size")
     if images is None:
         return [(None, height, width, None)]
-    for d in images[1:3]:
+    for d in images[1:]:
         ctx.at_least(d, 1, f"images {show(images)} have no pixels to sample")
     return [(images[0], height, width, images[3])]
 
@@ -163,7 +163,7 @@ def glimpse(ctx: Any) -> list[Dims]:
     images, (height, width) = ctx.shape("input"), _size(ctx, "size")
     if images is None:
         return [(None, height, width, None)]
-    for d in images[1:3]:
+    for d in images[1:]:
         ctx.at_least(d, 1, f"input {show(images)} has no pixels")
     return [(images[0], height, width, images[3])]
 

@@ -21,6 +21,22 @@ def of_rank(image: Any, *ranks: int, least: int = 0) -> Any:
     return image
 
 
+def with_pixels(image: Any) -> Any:
+    """The image ``[...,H,W,C]`` as it is. Raises ShapeError where one of the three is known to be 0; else the step asserts it."""
+    dims = static_shape(image)
+    inner = (None,) * 3 if dims is None else dims[-3:]
+    if 0 in inner:
+        raise ShapeError(
+            "image has no pixels", expected="height, width and channels above 0", got=f"shape {image.shape}"
+        )
+    if None not in inner:
+        return image
+    sizes = _ops.shape(image)[-3:]
+    told = ["image has no pixels, its height, width and channels are", sizes]
+    with _ops.control_dependencies([_tf.Assert(_tf.reduce_all(_tf.greater(sizes, 0)), told)]):
+        return _ops.identity(image)
+
+
 def with_channels(image: Any, channels: int = 3) -> Any:
     """The image as a tensor whose last dim is ``channels``.
 

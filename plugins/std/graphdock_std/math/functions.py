@@ -68,6 +68,16 @@ def div_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> _ops.Te
 # the rest
 
 
+def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) -> _ops.Tensor:
+    """``(x - y) ** 2``; of complex numbers the square of the distance, ``(x - y) * conj(x - y)``."""
+    x, y = _operands(x, y)
+    if not x.dtype.is_complex:
+        return _ops.apply_op("SquaredDifference", x=x, y=y, name=name)
+    with _ops.name_scope(name, "SquaredDifference") as scope:
+        difference = x - y
+        return _tf.multiply(difference, _tf.conj(difference), name=scope)
+
+
 def round(x: TensorLike, name: str | None = None) -> _ops.Tensor:
     """The nearest integer, halves to the even one. Integers are passed on."""
     x = _ops.convert_to_tensor(x)

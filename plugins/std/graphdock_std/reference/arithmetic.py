@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 import math
 from typing import Any
 
@@ -19,7 +20,7 @@ def _truncated(a: Any, b: Any) -> Any:
 truncate_div = per_element(_truncated)
 truncate_mod = per_element(lambda a, b: 0 if isinstance(a, int) and b == 0 else a - _truncated(a, b) * b)
 xdivy = per_element(lambda a, b: 0.0 if a == 0 else a / b)
-xlogy = per_element(lambda a, b: 0.0 if a == 0 else a * math.log(b))
+xlogy = per_element(lambda a, b: 0.0 if a == 0 else a * (cmath.log(b) if isinstance(b, complex) else math.log(b)))
 mul_no_nan = per_element(lambda a, b: 0.0 if b == 0 else a * b)
 
 

@@ -135,6 +135,8 @@ floor_mod = per_element(_floor_modulo)
 
 
 def _power(a: Any, b: Any) -> Any:
+    if isinstance(a, complex) and a == 0 and b.imag == 0 and b.real <= 0:
+        return complex(_INF if b.real else _NAN, _NAN)
     if isinstance(a, (int, complex)):
         return a**b
     try:

@@ -52,6 +52,10 @@ def leaky_relu(features: Any, alpha: float = 0.2, **_: Any) -> np.ndarray:
     return elementwise(lambda v: v if v > 0 else alpha * v, features)
 
 
+def leaky_relu_grad(gradients: Any, features: Any, alpha: float = 0.2, **_: Any) -> np.ndarray:
+    return elementwise(lambda g, v: g if v > 0 else g * alpha, gradients, features)
+
+
 def softplus(features: Any, **_: Any) -> np.ndarray:
     return np.logaddexp(np.asarray(features).astype(np.float64), 0.0).astype(features.dtype)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -47,6 +48,15 @@ def _sqrt_n(values: list[Any]) -> Any:
     return math.fsum(values) / math.sqrt(len(values))
 
 
+def _largest(values: list[Any]) -> Any:
+    """Row after row; what comes later wins over a NaN, and a NaN over what came before."""
+    return functools.reduce(lambda a, b: a if a > b else b, values)
+
+
+def _smallest(values: list[Any]) -> Any:
+    return functools.reduce(lambda a, b: a if a < b else b, values)
+
+
 def _ends(dtype: np.dtype[Any]) -> tuple[Any, Any]:
     if dtype.kind in "iu":
         bits = 8 * dtype.itemsize
@@ -82,11 +92,11 @@ def _sparse(combine: Combine) -> Callable[..., np.ndarray]:
 segment_sum = _sorted(_sum)
 segment_mean = _sorted(_mean)
 segment_prod = _sorted(math.prod, 1)
-segment_max = _sorted(max)
-segment_min = _sorted(min)
+segment_max = _sorted(_largest)
+segment_min = _sorted(_smallest)
 unsorted_segment_prod = _unsorted(math.prod, lambda dtype: 1)
-unsorted_segment_max = _unsorted(max, lambda dtype: _ends(dtype)[0])
-unsorted_segment_min = _unsorted(min, lambda dtype: _ends(dtype)[1])
+unsorted_segment_max = _unsorted(_largest, lambda dtype: _ends(dtype)[0])
+unsorted_segment_min = _unsorted(_smallest, lambda dtype: _ends(dtype)[1])
 sparse_segment_sum = _sparse(_sum)
 sparse_segment_mean = _sparse(_mean)
 sparse_segment_sqrt_n = _sparse(_sqrt_n)

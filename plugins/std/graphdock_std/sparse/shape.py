@@ -138,6 +138,9 @@ def sparse_split(
     """A sparse tensor cut along an axis into ``num_split`` parts; the first ones are one longer where it does not divide evenly.
 
     Arguments are given by keyword, as TensorFlow 1 wants it. ``split_dim`` is the old name of ``axis``.
+
+    Raises:
+      InvalidArgumentError: ``num_split`` is not between 1 and the size of the axis; in the step where only that knows it.
     """
     along = split_dim if axis is None else axis
     if keyword_required is not None or sp_input is None or num_split is None or along is None:
@@ -145,10 +148,22 @@ def sparse_split(
     if num_split < 1:
         raise errors.InvalidArgumentError("sparse_split: num_split must be at least 1", got=str(num_split))
     sp = as_sparse(sp_input)
+    size = sp.shape[along] if sp.shape.rank is not None and -sp.shape.rank <= along < sp.shape.rank else None
+    if size is not None and num_split > size:
+        raise errors.InvalidArgumentError(
+            f"sparse_split: num_split is {num_split}, but axis {along} has {size} elements"
+        )
     with _ops.name_scope(name or "SparseSplit"):
         rank = _tf.size(sp.dense_shape)
         unit = _tf.one_hot(_tf.floormod(_ops.constant(along), rank), rank, dtype=dtypes.int64)
         whole = sp.dense_shape[along]
+        if size is None:
+            enough = _tf.Assert(
+                _tf.less_equal(_ops.constant(num_split, dtypes.int64), whole),
+                ["sparse_split: more parts than elements along the axis:", num_split, whole],
+            )
+            with _ops.control_dependencies([enough]):
+                whole = _ops.identity(whole)
         short, longer = whole // num_split, whole % num_split
         parts = []
         for i in range(num_split):

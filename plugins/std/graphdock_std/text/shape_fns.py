@@ -56,7 +56,7 @@ def as_string(ctx: Any) -> list[Any]:
         ("shortest", attrs["shortest"]),
         ("precision", attrs["precision"] >= 0),
     ):
-        if given and not real and kind is not dtypes.bool_:
+        if given and not real and kind is not dtypes.string:
             raise ctx.fail(f"{name} is for floating and complex numbers, not for {kind.name}")
     return [ctx.shape("input")]
 

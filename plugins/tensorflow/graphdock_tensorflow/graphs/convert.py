@@ -334,7 +334,4 @@ _SPECIAL: dict[str, Callable[[Level, Node], None]] = {
     "Relu6Grad": _made_of(
         lambda t, f, c: ("Select", [f("Less", t[1], c(6.0)), f("ReluGrad", t[0], t[1]), f("ZerosLike", t[0])])
     ),
-    "LeakyReluGrad": _made_of(
-        lambda t, f, c: ("Select", [f("Greater", t[1], f("ZerosLike", t[1])), t[0], f("Mul", t[0], t[2])]), "alpha"
-    ),
 }

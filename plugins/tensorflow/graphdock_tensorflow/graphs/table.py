@@ -201,7 +201,7 @@ INPUTS: dict[str, int] = {
     **dict.fromkeys("TensorArrayWriteV3 TensorArrayScatterV3 TensorArraySplitV3".split(), 4),
     **dict.fromkeys("RefIdentity IsVariableInitialized Merge RefMerge Concat ConcatOffset ResourceGather".split(), 1),
     **dict.fromkeys("Switch RefSwitch Sum Reshape Select".split(), 2),
-    **dict.fromkeys("SoftplusGrad SoftsignGrad EluGrad Relu6Grad LeakyReluGrad".split(), 2),
+    **dict.fromkeys("SoftplusGrad SoftsignGrad EluGrad Relu6Grad".split(), 2),
 }
 #: What the names of ops begin with that are not here -> why.
 LACKING = {
