@@ -17,7 +17,7 @@ NO_STEPS := opgen docs gallery typing examples benchmarks cli conformance comple
   native notebooks seeds tensorflow events tf1 graph
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test test-debug test-exhaustive check format bench bench-gpu docs wheelhouse generate clean
+.PHONY: help env demo test test-debug test-exhaustive check types lint format bench bench-gpu docs wheelhouse generate clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -51,9 +51,14 @@ test-exhaustive: env ## Every fault, race, removed wait and pair of sample and d
 	GRAPHDOCK_DEBUG=1 $(BIN)/python -m pytest -q -n $(JOBS) -m "exhaustive and not (slow or plain or modes or oracle)" tests $(NO_STEPS:%=--ignore=tests/%)
 
 check: env ## Format, lint, types, import layers, budgets of lines, generated-code drift
+	$(MAKE) --no-print-directory --jobs 2 types lint
+
+types: env
+	$(BIN)/mypy
+
+lint: env
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/budget.py
 	$(BIN)/python -m graphdock_opgen check $(GENERATED) $(EXAMPLES)

@@ -104,6 +104,7 @@ class World:
 
 
 @pytest.mark.parametrize("fields", [{}, {"debug": True}, {"shape_policy": "generic"}, {"plan_cache_size": 2}])
+@pytest.mark.sampled(2)
 def test_threads_do_not_disturb_one_another(fields):
     world = World(**fields)
     done = [dict.fromkeys(["total", "count", "big", "shapeless"], 0) for _ in range(THREADS)]

@@ -36,6 +36,8 @@ PAGES = [
 ]
 #: Pages that make, install and check whole packages, as others do that are run every day.
 LONG = {
+    "write-a-device-plugin.md",
+    "write-a-triton-kernel.md",
     "write-an-asynchronous-device.md",
     "write-a-native-device.md",
     "write-a-native-kernel.md",

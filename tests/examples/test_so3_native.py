@@ -66,6 +66,7 @@ def test_its_wheel_is_of_this_platform(wheel):
     assert {f"graphdock_so3/_native/so3{library_suffix()}", "graphdock_so3/specs/so3.yaml"} <= set(names)
 
 
+@pytest.mark.exhaustive
 def test_its_own_tests_and_the_conformance_suite_pass(wheel, tmp_path):
     site = tmp_path / "site"
     run("-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target", site, wheel, cwd=tmp_path)

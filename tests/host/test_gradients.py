@@ -174,6 +174,7 @@ def test_names_stand_in_scopes_of_their_ops():
     assert again.name.startswith("mine/layer/sq_grad/")
 
 
+@pytest.mark.slow
 def test_a_long_chain_needs_no_recursion(graph):
     x = y = tf.placeholder(tf.float32, [])
     for _ in range(20_000):

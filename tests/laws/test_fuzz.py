@@ -545,6 +545,7 @@ PROGRAM = "import graphdock as tf\n\n\ndef main():\n    return tf.matmul(tf.ones
 
 
 @seeds("command")
+@pytest.mark.sampled(2)
 def test_command_lines(seed, outside, monkeypatch):
     monkeypatch.setattr("graphdock_opgen.new.opgen", lambda *args: None)
     monkeypatch.setattr("graphdock.cli.devices.facts", lambda *args: [])

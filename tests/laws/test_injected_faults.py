@@ -281,6 +281,7 @@ def test_a_fault_fails_its_step_and_nothing_else(program, stride):
     assert bench.in_use() <= level
 
 
+@pytest.mark.slow
 def test_there_are_a_thousand_of_them():
     assert sum(2 * sum(Bench(program).clean()[1]) for program in PROGRAMS) >= 1000
 

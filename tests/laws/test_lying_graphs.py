@@ -19,6 +19,8 @@ FEW, MANY = 24, 192
 
 
 @pytest.mark.parametrize("name", lying_graphs.FAMILIES)
+@pytest.mark.sampled(3)
+@pytest.mark.slow
 def test_an_import_takes_steps_and_memory_in_proportion_to_the_file(name):
     ops = tf.get_default_graph().host.ops
     costs = []
@@ -48,6 +50,7 @@ def test_an_import_of_json_takes_steps_and_memory_in_proportion_to_the_text(name
     assert more_steps <= 1.5 * steps and more_memory <= 2.5 * memory, costs
 
 
+@pytest.mark.slow
 def test_functions_that_call_one_another_twice_are_refused_before_they_are_many():
     """Each level doubles them; a file of 12 levels took half a minute, one of 24 had no end."""
     steps = []

@@ -291,7 +291,7 @@ def test_what_it_replaces_stands_there_once(fault):
 @pytest.mark.slow
 @pytest.mark.plain
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.name)
-@pytest.mark.sampled(14)
+@pytest.mark.sampled(40)
 def test_a_generator_finds_it(fault):
     run = planted(fault)
     assert run.returncode == 1 and "SystemError" not in run.stdout, run.stdout[-3000:] + run.stderr[-2000:]

@@ -119,6 +119,8 @@ class Any(int):
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("planted", PLANTED)
+@pytest.mark.sampled(4)
+@pytest.mark.slow
 def test_planted_faults_are_found(tmp_path, files, monkeypatch, form, planted):
     if (form, planted) == ("v1", "checksums fit"):
         return  # its values have none but those of their blocks

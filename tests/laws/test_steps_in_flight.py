@@ -79,6 +79,7 @@ MANY = [
         pytest.param(range(1, 9), MANY, id="many", marks=pytest.mark.exhaustive),
     ],
 )
+@pytest.mark.sampled(3)
 def test_results_are_those_of_one_step_at_a_time(program, seeds, ways, ahead):
     want, _ = Rig(program).run()
     for seed in seeds:
@@ -238,6 +239,7 @@ class Dropper:
         for m in (2, 3)
     ],
 )
+@pytest.mark.sampled(2)
 def test_each_wait_for_a_fence_that_is_removed_is_missed(program, most, monkeypatch):
     """One fence stands for all that a step does on a stream slot: one that the host waits for in its middle may wait for too much.
 
@@ -357,6 +359,7 @@ def inject(rig, most, number, how, want):
           for p in (chained, dropped_out, on_two_devices) for m in (2, 3)),
     ],
 )  # fmt: skip
+@pytest.mark.sampled(3)
 def test_a_fault_at_any_call_fails_its_step_and_is_raised_once(program, most, stride):
     rig = Rig(program)
     want, _ = rig.run(most)

@@ -93,6 +93,7 @@ def child(*command, cwd, path=()):
     return done.stdout
 
 
+@pytest.mark.sampled(4)
 def test_a_package_of_functions_says_and_computes_what_they_did(package):
     for name in OPS:
         said = op(f"notebook_ops:{name}")

@@ -144,6 +144,7 @@ def test_a_scaffold_is_tidy_and_its_wheel_whole(tmp_path, flags):
         ("elementwise: true", "elementwize: true", "elementwize"),
     ],
 )
+@pytest.mark.sampled(3)
 def test_one_typo_is_a_few_lines(tmp_path, right, typo, said):
     assert new("plugin", "my_chip", "--ops", "--dir", str(tmp_path)).exit_code == 0
     package = tmp_path / "graphdock-my-chip" / "src" / "graphdock_my_chip"

@@ -111,6 +111,7 @@ def test_nothing_is_measured_where_it_may_not_be(why):
     assert tuned.chosen == [0]
 
 
+@pytest.mark.slow
 def test_one_kernel_at_a_time_is_measured_on_a_device():
     """Two sessions plan at once, and share the device."""
     inside, together = [], []

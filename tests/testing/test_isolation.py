@@ -76,6 +76,7 @@ def test_a_backend_that_dies_as_it_loads_is_told_apart(worker, cases):
     assert died.text == "Square[float32-0]: the process ended with status 4 while it loaded the backend"
 
 
+@pytest.mark.slow
 def test_a_missing_kernel_is_no_failure(worker):
     case = next(Conformance("cpu").cases("Sin"))
     assert worker().check(case).kind == "missing"

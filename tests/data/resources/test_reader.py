@@ -66,6 +66,7 @@ def test_records_and_whole_files(tmp_path):
 
 @pytest.mark.parametrize("hop", [0, 2, 7])
 @pytest.mark.parametrize("encoding", ["", "ZLIB"])
+@pytest.mark.sampled(3)
 def test_records_of_one_length(tmp_path, hop, encoding):
     body = bytes(range(100)) * 3000
     data = b"head" + body + b"foot!"

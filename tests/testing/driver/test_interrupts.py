@@ -81,6 +81,7 @@ def test_other_threads_and_other_handlers_are_left_alone(ctrl_c):
     assert handlers == [signal.default_int_handler, signal.SIG_IGN]
 
 
+@pytest.mark.slow
 def test_a_driver_survives_an_interrupt_anywhere(make_bench):
     """Fence and go on: nothing is locked for another thread, nothing leaks, and the numbers are right."""
     bench = make_bench(1, None)

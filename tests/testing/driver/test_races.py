@@ -225,6 +225,7 @@ def test_both_kinds_of_programs_are_among_them():
     assert 50 < clean < 250
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_accesses_need_no_more_pieces_than_boundaries():
     detector, chance = Detector(), random.Random(1)
     for number in range(100_000):

@@ -17,6 +17,7 @@ STREAM = {"key": (5, 9), "counter": (0, 0)}
 
 @pytest.mark.parametrize("unique", [False, True])
 @pytest.mark.parametrize("count", [1, 127, 1500])
+@pytest.mark.sampled(3)
 def test_draws_are_those_of_the_stream(computed: Computed, count: int, unique: bool) -> None:
     attrs = {"num_true": 1, "num_sampled": count, "unique": unique, "range_max": 1600, **SEEDS}
     targets = np.arange(0, 1600, 7).reshape(-1, 1)

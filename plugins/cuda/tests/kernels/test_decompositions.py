@@ -27,6 +27,7 @@ def _adjoint(x: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("shape", [(1, 5), (5, 1), (33, 31), (31, 65), (100, 60)])
 @pytest.mark.parametrize("full", [False, True])
+@pytest.mark.sampled(3)
 def test_qr_has_numpys_signs(computed: Computed, shape: tuple[int, int], full: bool) -> None:
     x = _matrix(*shape, "complex128")
     q, r = computed("Qr", {"input": x}, full_matrices=full)
@@ -38,6 +39,7 @@ def test_qr_has_numpys_signs(computed: Computed, shape: tuple[int, int], full: b
 @pytest.mark.parametrize(
     ("size", "dtype"), [*((n, d) for n in (2, 5, 17, 33) for d in ("float64", "complex128")), (84, "complex128")]
 )
+@pytest.mark.sampled(3)
 def test_eigenvalues(computed: Computed, size: int, dtype: str) -> None:
     x = _matrix(size, size, dtype)
     x = x + _adjoint(x)

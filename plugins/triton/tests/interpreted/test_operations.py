@@ -42,6 +42,7 @@ def refused(session, fetch, kernel):
         return dict(row.lost)[kernel].removeprefix("refused when it was prepared: "), row.kernel
 
 
+@pytest.mark.exhaustive
 def test_a_step_of_a_network_of_images_and_of_words(session):
     with tf.Graph().as_default():
         images, words = tf.placeholder(tf.float32, [2, 5, 6, 3]), tf.placeholder(tf.int32, [2, 4])

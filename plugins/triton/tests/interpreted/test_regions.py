@@ -45,6 +45,7 @@ def compare(program, arrays, block=None, streams=()):
 
 
 @pytest.mark.parametrize("start", range(0, 60, 20))
+@pytest.mark.sampled(3)
 def test_random_regions_agree_with_the_reference(start):
     for seed in range(start, start + 20):
         check(seed)

@@ -276,6 +276,7 @@ def test_a_dense_layer_whose_gradient_nobody_asks_for_keeps_nothing_for_it(lab, 
     assert set(told) == {frozenset({"bias", "pre"})}
 
 
+@pytest.mark.exhaustive
 def test_a_transformer_s_layer(lab):
     """Norm, attention, residual ways and a dense pair, trained: what is left are products, regions and the library's kernels."""
 
