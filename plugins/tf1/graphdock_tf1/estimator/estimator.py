@@ -396,7 +396,7 @@ class _NewGraph:
         self._seed = config.tf_random_seed
 
     def __enter__(self) -> Any:
-        self._entered.enter_context(_tf.Graph().as_default())
+        self._entered.enter_context(_tf.Graph(_tf.get_default_graph().host).as_default())
         self._entered.enter_context(_tf.device(self._device))  # of the graph that is the default one now
         _tf.set_random_seed(self._seed)
         return _tf.train.create_global_step()
