@@ -250,11 +250,19 @@ def _select(ctx: BuildContext) -> Bound | Callable[..., Any]:
             return
         taken = condition.reshape(-1).view(np.int8)
         a, b, c = (each.reshape(-1).view(mask.dtype) for each in arrays[1:])
+        nothing = next((each for each in (b, a) if each.size == 1 and not each[0]), None)
         for start in range(0, c.size, mask.size):
             part = slice(start, start + mask.size)
             bits, found = mask[: c.size - start], c[part]
             mine, other = (each if each.size == 1 else each[part] for each in (a, b))
+            if nothing is b:
+                np.negative(taken[part], bits)
+                np.bitwise_and(mine, bits, found)
+                continue
             np.subtract(taken[part], 1, bits)  # none of x's bits are kept out, or all
+            if nothing is a:
+                np.bitwise_and(other, bits, found)
+                continue
             np.bitwise_xor(mine, other, found)
             np.bitwise_and(found, bits, found)
             np.bitwise_xor(found, mine, found)
