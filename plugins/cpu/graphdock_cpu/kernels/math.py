@@ -271,7 +271,7 @@ def _select(ctx: BuildContext) -> Bound | Callable[..., Any]:
 
 
 def _changes(condition: np.ndarray) -> bool:
-    """Whether neighbours in the midst of a mask are often different."""
+    """Return whether neighbours in the midst of a mask are often different."""
     flat = condition.reshape(-1)
     middle = flat[flat.size // 2 :][:SELECT_ASKED]
     return bool(np.count_nonzero(middle[1:] != middle[:-1]) > SELECT_ASKED // SELECT_CHANGES)
