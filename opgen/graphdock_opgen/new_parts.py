@@ -128,6 +128,17 @@ PARTS: Mapping[str, Part] = {
         HookOfPart("register_placers", "placer", "{title}Placer", "[{title}Placer()]"),
         (_module("placer", "placer", "which device each group of nodes gets"),),
     ),
+    "transport": Part(
+        "With a transport for targets NAME://host:port.",
+        "transport",
+        "write-a-transport.md",
+        HookOfPart("register_transports", "transport", "{title}Transport", "[{title}Transport()]"),
+        (
+            _module(
+                "transport", "transport", "how calls reach a task of another process, and how their answers come back"
+            ),
+        ),
+    ),
     "graph_format": Part(
         "With a form of graphs, called NAME.",
         "form of graphs",

@@ -31,6 +31,7 @@ DEFAULTS = {
     "check_numerics": False,
     "operation_timeout": None,
     "steps_in_flight": 1,
+    "cluster": {},
     "device_filters": (),
     "isolate_session_state": False,
     "bfloat16_sendrecv": False,

@@ -68,6 +68,7 @@ SCAFFOLDS = {
     "--executor": "1 executor",
     "--pass": "1 pass",
     "--placer": "1 placer",
+    "--transport": "1 transport",
     "--graph-format": "1 graph format",
     "--endpoints": "",
     "--ops --endpoints --pass": "1 op, 1 kernel, 1 pass",

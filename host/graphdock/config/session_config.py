@@ -89,6 +89,8 @@ class SessionConfig:
       operation_timeout: seconds a step may take; None for no limit.
       steps_in_flight: how many steps may be at work at once on devices with queues. With more than 1, ``run`` of operations alone
         returns once their work is queued; what goes wrong later is raised by the next ``run``, ``synchronize`` or ``close``.
+      cluster: job -> how many tasks, such as ``{"ps": 1, "worker": 4}``: the tasks of a target that starts its own, such as ``ray://``,
+        which do not run yet are started. Other targets refuse it, and a session in this process has no tasks.
       device_filters: names of jobs, tasks or devices, such as ``/job:ps``: a session on a target sees the tasks of its own and
         those that one of them names; none: all. A session in this process sees its devices whatever they say.
       isolate_session_state: a session on a target shares nothing with others; one in this process never does, but named containers.
@@ -122,6 +124,7 @@ class SessionConfig:
     check_numerics: bool = False
     operation_timeout: float | None = None
     steps_in_flight: int = 1
+    cluster: Mapping[str, int] = field(default_factory=lambda: _EMPTY)
     device_filters: Sequence[str] = ()
     isolate_session_state: bool = False
     bfloat16_sendrecv: bool = False

@@ -95,6 +95,12 @@ def _device_count(key: str, value: Any, where: str) -> int:
     return _integer(f"device_count[{key!r}]", 0, value, where)
 
 
+def _tasks(job: str, value: Any, where: str) -> int:
+    if not re.fullmatch(r"[A-Za-z_]\w*", job, re.ASCII):
+        raise _wrong(where, "cluster", "names of jobs, such as 'worker'", job)
+    return _integer(f"cluster[{job!r}]", 1, value, where)
+
+
 def _pin(key: str, value: Any, where: str) -> str:
     if not re.fullmatch(r"[\w.]+@[a-z]\w*", key):
         raise _wrong(where, "kernels", "keys such as 'MatMul@cuda'", key)
@@ -170,6 +176,7 @@ CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "check_numerics": partial(_truth, "check_numerics"),
     "operation_timeout": _timeout,
     "steps_in_flight": partial(_integer, "steps_in_flight", 1),
+    "cluster": partial(_table, "cluster", _tasks),
     "device_filters": _device_filters,
     "isolate_session_state": partial(_truth, "isolate_session_state"),
     "bfloat16_sendrecv": partial(_truth, "bfloat16_sendrecv"),

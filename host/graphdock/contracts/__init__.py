@@ -64,7 +64,7 @@ hookimpl = pluggy.HookimplMarker("graphdock")
 #: What each module publishes here.
 _PUBLISHED = {
     "cache": "cache_dir read_cache replace_file write_cache",
-    "cluster": "TaskInfo TaskName Transport",
+    "cluster": "Place TaskInfo TaskName Transport",
     "command": "CommandTools ProgramStep",
     "costs": "checked_seconds CostModel Prediction Rates UNKNOWN_TIME",
     "cut": "cut_region Cutter put_back",

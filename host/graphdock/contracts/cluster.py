@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
 from graphdock.errors import InvalidArgumentError, UnimplementedError
 
-__all__ = ["TaskInfo", "TaskName", "Transport"]
+__all__ = ["Place", "TaskInfo", "TaskName", "Transport"]
 
 _TASK = re.compile(r"/job:([A-Za-z_][A-Za-z0-9_]*)(?:/replica:0)?/task:(\d+)")
 
@@ -60,11 +60,36 @@ class TaskInfo:
     version: str
 
 
+class Place(ABC):
+    """A process for one task of a cluster, on whatever machine, which runs a script.
+
+    Attributes:
+      address: ``host:port`` of that machine, free for the task's server.
+    """
+
+    address: str
+
+    @abstractmethod
+    def run(self, arguments: Sequence[str], environment: Mapping[str, str], say: Callable[[str], None]) -> int:
+        """Run ``python -m graphdock run`` with these arguments, until it ends; its exit status, negative after a signal.
+
+        Args:
+          environment: variables besides those that are there. ``say``: is given each line that is printed.
+
+        Raises:
+          UnavailableError: the place is lost, with what ran there.
+        """
+
+    @abstractmethod
+    def stop(self) -> None:
+        """End what runs, by force where it does not end by itself, and give the place back. Any thread, any number of times."""
+
+
 class Transport(ABC):
     """Calls and values between the tasks of a cluster. Any thread may call any method.
 
     Attributes:
-      scheme: of the targets that it reaches, ``grpc`` of ``grpc://host:port``.
+      scheme: of the targets that it reaches, ``grpc`` of ``grpc://host:port``: what follows is an address, whose form is its own.
     """
 
     scheme: str = ""
@@ -103,6 +128,36 @@ class Transport(ABC):
 
         A task that can't be reached gets nothing; who waits for it learns so by its calls.
         """
+
+    def sample_address(self) -> str | None:
+        """A free address of this machine, another each time: there ``graphdock.testing`` serves tasks. None: nothing is checked."""
+        return None
+
+    def start(self, address: str, tasks: Sequence[TaskName]) -> None:
+        """Start those tasks of the cluster at an address that do not run yet, and wait until all can be called. Optional.
+
+        Raises:
+          FailedPreconditionError: other tasks run there. UnimplementedError: it starts none, the default.
+        """
+        raise UnimplementedError(
+            f"targets of the scheme {self.scheme}:// start no tasks", hint="start a tf.train.Server for each task"
+        )
+
+    def places(self, address: str, tasks: Sequence[TaskName]) -> dict[TaskName, Place]:
+        """Places for a script that runs as these tasks, each free until it is stopped. Optional; default: refused.
+
+        Raises:
+          AlreadyExistsError: tasks run at the address. UnimplementedError: it has none.
+        """
+        raise UnimplementedError(f"targets of the scheme {self.scheme}:// have no places for scripts")
+
+    def tasks(self, address: str, said: Mapping[str, Any]) -> dict[TaskName, str]:
+        """Addresses of the tasks of a cluster by which they are reached from here.
+
+        Args:
+          address: of one of them. ``said``: what it answered to ``info``.
+        """
+        return {TaskName.parse(name): where for name, where in said["cluster"].items()}
 
     def close(self) -> None:
         """Let go of everything. Calls that wait end with UnavailableError."""

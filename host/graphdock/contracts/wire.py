@@ -44,8 +44,8 @@ def _plain(value: Any, frames: list[Any]) -> Any:
         return {k: _plain(v, frames) for k, v in value.items()}
     if kind is list or kind is tuple:
         return [_plain(v, frames) for v in value]
-    if isinstance(value, (np.ndarray, np.generic)):
-        return _array(np.asarray(value), frames)
+    if isinstance(value, (np.ndarray, np.generic, bytes)):  # bytes: a fetched scalar of strings
+        return _array(np.array(value, object) if isinstance(value, bytes) else np.asarray(value), frames)
     return value
 
 

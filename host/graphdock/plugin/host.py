@@ -362,14 +362,25 @@ class Host:
                     self._loaded_for_plans |= {hook}
 
     def session_factory(self, target: str) -> SessionFactory:
-        """The factory for a target such as ``ray://head:6379``, chosen by its scheme.
+        """The factory for a target such as ``grpc://host:port``, chosen by its scheme.
+
+        A scheme that only a transport has is opened by the factory for servers, ``grpc``, which runs steps over any transport.
 
         Raises:
           NotFoundError: no allowed plugin brings the scheme. PluginError: the plugin of that name failed to load.
         """
         scheme = target.partition("://")[0]
         missing = f"no session factory for the target {target!r}"
-        return self._named(self.session_factories, scheme, "register_session_factories", missing)
+        try:
+            return self._named(self.session_factories, scheme, "register_session_factories", missing)
+        except NotFoundError:
+            try:
+                self.transport(scheme)
+            except NotFoundError:
+                pass
+            else:
+                return self.session_factory("grpc")
+            raise
 
     def transport(self, scheme: str) -> Transport:
         """The transport for targets of a scheme, such as ``grpc``.

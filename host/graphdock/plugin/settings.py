@@ -37,7 +37,7 @@ KEYS: dict[str, tuple[str, ...]] = {
             "fusion",
         ),
         *("plan_cache_size", "shape_policy", "intra_op_threads", "inter_op_threads", "deterministic", "check_numerics"),
-        *("operation_timeout", "steps_in_flight", "device_filters", "isolate_session_state"),
+        *("operation_timeout", "steps_in_flight", "cluster", "device_filters", "isolate_session_state"),
         *("bfloat16_sendrecv", "log_device_placement", "options", "debug"),
     ),
     "plugins": ("allow", "block", "autoload"),

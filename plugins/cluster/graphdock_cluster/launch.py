@@ -1,4 +1,4 @@
-"""Launch: the tasks of a cluster as processes of this machine, each running one script, until its workers have ended."""
+"""Launch: the tasks of a cluster as processes, each running one script, until its workers have ended."""
 
 from __future__ import annotations
 
@@ -13,24 +13,31 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from queue import SimpleQueue
-from typing import IO
 
-from graphdock.contracts.cluster import TaskName
+from graphdock.contracts import errors
+from graphdock.contracts.cluster import Place, TaskName
+from graphdock.locks import new_lock
 
-__all__ = ["addresses_of", "flags_of", "launch"]
+__all__ = ["LocalPlace", "addresses_of", "flags_of", "launch", "local_places", "tasks_of"]
 
 #: Seconds that a task has to end by itself before it is killed.
 GRACE = 5.0
+#: Exit status of a task whose place is lost.
+LOST = 70
 _FLAGS = ("job_name", "task_index", "ps_hosts", "worker_hosts")
 
 
-def addresses_of(ps: int, workers: int) -> dict[str, list[str]]:
-    """Free addresses of this machine for so many tasks, by job."""
-    held = [socket.create_server(("localhost", 0)) for _ in range(ps + workers)]
-    found = [f"localhost:{s.getsockname()[1]}" for s in held]
-    for s in held:
-        s.close()
-    return {job: tasks for job, tasks in (("ps", found[:ps]), ("worker", found[ps:])) if tasks}
+def tasks_of(ps: int, workers: int) -> list[TaskName]:
+    """Names of so many tasks."""
+    return [TaskName("ps", n) for n in range(ps)] + [TaskName("worker", n) for n in range(workers)]
+
+
+def addresses_of(places: Mapping[TaskName, Place]) -> dict[str, list[str]]:
+    """Addresses of tasks, by job."""
+    cluster: dict[str, list[str]] = {}
+    for task, place in places.items():
+        cluster.setdefault(task.job, []).append(place.address)
+    return cluster
 
 
 def flags_of(script: Path, cluster: Mapping[str, Sequence[str]], task: TaskName) -> list[str]:
@@ -46,80 +53,115 @@ def flags_of(script: Path, cluster: Mapping[str, Sequence[str]], task: TaskName)
 
 def launch(
     script: Path,
-    cluster: Mapping[str, Sequence[str]],
+    places: Mapping[TaskName, Place],
     arguments: Sequence[str],
     say: Callable[[str], None],
+    restarts: int = 0,
 ) -> int:
     """Run a script once per task, with ``TF_CONFIG`` and the flags that it reads, until all workers have ended.
 
-    Lines of its tasks are said with the task's name before them. Where one fails the others are ended; so are those of the job
-    ``ps`` when all workers have ended.
+    Lines of its tasks are said with the task's name before them. Where one fails that was started anew often enough, the others are
+    ended; so are those of the job ``ps`` when all workers have ended. The places are given back.
 
     Args:
-      arguments: of every task.
+      arguments: of every task. restarts: how often a task that fails is started anew.
 
     Returns:
       0, or the exit status of the first task that failed; 130 after an interrupt.
     """
-    ended: SimpleQueue[TaskName] = SimpleQueue()
-    running: dict[TaskName, subprocess.Popen[str]] = {}
+    ended: SimpleQueue[tuple[TaskName, int, bool]] = SimpleQueue()
+    cluster = addresses_of(places)
+    left = dict.fromkeys(places, restarts)
+
+    def start(task: TaskName) -> None:
+        threading.Thread(target=run, args=(task,), name=f"graphdock {task}", daemon=True).start()
+
+    def run(task: TaskName) -> None:
+        config = {"cluster": cluster, "task": {"type": task.job, "index": task.index}}
+        command = [str(script.resolve()), *flags_of(script, cluster, task), *arguments]
+        try:
+            status = places[task].run(command, {"TF_CONFIG": json.dumps(config)}, lambda line: say(f"[{task}] {line}"))
+        except Exception as error:  # noqa: BLE001 - it is said, and ends the run
+            say(f"[{task}] {errors.format_error(error)}")
+            ended.put((task, LOST, False))
+        else:
+            ended.put((task, status if status >= 0 else 128 - status, True))
+
+    waiting = {task for task in places if task.job != "ps"}
     try:
-        for job, tasks in cluster.items():
-            for index in range(len(tasks)):
-                task = TaskName(job, index)
-                running[task] = process = _start(script, cluster, task, arguments)
-                assert process.stdout is not None
-                threading.Thread(target=_pass_on, args=(task, process, process.stdout, say, ended), daemon=True).start()
-        waiting = {task for task in running if task.job != "ps"}
+        for task in places:
+            start(task)
         while waiting:
-            task = ended.get()
-            status = running[task].wait()
-            if status:
+            task, status, again = ended.get()
+            if status and again and left[task]:
+                left[task] -= 1
+                say(f"[{task}] ended with status {status}, and is started anew")
+                start(task)
+            elif status:
                 say(f"[{task}] ended with status {status}")
-                return status if status > 0 else 128 - status
-            waiting.discard(task)
+                return status
+            else:
+                waiting.discard(task)
     except KeyboardInterrupt:
         return 130
     finally:
-        _end(list(running.values()))
+        stop(places)
     return 0
 
 
-def _start(
-    script: Path, cluster: Mapping[str, Sequence[str]], task: TaskName, arguments: Sequence[str]
-) -> subprocess.Popen[str]:
-    config = {"cluster": cluster, "task": {"type": task.job, "index": task.index}}
-    return subprocess.Popen(
-        [sys.executable, "-m", "graphdock", "run", str(script), *flags_of(script, cluster, task), *arguments],
-        env={**os.environ, "TF_CONFIG": json.dumps(config), "PYTHONUNBUFFERED": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    )
+def stop(places: Mapping[TaskName, Place]) -> None:
+    """Give places back, all at once, and wait until what ran there has ended."""
+    threads = [threading.Thread(target=place.stop, name="graphdock stop") for place in places.values()]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
-def _pass_on(
-    task: TaskName,
-    process: subprocess.Popen[str],
-    lines: IO[str],
-    say: Callable[[str], None],
-    ended: SimpleQueue[TaskName],
-) -> None:
-    for line in lines:
-        say(f"[{task}] {line.rstrip()}")
-    process.wait()
-    ended.put(task)
+class LocalPlace(Place):
+    """A process of this machine. ``address``: where its server listens."""
 
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self._lock = new_lock()
+        self._process: subprocess.Popen[str] | None = None
+        self._stopped = False
 
-def _end(processes: Sequence[subprocess.Popen[str]]) -> None:
-    """End what still runs, by force where it does not end by itself."""
-    alive = [p for p in processes if p.poll() is None]
-    for process in alive:
+    def run(self, arguments: Sequence[str], environment: Mapping[str, str], say: Callable[[str], None]) -> int:
+        with self._lock:
+            if self._stopped:
+                return -signal.SIGTERM
+            process = self._process = subprocess.Popen(
+                [sys.executable, "-m", "graphdock", "run", *arguments],
+                env={**os.environ, **environment, "PYTHONUNBUFFERED": "1"},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+            )
+        assert process.stdout is not None
+        for line in process.stdout:
+            say(line.rstrip())
+        return process.wait()
+
+    def stop(self) -> None:
+        with self._lock:
+            self._stopped = True
+            process = self._process
+        if process is None or process.poll() is not None:
+            return
         process.send_signal(signal.SIGTERM)
-    for process in alive:
         try:
             process.wait(GRACE)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def local_places(tasks: Sequence[TaskName]) -> dict[TaskName, Place]:
+    """A process of this machine for each task, at a free address."""
+    held = [socket.create_server(("localhost", 0)) for _ in tasks]
+    found = [f"localhost:{s.getsockname()[1]}" for s in held]
+    for s in held:
+        s.close()
+    return {task: LocalPlace(address) for task, address in zip(tasks, found, strict=True)}

@@ -100,10 +100,14 @@ class ClusterSession(Session):
         self._assigned: tuple[Any, Assignment] | None = None
         self._has_lost = False
         address = _address(target)
-        self._transport = RoutedTransport(self._host)
+        self._transport = RoutedTransport(self._host, target.partition("://")[0])
+        if self.config.cluster:
+            self._transport.start(
+                address, [TaskName(job, n) for job, count in self.config.cluster.items() for n in range(count)]
+            )
         said = self._ask(f"the target {target}", address, "info", {}, self._timeout)
         self._own = TaskName.parse(said["name"])
-        self._addresses = {TaskName.parse(name): where for name, where in said["cluster"].items()}
+        self._addresses = self._transport.tasks(address, said)
         self._addresses[self._own] = address
         self._tasks = _seen(sorted(self._addresses), self._own, self.config.device_filters)
 
@@ -230,7 +234,7 @@ class ClusterSession(Session):
         A session that has lost a task waits for none any more: whoever runs it is to make a new one.
         """
         begun = time.monotonic()
-        said = 0.0
+        said, why = 0.0, ""
         while True:
             call = self._transport.call(address, method, arguments)
             try:
@@ -240,7 +244,7 @@ class ClusterSession(Session):
                     raise
                 why = error.message
             except TimeoutError:
-                why = "it did not answer"
+                why = why or "it did not answer"
             waited = time.monotonic() - begun
             if limit is not None and waited >= limit:
                 raise errors.DeadlineExceededError(
@@ -377,7 +381,7 @@ def _seen(tasks: list[TaskName], own: TaskName, filters: Sequence[str]) -> list[
 
 
 class ServerSessions(SessionFactory):
-    """Opens sessions on the targets of servers, ``grpc://host:port``."""
+    """Opens sessions on the targets of servers: ``grpc://host:port``, and those of all schemes that a transport reaches."""
 
     scheme = "grpc"
 
@@ -386,7 +390,7 @@ class ServerSessions(SessionFactory):
 
     def reset(self, target: str, containers: Sequence[str] | None, config: Any, host: Any) -> None:
         address = _address(target)
-        transport = RoutedTransport(host)
+        transport = RoutedTransport(host, target.partition("://")[0])
         said = transport.call(address, "info", {}).result()
-        for where in said["cluster"].values():
+        for where in transport.tasks(address, said).values():
             transport.call(where, "reset", {"containers": containers}).result()

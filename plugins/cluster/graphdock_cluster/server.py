@@ -29,7 +29,8 @@ class Server:
     Args:
       server_or_cluster_def: a ``ServerDef``, ``ClusterDef``, ``ClusterSpec``, or a dict of jobs to addresses.
       job_name, task_index: which task of the cluster this is; where the cluster has only one, they may be left out.
-      protocol: ``grpc`` (the default), whose literal targets ``grpc://host:port`` name tasks.
+      protocol: ``grpc`` (the default), whose literal targets ``grpc://host:port`` name tasks, or the scheme of another transport,
+        such as ``ray``, of which the cluster's addresses are then.
       config: of the steps that run here: a ``SessionConfig`` or ``ConfigProto``.
       start: begin at once.
       host: whose plugins are used; default: the process's own.
@@ -49,16 +50,17 @@ class Server:
         host: Host | None = None,
     ) -> None:
         jobs, job_name, task_index = _cluster_of(server_or_cluster_def, job_name, task_index)
-        if protocol not in (None, "", "grpc"):
-            raise errors.UnimplementedError("Server: the protocol is not known", expected="grpc", got=repr(protocol))
         self._jobs = jobs
         self._name = _task_of(jobs, job_name, task_index)
         if isinstance(config, Translatable):
             config = config.to_session_config()
         self.host = host = default_host() if host is None else host
+        self.protocol = protocol = protocol or "grpc"
         addresses = {TaskName(job, n): where for job, tasks in jobs.items() for n, where in tasks.items()}
-        self._transport = transport = RoutedTransport(host)
-        local = _port(addresses[self._name]) == "0"
+        self._transport = transport = RoutedTransport(host, protocol)
+        if protocol != "grpc" and not transport.reaches_others:
+            raise errors.UnimplementedError("Server: the protocol is not known", expected="grpc", got=repr(protocol))
+        local = protocol == "grpc" and _port(addresses[self._name]) == "0"
         if local:
             addresses[self._name] = f"in-process:{next(_numbers)}"
         self._listens = not local and transport.reaches_others
@@ -99,7 +101,7 @@ class Server:
     @property
     def target(self) -> str:
         """The target that ``tf.Session`` takes to run steps from here."""
-        return f"grpc://{self._task.address}"
+        return f"{self.protocol}://{self._task.address}"
 
     @property
     def server_def(self) -> Any:
@@ -111,7 +113,7 @@ class Server:
             row = made.cluster.job.add(name=job)
             for number, address in tasks.items():
                 row.tasks[number] = address
-        made.job_name, made.task_index, made.protocol = self._name.job, self._name.index, "grpc"
+        made.job_name, made.task_index, made.protocol = self._name.job, self._name.index, self.protocol
         return made
 
     @staticmethod

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
 from graphdock.contracts import errors
-from graphdock.contracts.cluster import Transport
+from graphdock.contracts.cluster import Place, TaskName, Transport
 from graphdock.locks import new_lock
 from graphdock.plugin.host import Host
 
@@ -34,11 +34,11 @@ class RoutedTransport(Transport):
 
     Args:
       host: whose plugins are asked. Its tasks are those of this process; a process has one host, but in tests.
+      scheme: of the plugin's transport.
     """
 
-    scheme = "grpc"
-
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, scheme: str = "grpc") -> None:
+        self.scheme = scheme
         self._host = host
         self.local = _tasks_of(host)
         self._far: Transport | None = None
@@ -65,6 +65,17 @@ class RoutedTransport(Transport):
     def forget(self, address: str) -> None:
         self._other(address).forget(address)
 
+    def start(self, address: str, tasks: Sequence[TaskName]) -> None:
+        self._other(address).start(address, tasks)
+
+    def places(self, address: str, tasks: Sequence[TaskName]) -> dict[TaskName, Place]:
+        return self._other(address).places(address, tasks)
+
+    def tasks(self, address: str, said: Mapping[str, Any]) -> dict[TaskName, str]:
+        if self.local.find(address) is not None and not self.reaches_others:
+            return super().tasks(address, said)
+        return self._other(address).tasks(address, said)
+
     def needs_others(self) -> None:
         """Return at once where a plugin reaches other processes. Raises UnavailableError with what to install."""
         self._other("")
@@ -81,10 +92,10 @@ class RoutedTransport(Transport):
     def _other(self, address: str) -> Transport:
         if self._far is None:
             try:
-                self._far = self._host.transport("grpc")
+                self._far = self._host.transport(self.scheme)
             except errors.NotFoundError as error:
                 raise errors.UnavailableError(
                     f"no installed plugin reaches tasks of other processes, such as {address or 'a server'}: {error.message}",
-                    hint="pip install graphdock-ray",
+                    hint="pip install graphdock-ray" if self.scheme in ("grpc", "ray") else None,
                 ) from None
         return self._far

@@ -9,6 +9,8 @@ from graphdock.contracts import Transport, hookimpl
 
 @hookimpl
 def register_transports() -> Iterable[Transport]:
+    from graphdock_ray.transport import RayTransport
     from graphdock_ray.zeromq import ZeroMQTransport
 
-    return [ZeroMQTransport()]
+    carrier = ZeroMQTransport()
+    return [carrier, RayTransport(carrier)]

@@ -11,7 +11,9 @@ import json
 import logging
 import os
 import select
+import socket
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -39,6 +41,8 @@ class ZeroMQTransport(Transport):
     def __init__(self) -> None:
         self._lock = new_lock()
         self._loop: _Loop | None = None
+        #: Is told of each address whose connection ended, on the thread that noticed it.
+        self.lost: Callable[[str], None] = lambda address: None
 
     def call(self, address: str, method: str, arguments: Mapping[str, Any]) -> Future[Any]:
         future: Future[Any] = Future()
@@ -48,9 +52,23 @@ class ZeroMQTransport(Transport):
     def post(self, address: str, method: str, arguments: Mapping[str, Any]) -> None:
         self._send(address, POST, method, arguments, None)
 
-    def serve(self, address: str, answer: Callable[[str, Mapping[str, Any]], Any], gone: Callable[[str], None]) -> str:
-        made = self._running().ask(lambda loop: loop.listen(address, answer, gone))
+    def serve(
+        self,
+        address: str,
+        answer: Callable[[str, Mapping[str, Any]], Any],
+        gone: Callable[[str], None],
+        keys: Keys | None = None,
+    ) -> str:
+        made = self._running().ask(lambda loop: loop.listen(address, answer, gone, keys))
         return str(made.result())
+
+    def sample_address(self) -> str | None:
+        with socket.create_server(("localhost", 0)) as free:
+            return f"localhost:{free.getsockname()[1]}"
+
+    def trust(self, address: str, keys: Keys) -> None:
+        """Take a task at an address for one only where it has these keys."""
+        self._running().trusted[address] = keys
 
     def forget(self, address: str) -> None:
         self._running().ask(lambda loop: loop.forget(address)).result()
@@ -80,7 +98,7 @@ class ZeroMQTransport(Transport):
             with self._lock:
                 loop = self._loop
                 if loop is None or loop.process != os.getpid():
-                    loop = self._loop = _Loop()
+                    loop = self._loop = _Loop(self)
                     atexit.register(self.close)
         return loop
 
@@ -88,8 +106,9 @@ class ZeroMQTransport(Transport):
 class _Loop:
     """The thread that owns the sockets of this process."""
 
-    def __init__(self) -> None:
+    def __init__(self, transport: ZeroMQTransport) -> None:
         self.process = os.getpid()
+        self._transport = weakref.ref(transport)
         self._context = zmq.Context()
         self._keys = Keys.of_environment()
         self._todo: deque[Callable[[_Loop], Any]] = deque()
@@ -97,6 +116,7 @@ class _Loop:
         self._epoll = select.epoll()
         self._epoll.register(self._wake, select.EPOLLIN)
         self.peers: dict[str, Peer] = {}
+        self.trusted: dict[str, Keys] = {}
         self._listeners: dict[str, Listener] = {}
         self._ready: dict[int, Callable[[], None]] = {}
         self._threads = WaitingThreads("graphdock call")
@@ -180,15 +200,21 @@ class _Loop:
         if found is None or found.error is not None:
             if found is not None:
                 self._drop(found)
-            made = found = Peer(self._context, address, self._keys)
+            made = found = Peer(self._context, address, self.trusted.get(address, self._keys))
             self.peers[address] = made
             self._watch(made.socket, lambda: made.receive(unpack, raised))
             self._watch(made.monitor, made.look)
         return found
 
-    def listen(self, address: str, answer: Callable[[str, Mapping[str, Any]], Any], gone: Callable[[str], None]) -> str:
+    def listen(
+        self,
+        address: str,
+        answer: Callable[[str, Mapping[str, Any]], Any],
+        gone: Callable[[str], None],
+        keys: Keys | None,
+    ) -> str:
         """Serve an address."""
-        made = Listener(self._context, address, answer, gone, self._keys)
+        made = Listener(self._context, address, answer, gone, keys or self._keys)
         self._listeners[made.address] = made
         self._watch(made.socket, lambda: self._take(made))
         self._watch(made.monitor, lambda: made.look(self._threads.submit, self.forget_reader))
@@ -221,6 +247,8 @@ class _Loop:
         self._unwatch(peer.socket, peer.monitor)
         peer.close()
         self.forget_reader(peer.reader)
+        if (transport := self._transport()) is not None:
+            transport.lost(peer.address)
 
     def _watch(self, socket: Any, act: Callable[[], None]) -> None:
         self._epoll.register(socket.FD, select.EPOLLIN)
@@ -228,9 +256,9 @@ class _Loop:
         act()  # the descriptor tells of what comes, not of what is there
 
     def _unwatch(self, *sockets: Any) -> None:
-        for socket in sockets:
-            if self._ready.pop(socket.FD, None) is not None:
-                self._epoll.unregister(socket.FD)
+        for each in sockets:
+            if self._ready.pop(each.FD, None) is not None:
+                self._epoll.unregister(each.FD)
 
     def _take(self, listener: Listener) -> None:
         """Answer what has come to an address of ours."""

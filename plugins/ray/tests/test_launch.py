@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from graphdock.contracts import TaskName
-from graphdock_cluster.launch import addresses_of, flags_of
+from graphdock_cluster.launch import addresses_of, flags_of, local_places, tasks_of
 
 SCRIPT = """
 import json, os
@@ -58,14 +58,14 @@ def script(tmp_path):
 
 @pytest.mark.exhaustive
 def test_a_script_of_flags_runs_as_a_server_and_a_worker(script, tmp_path):
-    done = graphdock("run", "--ps", 1, "--workers", 1, script, "--steps=4", folder=tmp_path)
+    done = graphdock("run", "--on", "processes", "--ps", 1, "--workers", 1, script, "--steps=4", folder=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "[/job:worker/task:0] counted 4" in done.stdout
 
 
 @pytest.mark.exhaustive
 def test_a_task_that_fails_ends_the_others_and_gives_its_status(script, tmp_path):
-    done = graphdock("run", script, "--steps=6", folder=tmp_path)
+    done = graphdock("run", "--on", "processes", script, "--steps=6", folder=tmp_path)
     assert done.returncode == 7, done.stdout + done.stderr
     assert "[/job:worker/task:0] ended with status 7" in done.stdout
 
@@ -74,7 +74,7 @@ def test_a_task_that_fails_ends_the_others_and_gives_its_status(script, tmp_path
 def test_status_tells_which_tasks_answer(tmp_path):
     import graphdock as tf
 
-    cluster = addresses_of(1, 1)
+    cluster = addresses_of(local_places(tasks_of(1, 1)))
     server = tf.train.Server(cluster, "worker", 0)
     done = graphdock("status", server.target, folder=tmp_path)
     server.stop()

@@ -19,7 +19,7 @@ in its scratch buffers before (:mod:`graphdock_executor.kernel_sanitizer`). ``er
 what an op
 declares of itself; ``pattern`` and ``compiler`` cases the package's patterns and region compilers (:mod:`graphdock_testing.facts`).
 ``law`` cases hold executors, passes, placers, forms of graphs and of checkpoints to what :mod:`graphdock_testing.laws` and
-:mod:`graphdock_testing.checkpoint_laws` say.
+:mod:`graphdock_testing.checkpoint_laws` say, and transports to :mod:`graphdock_testing.transport_laws`.
 ``late`` cases run a kernel behind a busy queue (:mod:`graphdock_testing.adversary.late_case`), ``threads`` cases in two steps at
 once (:mod:`graphdock_testing.threads_case`).
 ``gradient`` cases compare ``gradients`` with central differences in float64 and complex128. On a device with queues that has

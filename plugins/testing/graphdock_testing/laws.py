@@ -22,6 +22,7 @@ from graphdock.plugin.host import Host
 from graphdock_testing.case import ConformanceError, Refused, Untested
 from graphdock_testing.checkpoint_laws import CHECKPOINT_LAWS, check_checkpoint_format
 from graphdock_testing.numeric import same_bits
+from graphdock_testing.transport_laws import TRANSPORT_LAWS, check_transport
 
 __all__ = [
     "CHANGES",
@@ -35,6 +36,7 @@ __all__ = [
     "check_executor",
     "check_graph_format",
     "check_placer",
+    "check_transport",
     "check_pass",
     "laws_of",
 ]
@@ -359,6 +361,7 @@ PARTS: Mapping[str, tuple[str, Callable[[str, str, Host | None], None]]] = {
     "placer": ("placers", check_placer),
     "graph format": ("graph_formats", check_graph_format),
     "checkpoint format": ("checkpoint_formats", check_checkpoint_format),
+    "transport": ("transports", check_transport),
 }
 
 
@@ -366,6 +369,8 @@ def laws_of(kind: str) -> list[str]:
     """The laws that a part of a kind of :data:`PARTS` is held to, in order."""
     if kind == "checkpoint format":
         return list(CHECKPOINT_LAWS)
+    if kind == "transport":
+        return list(TRANSPORT_LAWS)
     return [*LAWS, CHANGES] if kind == "pass" else list(LAWS)
 
 

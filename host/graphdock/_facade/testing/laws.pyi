@@ -3,20 +3,24 @@ from graphdock_testing.laws import CHECKPOINT_LAWS as CHECKPOINT_LAWS
 from graphdock_testing.laws import ConformanceError as ConformanceError
 from graphdock_testing.laws import LAWS as LAWS
 from graphdock_testing.laws import Refused as Refused
+from graphdock_testing.laws import TRANSPORT_LAWS as TRANSPORT_LAWS
 from graphdock_testing.laws import check_checkpoint_format as check_checkpoint_format
 from graphdock_testing.laws import check_executor as check_executor
 from graphdock_testing.laws import check_graph_format as check_graph_format
 from graphdock_testing.laws import check_pass as check_pass
 from graphdock_testing.laws import check_placer as check_placer
+from graphdock_testing.laws import check_transport as check_transport
 
 __all__ = [
     "CHECKPOINT_LAWS",
     "ConformanceError",
     "LAWS",
     "Refused",
+    "TRANSPORT_LAWS",
     "check_checkpoint_format",
     "check_executor",
     "check_graph_format",
     "check_pass",
     "check_placer",
+    "check_transport",
 ]
