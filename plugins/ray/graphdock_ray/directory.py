@@ -206,7 +206,7 @@ def _joined() -> Any:
 
 
 def _reason(error: Exception) -> str:
-    """What is said first of an error; of one in an actor's beginning, what was raised there."""
+    """First line of an error; of one in an actor's beginning, the last, which is what was raised there."""
     text = _COLOURS.sub("", str(error))
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("  see: ")]
     lines = lines or [type(error).__name__]
