@@ -29,15 +29,16 @@ __all__ = [
     "CHECKPOINT_LAWS",
     "LAWS",
     "PARTS",
+    "TRANSPORT_LAWS",
     "ConformanceError",
     "Refused",
     "Steps",
     "check_checkpoint_format",
     "check_executor",
     "check_graph_format",
+    "check_pass",
     "check_placer",
     "check_transport",
-    "check_pass",
     "laws_of",
 ]
 
