@@ -35,7 +35,9 @@ def bindings(opdef: OpDef, case: Mapping[str, Any], sample: Mapping[str, Any]) -
                 fixed.setdefault(var, item["dtype"])
     for var in types:
         if var in sample["attrs"]:
-            fixed.setdefault(var, str(as_dtype(sample["attrs"][var])))
+            given = sample["attrs"][var]
+            first = given if not isinstance(given, (list, tuple)) else given[0] if given else _PREFERRED[0]  # of a list
+            fixed.setdefault(var, str(as_dtype(first)))
     defaults = {t.name: t.default for t in opdef.types}
     base = {var: fixed.get(var) or _usual(types[var], defaults.get(var)) for var in types}
     seen: set[tuple[str, ...]] = set()

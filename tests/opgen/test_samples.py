@@ -41,6 +41,12 @@ def test_each_free_type_takes_each_of_its_dtypes_once():
     ]
 
 
+def test_a_list_of_types_that_the_sample_gives_is_as_it_says():
+    for listed, first in ((["float16", "float32"], "float16"), ([], "float32")):
+        given = sample({"i": {"shape": [], "dtype": "int32"}}, attrs={"T": listed})
+        assert list(bindings(OP, case(given), given)) == [{"T": first, "I": "int32"}]
+
+
 @pytest.mark.parametrize(
     "given",
     [

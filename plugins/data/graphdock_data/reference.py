@@ -117,3 +117,77 @@ def decode_json_example(json_examples: Any, **_: Any) -> np.ndarray:
             made += _block(1, _block(1, name.encode()) + _block(2, _block(3, _block(1, numbers))))
         out[place] = _block(1, made) if made else b""
     return out
+
+
+def _features(example: bytes) -> dict[str, list[Any]]:
+    """The values of each feature of an Example."""
+    found: dict[str, list[Any]] = {}
+    for _, entry in (entry for _, features in _fields(example) for entry in _fields(features)):
+        parts = dict(_fields(entry))
+        ((kind, data),) = _fields(parts[2])
+        values = [value for _, value in _fields(data)]
+        if kind == 2:
+            values = np.frombuffer(b"".join(values), "<f4").tolist()
+        elif kind == 3:
+            packed, values = b"".join(values), []
+            while packed:
+                number, at = _read(packed, 0)
+                values.append(number)
+                packed = packed[at:]
+        found[parts[1].decode()] = values
+    return found
+
+
+def _filled(values: list[Any], shape: Any, dtype: Any) -> np.ndarray:
+    made = np.empty(len(values), object if dtype.name == "string" else dtype.np)
+    made[:] = values
+    return made.reshape(tuple(shape))
+
+
+def parse_example(
+    serialized: Any,
+    sparse_keys: Any,
+    dense_keys: Any,
+    dense_defaults: Any,
+    sparse_types: Any,
+    dense_shapes: Any,
+    Tdense: Any,
+    **_: Any,
+) -> list[np.ndarray]:
+    """Indices, values and shapes of features of any length, then those of one shape."""
+    rows = [_features(example) for example in serialized.tolist()]
+    sparse = [[row.get(key.item().decode(), []) for row in rows] for key in sparse_keys]
+    indices = [[[i, j] for i, row in enumerate(column) for j in range(len(row))] for column in sparse]
+    values = [[value for row in column for value in row] for column in sparse]
+    made = [np.array(each, np.int64).reshape(-1, 2) for each in indices]
+    made += [_filled(each, [-1], dtype) for each, dtype in zip(values, sparse_types, strict=True)]
+    made += [np.array([len(rows), max(map(len, column))], np.int64) for column in sparse]
+    for key, default, shape, dtype in zip(dense_keys, dense_defaults, dense_shapes, Tdense, strict=True):
+        column = [row.get(key.item().decode(), default.ravel().tolist()) for row in rows]
+        made.append(_filled([value for row in column for value in row], [len(rows), *shape], dtype))
+    return made
+
+
+def parse_single_example(
+    serialized: Any,
+    dense_defaults: Any,
+    sparse_keys: Any,
+    sparse_types: Any,
+    dense_keys: Any,
+    dense_shapes: Any,
+    Tdense: Any,
+    **_: Any,
+) -> list[np.ndarray]:
+    """As of a batch of one, without its dim."""
+    keys = [
+        [np.array(k if isinstance(k, bytes) else k.encode(), object) for k in of] for of in (sparse_keys, dense_keys)
+    ]
+    one = np.array([serialized.item()], object)
+    made = parse_example(one, keys[0], keys[1], dense_defaults, sparse_types, dense_shapes, Tdense)
+    n = len(sparse_keys)
+    return [
+        *(m[:, 1:] for m in made[:n]),
+        *made[n : 2 * n],
+        *(m[1:] for m in made[2 * n : 3 * n]),
+        *(m[0] for m in made[3 * n :]),
+    ]

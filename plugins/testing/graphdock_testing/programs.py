@@ -101,7 +101,7 @@ def build(
         else:
             made = apply_op(opdef.name, **passed, **attrs)
             while isinstance(made, (list, tuple)):
-                made = made[0]
+                made = next(part for part in made if not isinstance(part, (list, tuple)) or part)
             op = made if isinstance(made, Operation) else made.op
             outputs = [_through(t) if how == "computed" else t for t in op.outputs]
     return Program(op, outputs, given, feeds, assigns, written)

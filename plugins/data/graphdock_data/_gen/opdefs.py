@@ -271,6 +271,7 @@ _examples_ops: _Rows = {
         ),
         shape_fn="graphdock_data.records.shape_fns:parse_sequence_example",
         traits=("host",),
+        reference=None,
     ),
     "ParseSingleSequenceExample": lambda op: op(
         _args(
@@ -315,6 +316,7 @@ _examples_ops: _Rows = {
         ),
         shape_fn="graphdock_data.records.shape_fns:parse_single_sequence_example",
         traits=("host",),
+        reference=None,
     ),
 }
 
@@ -1032,7 +1034,7 @@ OPS: dict[str, Callable[[], OpDef]] = _op_table(
     {
         "specs/accumulators.yaml": ("", _accumulators_ops),
         "specs/barriers.yaml": ("", _barriers_ops),
-        "specs/examples.yaml": ("", _examples_ops),
+        "specs/examples.yaml": ("graphdock_data.reference", _examples_ops),
         "specs/files.yaml": ("", _files_ops),
         "specs/iterators.yaml": ("", _iterators_ops),
         "specs/queues.yaml": ("", _queues_ops),
@@ -1050,7 +1052,7 @@ OPERATORS: dict[str, str] = {}
 SPECS: dict[str, str] = {
     "accumulators.yaml": "6c5ec7f5d841a0d1",
     "barriers.yaml": "631cfbc878af50b8",
-    "examples.yaml": "84df64e006f25b39",
+    "examples.yaml": "031679c53067d294",
     "files.yaml": "6f7ea432c49248cd",
     "iterators.yaml": "f0acea525d407e81",
     "queues.yaml": "81c7e21f8ae0a05b",
