@@ -130,7 +130,7 @@ def _taps(axis: Axis, stride: int, window: int, before: int) -> list[tuple[int, 
 
 
 def _parts(axis: Axis, stride: int, size: int) -> list[tuple[slice, slice, int]]:
-    """Of each phase: its elements of the input, the blocks that hold them, its number."""
+    """Parts of each phase: its elements of the input, the blocks that hold them, its number."""
     found = []
     for phase in range(stride):
         skipped = int(phase < axis.cut)
