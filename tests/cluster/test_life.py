@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import graphdock as tf
 import pytest
@@ -144,3 +145,36 @@ def test_a_session_waits_for_the_tasks_of_its_steps_alone_and_a_silent_one_ends_
                 session.run(w, options=tf.RunOptions(timeout_in_ms=50))
             assert session.run(v) == 1.0
             shared.heal("ps1")
+
+
+@pytest.mark.parametrize("fault", ["kill", "cut_off"])
+def test_a_task_that_is_lost_ends_the_steps_whose_parts_have_ended_there(fault):
+    """What a part has sent before may be lost with its task: the others wait for nothing of it."""
+    with ThreadCluster({"ps": 2, "worker": 1}, 0) as cluster, tf.Graph(cluster.server("worker0").host).as_default():
+        with tf.device("/job:ps/task:0"):
+            queue = tf.FIFOQueue(1, tf.float32, shapes=())
+            taken = queue.dequeue()
+        with tf.device("/job:ps/task:1"):
+            v = tf.Variable(1.0)
+            added = v.assign_add(1.0)
+        with tf.Session(cluster.server("worker0").target) as session, ThreadPoolExecutor(1) as pool:
+            session.run(v.initializer)
+            session.run([v, queue.size()])  # both tasks know the session
+            before = _calls(cluster, "ps1:1")
+            step = pool.submit(session.run, [added, taken])
+            _until(lambda: session.run(v) == 2.0 and _calls(cluster, "ps1:1") == before)
+            getattr(cluster, fault)("ps1")
+            with pytest.raises(tf.errors.UnavailableError, match="ps1"):
+                step.result(30)
+
+
+def _calls(cluster, address):
+    """How many calls to a task wait for their answers."""
+    return sum(whom == address for _, whom in list(cluster.network._waiting.values()))
+
+
+def _until(holds):
+    for _ in range(10_000):
+        if holds():
+            return
+    raise AssertionError("it never came to be")

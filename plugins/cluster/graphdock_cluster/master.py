@@ -13,7 +13,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Mapping, Sequence
-from concurrent.futures import wait
+from concurrent.futures import Future, wait
 from typing import Any
 
 import graphdock as _tf
@@ -269,7 +269,22 @@ class ClusterSession(Session):
             if self._closed:  # meanwhile
                 self._transport.call(self._addresses[task], "close_session", {"session": self._name})
                 self._check_open()
+            self._watch(task)
         return found
+
+    def _watch(self, task: TaskName) -> None:
+        """End the steps that touch a task once it, or the way to it, is lost: what its parts sent before may be lost as well."""
+        address, me = self._addresses[task], weakref.ref(self)
+        if self._transport.local.find(address) is not None:
+            return
+
+        def lost(done: Future[Any]) -> None:
+            error, session = None if done.cancelled() else done.exception(), me()
+            if error is not None and session is not None:
+                for running in list(session._running.values()):
+                    running.lost(address, task, error)
+
+        self._transport.call(address, "watch", {"session": self._name}).add_done_callback(lost)
 
     def _register_all(self, parts: Sequence[Part], limit: float | None) -> list[_Remote]:
         """Register the parts of a step; those of one task run one after the other, by one handle."""

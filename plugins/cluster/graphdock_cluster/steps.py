@@ -79,6 +79,12 @@ class RunningStep:
             raise self._error
         return [*[call.result() for call in calls], *made]
 
+    def lost(self, address: str, task: TaskName, error: BaseException) -> None:
+        """End the step if it touches a task that is lost, though its part may have ended there."""
+        if address in self._addresses:
+            self._noted(error, task)
+            self.abort(error, str(task))
+
     def abort(self, error: BaseException, source: str = "") -> None:
         """End the step everywhere; the first error stays."""
         with self._lock:

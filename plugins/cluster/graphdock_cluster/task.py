@@ -89,6 +89,7 @@ class Opened:
         self.ordinals = RandomOrdinals()
         self.parts: dict[int, list[Registered]] = {}
         self.running: dict[int, RunningPart] = {}
+        self.closed: Future[None] = Future()
 
 
 class TaskServer:
@@ -238,6 +239,14 @@ class TaskServer:
         started.go_on()
         return started.future
 
+    def watch(self, session: str) -> Future[None]:
+        """Answer once the session is closed here; who waits for it is told where this task or the way to it is lost.
+
+        Raises:
+          AbortedError: the task does not know the session.
+        """
+        return self._opened(session).closed
+
     def forget(self, session: str, handle: int) -> None:
         """Forget a part, which no new step runs. One that runs it now ends well."""
         with self._lock:
@@ -285,6 +294,7 @@ class TaskServer:
             self._ended.wait_for(lambda: not opened.running, ENDING)
             self._ending.pop(session, None)
             self._ended.notify_all()
+        opened.closed.set_result(None)
 
     def reset(self, containers: Sequence[str] | None) -> None:
         """Free what is in containers: of these names, or of all."""
@@ -372,7 +382,7 @@ class TaskServer:
 
 
 #: What a transport may call.
-METHODS = ("info", "open", "register", "run", "arrive", "abort", "forget", "close_session", "reset")
+METHODS = ("info", "open", "watch", "register", "run", "arrive", "abort", "forget", "close_session", "reset")
 
 
 def _tensor(graph: Any, name: str) -> Tensor:
@@ -399,7 +409,7 @@ def receive(server: TaskServer, method: str, arguments: Mapping[str, Any]) -> An
     try:
         if method == "run":
             return server.start(**arguments)
-        if method in ("arrive", "abort", "forget"):
+        if method in ("arrive", "abort", "forget", "watch"):
             return answer(server, method, arguments)
         return server._threads.submit(answer, server, method, arguments)
     finally:
