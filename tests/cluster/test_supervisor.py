@@ -1,4 +1,4 @@
-"""``tf.train.Supervisor`` on targets: a chief that makes or restores the variables of a server, and a worker that waits for them."""
+"""``tf.train.Supervisor`` on targets: a chief makes or restores the variables of a server, a worker waits for them."""
 
 from __future__ import annotations
 
