@@ -91,3 +91,10 @@ def test_mel_weights() -> None:
 def test_mfccs() -> None:
     got = run(tf.signal.mfccs_from_log_mel_spectrograms(np.arange(4.0, dtype=np.float32)))
     np.testing.assert_allclose(got, [4.2426, -2.2304, 0, -0.1585], atol=1e-4)
+
+
+@pytest.mark.parametrize("given", [(3, 0), (3, -1), (-1, 2)])
+def test_steps_of_frames_are_positive(given: tuple[int, int]) -> None:
+    for signal in (tf.ones([16]), tf.placeholder(tf.float32, [None])):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="frame: frame_"):
+            tf.contrib.signal.frame(signal, *given)

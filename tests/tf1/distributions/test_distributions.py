@@ -222,3 +222,9 @@ def test_logarithms_of_laplace_are_right_in_both_tails(dtype) -> None:
     expected = [left, left[::-1], slope, -slope[::-1]]
     for mine, due in zip(found, expected, strict=True):
         np.testing.assert_allclose(mine, due, rtol=1e-5 if dtype == "float32" else 1e-12, atol=1e-37)
+
+
+def test_all_of_a_uniform_distribution_without_a_range_lies_below_its_end() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        point = tf.distributions.Uniform(2.0, 2.0)
+        np.testing.assert_array_equal(session.run(point.cdf([1.0, 2.0, 3.0])), [0, 1, 1])

@@ -74,7 +74,11 @@ def frame(
 
     Raises:
       ShapeError: the rank is unknown.
+      InvalidArgumentError: a ``frame_step`` that is not positive, or a negative ``frame_length``.
     """
+    for what, value, least in (("frame_length", frame_length, 0), ("frame_step", frame_step, 1)):
+        if isinstance(value, int) and value < least:
+            raise InvalidArgumentError(f"frame: {what} is {value}", expected=f"{least} or more")
     with _ops.name_scope(name, "frame"):
         x = _ops.convert_to_tensor(signal)
         shape = static_shape(x)

@@ -332,7 +332,9 @@ class Uniform(_Broadcast):
         return _tf.where_v2(_tf.is_nan(x), x, density)
 
     def _cdf(self, x: Any) -> Any:
-        return _tf.clip_by_value((self._whole(x) - self._low) / self.range(), 0.0, 1.0)
+        x = self._whole(x)
+        inside = _tf.clip_by_value((x - self._low) / self.range(), 0.0, 1.0)
+        return _tf.where_v2(x >= self._high, _tf.ones_like(x), inside)  # 1 also where there is no range
 
     def _mean(self) -> Any:
         return (self._low + self._high) / 2.0
