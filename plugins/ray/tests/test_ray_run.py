@@ -53,6 +53,13 @@ def left(cluster, ray):
     return [a for a in ray.util.list_named_actors(all_namespaces=True) if a["namespace"] == f"graphdock:{cluster}"]
 
 
+def _runs(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
 def segments():
     return {p.name for p in Path("/dev/shm").glob("graphdock-*")}
 
@@ -134,4 +141,8 @@ def test_the_script_of_a_killed_actor_dies_with_it_and_ends_the_run(raylets, clu
     raylets.kill(raylets.get_actor("/job:ps/task:0", namespace=f"graphdock:{cluster}"))
     rest = running.stdout.read()
     assert running.wait(60) == 70 and "the actor that ran /job:ps/task:0 is lost" in rest
-    assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+    for _ in range(500):  # the kernel kills it, and somebody has to take note
+        if not any(_runs(pid) for pid in pids):
+            break
+        time.sleep(0.01)
+    assert not [pid for pid in pids if _runs(pid)]
