@@ -17,6 +17,7 @@ from graphdock.graph.tensor import Tensor
 from graphdock.partition.assign import Assignment
 from graphdock.partition.part_graph import PartGraph
 from graphdock.partition.phases import early_operations
+from graphdock.planning.planner import collector_paused
 from graphdock.planning.translate import needed_operations
 
 __all__ = ["SMALL", "Part", "Partition", "partition"]
@@ -61,6 +62,7 @@ class Partition:
     tasks: dict[Operation, TaskName]
 
 
+@collector_paused()
 def partition(
     graph: Graph,
     fetches: Sequence[Tensor],

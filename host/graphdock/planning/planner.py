@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from graphdock.placement.costs import Costs
     from graphdock.placement.lock import Lock
 
-__all__ = ["AUTO", "Planner"]
+__all__ = ["AUTO", "Planner", "collector_paused"]
 
 _log = logging.getLogger("graphdock")
 T = TypeVar("T")
@@ -54,7 +54,7 @@ AUTO = ("straight_line", "dataflow")
 
 
 @contextlib.contextmanager
-def _collector_paused() -> Iterator[None]:
+def collector_paused() -> Iterator[None]:
     """No cyclic garbage collection meanwhile.
 
     A plan is made of objects that stay; searching the growing heap for garbage made plans of 100,000 nodes cost 1.6 times
@@ -238,7 +238,7 @@ class Planner:
                 f"this session plans for a device that is not here ({kinds}), and runs nothing",
                 hint="leave plan_for out of its configuration; session.explain works with it",
             )
-        with self._lock, _collector_paused():
+        with self._lock, collector_paused():
             draft = PlanBuilder(self.setting, outputs, targets, feeds, dry, done, handles, pieces)
             draft.stages = run_stages(STAGES, draft, self.setting.config.debug)
             return make_plan(draft, self._pool)
@@ -257,7 +257,7 @@ class Planner:
         done: Collection[Operation] = (),
     ) -> None:
         """Raise what :meth:`plan` would raise about the shapes of these feeds; makes no plan."""
-        with self._lock, _collector_paused():
+        with self._lock, collector_paused():
             translate(outputs, targets, feeds, done=done)
 
     def close(self) -> None:
