@@ -85,6 +85,27 @@ def test_nodes_that_a_trace_does_not_tell_apart_are_left_out(host):
         assert plan.costs().predict(plan.graph.nodes[-1]).source != "measured"
 
 
+def test_nodes_of_one_operation_are_told_apart_by_their_bytes(host):
+    x = tf.placeholder(tf.float32, [8, 4], name="x")
+    with tf.Session(host=host) as sess:
+        plan = sess.plan([tf.matmul(x, tf.ones([4, 2])), tf.matmul(x[:2], tf.ones([4, 2]))], {x: np.ones((8, 4))})
+        whole, part = (n for n in plan.graph.nodes if n.op == "MatMul")
+        part.origins = whole.origins
+        for nbytes, seconds in ((4 * (32 + 8 + 16), 2.0), (4 * (8 + 8 + 4), 1.0), (3, 5.0)):
+            event = TraceEvent(whole.origin, "cpu:0", 0.0, seconds, "kernel", "MatMul", "cpu.mat_mul", nbytes)
+            observe(host.measured, plan.graph, [event], False)
+        assert [plan.costs().predict(n).seconds for n in (whole, part)] == [2.0, 1.0]
+
+
+def test_a_transposed_product_has_a_time_of_its_own(host):
+    x = tf.placeholder(tf.float32, [4, 4], name="x")
+    with tf.Session(host=host) as sess:
+        plan = sess.plan([tf.matmul(x, x), tf.matmul(x, x, transpose_b=True)], {x: np.ones((4, 4))})
+        one, other = (n for n in plan.graph.nodes if n.op == "MatMul")
+        observe(host.measured, plan.graph, [TraceEvent(one.origin, "cpu:0", 0.0, 2.0, "kernel", "MatMul")], False)
+        assert [plan.costs().predict(n).source for n in (one, other)] == ["measured", "rates"]
+
+
 def test_an_executor_that_tells_no_times_is_not_believed(host, caplog):
     x, y = program()
     with tf.Session(host=host) as sess:

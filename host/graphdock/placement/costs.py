@@ -112,7 +112,7 @@ def observe(measured: MeasuredTimes, graph: PlanGraph, events: Sequence[TraceEve
     Args:
       cold: the step was the first of its context.
     """
-    keys: dict[tuple[str, str], str | None] = {}
+    keys: dict[tuple[str, str], dict[str | None, int | None]] = {}
     for level in graph.all_graphs():
         for node in level.nodes:
             if node.verb == "move":
@@ -120,10 +120,15 @@ def observe(measured: MeasuredTimes, graph: PlanGraph, events: Sequence[TraceEve
                 key = None if nbytes is None else _transfer_key(nbytes, *_ends(node))
             else:
                 key = None if node.device is None else _key(node, node.device, None)
-            name = node.origin, node.op
-            keys[name] = key if keys.setdefault(name, key) == key else None
+                nbytes = nbytes_of([*node.inputs, *node.outputs])
+            keys.setdefault((node.origin, node.op), {})[key] = nbytes
     for event in events:
-        key = keys.get((event.name, event.op)) if event.kind in ("kernel", "copy") else None
+        if event.kind not in ("kernel", "copy"):
+            continue
+        found = keys.get((event.name, event.op), {})
+        # nodes of one operation, such as joined products and what is left single, have bytes of their own
+        alike = [key for key, nbytes in found.items() if len(found) == 1 or nbytes is None or nbytes == event.nbytes]
+        key = alike[0] if len(alike) == 1 else None
         if key is not None and (event.kind == "copy") == key.startswith("move "):
             try:
                 measured.record(key, event.seconds, cold)
@@ -140,13 +145,17 @@ def _transfer_key(nbytes: int, source: str, target: str) -> str:
 
 
 def _key(node: PlanNode, device: DeviceSpec, kernel: str | None) -> str | None:
-    """Op, kernel, device, dtypes and shapes of a node as one text; None where a shape is unknown, or it has no kernel."""
+    """Op, kernel, device, what attributes switch on (a transposed operand), dtypes and shapes of a node, as one text.
+
+    None where a shape is unknown, or it has no kernel.
+    """
     if kernel is None:
         kernel = node.decision.kernel if node.decision is not None else None
     if kernel is None or not node.opdef.verb.kernel:
         return None
     parts = [node.op, *node.attrs["ops"]] if "ops" in node.attrs else [node.op]
     parts += [kernel, f"{device.type}:{device.index}"]
+    parts += [name for name, value in node.attrs.items() if value is True and name[0] != "_"]
     for value in (*node.inputs, *node.outputs):
         dims = concrete(value.shape)
         if dims is None and value.dtype.kind not in "RV":
