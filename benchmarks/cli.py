@@ -26,6 +26,7 @@ BENCHMARKS = (
     "while_loop",
     "dataflow",
     "distributed",
+    "cutting",
     "input",
     "large_graph",
     "planning",

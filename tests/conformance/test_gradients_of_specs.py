@@ -57,7 +57,7 @@ STRAIGHT_THROUGH = {
     "QuantizeAndDequantizeV3",
 }
 #: Their gradients are zero except where they jump, and there their samples stand; ``tests/gradients/test_flow.py`` checks them.
-JUMPS = {"Sign", "ReluGrad", "MaxPoolGrad", "MaxPool3DGrad"}
+JUMPS = {"Sign", "ReluGrad", "LeakyReluGrad", "MaxPoolGrad", "MaxPool3DGrad"}
 #: Its second output is the derivative of the first; ``tests/std/ctc`` checks it.
 GIVES_ITS_DERIVATIVE = {"CTCLoss"}
 #: Of lists, whose values no difference reaches but through other ops; ``tests/data/arrays`` checks them.

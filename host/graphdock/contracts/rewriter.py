@@ -301,6 +301,17 @@ class Rewriter:
         graph.inputs = list(self._level.get("inputs", graph.inputs))
 
 
+def keep_only(graph: PlanGraph, needed: set[PlanNode]) -> None:
+    """Erase all other nodes, which nothing reads; no change is worked out where no order edge leads to one of them."""
+    if any([node.order and not needed.issuperset(node.order) for node in needed]):
+        with Rewriter(graph) as change:  # who was ordered after one of them is ordered after what that was
+            for node in reversed(graph.nodes):
+                if node not in needed:
+                    change.erase(node)
+    else:
+        graph.nodes = [node for node in graph.nodes if node in needed]
+
+
 class _Sweep:
     """One way over the nodes, in order; it changes none.
 

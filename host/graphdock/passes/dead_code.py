@@ -12,7 +12,7 @@ from typing import Any
 
 from graphdock.contracts.bodies import captures, carried, elements, first_given, scanned
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
-from graphdock.contracts.rewriter import Rewriter
+from graphdock.contracts.rewriter import Rewriter, keep_only
 
 __all__ = ["eliminate_dead_code", "prune"]
 
@@ -143,20 +143,11 @@ def prune(graph: PlanGraph) -> None:
     """Drop every node that neither an output nor a target needs."""
     needed: set[PlanNode] = set(graph.targets)
     read = set(graph.outputs)
-    dead: list[PlanNode] = []
     for node in reversed(graph.nodes):  # whoever needs a node stands behind it
         if node in needed or not read.isdisjoint(node.outputs):
             needed.add(node)
             read.update(node.inputs)
             if node.control:
                 needed.update(node.control)
-        else:
-            dead.append(node)
-    if not dead:
-        return
-    if any([node.order and not needed.issuperset(node.order) for node in needed]):
-        with Rewriter(graph) as change:  # who was ordered after one of them is ordered after what that was
-            for node in dead:
-                change.erase(node)
-    else:
-        graph.nodes = [node for node in graph.nodes if node in needed]
+    if len(needed) < len(graph.nodes):
+        keep_only(graph, needed)

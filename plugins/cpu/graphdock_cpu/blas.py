@@ -44,12 +44,12 @@ class OneThread:
 
     @property
     def holds(self) -> bool:
-        """Whether every BLAS of the process is an OpenBLAS that listens. The threads of any other stay its own business."""
+        """Return whether every BLAS of the process is an OpenBLAS that listens. The threads of any other stay its own business."""
         return bool(self._libraries)
 
     @property
     def held(self) -> bool:
-        """Whether the calling thread is inside."""
+        """Return whether the calling thread is inside."""
         return threading.get_ident() in self._inside
 
     def __enter__(self) -> None:

@@ -128,7 +128,7 @@ class DataflowProgram(Program):
 
 
 def _may_overlap(node: PlanNode, touched: Any) -> bool:
-    """Whether an iteration of a loop may begin before the last one has ended."""
+    """Return whether an iteration of a loop may begin before the last one has ended."""
     if touched is not None and (touched.world or any(touched.resources.values())):
         return False
     return node.attrs["parallel_iterations"] > 1 and carried(node.opdef, node.attrs) > 0

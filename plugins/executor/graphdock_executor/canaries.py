@@ -31,7 +31,7 @@ _keeping: weakref.WeakKeyDictionary[Device, bool] = weakref.WeakKeyDictionary()
 
 
 def keeps(device: Device) -> bool:
-    """Whether anything that is copied into the device's memory is there when it is copied back.
+    """Return whether anything that is copied into the device's memory is there when it is copied back.
 
     Raises:
       GraphdockError: what the device raises, with its name.

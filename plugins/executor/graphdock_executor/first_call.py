@@ -78,7 +78,7 @@ class FirstCallCheck:
 
     @property
     def watches(self) -> bool:
-        """Whether there is anything to check."""
+        """Return whether there is anything to check."""
         return bool(self.check.outputs or self._writes or self._read_only)
 
     def __call__(self, *args: Any) -> Any:
@@ -169,7 +169,7 @@ class _Marks:
                 self._bytes[:] = self._marks
 
     def left(self) -> bool:
-        """Whether the kernel has not written them."""
+        """Return whether the kernel has not written them."""
         if self._bytes is None:
             return False
         same = (self._bytes == self._marks).all(-1)

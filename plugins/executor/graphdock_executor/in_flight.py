@@ -79,7 +79,7 @@ class QueuedStep(InFlightStep):
 
     @property
     def submitted(self) -> bool:
-        """Whether the context belongs to it."""
+        """Return whether the context belongs to it."""
         return self in self._in_flight.pending or self.completed
 
     @property
@@ -96,7 +96,7 @@ class QueuedStep(InFlightStep):
         self._in_flight.pending[self] = None
 
     def passed(self) -> bool:
-        """Whether its work is done, or lost with its device; never waits."""
+        """Return whether its work is done, or lost with its device; never waits."""
         assert self.stream_slots is not None
         try:
             return all(fence.passed() for fence in self.stream_slots.fences)

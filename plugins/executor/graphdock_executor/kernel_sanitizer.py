@@ -123,7 +123,7 @@ class _Sanitizer:
 
 
 def _is_new(target: OutInfo | Scratch) -> bool:
-    """Whether it has no content yet that the kernel may read."""
+    """Return whether it has no content yet that the kernel may read."""
     return isinstance(target, Scratch) or target.mode.kind == "planned"
 
 
@@ -132,7 +132,7 @@ def _nothing() -> None:
 
 
 def _share(a: Any, b: Any, device: Device) -> bool:
-    """Whether two buffers overlap, or elements of histories, as far as the device can tell."""
+    """Return whether two buffers overlap, or elements of histories, as far as the device can tell."""
     if isinstance(a, list) or isinstance(b, list):
         mine, theirs = (x if isinstance(x, list) else [x] for x in (a, b))
         return any(_share(x, y, device) for x in mine for y in theirs)

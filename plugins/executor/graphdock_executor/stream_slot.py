@@ -43,11 +43,11 @@ class StreamFence:
 
     @property
     def over(self) -> bool:
-        """Whether the host knows already that the work is done."""
+        """Return whether the host knows already that the work is done."""
         return self.number <= self.stream_slot.done
 
     def passed(self) -> bool:
-        """Whether the work is done. Raises DeviceLostError on a lost device."""
+        """Return whether the work is done. Raises DeviceLostError on a lost device."""
         if self.over:
             return True
         with asking(self.stream_slot.device, "passed"):

@@ -144,7 +144,7 @@ def columns_of(program: RegionProgram) -> dict[int, bool]:
 
 
 def is_flat(program: RegionProgram) -> bool:
-    """Whether what follows products, or all, is one row: each input and output has all axes in order, or none."""
+    """Return whether what follows products, or all, is one row: each input and output has all axes in order, or none."""
     products = products_of(program)
     summed = {p.along for p in products.values()}
     whole = [a for a in range(len(program.axes)) if a not in summed]

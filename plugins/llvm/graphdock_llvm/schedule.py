@@ -133,7 +133,7 @@ class Schedule:
         return sorted(seen)
 
     def reduces(self, number: int) -> bool:
-        """Whether a term is a reduction along rows: no product, which is there before."""
+        """Return whether a term is a reduction along rows: no product, which is there before."""
         return self.program.terms[number].op in REDUCTIONS and number not in self.products
 
     def direct(self) -> dict[int, int]:
@@ -145,6 +145,6 @@ class Schedule:
         return found
 
     def along(self, part: RegionInput | RegionOutput) -> bool:
-        """Whether it has an element for each of the row."""
+        """Return whether it has an element for each of the row."""
         dims = [d for d in part.dims if d is not None]
         return bool(dims) if self.flat else self.last in dims

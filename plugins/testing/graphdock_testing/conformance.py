@@ -189,7 +189,7 @@ class Conformance:
         return sorted(op for op in mine if not self._all.get(op, {}).get("samples"))
 
     def has_kernel(self, op: str) -> bool:
-        """Whether the backend brings a kernel for the op, whatever the dtypes; true for what the host runs itself."""
+        """Return whether the backend brings a kernel for the op, whatever the dtypes; true for what the host runs itself."""
         if not self.host.ops.get(op).verb.kernel or any(pin.partition("@")[0] == op for pin in self._pins):
             return True
         return bool(self.kernels(op))
@@ -298,12 +298,12 @@ class Conformance:
         return gaps_of(self.host.ops.get(op), self._all[op], self.kernels(op), self.against(op), dtypes, seen)
 
     def answers_for(self, opdef: OpDef) -> bool:
-        """Whether the backend's own package declares the op; ``cpu`` answers for those that graphdock brings."""
+        """Return whether the backend's own package declares the op; ``cpu`` answers for those that graphdock brings."""
         package = self.host.backend(self.backend).package
         return opdef.package == package or self.backend == "cpu" and opdef.package.startswith(_OWN)
 
     def _is_queued(self, op: str) -> bool:
-        """Whether a kernel of the backend's runs the op on a device with queues."""
+        """Return whether a kernel of the backend's runs the op on a device with queues."""
         if self.absent is not None or not self.kernels(op):
             return False
         kinds = {r.facts.device for r in self.kernels(op)} & set(self._kinds)
@@ -399,5 +399,5 @@ class Conformance:
 
 
 def _may_take(registered: RegisteredKernel, case: Case) -> bool:
-    """Whether the kernel takes the case's dtypes."""
+    """Return whether the kernel takes the case's dtypes."""
     return all(case.types.get(var, names[0]) in names for var, names in registered.kernel.types.items() if names)

@@ -218,7 +218,7 @@ def register_kernels(host: Any) -> Iterable[KernelDef]:
 
 
 def _reads_histories(opdef: Any) -> bool:
-    """Whether an op takes or makes a list of buffers, into which this device's kernels do not look."""
+    """Return whether an op takes or makes a list of buffers, into which this device's kernels do not look."""
     return any(arg.dtype == "variant" for arg in (*opdef.inputs, *opdef.outputs))
 
 

@@ -21,7 +21,7 @@ TOLERANCES: Mapping[str, tuple[float, float]] = {
 
 
 def same_bits(a: Any, b: Any) -> bool:
-    """Whether two arrays agree in dtype, shape and every bit."""
+    """Return whether two arrays agree in dtype, shape and every bit."""
     a, b = np.asarray(a), np.asarray(b)
     if a.dtype != b.dtype or a.shape != b.shape:
         return False

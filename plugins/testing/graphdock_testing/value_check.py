@@ -88,7 +88,7 @@ def check_with(bench: Bench, case: Case, first: Mapping[str, Any], second: Mappi
 def _steady(
     bench: Bench, case: Case, opdef: OpDef, program: Program, arrays: Mapping[str, Any], before: Results | None
 ) -> bool:
-    """Whether the oracle gives for these arrays the bits that it gave before, as far as there is one."""
+    """Return whether the oracle gives for these arrays the bits that it gave before, as far as there is one."""
     again = bench.expected(case, opdef, program, arrays, 0)
     return before is None or all(same_bits(a, b) for a, b in zip(before, again, strict=True))
 

@@ -8,7 +8,12 @@ ENDPOINTS: dict[str, dict[str, str]] = {
     "graphdock_tf1.train.optimizer": {"tf.train": "Optimizer"},
     "graphdock_tf1.train.gradient_descent": {"tf.train": "GradientDescentOptimizer MomentumOptimizer"},
     "graphdock_tf1.train.adagrad": {"tf.train": "AdagradOptimizer"},
-    "graphdock_tf1.train.adam": {"tf.train": "AdamOptimizer", "tf.contrib.opt tf.train": "AdamWOptimizer"},
+    "graphdock_tf1.train.adam": {"tf.train": "AdamOptimizer AdamWOptimizer"},
+    "graphdock_tf1.train.decoupled_decay": {
+        "tf.contrib.opt": (
+            "AdamWOptimizer DecoupledWeightDecayExtension MomentumWOptimizer extend_with_decoupled_weight_decay"
+        ),
+    },
     "graphdock_tf1.train.rmsprop": {"tf.train": "RMSPropOptimizer"},
     "graphdock_tf1.train.ftrl": {"tf.train": "FtrlOptimizer"},
     "graphdock_tf1.train.adadelta": {"tf.train": "AdadeltaOptimizer"},

@@ -42,7 +42,7 @@ _UNIFORM_LIMIT = 65536
 
 
 def known(shape: Sequence[int | None] | None) -> bool:
-    """Whether a static shape has no unknown dim."""
+    """Return whether a static shape has no unknown dim."""
     return shape is not None and None not in shape
 
 

@@ -36,7 +36,7 @@ def _attempt(words: list[int], height: int, width: int, ratios: Sequence[float],
 
 
 def _covers(box: tuple[int, int, int, int], boxes: Any, least: float) -> bool:
-    """Whether this much of one of the boxes, in pixels, is inside."""
+    """Return whether this much of one of the boxes, in pixels, is inside."""
     row, column, h, w = box
     top, left, low, right = boxes
     down = np.maximum(0.0, np.minimum(low, row + h) - np.maximum(top, row))

@@ -172,7 +172,7 @@ def _determinant(ctx: BuildContext) -> Callable[..., Any]:
 
 
 def _endless(x: np.ndarray) -> np.ndarray:
-    """Which matrices hold what is not finite."""
+    """Mask of the matrices that hold what is not finite."""
     return ~np.isfinite(x).all((-2, -1))
 
 

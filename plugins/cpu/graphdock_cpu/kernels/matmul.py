@@ -102,7 +102,7 @@ def _transposed_product(x: np.ndarray, y: np.ndarray, out: np.ndarray, turned: n
 
 
 def _few_rows(a: Any, b: Any) -> bool:
-    """Whether a product by a transposed matrix is quicker by way of its transpose."""
+    """Return whether a product by a transposed matrix is quicker by way of its transpose."""
     return known(a) and known(b) and 2 <= a[0] <= _FEW_ROWS and math.prod(a) * b[0] > _PACKED
 
 

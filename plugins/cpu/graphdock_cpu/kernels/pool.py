@@ -45,12 +45,12 @@ class Axis:
 
     @property
     def full(self) -> bool:
-        """Whether some tap is in every window, so that it can be written instead of added."""
+        """Return whether some tap is in every window, so that it can be written instead of added."""
         return bool(self.taps) and self.taps[0][0] == slice(0, self.out)
 
     @property
     def apart(self) -> bool:
-        """Whether no element is in two windows."""
+        """Return whether no element is in two windows."""
         return self.stride >= self.window
 
     @property

@@ -110,7 +110,7 @@ def _between(shape: Shape, axes: Sequence[Axis], images: int) -> list[Shape]:
 
 
 def _one_by_one(axes: Sequence[Axis], levels: Sequence[Shape]) -> bool:
-    """Whether an axis at a time costs less: taps times windows, and a fifth of it for the maxima that are made again."""
+    """Return whether an axis at a time costs less: taps times windows, and a fifth of it for the maxima that are made again."""
     sizes = [len(axis.taps) * math.prod(level) for axis, level in zip(axes, levels[:-1], strict=True)]
     joint = math.prod(len(axis.taps) for axis in axes) * math.prod(levels[0])
     return len(axes) > 1 and sum(sizes) + sum(sizes[1:]) / 5 < joint

@@ -25,7 +25,7 @@ class Taps:
 
     @property
     def plain(self) -> bool:
-        """Whether every pixel of the result is a pixel of the image."""
+        """Return whether every pixel of the result is a pixel of the image."""
         return len(self.indices) == 1 and bool(np.all(self.weights == 1))
 
 

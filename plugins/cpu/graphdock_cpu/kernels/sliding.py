@@ -82,7 +82,7 @@ class Slide:
 
     @property
     def padded(self) -> bool:
-        """Whether a window reaches over an edge."""
+        """Return whether a window reaches over an edge."""
         return any(self.before) or any(r > n for r, n in zip(self.reach, self.size, strict=True))
 
     @property
@@ -103,7 +103,7 @@ class Slide:
 
     @property
     def dense(self) -> bool:
-        """Whether the window moves one element at a time."""
+        """Return whether the window moves one element at a time."""
         return set(self.stride) == {1}
 
 

@@ -18,7 +18,7 @@ _LONG_RUN = 8
 
 
 def pays(count: int, width: int) -> bool:
-    """Whether ``count`` rows of ``width`` elements are worth a sort."""
+    """Return whether ``count`` rows of ``width`` elements are worth a sort."""
     return width >= _WIDTH and count * width >= _ELEMENTS
 
 

@@ -136,7 +136,7 @@ class Iterator:
 
 
 def more_general(one: Any, other: Any) -> bool:
-    """Whether a shape allows all that another one does."""
+    """Return whether a shape allows all that another one does."""
     if one.ndims is None:
         return True
     return other.ndims == one.ndims and all(

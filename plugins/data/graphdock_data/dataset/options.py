@@ -39,7 +39,7 @@ class ThreadingOptions(_Settings):
 
 
 class MapVectorizationOptions(_Settings):
-    """Whether TensorFlow may call the function of a map once for a batch."""
+    """Return whether TensorFlow may call the function of a map once for a batch."""
 
     _NAMES = ("enabled", "use_choose_fastest")
 

@@ -29,7 +29,7 @@ class ReaderBase:
 
     @property
     def supports_serialize(self) -> bool:
-        """Whether its state can be saved."""
+        """Return whether its state can be saved."""
         return self._supports_serialize
 
     def _run(self, op: str, name: str | None, **inputs: Any) -> Any:

@@ -169,7 +169,7 @@ class QueueBase:
         return self._run("QueueCloseV2", self._op_name(name, "Close"), cancel_pending_enqueues=cancel_pending_enqueues)
 
     def is_closed(self, name: str | None = None) -> Any:
-        """Whether the queue is closed, a scalar bool."""
+        """Return whether the queue is closed, a scalar bool."""
         return self._run("QueueIsClosedV2", self._op_name(name, "Is_Closed"))
 
     def size(self, name: str | None = None) -> Any:

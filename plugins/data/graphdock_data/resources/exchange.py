@@ -50,7 +50,7 @@ class Attempt:
         self.since = 0.0
 
     def claim(self) -> bool:
-        """Whether it may end now: False where its wait was cancelled. To be asked once, and last before it ends."""
+        """Return whether it may end now: False where its wait was cancelled. To be asked once, and last before it ends."""
         return self.future is None or self.future.set_running_or_notify_cancel()
 
     def result(self) -> Any:

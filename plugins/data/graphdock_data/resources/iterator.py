@@ -125,7 +125,7 @@ def _copied(element: Element) -> Any:
 
 
 def _allows(one: Any, other: Any) -> bool:
-    """Whether dims allow all or some of what others do."""
+    """Return whether dims allow all or some of what others do."""
     if one is None or other is None:
         return True
     return len(one) == len(other) and all(a is None or b is None or a == b for a, b in zip(one, other, strict=True))

@@ -62,11 +62,11 @@ class Queue(TokenExchange):
         self._store.extendleft(reversed(elements))
 
     def _ready(self) -> bool:
-        """Whether an element can be taken."""
+        """Return whether an element can be taken."""
         return bool(self._store)
 
     def _has_room(self, element: Element) -> bool:
-        """Whether an element can be put in."""
+        """Return whether an element can be put in."""
         return len(self._store) < self.capacity
 
     # -- what steps call --------------------------------------------------------------------------------------------------

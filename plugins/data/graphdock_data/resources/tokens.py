@@ -72,7 +72,7 @@ class TokenExchange(Exchange):
             self._end_takes()
 
     def _has_token(self, attempt: Attempt) -> bool:
-        """Whether the last token is one for a taker."""
+        """Return whether the last token is one for a taker."""
         return bool(self._store) and int(self._store[-1][0]) > (attempt.after or 0)
 
     def _keep(self, token: Any) -> None:

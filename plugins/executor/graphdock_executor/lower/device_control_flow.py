@@ -244,14 +244,14 @@ def _turns(loop: Loop) -> list[Let]:
 
 
 def _is_decided_within(loop: Loop) -> bool:
-    """Whether a device decides something in a loop, over buffers that would take turns."""
+    """Return whether a device decides something in a loop, over buffers that would take turns."""
     names = _buffers(loop)
     inside = [s for d in loop.body.statements if isinstance(d, Decide) for b in (d.first, d.second) for s in _all(b)]
     return any(name in names for s in inside for _, value in _operands(s) for name in _names(value))
 
 
 def _is_worth_recording(work: _Pass, loop: Loop, fixed: _Fixed) -> bool:
-    """Whether an iteration that the host starts has more launches that only turns keep out of a recording than copies back.
+    """Return whether an iteration that the host starts has more launches that only turns keep out of a recording than copies back.
 
     Recordings of one or two launches take no less than those.
     """

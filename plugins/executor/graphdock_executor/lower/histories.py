@@ -83,7 +83,7 @@ def _element_slot(state: State, element: Value, target: Name, at: int) -> Slot:
 
 
 def _read_last(state: State, history: Value, at: int) -> bool:
-    """Whether the loop alone holds the list, and nothing reads it afterwards, not even what a queue was given before."""
+    """Return whether the loop alone holds the list, and nothing reads it afterwards, not even what a queue was given before."""
     facts = state.given.facts
     value = facts.of(history)
     if resolve(state, history) is not value or state.given.placed.home[value] in state.crowded:

@@ -238,7 +238,7 @@ def _note_shapes(state: State, node: PlanNode, steered: bool) -> None:
 
 
 def _needs_nothing_else(bound: Bound, infos: Sequence[ArgInfo], viewed: Collection[int]) -> bool:
-    """Whether a call takes only what is viewed and what never changes."""
+    """Return whether a call takes only what is viewed and what never changes."""
     taken = range(len(infos)) if bound.args is None else [a.index for a in bound.args if isinstance(a, In)]
     return all(i in viewed or infos[i].value is not None for i in taken)
 

@@ -158,7 +158,7 @@ def grant(state: State, node: PlanNode, form: Form, slots: Sequence[Slot], at: i
 
 
 def _can_take_over(state: State, source: Value, value: Value, slots: Sequence[Slot], index: int, at: int) -> bool:
-    """Whether an output may be written over that input: nobody reads it afterwards, and it fits."""
+    """Return whether an output may be written over that input: nobody reads it afterwards, and it fits."""
     slot = slots[index]
     if slot.kind != "planned" or len(slot.roots) != 1 or not slot.static:
         return False
@@ -262,7 +262,7 @@ def attributes_of(node: PlanNode) -> Hashable:
 
 
 def is_shareable(bound: Bound, node: PlanNode) -> bool:
-    """Whether a kernel holds nothing of the node that it was made for but its attributes, and keeps nothing between calls.
+    """Return whether a kernel holds nothing of the node that it was made for but its attributes, and keeps nothing between calls.
 
     Functions without closures can't, and neither can those over what never changes: numbers, dtypes, read-only arrays, and more
     such functions. Objects that it is handed must be such, too. Of strings only attributes count: others may be names.

@@ -108,7 +108,7 @@ def _through_staging(state: State, node: PlanNode, where: Slot, device: QueuedDe
 
 
 def _is_callers(state: State, value: Value, device: QueuedDevice) -> bool:
-    """Whether staging memory of its own is taken for what is fetched."""
+    """Return whether staging memory of its own is taken for what is fetched."""
     nbytes = value.dtype.size * prod(concrete(value.shape) or ())
     fetched = value in state.escapes and state.given.facts.depth_of(value) == 0
     return fetched and 0 < device.fetch_bytes <= nbytes

@@ -42,7 +42,7 @@ def release_early(block: Block) -> None:
 
 
 def goes_ahead(state: State, node: PlanNode, where: Slot, root: Root) -> bool:
-    """Whether a feed is copied to a device before the step follows what is in flight: steps may be, and it is large.
+    """Return whether a feed is copied to a device before the step follows what is in flight: steps may be, and it is large.
 
     ``root``: its staging memory. In a loop or branch it is copied where it stands.
     """

@@ -72,12 +72,12 @@ def _same_elements(given: LoweringInput, node: PlanNode, value: Value) -> Value 
 
 
 def is_retained(state: State, value: Value) -> bool:
-    """Whether the value, or what it is another name of, is kept."""
+    """Return whether the value, or what it is another name of, is kept."""
     return resolve(state, value) in state.retained
 
 
 def _may_be_held(state: State, value: Value, where: Slot) -> bool:
-    """Whether nothing writes again the buffer that the value lies in, so that a history may hold it."""
+    """Return whether nothing writes again the buffer that the value lies in, so that a history may hold it."""
     if where.kind != "view":
         return where.kind in _OWNED
     maker = resolve(state, value).node

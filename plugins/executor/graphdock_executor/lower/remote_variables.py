@@ -64,7 +64,7 @@ def add_around(
 
 
 def _is_copy(where: Slot) -> bool:
-    """Whether :func:`copy_in` made a copy; else it is the variable's own place."""
+    """Return whether :func:`copy_in` made a copy; else it is the variable's own place."""
     return where.roots[0].kind != "variable"
 
 

@@ -58,7 +58,7 @@ class LoweringInput:
 
     @property
     def overlaps(self) -> bool:
-        """Whether a step may release its locks, and end, before its work is done, where nothing in it forbids that."""
+        """Return whether a step may release its locks, and end, before its work is done, where nothing in it forbids that."""
         return self.placed.steps_in_flight > 1
 
     def resource(self, handle: Value) -> Resource:

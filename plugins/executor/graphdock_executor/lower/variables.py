@@ -229,7 +229,7 @@ def _flag(state: State, node: PlanNode, variable: Variable, block: Block) -> Non
 
 
 def is_remote(resource: Resource, device: Device) -> bool:
-    """Whether a kernel of the device gets a copy of a variable. Strings are in host memory, whatever the device."""
+    """Return whether a kernel of the device gets a copy of a variable. Strings are in host memory, whatever the device."""
     return (
         isinstance(resource, Variable)
         and resource.dtype is not string

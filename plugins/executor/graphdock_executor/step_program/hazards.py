@@ -145,7 +145,7 @@ class _Orderer:
         return found
 
     def _is_shared(self, root: Root, device: QueuedDevice | None) -> bool:
-        """Whether queues have touched it that its free may not follow."""
+        """Return whether queues have touched it that its free may not follow."""
         by = self.pending.roots.get(root, _Touched()).by
         return len(by) > 1 or bool(by and device is not None and device not in by)
 

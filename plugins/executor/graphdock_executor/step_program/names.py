@@ -149,7 +149,7 @@ def locals_of(operand: Operand) -> Iterator[Name]:
 
 
 def is_local(operand: Operand) -> bool:
-    """Whether an operand's value belongs to one run of a step: it names something local, or is read in the step."""
+    """Return whether an operand's value belongs to one run of a step: it names something local, or is read in the step."""
     return isinstance(operand, Suffixed) or any(True for _ in locals_of(operand))
 
 

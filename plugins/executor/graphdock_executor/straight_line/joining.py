@@ -49,7 +49,7 @@ class _Run:
         self._read, self._written = set(first.reads), set(first.writes)
 
     def takes(self, launch: Launch) -> bool:
-        """Whether it touches nothing that these write, and writes nothing that these touch; then it is one of them."""
+        """Return whether it touches nothing that these write, and writes nothing that these touch; then it is one of them."""
         if _meet((*launch.reads, *launch.writes), self._written) or _meet(launch.writes, self._read):
             return False
         self.launches.append(launch)
@@ -81,7 +81,7 @@ def _joinable(launch: Launch, prepared: Mapping[Operand, Prepared]) -> bool:
 
 
 def _meet(roots: Iterable[Root], others: Set[Root]) -> bool:
-    """Whether any two are one storage, or lie over one another in an arena, where what is dead is used again."""
+    """Return whether any two are one storage, or lie over one another in an arena, where what is dead is used again."""
     if not others.isdisjoint(roots):
         return True
     lying = [root for root in roots if root.offset >= 0]

@@ -40,6 +40,6 @@ def _of(arg: object, inputs: Sequence[Role], outputs: Sequence[Role]) -> Role:
 
 
 def _updates(node: PlanNode, info: ArgInfo) -> bool:
-    """Whether the op writes through this handle."""
+    """Return whether the op writes through this handle."""
     arg = node.opdef.input(info.name)
     return arg is None or arg.mutates

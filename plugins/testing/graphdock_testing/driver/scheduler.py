@@ -167,7 +167,7 @@ class Scheduler:
 
 
 def _ready(line: Line) -> bool:
-    """Whether the head of the line can run: it waits for nothing that may still come."""
+    """Return whether the head of the line can run: it waits for nothing that may still come."""
     after = line.work[0].after
     return after is None or after.reached or after.line.health.reason is not None or line.health.reason is not None
 

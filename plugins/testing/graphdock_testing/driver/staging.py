@@ -46,7 +46,7 @@ def _staged(values: Sequence[Any]) -> list[Staging]:
 
 
 def _basic(key: Any) -> bool:
-    """Whether an index selects by integers and slices only, which makes a view."""
+    """Return whether an index selects by integers and slices only, which makes a view."""
     parts = key if type(key) is tuple else (key,)
     return all(part is None or part is Ellipsis or isinstance(part, (int, np.integer, slice)) for part in parts)
 

@@ -22,7 +22,7 @@ __all__ = ["check_edges", "has_edges", "kinds_of"]
 
 
 def has_edges(opdef: OpDef) -> bool:
-    """Whether a kernel of the op is asked for them: it computes from inputs, and nothing else."""
+    """Return whether a kernel of the op is asked for them: it computes from inputs, and nothing else."""
     return bool(opdef.verb.kernel and not opdef.is_stateful and opdef.inputs)
 
 

@@ -90,7 +90,7 @@ def _compare(bench: Bench, registered: RegisteredPattern, sample: PatternSample)
 
 
 def _applies(bench: Bench, registered: RegisteredPattern, sample: PatternSample) -> bool:
-    """Whether a plan of the pattern has what stands for it, or says why not; true on a device that the pattern is not for.
+    """Return whether a plan of the pattern has what stands for it, or says why not; true on a device that the pattern is not for.
 
     Another pattern of the plugin, which was found first, may stand for it too.
     """

@@ -43,7 +43,7 @@ def broken_plan_facts(bench: Bench, case: Case, rounds: Rounds, kind: str) -> It
 
 
 def _is_half(case: Case) -> bool:
-    """Whether results between overflow where the op's own do not."""
+    """Return whether results between overflow where the op's own do not."""
     return bool({"float16", "bfloat16"} & set(case.types.values()))
 
 

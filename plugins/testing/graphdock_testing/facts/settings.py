@@ -44,7 +44,7 @@ def varied(bench: Bench, case: Case, kinds: tuple[str, ...] = ("extreme", *RESIZ
 
 
 def _is_linear(opdef: OpDef) -> bool:
-    """Whether it looks at each element a few times: references, which are loops in Python, can do thousands of them."""
+    """Return whether it looks at each element a few times: references, which are loops in Python, can do thousands of them."""
     few = opdef.traits & {"elementwise", "reduction", "view", "aggregate"}
     return bool(few or opdef.region is not None or opdef.aliases)
 

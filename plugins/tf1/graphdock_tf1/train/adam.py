@@ -78,7 +78,7 @@ class AdamOptimizer(Rule):
 
 
 class AdamWOptimizer(AdamOptimizer):
-    """``var *= 1 - learning_rate * weight_decay`` before each step of Adam.
+    """``var *= 1 - learning_rate * weight_decay`` before each step of Adam; ``tf.contrib.opt`` has another, as TensorFlow's.
 
     Loshchilov and Hutter, "Decoupled weight decay regularization", 2017. The decay is no part of the gradient, so the
     moments do not see it.

@@ -178,7 +178,7 @@ _RAISED: tuple[tuple[type[Exception], type[errors.GraphdockError]], ...] = (
 
 
 def fits(shape: tuple[int, ...], dims: tuple[int | None, ...] | None) -> bool:
-    """Whether a shape is one of those that dims allow."""
+    """Return whether a shape is one of those that dims allow."""
     if dims is None or shape == dims:
         return True
     return len(shape) == len(dims) and all(d is None or d == s for d, s in zip(dims, shape, strict=True))

@@ -82,7 +82,7 @@ class Stage:
                     yield one
 
     def own(self) -> bool:
-        """Whether the components that it gives are nobody else's."""
+        """Return whether the components that it gives are nobody else's."""
         return self.fresh
 
     @property
