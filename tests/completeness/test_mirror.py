@@ -107,7 +107,7 @@ ELSEWHERE = {
     "executor/step_program/native_runs.py": "tests/executor/straight_line/test_native_runs.py: where runs end, and what they call",
     "executor/unordered_waits.py": "tests/laws/test_steps_that_wait.py: which waits have an order, in bodies too",
     "testing/adversary/load.py": "tests/testing/adversary/test_events.py",
-    "testing/facts/compiler_case.py": PLANTED,
+    "testing/facts/compiler_graphs.py": "tests/testing/facts/test_compiler_case.py",
     "testing/facts/edge_case.py": KIT,
     "testing/facts/pattern_sample.py": "tests/testing/facts/test_pattern_case.py",
     "testing/facts/plan_facts.py": PLANTED,

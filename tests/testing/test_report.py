@@ -51,6 +51,20 @@ def test_the_table():
     assert lines[6] == "gradients of inputs: 3 formula, 1 none"
 
 
+def test_what_was_not_checked_of_a_part_is_a_sentence_beside_what_was():
+    table = filled()
+    for outcome in ("ok", "untested", "untested"):
+        table.add("compiler toy.region", "-", outcome)
+    table.add("Sin", "-", "untested")
+    table.reasons["compiler toy.region"] = ["products: it claimed none", "updates: it claimed none"]
+    assert table.untested() == [
+        "untested: Sin (its spec has no samples)",
+        "untested: compiler toy.region (products: it claimed none)",
+        "untested: compiler toy.region (updates: it claimed none)",
+    ]
+    assert table.cell("compiler toy.region", "-") == "ok"
+
+
 def test_the_json_holds_every_count(tmp_path):
     path = tmp_path / "table.json"
     filled().write(path)

@@ -10,6 +10,7 @@ import threading
 import graphdock as tf
 import numpy as np
 import pytest
+from graphdock_testing.conformance import Conformance
 
 LLVM = {"backends": ("llvm", "cpu")}
 
@@ -328,3 +329,10 @@ with tf.Session(config=tf.SessionConfig(backends=("llvm", "cpu"))) as sess:
     printed = {process.communicate(timeout=120)[0] for process in started}
     assert len(printed) == 1 and printed != {b""}
     assert len(list(tmp_path.rglob("*.o"))) >= 1 and not list(tmp_path.rglob("*.tmp*"))
+
+
+@pytest.mark.parametrize("check", ["regions", "products", "updates"])
+def test_the_kits_random_graphs_give_what_their_nodes_do(check):
+    kit = Conformance("llvm")
+    (case,) = [c for c in kit.cases("compiler llvm.region") if c.data["check"] == check]
+    kit.check(case, brief=check == "regions")

@@ -60,6 +60,7 @@ from graphdock_testing.case import Case, ConformanceError, Missing, Refused, See
 from graphdock_testing.device_check import check_device, checks_of
 from graphdock_testing.driver.detector import RaceError
 from graphdock_testing.facts.compiler_case import check_compiler
+from graphdock_testing.facts.compiler_graphs import kinds_of
 from graphdock_testing.facts.edge_case import check_edges, has_edges
 from graphdock_testing.facts.fact_case import check_facts, facts_of
 from graphdock_testing.facts.pattern_case import check_pattern, registered_patterns
@@ -218,8 +219,9 @@ class Conformance:
                     laws = laws_of(part.removesuffix(f" {self._lawful[part][1]}"))
                     yield from (Case(part, "law", i, {}, {"check": law}) for i, law in enumerate(laws))
                     continue
-                check = "samples" if part.startswith(_PATTERN) else "regions"
-                yield Case(part, part.partition(" ")[0], 0, {}, {"check": check})
+                checks = ["samples"] if part.startswith(_PATTERN) else kinds_of(self._parts[part].compiler)
+                for index, check in enumerate(checks):
+                    yield Case(part, part.partition(" ")[0], index, {}, {"check": check})
         if op in self.devices or op in self._parts:
             return
         if op is not None and op not in self._all:
@@ -359,7 +361,7 @@ class Conformance:
                     check, name = self._lawful[case.op]
                     check(name, case.data["check"], self.host)
                 elif case.kind == "compiler":
-                    check_compiler(bench, self._parts[case.op])
+                    check_compiler(bench, self._parts[case.op], case.data["check"])
                 else:
                     _CHECKS[case.kind](bench, case)
         except RaceError as error:

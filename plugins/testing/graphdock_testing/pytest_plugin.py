@@ -121,7 +121,7 @@ class ConformanceItem(pytest.Item):
             pytest.skip(outcome.text)
         elif outcome.kind == "untested":
             self.user_properties[0][1][4] = "untested"  # type: ignore[index]
-            self.parent.run.reasons[self.case.op] = outcome.text
+            self.parent.run.reasons.setdefault(self.case.op, []).append(outcome.text)
             pytest.skip(outcome.text)
         elif outcome.kind != "ok":
             raise _Failed(outcome.text)
@@ -169,7 +169,7 @@ class _Run:
             raise pytest.UsageError(str(error)) from error
         self.report = Compliance(self.kit.backend, gradients=self.kit.gradient_kinds(), against=self.kit.against)
         #: Op, pattern or compiler of which nothing could be checked -> why.
-        self.reasons: dict[str, str] = self.report.reasons
+        self.reasons: dict[str, list[str]] = self.report.reasons
         #: Op -> what the steps of its cases reached.
         self.seen: dict[str, Seen] = {}
         self.strict = bool(config.getoption("--graphdock-strict"))

@@ -29,7 +29,7 @@ class Compliance:
       cells: op -> dtype -> outcome -> number of cases.
       gradients: gradient kind -> number of inputs.
       against: op -> what its results are held against; the column of that name.
-      reasons: op, pattern or compiler -> why nothing of it was checked.
+      reasons: op, pattern or compiler -> why nothing of it, or of a part of it, was checked.
       gaps: sentences: what the run says nothing of, though it is declared.
     """
 
@@ -37,7 +37,7 @@ class Compliance:
     cells: dict[str, dict[str, Counter[str]]] = field(default_factory=dict)
     gradients: Mapping[str, int] = field(default_factory=dict)
     against: Callable[[str], str] | None = None
-    reasons: dict[str, str] = field(default_factory=dict)
+    reasons: dict[str, list[str]] = field(default_factory=dict)
     gaps: list[str] = field(default_factory=list)
 
     def add(self, op: str, dtype: str, outcome: str) -> None:
@@ -61,7 +61,7 @@ class Compliance:
     def untested(self) -> list[str]:
         """A sentence for each op, pattern and compiler of which nothing was checked."""
         silent = sorted(op for op, row in self.cells.items() if any(c["untested"] for c in row.values()))
-        return [f"untested: {op} ({self.reasons.get(op, 'its spec has no samples')})" for op in silent]
+        return [f"untested: {op} ({why})" for op in silent for why in self.reasons.get(op, ["its spec has no samples"])]
 
     def dtypes(self) -> list[str]:
         """The columns, in the order in which dtypes are usually written."""

@@ -69,6 +69,10 @@ class _Spoiled(ReferenceCompiler):
 
     spoil: Callable[..., Any]
 
+    def written(self, variable: Any) -> Any:
+        """The memory that an update of a variable goes to."""
+        return variable
+
     def build(self, region: Any, ctx: Any) -> Any:
         from graphdock.contracts import Bound
 
@@ -76,10 +80,12 @@ class _Spoiled(ReferenceCompiler):
         drawn, spoil, memory = count + len(region.streams), type(self).spoil, {}
 
         def compute(*given: Any) -> None:
+            outs = iter(given[drawn:])
             with np.errstate(all="ignore"):
                 results = evaluate(program, given[:count], given[count:drawn])
-                for i, (out, value) in enumerate(zip(given[drawn:], results, strict=True)):
-                    out[...] = spoil(value, given[:count], memory.setdefault(i, {}))
+                for i, (out, value) in enumerate(zip(program.outputs, results, strict=True)):
+                    target = next(outs) if out.into is None else self.written(given[out.into])
+                    target[...] = spoil(value, given[:count], memory.setdefault(i, {}))
 
         return Bound(compute)
 
@@ -127,6 +133,35 @@ class _BuildRaises(ReferenceCompiler):
         raise RuntimeError("no such instruction")
 
 
+class _WritesACopy(_Spoiled):
+    spoil = staticmethod(lambda value, given, memory: value)
+
+    def written(self, variable: Any) -> Any:
+        return variable.copy()
+
+
+class _SpoiledProducts(ReferenceCompiler):
+    """Twice what products of matrices are."""
+
+    def build(self, region: Any, ctx: Any) -> Any:
+        kind = (
+            _spoiled(lambda v, g, m: v * 2) if any(n.op == "MatMul" for n in region.graph.nodes) else ReferenceCompiler
+        )
+        return kind().build(region, ctx)
+
+
+def _refusing(holds: Callable[[Any], bool]) -> type[ReferenceCompiler]:
+    """A compiler that takes no candidate with an op that ``holds``, though it asks for them."""
+    from graphdock.contracts import Refusal
+
+    def claim(self: Any, candidate: Any) -> Any:
+        if any(n.opdef.region is not None and holds(n.opdef.region) for n in candidate.graph.nodes):
+            return Refusal("not these")
+        return ReferenceCompiler.claim(self, candidate)
+
+    return type("Refusing", (ReferenceCompiler,), {"claim": claim})
+
+
 COMPILERS: dict[str, tuple[type[ReferenceCompiler], frozenset[str]]] = {
     "a result that is off": (_spoiled(lambda v, g, m: v * v.dtype.type(1.01) if v.dtype.kind == "f" else v), KIT),
     "integers that are off": (_spoiled(lambda v, g, m: v + 1 if v.dtype.kind in "iu" else v), KIT),
@@ -144,6 +179,10 @@ COMPILERS: dict[str, tuple[type[ReferenceCompiler], frozenset[str]]] = {
     "it answers with something else": (_AnswersYes, KIT),
     "its build raises": (_BuildRaises, KIT),
     "it claims nothing": (_ClaimsNothing, KIT),
+    "it writes an update into a copy": (_WritesACopy, KIT),
+    "its products are twice as large": (_SpoiledProducts, KIT),
+    "it claims no product, though it asks for them": (_refusing(lambda form: bool(form.space)), KIT),
+    "it claims no update, though it asks for them": (_refusing(lambda form: bool(form.writes)), KIT),
 }
 
 

@@ -57,3 +57,8 @@ def test_an_op_agrees_with_its_reference(kit, operation):
 @pytest.mark.parametrize("operation", EVERY, ids=[o.op for o in EVERY])
 def test_an_op_agrees_with_its_reference_in_every_sample(kit, operation):
     agrees(kit, operation, enough=math.inf)
+
+
+def test_the_kits_random_graphs_give_what_their_nodes_do(kit):
+    (case,) = kit.cases("compiler triton.region")
+    kit.check(case, brief=True)

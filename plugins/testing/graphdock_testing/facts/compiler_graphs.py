@@ -1,0 +1,183 @@
+"""Random graphs of ops that stand in regions, for ``compiler`` cases: elementwise ones, products with what is around them, updates.
+
+Graphs of products have what feeds the factors and what follows; graphs of updates write variables, alone and with the gradient that
+they take. Every third graph is fed with NaN, infinities and -0 among its numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import graphdock as tf
+import numpy as np
+from graphdock.contracts.opdef import OpDef
+from graphdock.graph.graph import Graph
+
+from graphdock_testing.bench import Bench
+
+__all__ = ["GRAPHS", "DrawnGraph", "kinds_of", "random_graph"]
+
+#: Random graphs of each kind. Each eighth of elementwise ones, and of others, has an extent beyond a block.
+GRAPHS: Mapping[str, int] = {"regions": 24, "products": 12, "updates": 12}
+_NODES = 14
+_UNARY: tuple[Callable[[Any], Any], ...] = (
+    *(tf.abs, tf.tanh, tf.sigmoid, tf.negative, tf.square, tf.sin, tf.nn.relu),
+    *(lambda x: tf.sqrt(tf.abs(x)), lambda x: tf.exp(tf.minimum(x, 2.0))),
+)
+#: They jump: of what is fed only, which all see alike.
+_STEPS: tuple[Callable[[Any, Any, Any], Any], ...] = (
+    lambda a, x, y: tf.where(a > 0.25, x, y * 0.5),
+    lambda a, x, y: tf.cast(tf.less(a, 0.5), tf.float32) + x,
+    lambda a, x, y: tf.floor(a) * tf.tanh(y),
+)
+_BINARY: tuple[Callable[[Any, Any], Any], ...] = (
+    *(tf.add, tf.subtract, tf.maximum, tf.minimum, lambda x, y: tf.tanh(x) * y, lambda x, y: x / (1.0 + y * y)),
+)
+_INTEGERS: tuple[Callable[[Any, Any], Any], ...] = (tf.add, tf.subtract, tf.multiply, tf.maximum, tf.minimum)
+_ROWS: tuple[Callable[[Any], Any], ...] = (
+    lambda x: tf.reduce_mean(x, -1, keepdims=True),
+    lambda x: tf.reduce_max(x, -1, keepdims=True),
+    lambda x: tf.reduce_sum(x, 0, keepdims=True) * 0.1,
+)
+_OPTIMIZERS: tuple[Callable[[], Any], ...] = (
+    lambda: tf.train.GradientDescentOptimizer(0.1),
+    lambda: tf.train.MomentumOptimizer(0.1, 0.9),
+    lambda: tf.train.AdamOptimizer(0.01),
+    lambda: tf.train.RMSPropOptimizer(0.01, momentum=0.5),
+)
+
+
+@dataclass
+class DrawnGraph:
+    """A graph, what is run in it, and what a region of it has to hold so that the case says something.
+
+    Attributes:
+      fetches: of each step. feeds: of each step, by tensor. before: what is run once, first.
+      after: what is read when all steps are done. steps: how many.
+      holds: whether a region that has an op of this kind is one that was asked for.
+    """
+
+    graph: Graph
+    fetches: list[Any]
+    feeds: dict[Any, np.ndarray]
+    before: list[Any] = field(default_factory=list)
+    after: list[Any] = field(default_factory=list)
+    steps: int = 1
+    holds: Callable[[OpDef], bool] = lambda _: True
+
+
+def kinds_of(compiler: Any) -> list[str]:
+    """The kinds of graphs that a region compiler asks for: ``regions``, ``products``, ``updates``."""
+    return ["regions", *(k for k in ("products", "updates") if compiler.programs and getattr(compiler, k))]
+
+
+def random_graph(bench: Bench, seed: int, compiler: Any, kind: str = "regions") -> DrawnGraph:
+    """A graph on the compiler's device. The same for the same arguments.
+
+    Args:
+      kind: one of :data:`GRAPHS`.
+    """
+    rng = np.random.default_rng([seed, 21 + list(GRAPHS).index(kind)])
+    graph = Graph(bench.host)
+    with graph.as_default(), graph.device(compiler.device_type):
+        if kind == "regions":
+            drawn = _elementwise(rng, graph, seed, compiler.programs)
+        else:
+            drawn = (_products if kind == "products" else _updates)(rng, graph, seed)
+    for tensor, array in drawn.feeds.items():
+        if seed % 3 == 2 and tensor.dtype.is_floating:
+            places = rng.random(array.shape) < 0.1
+            array[places] = rng.choice(np.array([np.nan, np.inf, -np.inf, -0.0], np.float32), int(places.sum()))
+    return drawn
+
+
+def _fed(rng: np.random.Generator, *shape: int) -> tuple[Any, np.ndarray]:
+    return tf.placeholder(tf.float32, shape), rng.uniform(-2, 2, shape).astype(np.float32)
+
+
+def _elementwise(rng: np.random.Generator, graph: Graph, seed: int, programs: bool) -> DrawnGraph:
+    shape = (int(rng.integers(2, 6)), 1031 if seed % 8 == 7 else int(rng.integers(2, 9)))
+    entered = [tf.placeholder(tf.float32, shape) for _ in range(3)]
+    made = [*entered]
+    if programs:
+        entered.append(tf.placeholder(tf.float32, shape[1:]))
+        made.append(entered[-1] + made[0])
+    whole = [tf.placeholder(tf.int32, shape) for _ in range(2)]
+    integers = [*whole]
+    for _ in range(_NODES):
+        x, y = (made[-1 - int(rng.integers(min(4, len(made))))] for _ in range(2))
+        roll = rng.random()
+        if programs and roll < 0.2:
+            made.append(x - _pick(rng, _ROWS)(x))
+        elif roll < 0.5:
+            made.append(_pick(rng, _UNARY)(x))
+        elif roll < 0.6:
+            integers.append(_pick(rng, _INTEGERS)(integers[-1], integers[-2]))
+        elif roll < 0.7:
+            made.append(_pick(rng, _STEPS)(_pick(rng, entered[:3]), x, y))
+        else:
+            made.append(_pick(rng, _BINARY)(x, y))
+    fetches = [made[-1], made[-4], integers[-1]]
+    feeds = {t: rng.uniform(-2, 2, tuple(d or 0 for d in t.shape.as_list())).astype(np.float32) for t in entered}
+    return DrawnGraph(graph, fetches, feeds | {t: rng.integers(-9, 9, shape).astype(np.int32) for t in whole})
+
+
+def _products(rng: np.random.Generator, graph: Graph, seed: int) -> DrawnGraph:
+    """A product of matrices, turned or not: of what is fed or computed, with what follows, if anything."""
+    m, k, n = (int(i) for i in rng.integers(1, 9, 3))
+    if seed % 8 == 7:
+        m, k, n = 33, 130, 70
+    turned = [bool(rng.random() < 0.4) for _ in range(2)]
+    shapes = ((k, m) if turned[0] else (m, k), (n, k) if turned[1] else (k, n))
+    given = [_fed(rng, *shape) for shape in shapes]
+    factors = [t for t, _ in given]
+    if seed % 4 > 1:  # what feeds it
+        side = int(rng.integers(2))
+        factors[side] = _pick(rng, _UNARY)(factors[side]) * 0.5
+    made = [tf.matmul(*factors, transpose_a=turned[0], transpose_b=turned[1])]
+    product = made[0]
+    if seed % 4 != 0:  # what follows
+        bias, whole = _fed(rng, n), _fed(rng, m, n)
+        given += [bias, whole]
+        options: Sequence[Callable[[Any], Any]] = (
+            lambda y: y + bias[0],
+            lambda y: tf.tanh(y) * whole[0],
+            lambda y: tf.nn.relu(y + bias[0]) - whole[0],
+            lambda y: tf.where(whole[0] > 0.0, y, y * 0.5),
+        )
+        for _ in range(int(rng.integers(1, 4))):
+            made.append(_pick(rng, options)(made[-1]))
+    fetches = [made[-1], product] if rng.random() < 0.3 else [made[-1]]
+    return DrawnGraph(
+        graph, fetches, dict(given), holds=lambda opdef: opdef.region is not None and bool(opdef.region.space)
+    )
+
+
+def _updates(rng: np.random.Generator, graph: Graph, seed: int) -> DrawnGraph:
+    """Steps of an optimizer, or sums into a variable, of what is fed or computed; two steps, and then the variables are read."""
+    shape = (int(rng.integers(1, 6)), 1031 if seed % 8 == 7 else int(rng.integers(1, 9)))
+    v = tf.Variable(rng.uniform(-2, 2, shape).astype(np.float32))
+    g, fed = _fed(rng, *shape)
+    gradient = _pick(rng, _BINARY)(_pick(rng, _UNARY)(g), g) if seed % 2 else g
+    way = seed % (len(_OPTIMIZERS) + 2)
+    if way < len(_OPTIMIZERS):
+        step: Any = _OPTIMIZERS[way]().apply_gradients([(gradient, v)])
+    else:
+        step = (tf.assign_add if way == len(_OPTIMIZERS) else tf.assign_sub)(v, gradient).op
+    kept = graph.get_collection(tf.GraphKeys.GLOBAL_VARIABLES)
+    before = [variable.initializer for variable in kept]
+    return DrawnGraph(
+        graph,
+        [step, tf.negative(gradient)],
+        {g: fed},
+        before,
+        kept,
+        steps=2,
+        holds=lambda opdef: opdef.region is not None and bool(opdef.region.writes),
+    )
+
+
+def _pick(rng: np.random.Generator, options: Sequence[Any]) -> Any:
+    return options[int(rng.integers(len(options)))]

@@ -1,0 +1,89 @@
+"""Random graphs of the kit for region compilers: products and updates are among them where a compiler asks for them."""
+
+from __future__ import annotations
+
+import types
+
+import pytest
+from graphdock.contracts import Refusal, hookimpl
+from graphdock.plugin.host import Host
+from graphdock_testing.case import ConformanceError, Untested
+from graphdock_testing.conformance import Conformance
+from graphdock_testing.region_reference import ReferenceCompiler, evaluate
+
+
+def kit(compiler):
+    host = Host()
+    hook = hookimpl(specname="register_region_compilers")(lambda: [compiler])
+    host.register("lab", types.SimpleNamespace(register_region_compilers=hook, __name__="lab"))
+    return Conformance("lab", host=host)
+
+
+def said(compiler, check):
+    """What a case of the compiler ends with; None where it ends well."""
+    made = kit(compiler)
+    (case,) = [c for c in made.cases("compiler lab.reference") if c.data["check"] == check]
+    try:
+        made.check(case)
+    except (ConformanceError, Untested) as error:
+        return type(error), str(error)
+    return None
+
+
+def lab(**fields):
+    return type("Lab", (ReferenceCompiler,), fields)()
+
+
+@pytest.mark.parametrize("check", ["regions", "products", "updates"])
+def test_a_compiler_that_is_right_is_told_nothing(check):
+    assert said(ReferenceCompiler(), check) is None
+
+
+def test_only_what_a_compiler_asks_for_is_a_case():
+    few = kit(lab(updates=False, products=False))
+    assert [c.id for c in few.cases("compiler lab.reference")] == ["compiler lab.reference[regions]"]
+    assert [c.data["check"] for c in kit(lab()).cases("compiler lab.reference")] == ["regions", "products", "updates"]
+
+
+def spoiled(into_a_copy=False, twice=False):
+    """The reference, with a fault of updates or of products."""
+
+    def build(self, region, ctx):
+        program, count = region.program, len(region.graph.inputs)
+        drawn = count + len(region.streams)
+        factor = 2 if twice and any(n.op in ("MatMul", "BatchMatMul") for n in region.graph.nodes) else 1
+
+        def compute(*given):
+            outs = iter(given[drawn:])
+            for out, value in zip(program.outputs, evaluate(program, given[:count], given[count:drawn]), strict=True):
+                held = None if out.into is None else given[out.into].copy() if into_a_copy else given[out.into]
+                (next(outs) if held is None else held)[...] = value * factor
+
+        return compute
+
+    return lab(build=build)
+
+
+def test_an_update_that_goes_into_a_copy_is_found():
+    compiler = spoiled(into_a_copy=True)
+    assert said(compiler, "regions") is said(compiler, "products") is None
+    kind, text = said(compiler, "updates")
+    assert kind is ConformanceError and "elements differ" in text
+
+
+def test_a_product_that_is_doubled_is_found():
+    compiler = spoiled(twice=True)
+    assert said(compiler, "regions") is said(compiler, "updates") is None
+    kind, text = said(compiler, "products")
+    assert kind is ConformanceError and "elements differ" in text and "MatMul" in text
+
+
+@pytest.mark.parametrize("check, fact", [("products", "space"), ("updates", "writes")])
+def test_what_is_asked_for_and_never_claimed_is_untested(check, fact):
+    def claim(self, candidate):
+        if any(n.opdef.region is not None and getattr(n.opdef.region, fact) for n in candidate.graph.nodes):
+            return Refusal("not these")
+        return ReferenceCompiler.claim(self, candidate)
+
+    kind, text = said(lab(claim=claim), check)
+    assert kind is Untested and text.startswith(f"{check}: lab.reference claimed none") and "not these" in text
