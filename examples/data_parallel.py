@@ -15,10 +15,10 @@ from typing import Any
 import graphdock as tf
 import numpy as np
 
+from examples.local_cluster import HOST, local_cluster
+
 MODES = ("synchronous", "asynchronous", "backup")
 ROWS, COLUMNS, RATE = 16, 4, 0.1
-#: A host whose servers listen nowhere: no plugin reaches other processes.
-_HOST = tf.Host(block=["ray"])
 
 
 def rows(worker: int, step: Any) -> tuple[Any, Any]:
@@ -36,7 +36,7 @@ def loss_of(worker: int, step: Any, weight: Any) -> Any:
 
 def alone(steps: int, workers: int) -> list[float]:
     """Losses of the first worker's rows in one process, which follows the mean of all workers' gradients."""
-    with tf.Graph(host=_HOST).as_default(), tf.Session() as session:
+    with tf.Graph(host=HOST).as_default(), tf.Session() as session:
         step = tf.train.get_or_create_global_step()
         weight = tf.get_variable("w", [COLUMNS, 1], initializer=tf.zeros_initializer())
         losses = [loss_of(each, step, weight) for each in range(workers)]
@@ -47,25 +47,16 @@ def alone(steps: int, workers: int) -> list[float]:
 
 def together(mode: str, steps: int, workers: int) -> list[list[float]]:
     """Losses of each worker, step by step, on a cluster of one server and some workers."""
-    names = [f"{mode}:{number + 1}" for number in range(workers + 1)]
-    cluster = {"ps": names[:1], "worker": names[1:]}
-    servers = [tf.train.Server(cluster, "ps", 0, host=_HOST)]
-    servers += [tf.train.Server(cluster, "worker", number, host=_HOST) for number in range(workers)]
-    try:
-        with ThreadPoolExecutor(workers) as pool:
-            running = [
-                pool.submit(_train, mode, number, workers, steps, cluster, servers[1 + number].target)
-                for number in range(workers)
-            ]
-            return [each.result() for each in running]
-    finally:
-        for server in servers:
-            server.stop()
+    with local_cluster(mode, 1, workers) as (cluster, targets), ThreadPoolExecutor(workers) as pool:
+        running = [
+            pool.submit(_train, mode, number, workers, steps, cluster, target) for number, target in enumerate(targets)
+        ]
+        return [each.result() for each in running]
 
 
 def _train(mode: str, number: int, workers: int, steps: int, cluster: dict[str, list[str]], target: str) -> list[float]:
     own, hooks, found = f"/job:worker/task:{number}", [], []
-    with tf.Graph(host=_HOST).as_default():
+    with tf.Graph(host=HOST).as_default():
         with tf.device(tf.train.replica_device_setter(cluster=cluster, worker_device=own)):
             step = tf.train.get_or_create_global_step()
             weight = tf.get_variable("w", [COLUMNS, 1], initializer=tf.zeros_initializer())

@@ -63,6 +63,25 @@ def test_training_over_three_tasks_is_bitwise_training_on_one(servers):
     np.testing.assert_array_equal(w, v)
 
 
+def test_loops_below_the_scope_of_a_task_run_there(servers):
+    def training(task):
+        tf.set_random_seed(1)
+        h = tf.sin(tf.reshape(tf.range(24.0), [2, 3, 4]))
+        with tf.device(task):
+            h, _ = tf.nn.dynamic_rnn(tf.nn.rnn_cell.LSTMCell(4), h, tf.constant([3, 2]), dtype=tf.float32)
+        loss = tf.reduce_sum(tf.cond(h[0, 0, 0] > 9.0, lambda: h, lambda: h * h))
+        return loss, tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+
+    def losses(target, task):
+        with tf.Graph(host=HOST).as_default():
+            fetches = training(task)
+            with tf.Session(target) as sess:
+                sess.run(tf.global_variables_initializer())
+                return [sess.run(fetches)[0] for _ in range(3)]
+
+    assert losses(servers[1].target, "/job:ps/task:0/device:cpu:0") == losses("", None)
+
+
 def test_variables_outlive_their_session_and_are_shared_until_they_are_reset(servers):
     with tf.Graph(host=HOST).as_default():
         with tf.device("/job:ps/task:0"):

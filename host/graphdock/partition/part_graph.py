@@ -58,7 +58,7 @@ class PartGraph:
         graph, became = self.graph, self.became
         device = op._device
         if device is not None and (device.job is not None or device.task is not None):
-            device = DeviceSpec(None, None, device.type, device.index)
+            device = DeviceSpec(None, None, device.type, device.index) or None
         made = Operation(
             graph,
             op.op_def,

@@ -59,6 +59,7 @@ class PlanningContext:
       lock: what goes before either. ``memory_budget``: device type -> bytes.
       costs: what nodes and transfers take; made when it is first asked for.
       threads: on so many a kernel may compute.
+      is_part: the session runs a task's part of a step, so that jobs and tasks that scopes in bodies ask for are its own.
     """
 
     host: Host
@@ -84,6 +85,7 @@ class PlanningContext:
     memory_budget: Mapping[str, int] = field(default_factory=dict)
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     threads: int = 1
+    is_part: bool = False
 
     def in_phase(self, phase: str) -> list[RegisteredPass]:
         """The passes of a phase that run, in order."""

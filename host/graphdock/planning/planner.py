@@ -74,7 +74,7 @@ class Planner:
 
     Args:
       config: the session's, resolved.
-      ordinals: of the session's random streams. ``services``: what its steps share.
+      ordinals: of the session's random streams. ``services``: what its steps share. ``is_part``: it runs a task's part of a step.
 
     Attributes:
       devices: whole names, in order of preference. ``absent``: device types of ``backends`` that this machine has no device of.
@@ -89,6 +89,7 @@ class Planner:
         config: SessionConfig,
         ordinals: RandomOrdinals,
         services: StepServices,
+        is_part: bool = False,
     ) -> None:
         known = known_passes(host)
         switches = checked_switches(config.passes, known)
@@ -170,6 +171,7 @@ class Planner:
             memory_budget=self._by_type("memory_budget", config.memory_budget),
             options=resolved,
             threads=config.intra_op_threads or default_threads(),
+            is_part=is_part,
         )
 
     @functools.cached_property

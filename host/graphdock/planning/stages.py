@@ -43,6 +43,10 @@ def _translate(draft: PlanBuilder) -> None:
         handles=draft.captured,
         pieces=draft.pieces,
     )
+    if draft.setting.is_part:
+        for node in [n for level in draft.graph.all_graphs() for n in level.nodes if n.requested is not None]:
+            assert node.requested is not None
+            node.requested = DeviceSpec(None, None, node.requested.type, node.requested.index) or None
     draft.primitives = any(n.opdef.verb.primitive for g in draft.graph.all_graphs() for n in g.nodes)
     draft.translated = sum(len(g.nodes) for g in draft.graph.all_graphs())
 

@@ -96,7 +96,7 @@ class Session(metaclass=SessionType):
             container=self._container,
             workers=lambda: self._host.workers(c.inter_op_threads or threads()),
         )
-        self._planner = Planner(self._host, c, self._ordinals, services)
+        self._planner = Planner(self._host, c, self._ordinals, services, self._is_part)
         self._overlap: Overlap | None = None
         if c.steps_in_flight > 1:
             from graphdock.session.overlap import Overlap
@@ -205,6 +205,9 @@ class Session(metaclass=SessionType):
         for store in stores:
             if store is not None:
                 store.clear()
+
+    #: Whether it runs a task's part of a step, where jobs and tasks that scopes ask for are its own.
+    _is_part = False
 
     def _make_ordinals(self) -> RandomOrdinals:
         """Return how often its random ops have run; several sessions on parts of one graph share one."""

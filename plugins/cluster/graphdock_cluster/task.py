@@ -66,6 +66,8 @@ class _PartSession(Session):
     """A session over the graph of one part: its random ordinals are those of the whole session, its resources the task's or, where
     the session is isolated, the session's."""
 
+    _is_part = True
+
     def __init__(self, graph: Any, task: TaskServer, opened: Opened) -> None:
         self._task, self._opened = task, opened
         super().__init__("", graph, task.config, task.host)
