@@ -96,8 +96,8 @@ def test_names_that_nobody_brings(site):
     assert caught.value.message == "no executor named 'eagr'"
     assert caught.value.expected == "one of auto, dataflow, eager, straight_line"
     assert caught.value.hint == "did you mean 'eager'?"
-    with pytest.raises(NotFoundError, match="no session factory for the target 'ray://head'"):
-        Host().session_factory("ray://head")
+    with pytest.raises(NotFoundError, match="no session factory for the target 'nowhere://head'"):
+        Host().session_factory("nowhere://head")
 
 
 def test_two_executors_of_one_name(site):
