@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import ast
+import fcntl
+import json
 import os
 import re
 import runpy
@@ -45,8 +47,19 @@ def module_of(page):
 
 @pytest.fixture(scope="module")
 def checked(tmp_path_factory):
-    """File name -> lines that mypy says of it: (line, kind, text, code)."""
-    folder = tmp_path_factory.mktemp("typing")
+    """File name -> lines that mypy says of it: (line, kind, text, code). It runs once for all workers of a run."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "typing"
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        said = folder / "said.json"
+        if not said.exists():
+            said.write_text(json.dumps(check(folder)))
+    return {name: [tuple(line) for line in lines] for name, lines in json.loads(said.read_text()).items()}
+
+
+def check(folder):
     made = CliRunner().invoke(cli, ["new", "plugin", "my_lab", "--ops", "--dir", str(folder)])
     assert made.exit_code == 0, made.output
     files = [HERE / name for name in ("program.py", "misuse.py", "reveals.py")]
