@@ -19,7 +19,7 @@ from graphdock.contracts import (
     Rewriter,
     hookimpl,
 )
-from graphdock.contracts.ir import copy_node, make_node
+from graphdock.contracts.ir import Value, copy_node, make_node
 from graphdock.contracts.opdef import ArgDef
 from graphdock.contracts.passes import PHASES
 from graphdock.errors import ConfigError, InvalidArgumentError, PluginError
@@ -189,16 +189,17 @@ def test_a_pass_is_called_for_levels_that_hold_what_it_wants():
 
 
 def test_a_rewrite_is_followed_by_the_simplifications():
-    def add(graph, context):
-        with Rewriter(graph) as change:
-            for node in graph.nodes:
-                if node.op == "Exp" and not graph.targets:
-                    made = copy_node(node, node.inputs)
-                    made.name = made.outputs[0].name = "again"
-                    change.insert(made, before=node)
-
-    found, _ = explained(lab(Pass("useless", "rewrite", 1, "", add)), tf.exp)
+    found, _ = explained(lab(Pass("useless", "rewrite", 1, "", _add_exp)), tf.exp)
     assert [n.op for n in found.plan.graph.nodes] == ["Exp"]
+
+
+def _add_exp(graph, context):
+    with Rewriter(graph) as change:
+        for node in graph.nodes:
+            if node.op == "Exp" and not graph.targets:
+                made = copy_node(node, node.inputs)
+                made.name = made.outputs[0].name = "again"
+                change.insert(made, before=node)
 
 
 # -- faults
@@ -233,6 +234,78 @@ def test_a_pass_that_breaks_the_graph_or_raises_is_named(phase, function, what):
         explained(lab(Pass("wrong", phase, 15, "", function)), lambda x: tf.exp(tf.negative(x)))
     assert caught.value.hint == "passes = {wrong = false} under [session] does without it"
     assert caught.value.__cause__ is not None
+
+
+def _as_int(graph, context):
+    with Rewriter(graph) as change:
+        for node in graph.nodes:
+            if node.op == "Exp":
+                number = make_node(
+                    context.const, "n", [], {"value": np.ones(3, np.int32), "dtype": tf.int32}, [(tf.int32, (3,))]
+                )
+                change.insert(number, before=node)
+                change.replace(node, number.outputs)
+
+
+def _longer(graph, context):
+    with Rewriter(graph) as change:
+        for node in graph.nodes:
+            if node.op == "Exp":
+                value = Value("wide", tf.float32, (4,))
+                made = context.constant(node, value, np.ones(4, np.float32))
+                change.redirect(node.outputs[0], change.insert(made, before=node).outputs[0])
+
+
+def _without_attributes(graph, context):
+    with Rewriter(graph) as change:
+        for node in graph.nodes:
+            if node.op == "Exp":
+                made = make_node(context.opdef("Tanh"), "made", node.inputs, {}, [(tf.float32, (3,))])
+                change.replace(node, change.insert(made, before=node).outputs)
+
+
+def _with_another_type(graph, context):
+    with Rewriter(graph) as change:
+        for node in graph.nodes:
+            if node.op == "Exp":
+                made = make_node(context.opdef("Tanh"), "made", node.inputs, {"T": tf.float64}, [(tf.float32, (3,))])
+                change.replace(node, change.insert(made, before=node).outputs)
+
+
+@pytest.mark.parametrize("phase", ["simplify", "rewrite", "placed"])
+@pytest.mark.parametrize(
+    ("function", "what", "expected", "got"),
+    [
+        (_as_int, r"graph main, node Exp \(Exp\): %n can't stand for %Exp", "float32 of the shape [3]", "int32 of the shape [3]"),
+        (_longer, r"graph main, node Exp \(Exp\): %wide can't", "float32 of the shape [3]", "float32 of the shape [4]"),
+        (_without_attributes, r"graph main, node made \(Tanh\): has no attribute T, which Tanh requires", None, None),
+        (_with_another_type, r"graph main, node made \(Tanh\): .* which is float64 by its attributes", None, None),
+    ],
+)  # fmt: skip
+def test_a_pass_that_gives_a_node_other_types_is_named_and_not_the_kernel_that_meets_them(
+    phase, function, what, expected, got
+):
+    with pytest.raises(
+        PluginError, match=rf"the pass 'wrong' \(of plugin 'lab', .*\) broke the plan: {what}"
+    ) as caught:
+        explained(lab(Pass("wrong", phase, 15, "", function)), lambda x: tf.negative(tf.exp(x)))
+    assert (caught.value.expected, caught.value.got) == (expected, got)
+
+
+@pytest.mark.parametrize("phase", [p for p in PHASES if p != "translate"])
+def test_a_pass_that_returns_something_is_named(phase):
+    with pytest.raises(PluginError, match=r"the pass 'wrong' \(of plugin 'lab', .*\) returned <.*return None"):
+        explained(lab(Pass("wrong", phase, 15, "", lambda graph, context: graph)), tf.exp)
+
+
+def test_what_a_simplification_notes_is_explained_once():
+    def simpler(graph, context):
+        context.notes.append(f"saw {graph.name}")
+
+    found, _ = explained(
+        lab(Pass("simpler", "simplify", 15, "", simpler), Pass("more", "rewrite", 1, "", _add_exp)), tf.exp
+    )
+    assert [n for n in found.notes() if "simpler" in n] == ["pass simpler: saw main"]
 
 
 def test_a_pass_that_loses_the_order_of_updates_is_named():

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from graphdock.contracts.bodies import captures, carried, contents_of, elements, given, scanned, stacked
 from graphdock.contracts.effects import conflicts, effects_of
-from graphdock.contracts.ir import PlanGraph, PlanNode, Value
+from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of
 from graphdock.contracts.ir_print import print_node
+from graphdock.contracts.opdef import REQUIRED
+from graphdock.dtypes import as_dtype
 from graphdock.errors import PlanError
 from graphdock.shape import compatible, show
 
-__all__ = ["check", "check_order"]
+__all__ = ["check", "check_order", "check_signatures"]
 
 
 def check(graph: PlanGraph) -> None:
@@ -99,6 +103,41 @@ def check_order(graph: PlanGraph, after: str) -> None:
             for before, resource in lost:
                 if not _leads(before, node, place):
                     raise _unordered(level, before, node, resource, after)
+
+
+def check_signatures(graph: PlanGraph) -> None:
+    """Raise PlanError unless every node of every level has the attributes that its OpDef requires, and inputs of their dtypes."""
+    for level in graph.all_graphs():
+        for node in level.nodes:
+            wrong = next(_misfits(node), None)
+            if wrong is not None:
+                raise PlanError(
+                    f"graph {level.name}, node {node.name} ({node.op}): {wrong}\n    {print_node(node)}",
+                    op=node.origin,
+                    site=node.site,
+                )
+
+
+def _misfits(node: PlanNode) -> Iterator[str]:
+    opdef, attrs = node.opdef, node.attrs
+    needed = [
+        *(t.name for t in opdef.types),
+        *(a.name for a in opdef.attrs if a.default is REQUIRED and not a.inferred),
+    ]
+    missing = [name for name in needed if name not in attrs]
+    if missing:
+        yield f"has no attribute {', '.join(missing)}, which {opdef.name} requires"
+        return
+    lists = {t.name for t in opdef.types if t.is_list}
+    # the planner's own ops take anything
+    args = arg_of(node) if opdef.inputs else [None] * len(node.inputs)
+    if len(args) != len(node.inputs):
+        yield f"reads {len(node.inputs)} values, and {opdef.name} takes {len(args)}"
+        return
+    for arg, value in zip(args, node.inputs, strict=True):
+        dtype = attrs.get(arg.dtype) or as_dtype(arg.dtype) if arg is not None and arg.dtype not in lists else None
+        if dtype is not None and dtype is not value.dtype and value.dtype.kind != "V":
+            yield f"reads {value!r} as {arg.name!r}, which is {dtype.name} by its attributes"
 
 
 def _leads(first: PlanNode, last: PlanNode, place: dict[PlanNode, int]) -> bool:

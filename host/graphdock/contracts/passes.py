@@ -120,6 +120,8 @@ class PassContext:
       options: of the pass's plugin, as the session's configuration has them, defaults filled in.
       computes: whether the device that a node prefers has a kernel for it. A pass that makes nodes of op types that the program
         does not have asks first: a device need not have kernels for all.
+      notes: what ``explain`` says of the pass: records, or lines of text. Emptied before the pass runs, but in the phase
+        ``simplify``, of whose runs over one plan each line is kept once.
     """
 
     evaluate: Callable[[PlanNode], list[np.ndarray[Any, Any]] | None]
@@ -127,6 +129,7 @@ class PassContext:
     const: OpDef
     options: Mapping[str, Any] = field(default_factory=dict)
     computes: Callable[[PlanNode], bool] = lambda node: True
+    notes: list[RegionNote | str] = field(default_factory=list)
 
     def constant(self, like: PlanNode, value: Value, array: np.ndarray[Any, Any]) -> PlanNode:
         """A node of the elements of ``array`` that stands for ``value``, which ``like`` makes; in no graph yet."""
@@ -147,7 +150,7 @@ class PassContext:
 
 @dataclass(frozen=True)
 class PlanContext(PassContext):
-    """Questions that a pass of a later phase than ``simplify`` may ask, and its notes; one per pass and plan.
+    """Questions that a pass of a phase other than ``simplify`` may ask; one per pass and plan.
 
     Attributes:
       switches: name of every pass of the session -> whether it runs.
@@ -168,7 +171,6 @@ class PlanContext(PassContext):
       simplify: runs the session's passes of the phase ``simplify`` over a graph.
       shared: kept for all sessions of the host, until a plugin is discarded; changed under ``lock``. ``settings``: what of the
         session's settings ``simplify`` depends on, for keys.
-      notes: what ``explain`` says of the pass: records, or lines of text. Emptied before the pass runs.
       replacements: node that the pass made -> what it stands for. ``failed``: key of such -> why all of its kernels refused. A
         place of such a key must be left alone.
     """
@@ -189,7 +191,6 @@ class PlanContext(PassContext):
     shared: MutableMapping[Any, Any] = field(default_factory=dict)
     lock: AbstractContextManager[Any] = field(default_factory=nullcontext)
     settings: Hashable = ()
-    notes: list[RegionNote | str] = field(default_factory=list)
     replacements: dict[PlanNode, Replacement] = field(default_factory=dict)
     failed: dict[Hashable, str] = field(default_factory=dict)
 

@@ -22,7 +22,7 @@ from graphdock.contracts.opdef import OpDef
 from graphdock.device_name import DeviceSpec
 from graphdock.dtypes import DType
 from graphdock.errors import PlanError
-from graphdock.shape import Dims
+from graphdock.shape import Dims, compatible, show
 
 __all__ = ["Builder", "Rewriter"]
 
@@ -134,9 +134,13 @@ class Rewriter:
         Args:
           values: one per output; None for one that nobody will read.
           by: the node that stands for this one among others, and waits for what they waited for; nodes are then sorted again.
+
+        Raises:
+          PlanError: a value has another dtype than the output, or a shape that can't be the output's.
         """
         for output, value in zip(node.outputs, values, strict=True):
             if value is not None:
+                self._check_stand_in(output, value)
                 self._values[output] = value
         makers = [by] if by is not None else [v.node for v in values if v is not None and v.node is not None]
         self._gone[node] = _Gone(makers, makers, frozenset([by] if by is not None else ()))
@@ -201,8 +205,23 @@ class Rewriter:
     # -- values and the level itself
 
     def redirect(self, value: Value, other: Value) -> None:
-        """Let every reader of ``value`` read ``other``; whatever makes ``value`` stays."""
+        """Let every reader of ``value`` read ``other``; whatever makes ``value`` stays. Raises as :meth:`replace` does."""
+        self._check_stand_in(value, other)
         self._values[value] = other
+
+    def _check_stand_in(self, value: Value, other: Value) -> None:
+        """Raise unless whoever reads ``value`` can read ``other``."""
+        if value.dtype is other.dtype and compatible(value.shape, other.shape):
+            return
+        maker = value.node
+        named = f"%{value.name}" if maker is None else f"node {maker.name} ({maker.op})"
+        raise PlanError(
+            f"graph {self.graph.name}, {named}: %{other.name} can't stand for %{value.name}",
+            expected=f"{value.dtype.name} of the shape {show(value.shape)}",
+            got=f"{other.dtype.name} of the shape {show(other.shape)}",
+            op=None if maker is None else maker.origin,
+            site=None if maker is None else maker.site,
+        )
 
     def value(self, value: Value) -> Value:
         """Value that readers of ``value`` will read."""

@@ -121,48 +121,60 @@ def apply_pass(row: RegisteredPass, graph: PlanGraph, levels: Iterable[PlanGraph
     """Run a pass over a graph, if one of these levels of it holds a node that it wants; what it returns.
 
     Raises:
-      PluginError: a third party's pass raised an error that is none of graphdock's, or broke the graph while it changed it.
+      PluginError: a third party's pass raised an error that is none of graphdock's, broke the graph while it changed it, or
+        returned something though its phase is not ``translate``.
     """
     wants = row.each.wants
     try:
         if wants is not None and not any(map(wants, (n for level in levels for n in level.nodes))):
             return None
         run = resolve(row.each.run) if isinstance(row.each.run, str) else row.each.run
-        return run(graph, context)
+        result = run(graph, context)
     except GraphdockError as error:
         if row.own:
             raise
         if isinstance(error, PlanError):
-            raise broken(row, f"broke the plan: {error.message}", error) from error
+            raise _broke(row, error) from error
         error.add_note(f"raised by the pass {row.each.name} of plugin {row.plugin}")
         raise
     except Exception as error:
         if row.own:
             raise
         raise broken(row, f"failed: {type(error).__name__}: {error}") from error
+    if result is not None and row.each.phase != "translate" and not row.own:
+        raise broken(row, f"returned {result!r:.200}: it is to change the graph that it is given, and to return None")
+    return result
 
 
 def check_after(row: RegisteredPass, graph: PlanGraph) -> None:
-    """Check grammar and order of a graph that a pass has changed, perhaps.
+    """Check grammar and order of a graph that a pass has changed, perhaps; after a third party's, attributes and dtypes too.
 
     Raises:
       PlanError: one of the host's own broke it. PluginError: a third party's did; names pass and node.
     """
-    from graphdock.contracts.ir_check import check, check_order
+    from graphdock.contracts.ir_check import check, check_order, check_signatures
 
     try:
         check(graph)
+        if not row.own:
+            check_signatures(graph)
         check_order(graph, f"the pass {row.each.name}")
     except PlanError as error:
         if row.own:
             raise
-        raise broken(row, f"broke the plan: {error.message}", error) from error
+        raise _broke(row, error) from error
+
+
+def _broke(row: RegisteredPass, error: PlanError) -> PluginError:
+    return broken(row, f"broke the plan: {error.message}", error)
 
 
 def broken(row: RegisteredPass, what: str, at: GraphdockError | None = None) -> PluginError:
-    """The error of a pass, which it names."""
+    """The error of a pass, which it names, with its plugin."""
     return PluginError(
-        f"the pass {row.each.name!r} (of {row.package}) {what}",
+        f"the pass {row.each.name!r} (of plugin {row.plugin!r}, {row.package}) {what}",
+        expected=None if at is None else at.expected,
+        got=None if at is None else at.got,
         op=None if at is None else at.op,
         site=None if at is None else at.site,
         hint=f"passes = {{{row.each.name} = false}} under [session] does without it",

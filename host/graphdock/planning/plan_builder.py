@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,7 +13,7 @@ from graphdock.contracts.effects import resource_name
 from graphdock.contracts.executor import Executor, PlacedGraph, Program, StageReport
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.contracts.kernel import Prepared
-from graphdock.contracts.passes import PlanContext
+from graphdock.contracts.passes import PlanContext, RegionNote
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.contracts.resource import VARIABLE
 from graphdock.contracts.runtime.resources import Resource, ResourceStore
@@ -123,6 +123,7 @@ class PlanBuilder:
         ``primitives``: some of its nodes are dataflow's primitives, so that what a node gives may be dead, and no pass may run.
       graph: the plan graph, from translation on; ``translated``: how many nodes it had at first, bodies included.
       contexts: name of each pass that has run, but in the phase ``simplify`` -> what it was given, said and made.
+      simplify_notes: name of each pass of the phase ``simplify`` of a third party -> what it said, each once.
       loop_writer: what wrote loops out, if a pass brought it.
       refused: node -> kernel's full name -> why it refused. ``prepared``: what the chosen kernels stated that have ``prepare``.
       scalars: values that the host keeps as Python numbers. ``handles``: handle anywhere -> the output of the op that names the
@@ -149,6 +150,7 @@ class PlanBuilder:
     refused: dict[PlanNode, dict[str, str]] = field(default_factory=dict)
     prepared: Mapping[PlanNode, Prepared] = field(default_factory=dict)
     contexts: dict[str, PlanContext] = field(default_factory=dict)
+    simplify_notes: dict[str, dict[RegionNote | str, None]] = field(default_factory=dict)
     loop_writer: LoopWriter | None = None
     scalars: set[Value] = field(default_factory=set)
     spaces: Spaces | None = None
@@ -171,11 +173,15 @@ class PlanBuilder:
 
     def noted(self, kind: type[T]) -> list[T]:
         """Return what passes said in records of this kind, in the order of their running."""
-        return [note for context in self.contexts.values() for note in context.notes if isinstance(note, kind)]
+        return [note for _, note in self._notes() if isinstance(note, kind)]
 
     def said(self) -> list[tuple[str, str]]:
         """Return what passes said in words: the name of each, and a line."""
-        return [(name, n) for name, context in self.contexts.items() for n in context.notes if isinstance(n, str)]
+        return [(name, note) for name, note in self._notes() if isinstance(note, str)]
+
+    def _notes(self) -> Iterator[tuple[str, RegionNote | str]]:
+        for name, said in (*self.simplify_notes.items(), *((n, c.notes) for n, c in self.contexts.items())):
+            yield from ((name, note) for note in said)
 
     def resource(self, handle: Value) -> Resource:
         """The resource that a handle anywhere in the plan names."""

@@ -14,7 +14,7 @@ from graphdock.contracts.bodies import LoopWriter
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of
 from graphdock.contracts.kernel import PLANNED, ArgInfo, BuildContext, In, KernelDef, Lit, OutInfo, build_kernel
-from graphdock.contracts.passes import PassContext, PlanContext
+from graphdock.contracts.passes import PassContext, PlanContext, RegionNote
 from graphdock.contracts.queue import can_record
 from graphdock.contracts.rewriter import Rewriter
 from graphdock.dtypes import DType
@@ -34,15 +34,22 @@ if TYPE_CHECKING:
 __all__ = ["evaluator", "loop_writer", "run_phase", "simplify", "take_back"]
 
 
-def simplify(graph: PlanGraph, setting: PlanningContext) -> list[PassReport]:
-    """Run the session's passes of the phase ``simplify`` over a graph."""
+def simplify(draft: PlanBuilder, graph: PlanGraph) -> list[PassReport]:
+    """Run the session's passes of the phase ``simplify`` over a graph of a plan: its own, or one that stands for nodes of it."""
+    setting = draft.setting
     ops = setting.host.ops
     plain = PassContext(evaluator(setting), ops.get, ops.get("Const"), computes=_computes(setting))
 
     def context(row: RegisteredPass) -> PassContext:
-        return plain if row.own else replace(plain, options=setting.pass_options(row.plugin))
+        if row.own:
+            return plain
+        return replace(plain, options=setting.pass_options(row.plugin), notes=noted.setdefault(row.each.name, []))
 
-    return run_passes(graph, setting.in_phase("simplify"), context, setting.config.debug)
+    noted: dict[str, list[RegionNote | str]] = {}
+    reports = run_passes(graph, setting.in_phase("simplify"), context, setting.config.debug)
+    for name, notes in noted.items():
+        draft.simplify_notes.setdefault(name, {}).update(dict.fromkeys(notes))
+    return reports
 
 
 def _computes(setting: PlanningContext) -> Callable[[PlanNode], bool]:
@@ -90,7 +97,7 @@ def run_phase(draft: PlanBuilder, phase: str) -> bool:
             if key in context.failed:
                 raise broken(row, f"made {node.name} again, of which all kernels refused: {context.failed[key]}")
         if here and phase == "rewrite":
-            draft.reports = [*draft.reports, *simplify(draft.graph, draft.setting)]
+            draft.reports = [*draft.reports, *simplify(draft, draft.graph)]
         if here and phase == "chosen":
             stay = set(_nodes(draft.graph))
             for node in [n for n in draft.placement.kernels if n not in stay]:
@@ -167,7 +174,7 @@ def _context(draft: PlanBuilder, row: RegisteredPass) -> PlanContext:
         kernels=kernels,
         give=give,
         trace=lambda build: trace(setting.host, build),
-        simplify=lambda graph: simplify(graph, setting),
+        simplify=lambda graph: simplify(draft, graph),
         shared=setting.host.shared.setdefault(row.plugin, {}),
         lock=setting.host.shared_lock,
         settings=setting.settings,

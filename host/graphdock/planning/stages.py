@@ -55,7 +55,7 @@ def _passes(draft: PlanBuilder) -> None:
     """Remove what changes nothing, is computed twice or is known already."""
     if draft.fixed:
         return
-    draft.reports = [*draft.reports, *simplify(draft.graph, draft.setting)]
+    draft.reports = [*draft.reports, *simplify(draft, draft.graph)]
 
 
 def _patterns(draft: PlanBuilder) -> None:
