@@ -129,13 +129,14 @@ def _misfits(node: PlanNode) -> Iterator[str]:
         yield f"has no attribute {', '.join(missing)}, which {opdef.name} requires"
         return
     lists = {t.name for t in opdef.types if t.is_list}
-    # the planner's own ops take anything
-    args = arg_of(node) if opdef.inputs else [None] * len(node.inputs)
+    if not opdef.inputs:  # such as the planner's own moves, which take anything
+        return
+    args = arg_of(node)
     if len(args) != len(node.inputs):
         yield f"reads {len(node.inputs)} values, and {opdef.name} takes {len(args)}"
         return
     for arg, value in zip(args, node.inputs, strict=True):
-        dtype = attrs.get(arg.dtype) or as_dtype(arg.dtype) if arg is not None and arg.dtype not in lists else None
+        dtype = attrs.get(arg.dtype) or as_dtype(arg.dtype) if arg.dtype not in lists else None
         if dtype is not None and dtype is not value.dtype and value.dtype.kind != "V":
             yield f"reads {value!r} as {arg.name!r}, which is {dtype.name} by its attributes"
 
