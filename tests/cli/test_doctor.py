@@ -80,6 +80,14 @@ def test_blocked_and_absent_are_no_faults(site, builder):
     assert "No faults." in done.stdout
 
 
+def test_a_class_that_lacks_a_method_is_a_fault_before_a_session_comes_upon_it(site, builder):
+    source = builder.device_source("chip").replace("    def copy(self, src, dst): np.copyto(dst, src)\n", "")
+    site.plugin("chip", source, manifest=builder.device_manifest("chip"))
+    row = rows(run("--json", "chip"))["chip"]
+    assert (row["stage"], row["fault"]) == ("inconsistent", True)
+    assert row["cause"].startswith("graphdock_chip.plugin.Chip lacks copy: `def copy(self, src")
+
+
 def test_those_that_are_named_are_examined_alone_and_required(ward):
     done = run("--json", "absent", "healthy")
     assert {name: row["stage"] for name, row in rows(done).items()} == {"absent": "no device", "healthy": "registered"}

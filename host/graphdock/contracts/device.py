@@ -59,6 +59,32 @@ class DeviceInfo:
     warp_size: int | None = field(default=None, kw_only=True)
 
 
+def returned(make: Callable[[], Any], contract: type[Any], plugin: str, method: str) -> Any:
+    """Return what a method of a plugin's object makes: an instance of a class of the contracts.
+
+    Args:
+      make: calls the method. ``plugin``: its name, for messages. ``method``: with its class, as ``DashDevice.new_queue``.
+
+    Raises:
+      PluginError: it is no such instance, or none can be made because a class lacks methods; names the plugin, the method, the
+        class and what it lacks. And whatever the method raises.
+    """
+    try:
+        found = make()
+    except TypeError as error:
+        from graphdock.contracts.returned import abstract
+
+        explained = abstract(error, contract, plugin, method)
+        if explained is None:
+            raise
+        raise explained from error
+    if isinstance(found, contract):
+        return found
+    from graphdock.contracts.returned import misfit
+
+    raise misfit(found, contract, plugin, method)
+
+
 class Device(ABC):
     """An open device.
 
@@ -67,9 +93,11 @@ class Device(ABC):
       memory_space: where its buffers live; ``"host"`` means that they are NumPy arrays.
       queue: its one ordered compute queue, handed to kernels' ``build``; None for a synchronous device.
       alignment: every planned buffer begins at a multiple of this many bytes.
+      plugin: name of the plugin whose factory opened it; set by the host.
     """
 
     memory_space: str
+    plugin: str = ""
     queue: Any = None
     alignment: int = 64
 

@@ -49,7 +49,7 @@ from contextlib import contextmanager
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from graphdock.contracts.device import HOST_MEMORY, Buffer, Device, DeviceInfo, Storage
+from graphdock.contracts.device import HOST_MEMORY, Buffer, Device, DeviceInfo, Storage, returned
 from graphdock.contracts.version import RenamedAttribute
 from graphdock.dtypes import DType
 from graphdock.errors import InvalidArgumentError
@@ -313,7 +313,7 @@ class QueuedDevice(Device):
         """The private queue, for code outside of steps; made when first asked for."""
         with self._outside_lock:
             if self._outside_queue is None:
-                self._outside_queue = self.new_queue()
+                self._outside_queue = queue_of(self)
             return self._outside_queue
 
     @contextmanager
@@ -381,6 +381,12 @@ def _leave_behind() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_leave_behind)
+
+
+def queue_of(device: QueuedDevice) -> Queue:
+    """Another queue of a device. Raises PluginError, with the name of its plugin, where ``new_queue`` makes none."""
+    made: Queue = returned(device.new_queue, Queue, device.plugin, f"{type(device).__name__}.new_queue")
+    return made
 
 
 def can_record(device: Device) -> bool:

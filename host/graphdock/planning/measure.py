@@ -11,7 +11,7 @@ from typing import Any
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.kernel import ArgInfo, OutInfo
-from graphdock.contracts.queue import QueuedDevice
+from graphdock.contracts.queue import QueuedDevice, queue_of
 from graphdock.errors import KernelRefused
 from graphdock.locks import new_lock
 from graphdock.planning.pool import HostMemory
@@ -65,7 +65,7 @@ def _lent_queue(device: Device) -> Iterator[Any]:
         device.activate()
         yield device.queue
         return
-    queue = device.new_queue()
+    queue = queue_of(device)
     previous = device.activate(queue)
     try:
         yield queue

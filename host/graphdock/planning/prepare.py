@@ -86,7 +86,7 @@ def _prepared(draft: PlanBuilder, asked: _Asked, registered: RegisteredKernel) -
     assert registered.kernel.prepare is not None
     node = asked.node
     try:
-        return registered.kernel.prepare(_context(draft, asked, registered))
+        prepared = registered.kernel.prepare(_context(draft, asked, registered))
     except KernelRefused:
         raise
     except Exception as error:  # noqa: BLE001 - whatever a kernel raises is raised again with its node
@@ -94,6 +94,11 @@ def _prepared(draft: PlanBuilder, asked: _Asked, registered: RegisteredKernel) -
         if explained is error:
             raise
         raise explained from error
+    if not isinstance(prepared, Prepared):
+        from graphdock.contracts.returned import misfit
+
+        raise misfit(prepared, Prepared, registered.plugin, f"prepare of the kernel {registered.full_name}")
+    return prepared
 
 
 def _failure(prepared: Prepared) -> str | None:

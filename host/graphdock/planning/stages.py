@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from graphdock.contracts.device import HOST_MEMORY, Device
+from graphdock.contracts.device import HOST_MEMORY, Device, returned
 from graphdock.contracts.effects import check_handles, handle_of, resource_name
-from graphdock.contracts.executor import PlacedGraph
+from graphdock.contracts.executor import PlacedGraph, Program
 from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.kernel import KernelDef, inplace, view
 from graphdock.contracts.passes import RegionNote
@@ -235,7 +235,10 @@ def _compile(draft: PlanBuilder) -> None:
             continue
         reason = executor.refuses(placed)
         if reason is None:
-            draft.executor, draft.program = executor.name, executor.compile(placed)
+            _, plugin = draft.setting.host.executors.entry(executor.name) or (None, executor.name)
+            compile_ = functools.partial(executor.compile, placed)
+            draft.program = returned(compile_, Program, plugin, f"{type(executor).__name__}.compile")
+            draft.executor = executor.name
             return
         draft.refusals.append(f"{executor.name}: {reason}")
     raise UnimplementedError(f"no executor runs this step: {'; '.join(draft.refusals)}")

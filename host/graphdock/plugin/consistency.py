@@ -6,6 +6,8 @@ import importlib
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from graphdock.contracts import Device, DeviceFactory, Executor, Program, Queue, SessionFactory
+from graphdock.contracts.returned import unfinished
 from graphdock.errors import ManifestError, PluginError
 from graphdock.plugin import lint, manifest
 from graphdock.plugin.endpoints import read_table
@@ -33,6 +35,7 @@ def check_parts(host: Host, state: PluginState) -> None:
         *lint.unknown_devices(mine, devices),
         *lint.unknown_arguments(mine, lambda op: host.ops.get(op) if op in host.ops else None),
         *lint.ambiguous_kernels(mine),
+        *unfinished(state.found.package, [Device, Executor, Program, Queue, DeviceFactory, SessionFactory]),
         *(() if state.found.is_own else _unpublished(host, state)),
     ]
     if found:

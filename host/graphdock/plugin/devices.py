@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from graphdock import contracts
-from graphdock.contracts.device import DeviceInfo
+from graphdock.contracts.device import DeviceInfo, returned
 from graphdock.errors import (
     ConfigError,
     DeviceUnavailable,
@@ -143,6 +144,7 @@ class Devices(NamedRegistry["DeviceFactory"]):
           NotFoundError, DeviceUnavailable, PluginError: as for :meth:`infos`; or there is no such index.
           ConfigError: an option the plugin's manifest does not have.
           FailedPreconditionError: the device is open with other options.
+          PluginError: what the factory opens is no device, or lacks methods of one.
         """
         if spec.type is None:
             raise InvalidArgumentError(f"a device must name its type, got {str(spec)!r}")
@@ -170,7 +172,9 @@ class Devices(NamedRegistry["DeviceFactory"]):
                 names = ", ".join(f"{i.device_type}:{i.index}" for i in infos)
                 raise NotFoundError(f"there is no device {key[0]}:{index}", expected=f"one of {names}")
             info = infos[index] if index < len(infos) else replace(infos[0], index=index)
-            device = factory.open(info, options)
+            opens = functools.partial(factory.open, info, options)
+            device: Device = returned(opens, contracts.Device, plugin, f"{type(factory).__name__}.open")
+            device.plugin = plugin
             self._open[key] = (device, options)
             return device
 
@@ -178,7 +182,9 @@ class Devices(NamedRegistry["DeviceFactory"]):
         """A device that need not be here, for planning. See :meth:`graphdock.contracts.DeviceFactory.declared`."""
         with self._host.lock:
             factory, plugin = self.owner(device_type)
-            return factory.declared(architecture, self._options(plugin, given))
+            device = factory.declared(architecture, self._options(plugin, given))
+            device.plugin = plugin
+            return device
 
     def close(self) -> None:
         """Close every open device."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from graphdock import ops
 from graphdock.config.session_config import SessionConfig, Translatable
 from graphdock.contracts.step import TraceEvent, TraceLevel
-from graphdock.errors import ArgumentTypeError, GraphdockError, InvalidArgumentError, did_you_mean
+from graphdock.errors import ArgumentTypeError, GraphdockError, InvalidArgumentError, PluginError, did_you_mean
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.site import capture, describe
 from graphdock.planning.plan import Plan
@@ -180,7 +180,15 @@ class SessionType(type):
         if isinstance(config, Translatable):
             config = config.to_session_config()
         owner = host if host is not None else (graph or get_default_graph()).host
-        return owner.session_factory(target).open(target, graph, config, owner)
+        factory = owner.session_factory(target)
+        session = factory.open(target, graph, config, owner)
+        if session is None:
+            _, plugin = owner.session_factories.entry(factory.scheme) or (None, factory.scheme)
+            raise PluginError(
+                f"plugin {plugin!r}: {type(factory).__name__}.open returned None for {target!r}",
+                hint="return the session",
+            )
+        return session
 
 
 def _no_argument(kind: str, name: str) -> InvalidArgumentError:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from graphdock.contracts.device import Device
-from graphdock.contracts.queue import Event, Queue, QueuedDevice
+from graphdock.contracts.queue import Event, Queue, QueuedDevice, queue_of
 from graphdock.contracts.runtime.resources import AccessHistory, Resource
 from graphdock.errors import FailedPreconditionError
 from graphdock.locks import new_lock
@@ -141,7 +141,7 @@ class StreamSlot:
             raise _left_behind(device)
         _stream_slots.add(self)
         self.device = device
-        self.queue: Queue = device.new_queue()
+        self.queue: Queue = queue_of(device)
         self.number = next(_numbers)
         self.instances = 0
         self.count = self.done = 0
