@@ -56,12 +56,29 @@ def keeps_what_it_returned(x, kept=[]):  # noqa: B006 - the fault
     return kept[0]
 
 
+def leaves_its_output(x, out=None):
+    return x + x
+
+
+def leaves_the_last_element(x, out=None):
+    if out is None:
+        return x + x
+    out[:-1] = (x + x)[:-1]
+    return None
+
+
 #: body, modes, what the message says
 FAULTS = {
     "writes its input, planned": (writes_its_input, ("planned", "fresh"), "changed its input 'x'|read-only"),
     "writes its input, fresh": (writes_its_input, ("fresh",), "changed its input 'x'|read-only"),
     "writes behind its output": (writes_behind, ("planned", "fresh"), "wrote beside its output 'y'"),
     "writes before its output": (writes_before, ("planned", "fresh"), "wrote beside its output 'y'"),
+    "returns what it is to write": (leaves_its_output, ("planned", "fresh"), "left elements of its output 'y' as they"),
+    "leaves an element": (
+        leaves_the_last_element,
+        ("planned", "fresh"),
+        "left elements of its output 'y' as they were",
+    ),
     "returns None": (lambda x: None, ("fresh",), "wrong number of buffers|returned None"),
     "returns another dtype": (lambda x: x.astype(np.float64), ("fresh",), "wrong dtype"),
     "returns another shape": (lambda x: np.concatenate([x, x]), ("fresh",), "wrong shape"),

@@ -50,6 +50,17 @@ def test_a_fault_that_runs_is_found_by_whom_the_table_says(fault):
     assert beside or fault.name in ERRORS, "it is found for its fault, and not for an error that it does not raise"
 
 
+@pytest.mark.parametrize("fault", [f for f in RUNNING if " as it was" in f.name], ids=lambda f: f.id)
+@pytest.mark.parametrize("finder", ["conformance", "debug"])
+def test_an_output_that_is_left_as_it_was_is_told_so_and_not_by_its_poison(fault, finder):
+    place = "cpu" if fault.place == "-" else fault.place
+    if finder == "debug":
+        said = bench.debug(fault.host(), place)
+    else:
+        said = bench.conformance(fault.host(), only="[float32-0]")
+    assert said and all("left elements of its output 'y' as they were" in line for line in said), said
+
+
 @pytest.mark.parametrize("fault", PARTS, ids=lambda f: f.id)
 @pytest.mark.sampled(12)
 def test_a_fault_of_a_part_is_found_by_conformance(fault, monkeypatch):

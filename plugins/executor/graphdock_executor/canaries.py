@@ -60,22 +60,29 @@ class Canary:
       whole: bytes of the buffer and of ``margin`` bytes on each side of it.
     """
 
-    __slots__ = ("_device", "_margin", "_nbytes", "_whole", "buffer")
+    __slots__ = ("_content", "_device", "_margin", "_nbytes", "_whole", "buffer")
 
     def __init__(self, device: Device, buffer: Buffer, whole: Buffer, nbytes: int, margin: int) -> None:
         self.buffer = buffer
         self._device, self._whole = device, whole
         self._nbytes, self._margin = nbytes, margin
 
-    def set(self) -> None:
-        """Mark the margins and poison the buffer. All work on it is done."""
-        content = np.full(self._nbytes + 2 * self._margin, _MARK, np.uint8)
-        content[self._margin : self._margin + self._nbytes] = POISON
+    def set(self, mark: Callable[[np.ndarray], None] | None = None) -> None:
+        """Mark the margins and poison the buffer. All work on it is done.
+
+        Args:
+          mark: is given the bytes of the buffer as the host has them, before they go there; :meth:`broken` renews them.
+        """
+        self._content = content = np.full(self._nbytes + 2 * self._margin, _MARK, np.uint8)
+        inner = content[self._margin : self._margin + self._nbytes]
+        inner[:] = POISON
+        if mark is not None:
+            mark(inner)
         self._device.from_host(content, self._whole)
 
     def broken(self) -> str | None:
         """Places where the margins were written, for a message; None where they were not."""
-        content = np.empty(self._nbytes + 2 * self._margin, np.uint8)
+        content = self._content
         self._device.to_host(self._whole, content)
         after = self._margin + self._nbytes
         if (content[after:] != _MARK).any():

@@ -5,6 +5,7 @@ Debug mode (:mod:`graphdock_executor.kernel_sanitizer`) checks every call, and m
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -16,13 +17,20 @@ from graphdock.contracts.runtime.return_check import ReturnCheck, argument_posit
 from graphdock.contracts.step import CancellationToken
 from graphdock.errors import GraphdockError
 
-__all__ = ["FirstCallCheck", "once_per_shape"]
+__all__ = ["FirstCallCheck", "Marks", "once_per_shape"]
 
 #: Sets of feed shapes that an instance remembers as checked; beyond, they are forgotten and checked again.
 _REMEMBERED = 1024
 #: Each byte of a marked element: no number that programs have. Of numbers of one byte: no row of them that programs have.
 _MARK = 0xA5
 _ROW = np.frombuffer(b"\xa5\x13\xd9\x6e\x42\xf7\x08\xbb", np.uint8).reshape(-1, 1)
+#: Signalling NaN of floats: what computes with one makes another of it, and no program has them.
+_SIGNALS = {
+    "float16": 0x7DFF.to_bytes(2, sys.byteorder),
+    "bfloat16": 0x7FBF.to_bytes(2, sys.byteorder),
+    **dict.fromkeys(("float32", "complex64"), 0x7FBFFFFF.to_bytes(4, sys.byteorder)),
+    **dict.fromkeys(("float64", "complex128"), 0x7FF7FFFFFFFFFFFF.to_bytes(8, sys.byteorder)),
+}
 #: Elements of an output that tell whether a kernel wrote it.
 _SAMPLES = 8
 
@@ -87,7 +95,7 @@ class FirstCallCheck:
         handed = list(args)
         for at, _ in self._read_only:
             handed[at] = _read_only(args[at])
-        marked = [(name, _Marks(args[at])) for at, name, new in self._writes if new]
+        marked = [(name, Marks(args[at])) for at, name, new in self._writes if new]
         try:
             result = self._compute(*handed)
         except ValueError as error:
@@ -149,23 +157,29 @@ def _read_only(buffer: Any) -> Any:
     return view
 
 
-class _Marks:
+class Marks:
     """Elements of an output that hold what no result contains, until they are written.
 
     Of floats and integers of one or two bytes, which may be that by chance, all elements together tell; of one byte four at least.
+
+    Args:
+      poison: floats are marked by NaN, so that what is computed of a marked element is NaN.
     """
 
     __slots__ = ("_bytes", "_marks", "_together")
 
-    def __init__(self, buffer: Any) -> None:
+    def __init__(self, buffer: Any, poison: bool = False) -> None:
         self._bytes: np.ndarray | None = None
         if isinstance(buffer, np.ndarray) and buffer.flags.c_contiguous and not buffer.dtype.hasobject and buffer.size:
             size = buffer.dtype.itemsize
             step = -(-buffer.size // _SAMPLES)
-            self._together = size <= 2 and buffer.dtype.kind != "b"
+            signal = _SIGNALS.get(buffer.dtype.name) if poison else None
+            self._together = size <= 2 and buffer.dtype.kind != "b" and signal is None
             if not self._together or buffer.size > (1 if size == 2 else 3):
                 self._bytes = buffer.reshape(-1).view(np.uint8).reshape(-1, size)[::-step]
-                self._marks = _ROW[: len(self._bytes)] if size == 1 and self._together else _MARK
+                self._marks: Any = _ROW[: len(self._bytes)] if size == 1 and self._together else _MARK
+                if signal is not None:
+                    self._marks = np.frombuffer(signal * (size // len(signal)), np.uint8)
                 self._bytes[:] = self._marks
 
     def left(self) -> bool:

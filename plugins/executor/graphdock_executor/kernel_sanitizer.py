@@ -1,7 +1,7 @@
 """Debug mode: holds a kernel to its contract at every call, whatever memory its buffers lie in.
 
-It leaves its inputs as they are, bit by bit. It writes its outputs and scratch buffers and nothing beside them, and takes nothing
-for granted that was there before. It returns what it promised, in memory of its own.
+It leaves its inputs as they are, bit by bit. It writes its outputs, all of them, and scratch buffers and nothing beside them, and
+takes nothing for granted that was there before. It returns what it promised, in memory of its own.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.kernel import ArgInfo, Bound, BuildContext, OutInfo, Scratch
 from graphdock.contracts.queue import Queue
 from graphdock.contracts.runtime.return_check import ReturnCheck, argument_positions, kept_inputs
+from graphdock.errors import InternalError
 from graphdock.shape import concrete
 
-from graphdock_executor.canaries import POISON, Canaries, Canary
+from graphdock_executor.canaries import POISON, Canaries
+from graphdock_executor.first_call import Marks
 
 __all__ = ["sanitize", "unchecked"]
 
@@ -40,7 +42,8 @@ def sanitize(bound: Bound, ctx: BuildContext, canaries: Canaries) -> Callable[..
     """``bound.compute``, checked before and after each call.
 
     The checked function raises InternalError when the kernel changes an input that is not its to write, writes beside what it is
-    given, returns another number of buffers than it has outputs to return, one of another dtype or shape, or one that is not new.
+    given, leaves an output that something reads as it was, returns another number of buffers than it has outputs to return, one of
+    another dtype or shape, or one that is not new.
     It reads and poisons buffers, so it waits for an asynchronous device.
     """
     return _Sanitizer(bound, ctx, canaries).call
@@ -67,7 +70,7 @@ class _Sanitizer:
             return self._compute(*args)
         self._settle()
         before = [_digest(args[position], info, self._device) for position, info in self._watched]
-        margins = [(self._poison(args[position], target), target) for position, target in self._written]
+        margins = [(*self._poison(args[position], target), target) for position, target in self._written]
         result = self._compute(*args)
         self._settle()
         for (position, info), digest in zip(self._watched, before, strict=True):
@@ -77,32 +80,54 @@ class _Sanitizer:
                     "inputs as they were: others read them too",
                     hint="write to the output; a kernel may take an input over only as its `inplace` says",
                 )
-        for canary, target in margins:
-            where = None if canary is None else canary.broken()
+        for renew, marks, target in margins:
+            where = renew()
             if where is not None:
                 name = "a scratch buffer" if isinstance(target, Scratch) else f"its output {target.name!r}"
                 raise self._returned.error(f"wrote beside {name}", "writes within what it is given", got=where)
+            if marks is not None and marks.left():
+                raise self._unwritten(target, result)
         self._see_that_new(self._returned(result), args)
         return result
 
-    def _poison(self, buffer: Any, target: OutInfo | Scratch) -> Canary | None:
-        """Fill what is to be written with what no correct result contains; the canary around it, where there is one."""
+    def _unwritten(self, target: OutInfo | Scratch, result: Any) -> InternalError:
+        returned = result is not None and not self._returned.outputs
+        return self._returned.error(
+            f"left elements of its output {getattr(target, 'name', '')!r} as they were",
+            "every element written at every call: the memory held something else before",
+            got=f"it returned a {type(result).__name__}" if returned else None,
+            hint="write to that buffer, which follows the inputs among its arguments" if returned else None,
+        )
+
+    def _poison(self, buffer: Any, target: OutInfo | Scratch) -> tuple[Callable[[], str | None], Marks | None]:
+        """Fill what is to be written with what no correct result contains.
+
+        Returns a function that says where else was written, and what tells, once that was called, whether it was written, of an
+        output that something reads.
+        """
         if target.dtype.size == 0:
-            return None
+            return _nothing, None
+        marks: list[Marks] = []
+
+        def mark(content: np.ndarray[Any, Any]) -> None:
+            if isinstance(target, OutInfo) and target.used:
+                marks.append(Marks(content.view(target.dtype.np), poison=True))
+
         canary = self._canaries.of(buffer)
         if canary is not None:
-            canary.set()
-            return canary
+            canary.set(mark)
+            return canary.broken, next(iter(marks), None)
         shape = concrete(target.shape)
         assert shape is not None
         content = np.empty(shape, target.dtype.np)
         content.reshape(-1).view(np.uint8).fill(POISON)
+        mark(content)
         on_host = isinstance(target, OutInfo) and target.memory_space == HOST_MEMORY
         if on_host or self._device.memory_space == HOST_MEMORY:
             np.copyto(buffer, content)
-        else:
-            self._device.from_host(content, buffer)
-        return None
+            return lambda: np.copyto(content, buffer), next(iter(marks), None)
+        self._device.from_host(content, buffer)
+        return (lambda: self._device.to_host(buffer, content)), next(iter(marks), None)
 
     def _see_that_new(self, made: Sequence[Any], args: Sequence[Any]) -> None:
         """Raise unless what was returned for fresh outputs is memory of its own."""

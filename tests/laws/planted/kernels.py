@@ -37,6 +37,13 @@ def ignores_out(x, *out):
     return x + x
 
 
+def leaves_the_end(x, *out):
+    if not out:
+        return x + x
+    out[0].reshape(-1)[:-1] = (x + x).reshape(-1)[:-1]
+    return None
+
+
 def _noisy():
     rng = np.random.default_rng()
 
@@ -139,6 +146,7 @@ BODIES: dict[str, tuple[Any, dict[str, Any], frozenset[str]]] = {
     "a wrong value for one rank": (wrong_for_rank_1, {}, KIT),
     "it writes its input": (writes_its_input, {}, BOTH),
     "it leaves its output as it was": (ignores_out, {}, BOTH),
+    "it leaves its last element as it was": (leaves_the_end, {}, BOTH),
     "it draws": (_noisy, {}, KIT),
     "it keeps its first result": (_stale, {}, KIT),
     "it takes its output for zero": (adds_to_out, {}, BOTH),
