@@ -66,6 +66,16 @@ def test_the_executor_of_the_scaffold_is_right_and_refuses_by_name(plugged):
         check_executor("mine", "loops")
 
 
+def test_a_law_that_fails_is_one_line_and_leaves_no_session_to_the_collector(plugged):
+    """A session that the collector closes, while pytest reads the source of a failure, ended whole runs."""
+    wide = "np.array(run.get(v, HOST_MEMORY), np.float64)[()]"
+    plugged("register_executors", interpreter(("np.array(run.get(v, HOST_MEMORY))[()]", wide)))
+    with pytest.raises(ConformanceError) as caught:
+        check_executor("mine", "sums")
+    assert str(caught.value) == "'sums' on the executor mine, step 1: result 0 is float64(4, 3), not float32(4, 3)"
+    assert tf.get_default_session() is None, "though the traceback of the error is still there"
+
+
 @pytest.mark.parametrize("form", ["JSON", "GraphDef"])
 def test_forms_that_are_right(plugged, form):
     assert found(check_graph_format, form) == []

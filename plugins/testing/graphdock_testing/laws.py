@@ -9,8 +9,9 @@ compared with what the straight-line executor gives without it: arrays bit by bi
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -379,7 +380,7 @@ def _session(graph: Any, fields: Mapping[str, Any]) -> Any:
     return tf.Session(graph=graph, config=tf.SessionConfig(**fields), host=graph.host)
 
 
-def _results(graph: Any, steps: Steps, fields: Mapping[str, Any]) -> Iterator[Any]:
+def _results(graph: Any, steps: Steps, fields: Mapping[str, Any]) -> Generator[Any]:
     """Results of each step: arrays, or the class of the error and whether it names an op."""
     with _session(graph, fields) as session:
         if steps.before:
@@ -416,7 +417,13 @@ def _spoil(made: list[Any], fed: list[Any]) -> None:
             array[...] = 77
 
 
-def _compare(results: Iterator[Any], expected: list[Any], what: str) -> None:
+def _compare(results: Generator[Any], expected: list[Any], what: str) -> None:
+    """Raise ConformanceError where results differ. The session that gives them is closed here, not by the collector."""
+    with contextlib.closing(results):
+        _compare_each(results, expected, what)
+
+
+def _compare_each(results: Iterator[Any], expected: list[Any], what: str) -> None:
     for number, wanted in enumerate(expected, 1):
         try:
             got = next(results)
@@ -479,7 +486,9 @@ def _check_threads(graph: Any, steps: Steps, name: str, law: str, expected: list
                 for number, feed in enumerate(steps.feeds):
                     made = [np.array(v) for v in session.run(steps.fetches, feed)]
                     if not steps.before:
-                        _compare(iter([made]), [expected[number]], f"{law!r} on the executor {name}, of four threads")
+                        _compare_each(
+                            iter([made]), [expected[number]], f"{law!r} on the executor {name}, of four threads"
+                        )
             except BaseException as error:  # noqa: BLE001 - raised below, on the thread of the caller
                 found.append(error)
 

@@ -50,6 +50,11 @@ EXECUTORS = {
     ),
     "a token that nobody looks at": ("step.token.check()", "pass", "python"),
     "results that are views": ("np.array(run.get(v, HOST_MEMORY))[()]", "run.get(v, HOST_MEMORY)", "aliases"),
+    "float64 for float32": (
+        "np.array(run.get(v, HOST_MEMORY))[()]",
+        "np.array(run.get(v, HOST_MEMORY), np.float64 if v.dtype.name == 'float32' else None)[()]",
+        "kernels",
+    ),
     "the same numbers in every step": ("stream.begin(ordinals[name.name])", "stream.begin(0)", "random"),
     "one stream for all draws": ("step.services.ordinal(name) for name in names", "0 for name in names", "random"),
     "errors that name no node": (
