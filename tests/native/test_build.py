@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 
 import pytest
 from graphdock.errors import InvalidArgumentError, NotFoundError
+from graphdock.plugin.lint import stale_libraries
 from graphdock_native import compile_library, platform_tag
 from graphdock_native.build import library_suffix
 
@@ -53,3 +55,32 @@ def test_flags_of_the_environment_come_last(tmp_path, monkeypatch):
 
 def test_the_tag_of_a_wheel_names_the_system_and_no_python():
     assert re.fullmatch(r"py3-none-[a-z0-9_]+", platform_tag())
+
+
+def test_a_source_or_a_header_that_has_changed_since_is_told_until_it_is_compiled_again(tmp_path):
+    source, header = tmp_path / "native" / "fast.c", tmp_path / "native" / "fast.h"
+    source.parent.mkdir()
+    source.write_text(EMPTY + '#include "fast.h"\n')
+    header.write_text("/* one */\n")
+    package = tmp_path / "src" / "fast"
+    target = package / "_native" / "fast"
+    name = compile_library([source], target).name
+    assert list(stale_libraries(package)) == []
+    for file in (source, header):
+        file.write_text(file.read_text() + "/* more */\n")
+        want = (
+            f"{file.name} has changed since _native/{name} was compiled: rebuild: pip install -e . --no-build-isolation"
+        )
+        assert list(stale_libraries(package)) == [want]
+        compile_library([source], target)
+        assert list(stale_libraries(package)) == []
+    source.unlink()  # as where a wheel is installed
+    assert list(stale_libraries(package)) == []
+
+
+def test_the_digests_are_those_of_sha256sum(tmp_path):
+    source = tmp_path / "a.c"
+    source.write_text(EMPTY)
+    made = compile_library([source], tmp_path / "a")
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()
+    assert made.with_name(made.name + ".sources").read_text() == f"{digest}  a.c\n"

@@ -201,3 +201,23 @@ def test_graphdocks_own_plugins_are_consistent(builder):
         if state.found.is_own:
             check_parts(host, state)
             assert state.stage == "registered", state.cause
+
+
+def test_a_library_that_is_older_than_its_sources_is_a_fault(site):
+    digest_of_nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    files = {
+        "_native/fast.so": "",
+        "_native/fast.so.sources": f"{digest_of_nothing}  ../fast.c\n{digest_of_nothing}  ../gone.h\n",
+        "fast.c": "",
+    }
+    package = site.plugin("fast", files=files)
+
+    def stage():
+        host = Host()
+        host.backend("fast")
+        check_parts(host, host.state("fast"))
+        return host.state("fast").stage, host.state("fast").cause
+
+    assert stage() == ("registered", None)
+    (site.folder / package / "fast.c").write_text("int edited;")
+    assert stage()[0] == "inconsistent" and "fast.c has changed since _native/fast.so was compiled" in stage()[1]

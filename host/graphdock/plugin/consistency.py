@@ -31,6 +31,7 @@ def check_parts(host: Host, state: PluginState) -> None:
     namespaces = {state.name, *(name.rpartition(".")[0] for name in declared)}
     found = [
         *(() if state.found.in_memory else lint.spec_drift(state.manifest.path.parent, declared)),
+        *(() if state.found.in_memory else lint.stale_libraries(state.manifest.path.parent)),
         *lint.unknown_ops(mine, known, namespaces),
         *lint.unknown_devices(mine, devices),
         *lint.unknown_arguments(mine, lambda op: host.ops.get(op) if op in host.ops else None),

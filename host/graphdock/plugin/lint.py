@@ -23,6 +23,7 @@ __all__ = [
     "digest",
     "parse_generated",
     "spec_drift",
+    "stale_libraries",
     "unknown_arguments",
     "unknown_devices",
     "unknown_ops",
@@ -32,6 +33,22 @@ __all__ = [
 def digest(text: str) -> str:
     """Return what ``_gen/opdefs.py`` keeps of each spec that it was made from."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def stale_libraries(folder: Path) -> Iterator[str]:
+    """Yield each native library of a package's folder whose sources have changed since it was compiled, where both are here."""
+    for record in sorted(folder.rglob("*.sources")):
+        library = record.with_suffix("")
+        lines = [line.partition("  ") for line in record.read_text(encoding="utf-8", errors="replace").splitlines()]
+        files = [(made, record.parent / place) for made, _, place in lines]
+        changed = [
+            file.name
+            for made, file in files
+            if file.is_file() and hashlib.sha256(file.read_bytes()).hexdigest() != made
+        ]
+        if changed and library.is_file():
+            name = library.relative_to(folder).as_posix()
+            yield f"{', '.join(changed)} has changed since {name} was compiled: rebuild: pip install -e . --no-build-isolation"
 
 
 def spec_drift(folder: Path, declared: Iterable[str]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shlex
 import shutil
@@ -43,7 +44,9 @@ def compile_library(sources: Iterable[Path | str], target: Path | str, flags: Se
       target: the file to make. Where it has no suffix it gets the system's; its folder is made.
       flags: options after the standard's; those of the environment's CFLAGS or CXXFLAGS and LDFLAGS come last.
 
-    The compiler is what ``CC`` (``CXX``) names, else the first of cc, gcc and clang that is found.
+    The compiler is what ``CC`` (``CXX``) names, else the first of cc, gcc and clang that is found. Beside the library a file with
+    ``.sources`` after its name keeps the digests of the sources and of the headers beside them, in the form of ``sha256sum``;
+    by it ``graphdock doctor`` sees that they have changed since.
 
     Raises:
       InvalidArgumentError: no sources, or the compiler refuses them; the message holds what it printed.
@@ -77,6 +80,12 @@ def compile_library(sources: Iterable[Path | str], target: Path | str, flags: Se
         raise InvalidArgumentError(
             f"{command[0]} can't compile {path.name}:\n{done.stderr.strip() or done.stdout.strip()}"
         )
+    headers = {header for file in files for header in file.parent.glob("*.h*")}
+    lines = [
+        f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {Path(os.path.relpath(file, path.parent)).as_posix()}\n"
+        for file in sorted({*files, *headers})
+    ]
+    path.with_name(path.name + ".sources").write_text("".join(lines), encoding="utf-8")
     return path
 
 
