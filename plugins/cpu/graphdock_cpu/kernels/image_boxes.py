@@ -42,7 +42,7 @@ class _Places:
         wrong = (indices < 0) | (indices >= batch)
         if wrong.any():
             at = int(np.argmax(wrong))
-            raise errors.InvalidArgumentError(
+            raise errors.OutOfRangeError(
                 f"box_ind holds {indices[at]} at {at}", expected=f"the index of an image, 0 to {batch - 1}"
             )
         self.y, y_inside = _axis(boxes[:, 0], boxes[:, 2], size[0], height)

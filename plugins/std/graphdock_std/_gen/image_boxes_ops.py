@@ -30,8 +30,7 @@ def crop_and_resize(
 
     A box is [y1, x1, y2, x2] in parts of the image less one pixel; it may be turned over or reach out of the image,
     where extrapolation_value stands. Pixel i of h lies at y1 (H - 1) + i (y2 - y1) (H - 1) / (h - 1), one alone in the
-    middle; positions are float32. An index of box_ind outside of the batch is an InvalidArgumentError when the step
-    runs.
+    middle; positions are float32. An index of box_ind outside of the batch is an OutOfRangeError when the step runs.
 
     Args:
       image: tensor of shape [B, H, W, C], int8, int16, int32, int64, uint8, uint16, float16, float32 or float64. A

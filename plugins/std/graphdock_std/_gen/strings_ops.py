@@ -196,7 +196,7 @@ def as_string(
     scientific: bool = False,
     shortest: bool = False,
     width: int = -1,
-    fill: Literal["", " ", "+", "-", "0"] = "",
+    fill: Literal["", " ", "+", "-", "0", "#"] = "",
     name: str | None = None,
 ) -> Tensor:
     """Numbers as text, in C's formats.

@@ -133,17 +133,18 @@ def as_string(
     fill: str = "",
     **_: Any,
 ) -> np.ndarray:
-    """Python's format strings: ``<`` for ``-``, ``0`` and ``+`` as they are."""
+    """Python's format strings: ``<`` for ``-``, ``0``, ``+`` and ``#`` as they are."""
     kind = "e" if scientific else "g" if shortest else "f"
     sign, side, zero = ("+" if fill == "+" else "-"), ("<" if fill == "-" else ">"), ("0" if fill == "0" else "")
     side = "=" if zero else side
     wide = str(width) if width > 0 else ""
+    padded = ("#" if fill == "#" else "") + wide
 
     def number(v: Any) -> str:
         finite = np.isfinite(v)
         return format(
             float(v),
-            f"{'' if zero else ' '}{zero and '0'}{side}{sign}{wide}.{6 if precision < 0 else precision}{kind}"
+            f"{'' if zero else ' '}{zero and '0'}{side}{sign}{padded}.{6 if precision < 0 else precision}{kind}"
             if finite
             else f" >{wide}",
         )
