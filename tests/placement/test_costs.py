@@ -123,3 +123,20 @@ def test_a_device_without_rates_leaves_what_was_not_measured_unknown(host, monke
     with tf.Session(host=host) as sess:
         explained = sess.explain(y, {x: np.ones((64, 64))})
     assert {r.known_from for r in explained.rows} == {"unknown"} and " unknown time" in explained.summary()
+
+
+def test_devices_that_differ_in_their_number_alone_have_the_same_rates(host, monkeypatch):
+    asked = []
+
+    def measured(self):
+        asked.append(self.info.index)
+        return Rates(1e9 + len(asked), 1e10, 1e-6)  # two measurements are never equal
+
+    monkeypatch.setattr(CpuDevice, "rates", measured)
+    x, y = program()
+    with tf.device("/cpu:1"):
+        z = tf.matmul(x, x, name="other")
+    with tf.Session(config=tf.SessionConfig(device_count={"cpu": 2}), host=host) as sess:
+        rows = {r.node: r for r in sess.explain([y, z], {x: np.ones((64, 64), np.float32)}).rows}
+    assert (rows["product"].device, rows["other"].device) == ("cpu:0", "cpu:1")
+    assert rows["product"].seconds == rows["other"].seconds and len(asked) == 1

@@ -9,8 +9,8 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.contracts import PlacementProblem, PlacementTask, PlacementTensor, Rates, simulate
+from graphdock.placement.costs import Costs
 from graphdock.plugin.host import Host
-from graphdock_cpu.device import CpuDevice
 from graphdock_planner.simulated import Simulated
 
 
@@ -98,7 +98,7 @@ CONFIG = {"device_count": {"cpu": 3}, "options": {"cpu": {"memories": "apart"}}}
 def host(monkeypatch, tmp_path):
     monkeypatch.setattr("graphdock.measured_times.cache_dir", lambda: tmp_path)
     rates = [Rates(2e9, 1e11, 1e-6), Rates(1e9, 1e11, 1e-6), Rates(1.5e9, 1e11, 1e-6)]
-    monkeypatch.setattr(CpuDevice, "rates", lambda self: rates[self.info.index])
+    monkeypatch.setattr(Costs, "_rates", lambda self, device: rates[device.info.index])
     made = Host()
     yield made
     made.close()

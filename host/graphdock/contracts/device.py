@@ -171,8 +171,9 @@ class Device(ABC):
         """Rates at which the device computes and moves per second, measured by whatever takes it some milliseconds; None where it
         can't tell.
 
-        Asked once per machine, when a plan first needs it: the host keeps the answer in the user's cache. Never of a ``declared``
-        device. May be called from any thread while steps run. Optional; default: None.
+        Asked once per machine, when a plan first needs it, of one of all devices of equal type, architecture, multiprocessors and
+        memory: the host keeps the answer in the user's cache. Never of a ``declared`` device. May be called from any
+        thread while steps run. Optional; default: None.
         """
         return None
 

@@ -102,8 +102,11 @@ class Costs:
     def _rates(self, device: Device | None) -> Rates | None:
         if device is None or device.info.device_type in self._declared:
             return None
-        info = device.info
-        return self._measured.rates(f"{info.device_type}:{info.index} {info.architecture or ''}".strip(), device.rates)
+        info = (
+            device.info
+        )  # devices of which all this is equal have equal rates: what was measured twice would never tie
+        facts = (info.device_type, info.architecture, info.multiprocessors, info.memory_bytes)
+        return self._measured.rates(" ".join(str(f) for f in facts if f), device.rates)
 
 
 def observe(measured: MeasuredTimes, graph: PlanGraph, events: Sequence[TraceEvent], cold: bool) -> None:
