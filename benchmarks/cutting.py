@@ -6,6 +6,7 @@ time: the assignment of tasks, the cut, and the text of each part as it travels.
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from collections.abc import Iterator
@@ -45,8 +46,12 @@ class Cutting:
         with self.graph.as_default():
             self.wanted = workers(self.tf, count, placed=True)
         self.tasks = [TaskName("ps", n) for n in range(SERVERS)] + [TaskName("worker", n) for n in range(count)]
-        self.nodes = len(self.graph.get_operations())
         self.cut: Any = None
+
+    def begin(self) -> None:
+        """Drop the last cut, and leave nothing to collect."""
+        self.cut = None
+        gc.collect()
 
     def call(self) -> None:
         from graphdock.partition.assign import Assignment
@@ -54,19 +59,26 @@ class Cutting:
 
         assignment = Assignment(self.graph.get_operations(), self.tasks, self.tasks[SERVERS])
         self.cut = partition(self.graph, [], self.wanted.targets, [], assignment)
-        self.bytes = sum(len(part.graph.to_json()) for part in self.cut.parts)
+        self.bytes = sum(len(part.graph.as_graph_def(form="frames")[0]) for part in self.cut.parts)
+
+
+def nodes_per_task(graph: Any, count: int) -> float:
+    """Operations of a graph of so many workers, by their number: the same in each case."""
+    return len(graph.get_operations()) / count
 
 
 def cutting_case(count: int) -> Case:
     """A cut of one step, and the text of its parts."""
     cutting = Cutting(count)
-    return Case(cutting.call, lambda: [[float(count)]], count, time.process_time)
+    return Case(cutting.call, lambda: [[nodes_per_task(cutting.graph, count)]], count, time.process_time, cutting.begin)
 
 
 def planning_case(count: int) -> Case:
     """A plan of the same graph in one process, in a new session each time."""
     plan = Planning(partial(workers, placed=False), count)
-    return Case(plan.call, lambda: [[float(count)]], count, time.process_time, plan.begin, plan.parts)
+    return Case(
+        plan.call, lambda: [[nodes_per_task(plan.graph, count)]], count, time.process_time, plan.begin, plan.parts
+    )
 
 
 def _programs() -> Iterator[Program]:

@@ -13,6 +13,7 @@ from graphdock.contracts.cluster import TaskName
 from graphdock.device_name import DeviceSpec
 from graphdock.errors import InvalidArgumentError
 from graphdock.graph.operation import Operation
+from graphdock.planning.planner import collector_paused
 
 __all__ = ["Assignment"]
 
@@ -30,6 +31,7 @@ class Assignment:
       tasks: of the cluster. ``own``: where what asks for nothing runs.
     """
 
+    @collector_paused()
     def __init__(self, operations: Sequence[Operation], tasks: Sequence[TaskName], own: TaskName) -> None:
         self._own = own
         self._groups = groups = _Groups(operations)
@@ -43,7 +45,7 @@ class Assignment:
                     groups.join(op, by_name[name])
         self._asked: dict[Operation, tuple[TaskName, Operation]] = {}
         self._faults: dict[Operation, InvalidArgumentError] = {}
-        known: dict[tuple[str | None, int | None], TaskName | None] = {}
+        known: dict[tuple[str | None, int | None], TaskName | None] = {(t.job, t.index): t for t in tasks}
         for op in operations:
             if _is_on_a_placed_resource(op):
                 continue

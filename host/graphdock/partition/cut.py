@@ -117,22 +117,27 @@ class _Cutter:
         self._graph, self._where, self._fed, self._copied, self._early = graph, where, fed, copied, early
         self._exchange, self._compress = exchange, compress
         self._makers: dict[tuple[TaskName, bool], PartGraph] = {}
+        self._maker_of: dict[Operation, PartGraph] = {}
         self._results: dict[PartGraph, list[tuple[int, Tensor]]] = {}
         self._asked: dict[PartGraph, list[Operation]] = {}
 
-    def _home(self, op: Operation) -> tuple[TaskName, bool]:
-        return self._where[op], op not in self._early
-
     def _maker(self, op: Operation) -> PartGraph:
-        home = self._home(op)
-        if home not in self._makers:
-            task = home[0]
-            self._makers[home] = PartGraph(self._graph, task, self._exchange(task), self._compress)
-        return self._makers[home]
+        made = self._maker_of.get(op)
+        if made is None:
+            task = self._where[op]
+            home = task, op not in self._early
+            made = self._makers.get(home)
+            if made is None:
+                made = self._makers[home] = PartGraph(self._graph, task, self._exchange(task), self._compress)
+            self._maker_of[op] = made
+        return made
 
     def run(self, operations: Sequence[Operation]) -> None:
         """Make the parts, but for what is fetched and asked for."""
         wanted: dict[Operation, dict[tuple[Tensor | None, TaskName], None]] = {}
+        for op in operations:
+            if op not in self._copied and (op.verb != "handle" or not self._early):
+                self._maker(op)  # parts stand in the order of their first operations
         for op in operations:
             for tensor in op.inputs:
                 if tensor not in self._fed and self._crosses(tensor.op, op):
@@ -155,7 +160,7 @@ class _Cutter:
         """Return whether a reader is of another part than what it reads. Handles are in each part of their task."""
         if source in self._copied or (source.verb == "handle" and self._early):
             return False
-        return self._home(source) != self._home(op)
+        return self._maker(source) is not self._maker(op)
 
     def _add(self, op: Operation, made: PartGraph) -> None:
         """Add an operation to its part, behind what it needs of the others."""

@@ -58,7 +58,8 @@ class PartGraph:
         graph, became = self.graph, self.became
         device = op._device
         if device is not None and (device.job is not None or device.task is not None):
-            device = DeviceSpec(None, None, device.type, device.index) or None
+            kind, index = device.type, device.index
+            device = None if kind is None and index is None else DeviceSpec(None, None, kind, index)
         made = Operation(
             graph,
             op.op_def,

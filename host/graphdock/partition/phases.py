@@ -87,6 +87,8 @@ def _behind(
 
 def _effects(op: Operation) -> tuple[dict[object, bool], bool, bool, bool]:
     """Resources that an operation reads or writes, whether it holds any, talks to the world, waits; its bodies included."""
+    if not op.bodies and not op.op_def.accesses:
+        return {}, False, talks(op.op_def), "waits" in op.op_def.effects
     resources: dict[object, bool] = {}
     talk, waits = False, False
     stack = [op]

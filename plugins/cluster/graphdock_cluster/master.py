@@ -305,9 +305,11 @@ class ClusterSession(Session):
         if local is not None:
             handle = local.register_part(self._name, part, before)
         else:
+            text, constants = part.graph.as_graph_def(form="frames")
             arguments = {
                 "session": self._name,
-                "graph": part.graph.to_json(),
+                "graph": text,
+                "constants": constants,
                 "step": "" if part.step is None else part.step.name,
                 "feeds": [t.name for _, t in part.feeds],
                 "fetches": [t.name for _, t in part.fetches],

@@ -173,6 +173,7 @@ class TaskServer:
         self,
         session: str,
         graph: str,
+        constants: dict[str, Any],
         step: str,
         feeds: Sequence[str],
         fetches: Sequence[str],
@@ -180,14 +181,15 @@ class TaskServer:
         reads: Sequence[Sequence[str]],
         before: int = 0,
     ) -> int:
-        """Register a part of a session's steps; its handle. Names are of the part's own graph, which is in graphdock's JSON.
+        """Register a part of a session's steps; its handle. Names are of the part's own graph.
 
         Args:
+          graph: in graphdock's JSON. ``constants``: those that it names by their digests.
           before: handle of the part that runs before this one, which then stands for both.
         """
         made = _tf.Graph(self.host)
         with made.as_default():
-            _tf.import_graph_def(graph, name="")
+            _tf.import_graph_def((graph, constants), name="")
         for handle, read in reads:
             made.let_read(made.get_operation_by_name(handle), made.get_operation_by_name(read).outputs[0])
         return self._register(

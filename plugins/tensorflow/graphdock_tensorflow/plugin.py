@@ -11,8 +11,9 @@ from graphdock.contracts import CheckpointFormat, GraphFormat, hookimpl
 def register_graph_formats() -> Iterable[GraphFormat]:
     from graphdock_tensorflow.graphs.format import TensorFlowGraphs
     from graphdock_tensorflow.plain_data.format import JsonGraphs
+    from graphdock_tensorflow.plain_data.frames import FramedGraphs
 
-    return [TensorFlowGraphs(), JsonGraphs()]
+    return [TensorFlowGraphs(), JsonGraphs(), FramedGraphs()]
 
 
 @hookimpl

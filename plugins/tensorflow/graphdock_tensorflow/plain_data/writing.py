@@ -14,7 +14,8 @@ where ``set_shape`` has said more than the ops do. ``graph_def.schema.json`` bes
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import graphdock as _tf
@@ -24,7 +25,7 @@ from graphdock.shape import Dims
 
 from graphdock_tensorflow.plain_data.attr_values import attr_type, encode
 
-__all__ = ["DEEPEST", "FORMAT", "as_data"]
+__all__ = ["DEEPEST", "FORMAT", "Waiting", "as_data", "attr_data", "body_data", "graph_data"]
 
 #: Version of the form of the data.
 FORMAT = 1
@@ -42,11 +43,20 @@ def as_data(graph: Graph, exact: bool = False) -> dict[str, Any]:
     Raises:
       InvalidArgumentError: an operation holds a Python function (``py_func``), or bodies deeper than a reader takes; names it.
     """
+    return graph_data(graph, partial(_node, exact=exact))
+
+
+#: A body, and the list that its nodes belong into.
+Waiting = list[tuple[Graph, list[dict[str, Any]]]]
+
+
+def graph_data(graph: Graph, node: Callable[[Operation, Waiting], dict[str, Any]]) -> dict[str, Any]:
+    """The graph as plain data, by a function of an operation and of the bodies that wait to be written."""
     return {
         "graphdock_graph": FORMAT,
         "producer": f"graphdock {_tf.__version__}",
         "packages": sorted(_packages(graph.get_operations())),
-        "nodes": _nodes(graph, exact),
+        "nodes": _nodes(graph, node),
     }
 
 
@@ -64,14 +74,14 @@ def _packages(ops: Iterable[Operation]) -> set[str]:
     return found
 
 
-def _nodes(graph: Graph, exact: bool) -> list[dict[str, Any]]:
+def _nodes(graph: Graph, node: Callable[[Operation, Waiting], dict[str, Any]]) -> list[dict[str, Any]]:
     """The operations of a graph, bodies included."""
     result: list[dict[str, Any]] = []
-    waiting: list[tuple[Graph, list[dict[str, Any]]]] = [(graph, result)]
+    waiting: Waiting = [(graph, result)]
     for _ in range(DEEPEST + 1):
-        inner: list[tuple[Graph, list[dict[str, Any]]]] = []
+        inner: Waiting = []
         for level, nodes in waiting:
-            nodes.extend(_node(op, inner, exact) for op in level.in_order())
+            nodes.extend(node(op, inner) for op in level.in_order())
         waiting = inner
     if waiting:
         raise InvalidArgumentError(
@@ -81,7 +91,7 @@ def _nodes(graph: Graph, exact: bool) -> list[dict[str, Any]]:
     return result
 
 
-def _node(op: Operation, waiting: list[tuple[Graph, list[dict[str, Any]]]], exact: bool) -> dict[str, Any]:
+def _node(op: Operation, waiting: Waiting, exact: bool) -> dict[str, Any]:
     """One operation; a body of it joins those ``waiting``, with the list that its nodes belong into."""
     node: dict[str, Any] = {"name": op.name, "op": op.type, "version": op.op_def.version}
     inputs = [t.name for t in (*op.inputs, *op.later)] + [f"^{c.name}" for c in op.control_inputs]
@@ -99,10 +109,10 @@ def _node(op: Operation, waiting: list[tuple[Graph, list[dict[str, Any]]]], exac
     for name in sorted(op.node_attrs):
         value = op.node_attrs[name]
         if isinstance(value, BodyGraph):
-            attrs[name] = {"func": _body(value)}
+            attrs[name] = {"func": body_data(value)}
             waiting.append((value, attrs[name]["func"]["nodes"]))
         else:
-            attrs[name] = _attr(op, name, value, exact)
+            attrs[name] = attr_data(op, name, value, exact)
     if attrs:
         node["attrs"] = attrs
     shapes = [_dims(t) for t in op.outputs]
@@ -119,7 +129,12 @@ def _dims(tensor: Tensor) -> Dims:
     return None if shape.ndims is None else tuple(shape.as_list())
 
 
-def _attr(op: Operation, name: str, value: Any, exact: bool) -> dict[str, Any]:
+def attr_data(op: Operation, name: str, value: Any, exact: bool = False) -> dict[str, Any]:
+    """An attribute that is no body, with its type.
+
+    Raises:
+      InvalidArgumentError: the op declares none of that name; a Python function.
+    """
     kind = attr_type(op.op_def, name)
     if kind is None:
         raise InvalidArgumentError(
@@ -137,7 +152,8 @@ def _attr(op: Operation, name: str, value: Any, exact: bool) -> dict[str, Any]:
     )
 
 
-def _body(body: BodyGraph) -> dict[str, Any]:
+def body_data(body: BodyGraph) -> dict[str, Any]:
+    """A body as plain data, without its nodes."""
     targets = {"targets": [op.name for op in body.targets]} if body.targets else {}
     return {
         "name": body.name,
