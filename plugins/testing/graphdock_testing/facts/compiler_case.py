@@ -66,7 +66,7 @@ def _config(backends: Sequence[str], fusion: bool) -> Any:
 
 
 def _run(bench: Bench, drawn: DrawnGraph, backends: Sequence[str], fusion: bool) -> tuple[list[Any], list[Any]]:
-    """What each step gives, then what is read; and what compilers said of the steps' plan."""
+    """Results of each step, then what is read; and what compilers said of the steps' plan."""
     config, metadata = _config(backends, fusion), tf.RunMetadata()
     got: list[Any] = []
     with tf.Session(graph=drawn.graph, config=config, host=bench.host) as session, np.errstate(all="ignore"):
