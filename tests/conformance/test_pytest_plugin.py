@@ -315,3 +315,36 @@ def test_an_op_whose_spec_has_no_samples_is_not_silently_green(chip):
     assert "chip: 1 ops, 0 whole" in run.stdout
     report = json.loads((runner.folder / "r.json").read_text())
     assert report["ops"]["AssignAddVariableOp"] == {"-": {"untested": 1}}
+
+
+COMPILER = """\
+from graphdock.contracts import Refusal, hookimpl
+from graphdock_testing.region_reference import ReferenceCompiler
+
+class Shy(ReferenceCompiler):
+    name, updates = "shy", False
+
+    def claim(self, candidate):
+        if any(n.op == "MatMul" for n in candidate.graph.nodes):
+            return Refusal("no products today")
+        return super().claim(candidate)
+
+@hookimpl
+def register_region_compilers(): return [Shy()]
+"""
+
+
+def test_a_package_of_a_compiler_alone_has_lines_of_that_alone(tmp_path, work):
+    site = builder().Site(tmp_path / "site")
+    hooks = 'hooks = ["register_region_compilers"]\n'
+    site.plugin("shy", COMPILER, manifest=MANIFEST.split("[[devices]]")[0].replace('"chip"', '"shy"') + hooks)
+    run = Runner(work, site.folder)("--graphdock-backend", "shy", "--graphdock-in-process", "--graphdock-strict")
+    lines = run.stdout.splitlines()
+    assert "graphdock conformance: shy" in run.stdout, run.stdout + run.stderr
+    table = lines[[i for i, line in enumerate(lines) if "graphdock conformance: shy" in line][0] + 1 :]
+    rows = [line.split() for line in table if line]
+    assert rows[1] == ["compiler", "shy.shy", "its", "nodes", "ok"], run.stdout + run.stderr
+    said = "untested: compiler shy.shy (products: shy.shy claimed none of the random regions: no products today)"
+    assert said in table
+    assert not any(word in run.stdout for word in ("Identity", "no kernel for", "gradients of inputs"))
+    assert run.returncode == 1, "--graphdock-strict fails where something was never checked"

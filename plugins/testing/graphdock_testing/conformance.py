@@ -182,6 +182,17 @@ class Conformance:
         return sorted(op for op, data in self._all.items() if data["samples"] or data["errors"])
 
     @property
+    def of_parts_alone(self) -> bool:
+        """Return whether the backend brings parts, such as a compiler, a pass or an executor, and neither ops, kernels nor devices.
+
+        Nothing of an op is its to answer for then.
+        """
+        own = self.host.backend(self.backend).package
+        ops = any(self.host.ops.get(op).package == own for op in self._all)
+        kernels = any(r.plugin == self.backend for r in self.host.kernels.all())
+        return bool(self.parts) and not (self.devices or kernels or ops)
+
+    @property
     def untested(self) -> list[str]:
         """The ops that the backend has kernels for and whose specs have no samples, sorted: no value of them is checked."""
         mine = {

@@ -75,7 +75,8 @@ class ConformanceCases(pytest.Collector):
             return
         devices = [] if chosen else [*kit.devices, *kit.parts]
         untested = set(kit.untested)
-        for op in self.run.ops or [*devices, *sorted({*kit.ops, *untested})]:
+        ops = [] if kit.of_parts_alone else sorted({*kit.ops, *untested})
+        for op in self.run.ops or [*devices, *ops]:
             if op in untested:
                 why = f"untested: {op} (its spec has no samples)"
                 yield ConformanceItem.from_parent(self, name=f"{op}[untested]", op=op, why=why, outcome="untested")
@@ -167,7 +168,11 @@ class _Run:
             self._check_kernels()
         except GraphdockError as error:
             raise pytest.UsageError(str(error)) from error
-        self.report = Compliance(self.kit.backend, gradients=self.kit.gradient_kinds(), against=self.kit.against)
+        self.report = Compliance(
+            self.kit.backend,
+            gradients={} if self.kit.of_parts_alone else self.kit.gradient_kinds(),
+            against=self.kit.against,
+        )
         #: Op, pattern or compiler of which nothing could be checked -> why.
         self.reasons: dict[str, list[str]] = self.report.reasons
         #: Op -> what the steps of its cases reached.

@@ -27,7 +27,7 @@ class Compliance:
 
     Attributes:
       cells: op -> dtype -> outcome -> number of cases.
-      gradients: gradient kind -> number of inputs.
+      gradients: gradient kind -> number of inputs; empty where no op is the backend's to answer for.
       against: op -> what its results are held against; the column of that name.
       reasons: op, pattern or compiler -> why nothing of it, or of a part of it, was checked.
       gaps: sentences: what the run says nothing of, though it is declared.
@@ -108,7 +108,8 @@ class Compliance:
                 if totals[o] or o not in ("refused", "untested")
             )
         )
-        yield "gradients of inputs: " + ", ".join(f"{n} {kind}" for kind, n in self.gradients.items())
+        if self.gradients:
+            yield "gradients of inputs: " + ", ".join(f"{n} {kind}" for kind, n in self.gradients.items())
 
     def write(self, path: str | Path) -> None:
         """Write the outcomes as JSON: ``{backend, totals, gradients, against, gaps, ops: {op: {dtype: {outcome: n}}}}``."""
