@@ -93,6 +93,7 @@ def test_a_device_that_lacks_a_method_is_refused_as_it_is_opened(dash):
     assert "Host memory that the device reads and writes" in caught.value.hint
 
 
+@pytest.mark.plain  # debug mode runs steps without queues
 def test_a_queue_that_lacks_a_method_is_refused_where_a_session_makes_it(dash, process_host):
     host = process_host(dash(DASH.replace("# staging", STAGING)))
     with pytest.raises(PluginError, match="plugin 'dash': DashDevice.new_queue makes a DashQueue, which lacks record"):

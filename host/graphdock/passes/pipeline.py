@@ -99,14 +99,14 @@ def run_passes(
     dirty: set[PlanGraph] = set()  # levels that may hold what nobody needs: the host's own passes let it lie
     for number, row in enumerate(passes):
         start, before = time.perf_counter(), after
-        follows = number + 1 < len(passes) and passes[number + 1].plugin == "host"
+        lies = not verify and row.plugin == "host" and number + 1 < len(passes) and passes[number + 1].plugin == "host"
         # as they are now: a pass that makes bodies within bodies comes to an end
         for level in list(graph.all_graphs()):
             nodes = level.nodes
             apply_pass(row, level, [level], context(row))
             if level.nodes is not nodes:  # a Rewriter that changes anything leaves another list
                 dirty.add(level)
-            if level in dirty and not follows:
+            if level in dirty and not lies:
                 prune(level)
                 dirty.discard(level)
         took = (time.perf_counter() - start) * 1e3
