@@ -149,7 +149,7 @@ def test_a_session_waits_for_the_tasks_of_its_steps_alone_and_a_silent_one_ends_
 
 @pytest.mark.parametrize("fault", ["kill", "cut_off"])
 def test_a_task_that_is_lost_ends_the_steps_whose_parts_have_ended_there(fault):
-    """What a part has sent before may be lost with its task: the others wait for nothing of it."""
+    """Values that a part has sent before may be lost with its task: the others wait for nothing of it."""
     with ThreadCluster({"ps": 2, "worker": 1}, 0) as cluster, tf.Graph(cluster.server("worker0").host).as_default():
         with tf.device("/job:ps/task:0"):
             queue = tf.FIFOQueue(1, tf.float32, shapes=())
@@ -169,7 +169,7 @@ def test_a_task_that_is_lost_ends_the_steps_whose_parts_have_ended_there(fault):
 
 
 def _calls(cluster, address):
-    """How many calls to a task wait for their answers."""
+    """Number of calls to a task that wait for their answers."""
     return sum(whom == address for _, whom in list(cluster.network._waiting.values()))
 
 

@@ -1,4 +1,4 @@
-"""What a plugin's objects return: a device without staging, a queue without record, a program without run, and None."""
+"""Results of a plugin's objects: a device without staging, a queue without record, a program without run, and None."""
 
 from __future__ import annotations
 

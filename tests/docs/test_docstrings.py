@@ -17,8 +17,8 @@ STILL = {
     "plugins/cpu": 20,
     "plugins/data": 36,
     "plugins/dataflow": 7,
-    "plugins/executor": 5,
-    "plugins/llvm": 6,
+    "plugins/executor": 1,
+    "plugins/llvm": 4,
     "plugins/testing": 44,
 }
 ROOMS = [

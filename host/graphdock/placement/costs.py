@@ -102,9 +102,8 @@ class Costs:
     def _rates(self, device: Device | None) -> Rates | None:
         if device is None or device.info.device_type in self._declared:
             return None
-        info = (
-            device.info
-        )  # devices of which all this is equal have equal rates: what was measured twice would never tie
+        info = device.info
+        # devices of which all this is equal have equal rates: what was measured twice would never tie
         facts = (info.device_type, info.architecture, info.multiprocessors, info.memory_bytes)
         return self._measured.rates(" ".join(str(f) for f in facts if f), device.rates)
 

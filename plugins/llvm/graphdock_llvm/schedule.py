@@ -79,7 +79,7 @@ class Schedule:
         return min(rows, _PARTS, work // _LEAST)
 
     def _stages(self) -> tuple[list[Stage], list[Stage]]:
-        """What each row takes, and what is done once, behind all rows."""
+        """Stages that each row takes, and those that are done once, behind all rows."""
         terms = self.program.terms
         level = [0] * len(terms)
         for number, term in enumerate(terms):

@@ -11,7 +11,7 @@ __all__ = ["Place", "held", "in_memory", "load", "size_of", "store"]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a loop stands in a row: its first element, and which lanes are in the row (None: all)."""
+    """Place of a loop in a row: its first element, and which lanes are in the row (None: all)."""
 
     at: str
     mask: str | None

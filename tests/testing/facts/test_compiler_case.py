@@ -20,7 +20,7 @@ def kit(compiler):
 
 
 def said(compiler, check):
-    """What a case of the compiler ends with; None where it ends well."""
+    """Error that a case of the compiler ends with; None where it ends well."""
     made = kit(compiler)
     (case,) = [c for c in made.cases("compiler lab.reference") if c.data["check"] == check]
     try:

@@ -265,21 +265,16 @@ KERNELS = [
     _of_each("LeakyRelu", _activation(_leaky_relu, "alpha"), 4),
     _of_each("Softplus", _activation(_softplus), 8),
     _of_each("Softsign", _activation(_softsign), 4),
-    KernelDef(
-        "ReluGrad",
-        "cpu",
-        bind(_relu_grad, like_first, Rows("rrr", 3)),
-        layout="strided",
-        inplace={"backprops": ("features",)},
-        modes=_MODES,
-    ),
-    KernelDef(
-        "LeakyReluGrad",
-        "cpu",
-        bind(_leaky_relu_grad, like_first, Rows("rrr", 3)),
-        layout="strided",
-        inplace={"backprops": ("features",)},
-        modes=_MODES,
+    *(
+        KernelDef(
+            op,
+            "cpu",
+            bind(compute, like_first, Rows("rrr", 3)),
+            layout="strided",
+            inplace={"backprops": ("features",)},
+            modes=_MODES,
+        )
+        for op, compute in (("ReluGrad", _relu_grad), ("LeakyReluGrad", _leaky_relu_grad))
     ),
     KernelDef(
         "BiasAdd",

@@ -154,7 +154,7 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
 
 
 def _kind(state: State, node: PlanNode, kernel: KernelDef, device: Device, taken: _Taken) -> Kind:
-    """What a node has in common with others that are lowered alike; not with one that takes resources but variables."""
+    """Key of what a node has in common with others that are lowered alike; not with one that takes resources but variables."""
     key: Hashable = None
     attrs = () if node.opdef.plain else attributes_of(node)
     if attrs is not None and len(taken.numbers) == len(taken.slots):
@@ -176,7 +176,7 @@ def _kind(state: State, node: PlanNode, kernel: KernelDef, device: Device, taken
 
 
 def _granted(state: State, node: PlanNode, kind: Kind, modes: Sequence[Mode]) -> Granted:
-    """What nodes of a kind with these modes have in common."""
+    """Parts that nodes of a kind with these modes have in common."""
     home, outputs = state.given.placed.home, node.outputs
     key: Hashable
     if len(outputs) == 1:
@@ -323,7 +323,7 @@ def _resource(
 
 
 def _infos(state: State, node: PlanNode, form: Form, device: Device, taken: _Taken) -> Iterator[ArgInfo]:
-    """What a kernel is told of the inputs."""
+    """Facts of the inputs that a kernel is told."""
     for i, (value, arg, where) in enumerate(zip(node.inputs, form.args, taken.slots, strict=True)):
         resource = taken.variables.get(i)
         if isinstance(resource, Variable):

@@ -69,7 +69,7 @@ class Build:
 
     @property
     def ctx(self) -> BuildContext | None:
-        """What the kernel is told of its own node."""
+        """Context that tells the kernel of its own node."""
         told = self.told
         if told is None or told.node is self.node:
             return told
