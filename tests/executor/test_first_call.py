@@ -8,6 +8,8 @@ import pytest
 from graphdock import ops
 from graphdock.contracts import Bound, In, Out
 from graphdock.errors import InternalError
+from graphdock.plugin.host import Host
+from graphdock_testing import queued
 
 pytestmark = pytest.mark.plain
 
@@ -211,3 +213,29 @@ def of_two(x):
 def test_what_such_a_function_returns_fits_its_output(function, words):
     with pytest.raises(InternalError, match=words):
         two_steps(function, compute=True)
+
+
+@pytest.mark.parametrize("returns", ["a new buffer", "its output", "a number"])
+def test_a_kernel_of_a_device_with_queues_may_not_return_what_it_is_to_write(process_host, returns):
+    host = process_host(Host())
+    device = queued.install(host, seed=7)
+
+    def kernel(ctx):
+        def compute(x, y):
+            ctx.queue.launch("square", lambda: np.multiply(x.array, x.array, out=y.array), [x], [y])
+            made = device.empty(tf.float32, (3,)) if returns == "a new buffer" else y
+            return 3 if returns == "a number" else made
+
+        return compute
+
+    with tf.Graph(host).as_default():
+        ops.RegisterKernel("Square", device="queued", name="returning", label="test")(kernel)
+        x = tf.placeholder(tf.float32, [3])
+        y = tf.square(x)
+        config = tf.SessionConfig(backends=("queued", "cpu"), kernels={"Square@queued": "user.returning"})
+        with tf.Session(config=config, host=host) as session:
+            if returns == "a new buffer":
+                with pytest.raises(InternalError, match="returned an array and is to write one\n.*'y'"):
+                    session.run(y, {x: [1.0, 2.0, 3.0]})
+            else:
+                assert session.run(y, {x: [1.0, 2.0, 3.0]}).tolist() == [1.0, 4.0, 9.0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import graphdock as tf
+import numpy as np
 import pytest
 from graphdock.contracts import GraphFormat, GraphRead, ImportReport, Pass, Placer, Rewriter, hookimpl
 from graphdock.plugin.host import Host
@@ -129,6 +130,43 @@ def test_a_pass_that_changes_no_plan_is_untested(plugged):
     with pytest.raises(Untested, match=f"the pass idle changed none of the {len(LAWS)} samples"):
         check_pass("idle", CHANGES)
     check_pass("undone", CHANGES)
+
+
+def _zero(graph, context):
+    """Take a difference of a value and itself for zero, which it is not of NaN and infinities."""
+    with Rewriter(graph) as change:
+        for node in graph.nodes:
+            if node.op == "Sub" and node.inputs[0] is node.inputs[1] and node.inputs[0].dtype.name == "float64":
+                zeros = context.constant(node, node.outputs[0], np.zeros(node.outputs[0].shape))
+                change.replace(node, change.insert(zeros, before=node).outputs)
+
+
+def _differences(rng):
+    x = tf.placeholder(tf.float64, [int(rng.integers(2, 6))])
+    return x - x, {x: rng.normal(size=x.shape.as_list())}
+
+
+def test_a_pass_is_held_to_graphs_of_its_own_sample(plugged):
+    def idle(rng):
+        x = tf.placeholder(tf.float32, [2])
+        return x + 1.0, {x: [1.0, 2.0]}
+
+    def broken(rng):
+        raise KeyError("x")
+
+    signs = {"phase": "simplify", "order": 45, "summary": "forwards the sign of a sign", "run": _undone}
+    plugged(
+        "register_passes",
+        Pass("zero", "simplify", 45, "takes x - x for zero", _zero, sample=_differences),
+        Pass("beside", sample=idle, **signs),
+        Pass("breaks", sample=broken, **signs),
+    )
+    with pytest.raises(ConformanceError, match="sample . with the pass zero, step 1: result 0 is .*, not .*nan"):
+        check_pass("zero", CHANGES)
+    with pytest.raises(Untested, match="the pass beside changed none of the 8 graphs of its own sample"):
+        check_pass("beside", CHANGES)
+    with pytest.raises(ConformanceError, match="the sample of the pass breaks.*KeyError"):
+        check_pass("breaks", CHANGES)
 
 
 class Negates(GraphFormat):

@@ -212,6 +212,8 @@ class Pass:
       wants: whether a node of a level, its bodies aside, is one that the pass begins at: it is called, and imported, for graphs
         that hold one. None: for all.
       on: whether it runs when the configuration says nothing.
+      sample: ``sample(rng)`` builds in the default graph what the pass changes, and gives what is fetched and what is fed,
+        ``(fetches, {tensor: array})``; or where it is, as ``run``. Conformance compares such graphs with the pass and without it.
     """
 
     name: str
@@ -221,3 +223,4 @@ class Pass:
     run: Changed | str
     wants: Callable[[PlanNode], object] | None = None
     on: bool = True
+    sample: Callable[[Any], tuple[Any, Mapping[Any, Any]]] | str | None = None

@@ -6,13 +6,13 @@ Debug mode (:mod:`graphdock_executor.kernel_sanitizer`) checks every call, and m
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from graphdock.contracts.device import HOST_MEMORY
+from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.kernel import Bound, BuildContext
-from graphdock.contracts.queue import Queue
+from graphdock.contracts.queue import Queue, QueuedDevice
 from graphdock.contracts.runtime.return_check import ReturnCheck, argument_positions, kept_inputs
 from graphdock.contracts.step import CancellationToken
 from graphdock.errors import GraphdockError
@@ -39,8 +39,8 @@ class FirstCallCheck:
     """Stands for a kernel in an instance's namespace until it has been called, and checks that call.
 
     What the kernel returns for fresh outputs and views is held against their declaration. Of a kernel that computes on host memory
-    inputs are read-only meanwhile; what it returns where it is to write must be what it was given; and some elements of its planned
-    outputs hold before what no result contains, and something else afterwards.
+    inputs are read-only meanwhile, and some elements of its planned outputs hold before what no result contains, and something else
+    afterwards. What any kernel returns where it is to write must be what it was given.
 
     Args:
       called: what puts kernels back after an interrupt (see ``interrupter``).
@@ -48,7 +48,18 @@ class FirstCallCheck:
       bound: the kernel was told the buffers that stay, and may know them again: they are handed to it as they are.
     """
 
-    __slots__ = ("_called", "_checked", "_compute", "_name", "_namespace", "_read_only", "_token", "_writes", "check")
+    __slots__ = (
+        "_called",
+        "_checked",
+        "_compute",
+        "_device",
+        "_name",
+        "_namespace",
+        "_read_only",
+        "_token",
+        "_writes",
+        "check",
+    )
 
     def __init__(
         self,
@@ -61,24 +72,26 @@ class FirstCallCheck:
         marks: bool = True,
         bound: bool = False,
     ) -> None:
-        self.check = ReturnCheck(ctx)
+        self.check, self._device = ReturnCheck(ctx), ctx.device
         self._compute, self._name, self._checked = kernel.compute, name, False
         self._namespace, self._called, self._token = namespace, called, token
         self._read_only: list[tuple[int, str]] = []
         self._writes: list[tuple[int, str, bool]] = []
-        if ctx.device.memory_space == HOST_MEMORY and not isinstance(ctx.queue, Queue):
-            self._watch(kernel, ctx, marks)
-            if bound:
-                self._read_only.clear()
+        self._watch(kernel, ctx, marks)
+        if bound:
+            self._read_only.clear()
 
     def _watch(self, kernel: Bound, ctx: BuildContext, marks: bool) -> None:
         """Positions and names of the inputs that must stay as they are, and of the outputs that are to be written."""
         reads, writes = argument_positions(kernel, ctx)
         given = [o for o in ctx.outputs if o.mode.kind in ("planned", "inplace")]
+        at_once = ctx.device.memory_space == HOST_MEMORY and not isinstance(ctx.queue, Queue)
         for at, i in writes:
-            if i < len(given) and given[i].memory_space == HOST_MEMORY:
-                marked = marks and given[i].used and given[i].mode.kind == "planned"
+            if i < len(given) and (given[i].memory_space == HOST_MEMORY or not at_once):
+                marked = at_once and marks and given[i].used and given[i].mode.kind == "planned"
                 self._writes.append((at, given[i].name, marked))
+        if not at_once:
+            return
         # a view that a kernel returns, or an input that it keeps, is written by others later
         lent = {*kernel.retains} if all(o.mode.kind != "view" for o in ctx.outputs) else set(range(len(ctx.inputs)))
         kept = kept_inputs(ctx) - lent
@@ -121,16 +134,17 @@ class FirstCallCheck:
         return result
 
     def _see_that_given(self, result: Any, args: Sequence[Any]) -> None:
-        """Raise where the kernel returned an array that is none of those it was to write."""
+        """Raise where the kernel returned an array, or a buffer of the device, that is none of those it was to write."""
         if result is None or self.check.outputs:
             return
-        for made in _arrays(result):
-            if not any(made is args[at] or np.may_share_memory(made, args[at]) for at, _, _ in self._writes):
+        given = [args[at] for at, _, _ in self._writes]
+        for made in result if isinstance(result, (tuple, list)) else (result,):
+            if _is_buffer(made, given) and not any(_is_of(self._device, made, each) for each in given):
                 names = ", ".join([repr(name) for _, name, _ in self._writes])
                 raise self.check.error(
                     "returned an array and is to write one",
                     f"its result in the buffer for {names}, which follows the inputs among its arguments",
-                    f"{made.dtype}{list(made.shape)}",
+                    f"{made.dtype}{list(made.shape)}" if isinstance(made, np.ndarray) else f"a {type(made).__name__}",
                     "write to that buffer (`np.add(x, y, out)`, `out[...] = x`), or register the kernel with compute=True or "
                     'modes=("fresh",), which may return arrays',
                 )
@@ -190,10 +204,28 @@ class Marks:
         return bool(same.all() if self._together else same.any())
 
 
-def _arrays(result: Any) -> Iterator[Any]:
-    for item in result if isinstance(result, (tuple, list)) else (result,):
-        if isinstance(item, np.ndarray):  # NumPy returns a scalar for an array of rank 0 that it wrote
-            yield item
+def _is_buffer(made: Any, given: Sequence[Any]) -> bool:
+    """Return whether it is an array (NumPy returns a scalar for one of rank 0 that it wrote), or what a device has for one."""
+    return isinstance(made, np.ndarray) or type(made) in {
+        type(each) for each in given if not isinstance(each, np.ndarray)
+    }
+
+
+def _is_of(device: Device, made: Any, given: Any) -> bool:
+    """Return whether what a kernel returned is memory that it was given, or holds the same where a device does not say."""
+    if made is given or type(made) is not type(given) and not isinstance(made, np.ndarray):
+        return made is given
+    if isinstance(made, np.ndarray) and isinstance(given, np.ndarray):
+        return np.may_share_memory(made, given)
+    if isinstance(device, QueuedDevice):
+        (start, size), (other, extent) = (device.extent(each) or (0, 1) for each in (made, given))
+        return start < other + extent and other < start + size
+    if device.dtype_of(made) != device.dtype_of(given) or device.shape_of(made) != device.shape_of(given):
+        return False
+    held = [np.empty(device.shape_of(given), device.dtype_of(given)) for _ in range(2)]
+    for buffer, array in zip((made, given), held, strict=True):
+        device.to_host(buffer, array)
+    return held[0].tobytes() == held[1].tobytes()
 
 
 def once_per_shape(call: Callable[..., Any], kernels: Sequence[FirstCallCheck]) -> Callable[..., Any]:

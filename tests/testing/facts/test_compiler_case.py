@@ -7,6 +7,7 @@ import types
 import pytest
 from graphdock.contracts import Refusal, hookimpl
 from graphdock.plugin.host import Host
+from graphdock_opgen.new_files import render
 from graphdock_testing.case import ConformanceError, Untested
 from graphdock_testing.conformance import Conformance
 from graphdock_testing.region_reference import ReferenceCompiler, evaluate
@@ -87,3 +88,22 @@ def test_what_is_asked_for_and_never_claimed_is_untested(check, fact):
 
     kind, text = said(lab(claim=claim), check)
     assert kind is Untested and text.startswith(f"{check}: lab.reference claimed none") and "not these" in text
+
+
+def scaffold(*changes):
+    """The compiler of `graphdock new plugin reference --compiler`, with changes of its source."""
+    source = render("compiler/compiler.py", name="reference", title="Few")
+    for old, new in changes:
+        assert old in source, old
+        source = source.replace(old, new)
+    names = {"__name__": "few"}
+    exec(compile(source, "few.py", "exec"), names)
+    return names["FewCompiler"]()
+
+
+def test_a_compiler_of_few_ops_is_shown_graphs_of_those_alone():
+    assert said(scaffold(), "regions") is None
+    kind, text = said(scaffold(('"Sub": np.subtract', '"Sub": np.add')), "regions")
+    assert kind is ConformanceError and "elements differ" in text and "Sub" in text
+    kind, text = said(scaffold(("len(nodes) < 2", "True")), "regions")
+    assert kind is Untested and "it knows Add" in text

@@ -1,9 +1,8 @@
 """Load: copies of large buffers that keep a queue busy for far longer than what is checked behind it takes.
 
 A device that runs its work at once, or when it is asked, as the fake driver does, is loaded by one copy: what is queued first runs
-first. One that has threads or hardware of its own is measured, so that work behind the load can't be done before whoever does
-not wait
-for it: the margin is a hundredfold, and whoever finds the load done too early loads four times as much.
+first. One that has threads or hardware of its own is measured, so that work behind the load can't be done before whoever does not
+wait for it: the margin is a hundredfold, and whoever finds the load done too early loads four times as much.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from graphdock.graph.graph import Graph
 
 from graphdock_testing.bench import Bench
 
-__all__ = ["GRAPHS", "DrawnGraph", "kinds_of", "random_graph"]
+__all__ = ["GRAPHS", "WORDS", "DrawnGraph", "alone", "kinds_of", "random_graph"]
 
 #: Random graphs of each kind. Each eighth of elementwise ones, and of others, has an extent beyond a block.
 GRAPHS: Mapping[str, int] = {"regions": 24, "products": 12, "updates": 12}
@@ -34,6 +34,7 @@ _STEPS: tuple[Callable[[Any, Any, Any], Any], ...] = (
 )
 _BINARY: tuple[Callable[[Any, Any], Any], ...] = (
     *(tf.add, tf.subtract, tf.maximum, tf.minimum, lambda x, y: tf.tanh(x) * y, lambda x, y: x / (1.0 + y * y)),
+    lambda x, y: x * (y * 0.25),
 )
 _INTEGERS: tuple[Callable[[Any, Any], Any], ...] = (tf.add, tf.subtract, tf.multiply, tf.maximum, tf.minimum)
 _ROWS: tuple[Callable[[Any], Any], ...] = (
@@ -41,6 +42,15 @@ _ROWS: tuple[Callable[[Any], Any], ...] = (
     lambda x: tf.reduce_max(x, -1, keepdims=True),
     lambda x: tf.reduce_sum(x, 0, keepdims=True) * 0.1,
 )
+#: What elementwise graphs are made of, and how often one of a kind is drawn.
+WORDS: Mapping[str, Sequence[Callable[..., Any]]] = {
+    "rows": _ROWS,
+    "unary": _UNARY,
+    "binary": _BINARY,
+    "integers": _INTEGERS,
+    "steps": _STEPS,
+}
+_SHARES = {"rows": 0.2, "unary": 0.3, "binary": 0.3, "integers": 0.1, "steps": 0.1}
 _OPTIMIZERS: tuple[Callable[[], Any], ...] = (
     lambda: tf.train.GradientDescentOptimizer(0.1),
     lambda: tf.train.MomentumOptimizer(0.1, 0.9),
@@ -73,17 +83,19 @@ def kinds_of(compiler: Any) -> list[str]:
     return ["regions", *(k for k in ("products", "updates") if compiler.programs and getattr(compiler, k))]
 
 
-def random_graph(bench: Bench, seed: int, compiler: Any, kind: str = "regions") -> DrawnGraph:
+def random_graph(
+    bench: Bench, seed: int, compiler: Any, kind: str = "regions", words: Mapping[str, Sequence[Any]] = WORDS
+) -> DrawnGraph:
     """A graph on the compiler's device. The same for the same arguments.
 
     Args:
-      kind: one of :data:`GRAPHS`.
+      kind: one of :data:`GRAPHS`. words: what graphs of ``regions`` are made of.
     """
     rng = np.random.default_rng([seed, 21 + list(GRAPHS).index(kind)])
     graph = Graph(bench.host)
     with graph.as_default(), graph.device(compiler.device_type):
         if kind == "regions":
-            drawn = _elementwise(rng, graph, seed, compiler.programs)
+            drawn = _elementwise(rng, graph, seed, compiler.programs, words)
         else:
             drawn = (_products if kind == "products" else _updates)(rng, graph, seed)
     for tensor, array in drawn.feeds.items():
@@ -97,31 +109,47 @@ def _fed(rng: np.random.Generator, *shape: int) -> tuple[Any, np.ndarray]:
     return tf.placeholder(tf.float32, shape), rng.uniform(-2, 2, shape).astype(np.float32)
 
 
-def _elementwise(rng: np.random.Generator, graph: Graph, seed: int, programs: bool) -> DrawnGraph:
+def _elementwise(
+    rng: np.random.Generator, graph: Graph, seed: int, programs: bool, words: Mapping[str, Sequence[Any]]
+) -> DrawnGraph:
     shape = (int(rng.integers(2, 6)), 1031 if seed % 8 == 7 else int(rng.integers(2, 9)))
     entered = [tf.placeholder(tf.float32, shape) for _ in range(3)]
     made = [*entered]
-    if programs:
+    kinds = [k for k, known in words.items() if known and (programs or k != "rows")]
+    if programs and "binary" in kinds:
         entered.append(tf.placeholder(tf.float32, shape[1:]))
-        made.append(entered[-1] + made[0])
+        made.append(_pick(rng, words["binary"])(made[0], entered[-1]))
     whole = [tf.placeholder(tf.int32, shape) for _ in range(2)]
     integers = [*whole]
+    shares = np.array([_SHARES[k] for k in kinds])
     for _ in range(_NODES):
         x, y = (made[-1 - int(rng.integers(min(4, len(made))))] for _ in range(2))
-        roll = rng.random()
-        if programs and roll < 0.2:
-            made.append(x - _pick(rng, _ROWS)(x))
-        elif roll < 0.5:
-            made.append(_pick(rng, _UNARY)(x))
-        elif roll < 0.6:
-            integers.append(_pick(rng, _INTEGERS)(integers[-1], integers[-2]))
-        elif roll < 0.7:
-            made.append(_pick(rng, _STEPS)(_pick(rng, entered[:3]), x, y))
+        kind = str(rng.choice(kinds, p=shares / shares.sum()))
+        word = _pick(rng, words[kind])
+        if kind == "integers":
+            integers.append(word(integers[-1], integers[-2]))
         else:
-            made.append(_pick(rng, _BINARY)(x, y))
+            made.append(_said(kind, word, _pick(rng, entered[:3]), x, y))
     fetches = [made[-1], made[-4], integers[-1]]
     feeds = {t: rng.uniform(-2, 2, tuple(d or 0 for d in t.shape.as_list())).astype(np.float32) for t in entered}
     return DrawnGraph(graph, fetches, feeds | {t: rng.integers(-9, 9, shape).astype(np.int32) for t in whole})
+
+
+def _said(kind: str, word: Callable[..., Any], fed: Any, x: Any, y: Any) -> Any:
+    """The value of a word, of what is fed and what was computed."""
+    if kind == "rows":
+        return x - word(x)
+    return word(*{"unary": (x,), "steps": (fed, x, y)}.get(kind, (x, y)))
+
+
+def alone(bench: Bench, compiler: Any, kind: str, word: Callable[..., Any]) -> DrawnGraph:
+    """A word of a word and no other, on the compiler's device: is it one that the compiler takes?"""
+    graph = Graph(bench.host)
+    with graph.as_default(), graph.device(compiler.device_type):
+        dtype = tf.int32 if kind == "integers" else tf.float32
+        x, y = (tf.placeholder(dtype, [2, 3]) for _ in range(2))
+        made = _said(kind, word, x, _said(kind, word, x, x, y), y)
+    return DrawnGraph(graph, [made], {t: np.ones((2, 3), t.dtype.as_numpy_dtype) for t in (x, y)})
 
 
 def _products(rng: np.random.Generator, graph: Graph, seed: int) -> DrawnGraph:
