@@ -112,6 +112,7 @@ ELSEWHERE = {
     "testing/facts/pattern_sample.py": "tests/testing/facts/test_pattern_case.py",
     "testing/facts/plan_facts.py": PLANTED,
     "testing/facts/settings.py": PLANTED,
+    "testing/law_graphs.py": "tests/testing/test_laws.py",
     "testing/gaps.py": "tests/conformance/test_compliance_table.py",
     "contracts/runtime/shape_checks.py": "tests/executor/lower/test_guards.py",
     "dataflow/bodies.py": ANY_ORDER,

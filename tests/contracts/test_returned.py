@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import types
+
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.contracts import Device, Executor, KernelDef, Program, Queue, QueuedDevice
+from graphdock.contracts import Device, Executor, KernelDef, Prepared, Program, Queue, QueuedDevice, hookimpl
 from graphdock.contracts.device import returned
 from graphdock.contracts.queue import queue_of
 from graphdock.contracts.returned import unfinished
@@ -171,3 +173,23 @@ def test_a_class_from_which_others_derive_is_no_fault():
 
     Whole.__abstractmethods__ = frozenset()
     assert not [line for line in unfinished(__name__.partition(".")[0], [QueuedDevice]) if ".Base" in line]
+
+
+@pytest.mark.parametrize("made", [None, 3, [np.add]], ids=repr)
+@pytest.mark.parametrize("way", ["build", "bind"])
+@pytest.mark.parametrize("executor", ["straight_line", "dataflow"])
+def test_what_a_kernel_is_built_or_bound_to_is_a_function(executor, way, made):
+    host = Host()
+    told = {"prepare": lambda ctx: Prepared(bind=lambda told: made)} if way == "bind" else {"build": lambda ctx: made}
+    kernel = KernelDef("Tanh", device="cpu", name="none", priority=1000, **told)
+    hook = hookimpl(specname="register_kernels")(lambda: [kernel])
+    host.register("fault", types.SimpleNamespace(__name__="fault", register_kernels=hook))
+    with tf.Graph(host).as_default():
+        y = tf.tanh(tf.placeholder_with_default([1.0], [1]), name="y")
+    config = tf.SessionConfig(backends=("fault", "cpu"), executor=executor)
+    with (
+        tf.Session(graph=y.graph, config=config, host=host) as session,
+        pytest.raises(tf.errors.InternalError, match="kernel fault.none of Tanh could not be .*returned") as caught,
+    ):
+        session.run(y)
+    assert "is to return a function" in str(caught.value) and caught.value.op is y.op

@@ -310,6 +310,10 @@ class Bound:
     capture_safe: bool = True
     within: AbstractContextManager[Any] | None = None
 
+    def __post_init__(self) -> None:
+        if not callable(self.compute):
+            raise TypeError(f"its build or bind returned {self.compute!r:.80}, and is to return a function")
+
 
 def _unbound(*buffers: Any) -> Any:
     raise InternalError("a kernel was called that is not bound to an instance")

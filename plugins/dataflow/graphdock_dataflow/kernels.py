@@ -28,6 +28,7 @@ from graphdock.contracts import (
     errors,
 )
 from graphdock.contracts.ir import arg_of
+from graphdock.contracts.kernel_errors import kernel_error
 from graphdock.contracts.runtime.resources import Variable, unset
 from graphdock.contracts.runtime.return_check import ReturnCheck
 from graphdock.contracts.streams import streams_of
@@ -132,13 +133,21 @@ class _Kernel:
     def _bind(self) -> Bound:
         """The kernel, built once more."""
         prepared, told = self.placed.prepared.get(self.node), self.context
-        if prepared is None:
-            return build_kernel(self.placed.kernels[self.node], told)
-        nowhere = (None,) * (len(told.inputs) + len(prepared.scratch))
-        known = told.node, told.inputs, told.outputs, told.device, told.queue, told.threads
-        check = self.instance.token.check
-        context = BindContext(*known, nowhere, self.placed.debug, check, functions=told.functions)
-        return prepared.facts(prepared.bind(context))
+        try:
+            if prepared is None:
+                return build_kernel(self.placed.kernels[self.node], told)
+            nowhere = (None,) * (len(told.inputs) + len(prepared.scratch))
+            known = told.node, told.inputs, told.outputs, told.device, told.queue, told.threads
+            check = self.instance.token.check
+            context = BindContext(*known, nowhere, self.placed.debug, check, functions=told.functions)
+            return prepared.facts(prepared.bind(context))
+        except Exception as error:  # noqa: BLE001 - whatever a kernel raises is raised again with its node
+            explained = kernel_error(
+                error, self.node, "could not be built" if prepared is None else "could not be bound"
+            )
+            if explained is error:
+                raise
+            raise explained from error
 
     def _args(self, bound: Bound) -> list[int]:
         """Slot of each argument of ``compute``; of a handle one that is set when it is called."""
