@@ -6,11 +6,13 @@ import os
 import signal
 import threading
 
+import graphdock as tf
 import numpy as np
 import pytest
 import threadpoolctl
 from graphdock_cpu import blas
 from graphdock_cpu.blas import OneThread
+from graphdock_cpu.kernels import sharing
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from tests.laws.lab import interrupted
@@ -65,13 +67,14 @@ class Library:
     """One that says what it was told."""
 
     def __init__(self):
-        self.number = 3
+        self.number, self.told = 3, []
 
     def get(self):
         return self.number
 
     def set(self, number):
         self.number = number
+        self.told.append(number)
 
 
 @pytest.fixture
@@ -162,6 +165,47 @@ def test_threads_that_ask_at_once_get_the_same(monkeypatch):
     for thread in threads:
         thread.join(60)
     assert found[0] is found[1] is blas.one_thread()
+
+
+@pytest.mark.parametrize(
+    ("shapes", "told"),
+    [
+        (((64, 64), (64, 64)), []),  # BLAS uses no threads
+        (((65, 64), (64, 64)), [1, 3]),
+        (((256, 256), (256, 256)), [1, 3]),
+        (((257, 256), (256, 256)), []),  # they pay
+        (((5, 80, 80), (5, 80, 80)), [1, 3]),  # BLAS gets matrix by matrix
+        (((40, 64, 64), (40, 64, 64)), []),
+        (((1, 120), (120, 120)), []),
+        (((1, 200), (200, 200)), [1, 3]),
+        (((1, 1025), (1025, 1024)), []),
+    ],
+)
+@pytest.mark.parametrize("ways", [{}, {"transpose_b": True}, {"transpose_a": True, "transpose_b": True}])
+@pytest.mark.parametrize("known", [True, False])
+def test_products_that_blas_threads_would_not_quicken_are_computed_on_one(
+    library, monkeypatch, shapes, told, ways, known
+):
+    monkeypatch.setattr(blas, "_MADE", {})
+    turned = [
+        (s[:-2] + s[:-3:-1] if w in ways else s) for s, w in zip(shapes, ("transpose_a", "transpose_b"), strict=True)
+    ]
+    x, y = (np.ones(shape, np.float32) for shape in turned)
+    with tf.Graph().as_default():
+        a, b = (tf.placeholder(tf.float32, v.shape if known else [None] * v.ndim) for v in (x, y))
+        product = tf.matmul(a, b, **ways)
+        with tf.Session(config=tf.SessionConfig(intra_op_threads=1)) as sess:
+            assert sess.run(product, {a: x, b: y}).min() == shapes[0][-1]
+    assert library.told == told
+
+
+def test_products_within_a_step_on_one_thread_tell_nothing_more(library, monkeypatch):
+    one = OneThread()
+    monkeypatch.setattr(blas, "_MADE", {"one": one})
+    x = np.ones((100, 100), np.float32)
+    with one:
+        assert sharing.dot(x, x)[0, 0] == 100
+    assert library.told == [1, 3]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import graphdock as tf
 import numpy as np
 import pytest
@@ -175,7 +177,12 @@ def test_one_thread_is_one_thread(monkeypatch):
     assert set(ran) == {2}  # the network is large enough to be shared
 
 
-def test_a_plan_without_large_convolutions_leaves_blas_its_threads(monkeypatch):
-    monkeypatch.setattr(blas.OneThread, "__enter__", lambda self: pytest.fail("BLAS is kept to one thread"))
-    big = np.ones((600, 600), np.float32)
-    assert run(tf.matmul, big, big, intra_op_threads=2)[0, 0] == 600
+@pytest.mark.parametrize("ways", [{}, {"transpose_b": True}])
+@pytest.mark.parametrize("rows", [60, 600])
+def test_large_products_are_shared_in_any_plan_by_threads_that_do_not_spin(monkeypatch, rows, ways):
+    inside, one = [], blas.one_thread()
+    shared = teams.Team.run
+    monkeypatch.setattr(teams.Team, "run", lambda *args: (inside.append((one.held, len(args[1]))), shared(*args)))
+    a, b = np.ones((rows, 600), np.float32), np.ones((600, 600), np.float32)
+    assert run(partial(tf.matmul, **ways), a, b, intra_op_threads=2)[0, 0] == 600
+    assert inside == [(True, 2)] and not one.held

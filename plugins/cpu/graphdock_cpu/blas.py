@@ -48,6 +48,11 @@ class OneThread:
         return bool(self._libraries)
 
     @property
+    def holding(self) -> bool:
+        """Return whether any thread is inside, so that BLAS computes on one thread already."""
+        return self._before is not None
+
+    @property
     def held(self) -> bool:
         """Return whether the calling thread is inside."""
         return threading.get_ident() in self._inside
@@ -88,8 +93,9 @@ class OneThread:
                 mine.intersection_update(_stack(frame))
             if not mine:
                 self._inside.pop(threading.get_ident(), None)
-            for thread in self._inside.keys() - sys._current_frames().keys():
-                del self._inside[thread]
+            if self._inside:
+                for thread in self._inside.keys() - sys._current_frames().keys():
+                    del self._inside[thread]
             self._give_back()
 
     def _give_back(self) -> None:
@@ -126,7 +132,8 @@ def _libraries() -> list[_Library]:
 def _found(found: dict[str, Any]) -> _Library | None:
     if found["internal_api"] != "openblas" or found["threading_layer"] != "pthreads":
         return None
-    return _library(ctypes.CDLL(found["filepath"]))  # threadpoolctl sets a number from one thread of a process only
+    # threadpoolctl sets a number from one thread of a process only. Python's lock is kept: these functions take nanoseconds.
+    return _library(ctypes.PyDLL(found["filepath"]))
 
 
 def _library(loaded: Any) -> _Library | None:

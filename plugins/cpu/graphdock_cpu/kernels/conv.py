@@ -20,7 +20,7 @@ from graphdock_cpu.kernels import conv_im2col as _im2col
 from graphdock_cpu.kernels import conv_phases as _phases
 from graphdock_cpu.kernels import conv_winograd as _winograd
 from graphdock_cpu.kernels.conv_im2col import Product
-from graphdock_cpu.kernels.sharing import FLOPS, SUM, Axes, Leading, Made, Shared, product, share, share_count
+from graphdock_cpu.kernels.sharing import FLOPS, SUM, Axes, Leading, Made, Shared, dot, product, share, share_count
 from graphdock_cpu.kernels.sliding import (
     Method,
     Shape,
@@ -176,7 +176,7 @@ def _made(
     if count > 1 and slide.batch < 2:
         compute, scratch = some(shapes, product(count))
         return Leading(compute) if choose(ways, slide.part(slide.met)).splits else compute, scratch
-    compute, scratch = share(ctx, axes, shapes, lambda part: some(part, np.dot), _work(slide), products=True)
+    compute, scratch = share(ctx, axes, shapes, lambda part: some(part, dot), _work(slide), products=True)
     if isinstance(compute, Shared):
         compute.leads = True
     return compute, scratch

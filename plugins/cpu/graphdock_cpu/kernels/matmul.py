@@ -4,6 +4,8 @@ batches to matmul.
 A transposed operand is handed to BLAS as a view, which it takes without a copy. A product of few rows by a transposed matrix,
 as the gradients of recurrent layers are, is computed transposed. float16 and bfloat16 are multiplied
 in float32 and rounded once; integers keep their dtype and wrap around.
+
+Products too small for BLAS's threads to pay are computed on the thread that calls (:func:`graphdock_cpu.kernels.sharing.dot`).
 """
 
 from __future__ import annotations
@@ -17,7 +19,20 @@ import numpy as np
 from graphdock.contracts import ArgInfo, Bound, BuildContext, KernelDef, Scratch, dtypes
 
 from graphdock_cpu.kernels.common import is_half, known
-from graphdock_cpu.kernels.sharing import FLOPS, TILE, Shared, aligned, pieces, product, share, share_count
+from graphdock_cpu.kernels.sharing import (
+    FEW,
+    FLOPS,
+    TILE,
+    Shared,
+    aligned,
+    dot,
+    matmul,
+    pieces,
+    product,
+    share,
+    share_count,
+    weight,
+)
 
 __all__ = ["KERNELS"]
 
@@ -30,7 +45,7 @@ def _mat_mul(ctx: BuildContext) -> Bound | Callable[..., Any]:
     a, b = ctx.inputs
     ta, tb = bool(ctx.attr("transpose_a")), bool(ctx.attr("transpose_b"))
     matrices = a.shape is not None and b.shape is not None and len(a.shape) == len(b.shape) == 2
-    multiply = np.dot if matrices else np.matmul
+    multiply = _multiply(matrices, a.shape, b.shape, ta, tb)
     if is_half(a.dtype):
         return _widened(ctx, ta, tb)
     if ctx.fresh:
@@ -38,19 +53,26 @@ def _mat_mul(ctx: BuildContext) -> Bound | Callable[..., Any]:
     shared = _shared(ctx, a.shape, b.shape, ta, tb)
     few = matrices and tb and not ta and a.dtype is dtypes.float32 and _few_rows(a.shape, b.shape)
     if shared is not None and not few:
-        return _turned(shared, multiply, ta, tb)
+        return _turned(shared, ta, tb)
     if not (ta or tb):
         return multiply
     if matrices:
         if few:
             scratch = (Scratch(a.dtype, (b.shape[0], a.shape[0])),)  # type: ignore[index, arg-type]
             return Bound(_transposed_product if shared is None else _shared_transposed(shared.count), scratch=scratch)
-        return _TURNED_DOT[ta, tb]
+        return _TURNED[ta, tb](multiply)
 
     def batched(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
-        np.matmul(_turn(x, ta), _turn(y, tb), out)
+        multiply(_turn(x, ta), _turn(y, tb), out)
 
     return batched
+
+
+def _multiply(matrices: bool, a: Any, b: Any, ta: bool, tb: bool) -> Callable[..., Any]:
+    """NumPy's function where BLAS uses no threads for these shapes, else the one that asks whether they pay."""
+    if known(a) and known(b) and weight(*(a[:-3:-1] if ta else a[-2:]), b[-2 if tb else -1]) <= FEW:
+        return np.dot if matrices else np.matmul
+    return dot if matrices else matmul
 
 
 def _shared(ctx: BuildContext, a: Any, b: Any, ta: bool, tb: bool) -> Shared | None:
@@ -70,34 +92,35 @@ def _shared(ctx: BuildContext, a: Any, b: Any, ta: bool, tb: bool) -> Shared | N
     if axis is None:  # a batch of one
         of_one, first = product(count), (0,) * len(batch)
         return Shared(
-            count, lambda x, y, z: of_one.cut(x[(0,) * (x.ndim - 2)], y[(0,) * (y.ndim - 2)], z[first]), whole=np.matmul
+            count, lambda x, y, z: of_one.cut(x[(0,) * (x.ndim - 2)], y[(0,) * (y.ndim - 2)], z[first]), multiplies=True
         )
     axes = [aligned(s, out, axis) for s in (a, b, out)]
-    shared = share(ctx, axes, [tuple(a), tuple(b), tuple(out)], lambda _: (np.matmul, ()), work, True, np.matmul)[0]
-    return shared if isinstance(shared, Shared) else None
+    shared = share(ctx, axes, [tuple(a), tuple(b), tuple(out)], lambda _: (np.matmul, ()), work, True)[0]
+    if not isinstance(shared, Shared):
+        return None
+    shared.multiplies = True
+    return shared
 
 
-def _turned(shared: Shared, multiply: Callable[..., Any], ta: bool, tb: bool) -> Shared:
-    def whole(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
-        multiply(_turn(x, ta), _turn(y, tb), out)
-
-    return Shared(shared.count, lambda x, y, out: shared.cut(_turn(x, ta), _turn(y, tb), out), whole=whole)
+def _turned(shared: Shared, ta: bool, tb: bool) -> Shared:
+    cut = shared.cut
+    return Shared(shared.count, lambda x, y, out: cut(_turn(x, ta), _turn(y, tb), out), multiplies=True)
 
 
 def _turn(x: np.ndarray, transpose: bool) -> np.ndarray:
     return x.swapaxes(-1, -2) if transpose else x
 
 
-_TURNED_DOT: dict[tuple[bool, bool], Callable[..., Any]] = {
-    (True, False): lambda x, y, out: np.dot(x.T, y, out),
-    (False, True): lambda x, y, out: np.dot(x, y.T, out),
-    (True, True): lambda x, y, out: np.dot(x.T, y.T, out),
+_TURNED: dict[tuple[bool, bool], Callable[[Callable[..., Any]], Callable[..., Any]]] = {
+    (True, False): lambda multiply: lambda x, y, out: multiply(x.T, y, out),
+    (False, True): lambda multiply: lambda x, y, out: multiply(x, y.T, out),
+    (True, True): lambda multiply: lambda x, y, out: multiply(x.T, y.T, out),
 }
 
 
 def _transposed_product(x: np.ndarray, y: np.ndarray, out: np.ndarray, turned: np.ndarray) -> None:
     """x times the transpose of y, by way of its transpose."""
-    np.dot(y, x.T, turned)
+    dot(y, x.T, turned)
     np.copyto(out, turned.T)
 
 
@@ -113,7 +136,7 @@ def _shared_transposed(count: int) -> Shared:
         found = pieces(y.shape[0], count, TILE)
         return [partial(_transposed_product, x, y[i], out[:, i], turned[i]) for i in found]
 
-    return Shared(count, cut, whole=_transposed_product)
+    return Shared(count, cut, multiplies=True)
 
 
 def _widened(ctx: BuildContext, ta: bool, tb: bool) -> Bound | Callable[..., Any]:
@@ -122,7 +145,8 @@ def _widened(ctx: BuildContext, ta: bool, tb: bool) -> Bound | Callable[..., Any
     dtype = out.dtype.np
 
     def fresh(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return np.matmul(_turn(x.astype(np.float32), ta), _turn(y.astype(np.float32), tb)).astype(dtype)
+        product: np.ndarray = matmul(_turn(x.astype(np.float32), ta), _turn(y.astype(np.float32), tb))
+        return product.astype(dtype)
 
     if ctx.fresh:
         return fresh
@@ -138,7 +162,7 @@ def _widened(ctx: BuildContext, ta: bool, tb: bool) -> Bound | Callable[..., Any
     ) -> None:
         np.copyto(wide_x, x)
         np.copyto(wide_y, y)
-        np.matmul(_turn(wide_x, ta), _turn(wide_y, tb), wide_z)
+        matmul(_turn(wide_x, ta), _turn(wide_y, tb), wide_z)
         np.copyto(z, wide_z, "unsafe")
 
     return Bound(compute, scratch=tuple(Scratch(dtypes.float32, tuple(i.shape)) for i in (a, b, out)))
@@ -155,13 +179,13 @@ def _mat_mul_sum(ctx: BuildContext) -> Bound | Callable[..., Any]:
     def fresh(*given: np.ndarray) -> np.ndarray:
         left = np.concatenate(given[:count], axis_a, dtype=wide)
         right = np.concatenate(given[count:], axis_b, dtype=wide)
-        return np.asarray(np.matmul(_turn(left, ta), _turn(right, tb)).astype(dtype.np, copy=False))
+        return np.asarray(matmul(_turn(left, ta), _turn(right, tb)).astype(dtype.np, copy=False))
 
     if ctx.fresh:
         return fresh
     if is_half(dtype) or not (known(a.shape) and known(b.shape)):
         return lambda *given: np.copyto(given[-1], fresh(*given[:-1]))
-    multiply: Callable[..., Any] = np.dot if len(a.shape) == len(b.shape) == 2 else np.matmul
+    multiply: Callable[..., Any] = dot if len(a.shape) == len(b.shape) == 2 else matmul
     left_shape, right_shape = (_side_by_side(*one, count).shape for one in ((a, axis_a), (b, axis_b)))
     shared = _shared(ctx, left_shape, right_shape, ta, tb)
     multiply = shared or multiply

@@ -1,7 +1,8 @@
 """Kernels that a team of threads shares: arrays are cut along an axis, and each piece is computed as a kernel of its own.
 
 Pieces are decided when the kernel is made, by its shapes and the number of threads, so that every step gives the same bits. While
-such a plan runs, BLAS keeps to one thread: its own threads would spin for tens of milliseconds after a product, in the way of ours.
+such a plan or product runs, BLAS keeps to one thread: its own threads would spin for tens of milliseconds after one, in the way of
+ours.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from graphdock_cpu.team import Part
 
 __all__ = [
+    "FEW",
     "FLOPS",
+    "MOST",
     "SUM",
     "Axes",
     "Leading",
@@ -31,12 +34,15 @@ __all__ = [
     "Shared",
     "TILE",
     "aligned",
+    "dot",
     "elementwise",
+    "matmul",
     "pieces",
     "product",
     "share",
     "share_count",
     "share_rows",
+    "weight",
 ]
 
 Shape = tuple[int, ...]
@@ -54,6 +60,11 @@ WORTH, LEAST = 1 << 20, 1 << 19
 TILE = 16
 #: Operations of a matrix product that take as long as one such element.
 FLOPS = 32
+#: Multiplications of one product of matrices: OpenBLAS begins its threads beyond the first number, and they pay beyond the second
+#: (some 300 us of one thread). Between, they save at most half of that on a machine with nothing else to do, spin for tens of
+#: milliseconds after it, and cost a time slice of any busy core. With a vector it is memory that takes the time: so many times that
+#: of a multiplication.
+FEW, MOST, _VECTOR = 64**3, 1 << 24, 16
 
 
 def share_count(ctx: BuildContext, work: float, products: bool = False) -> int:
@@ -80,6 +91,32 @@ def pieces(extent: int, count: int, multiple: int = 1) -> list[slice]:
     return [slice(a, b) for a, b in itertools.pairwise(edges) if a < b]
 
 
+def dot(x: np.ndarray, y: np.ndarray, out: np.ndarray | None = None) -> Any:
+    """``numpy.dot`` of two matrices, on one thread where more lose (:data:`FEW`, :data:`MOST`)."""
+    return _product(np.dot, x, y, out)
+
+
+def matmul(x: np.ndarray, y: np.ndarray, out: np.ndarray | None = None) -> Any:
+    """``numpy.matmul`` of matrices or batches of them, which BLAS gets one by one, in the same way."""
+    return _product(np.matmul, x, y, out)
+
+
+def weight(rows: int, inner: int, columns: int) -> int:
+    """What :data:`FEW` and :data:`MOST` count, of one product of matrices."""
+    return rows * inner * columns * (_VECTOR if rows == 1 or columns == 1 else 1)
+
+
+def _product(multiply: Callable[..., Any], x: np.ndarray, y: np.ndarray, out: np.ndarray | None) -> Any:
+    if FEW < weight(x.shape[-2], *y.shape[-2:]) <= MOST:
+        from graphdock_cpu.blas import one_thread
+
+        one = one_thread()
+        if one.holds and not one.holding:
+            with one:
+                return multiply(x, y, out)
+    return multiply(x, y, out)
+
+
 class Shared:
     """A kernel on a team of ``count`` threads, where BLAS keeps to one; where it does not, on the thread that calls it.
 
@@ -87,9 +124,10 @@ class Shared:
       cut: ``cut(*args)`` gives the parts. ``after``: ``after(*args)`` is called when they are done.
       whole: what is called where it is not shared; None for the parts one by one.
       leads: so large that its plan is to run within :func:`~graphdock_cpu.blas.one_thread`.
+      multiplies: its parts are products, which BLAS's own threads would share else: it is shared in any plan.
     """
 
-    __slots__ = ("after", "count", "cut", "leads", "whole")
+    __slots__ = ("after", "count", "cut", "leads", "multiplies", "whole")
 
     def __init__(
         self,
@@ -98,12 +136,14 @@ class Shared:
         after: Callable[..., None] | None = None,
         whole: Callable[..., Any] | None = None,
         leads: bool = False,
+        multiplies: bool = False,
     ) -> None:
         self.count = count
         self.cut = cut
         self.after = after
         self.whole = whole
         self.leads = leads
+        self.multiplies = multiplies
 
     def __call__(self, *args: Any) -> None:
         from graphdock_cpu.blas import one_thread
@@ -111,6 +151,9 @@ class Shared:
 
         if one_thread().held:
             team(self.count).run(self.cut(*args))
+        elif self.multiplies:
+            with one_thread():
+                team(self.count).run(self.cut(*args))
         elif self.whole is not None:
             self.whole(*args)
             return
@@ -140,7 +183,7 @@ def product(count: int) -> Shared:
     def cut(x: Any, y: Any, out: Any) -> list[Part]:
         return [partial(np.matmul, x[a], y[:, b], out[a, b]) for a, b in _blocks(count, *out.shape)]
 
-    return Shared(count, cut, whole=np.dot)
+    return Shared(count, cut, multiplies=True)
 
 
 @functools.lru_cache(1024)
