@@ -101,6 +101,7 @@ class Instance:
       dear: nodes that may be handed to ``workers``; None where there are none.
       written: handles of resources that a node of the plan may write.
       streams: name of a random op -> the streams of its nodes. ``within``: contexts that every step runs in.
+      returned: values that the caller gets. ``blocks``: memory of large results that is used again.
     """
 
     def __init__(
@@ -116,6 +117,8 @@ class Instance:
         self.token = step.token
         self.dear = program.dear
         self.written = program.written
+        self.returned = frozenset(placed.graph.outputs)
+        self.blocks = program.blocks
         self.order = program.order
         self.traced = traced
         self.workers: Any = None

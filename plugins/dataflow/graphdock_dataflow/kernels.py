@@ -1,4 +1,5 @@
-"""Rows of kernels. Every output is a buffer of its own (mode ``fresh``), which nobody writes again: many may read it at once.
+"""Rows of kernels. Every output is a buffer of its own, which nobody writes again while anybody knows it: many may read it at once.
+Small ones, and all whose shapes are not known, are in mode ``fresh``; large ones are planned over memory that is used again.
 
 Most kernels take values of the step and nothing else, and are called by one line. Others take variables, which may have to be
 locked or copied from other devices; wait; or are dear, and may be handed to the pool.
@@ -8,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from graphdock.contracts import (
     FRESH,
     HOST_MEMORY,
@@ -22,6 +22,7 @@ from graphdock.contracts import (
     BuildContext,
     In,
     Lit,
+    Out,
     OutInfo,
     PlanNode,
     build_kernel,
@@ -36,8 +37,9 @@ from graphdock.contracts.streams import streams_of
 from graphdock_dataflow.calls import Fire, caller, taker
 from graphdock_dataflow.checks import finite, results_checked, rule_checked, with_refusals
 from graphdock_dataflow.level import EMPTY, Row
+from graphdock_dataflow.planned import can_recycle, planned, writing
 from graphdock_dataflow.traces import timed, waited
-from graphdock_dataflow.transfers import copy_to, fenced, from_host, to_host
+from graphdock_dataflow.transfers import copied, copy_to, fenced, from_host, read_only, to_host
 
 if TYPE_CHECKING:
     from graphdock_dataflow.instance import Instance, Runnable
@@ -94,7 +96,9 @@ class _Kernel:
             for i, (v, arg) in enumerate(zip(node.inputs, arg_of(node), strict=True))
             if v.dtype.name == "resource"
         ]
-        self.context = self._context()
+        fresh = self._context()
+        recycles = can_recycle(placed, node) and self.instance.returned.isdisjoint(node.outputs)
+        self.context = planned(fresh, node in instance.dear) if recycles else fresh
         self.bound = self._bind()
         if self.bound.within is not None:
             instance.within[self.bound.within] = None
@@ -102,7 +106,7 @@ class _Kernel:
         self.args = self._args(self.bound)
         self.compute = timed(instance, node, "kernel", fenced(self.device, self.bound.compute, self.streams))
         self.take = results_checked(placed, row, taker(row.makes))
-        self.check = ReturnCheck(self.context)
+        self.check = ReturnCheck(fresh)
         self._idle: list[_Lease] = [_Lease(self.compute, {})]
 
     # -- making it
@@ -130,17 +134,23 @@ class _Kernel:
             node, tuple(infos), tuple(outs), device, device.queue, placed.threads, functions=placed.function
         )
 
+    def _count_planned(self) -> int:
+        """How many outputs it is given memory for: all or none."""
+        return 0 if self.context.fresh else len(self.context.outputs)
+
     def _bind(self) -> Bound:
-        """The kernel, built once more."""
+        """The kernel, built once more; what it computes it returns."""
         prepared, told = self.placed.prepared.get(self.node), self.context
+        given = self._count_planned()
         try:
             if prepared is None:
-                return build_kernel(self.placed.kernels[self.node], told)
-            nowhere = (None,) * (len(told.inputs) + len(prepared.scratch))
-            known = told.node, told.inputs, told.outputs, told.device, told.queue, told.threads
-            check = self.instance.token.check
-            context = BindContext(*known, nowhere, self.placed.debug, check, functions=told.functions)
-            return prepared.facts(prepared.bind(context))
+                bound = build_kernel(self.placed.kernels[self.node], told)
+            else:
+                nowhere = (None,) * (len(told.inputs) + given + len(prepared.scratch))
+                known = told.node, told.inputs, told.outputs, told.device, told.queue, told.threads
+                check = self.instance.token.check
+                context = BindContext(*known, nowhere, self.placed.debug, check, functions=told.functions)
+                bound = prepared.facts(prepared.bind(context))
         except Exception as error:  # noqa: BLE001 - whatever a kernel raises is raised again with its node
             explained = kernel_error(
                 error, self.node, "could not be built" if prepared is None else "could not be bound"
@@ -148,6 +158,7 @@ class _Kernel:
             if explained is error:
                 raise
             raise explained from error
+        return replace(bound, compute=writing(bound, told, self.instance.blocks)) if given else bound
 
     def _args(self, bound: Bound) -> list[int]:
         """Slot of each argument of ``compute``; of a handle one that is set when it is called."""
@@ -165,13 +176,14 @@ class _Kernel:
             self.streams.append(stream)
             inputs.append(level.keep(stream))
         scratch = [level.keep(device.empty(s.dtype, s.shape)) for s in bound.scratch]
+        places = [EMPTY] * self._count_planned()  # what is written there is known when it is called
         if bound.args is None:
-            return [*inputs, *scratch]
-        count = len(self.node.outputs)
+            return [*inputs, *places, *scratch]
+        buffers = [*(places or [EMPTY] * len(self.node.outputs)), *scratch]
         return [
-            level.keep(a.value) if isinstance(a, Lit) else inputs[a.index] if isinstance(a, In) else scratch[a.index - count]
+            level.keep(a.value) if isinstance(a, Lit) else inputs[a.index] if isinstance(a, In) else buffers[a.index]
             for a in bound.args
-        ]  # fmt: skip
+        ]
 
     def _stays(self, handle: _Handle) -> Any:
         """What the kernel gets for a handle in every step; None where that is known only when it is called."""
@@ -243,13 +255,13 @@ class _Kernel:
         given = [values[slot] for slot in self.args]
         if self.bound.retains:
             kept = {self.row.reads[i] for i in self.bound.retains}
-            given = [_copied(self.device, g) if slot in kept else g for slot, g in zip(self.args, given, strict=True)]
+            given = [copied(self.device, g) if slot in kept else g for slot, g in zip(self.args, given, strict=True)]
         return given
 
     def _read_only(self, values: list[Any]) -> list[Any]:
         """As :meth:`_given`, with inputs that can't be written."""
         kept = frozenset(self.row.reads)
-        return [_read_only(g) if slot in kept else g for slot, g in zip(self.args, self._given(values), strict=True)]
+        return [read_only(g) if slot in kept else g for slot, g in zip(self.args, self._given(values), strict=True)]
 
     def _launch(self, given: list[Any]) -> Any:
         """Call the kernel, with locks where the step holds none, and with copies of variables that live elsewhere."""
@@ -335,14 +347,14 @@ class _Kernel:
         bound = self._bind()
         scratch = [self.device.empty(s.dtype, s.shape) for s in bound.scratch]
         compute = timed(self.instance, self.node, "kernel", bound.compute)
-        first = len(self.node.inputs) + len(self.streams)
+        first = len(self.node.inputs) + len(self.streams) + self._count_planned()
         if bound.args is None:
             return _Lease(compute, dict(enumerate(scratch, first)))
         count = len(self.node.outputs)
         own = {
             at: a.value if isinstance(a, Lit) else scratch[a.index - count]
             for at, a in enumerate(bound.args)
-            if not isinstance(a, In)
+            if not (isinstance(a, In) or (isinstance(a, Out) and a.index < count))
         }
         return _Lease(compute, own)
 
@@ -383,19 +395,3 @@ def _called(
 def _cancel(result: Any) -> None:
     if isinstance(result, Future):
         result.cancel()
-
-
-def _copied(device: Any, buffer: Any) -> Any:
-    if isinstance(buffer, np.ndarray):
-        return np.array(buffer, order="C")
-    made = device.empty_like(buffer)
-    device.copy(buffer, made)
-    return made
-
-
-def _read_only(buffer: Any) -> Any:
-    if not isinstance(buffer, np.ndarray) or not buffer.flags.writeable:
-        return buffer
-    view = buffer.view()
-    view.flags.writeable = False
-    return view

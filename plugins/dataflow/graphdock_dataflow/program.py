@@ -14,6 +14,7 @@ from graphdock.contracts.executor import run_stages
 from graphdock.contracts.ir import arg_of
 from graphdock.contracts.runtime.resources import Variable
 
+from graphdock_dataflow.blocks import Blocks
 from graphdock_dataflow.cost import dear_nodes
 from graphdock_dataflow.frames import has_primitives
 from graphdock_dataflow.instance import Instance
@@ -33,7 +34,7 @@ class DataflowProgram(Program):
 
     Attributes:
       dear: nodes that may be handed over. ``tables``: of each level. ``written``: handles of resources that a node may write.
-      overlapping: loops of which several iterations may run at once.
+      overlapping: loops of which several iterations may run at once. ``blocks``: memory that steps use again.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class DataflowProgram(Program):
         self.dear: frozenset[PlanNode] = frozenset()
         self.overlapping: frozenset[PlanNode] = frozenset()
         self.tables: dict[PlanGraph, Level] = {}
+        self.blocks = Blocks()
         self._hand_off = hand_off
         self._without = without
         self._constants: dict[tuple[PlanNode, str], Any] = {}

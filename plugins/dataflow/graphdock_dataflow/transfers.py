@@ -9,7 +9,7 @@ import numpy as np
 from graphdock.contracts import HOST_MEMORY, SCALAR, Device, DType, QueuedDevice
 from graphdock.contracts.runtime.shape_checks import predicate_check
 
-__all__ = ["copy_to", "fenced", "from_host", "mover", "to_host"]
+__all__ = ["copied", "copy_to", "fenced", "from_host", "mover", "read_only", "to_host"]
 
 
 def to_host(device: Device, buffer: Any, dtype: DType) -> Any:
@@ -36,6 +36,24 @@ def copy_to(target: Any, device: Device, array: Any) -> None:
         np.copyto(target, array)
     else:
         device.from_host(np.asarray(array, order="C"), target)
+
+
+def copied(device: Any, buffer: Any) -> Any:
+    """A buffer of its own with the same elements."""
+    if isinstance(buffer, np.ndarray):
+        return np.array(buffer, order="C")
+    made = device.empty_like(buffer)
+    device.copy(buffer, made)
+    return made
+
+
+def read_only(buffer: Any) -> Any:
+    """A host array as one that can't be written; any other buffer as it is."""
+    if not isinstance(buffer, np.ndarray) or not buffer.flags.writeable:
+        return buffer
+    view = buffer.view()
+    view.flags.writeable = False
+    return view
 
 
 def fenced(device: Device, compute: Callable[..., Any], streams: Sequence[Any]) -> Callable[..., Any]:
