@@ -30,9 +30,10 @@ from graphdock_llvm.loops import print_loop, too_large
 from graphdock_llvm.native import chain, interface
 from graphdock_llvm.pool import pool_address
 from graphdock_llvm.primitives import rows_of, unsupported, what_forbids, written_often
-from graphdock_llvm.printer import ALONE, is_brief, print_functions
+from graphdock_llvm.printer import ALONE, Printed, is_brief, print_functions
 from graphdock_llvm.products import products_of
 from graphdock_llvm.target import compiled, width
+from graphdock_llvm.tiles import nodes_of_a_tile, print_tiles, tiles_of
 
 __all__ = ["VectorRegions"]
 
@@ -41,7 +42,8 @@ _CALL = 0.7
 
 
 class VectorRegions(RegionCompiler):
-    """Elementwise operations, broadcasts and reductions along rows, as one function over vectors."""
+    """Elementwise operations, broadcasts and reductions along rows, as one function over vectors; large products with what follows
+    them element by element."""
 
     name = "region"
     device_type = "cpu"
@@ -62,6 +64,8 @@ class VectorRegions(RegionCompiler):
             return Refusal("extents are not known")
         nodes = [n for n in candidate.graph.nodes if n.verb != "constant"]
         lanes = width()
+        if tile := nodes_of_a_tile(candidate, nodes, lanes):
+            return Claim(tuple(tile), _CALL)
         reasons = {program.terms[n].origin: reason for n, reason in unsupported(program, lanes).items()}
         reasons |= {
             program.terms[o.term].origin: reason for o in program.outputs if (reason := written_often(program, o))
@@ -95,24 +99,31 @@ class VectorRegions(RegionCompiler):
             return _prepared_loop(region.loop, ctx)
         program = region.program
         assert program is not None
-        reason = what_forbids(program, width())
+        tiles, count = tiles_of(program, width()), len(region.graph.inputs)
+        reason = None if tiles is not None else what_forbids(program, width())
         if reason is not None:
             raise KernelRefused(reason)
-        count = len(region.graph.inputs)
         empty = 0 in [a.extent for a in program.axes]
         if empty:
             return Prepared(lambda bind: _bound(bind, None, count, program))
-        printed = print_functions(program, count, width())
+        printed = _printed(program, count)
         shared = ctx.threads > 1 and printed.shared
         numbers = (ctx.threads, pool_address()) if shared else ALONE
-        native = Native(compiled(printed.text()), chain, numbers, is_brief(program))
+        native = Native(compiled(printed.text()), chain, numbers, tiles is None and is_brief(program))
         within = _single_threaded(ctx.device) if shared else None
         return Prepared(
             lambda bind: _bound(bind, native, count, program),
             native=native,
             within=within,
-            source=lambda: f"{program}\n\n{print_functions(program, count, width()).text()}",
+            source=lambda: f"{program}\n\n{_printed(program, count).text()}",
         )
+
+
+def _printed(program: RegionProgram, count: int) -> Printed:
+    tiles = tiles_of(program, width())
+    if tiles is not None:
+        return print_tiles(program, tiles, count, width())
+    return print_functions(program, count, width())
 
 
 def _of_rows(

@@ -1,8 +1,8 @@
 """Small products of matrices: blocks of rows and vectors of columns in registers, along the axis that is summed over.
 
 A product is computed whole before the loops over rows, into the output that it is, or into memory on the stack: what follows reads
-it row by row. A right matrix whose columns do not lie side by side is copied there first. Large products are left to the library's
-kernels, which pack and share.
+it row by row. A right matrix whose columns do not lie side by side is copied there first. Large products pack and share
+(:mod:`graphdock_llvm.panels`), or are left to the library's kernels.
 """
 
 from __future__ import annotations

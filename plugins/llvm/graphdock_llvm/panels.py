@@ -1,0 +1,378 @@
+"""Large products of matrices with what follows them element by element: columns in packed panels, blocks of rows in registers.
+
+A *panel* is some vectors of columns of the right matrix, copied once so that they lie side by side for each place along the axis
+that is summed over; a right matrix that lies transposed is turned there, by squares. Each block of rows meets the panel in one loop
+whose sums stay in registers over the whole axis, so that a tile of the product is whole when it leaves them: what follows, a bias,
+an activation, a residual, is computed while it lies in the first cache. Rows of a transposed left matrix are copied block by block.
+
+Threads share panels, or blocks of rows where panels are few. Every element is one sum in the order of the axis: on any number of
+threads, and in whatever block it lies, its bits are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+
+from graphdock_llvm.emitter import Emitter
+
+__all__ = ["Matrices", "print_panels"]
+
+#: Rows of a block, by lanes: 24 sums of 32 registers, 12 of 16.
+_ROWS = {16: 12, 8: 6, 4: 6}
+#: Rows of a part that copies all panels for itself, at least.
+_TALL = 192
+#: Parts that threads share, at most; and multiplications that each has at least.
+_PARTS, _LEAST, _LARGE = 16, 1 << 21, 1 << 24
+
+
+@dataclass(frozen=True, slots=True)
+class Matrices:
+    """``rows x along`` times ``along x columns``: extents, dtype's LLVM type, and strides in elements.
+
+    Attributes:
+      left: strides of the left matrix down its rows and along; ``right``: along and from column to column. One of each is 1.
+    """
+
+    rows: int
+    along: int
+    columns: int
+    scalar: str
+    left: tuple[int, int]
+    right: tuple[int, int]
+
+    @property
+    def turned(self) -> bool:
+        """Return whether the left matrix lies transposed."""
+        return self.left[0] == 1 and self.left[1] != 1
+
+    def wide(self, width: int) -> int:
+        """Columns of a panel: as many as two registers hold."""
+        return width * (2 if self.scalar == "float" else 1)
+
+    def panels(self, width: int) -> int:
+        """How many panels there are."""
+        return -(-self.columns // self.wide(width))
+
+    def parts(self, width: int) -> int:
+        """In how many parts threads share it: of panels, or of rows where those are fewer, with copies of all panels for each.
+        Each copies the rows of a transposed left matrix for itself: its parts are larger."""
+        work = self.rows * self.along * self.columns // (_LARGE if self.turned else _LEAST)
+        return max(1, min(_PARTS, work, max(self.panels(width), self.rows // _TALL)))
+
+    def kept(self, width: int) -> int:
+        """Panels of one part that are there at once."""
+        panels, parts = self.panels(width), self.parts(width)
+        return 1 if not self.turned else -(-panels // parts) if panels >= parts else panels
+
+    def room(self, width: int) -> int:
+        """Bytes on the stack of a thread that computes a part."""
+        copied = _ROWS[width] if self.turned else 0
+        size = 4 if self.scalar == "float" else 8
+        return size * ((self.kept(width) * self.along + _ROWS[width]) * self.wide(width) + self.along * copied)
+
+
+#: Emits what is done with a row of a tile: of the row's number, the first column's, and (value, mask) of its vectors.
+Finish: TypeAlias = "Callable[[str, str, Sequence[tuple[str, str]]], None]"
+
+
+def print_panels(e: Emitter, name: str, matrices: Matrices, begin: Callable[[], None], finish: Finish) -> str:
+    """The function ``void name.panels(ptr table, ptr left, ptr right, i64 part)``, which computes one part, and what it calls.
+
+    Args:
+      begin: emits what ``finish`` needs once for each tile. Both may read ``%table``.
+    """
+    return _Panels(e, name, matrices, begin, finish).text()
+
+
+class _Panels:
+    def __init__(self, e: Emitter, name: str, matrices: Matrices, begin: Callable[[], None], finish: Finish) -> None:
+        self.e, self.name, self.of, self.begin, self.finish = e, name, matrices, begin, finish
+        self.wide, self.height = matrices.wide(e.width), min(_ROWS[e.width], matrices.rows)
+        self.vectors = self.wide // e.width
+        self.type, self.size = e.vector(matrices.scalar), 4 if matrices.scalar == "float" else 8
+        self.turns_left = matrices.turned
+        self.labels = 0
+
+    def text(self) -> str:
+        texts = [self._finish(), self._pack()]
+        if self.turns_left:
+            texts.append(self._strip())
+        heights = {self.height, self.of.rows % self.height} - {0}
+        texts += [self._block(height) for height in sorted(heights)]
+        return "\n".join([*texts, self._part()])
+
+    # -- pieces of text
+
+    def _function(self, head: str) -> str:
+        body, self.e.lines = "\n".join(self.e.lines), []
+        return f"define internal {head} {{\nentry:\n{body}\n  ret void\n}}\n"
+
+    def _loop(self, begin: str, end: str, visit: Callable[[str], None]) -> None:
+        """``for i in range(begin, end)``, where there is one at least."""
+        e, label = self.e, self._label()
+        e.line(f"br label %{label}.in")
+        e.label(f"{label}.in")
+        e.line(f"br label %{label}")
+        e.label(label)
+        at = len(e.lines)
+        visit(f"%{label}.i")
+        e.line(f"br label %{label}.end")
+        e.label(f"{label}.end")
+        e.lines.insert(at, f"  %{label}.i = phi i64 [ {begin}, %{label}.in ], [ %{label}.next, %{label}.end ]")
+        e.line(f"%{label}.next = add i64 %{label}.i, 1")
+        e.line(f"%{label}.more = icmp ult i64 %{label}.next, {end}")
+        e.line(f"br i1 %{label}.more, label %{label}, label %{label}.out")
+        e.label(f"{label}.out")
+
+    def _label(self) -> str:
+        self.labels += 1
+        return f"l{self.labels}"
+
+    def _at(self, base: str, *offsets: tuple[str, int]) -> str:
+        """The address ``base + sum(number * stride)``."""
+        e = self.e
+        for number, stride in offsets:
+            by = number if stride == 1 else e.binary("mul", "i64", number, str(stride))
+            base = e.value(f"getelementptr {self.of.scalar}, ptr {base}, i64 {by}")
+        return base
+
+    def _masks(self, first: str) -> list[str]:
+        """Which lanes of the panel's vectors are columns."""
+        e, masks = self.e, []
+        for vector in range(self.vectors):
+            at = e.binary("add", "i64", first, str(vector * e.width))
+            left = e.broadcast("i64", e.binary("sub", "i64", str(self.of.columns), at))
+            masks.append(e.value(f"icmp slt {e.vector('i64')} {e.lanes('i64')}, {left}"))
+        return masks
+
+    def _masked(self, where: str, mask: str) -> str:
+        args = (("ptr", where), ("i32", str(self.size)), (self.e.vector("i1"), mask), (self.type, "zeroinitializer"))
+        return self.e.call(f"llvm.masked.load.{self.e.overload(self.of.scalar)}.p0", self.type, *args)
+
+    # -- packing
+
+    def _pack(self) -> str:
+        """``pack(right, panel, first)``: the columns from one on, vector by vector for each place."""
+        e, along, (step, across) = self.e, self.of.along, self.of.right
+        masks = self._masks("%first")
+        if across == 1:
+
+            def copy(k: str) -> None:
+                for vector, mask in enumerate(masks):
+                    column = e.binary("add", "i64", "%first", str(vector * e.width))
+                    value = self._masked(self._at("%right", (k, step), (column, 1)), mask)
+                    where = self._at("%panel", (k, self.wide), (str(vector * e.width), 1))
+                    e.line(f"store {self.type} {value}, ptr {where}, align 64")
+
+            self._loop("0", str(along), copy)
+        else:
+            self._turned(masks)
+        return self._function(f"void @{self.name}.pack(ptr noalias %right, ptr noalias %panel, i64 %first)")
+
+    def _turned(self, masks: Sequence[str]) -> None:
+        """Squares of as many columns as places, turned; columns behind the last one repeat it, and are never stored."""
+        e, (_, across), along = self.e, self.of.right, self.of.along
+        last = str(self.of.columns - 1)
+
+        def square(vector: int, k: str, places: int) -> None:
+            rows, mask = [], e.first_lanes(places)
+            for lane in range(e.width):
+                column = e.binary("add", "i64", "%first", str(vector * e.width + lane))
+                inside = e.value(f"icmp ult i64 {column}, {last}")
+                column = e.value(f"select i1 {inside}, i64 {column}, i64 {last}")
+                where = self._at("%right", (column, across), (k, 1))
+                whole = places == e.width
+                rows.append(
+                    e.value(f"load {self.type}, ptr {where}, align {self.size}") if whole else self._masked(where, mask)
+                )
+            for place, row in enumerate(self._transpose(rows)[:places]):
+                at = e.binary("add", "i64", k, str(place))
+                where = self._at("%panel", (at, self.wide), (str(vector * e.width), 1))
+                e.line(f"store {self.type} {row}, ptr {where}, align 64")
+
+        def squares(vector: int, number: str) -> None:
+            square(vector, e.binary("mul", "i64", number, str(e.width)), e.width)
+
+        for vector in range(self.vectors):
+            whole, rest = divmod(along, e.width)
+            if whole:
+                self._loop("0", str(whole), partial(squares, vector))
+            if rest:
+                square(vector, str(whole * e.width), rest)
+
+    def _transpose(self, rows: list[str]) -> list[str]:
+        """A square of vectors, turned by swapping halves, quarters, ..."""
+        e, half = self.e, self.e.width // 2
+        while half:
+            swapped = list(rows)
+            for i in range(e.width):
+                if i & half:
+                    continue
+                a, b = rows[i], rows[i + half]
+                low = [lane if not lane & half else lane - half + e.width for lane in range(e.width)]
+                high = [lane + half if not lane & half else lane + e.width for lane in range(e.width)]
+                for target, lanes in ((i, low), (i + half, high)):
+                    mask = ", ".join(f"i32 {lane}" for lane in lanes)
+                    swapped[target] = e.value(
+                        f"shufflevector {self.type} {a}, {self.type} {b}, <{e.width} x i32> <{mask}>"
+                    )
+            rows, half = swapped, half // 2
+        return rows
+
+    def _strip(self) -> str:
+        """``strip(left, strip, rows)``: so many rows of a transposed matrix, side by side for each place."""
+        e, of = self.e, self.of
+        wide = -(-self.height // e.width) * e.width
+        inside = e.broadcast("i64", "%rows")
+
+        def copy(k: str) -> None:
+            for r in range(0, wide, e.width):
+                numbers = e.binary("add", e.vector("i64"), e.lanes("i64"), e.constant("i64", r))
+                mask = e.value(f"icmp slt {e.vector('i64')} {numbers}, {inside}")
+                value = self._masked(self._at("%left", (k, of.left[1]), (str(r), 1)), mask)
+                args = ((self.type, value), ("ptr", self._at("%strip", (k, self.height), (str(r), 1))))
+                e.run(
+                    f"llvm.masked.store.{e.overload(of.scalar)}.p0",
+                    *args,
+                    ("i32", str(self.size)),
+                    (e.vector("i1"), mask),
+                )
+
+        self._loop("0", str(of.along), copy)
+        return self._function(f"void @{self.name}.strip(ptr noalias %left, ptr noalias %strip, i64 %rows)")
+
+    # -- blocks of rows
+
+    def _block(self, height: int) -> str:
+        """``block(left, panel, tile)``: a tile of so many rows from an address on."""
+        e, of, (down, step) = self.e, self.of, self.of.left
+        if self.turns_left:
+            down, step = 1, self.height
+        starts = [self._at("%left", (str(r), down)) for r in range(height)]
+        label, sums = self._label(), [e.name("sum") for _ in range(height * self.vectors)]
+        e.line(f"br label %{label}.in")
+        e.label(f"{label}.in")
+        e.line(f"br label %{label}")
+        e.label(label)
+        at = len(e.lines)
+        columns = [
+            e.value(
+                f"load {self.type}, ptr "
+                + self._at("%panel", (f"%{label}.i", self.wide), (str(v * e.width), 1))
+                + ", align 64"
+            )
+            for v in range(self.vectors)
+        ]
+        over = e.binary("mul", "i64", f"%{label}.i", str(step))
+        following = []
+        for r in range(height):
+            value = e.value(f"load {of.scalar}, ptr {self._at(starts[r], (over, 1))}, align {self.size}")
+            factor = e.broadcast(of.scalar, value)
+            following += [
+                e.math("fma", of.scalar, factor, columns[v], sums[r * self.vectors + v]) for v in range(self.vectors)
+            ]
+        phis = [f"  %{label}.i = phi i64 [ 0, %{label}.in ], [ %{label}.next, %{label} ]"]
+        phis += [
+            f"  {s} = phi {self.type} [ zeroinitializer, %{label}.in ], [ {f}, %{label} ]"
+            for s, f in zip(sums, following, strict=True)
+        ]
+        e.lines[at:at] = phis
+        e.line(f"%{label}.next = add i64 %{label}.i, 1")
+        e.line(f"%{label}.more = icmp ult i64 %{label}.next, {of.along}")
+        e.line(f"br i1 %{label}.more, label %{label}, label %{label}.out")
+        e.label(f"{label}.out")
+        for number, value in enumerate(following):
+            e.line(f"store {self.type} {value}, ptr {self._at('%tile', (str(number * e.width), 1))}, align 64")
+        return self._function(f"void @{self.name}.block{height}(ptr %left, ptr noalias %panel, ptr noalias %tile)")
+
+    def _finish(self) -> str:
+        """``finish(table, tile, row, rows, first)``: what is done with so many rows of a tile."""
+        e = self.e
+        masks = self._masks("%first")
+        self.begin()
+
+        def visit(r: str) -> None:
+            values = []
+            for vector, mask in enumerate(masks):
+                where = self._at("%tile", (r, self.wide), (str(vector * e.width), 1))
+                values.append((e.value(f"load {self.type}, ptr {where}, align 64"), mask))
+            self.finish(e.binary("add", "i64", "%row", r), "%first", values)
+
+        self._loop("0", "%rows", visit)
+        return self._function(f"void @{self.name}.finish(ptr %table, ptr %tile, i64 %row, i64 %rows, i64 %first)")
+
+    # -- a part
+
+    def _part(self) -> str:
+        """``panels(table, left, right, part)``: panel by panel; with a transposed left matrix all panels, then block by block."""
+        e, of, height = self.e, self.of, self.height
+        panels, blocks, parts = of.panels(e.width), -(-of.rows // height), of.parts(e.width)
+        by_panels = panels >= parts
+        kept = of.kept(e.width)
+        panel = e.value(f"alloca [{kept * of.along * self.wide} x {of.scalar}], align 64")
+        tile = e.value(f"alloca [{height * self.wide} x {of.scalar}], align 64")
+        strip = e.value(f"alloca [{of.along * height} x {of.scalar}], align 64") if self.turns_left else ""
+
+        def edges(count: int, shared: bool) -> tuple[str, str]:
+            if not shared or parts == 1:
+                return "0", str(count)
+            found = [e.binary("mul", "i64", e.binary("add", "i64", "%part", str(k)), str(count)) for k in (0, 1)]
+            begin, end = (e.binary("udiv", "i64", edge, str(parts)) for edge in found)
+            return begin, end
+
+        rows, columns = edges(blocks, not by_panels), edges(panels, by_panels)
+
+        def pack(j: str, where: str) -> str:
+            first = e.binary("mul", "i64", j, str(self.wide))
+            e.line(f"call void @{self.name}.pack(ptr %right, ptr {where}, i64 {first})")
+            return first
+
+        def begin(i: str) -> tuple[str, str, str]:
+            """The row that a block begins with, how many it has, and their address."""
+            row = e.binary("mul", "i64", i, str(height))
+            left, count = self._at("%left", (row, of.left[0])), str(height)
+            if of.rows % height:
+                whole = e.value(f"icmp ult i64 {i}, {blocks - 1}")
+                count = e.value(f"select i1 {whole}, i64 {height}, i64 {of.rows % height}")
+            if self.turns_left:
+                e.line(f"call void @{self.name}.strip(ptr {left}, ptr {strip}, i64 {count})")
+            return row, count, strip or left
+
+        def visit(block: tuple[str, str, str], where: str, first: str) -> None:
+            row, count, left = block
+            if of.rows % height:
+                label = self._label()
+                e.line(
+                    f"br i1 {e.value(f'icmp eq i64 {count}, {height}')}, label %{label}.{height}, label %{label}.{of.rows % height}"
+                )
+                for some in (height, of.rows % height):
+                    e.label(f"{label}.{some}")
+                    e.line(f"call void @{self.name}.block{some}(ptr {left}, ptr {where}, ptr {tile})")
+                    e.line(f"br label %{label}.done")
+                e.label(f"{label}.done")
+            else:
+                e.line(f"call void @{self.name}.block{height}(ptr {left}, ptr {where}, ptr {tile})")
+            e.line(f"call void @{self.name}.finish(ptr %table, ptr {tile}, i64 {row}, i64 {count}, i64 {first})")
+
+        if not self.turns_left:
+
+            def each(j: str) -> None:
+                first = pack(j, panel)
+                self._loop(*rows, lambda i: visit(begin(i), panel, first))
+
+            self._loop(*columns, each)
+        else:
+
+            def where(j: str) -> str:
+                return self._at(panel, (e.binary("sub", "i64", j, columns[0]), of.along * self.wide))
+
+            def every(i: str) -> None:
+                block = begin(i)
+                self._loop(*columns, lambda j: visit(block, where(j), e.binary("mul", "i64", j, str(self.wide))))
+
+            self._loop(*columns, lambda j: (pack(j, where(j)), None)[1])
+            self._loop(*rows, every)
+        return self._function(f"void @{self.name}.panels(ptr %table, ptr %left, ptr %right, i64 %part)")

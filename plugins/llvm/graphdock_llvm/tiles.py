@@ -1,0 +1,236 @@
+"""A large product with what follows it element by element, as one function: which nodes and programs are that, and their text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from graphdock.contracts import REDUCTIONS, PlanNode, Region, RegionInput, RegionOutput, RegionProgram
+
+from graphdock_llvm.emitter import SCALARS, Emitter
+from graphdock_llvm.panels import Matrices, print_panels
+from graphdock_llvm.primitives import emit, unsupported
+from graphdock_llvm.printer import Printed
+from graphdock_llvm.products import Product, products_of, refused, strides_of
+from graphdock_llvm.vectors import Place, held, in_memory, load, size_of, store
+
+__all__ = ["nodes_of_a_tile", "print_tiles", "tiles_of"]
+
+#: Extents of a product from which on copies of its panels pay.
+_LEAST = 16
+#: Multiplications up to which it is at most as slow as OpenBLAS's, by LLVM's type of its elements.
+_MOST = {"float": 1 << 28, "double": 1 << 24}
+#: Rows that lie so many bytes apart, or a multiple of it, drive each other out of the first cache.
+_CONFLICT = 4096
+#: Bytes on the stack of a thread: threads of some systems have half a megabyte.
+_ROOM = 384 * 1024
+_NUMBERED = frozenset(("index", "place", "stream", "draw"))
+
+
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """The one product of a program, as matrices."""
+
+    product: Product
+    matrices: Matrices
+
+
+def _matrices(program: RegionProgram, product: Product, width: int) -> Matrices | None:
+    """A product that is large, and computed here; None where it is small, or a library's."""
+    if product.row is None or refused(program, product, width) is None:
+        return None
+    extents, dtype = product.extents(program), program.terms[product.term].dtype
+    sides = [program.inputs[i] for i in (product.left, product.right)]
+    if any(side.dtype != dtype for side in sides) or dtype.name not in ("float32", "float64"):
+        return None
+    if min(extents) < _LEAST or extents[0] * extents[1] * extents[2] > _MOST[SCALARS[dtype.name]]:
+        return None
+    left, right = map(strides_of, sides)
+    rows, columns, along = extents
+    found = Matrices(
+        rows,
+        along,
+        columns,
+        SCALARS[dtype.name],
+        (left[product.row], left[product.along]),
+        (right[product.along], right[product.column]),
+    )
+    conflict = not found.turned and found.right[1] == 1 and found.left[0] * dtype.size % _CONFLICT == 0
+    return found if found.room(width) <= _ROOM and not conflict else None
+
+
+def nodes_of_a_tile(candidate: Region, nodes: Sequence[PlanNode], width: int) -> list[PlanNode]:
+    """The first large product of a candidate that is computed here, and the nodes behind it that are computed in its tiles."""
+    program = candidate.program
+    assert program is not None
+    for number, product in products_of(program).items():
+        alone = (
+            sum(n.origin == program.terms[number].origin for n in nodes) == 1
+        )  # no part of an op that was taken apart
+        if alone and _matrices(program, product, width) is not None:
+            return _behind(program, number, product, nodes, unsupported(program, width))
+    return []
+
+
+def _behind(
+    program: RegionProgram, number: int, product: Product, nodes: Sequence[PlanNode], reasons: dict[int, str]
+) -> list[PlanNode]:
+    """The node of a product, and those that follow it element by element: no way leads from them over another one and back."""
+    terms: dict[str, list[int]] = {}
+    for place, term in enumerate(program.terms):
+        terms.setdefault(term.origin, []).append(place)
+    origin, axes = program.terms[number].origin, (product.row, product.column)
+    chosen: list[PlanNode] = []
+    barred: set[PlanNode] = set()
+    for node in nodes:
+        before = {n for n in (*(v.node for v in node.inputs), *node.control, *node.order) if n is not None}
+        if node.origin == origin:
+            chosen.append(node)
+        elif before.intersection(chosen) or before & barred:
+            mine = [n for n in terms.get(node.origin, ()) if program.terms[n].op not in ("input", "literal")]
+            fits = mine and not node.opdef.accesses and program.terms[mine[-1]].axes == axes
+            fits = fits and not any(
+                n in reasons or program.terms[n].op in REDUCTIONS or program.terms[n].op in _NUMBERED for n in mine
+            )
+            if fits and not before & barred:
+                chosen.append(node)
+            else:
+                barred.add(node)
+    return chosen
+
+
+def tiles_of(program: RegionProgram, width: int) -> Tiles | None:
+    """The product of a program that is a large one with what follows it in its tiles; None where the program is something else."""
+    products = products_of(program)
+    if len(products) != 1 or program.streams:
+        return None
+    ((number, product),) = products.items()
+    matrices = _matrices(program, product, width)
+    if matrices is None:
+        return None
+    factors, reasons = set(program.terms[number].args), unsupported(program, width)
+    axes = [product.row, product.column]
+    for place, term in enumerate(program.terms):
+        if place == number or place in factors or place == program.terms[number].args[0]:
+            continue
+        if term.op in REDUCTIONS or term.op in _NUMBERED:
+            return None
+        if place in reasons and not (term.op == "input" and term.value in (product.left, product.right)):
+            return None
+        if term.op == "input" and term.value not in (product.left, product.right):
+            dims = [d for d in program.inputs[term.value].dims if d is not None]
+            if dims != [d for d in axes if d in dims]:
+                return None
+    if any([d for d in out.dims if d is not None] != axes or out.into is not None for out in program.outputs):
+        return None
+    return Tiles(product, matrices)
+
+
+def print_tiles(program: RegionProgram, tiles: Tiles, count: int, width: int) -> Printed:
+    """The function ``region`` of such a program; see :func:`graphdock_llvm.printer.print_functions`."""
+    e = Emitter(width)
+    finish = _Finish(e, program, tiles, count)
+    panels = print_panels(e, "region", tiles.matrices, finish.begin, finish)
+    parts = tiles.matrices.parts(width)
+    slots = [program.inputs[i].source for i in (tiles.product.left, tiles.product.right)]
+    part = f"""define internal void @region.part(ptr %table, i64 %part) {{
+entry:
+  %left.at = getelementptr ptr, ptr %table, i64 {slots[0]}
+  %right.at = getelementptr ptr, ptr %table, i64 {slots[1]}
+  %left = load ptr, ptr %left.at
+  %right = load ptr, ptr %right.at
+  call void @region.panels(ptr %table, ptr %left, ptr %right, i64 %part)
+  ret void
+}}
+"""
+    return Printed(e.declarations, e.functions, (panels, part, _SHARED.replace("PARTS", str(parts))), parts > 1)
+
+
+_SHARED = """define void @region(ptr %table, ptr %numbers) {
+entry:
+  %threads = load i64, ptr %numbers
+  %several = icmp ugt i64 %threads, 1
+  br i1 %several, label %share, label %alone
+share:
+  %run.at = getelementptr i64, ptr %numbers, i64 1
+  %run = load ptr, ptr %run.at
+  call void %run(ptr @region.part, ptr %table, i64 PARTS, i64 %threads)
+  ret void
+alone:
+  %at = phi i64 [ 0, %entry ], [ %next, %alone ]
+  call void @region.part(ptr %table, i64 %at)
+  %next = add i64 %at, 1
+  %more = icmp ult i64 %next, PARTS
+  br i1 %more, label %alone, label %end
+end:
+  ret void
+}
+"""
+
+
+class _Finish:
+    """Emits what follows a product, vector by vector of a row of a tile."""
+
+    def __init__(self, e: Emitter, program: RegionProgram, tiles: Tiles, count: int) -> None:
+        self.e, self.program, self.product, self.count = e, program, tiles.product, count
+        self.bases: dict[int, str] = {}
+
+    def _needed(self) -> list[int]:
+        seen: set[int] = set()
+        stack = [o.term for o in self.program.outputs]
+        while stack:
+            number = stack.pop()
+            if number not in seen:
+                seen.add(number)
+                if number != self.product.term:
+                    stack.extend(self.program.terms[number].args)
+        return sorted(seen)
+
+    def begin(self) -> None:
+        """Addresses of what is read and written."""
+        e, program = self.e, self.program
+        slots = {
+            t.value: program.inputs[t.value].source for n in self._needed() if (t := program.terms[n]).op == "input"
+        }
+        slots |= {len(program.inputs) + k: self.count + k for k in range(len(program.outputs))}
+        for part, slot in slots.items():
+            self.bases[part] = e.value(f"load ptr, ptr {e.value(f'getelementptr ptr, ptr %table, i64 {slot}')}")
+
+    def __call__(self, row: str, first: str, vectors: Sequence[tuple[str, str]]) -> None:
+        e, program = self.e, self.program
+        for number, (value, mask) in enumerate(vectors):
+            at = e.binary("add", "i64", first, str(number * e.width))
+            values = {self.product.term: value}
+            for n in self._needed():
+                term = program.terms[n]
+                if n == self.product.term:
+                    continue
+                if term.op == "input":
+                    values[n] = self._input(term.value, row, Place(at, mask))
+                elif term.op == "literal":
+                    values[n] = e.constant(SCALARS[term.dtype.name], term.value)
+                elif term.op == "extent":
+                    values[n] = e.constant("i64", program.axes[term.value].extent or 0)
+                else:
+                    values[n] = emit(e, program, term, [values[a] for a in term.args])
+            for k, out in enumerate(program.outputs):
+                where = self._row(out, self.bases[len(program.inputs) + k], row)
+                store(e, out.dtype.name, values[out.term], where, Place(at, mask))
+
+    def _row(self, part: RegionInput | RegionOutput, base: str, row: str) -> str:
+        """Address of the row."""
+        e, stride = self.e, 1
+        for size, dim in zip(reversed(part.shape), reversed(part.dims), strict=True):
+            if dim == self.product.row and dim is not None:
+                offset = e.binary("mul", "i64", row, str(stride))
+                base = e.value(f"getelementptr {in_memory(part.dtype.name)}, ptr {base}, i64 {offset}")
+            stride *= size or 0
+        return base
+
+    def _input(self, number: int, row: str, place: Place) -> str:
+        e, part = self.e, self.program.inputs[number]
+        name, base = part.dtype.name, self._row(part, self.bases[number], row)
+        if self.product.column in part.dims:
+            return load(e, name, base, place)
+        scalar = in_memory(name)
+        return held(e, name, e.broadcast(scalar, e.value(f"load {scalar}, ptr {base}, align {size_of(scalar)}")))
