@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -312,6 +312,7 @@ def _commands(reader: ManifestReader, value: Any, plugin: str) -> tuple[CommandD
     return tuple(commands.values())
 
 
+@lru_cache(maxsize=64)  # hosts of one process, and its probes, read the same ones
 def loads(text: str, path: FilePath) -> Manifest:
     """Read a manifest's text; ``path`` is named in messages as ``package/graphdock-plugin.toml``.
 
