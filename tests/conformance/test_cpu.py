@@ -36,7 +36,7 @@ OPS = [op for op in Conformance("cpu").ops if op not in ON_HOST]
 
 
 @pytest.mark.parametrize("op", OPS)
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(9)
 def test_op(kit: Conformance, op: str) -> None:
     check(kit, sampled(kit.cases(op)))
 

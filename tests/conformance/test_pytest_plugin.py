@@ -188,7 +188,7 @@ def test_every_kernel_is_checked_and_not_only_the_one_that_wins(chip, work):
     assert cells["int32"].keys() == {"ok", "refused"}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     "name", [pytest.param("fast", marks=pytest.mark.exhaustive), "square_fast", "chip.square_fast"]
 )
@@ -281,7 +281,7 @@ def test_only_the_files_named_are_collected_besides(work):
         (("--graphdock-backend", "cpu", "--graphdock-kernel", "mat_mull"), "did you mean 'mat_mul'"),
     ],
 )
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_usage_errors(work, arguments, words):
     run = Runner(work)(*arguments)
     assert run.returncode == 4

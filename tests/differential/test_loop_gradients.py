@@ -41,7 +41,7 @@ def open_session(graph, fields, host=None, **more):
 
 
 @pytest.mark.parametrize("chunk", range(8))
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_against_differences(loop_gradients, random_loops, chunk):
     check_gradients(loop_gradients, random_loops, range(CHUNK * chunk, CHUNK * (chunk + 1)))
 
@@ -49,7 +49,7 @@ def test_against_differences(loop_gradients, random_loops, chunk):
 @pytest.mark.parametrize(
     "chunk", [pytest.param(c, marks=pytest.mark.slow if c < 20 else pytest.mark.exhaustive) for c in range(8, 60)]
 )
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_more_of_them_against_differences(loop_gradients, random_loops, chunk):
     check_gradients(loop_gradients, random_loops, range(CHUNK * chunk, CHUNK * (chunk + 1)))
 

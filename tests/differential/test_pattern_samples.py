@@ -89,7 +89,7 @@ def check(sample, host, backends=("queued", "cpu")):
     return found
 
 
-@pytest.mark.parametrize("pattern", [pytest.param(p, id=p.name, marks=pytest.mark.sampled(24)) for p in PATTERNS])
+@pytest.mark.parametrize("pattern", [pytest.param(p, id=p.name, marks=pytest.mark.sampled(48)) for p in PATTERNS])
 def test_what_looks_like_a_pattern_computes_what_it_did(pattern_samples, host, any_size, pattern):
     for seed in range(4):
         check(pattern_samples.draw(pattern, seed), host)

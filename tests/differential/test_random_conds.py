@@ -69,7 +69,7 @@ def check(random_conds, seed):
 
 
 @pytest.mark.parametrize("start", range(0, 400, 4))
-@pytest.mark.sampled(200)
+@pytest.mark.sampled(400)
 def test_gradients_of_gradients_of_conds(random_conds, start):
     for seed in range(start, start + 4):
         check(random_conds, seed)

@@ -47,7 +47,8 @@ def check(sharing, ways_to_run, seed):
                 **{name: (None, fields) for name, fields in ways_to_run.WAYS.items()},
                 **others,
             }
-            for name, (host, fields) in runs.items():
+            third = list(runs.items())[seed % 3 :: 3]  # the programs of one test go every way
+            for name, (host, fields) in third:
                 given = {} if host is None else {"host": host}
                 with tf.Session(graph=graph, config=tf.SessionConfig(**fields), **given) as sess:
                     got = sess.run(fetches, feeds)
@@ -80,7 +81,7 @@ def dense(found, given):
 
 
 @pytest.mark.parametrize("start", range(0, 400, 4))
-@pytest.mark.sampled(100)
+@pytest.mark.sampled(150)
 def test_what_is_shared_is_as_if_it_were_not(sharing, ways_to_run, start):
     smooth = [check(sharing, ways_to_run, seed) for seed in range(start, start + 4)]
     assert any(smooth), "central differences say nothing of any"

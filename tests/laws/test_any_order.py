@@ -97,7 +97,7 @@ def assert_same(got, expected, what):
 
 
 @pytest.mark.parametrize("seed", seeds(25, 400))
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_random_graphs(seed):
     made = load("random_graph").Generator(30_000 + seed)
     program = made.grow(6 + seed % 30)
@@ -115,7 +115,7 @@ def test_random_graphs(seed):
 
 
 @pytest.mark.parametrize("seed", seeds(25, 400))
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_random_updates(seed):
     """Each step three times over, from the same state."""
     made = load("random_updates").Updates(30_000 + seed)
@@ -145,7 +145,7 @@ def test_random_updates(seed):
 
 
 @pytest.mark.parametrize("seed", seeds(10, 500))
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_random_loops_and_branches(seed):
     """In random order, on one thread, and on four."""
     loops = load("random_loops")

@@ -275,7 +275,7 @@ def infers(rng, opdef):
 
 
 @seeds("spec")
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_specs(seed, tmp_path):
     import yaml
 
@@ -545,7 +545,7 @@ PROGRAM = "import graphdock as tf\n\n\ndef main():\n    return tf.matmul(tf.ones
 
 
 @seeds("command")
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_command_lines(seed, outside, monkeypatch):
     monkeypatch.setattr("graphdock_opgen.new.opgen", lambda *args: None)
     monkeypatch.setattr("graphdock.cli.devices.facts", lambda *args: [])

@@ -267,7 +267,7 @@ def quick_and_slow(quick):
 
 @pytest.mark.slow
 @quick_and_slow(17)
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_a_fault_fails_its_step_and_nothing_else(program, stride):
     bench = Bench(program)
     wanted, calls = bench.clean()

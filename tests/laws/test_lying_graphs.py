@@ -19,7 +19,7 @@ FEW, MANY = 24, 192
 
 
 @pytest.mark.parametrize("name", lying_graphs.FAMILIES)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.slow
 def test_an_import_takes_steps_and_memory_in_proportion_to_the_file(name):
     ops = tf.get_default_graph().host.ops

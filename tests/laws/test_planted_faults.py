@@ -41,7 +41,7 @@ def table(faults: list[Fault]) -> str:
 
 
 @pytest.mark.parametrize("fault", RUNNING, ids=lambda f: f.id)
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 def test_a_fault_that_runs_is_found_by_whom_the_table_says(fault):
     place = "cpu" if fault.place == "-" else fault.place
     said = {"conformance": bench.conformance(fault.host()), "debug": bench.debug(fault.host(), place)}
@@ -62,7 +62,7 @@ def test_an_output_that_is_left_as_it_was_is_told_so_and_not_by_its_poison(fault
 
 
 @pytest.mark.parametrize("fault", PARTS, ids=lambda f: f.id)
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 def test_a_fault_of_a_part_is_found_by_conformance(fault, monkeypatch):
     monkeypatch.setattr("graphdock_testing.laws._CHAIN", 20)
     if fault.kind in lawful.KINDS:
@@ -143,7 +143,7 @@ def ward(builder, tmp_path_factory):
 
 
 @pytest.mark.parametrize("fault", PACKAGES, ids=lambda f: f.id)
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 def test_a_faulty_package_is_found_by_doctor(ward, fault):
     mine = [row for name, row in ward.items() if name == fault.text]
     assert mine and mine[0]["fault"], mine

@@ -101,7 +101,7 @@ def wanted():
 @pytest.mark.parametrize(
     "seed", [0, 1, pytest.param(2, marks=pytest.mark.exhaustive), pytest.param(3, marks=pytest.mark.exhaustive)]
 )
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 def test_programs(seed, way, shared, wanted):
     host, device = installed(seed, shared)
     stages, fields = WAYS[way]

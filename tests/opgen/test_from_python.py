@@ -93,7 +93,7 @@ def child(*command, cwd, path=()):
     return done.stdout
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_a_package_of_functions_says_and_computes_what_they_did(package):
     for name in OPS:
         said = op(f"notebook_ops:{name}")
@@ -141,7 +141,7 @@ def test_the_ops_own_namespace_gets_a_file_of_its_own(package, tmp_path):
         ("notebook_ops:nameless", 1, "<lambda> stands inside of another function or statement"),
     ],
 )
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_what_cannot_be_taken_is_said_and_nothing_is_written(package, source, status, message):
     before = {p: p.read_bytes() for p in package.rglob("*") if p.is_file() and "__pycache__" not in p.parts}
     assert message in op(source, status)
@@ -176,7 +176,7 @@ def local(x: NDArray[np.float64]) -> NDArray[np.float64]:
     ("above", "inside"),
     [("import helpers", "pass"), ("pass", "import helpers"), ("pass", "from helpers import factor; helpers = np")],
 )
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_an_import_from_beside_the_script_is_refused(package, tmp_path, above, inside):
     (tmp_path / "helpers.py").write_text("factor = 2.0\n")
     (tmp_path / "local_script.py").write_text(SCRIPT.format(above=above, inside=inside))
@@ -199,7 +199,7 @@ def test_an_import_of_the_package_itself_or_of_what_is_installed_is_taken(packag
 
 
 @pytest.mark.parametrize("name", ["pairs", "total"])
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_an_op_whose_sample_nobody_can_tell_gets_one_to_fill(package, name):
     said = op(f"notebook_ops:{name}")
     assert f"TODO: geo.yaml has no sample of geo.{name.capitalize()}" in said
@@ -234,7 +234,7 @@ def test_a_module_of_that_name_is_not_overwritten(package):
 @pytest.mark.parametrize(
     "args", [("op",), ("op", "Name", "--from", "a:b"), ("op", "--from", "nocolon"), ("op", "--from", "a.b:c.d")]
 )
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_usage(package, args):
     done = new(*args, "--package", "graphdock-geo/src/graphdock_geo")
     assert done.exit_code == 2 and ("--from" in done.output)

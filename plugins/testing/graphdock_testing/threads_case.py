@@ -31,8 +31,8 @@ from graphdock_testing.programs import Program
 
 __all__ = ["Turns", "check_threads", "has_threads"]
 
-#: Seconds that a thread waits for the other to begin, which ends by itself where that is done, and for its turn, which a lock of the
-#: kernel's own may keep from it; and turns that are taken, before both run freely.
+#: Seconds that a thread waits for the other to begin, which ends by itself where that is done, and for its turn, which a lock
+#: that the kernel holds may keep from it; and turns that are taken, before both run freely.
 _BEGIN, _PATIENCE, _TURNS = 10.0, 1.0, 4000
 #: Steps of each thread where nothing takes turns: as many as take so many seconds of its time, in these bounds.
 _SECONDS, _LEAST, _MOST = 0.02, 4, 100

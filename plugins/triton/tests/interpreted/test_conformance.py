@@ -47,8 +47,12 @@ def agrees(kit, operation, enough):
     assert checked >= 3 and {"float32", "float16", "bfloat16"} <= set(dtypes)
 
 
-@pytest.mark.sampled(4)
-@pytest.mark.parametrize("operation", EVERY, ids=[o.op for o in EVERY])
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize(
+    "operation",
+    [o for o in EVERY if not o.op.startswith("Attention")],  # these take ten seconds; test_steps.py has them by hand
+    ids=lambda o: o.op,
+)
 def test_an_op_agrees_with_its_reference(kit, operation):
     agrees(kit, operation, enough=1)
 

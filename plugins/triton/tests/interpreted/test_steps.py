@@ -207,6 +207,7 @@ def test_attention_with_dropout_is_one_kernel_each_way_and_drops_what_the_cpu_dr
     assert launched["attention_attention_forward"] == 1
 
 
+@pytest.mark.exhaustive
 def test_attention_with_a_mask_of_the_batch_is_one_kernel_each_way(lab):
     """As BERT has it: what is added follows from which tokens there are."""
 
@@ -238,6 +239,7 @@ def test_a_dense_layer_is_one_launch(lab, activation):
     assert (kernels["cuda.matmul_lt"], kernels["cuda.mat_mul_with_sums"]) == (1, 1)  # of the gradients
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("activation", "data_format"), [("gelu_tanh", "NHWC"), ("relu", "NCHW"), (None, "NHWC")])
 def test_a_convolutional_layer_is_one_launch(lab, activation, data_format):
     """Whatever its window is: patterns are told strides and padding."""
@@ -346,6 +348,7 @@ def test_dropout_is_drawn_where_it_is_read_forward_and_backward(lab):
     assert str(lab.explained).count("; draws from dropout_1/random_uniform") == 2
 
 
+@pytest.mark.exhaustive
 def test_ops_that_ran_in_different_numbers_of_steps_draw_each_with_its_own(lab):
     """Each reads its own ordinal, in a region and as a kernel of its own; in a loop the iteration is told at each launch."""
     with tf.Graph().as_default():
