@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 
@@ -279,6 +280,31 @@ def test_explain_counts_what_travels(servers):
     }
     assert said.messages == 4 + len([e for e in said.facts()["edges"] if e["from"] != e["to"]]) == 10
     assert "w/Read/ReadVariableOp:0: /job:ps/task:0 to /job:worker/task:1, float32 24 B" in str(said)
+
+
+def test_explain_tells_the_plans_of_the_parts_and_a_table_is_not_copied_for_rows_by_received_ids(servers):
+    """The kernel that gathers locks the table for itself, as the one that updates it does: both calls bear the step's token."""
+    with tf.Graph(host=HOST).as_default():
+        with tf.device("/job:ps/task:0"):
+            table = tf.Variable(np.arange(12.0, dtype=np.float32).reshape(6, 2), name="table")
+        with tf.device("/job:worker/task:1"):
+            ids = tf.placeholder(tf.int64, [3]) + 1
+            rows = tf.nn.embedding_lookup(table, ids)
+            loss = tf.reduce_sum(rows * rows)  # its gradient comes back
+        train = tf.train.GradientDescentOptimizer(0.5).minimize(loss)
+        feeds = {ids.op.inputs[0]: [0, 1, 3]}
+        with tf.Session(servers[1].target) as session:
+            session.run(table.initializer)
+            said = session.explain([train, rows], feeds)
+            assert session.run([train, rows], feeds)[1].tolist() == [[2, 3], [4, 5], [8, 9]]
+            assert session.run(table).tolist() == [[0, 1], [0, 0], [0, 0], [6, 7], [0, 0], [10, 11]]
+    plans = {plan["task"]: plan for plan in said.facts()["plans"]}
+    assert {"cluster.recv": 2, "cpu.gather": 1}.items() <= plans["/job:ps/task:0"]["kernels"].items()
+    assert plans["/job:ps/task:0"]["devices"]["cpu:0"] >= 4
+    assert {"cluster.send": 1, "cpu.add": 1}.items() <= plans["/job:worker/task:1"]["kernels"].items()
+    assert "; kernels: cluster.recv 2, " in str(said).partition("/job:ps/task:0 runs nodes on cpu:0 ")[2]
+    source = plans["/job:ps/task:0"]["source"]
+    assert len(re.findall(r"u\d\(token, k\d, w0, ", source)) == source.count("w0") == 2, source
 
 
 def test_random_ops_give_the_numbers_of_one_task(servers):

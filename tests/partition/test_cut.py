@@ -144,6 +144,31 @@ def test_what_a_task_reads_before_it_waits_is_a_part_of_its_own():
     assert not any(op.type == "Gather" for op in second.graph.get_operations())
 
 
+def test_a_table_whose_rows_go_by_received_ids_is_read_where_they_are_gathered():
+    with tf.Graph().as_default():
+        with tf.device("/job:w/task:1"):
+            table = tf.Variable(tf.zeros([100, 4]), name="table")
+        with tf.device("/job:w/task:0"):
+            ids = tf.placeholder(tf.int64, [3]) * 2
+            loss = tf.reduce_sum((tf.nn.embedding_lookup(table, ids) - 1.0) ** 2)
+        train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+        found = cut([loss], [train])
+        again = table.assign_add(tf.ones([100, 4])).op
+        ordered = cut([loss], [train, again])
+    (only,) = [p for p in found.parts if p.task.index == 1]
+    assert {"Gather", "ReadVariableOp"} <= {op.type for op in only.graph.get_operations()}
+    assert all(
+        list(op.inputs[1].shape) == [3, 4] for p in found.parts for op in p.graph.get_operations() if sends_rows(op)
+    )
+    (only,) = [p for p in ordered.parts if p.task.index == 1]  # what is written behind the read stays behind it
+    kinds = [op.type for op in only.graph.get_operations()]
+    assert kinds.index("ReadVariableOp") < kinds.index("AssignAddVariableOp")
+
+
+def sends_rows(op):
+    return op.type == "Send" and op.inputs[1].dtype == tf.float32 and op.inputs[1].shape.ndims
+
+
 def test_a_fetched_variable_is_read_behind_what_is_received():
     with tf.Graph().as_default():
         with tf.device("/job:w/task:1"):

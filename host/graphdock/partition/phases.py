@@ -1,12 +1,14 @@
 """Phases: what a task may run before it waits for another, so that it runs as an ordinary step does, and what must come behind.
 
-A part that receives holds no locks while it runs: each of its reads is a copy. What needs nothing that is received, such as the
-rows of a table that a worker asks for, is a phase of its own, which holds them. It ends before the other begins.
+A part that receives holds no locks while it runs: its reads are copies, but where one kernel alone takes what is read. What needs
+nothing that is received, such as the rows of a table that a worker asks for, is a phase of its own, which holds them. It ends
+before the other begins. A variable that only the later phase looks at is read there: the whole of it would be handed over.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from graphdock.contracts.cluster import TaskName
 from graphdock.contracts.effects import talks
@@ -32,31 +34,19 @@ def early_operations(
       operations: in order. ``where``: their tasks. ``copied``: constants that each reader has.
       sent: whose results or ends other tasks wait for. ``fetches``: a variable among them is read at the end of the step.
     """
-    late: set[Operation] = set()
-    touched: dict[tuple[TaskName, object], bool] = {}  # resource that something late touches -> whether it is written
-    talking: set[TaskName] = set()
-    roots: list[Operation] = []
+    split = _split(operations, where, fed, copied, ())
+    kept = {t.op for t in fetches} | set(sent)
+    kept.update([before for op in operations if op not in split.late for before in op._control])
+    kept.update([t.op for op in operations if op not in split.late for t in op.inputs])
+    looked_at = {t.op for op in split.late for t in op.inputs}
+    moved = {
+        op for op in operations if op.verb == "read" and op in looked_at and op not in split.late and op not in kept
+    }
+    if moved:
+        split = _split(operations, where, fed, copied, moved)
+    late, touched = split.late, split.touched
+    roots = [op for op in split.early if op in sent or _effects(op)[1]]
     whole: set[TaskName] = set()
-    for op in operations:
-        task = where[op]
-        if op in copied or op.verb == "handle":
-            continue
-        resources, holds, talk, waits = _effects(op)
-        behind = waits or any(t.dtype.kind == "V" for t in (*op.inputs, *op.outputs))
-        behind = behind or any(_behind(t.op, task, where, late, copied) for t in op.inputs if t not in fed)
-        behind = behind or any(_behind(b, task, where, late, copied) for b in op._control)
-        behind = behind or (talk and task in talking)
-        for resource, writes in resources.items():
-            behind = behind or touched.get((task, resource), False) or (writes and (task, resource) in touched)
-        if not behind:
-            if holds or op in sent:
-                roots.append(op)
-            continue
-        late.add(op)
-        if talk:
-            talking.add(task)
-        for resource, writes in resources.items():
-            touched[task, resource] = touched.get((task, resource), False) or writes
     for tensor in fetches:
         if tensor not in fed and is_shared_read(tensor):
             resource = _resource(tensor.op.inputs[0])
@@ -73,6 +63,48 @@ def early_operations(
             stack.extend([t.op for t in op.inputs if t not in fed])
             stack.extend(op._control)
     return found
+
+
+@dataclass(slots=True)
+class _Split:
+    """Operations that wait for another task, those that do not, and whether something late writes a resource that it touches."""
+
+    late: set[Operation] = field(default_factory=set)
+    early: list[Operation] = field(default_factory=list)
+    touched: dict[tuple[TaskName, object], bool] = field(default_factory=dict)
+
+
+def _split(
+    operations: Sequence[Operation],
+    where: Mapping[Operation, TaskName],
+    fed: Collection[Tensor],
+    copied: Collection[Operation],
+    moved: Collection[Operation],
+) -> _Split:
+    """Arguments are those of :func:`early_operations`; what is ``moved`` is late though it waits for nothing."""
+    split = _Split()
+    late, touched = split.late, split.touched
+    talking: set[TaskName] = set()
+    for op in operations:
+        task = where[op]
+        if op in copied or op.verb == "handle":
+            continue
+        resources, _, talk, waits = _effects(op)
+        behind = op in moved or waits or any(t.dtype.kind == "V" for t in (*op.inputs, *op.outputs))
+        behind = behind or any(_behind(t.op, task, where, late, copied) for t in op.inputs if t not in fed)
+        behind = behind or any(_behind(b, task, where, late, copied) for b in op._control)
+        behind = behind or (talk and task in talking)
+        for resource, writes in resources.items():
+            behind = behind or touched.get((task, resource), False) or (writes and (task, resource) in touched)
+        if not behind:
+            split.early.append(op)
+            continue
+        late.add(op)
+        if talk:
+            talking.add(task)
+        for resource, writes in resources.items():
+            touched[task, resource] = touched.get((task, resource), False) or writes
+    return split
 
 
 def _behind(

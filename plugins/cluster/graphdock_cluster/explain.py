@@ -1,8 +1,9 @@
-"""PartitionExplanation: what each task runs of a step, and what they send one another."""
+"""PartitionExplanation: what each task runs of a step, by which kernels, and what they send one another."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphdock.contracts.cluster import TaskName
@@ -12,17 +13,19 @@ __all__ = ["PartitionExplanation"]
 
 
 class PartitionExplanation:
-    """Printed, a table of tasks and one of the tensors on their way.
+    """Printed, a table of tasks, one of the tensors on their way, and the kernels of each part.
 
     Args:
       cut: the step. ``own``: the session's own task.
+      plans: of the parts, as their tasks say: ``task``, ``kernels`` and ``devices`` with the number of nodes of each, ``table`` and
+        ``source``. Those of one task stand in the order in which they run.
     """
 
-    def __init__(self, cut: Partition, own: TaskName) -> None:
-        self.partition, self.own = cut, own
+    def __init__(self, cut: Partition, own: TaskName, plans: Sequence[Mapping[str, Any]] = ()) -> None:
+        self.partition, self.own, self.plans = cut, own, tuple(plans)
 
     def facts(self) -> dict[str, Any]:
-        """The same as plain data: per part its task, operations, feeds, fetches; per edge sender, receiver, dtype, bytes.
+        """The same as plain data: per part its task, operations, feeds, fetches; per edge sender, receiver, dtype, bytes; plans.
 
         Of the two parts of a task, the first runs before the second; what the second needs of it is an edge of the task to itself.
         """
@@ -30,6 +33,7 @@ class PartitionExplanation:
             "tasks": [self._task(p) for p in self.partition.parts],
             "edges": self._edges(),
             "messages": self.messages,
+            "plans": [dict(plan) for plan in self.plans],
         }
 
     @property
@@ -47,6 +51,10 @@ class PartitionExplanation:
             size = "?" if edge["bytes"] is None else f"{edge['bytes']:,} B"
             lines.append(f"{edge['edge']}: {edge['from']} to {edge['to']}, {edge['dtype']} {size}")
         lines.append(f"{facts['messages']} messages a step")
+        for plan in self.plans:
+            nodes = ", ".join(f"{device} {count}" for device, count in plan["devices"].items())
+            kernels = ", ".join(f"{name} {count}" for name, count in plan["kernels"].items())
+            lines.append(f"{plan['task']} runs nodes on {nodes or 'the host'}; kernels: {kernels or 'none'}")
         return "\n".join(lines)
 
     def _task(self, part: Part) -> dict[str, Any]:

@@ -363,21 +363,32 @@ class ClusterSession(Session):
         raise errors.UnimplementedError("a step on a target has a plan per task", hint="use explain")
 
     def explain(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
-        """A table of what each task runs of a step, and what they send one another. Nothing runs."""
+        """A table of what each task runs of a step, by which kernels, and what they send one another. Nothing runs.
+
+        Raises:
+          What :meth:`run` raises before a step begins: its tasks plan their parts.
+        """
         from graphdock_cluster.explain import PartitionExplanation
 
         self._check_open()
-        fetch = FetchPlan(self.graph, fetches)
-        feeds = [Feed(self.graph, k).tensor for k in (single_tensors(feed_dict) if feed_dict else {})]
-        cut = partition(
-            self.graph,
-            fetch.tensors,
-            fetch.operations,
-            feeds,
-            self._assignment(),
-            compress=self.config.bfloat16_sendrecv,
-        )
-        return PartitionExplanation(cut, self._own)
+        step = self._step(fetches, feed_dict, self._timeout)
+        given = single_tensors(feed_dict) if feed_dict else {}
+        shapes = [list(np.shape(convert_feed(feed, v))) for feed, v in zip(step.feeds, given.values(), strict=True)]
+        plans: list[dict[str, Any]] = []
+        calls = []
+        for part in step.parts:
+            asked = {"session": self._name, "handle": part.handle, "shapes": [shapes[n] for n in part.feeds]}
+            calls.append(self._transport.call(part.address, "explain", asked))
+        for part, call in zip(step.parts, calls, strict=True):
+            try:
+                plans += [{"task": str(part.task), **plan} for plan in call.result(self._timeout)]
+            except TimeoutError:
+                raise errors.DeadlineExceededError(
+                    f"{part.task} did not answer within {self._timeout:g} s: it was to plan its part of the step"
+                ) from None
+            except errors.GraphdockError as error:
+                raise self._named(error) from None
+        return PartitionExplanation(step.cut, self._own, plans)
 
     def _repr_html_(self) -> str:
         return f"<p>Session on {self.target}, {'closed' if self._closed else 'open'}</p>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -56,6 +57,24 @@ class Registered:
         results = self.session.run(self._fetches, dict(zip(self._feeds, values, strict=True)), options=options)
         self.quick = self._may_be_quick and time.perf_counter() - began < QUICK
         return list(results[: self._count])
+
+    def explain(self, shapes: Sequence[Sequence[int]]) -> dict[str, Any]:
+        """Facts of its plan as plain data: ``kernels`` and ``devices`` with the number of nodes of each, ``table`` and ``source``.
+
+        Args:
+          shapes: of what it is fed.
+        """
+        feeds = self._feeds[1:] if self._numbered else self._feeds
+        given = zip(feeds, shapes, strict=True)
+        fed = {t: np.broadcast_to(np.zeros((), t.dtype.as_numpy_dtype), s) for t, s in given if t.dtype.kind != "S"}
+        said = self.session.explain(self._fetches, fed)
+        devices = Counter(row.device for one in (*said.before, said) for row in one.rows if row.device)
+        return {
+            "kernels": said.kernels(),
+            "devices": dict(sorted(devices.items())),
+            "table": "\n".join([*(one.table() for one in said.before), said.table()]),
+            "source": said.source,
+        }
 
 
 def _waits_of(operations: Sequence[Operation]) -> tuple[frozenset[str], bool]:

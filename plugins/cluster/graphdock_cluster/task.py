@@ -243,6 +243,21 @@ class TaskServer:
         started.go_on()
         return started.future
 
+    def explain(self, session: str, handle: int, shapes: Sequence[Sequence[int]]) -> list[dict[str, Any]]:
+        """Facts of the plans of a part, one per phase; see :meth:`Registered.explain`. Nothing runs.
+
+        Args:
+          shapes: of what the part is fed.
+
+        Raises:
+          AbortedError: the task does not know the session or part. What planning raises.
+        """
+        found = []
+        for part in self._parts(self._opened(session), handle):
+            found.append(part.explain(shapes[: part.fed]))
+            shapes = shapes[part.fed :]
+        return found
+
     def watch(self, session: str) -> Future[None]:
         """Answer once the session is closed here; who waits for it is told where this task or the way to it is lost.
 
@@ -386,7 +401,7 @@ class TaskServer:
 
 
 #: What a transport may call.
-METHODS = ("info", "open", "watch", "register", "run", "arrive", "abort", "forget", "close_session", "reset")
+METHODS = ("info", "open", "watch", "register", "explain", "run", "arrive", "abort", "forget", "close_session", "reset")
 
 
 def _tensor(graph: Any, name: str) -> Tensor:

@@ -114,7 +114,10 @@ class RayTransport(Transport):
 
     def tasks(self, address: str, said: Mapping[str, Any]) -> dict[TaskName, str]:
         cluster = parse(address)[0]
-        return {TaskName.parse(name): f"{cluster}{name}" for name in said["cluster"]}
+        return {
+            TaskName.parse(name): where if "/job:" in where else f"{cluster}{name}"
+            for name, where in said["cluster"].items()
+        }
 
     def close(self) -> None:
         for address in list(self._served):

@@ -15,9 +15,11 @@ def raylets():
     from ray.cluster_utils import Cluster
 
     os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - it is Ray's name
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
+    # each raylet has the resource of a task, so that tasks are on both: how Ray spreads the others is Ray's own
+    head = {"num_cpus": 2, "include_dashboard": False, "resources": {"/job:worker/task:0": 1}}
+    made = Cluster(initialize_head=True, head_node_args=head)
     try:
-        made.add_node(num_cpus=2)
+        made.add_node(num_cpus=2, resources={"/job:ps": 1})
         before = os.environ.get("RAY_ADDRESS")
         os.environ["RAY_ADDRESS"] = made.address
         ray.init(address=made.address, log_to_driver=False, logging_level="error")

@@ -15,6 +15,7 @@ import pytest
 from graphdock.errors import FailedPreconditionError, InvalidArgumentError
 from graphdock_ray.directory import parse
 from graphdock_ray.zeromq import ZeroMQTransport
+from graphdock_testing.transport_laws import TRANSPORT_LAWS, check_transport
 
 SERVER = """
 import sys
@@ -72,6 +73,12 @@ def trained(target, **options):
         with tf.Session(target, **options) as session:
             session.run(tf.global_variables_initializer())
             return [session.run([train, loss], {x: row})[1] for row in rows]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", TRANSPORT_LAWS)
+def test_a_law_of_transports_holds(raylets, law):
+    check_transport("ray", law)
 
 
 @pytest.mark.slow

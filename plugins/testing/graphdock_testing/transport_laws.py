@@ -272,7 +272,8 @@ def _trained(host: Host, target: str | None) -> list[float]:
         x = _tf.placeholder(_tf.float32, [None, 3])
         loss = _tf.reduce_sum(_tf.tanh(_tf.matmul(x, w)) ** 2)
         train = w.assign_sub(0.1 * _tf.gradients(loss, [w])[0])
-        with _tf.Session(target or "", host=host) as session:
+        config = _tf.SessionConfig(operation_timeout=LIMIT)
+        with _tf.Session(target or "", config=config, host=host) as session:
             session.run(w.initializer)
             return [float(session.run([loss, train], {x: row})[0]) for row in rows]
 

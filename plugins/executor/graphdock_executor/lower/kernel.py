@@ -58,7 +58,7 @@ from graphdock_executor.lower.state import (
     resolve,
     slot,
 )
-from graphdock_executor.lower.variables import access, is_remote, settled, touch, variable_slot
+from graphdock_executor.lower.variables import access, is_remote, lower_read_as_copy, settled, touch, variable_slot
 from graphdock_executor.step_program.names import Literal, Name, Operand, Suffixed, helper
 from graphdock_executor.step_program.statements import Block, Call, Compute, Launch, Wrap
 from graphdock_executor.storage import Root
@@ -93,6 +93,9 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
     name = state.names.new("kernel")
     given: list[Operand] = [s.at for s in slots]
     for i in bound.retains:
+        if node.inputs[i] in state.lent:  # what it keeps must be copied under a lock of its own
+            lower_read_as_copy(state, state.lent[node.inputs[i]], block, at)
+            given[i] = state.slots[node.inputs[i]].at
         given[i] = copied(state, infos[i].memory_space, node.inputs[i], given[i], node)
     streams = []
     for identity in streams_of(node) if form.random else ():
@@ -296,6 +299,9 @@ def _inputs(state: State, node: PlanNode, kernel: KernelDef, device: Device, blo
             number = kinds.constant(array, value)
         else:
             where, number = state.slots[source], kinds.number(value)
+            lent = state.lent.get(source)
+            if lent is not None:
+                taken.touched.append((state.given.resource(state.given.placed.handles[lent.inputs[0]]), False))
         if not where.contiguous:
             if strided:
                 number = ~number

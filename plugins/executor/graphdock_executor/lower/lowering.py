@@ -18,7 +18,7 @@ from graphdock.contracts.queue import QueuedDevice
 from graphdock_executor.lower.kernel import direct_stores, lower_kernel
 from graphdock_executor.lower.records import Bodies, Lowered, Slot
 from graphdock_executor.lower.state import LoweringInput, State, extend_lifetime, method, resolve, slot
-from graphdock_executor.lower.variables import lower_assign, lower_read
+from graphdock_executor.lower.variables import lent_reads, lower_assign, lower_read
 from graphdock_executor.step_program.names import Apply, Literal, Name, Operand, Suffixed, helper
 from graphdock_executor.step_program.statements import Activate, Block, Call, Statement, Synchronize, Wait
 from graphdock_executor.storage import Root
@@ -91,7 +91,7 @@ def lower(given: LoweringInput) -> Lowered:
         from graphdock_executor.lower.owned_buffers import retained_values
 
         state.retained = retained_values(given)
-    state.direct_stores = direct_stores(given)
+    state.direct_stores, state.lent = direct_stores(given), lent_reads(given)
     for value in graph.inputs:
         feed = state.names.new("feed")
         out.feeds.append(feed)

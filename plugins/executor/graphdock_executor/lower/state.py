@@ -75,6 +75,7 @@ class State:
       slots: value -> where it is. ``alias``: value -> the value that it is another name of.
       escapes: values handed to the caller. ``direct``: body output -> the root, and its name, that its producer writes.
       direct_stores: value -> the variable that it is assigned to, into whose memory its kernel writes it.
+      lent: value that is read of a variable -> the node that reads it, where the only reader gets the variable and locks it.
       after: in debug mode, position of a node -> the block and index behind its last statement; of one with bodies those of its own
         statement, which its bodies' positions follow, and for the position after its bodies those behind it.
       assigned: variables assigned before, on every way to here. ``destroyed``: handles of variables that the plan may empty.
@@ -94,6 +95,7 @@ class State:
     escapes: set[Value] = field(default_factory=set)
     direct: dict[Value, tuple[Root, Name]] = field(default_factory=dict)
     direct_stores: dict[Value, Variable] = field(default_factory=dict)
+    lent: dict[Value, PlanNode] = field(default_factory=dict)
     after: dict[int, tuple[Block, int]] = field(default_factory=dict)
     assigned: set[Variable] = field(default_factory=set)
     destroyed: set[Value] = field(default_factory=set)

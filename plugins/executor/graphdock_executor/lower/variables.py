@@ -1,6 +1,7 @@
 """Lowering of handles, and of reads and assignments of variables.
 
-A read aliases its variable only while no write can run in the plan.
+A read aliases its variable only while no write can run in the plan. In a step that holds no locks while it runs, a read is a copy,
+unless one kernel alone takes it: that kernel gets the variable itself, under the locks of its own statement.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from graphdock.contracts.device import HOST_MEMORY, Device
+from graphdock.contracts.executor import SCALAR
 from graphdock.contracts.ir import PlanNode, Value
 from graphdock.contracts.kernel import PLANNED
 from graphdock.contracts.queue import QueuedDevice
@@ -17,12 +19,33 @@ from graphdock.dtypes import string, uint8
 from graphdock.shape import concrete
 
 from graphdock_executor.lower.records import Slot
-from graphdock_executor.lower.state import State, extend_lifetime, fresh, method, mover, output, slot, worker
+from graphdock_executor.lower.state import (
+    LoweringInput,
+    State,
+    extend_lifetime,
+    fresh,
+    method,
+    mover,
+    output,
+    slot,
+    worker,
+)
 from graphdock_executor.step_program.names import Literal, Name, Operand, Suffixed
 from graphdock_executor.step_program.statements import Block, Call, Copy, Flag, Require
 from graphdock_executor.storage import Root
 
-__all__ = ["access", "is_remote", "lower_assign", "lower_read", "resource_name", "settled", "touch", "variable_slot"]
+__all__ = [
+    "access",
+    "is_remote",
+    "lent_reads",
+    "lower_assign",
+    "lower_read",
+    "lower_read_as_copy",
+    "resource_name",
+    "settled",
+    "touch",
+    "variable_slot",
+]
 
 
 def touch(state: State, handle: Value, node: PlanNode, block: Block, writes: bool) -> Resource:
@@ -108,13 +131,59 @@ def lower_read(state: State, node: PlanNode, block: Block, at: int) -> None:
     assert isinstance(variable, Variable)
     value = node.outputs[0]
     where = variable_slot(state, variable)
-    space = variable.device.memory_space
     known = variable.static and concrete(value.shape) is not None
     writes = given.facts.writes.get(given.placed.handles[node.inputs[0]], ())
     until = given.facts.reach.get(value, at)
     if known and given.locked and value not in state.retained and not any(at < w <= until for w in writes):
         state.slots[value] = where
         return
+    if known and value in state.lent:
+        state.slots[value] = where
+        return
+    lower_read_as_copy(state, node, block, at)
+
+
+def lent_reads(given: LoweringInput) -> dict[Value, PlanNode]:
+    """Reads, by their values, whose only reader gets the variable itself, in a step that holds no locks while it runs.
+
+    The reader is a kernel of the same level that waits for nothing; it locks the variable. None in debug mode, which looks
+    at values between statements.
+    """
+    found: dict[Value, PlanNode] = {}
+    if given.locked or given.placed.debug:
+        return found
+    facts, kernels, home = given.facts, given.placed.kernels, given.placed.home
+    for level in given.placed.graph.all_graphs():
+        reads = {n.outputs[0]: n for n in level.nodes if n.verb == "read" and concrete(n.outputs[0].shape) is not None}
+        if not reads:
+            continue
+        readers: dict[Value, list[PlanNode]] = {value: [] for value in reads}
+        for node in level.nodes:
+            for value in node.inputs:
+                if value in readers:
+                    readers[value].append(node)
+        for value, node in reads.items():
+            if len(readers[value]) != 1 or value in level.outputs:
+                continue
+            (reader,) = readers[value]
+            at, until = facts.position[node], facts.position[reader]
+            writes = facts.writes.get(given.placed.handles[node.inputs[0]], ())
+            alone = facts.reach.get(value) == until and not any(at < w <= until for w in writes)
+            scalar = bool(reader.outputs) and home.get(reader.outputs[0]) == SCALAR
+            if alone and reader in kernels and not scalar and "waits" not in reader.opdef.effects:
+                found[value] = node
+    return found
+
+
+def lower_read_as_copy(state: State, node: PlanNode, block: Block, at: int) -> None:
+    """Add what copies a variable, under the locks of that statement where the step holds none."""
+    given = state.given
+    variable = given.resource(given.placed.handles[node.inputs[0]])
+    assert isinstance(variable, Variable)
+    value = node.outputs[0]
+    where = variable_slot(state, variable)
+    space = variable.device.memory_space
+    known = variable.static and concrete(value.shape) is not None
     lock_set = access(state, [variable])
     if known:
         made = output(state, value, PLANNED, [], None, "", at, block)
