@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
+from pathlib import Path
 from typing import Any
 
 from graphdock.contracts import cache_dir, errors, read_cache, write_cache
@@ -85,9 +86,9 @@ def _compile(text: str, names: tuple[str, ...], kept: bool = True) -> tuple[int,
     except RuntimeError as error:
         raise errors.InternalError(f"LLVM refuses the text of a region: {error}") from error
     cpu = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
-    key = hashlib.sha256(repr((text, cpu, llvmlite.__version__, llvm.llvm_version_info)).encode()).hexdigest()
-    path = cache_dir() / "llvm" / f"{key}.o"
-    data = read_cache(path) if kept else None
+    key = hashlib.sha256(repr((text, cpu, llvmlite.__version__, llvm.llvm_version_info)).encode())
+    path = cache_dir() / "llvm" / f"{key.hexdigest()}.o"
+    data = _kept(path, key.digest()) if kept else None
     if data is None:
         options = llvm.create_pipeline_tuning_options(speed_level=2)
         options.loop_unrolling = True
@@ -95,7 +96,7 @@ def _compile(text: str, names: tuple[str, ...], kept: bool = True) -> tuple[int,
         builder.getModulePassManager().run(module, builder)
     engine = llvm.create_mcjit_compiler(module, _machine())
     if kept:
-        engine.set_object_cache(lambda _, made: write_cache(path, bytes(made)) and None, lambda _: data)
+        engine.set_object_cache(lambda _, made: write_cache(path, key.digest() + bytes(made)) and None, lambda _: data)
     engine.finalize_object()
     found = tuple([engine.get_function_address(name) for name in names])
     if lost := [name for name, address in zip(names, found, strict=True) if not address]:
@@ -104,3 +105,9 @@ def _compile(text: str, names: tuple[str, ...], kept: bool = True) -> tuple[int,
         )
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))  # not even the interpreter's end takes the code away
     return found
+
+
+def _kept(path: Path, key: bytes) -> bytes | None:
+    """The object of a file that was written under that key: LLVM would end the process over another's."""
+    data = read_cache(path)
+    return data[len(key) :] if data is not None and data[: len(key)] == key else None

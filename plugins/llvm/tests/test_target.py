@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 import pytest
-from graphdock.contracts import Axis, RegionInput, RegionOutput, RegionProgram, Term, dtypes
+from graphdock.contracts import Axis, RegionInput, RegionOutput, RegionProgram, Term, dtypes, read_cache, write_cache
 from graphdock.errors import InternalError
 from graphdock_llvm import target
 
@@ -65,6 +65,35 @@ def test_a_damaged_file_is_made_again(anew, call, monkeypatch, damage):
     monkeypatch.setattr(target, "_alive", {})
     double(call, 2.0)
     assert kept.read_bytes()[32:] == data[32:]
+
+
+@pytest.mark.parametrize("foreign", [b"x" * 100, b"", "of another text"])
+def test_a_file_of_something_else_is_made_again(anew, call, monkeypatch, foreign):
+    folder, _ = anew
+    double(call, 2.0)
+    (kept,) = folder.rglob("*.o")
+    data = read_cache(kept)
+    if isinstance(foreign, str):
+        double(call, 3.0)
+        foreign = read_cache(next(path for path in folder.rglob("*.o") if path != kept))
+    assert write_cache(kept, foreign)
+    monkeypatch.setattr(target, "_alive", {})
+    double(call, 2.0)
+    assert read_cache(kept) == data
+
+
+def test_ctrl_c_while_llvm_compiles_leaves_nothing_and_the_next_call_compiles(anew, call, monkeypatch):
+    folder, _ = anew
+
+    def pressed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(target, "_machine", pressed)
+        with pytest.raises(KeyboardInterrupt):
+            double(call, 2.0)
+    assert not list(folder.rglob("*.o")) and not target._alive
+    double(call, 2.0)
 
 
 def test_a_folder_that_can_not_be_written_costs_time_alone(anew, call, monkeypatch, tmp_path):

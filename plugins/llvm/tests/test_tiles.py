@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+
 import cffi
 import graphdock as tf
 import numpy as np
@@ -176,3 +180,62 @@ def test_products_that_a_librarys_are_better_at_stay_its():
         with tf.Session(config=tf.SessionConfig(**LLVM)) as sess:
             kernels.append(sess.explain(tf.nn.relu(tf.matmul(x, w))).kernels().get("cpu.mat_mul"))
     assert kernels == [1, 1, 1]
+
+
+@pytest.mark.parametrize("how", ["strided", "turned", "read-only", "reversed"])
+def test_fed_arrays_lie_in_any_way(how):
+    x, w = tf.placeholder(tf.float32, [70, 80]), tf.placeholder(tf.float32, [80, 90])
+    y = tf.nn.relu(tf.matmul(x, w) + 1.0)
+    a, b = numbers(140, 160), numbers(80, 90, seed=1)
+    a = {"strided": a[::2, ::2], "turned": a[:80, :70].T, "reversed": a[69::-1, 79::-1], "read-only": a[:70, :80]}[how]
+    if how == "read-only":
+        a = a.copy()
+        a.flags.writeable = False
+    with tf.Session(config=tf.SessionConfig(**LLVM)) as sess:
+        assert sess.explain(y, {x: a, w: b}).kernels() == {"llvm.region": 1}
+        np.testing.assert_allclose(sess.run(y, {x: a, w: b}), np.maximum(a @ b + 1, 0), 1e-4, 1e-4)
+
+
+def test_subnormals_are_numbers():
+    program = program_of((64, 65, 66))
+    arrays = arrays_of(program)
+    arrays[0][...], arrays[1][...] = 1e-30, 1e-12
+    want = np.full((64, 66), 65e-42, np.float32)
+    assert (want > 0).all() and want[0, 0] < np.finfo(np.float32).tiny
+    np.testing.assert_allclose(call(program, arrays)[1], want, 1e-3)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_a_forked_child_multiplies_on_threads_of_its_own():
+    program = program_of((200, 150, 300))
+    arrays = arrays_of(program)
+    want = call(program, arrays, numbers=(2, pool_address()))
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)  # a child that waits for ever fails
+        got = call(program, arrays, numbers=(2, pool_address()))
+        os._exit(0 if all(np.array_equal(a, b) for a, b in zip(got, want, strict=True)) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_sessions_on_several_threads_multiply_at_once():
+    x, w = tf.placeholder(tf.float32, [130, 140]), tf.Variable(numbers(140, 150, seed=1))
+    y = tf.nn.relu(tf.matmul(x, w) + 1.0)
+    faults = []
+    with tf.Session(config=tf.SessionConfig(**LLVM, intra_op_threads=2)) as sess:
+        sess.run(tf.global_variables_initializer())
+        weights = sess.run(w)
+
+        def work(seed):
+            a = numbers(130, 140, seed=seed)
+            want = np.maximum(a @ weights + 1, 0)
+            for _ in range(10):
+                if not np.allclose(sess.run(y, {x: a}), want, 1e-3, 1e-3):
+                    faults.append(seed)
+
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+    assert not faults
