@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from graphdock.contracts import RegionInput, RegionOutput, RegionProgram
+from graphdock.contracts import RegionInput, RegionOutput, RegionProgram, Term
 
 from graphdock_llvm.emitter import SCALARS, Emitter
 from graphdock_llvm.primitives import combine, emit, horizontal, identity
@@ -26,6 +26,9 @@ __all__ = ["ALONE", "Printed", "is_brief", "print_functions", "print_region", "s
 
 #: The numbers of a call on the calling thread alone.
 ALONE = (1, 0)
+
+#: Rows that are added to each other before they are added to the others: a power of two.
+_TOGETHER = 64
 
 #: Terms times elements that take some microseconds at most, so that Python's lock is kept meanwhile.
 _BRIEF = 1 << 16
@@ -85,10 +88,14 @@ class _Printer:
         self.fixed: dict[int, str] = {}  # reduction -> its value in every lane
         self.made: dict[int, tuple[str, int]] = {}  # product -> where its first row begins, and how far apart rows are
         self.rows: dict[int, str] = {}  # term -> the row in which it is kept, once it was computed
+        self.partial: dict[
+            int, str
+        ] = {}  # sum over rows -> the row that gets some of them, and is added to its own then
         self.between: tuple[str, str] | None = None  # a part of the one row
         self.parts = 1
         self.block = "entry"
         self.loops = 0
+        self.counter = ""  # address of how many rows there were
 
     # -- structure
 
@@ -168,6 +175,9 @@ class _Printer:
         for number in kept:
             scalar = in_memory(self.program.terms[number].dtype.name)
             self.rows[number] = e.value(f"alloca {scalar}, i64 {self._padded()}, align 64")
+        if self.partial:
+            self.counter = e.value("alloca i64")
+            e.line(f"store i64 0, ptr {self.counter}")
         ends = {axis: ("0", str(extent)) for axis, extent in self.plan.outer.items()} if stages else {}
         self.between = between if self.plan.flat else None
         if between is not None and not self.plan.flat:
@@ -182,6 +192,8 @@ class _Printer:
         for stage in stages:
             self._stage(stage, ready)
             ready.update(n for n in kept if n in self.plan.needs(stage.targets))
+        if self.partial:
+            self._fold_sometimes()
         for axis, (_, end) in reversed(ends.items()):
             e.line(f"br label %end{axis}")
             e.label(f"end{axis}")
@@ -190,6 +202,8 @@ class _Printer:
             e.line(f"br i1 %more{axis}, label %outer{axis}, label %done{axis}")
             e.label(f"done{axis}")
             self.block = f"done{axis}"
+        self._fold()
+        self.partial = {}
 
     def _end(self, stages: Sequence[Stage], tables: Sequence[str]) -> None:
         """All that is done once, behind all rows."""
@@ -217,9 +231,50 @@ class _Printer:
         e, term = self.e, self.program.terms[number]
         name = term.dtype.name
         self.rows[number] = row
+        begun = [row]
+        if term.op == "sum" and term.dtype.is_floating:
+            begun.append(e.value(f"alloca {in_memory(name)}, i64 {self._padded()}, align 64"))
+            self.partial[number] = begun[-1]
         start = e.constant(SCALARS[name], identity(term))
-        for at in range(0, self._padded(), e.width):
-            store(self.e, name, start, row, Place(str(at), None))
+        for one in begun:
+            for at in range(0, self._padded(), e.width):
+                store(self.e, name, start, one, Place(str(at), None))
+
+    def _fold_sometimes(self) -> None:
+        """Behind each row: those of some rows are added. One sum of a million float32 would lose half of its digits."""
+        e, self.loops = self.e, self.loops + 1
+        name = f"fold{self.loops}"
+        done = e.value(f"load i64, ptr {self.counter}")
+        done = e.binary("add", "i64", done, "1")
+        e.line(f"store i64 {done}, ptr {self.counter}")
+        full = e.value(f"icmp eq i64 {e.binary('and', 'i64', done, str(_TOGETHER - 1))}, 0")
+        e.line(f"br i1 {full}, label %{name}, label %{name}.past")
+        e.label(name)
+        self.block = name
+        self._fold()
+        e.line(f"br label %{name}.past")
+        e.label(f"{name}.past")
+        self.block = f"{name}.past"
+
+    def _fold(self) -> None:
+        """Add what some rows gave to what all gave, and begin with others."""
+        length, self.length = self.length, self._padded()
+        for number, row in self.partial.items():
+            term = self.program.terms[number]
+
+            def visit(
+                place: Place, _: Sequence[str], term: Term = term, row: str = row, number: int = number
+            ) -> list[str]:
+                name = term.dtype.name
+                value = combine(
+                    self.e, term, load(self.e, name, self.rows[number], place), load(self.e, name, row, place)
+                )
+                store(self.e, name, value, self.rows[number], place)
+                store(self.e, name, self.e.constant(SCALARS[name], identity(term)), row, place)
+                return []
+
+            self._loop([], [], visit)
+        self.length = length
 
     def _combine_columns(self, number: int, size: int) -> None:
         """The rows of all parts as one, in their order, in the place of the first."""
@@ -304,7 +359,8 @@ class _Printer:
                 base = self.bases[len(self.program.inputs) + k]
                 store(self.e, out.dtype.name, values[out.term], base, place)
             for number in stage.columns:
-                term, row, whole = terms[number], self.rows[number], Place(place.at, None)
+                row = self.partial.get(number, self.rows[number])
+                term, whole = terms[number], Place(place.at, None)
                 sum_ = combine(e, term, load(self.e, term.dtype.name, row, whole), values[term.args[0]])
                 store(self.e, term.dtype.name, sum_, row, whole)
             following = []

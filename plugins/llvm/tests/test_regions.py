@@ -134,3 +134,18 @@ def test_what_is_not_compiled_says_why():
     both = program(Term("sum", f32, (0,), (0,), (1,)), Term("sum", f32, (0,), (), (0, 1)))
     assert "two sets of axes" in what_forbids(both, 16) or "reads along some" in what_forbids(both, 16)
     assert not unsupported(program(), 16)
+
+
+@pytest.mark.parametrize("shape", [(5000, 17), (3, 2001, 20), (40_000, 40)])
+def test_sums_over_many_rows_are_exact_to_some_units(call, shape):
+    x = np.random.default_rng(3).uniform(0, 1, shape).astype(np.float32)
+    axes = tuple(range(len(shape) - 1))
+    f32 = dtypes.float32
+    program = RegionProgram(
+        "p",
+        tuple(Axis("ijk"[i], n) for i, n in enumerate(shape)),
+        (RegionInput("x", 0, f32, shape, tuple(range(len(shape)))),),
+        (Term("input", f32, (), tuple(range(len(shape))), 0), Term("sum", f32, (0,), (len(shape) - 1,), axes)),
+        (RegionOutput("y", 1, f32, shape[-1:], (len(shape) - 1,)),),
+    )
+    np.testing.assert_allclose(call(program, [x])[0], x.astype(np.float64).sum(axes), 2e-6)
