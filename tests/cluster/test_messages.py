@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import gc
+import time
+
 import graphdock as tf
 import numpy as np
 import pytest
+from graphdock_cluster.task import TaskServer
+from graphdock_testing.thread_cluster import ThreadCluster
 
 HOST = tf.Host(block=["ray"])
 
 
 @pytest.fixture(scope="module")
 def target():
-    cluster = {"ps": [f"messages:{n}" for n in range(4)], "worker": ["messages:4"]}
+    cluster = {"ps": [f"messages:{n + 1}" for n in range(4)], "worker": ["messages:5"]}
     made = [tf.train.Server(cluster, job, n, host=HOST) for job, tasks in cluster.items() for n in range(len(tasks))]
     yield made[-1].target
     for server in made:
@@ -73,3 +78,41 @@ def test_a_step_has_the_messages_of_the_table(target, model):
             row = f"{jobs[0]} to {jobs[1]}, {edge['dtype']} {size} B"
             found[row] = found.get(row, 0) + 1
     assert (facts["messages"], found) == GOLDEN[model]
+
+
+def test_a_large_constant_is_sent_once_to_a_task_for_as_long_as_a_part_there_has_it(monkeypatch):
+    """It is sent anew once the parts that had it are forgotten, and to a session of its own."""
+    came = []
+    register = TaskServer.register
+
+    def noted(self, **arguments):
+        said = register(self, **arguments)
+        came.append((len(arguments["constants"]), len(arguments["known"]), "handle" in said))
+        return said
+
+    monkeypatch.setattr(TaskServer, "register", noted)
+    with ThreadCluster({"ps": 1, "worker": 1}) as cluster:
+        server = cluster.server("worker0")
+        with tf.Graph(server.host).as_default():
+            with tf.device("/job:ps/task:0"):
+                large = tf.constant(np.arange(1000.0))
+                sums = [large + float(n) for n in range(4)]
+            config = tf.SessionConfig(plan_cache_size=2, operation_timeout=60)
+            for _ in range(2):
+                with tf.Session(server.target, config=config) as session:
+                    for total, n in zip(sums, range(3), strict=False):
+                        assert session.run(total)[-1] == 999 + n
+                    assert came == [(1, 0, True), (0, 1, True), (0, 1, True)]
+                    came.clear()
+                    session._steps.clear()
+                    gc.collect()
+                    session.run(tf.constant(1.0))
+                    task = cluster.server("ps0")._task
+                    parts = task._sessions[session._name].parts
+                    while parts:
+                        time.sleep(0)
+                    for _ in range(3):  # finalizers of what the first collection frees hold on to more
+                        gc.collect()
+                    assert session.run(sums[3])[-1] == 1002
+                    assert came == [(0, 1, False), (1, 0, True)]
+                    came.clear()

@@ -96,6 +96,8 @@ class ClusterSession(Session):
         #: Addresses and handles of parts that no step of any thread runs any more, to be forgotten by their tasks.
         self._dropped: deque[list[tuple[str, int]]] = deque()
         self._opened: dict[TaskName, dict[str, Any]] = {}
+        #: Digests of large constants that each task has had, and has for as long as a part of the session there holds them.
+        self._sent: dict[TaskName, set[str]] = {}
         self._running: dict[int, RunningStep] = {}
         self._assigned: tuple[Any, Assignment] | None = None
         self._has_lost = False
@@ -306,10 +308,10 @@ class ClusterSession(Session):
             handle = local.register_part(self._name, part, before)
         else:
             text, constants = part.graph.as_graph_def(form="frames")
+            sent = self._sent.setdefault(part.task, set())
             arguments = {
                 "session": self._name,
                 "graph": text,
-                "constants": constants,
                 "step": "" if part.step is None else part.step.name,
                 "feeds": [t.name for _, t in part.feeds],
                 "fetches": [t.name for _, t in part.fetches],
@@ -317,13 +319,21 @@ class ClusterSession(Session):
                 "reads": [[op.name, t.op.name] for op, t in part.graph._reads.items()],
                 "before": before,
             }
-            call = self._transport.call(address, "register", arguments)
-            try:
-                handle = call.result(limit)
-            except TimeoutError:
-                raise errors.DeadlineExceededError(
-                    f"{part.task} did not answer within {limit:g} s: it was to take its part of the step"
-                ) from None
+            while True:
+                known = [digest for digest in constants if digest in sent]
+                news = {digest: array for digest, array in constants.items() if digest not in sent}
+                call = self._transport.call(address, "register", {**arguments, "constants": news, "known": known})
+                try:
+                    said = call.result(limit)
+                except TimeoutError:
+                    raise errors.DeadlineExceededError(
+                        f"{part.task} did not answer within {limit:g} s: it was to take its part of the step"
+                    ) from None
+                if "handle" in said:
+                    break
+                sent.difference_update(said["missing"])  # no part there has them any more
+            handle = said["handle"]
+            sent.update(constants)
         return _Remote(part, address, handle, local)
 
     def list_devices(self) -> list[str]:

@@ -27,6 +27,7 @@ from graphdock.partition.cut import Part
 from graphdock.plugin.host import Host
 from graphdock.session.session import Session
 
+from graphdock_cluster.constants import Constants
 from graphdock_cluster.exchange import Exchange
 from graphdock_cluster.registered import Registered
 from graphdock_cluster.running import CLOCK, NO_LIMIT, RunningPart
@@ -89,6 +90,7 @@ class Opened:
         self.exchange = exchange
         self.containers = _Containers() if isolated else None
         self.ordinals = RandomOrdinals()
+        self.constants = Constants()
         self.parts: dict[int, list[Registered]] = {}
         self.running: dict[int, RunningPart] = {}
         self.closed: Future[None] = Future()
@@ -179,20 +181,28 @@ class TaskServer:
         fetches: Sequence[str],
         targets: Sequence[str],
         reads: Sequence[Sequence[str]],
+        known: Sequence[str] = (),
         before: int = 0,
-    ) -> int:
-        """Register a part of a session's steps; its handle. Names are of the part's own graph.
+    ) -> dict[str, Any]:
+        """Register a part of a session's steps: its ``handle``; or, where nothing was done, the digests that are ``missing`` here.
+        Names are of the part's own graph.
 
         Args:
           graph: in graphdock's JSON. ``constants``: those that it names by their digests.
+          known: digests of more of them, which were sent for other parts of the session.
           before: handle of the part that runs before this one, which then stands for both.
         """
+        opened = self._opened(session)
+        kept = opened.constants.find(known)
+        if len(kept) < len(known):
+            return {"missing": [digest for digest in known if digest not in kept]}
         made = _tf.Graph(self.host)
         with made.as_default():
-            _tf.import_graph_def((graph, constants), name="")
+            _tf.import_graph_def((graph, {**kept, **constants}), name="")
+        opened.constants.share(made, {**kept, **constants})
         for handle, read in reads:
             made.let_read(made.get_operation_by_name(handle), made.get_operation_by_name(read).outputs[0])
-        return self._register(
+        number = self._register(
             session,
             made,
             _tensor(made, step) if step else None,
@@ -201,6 +211,7 @@ class TaskServer:
             [made.get_operation_by_name(n) for n in targets],
             before,
         )
+        return {"handle": number}
 
     def register_part(self, session: str, part: Part, before: int = 0) -> int:
         """Register a part of a master in this process; see :meth:`register`."""
