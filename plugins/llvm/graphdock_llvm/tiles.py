@@ -20,6 +20,8 @@ __all__ = ["nodes_of_a_tile", "print_tiles", "tiles_of"]
 _LEAST = 16
 #: Multiplications up to which it is at most as slow as OpenBLAS's, by LLVM's type of its elements.
 _MOST = {"float": 1 << 28, "double": 1 << 24}
+#: Places of the axis that is summed over, at most, where registers are not those of AVX-512: a panel is to fit the first cache.
+_SHORT = 256
 #: Rows that lie so many bytes apart, or a multiple of it, drive each other out of the first cache.
 _CONFLICT = 4096
 #: Bytes on the stack of a thread: threads of some systems have half a megabyte.
@@ -47,6 +49,8 @@ def _matrices(program: RegionProgram, product: Product, width: int) -> Matrices 
         return None
     left, right = map(strides_of, sides)
     rows, columns, along = extents
+    if width < 16 and along > _SHORT:
+        return None
     found = Matrices(
         rows,
         along,

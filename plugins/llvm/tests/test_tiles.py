@@ -144,11 +144,11 @@ def test_one_array_may_be_both_matrices_and_what_is_added():
 
 @pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
 def test_a_layer_is_one_kernel_and_its_softmax_another(dtype):
-    x, w, c = (tf.placeholder(dtype, shape) for shape in ([128, 300], [200, 300], [200]))
+    x, w, c = (tf.placeholder(dtype, shape) for shape in ([128, 250], [200, 250], [200]))
     h = tf.matmul(x, w, transpose_b=True) + c
     y = tf.nn.softmax(0.5 * h * (1.0 + tf.erf(h * 0.7)))
     slopes = tf.gradients(y[:, 0], [x, w])
-    feed = {x: numbers(128, 300), w: numbers(200, 300, seed=1), c: numbers(200, seed=2)}
+    feed = {x: numbers(128, 250), w: numbers(200, 250, seed=1), c: numbers(200, seed=2)}
     with tf.Session(config=tf.SessionConfig(**LLVM)) as sess:
         assert sess.explain(y, feed).kernels() == {"llvm.region": 2}
         got = sess.run([y, slopes], feed)
@@ -171,6 +171,15 @@ def test_a_variable_that_a_step_writes_is_read_as_it_was():
     for (a, b), (c, d) in zip(*seen, strict=True):
         np.testing.assert_allclose(a, c, 1e-4, 1e-4)
         np.testing.assert_allclose(b, d, 1e-4, 1e-4)
+
+
+def test_without_the_registers_of_avx_512_panels_fit_the_first_cache():
+    assert [tiles_of(program_of((100, along, 100)), lanes) is None for along in (256, 257) for lanes in (8, 16)] == [
+        False,
+        False,
+        True,
+        False,
+    ]
 
 
 def test_products_that_a_librarys_are_better_at_stay_its():
