@@ -31,7 +31,12 @@ from graphdock.contracts.command_line.scripts import at_step, is_script, script_
 )
 @file_options
 @script_options
-@click.option("--all", "lost", is_flag=True, help="Show every kernel that lost, with its reason.")
+@click.option(
+    "--all",
+    "lost",
+    is_flag=True,
+    help="Show every kernel that lost, with its reason, and the passes that changed a node.",
+)
 @click.option(
     "--source", is_flag=True, help="Show the generated source of the step, and of kernels that were compiled for it."
 )

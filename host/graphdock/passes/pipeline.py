@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphdock.contracts.ir import PlanGraph
 from graphdock.contracts.opdef import resolve
@@ -15,6 +15,9 @@ from graphdock.passes.dead_code import eliminate_dead_code, prune
 from graphdock.passes.simplify import algebra, captures, cse, fold, identities, known_integers, powers
 from graphdock.plugin.host import Host, default_host
 from graphdock.plugin.registry import RegisteredPass
+
+if TYPE_CHECKING:
+    from graphdock.passes.history import PassHistory
 
 __all__ = ["PassReport", "apply_pass", "checked_switches", "known_passes", "run_passes", "simplifications"]
 
@@ -82,14 +85,19 @@ def run_passes(
     passes: Sequence[RegisteredPass],
     context: Callable[[RegisteredPass], PassContext],
     verify: bool = False,
+    history: PassHistory | None = None,
 ) -> list[PassReport]:
     """Drop what nobody needs, then run every pass over the graph and all its bodies.
 
     Args:
       passes: of the phase ``simplify``, those that are on. ``context``: what each of them gets.
-      verify: check grammar and order after the host's own passes too.
+      verify: check grammar and order after the host's own passes too. ``history``: what keeps which nodes each pass changed.
     """
+    if history is not None:
+        history.see(graph)
     eliminate_dead_code(graph)
+    if history is not None:
+        history.note("pruning", graph)
     if verify:
         from graphdock.contracts.ir_check import check_order
 
@@ -109,6 +117,8 @@ def run_passes(
             if level in dirty and not lies:
                 prune(level)
                 dirty.discard(level)
+        if history is not None:
+            history.note(row.each.name, graph)
         took = (time.perf_counter() - start) * 1e3
         if verify or not row.own:
             check_after(row, graph)

@@ -59,7 +59,8 @@ class Plan:
       graph: the plan graph, placed and chosen. ``placement``: the kernels. ``kernel_nodes``: the nodes that have one.
       program: what runs it; made by the executor named ``executor``. ``refusals``: of those
         that were asked before it.
-      translated: nodes before pruning and passes. ``reports``: what the passes did. ``stages``: what planning took.
+      translated: nodes before pruning and passes. ``reports``: what the passes did. ``changes``:
+        operation -> the passes that changed nodes of it, of a plan that is explained. ``stages``: what planning took.
       loops: what became of loops that could have been written out. ``notes``: what else passes said.
       costs: ``costs()`` is the cost model of its session.
       resources: all that its steps touch; ``touched``: with whether they do more than read it. ``lock_set``: what they hold while
@@ -82,6 +83,7 @@ class Plan:
         self.graph = draft.graph
         self.placement = draft.placement
         self.reports = tuple(draft.reports)
+        self.changes = {} if draft.history is None else draft.history.changes
         self.loops = () if draft.loop_writer is None else tuple(draft.loop_writer.notes)
         self.notes = tuple(f"pass {name}: {said}" for name, said in draft.said())
         self.translated = draft.translated

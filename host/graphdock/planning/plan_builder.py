@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from graphdock.contracts.costs import CostModel
     from graphdock.contracts.placement import Placer
     from graphdock.contracts.region import RegisteredCompiler
+    from graphdock.passes.history import PassHistory
     from graphdock.placement.lock import Lock
 
 __all__ = ["PlanBuilder", "PlanningContext"]
@@ -124,6 +125,7 @@ class PlanBuilder:
       graph: the plan graph, from translation on; ``translated``: how many nodes it had at first, bodies included.
       contexts: name of each pass that has run, but in the phase ``simplify`` -> what it was given, said and made.
       simplify_notes: name of each pass of the phase ``simplify`` of a third party -> what it said, each once.
+      history: which passes changed which nodes, of a plan that is explained.
       loop_writer: what wrote loops out, if a pass brought it.
       refused: node -> kernel's full name -> why it refused. ``prepared``: what the chosen kernels stated that have ``prepare``.
       scalars: values that the host keeps as Python numbers. ``handles``: handle anywhere -> the output of the op that names the
@@ -151,6 +153,7 @@ class PlanBuilder:
     prepared: Mapping[PlanNode, Prepared] = field(default_factory=dict)
     contexts: dict[str, PlanContext] = field(default_factory=dict)
     simplify_notes: dict[str, dict[RegionNote | str, None]] = field(default_factory=dict)
+    history: PassHistory | None = None
     loop_writer: LoopWriter | None = None
     scalars: set[Value] = field(default_factory=set)
     spaces: Spaces | None = None

@@ -46,7 +46,8 @@ def simplify(draft: PlanBuilder, graph: PlanGraph) -> list[PassReport]:
         return replace(plain, options=setting.pass_options(row.plugin), notes=noted.setdefault(row.each.name, []))
 
     noted: dict[str, list[RegionNote | str]] = {}
-    reports = run_passes(graph, setting.in_phase("simplify"), context, setting.config.debug)
+    history = draft.history if graph is draft.graph else None
+    reports = run_passes(graph, setting.in_phase("simplify"), context, setting.config.debug, history)
     for name, notes in noted.items():
         draft.simplify_notes.setdefault(name, {}).update(dict.fromkeys(notes))
     return reports
@@ -82,11 +83,15 @@ def run_phase(draft: PlanBuilder, phase: str) -> bool:
         was = [level.nodes for level in levels]
         held = set() if row.own else {node for nodes in was for node in nodes}
         known = set(context.replacements)
+        if draft.history is not None:
+            draft.history.see(draft.graph)
         start = time.perf_counter()
         apply_pass(row, draft.graph, levels, context)
         took = (time.perf_counter() - start) * 1e3
         here = any(level.nodes is not nodes for level, nodes in zip(levels, was, strict=True))
         changed = changed or here
+        if draft.history is not None:
+            draft.history.note(row.each.name, draft.graph)
         if not row.own or (draft.setting.config.debug and here):
             check_after(row, draft.graph)
         if not row.own:

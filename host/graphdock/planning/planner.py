@@ -242,6 +242,10 @@ class Planner:
             )
         with self._lock, collector_paused():
             draft = PlanBuilder(self.setting, outputs, targets, feeds, dry, done, handles, pieces)
+            if dry:
+                from graphdock.passes.history import PassHistory  # of plans that are explained
+
+                draft.history = PassHistory()
             draft.stages = run_stages(STAGES, draft, self.setting.config.debug)
             return make_plan(draft, self._pool)
 

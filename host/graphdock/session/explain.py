@@ -33,6 +33,7 @@ class Row:
       flops, bytes: estimates for one run, as :class:`graphdock.opdef.cost.Cost` has them; None where unknown.
       seconds: of one run, as far as anybody knows; ``known_from``: ``measured`` by traced steps, ``rates`` of the device, or
         ``unknown``. ``predicted``: what follows of the rates alone, whatever was measured.
+      passes: those that changed nodes of the operation, in order.
     """
 
     node: str
@@ -48,6 +49,7 @@ class Row:
     seconds: float | None = None
     known_from: str = "unknown"
     predicted: float | None = None
+    passes: tuple[str, ...] = ()
 
     @property
     def time(self) -> str:
@@ -79,8 +81,16 @@ class Explanation:
         self.config = config
         self.absent = dict(absent or {})
         self.rows: list[Row] = [
-            _row(n, plan.costs()) for g in plan.graph.all_graphs() for n in g.nodes if not n.opdef.verb.silent
+            _row(n, plan.costs(), plan.changes.get(n.origin, ()))
+            for g in plan.graph.all_graphs()
+            for n in g.nodes
+            if not n.opdef.verb.silent
         ]
+
+    def dropped(self) -> dict[str, tuple[str, ...]]:
+        """Name of each operation of which no row is left -> the passes that changed nodes of it; the last one dropped them."""
+        left = {row.node for row in self.rows}
+        return {name: tuple(passes) for name, passes in self.plan.changes.items() if name not in left}
 
     @property
     def source(self) -> str:
@@ -148,7 +158,7 @@ class Explanation:
         )
 
     def table(self, lost: bool = False) -> str:
-        """The table as text; with ``lost`` every candidate that lost and its reason."""
+        """The table as text; with ``lost`` every candidate that lost and its reason, and the passes that changed a node."""
         head = ("NODE", "OP", "SHAPES", "DEVICE", "KERNEL", "TIME", "WHY")
         cells = [(r.node, r.op, r.shapes, r.device, r.kernel, r.time, r.why) for r in self.rows]
         widths = [max(len(c[i]) for c in [head, *cells]) for i in range(len(head) - 1)]
@@ -157,6 +167,8 @@ class Explanation:
             lines.append("  ".join([c.ljust(w) for c, w in zip(cell, widths, strict=False)] + [cell[-1]]).rstrip())
             if lost and row is not None:
                 lines.extend(f"    lost: {name}: {reason}" for name, reason in row.lost)
+                if row.passes:
+                    lines.append(f"    changed by {', '.join(row.passes)}")
         return "\n".join(lines)
 
     def to_json(self) -> str:
@@ -173,6 +185,7 @@ class Explanation:
             "seconds": self.seconds(),
             "timeline": None if self.plan.placement.simulation is None else self.plan.placement.simulation.facts(),
             "passes": [asdict(r) for r in self.plan.reports],
+            "dropped": self.dropped(),
             "decomposed": [asdict(d) for d in self.plan.placement.decomposed],
             "loops": [asdict(n) for n in self.plan.loops],
             "regions": [asdict(n) for n in self.plan.placement.notes],
@@ -226,6 +239,7 @@ class Explanation:
         lines = [
             *head,
             f"plan    {self.summary()}",
+            *self._passes(),
             *self.notes(),
             *loops,
             *became,
@@ -236,6 +250,18 @@ class Explanation:
         return "\n".join([*parts, *lines, self.table()])
 
     __repr__ = __str__
+
+    def _passes(self) -> list[str]:
+        """A line that says which passes dropped how many operations, and changed how many that are left; none where none did."""
+        dropped = Counter(passes[-1] for passes in self.dropped().values())
+        changed = Counter(name for row in self.rows for name in row.passes)
+        said = [
+            f"{name} "
+            + ", ".join(f"{what} {n}" for what, n in (("dropped", dropped[name]), ("changed", changed[name])) if n)
+            for name in dict.fromkeys([*(r.name for r in self.plan.reports), *dropped, *changed])
+            if dropped[name] or changed[name]
+        ]
+        return [f"passes  {' · '.join(said)}"] if said else []
 
     def _repr_html_(self) -> str:
         from graphdock.contracts import html
@@ -267,7 +293,7 @@ def _reads(node: PlanNode) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _row(node: PlanNode, costs: CostModel) -> Row:
+def _row(node: PlanNode, costs: CostModel, passes: Sequence[str]) -> Row:
     shapes = " ".join(show(v.shape) for v in node.inputs if v.dtype.name != "resource")
     cost = cost_of(
         node.opdef, node.attrs, [(v.dtype, v.shape) for v in node.inputs], [(v.dtype, v.shape) for v in node.outputs]
@@ -285,6 +311,7 @@ def _row(node: PlanNode, costs: CostModel) -> Row:
         found.seconds,
         found.source,
         guess,
+        tuple(passes),
     )
 
 

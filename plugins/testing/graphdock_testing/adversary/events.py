@@ -267,6 +267,7 @@ def _threads_once(device: QueuedDevice, load: Load) -> bool:
             turns[0].set()
             turns[1].wait()
             queues[0].copy(between, targets[0])  # still this thread's queue, and behind its load
+            queues[1].synchronize()  # a copy that it should not have been given is done too
             early = load.late and device.passed(loaded)
     finally:
         turns[0].set()
