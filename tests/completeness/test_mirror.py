@@ -202,6 +202,7 @@ ELSEWHERE = {
     "data/plugin.py": "tests/plugin/test_host.py loads every plugin",
     "data/kernels/files.py": "tests/data/records/test_files.py",
     "data/kernels/examples.py": "tests/data/records/test_parsing.py",
+    "data/kernels/feature_bytes.py": "tests/data/records/test_feature_bytes.py",
     "data/kernels/features.py": "tests/data/records/test_parsing.py",
     "data/kernels/serialized.py": "tests/data/records/test_serialized.py",
     "data/kernels/accumulators.py": "tests/data/queues/test_accumulators.py",
