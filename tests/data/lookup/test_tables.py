@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 import graphdock as tf
 import numpy as np
@@ -173,11 +174,67 @@ def test_a_dense_table_has_no_row_of_its_reserved_keys():
         session.run(texts.lookup(tf.constant(["a", ""])))
 
 
+def test_a_dense_table_whose_keys_are_vectors():
+    """What TensorFlow 2.21 gives; of its export, the rows that hold something."""
+    table = lookup.MutableDenseHashTable(
+        tf.int64, tf.int64, [-1, -2], empty_key=[0, 1], deleted_key=[-1, -1], initial_num_buckets=8
+    )
+    k, v = tf.placeholder(tf.int64, [None, 2]), tf.placeholder(tf.int64, [None, 2])
+    insert, look, erase, export = table.insert(k, v), table.lookup(k), table.erase(k), table.export()
+    assert look.shape.as_list() == [None, 2] and export[0].shape.as_list() == [None, 2]
+    refused = (tf.errors.InvalidArgumentError, ValueError)
+    with tf.Session() as session:
+        session.run(insert, {k: [[0, 2], [11, 12], [13, 14]], v: [[1, 2], [3, 4], [5, 6]]})
+        assert session.run(look, {k: [[11, 12], [13, 14], [5, 6]]}).tolist() == [[3, 4], [5, 6], [-1, -2]]
+        session.run(erase, {k: [[11, 12], [7, 7]]})
+        assert session.run(table.size()) == 2
+        assert [part.tolist() for part in session.run(export)] == [[[0, 2], [13, 14]], [[1, 2], [5, 6]]]
+        for key in ([0, 1], [-1, -1]):
+            for fetch, more in ((insert, {v: [[1, 2]]}), (look, {}), (erase, {})):
+                with pytest.raises(refused, match="_key as a table key is not allowed"):
+                    session.run(fetch, {k: [key], **more})
+        for wrong in ([[1, 2, 3]], [[[11, 12], [13, 14]]], [11, 12]):
+            with pytest.raises(refused):
+                session.run(table.lookup(tf.constant(wrong, tf.int64)))
+        with pytest.raises(refused):
+            session.run(table.insert(tf.constant([[4, 1]], tf.int64), tf.constant([1, 2], tf.int64)))
+
+
+#: Written by TensorFlow 2.21: a dense table of vectors of int64 and one of strings, each with an insert and a lookup.
+DENSE = Path(__file__).with_name("dense_tables.pb")
+
+
+def test_dense_tables_of_tensorflow_and_there_and_back():
+    message = tf.GraphDef.FromString(DENSE.read_bytes())
+    names = ["ins/LookupTableInsertV2", "out:0", "n/LookupTableSizeV2:0", "k:0", "v:0"]
+    names += ["uins/LookupTableInsertV2", "uout:0", "w:0", "wv:0"]
+    for _ in range(2):
+        with tf.Graph().as_default() as graph, tf.Session() as session:
+            insert, out, size, k, v, put, look, w, values = tf.import_graph_def(message, name="", return_elements=names)
+            session.run(insert, {k: [[1, 2], [3, 4]], v: [10, 20]})
+            assert session.run(out, {k: [[3, 4], [9, 9]]}).tolist() == [20, -1] and session.run(size) == 2
+            session.run(put, {w: ["a"], values: [[1.0, 2.0]]})
+            assert session.run(look, {w: ["b", "a"]}).tolist() == [[-1, -2], [1, 2]]
+            for fetch, feed in ((out, {k: [[0, 1]]}), (out, {k: [[-1, -1]]}), (look, {w: [""]}), (look, {w: ["$"]})):
+                with pytest.raises(tf.errors.InvalidArgumentError, match="not allowed"):
+                    session.run(fetch, feed)
+            message = graph.as_graph_def()
+    written = {node.name: node for node in message.node}
+    assert written["vec"].op == written["txt"].op == "MutableDenseHashTableV2"
+    assert [written[name].op for name in written["vec"].input] == ["Const", "Const"]
+    assert {"key_dtype", "value_dtype", "value_shape", "initial_num_buckets", "max_load_factor"} <= set(
+        written["vec"].attr
+    )
+    assert not {"mutable", "key_shape", "reserved"} & set(written["vec"].attr)
+
+
 @pytest.mark.parametrize(
     ("keys", "match"),
     [
         ({"empty_key": 0, "deleted_key": 0}, "cannot be equal"),
-        ({"empty_key": [0, 1]}, "known scalar"),
+        ({"empty_key": [[0, 1]]}, "known scalar or vector"),
+        ({"empty_key": [0, 1], "deleted_key": 5}, "same shape"),
+        ({"empty_key": [0, 1], "deleted_key": [0, 1]}, "cannot be equal"),
         ({"empty_key": None}, "known scalar"),
         ({"empty_key": 0, "deleted_key": 0.5}, "int64"),
         ({"empty_key": 0, "initial_num_buckets": 12}, "power of 2"),

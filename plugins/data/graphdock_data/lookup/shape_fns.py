@@ -6,10 +6,11 @@ from typing import Any
 
 
 def find(ctx: Any) -> list[Any]:
-    """The keys' shape where the default value is a scalar; another may be a value, or one for each key."""
-    return [ctx.shape("keys") if ctx.shape("default_value") == () else None]
+    """The keys' shape where they and the default value are scalars or keys a vector; else a key, or a value, may be a vector."""
+    keys = ctx.shape("keys")
+    return [keys if ctx.shape("default_value") == () and keys is not None and len(keys) < 2 else None]
 
 
 def export(ctx: Any) -> list[Any]:
     """As many values as keys."""
-    return [(None,), None]
+    return [None, None]

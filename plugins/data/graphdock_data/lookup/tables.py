@@ -60,6 +60,7 @@ class _Table(LookupInterface):
 
     _default_value: Any
     _resource_handle: Any
+    _key_shape: tuple[int, ...] = ()
 
     @property
     def resource_handle(self) -> Any:
@@ -87,12 +88,16 @@ class _Table(LookupInterface):
                 Tkeys=self._key_dtype,
                 Tvalues=self._value_dtype,
             )
+        keys.set_shape([None, *self._key_shape])
         values.set_shape(_tf.TensorShape([None]).concatenate(self._default_value.shape))
         return keys, values
 
     def _find(self, keys: Any, default: Any) -> Any:
         found = _ops.apply_op("LookupTableFindV2", table_handle=self._resource_handle, keys=keys, default_value=default)
-        found.set_shape(keys.shape.concatenate(self._default_value.shape))
+        outer = keys.shape
+        if self._key_shape:
+            outer = keys.shape.with_rank_at_least(1)[:-1]
+        found.set_shape(outer.concatenate(self._default_value.shape))
         return found
 
 
@@ -192,26 +197,22 @@ class MutableHashTable(_Table):
         name: str = "MutableHashTable",
         checkpoint: bool = True,
     ) -> None:
-        self._make(key_dtype, value_dtype, default_value, shared_name, name, checkpoint, [])
-
-    def _make(
-        self,
-        key_dtype: DTypeLike,
-        value_dtype: DTypeLike,
-        default_value: Any,
-        shared_name: str | None,
-        name: str,
-        checkpoint: bool,
-        reserved: list[bytes],
-    ) -> None:
         LookupInterface.__init__(self, key_dtype, value_dtype)
         self._default_value = _ops.convert_to_tensor(default_value, self._value_dtype)
+        self._make(
+            "MutableHashTableOfTensorsV2" if self._default_value.shape.ndims else "MutableHashTableV2",
+            shared_name,
+            name,
+            checkpoint,
+        )
+
+    def _make(self, op: str, shared_name: str | None, name: str, checkpoint: bool, **kinds: Any) -> None:
+        """The operation of the table, and what savers save."""
         shape = self._default_value.shape.as_list()
-        kinds: dict[str, Any] = {"key_dtype": self._key_dtype, "value_dtype": self._value_dtype, "reserved": reserved}
         if shape:
             kinds["value_shape"] = shape
-        op = "MutableHashTableOfTensorsV2" if shape else "MutableHashTableV2"
-        self._resource_handle = _ops.apply_op(op, shared_name=shared_name or "", name=name, **kinds)
+        dtypes = {"key_dtype": self._key_dtype, "value_dtype": self._value_dtype}
+        self._resource_handle = _ops.apply_op(op, shared_name=shared_name or "", name=name, **dtypes, **kinds)
         if checkpoint:
             _tf.add_to_collection(_tf.GraphKeys.SAVEABLE_OBJECTS, _saveable(self, name))
 
@@ -242,7 +243,8 @@ class DenseHashTable(MutableHashTable):
     """A table whose rows change, and in which two keys have no row: to look them up, insert or remove them is an error of the step.
 
     Args:
-      key_dtype: int32, int64 or string. empty_key: a key, a scalar. deleted_key: another one, or None.
+      key_dtype: int32, int64 or string. empty_key: a key, a scalar or a vector, of whose shape all keys are: those of vectors are
+        matrices. deleted_key: another one, or None.
       initial_num_buckets: a power of 2, and without effect. The others as of :class:`MutableHashTable`.
 
     Raises:
@@ -270,23 +272,34 @@ class DenseHashTable(MutableHashTable):
             initial_num_buckets < 1 or initial_num_buckets & (initial_num_buckets - 1)
         ):
             raise InvalidArgumentError("Number of buckets must be a power of 2.", got=str(initial_num_buckets))
-        reserved = [_reserved("empty_key", empty_key, dtype)]
-        if deleted_key is not None:
-            reserved.append(_reserved("deleted_key", deleted_key, dtype))
-            if reserved[0] == reserved[1]:
-                raise InvalidArgumentError("Empty and deleted keys cannot be equal", got=repr(empty_key))
-        self._make(key_dtype, value_dtype, default_value, shared_name, name, checkpoint, reserved)
+        LookupInterface.__init__(self, dtype, value_dtype)
+        self._default_value = _ops.convert_to_tensor(default_value, self._value_dtype)
+        empty = _reserved("empty_key", empty_key, dtype)
+        deleted = None if deleted_key is None else _reserved("deleted_key", deleted_key, dtype)
+        if deleted is not None and deleted.shape != empty.shape:
+            raise InvalidArgumentError(
+                "Empty and deleted keys must have same shape", got=f"{list(empty.shape)} and {list(deleted.shape)}"
+            )
+        if deleted is not None and (empty == deleted).all():
+            raise InvalidArgumentError("Empty and deleted keys cannot be equal", got=repr(empty_key))
+        self._key_shape = empty.shape
+        both = [*empty.ravel().tolist(), *(() if deleted is None else deleted.ravel().tolist())]
+        kinds: dict[str, Any] = {"reserved": [k if isinstance(k, bytes) else str(k).encode() for k in both]}
+        if self._key_shape:
+            kinds["key_shape"] = list(self._key_shape)
+        if initial_num_buckets is not None:
+            kinds["initial_num_buckets"] = initial_num_buckets
+        self._make("MutableDenseHashTableV2", shared_name, name, checkpoint, **kinds)
 
     erase = MutableHashTable.remove
 
 
-def _reserved(what: str, key: Any, dtype: Any) -> bytes:
-    """A key as its attribute has it: bytes, or the digits of a number."""
+def _reserved(what: str, key: Any, dtype: Any) -> Any:
+    """A key as an array."""
     tensor = None if key is None else _ops.convert_to_tensor(key, dtype)
-    if tensor is None or tensor.op.type != "Const" or tensor.shape.ndims:
-        raise InvalidArgumentError(f"the {what} of a dense table must be a known scalar", got=repr(key))
-    value = tensor.op.node_attrs["value"]
-    return bytes(value.item()) if dtype is _tf.string else str(int(value)).encode()
+    if tensor is None or tensor.op.type != "Const" or tensor.shape.ndims not in (0, 1):
+        raise InvalidArgumentError(f"the {what} of a dense table must be a known scalar or vector", got=repr(key))
+    return tensor.op.node_attrs["value"]
 
 
 def _saveable(table: MutableHashTable, name: str) -> Any:

@@ -24,7 +24,8 @@ class Table:
 
     Args:
       mutable: its rows may change; else it is initialised once, and not read before.
-      value_shape: of a value; keys are scalars. reserved: key -> what it is called that no row may have.
+      value_shape: of a value. reserved: key -> what it is called that no row may have.
+      key_shape: of a key: a scalar, or a vector, which rows have as a tuple.
     """
 
     def __init__(
@@ -35,10 +36,12 @@ class Table:
         mutable: bool,
         value_shape: tuple[int, ...],
         reserved: dict[Any, str] | None = None,
+        key_shape: tuple[int, ...] = (),
     ) -> None:
         self.name, self.key, self.value, self.mutable, self.value_shape = name, key, value, mutable, value_shape
         self.rows: dict[Any, Any] = {}
         self.reserved = reserved or {}
+        self.key_shape = key_shape
         self.initialized = mutable
 
     def _check(self, keys: Any, values: Any = None) -> None:
@@ -49,11 +52,24 @@ class Table:
                     expected=mine.name,
                     got=dtypes.as_dtype(given.dtype).name,
                 )
-        if values is not None and values.shape != (*keys.shape, *self.value_shape):
+        if self.key_shape and keys.shape[1:] != self.key_shape:
             raise errors.ShapeError(
-                f"Expected shape {list((*keys.shape, *self.value_shape))} for values of the table {self.name!r}",
+                f"Expected keys of shape {[None, *self.key_shape]} for the table {self.name!r}",
+                got=str(list(keys.shape)),
+            )
+        if values is not None and values.shape != (*self._outer(keys), *self.value_shape):
+            raise errors.ShapeError(
+                f"Expected shape {list((*self._outer(keys), *self.value_shape))} for values of the table {self.name!r}",
                 got=str(list(values.shape)),
             )
+
+    def _outer(self, keys: Any) -> tuple[int, ...]:
+        """Shape of an array of as many as there are keys."""
+        shape: tuple[int, ...] = keys.shape[:-1] if self.key_shape else keys.shape
+        return shape
+
+    def _flat(self, keys: Any) -> list[Any]:
+        return [*map(tuple, keys.tolist())] if self.key_shape else keys.ravel().tolist()
 
     def _allowed(self, flat: list[Any]) -> list[Any]:
         """Keys, of which none is reserved."""
@@ -78,7 +94,7 @@ class Table:
         """
         self._ready()
         self._check(keys)
-        shape = (*keys.shape, *self.value_shape)
+        shape = (*self._outer(keys), *self.value_shape)
         if default.shape not in (shape, self.value_shape):
             raise errors.ShapeError(
                 f"the default value of the table {self.name!r} is of another shape",
@@ -86,7 +102,7 @@ class Table:
                 got=str(list(default.shape)),
             )
         out = np.empty(shape, self.value.np)
-        get, flat = self.rows.get, self._allowed(keys.ravel().tolist())
+        get, flat = self.rows.get, self._allowed(self._flat(keys))
         if not self.value_shape:
             each = default.ravel().tolist() * (len(flat) if default.shape != shape else 1) if flat else []
             out.reshape(-1)[:] = list(map(get, flat, each))
@@ -100,7 +116,7 @@ class Table:
 
     def _listed(self, keys: Any, values: Any) -> Iterator[tuple[Any, Any]]:
         """Rows of arrays; a value of a shape is an array of its own."""
-        flat = keys.ravel().tolist()
+        flat = self._flat(keys)
         if not self.value_shape:
             return zip(flat, values.ravel().tolist(), strict=True)
         return zip(flat, values.reshape(len(flat), *self.value_shape).copy(), strict=True)
@@ -113,14 +129,14 @@ class Table:
         """
         self._may_change("insert into")
         self._check(keys, values)
-        self._allowed(keys.ravel().tolist())
+        self._allowed(self._flat(keys))
         self.rows.update(self._listed(keys, values))
 
     def remove(self, keys: Any) -> None:
         """Take rows out; keys that are not there count for nothing."""
         self._may_change("remove from")
         self._check(keys)
-        for key in self._allowed(keys.ravel().tolist()):
+        for key in self._allowed(self._flat(keys)):
             self.rows.pop(key, None)
 
     def _may_change(self, doing: str) -> None:
@@ -193,10 +209,10 @@ class Table:
     def export(self) -> tuple[Any, Any]:
         """All keys, and their values."""
         self._ready()
-        keys = np.empty(len(self.rows), self.key.np)
+        keys = np.empty((len(self.rows), *self.key_shape), self.key.np)
         values = np.empty((len(self.rows), *self.value_shape), self.value.np)
-        keys[:] = list(self.rows)
         if self.rows:
+            keys[:] = list(self.rows)
             values[:] = list(self.rows.values())
         return keys, values
 
@@ -229,9 +245,12 @@ def _create(request: ResourceRequest) -> Table:
     attrs = request.attrs
     key, shape = attrs["key_dtype"], tuple(attrs["value_shape"] or ())
     given = [k if isinstance(k, bytes) else k.encode() for k in attrs.get("reserved", ())]
-    keys = given if key.name == "string" else [int(k) for k in given]
+    elements = given if key.name == "string" else [int(k) for k in given]
+    key_shape = tuple(attrs.get("key_shape") or ())
+    size = key_shape[0] if key_shape else 1
+    keys = [tuple(elements[i : i + size]) for i in range(0, len(elements), size)] if key_shape else elements
     reserved = dict(zip(keys, ("empty_key", "deleted_key"), strict=False))
-    return Table(request.name, key, attrs["value_dtype"], attrs["mutable"], shape, reserved)
+    return Table(request.name, key, attrs["value_dtype"], attrs["mutable"], shape, reserved, key_shape)
 
 
 TABLE = ResourceKind("data.Table", _create, close=lambda table, request: table.rows.clear())

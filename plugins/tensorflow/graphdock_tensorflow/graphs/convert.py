@@ -9,11 +9,12 @@ import numpy as np
 from graphdock.contracts.opdef import OpDef
 from graphdock.dtypes import as_dtype
 from graphdock.errors import GraphdockError, InvalidArgumentError
+from graphdock.messages import make
 from graphdock_storage.tensor_reading import sole
 
-from graphdock_tensorflow.graphs.nodes import Level, Node, port
+from graphdock_tensorflow.graphs.nodes import Level, Node, op_of, port
 from graphdock_tensorflow.graphs.table import ATTRS, HARMLESS, INPUTS, NAMES
-from graphdock_tensorflow.graphs.values import dims_of, dtype_name, from_attr, repeated
+from graphdock_tensorflow.graphs.values import array_of, dims_of, dtype_name, from_attr, repeated
 
 __all__ = ["PRIMITIVES", "constant", "convert", "node_of"]
 
@@ -251,6 +252,24 @@ def _shape_n(level: Level, node: Node) -> None:
     node.op, node.inputs, node.attrs = "IdentityN", shapes, {"T": {"list(type)": [out] * len(shapes)}}
 
 
+def _dense_table(level: Level, node: Node) -> None:
+    """The empty and the deleted key, which are inputs there, are attributes here."""
+    keys = []
+    for tensor in node.inputs:
+        key = level.get(op_of(tensor))
+        if key is None or key.wrote != "Const":
+            node.why = "its empty_key or deleted_key is not a constant"
+            return
+        value = key.attrs["value"]["tensor"] if key.raw is None else array_of(key.raw.attr["value"].tensor, key.name)
+        keys.append(np.asarray(value))
+    elements = [k for key in keys for k in key.ravel().tolist()]
+    listed = make("AttrValue")
+    listed.list.s.extend(k if isinstance(k, bytes) else str(k).encode() for k in elements)
+    reserved = {"list(string)": from_attr("list(string)", listed, f"node {node.name!r}")}
+    node.inputs = []
+    _plain(level, node, node.op, key_shape={"shape": list(keys[0].shape)}, reserved=reserved)
+
+
 def _concat_offset(level: Level, node: Node) -> None:
     """Of each part the sizes of those before it along the axis, and 0 along the others."""
     axis, *shapes = node.inputs
@@ -323,6 +342,7 @@ _SPECIAL: dict[str, Callable[[Level, Node], None]] = {
     "OptionalFromValue": _optional,
     "OptionalGetValue": _optional,
     "ConcatOffset": _concat_offset,
+    "MutableDenseHashTableV2": _dense_table,
     "SoftplusGrad": _made_of(lambda t, f, c: ("Mul", [t[0], f("Sigmoid", t[1])])),
     "SoftsignGrad": _made_of(lambda t, f, c: ("RealDiv", [t[0], f("Square", f("Add", c(1.0), f("Abs", t[1])))])),
     "EluGrad": _made_of(

@@ -79,8 +79,9 @@ _OF_A_REPLICA: dict[str, str | None] = {"replica": None}
 ATTRS: dict[str, Mapping[str, str | None]] = {
     **dict.fromkeys(("FIFOQueueV2", "PaddingFIFOQueueV2", "PriorityQueueV2", "RandomShuffleQueueV2"), _ORDERED),
     "HashTableV2": _OF_NUMBERS,
-    "MutableHashTableV2": {**_OF_NUMBERS, "reserved": None},
-    "MutableHashTableOfTensorsV2": {"mutable": None, "reserved": None},
+    "MutableHashTableV2": _OF_NUMBERS,
+    "MutableHashTableOfTensorsV2": {"mutable": None},
+    "MutableDenseHashTableV2": {"mutable": None, "key_shape": None, "reserved": None},
     **{
         f"{kind}ReaderV2": _OF_A_KIND for kind in ("FixedLengthRecord", "Identity", "TFRecord", "TextLine", "WholeFile")
     },
@@ -202,6 +203,7 @@ INPUTS: dict[str, int] = {
     **dict.fromkeys("RefIdentity IsVariableInitialized Merge RefMerge Concat ConcatOffset ResourceGather".split(), 1),
     **dict.fromkeys("Switch RefSwitch Sum Reshape Select".split(), 2),
     **dict.fromkeys("SoftplusGrad SoftsignGrad EluGrad Relu6Grad".split(), 2),
+    "MutableDenseHashTableV2": 1,
 }
 #: What the names of ops begin with that are not here -> why.
 LACKING = {

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from graphdock.dtypes import as_dtype
 from graphdock.messages import make
 from graphdock_storage.tensor_messages import number_of, shape_proto
 
@@ -312,6 +313,24 @@ def _py_func(writer: _Writer, node: Mapping[str, Any], made: Any, names: _Names,
     writer._attrs("PyFunc", node["attrs"], made)
 
 
+def _dense_table(writer: _Writer, node: Mapping[str, Any], made: Any, names: _Names, out: Any) -> None:
+    """The empty and the deleted key, which are attributes here, are inputs there; TensorFlow's table needs both."""
+    attrs = node["attrs"]
+    writer._attrs(node["op"], attrs, made)
+    dtype, dims = attrs["key_dtype"]["type"], attrs.get("key_shape", {"shape": []})["shape"]
+    given = list(attr_of("list(string)", attrs["reserved"]["list(string)"]).list.s)
+    keys = np.array(given if dtype == "string" else [*map(int, given)], as_dtype(dtype).np).reshape(-1, *dims)
+    for key, label in zip(keys, ("empty_key", "deleted_key"), strict=False):
+        name = f"{node['name']}/{label}"
+        while names.has(name):
+            name += "_"
+        names.outputs[name] = [("output", 1)]
+        const = out.add(name=name, op="Const", device=node.get("device", ""))
+        attr_of("type", dtype, const.attr["dtype"])
+        attr_of("tensor", np.asarray(key, keys.dtype), const.attr["value"])
+        made.input.append(names.ref(f"{name}:0"))
+
+
 def _max_pool_3d_grad(writer: _Writer, node: Mapping[str, Any], made: Any, names: _Names, out: Any) -> None:
     writer._attrs(node["op"], node["attrs"], made)
     made.attr["TInput"].CopyFrom(made.attr["T"])
@@ -415,6 +434,7 @@ _RULES: dict[str, Callable[[_Writer, Mapping[str, Any], Any, _Names, Any], None]
     "Merge": _merge,
     "VarHandleOp": _handle,
     "PyFunc": _py_func,
+    "MutableDenseHashTableV2": _dense_table,
     "MaxPool3DGrad": _max_pool_3d_grad,
     "OptionalFromValue": _optional,
     "OptionalGetValue": _optional_value,
