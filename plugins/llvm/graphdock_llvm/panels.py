@@ -53,11 +53,11 @@ class Matrices:
         return width * (2 if self.scalar == "float" else 1)
 
     def panels(self, width: int) -> int:
-        """How many panels there are."""
+        """Number of panels."""
         return -(-self.columns // self.wide(width))
 
     def parts(self, width: int) -> int:
-        """In how many parts threads share it: of panels, or of rows where those are fewer, with copies of all panels for each.
+        """Number of parts that threads share: of panels, or of rows where those are fewer, with copies of all panels for each.
         Each copies the rows of a transposed left matrix for itself: its parts are larger."""
         work = self.rows * self.along * self.columns // (_LARGE if self.turned else _LEAST)
         return max(1, min(_PARTS, work, max(self.panels(width), self.rows // _TALL)))
@@ -140,7 +140,7 @@ class _Panels:
         return base
 
     def _masks(self, first: str) -> list[str]:
-        """Which lanes of the panel's vectors are columns."""
+        """Masks of the lanes of a panel's vectors that are columns."""
         e, masks = self.e, []
         for vector in range(self.vectors):
             at = e.binary("add", "i64", first, str(vector * e.width))

@@ -102,7 +102,7 @@ def matmul(x: np.ndarray, y: np.ndarray, out: np.ndarray | None = None) -> Any:
 
 
 def weight(rows: int, inner: int, columns: int) -> int:
-    """What :data:`FEW` and :data:`MOST` count, of one product of matrices."""
+    """Weight of one product of matrices, as :data:`FEW` and :data:`MOST` count."""
     return rows * inner * columns * (_VECTOR if rows == 1 or columns == 1 else 1)
 
 
