@@ -124,7 +124,13 @@ def _features(example: bytes) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     for _, entry in (entry for _, features in _fields(example) for entry in _fields(features)):
         parts = dict(_fields(entry))
-        ((kind, data),) = _fields(parts[2])
+        found[parts[1].decode()] = _values(parts[2])
+    return found
+
+
+def _values(feature: bytes) -> list[Any]:
+    values: list[Any] = []
+    for kind, data in _fields(feature):
         values = [value for _, value in _fields(data)]
         if kind == 2:
             values = np.frombuffer(b"".join(values), "<f4").tolist()
@@ -134,8 +140,7 @@ def _features(example: bytes) -> dict[str, list[Any]]:
                 number, at = _read(packed, 0)
                 values.append(number)
                 packed = packed[at:]
-        found[parts[1].decode()] = values
-    return found
+    return values
 
 
 def _filled(values: list[Any], shape: Any, dtype: Any) -> np.ndarray:
@@ -156,6 +161,18 @@ def parse_example(
 ) -> list[np.ndarray]:
     """Indices, values and shapes of features of any length, then those of one shape."""
     rows = [_features(example) for example in serialized.tolist()]
+    return _columns(rows, sparse_keys, dense_keys, dense_defaults, sparse_types, dense_shapes, Tdense)
+
+
+def _columns(
+    rows: list[dict[str, list[Any]]],
+    sparse_keys: Any,
+    dense_keys: Any,
+    dense_defaults: Any,
+    sparse_types: Any,
+    dense_shapes: Any,
+    Tdense: Any,
+) -> list[np.ndarray]:
     sparse = [[row.get(key.item().decode(), []) for row in rows] for key in sparse_keys]
     indices = [[[i, j] for i, row in enumerate(column) for j in range(len(row))] for column in sparse]
     values = [[value for row in column for value in row] for column in sparse]
@@ -179,9 +196,7 @@ def parse_single_example(
     **_: Any,
 ) -> list[np.ndarray]:
     """As of a batch of one, without its dim."""
-    keys = [
-        [np.array(k if isinstance(k, bytes) else k.encode(), object) for k in of] for of in (sparse_keys, dense_keys)
-    ]
+    keys = [_keys(sparse_keys), _keys(dense_keys)]
     one = np.array([serialized.item()], object)
     made = parse_example(one, keys[0], keys[1], dense_defaults, sparse_types, dense_shapes, Tdense)
     n = len(sparse_keys)
@@ -191,3 +206,80 @@ def parse_single_example(
         *(m[1:] for m in made[2 * n : 3 * n]),
         *(m[0] for m in made[3 * n :]),
     ]
+
+
+def _keys(keys: Any) -> list[np.ndarray]:
+    return [np.array(k if isinstance(k, bytes) else k.encode(), object) for k in keys]
+
+
+def parse_sequence_example(
+    serialized: Any,
+    context_dense_defaults: Any,
+    context_sparse_keys: Any,
+    context_sparse_types: Any,
+    context_dense_keys: Any,
+    context_dense_shapes: Any,
+    Tcontext_dense: Any,
+    feature_list_sparse_keys: Any,
+    feature_list_sparse_types: Any,
+    feature_list_dense_keys: Any,
+    feature_list_dense_types: Any,
+    feature_list_dense_shapes: Any,
+    **_: Any,
+) -> list[np.ndarray]:
+    """What the context gives, as of Examples; indices, values and shapes of lists of features; dense lists, their lengths."""
+    rows: list[dict[str, list[Any]]] = []
+    lists: list[dict[str, list[list[Any]]]] = []
+    for data in serialized.tolist():
+        blocks = _fields(data)
+        rows.append(_features(b"".join(_block(1, block) for field, block in blocks if field == 1)))
+        entries = [dict(_fields(e)) for field, block in blocks if field == 2 for _, e in _fields(block)]
+        lists.append({e[1].decode(): [_values(f) for _, f in _fields(e[2])] for e in entries})
+    keys = _keys(context_sparse_keys), _keys(context_dense_keys)
+    kinds = context_sparse_types, context_dense_shapes, Tcontext_dense
+    made = _columns(rows, *keys, context_dense_defaults, *kinds)
+    places, values, shapes = [], [], []
+    for key, dtype in zip(_keys(feature_list_sparse_keys), feature_list_sparse_types, strict=True):
+        column = [each.get(key.item().decode(), []) for each in lists]
+        cells = [(b, t, i, v) for b, one in enumerate(column) for t, f in enumerate(one) for i, v in enumerate(f)]
+        places.append(np.array([cell[:3] for cell in cells], np.int64).reshape(-1, 3))
+        values.append(_filled([cell[3] for cell in cells], [-1], dtype))
+        shapes.append(np.array([len(column), *_longest(column)], np.int64))
+    dense, lengths = [], []
+    for key, dtype, shape in zip(
+        _keys(feature_list_dense_keys), feature_list_dense_types, feature_list_dense_shapes, strict=True
+    ):
+        column = [each.get(key.item().decode(), []) for each in lists]
+        most = _longest(column)[0]
+        nothing = [b"" if dtype.name == "string" else 0] * int(np.prod(shape))
+        filled = [v for one in column for f in [*one, *[nothing] * (most - len(one))] for v in f]
+        dense.append(_filled(filled, [len(column), most, *shape], dtype))
+        lengths.append(np.array([len(one) for one in column], np.int64))
+    return [*made, *places, *values, *shapes, *dense, *lengths]
+
+
+def _longest(column: list[list[list[Any]]]) -> tuple[int, int]:
+    """The length of the longest list, and of the longest of its features."""
+    return max(map(len, column)), max((len(f) for one in column for f in one), default=0)
+
+
+def parse_single_sequence_example(
+    serialized: Any,
+    context_sparse_keys: Any,
+    context_dense_keys: Any,
+    feature_list_sparse_keys: Any,
+    feature_list_dense_keys: Any,
+    **given: Any,
+) -> list[np.ndarray]:
+    """As of a batch of one, without its dim and without lengths."""
+    of = (context_sparse_keys, context_dense_keys, feature_list_sparse_keys, feature_list_dense_keys)
+    keys = [[key.item() for key in each] for each in of]
+    names = ("context_sparse_keys", "context_dense_keys", "feature_list_sparse_keys", "feature_list_dense_keys")
+    made = parse_sequence_example(np.array([serialized.item()], object), **dict(zip(names, keys, strict=True)), **given)
+    found: list[np.ndarray] = []
+    for sparse, dense in (keys[:2], keys[2:]):
+        n = len(sparse)
+        here, made = made[: 3 * n + len(dense)], made[3 * n + len(dense) :]
+        found += [*(m[:, 1:] for m in here[:n]), *here[n : 2 * n], *(m[1:] for m in here[2 * n : 3 * n])]
+        found += [m[0] for m in here[3 * n :]]
+    return found

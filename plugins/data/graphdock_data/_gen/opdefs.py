@@ -271,7 +271,6 @@ _examples_ops: _Rows = {
         ),
         shape_fn="graphdock_data.records.shape_fns:parse_sequence_example",
         traits=("host",),
-        reference=None,
     ),
     "ParseSingleSequenceExample": lambda op: op(
         _args(
@@ -316,7 +315,6 @@ _examples_ops: _Rows = {
         ),
         shape_fn="graphdock_data.records.shape_fns:parse_single_sequence_example",
         traits=("host",),
-        reference=None,
     ),
 }
 
@@ -1069,7 +1067,7 @@ OPERATORS: dict[str, str] = {}
 SPECS: dict[str, str] = {
     "accumulators.yaml": "6c5ec7f5d841a0d1",
     "barriers.yaml": "631cfbc878af50b8",
-    "examples.yaml": "031679c53067d294",
+    "examples.yaml": "848a8d44b9a2a5bb",
     "files.yaml": "6f7ea432c49248cd",
     "iterators.yaml": "f0acea525d407e81",
     "queues.yaml": "81c7e21f8ae0a05b",
