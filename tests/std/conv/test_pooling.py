@@ -197,3 +197,30 @@ def test_second_gradients_of_max_pools_are_zeros() -> None:
         (first,) = tf.gradients(pooled, x)
         (second,) = tf.gradients(first, x)
         np.testing.assert_array_equal(run(second), np.zeros((1, 4, 4, 2)))
+
+
+@pytest.mark.parametrize("shape", [(0, 4, 4, 3), (0, 4, 4, 0), (2, 4, 4, 0)])
+@pytest.mark.parametrize("padding", ["VALID", "SAME"])
+@pytest.mark.parametrize("op", [tf.nn.max_pool, tf.nn.avg_pool])
+def test_no_images_and_no_channels_are_pooled_to_none(op: Any, padding: str, shape: tuple[int, ...]) -> None:
+    """TensorFlow 2.21 does so too, where a batch is known to be empty when the graph is made or is fed."""
+    side = 3 if padding == "VALID" else 4
+    for known in (shape, [None] * 4):
+        x = tf.placeholder(tf.float32, known)
+        y = op(x, [1, 2, 2, 1], [1, 1, 1, 1], padding)
+        pooled, back = run(y, tf.gradients(y, x)[0], feed={x: np.zeros(shape)})
+        assert (pooled.shape, back.shape) == ((shape[0], side, side, shape[3]), shape)
+
+
+@pytest.mark.parametrize("op", [tf.nn.max_pool3d, tf.nn.avg_pool3d])
+def test_no_volumes_are_pooled_to_none(op: Any) -> None:
+    x = tf.zeros([0, 4, 4, 4, 2])
+    assert run(op(x, [1, 2, 2, 2, 1], [1, 1, 1, 1, 1], "VALID")).shape == (0, 3, 3, 3, 2)
+    with pytest.raises(ValueError, match="would be negative: a window of 2 elements over 0"):
+        op(tf.zeros([1, 4, 0, 4, 2]), [1, 2, 2, 2, 1], [1, 1, 1, 1, 1], "VALID")
+
+
+def test_no_channels_make_no_window_over_channels() -> None:
+    with pytest.raises(ValueError, match="would be negative: a window of 3 elements over 0"):
+        tf.nn.max_pool(tf.zeros([1, 2, 2, 0]), [1, 1, 1, 3], [1, 1, 1, 3], "VALID")
+    assert run(tf.nn.max_pool(tf.zeros([0, 2, 2, 3]), [1, 1, 1, 3], [1, 1, 1, 3], "VALID")).shape == (0, 2, 2, 1)

@@ -195,3 +195,24 @@ def test_distorted_boxes_need_a_box_or_leave() -> None:
     assert begin.tolist() == [0, 0, 0] and size.tolist() == [9, 8, -1]
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"in \[0, 1\]"):
         run(lambda b: tf.image.sample_distorted_bounding_box([9, 9, 3], b), np.array([[[0, 0, 2, 1]]], np.float32))
+
+
+@pytest.mark.parametrize(
+    ("shape", "noise", "number"),
+    [
+        ((1, 0, 4, 2), "uniform", np.nan),
+        ((1, 4, 0, 2), "gaussian", np.nan),
+        ((1, 0, 0, 2), "zero", 0.0),
+        ((1, 4, 4, 0), "uniform", np.nan),
+        ((0, 0, 0, 0), "uniform", np.nan),
+    ],
+)
+def test_a_glimpse_of_no_pixels_is_noise_of_none(shape: tuple[int, ...], noise: str, number: float) -> None:
+    """TensorFlow 2.21's answers: nothing has no least, largest and middle."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, at = tf.placeholder(tf.float32), tf.zeros([shape[0], 2])
+        how = {"uniform_noise": noise == "uniform", "noise": noise}
+        made = tf.ops.apply_op("ExtractGlimpse", input=x, size=[2, 3], offsets=at, **how)
+        got = session.run(made, {x: np.ones(shape)})
+    assert made.shape.as_list() == [shape[0], 2, 3, None]
+    np.testing.assert_array_equal(got, np.full((shape[0], 2, 3, shape[3]), number, np.float32))

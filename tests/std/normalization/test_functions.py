@@ -267,3 +267,18 @@ def test_the_oracle_of_no_elements_is_the_kernel(shape: Any, training: bool) -> 
         found = run(list(tf.ops.apply_op("FusedBatchNormGrad", **inputs, **given)))
     for a, b in zip(found, wanted, strict=False):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+@pytest.mark.parametrize("x", [None, [None] * 4])
+def test_channels_are_known_from_scale_or_mean(layout: str, x: Any) -> None:
+    """TensorFlow's shapes: channels of y are those of x, scale, or in inference of mean and variance."""
+    with tf.Graph().as_default():
+        images, seven, some = tf.placeholder(tf.float32, x), tf.ones([7]), tf.placeholder(tf.float32, [None])
+        by_scale = tf.nn.fused_batch_norm(images, seven, seven, data_format=layout)
+        by_mean = tf.nn.fused_batch_norm(images, some, some, seven, seven, data_format=layout, is_training=False)
+        unknown = tf.nn.fused_batch_norm(images, some, some, data_format=layout)
+    wanted = [None, None, None, 7] if layout == "NHWC" else [None, 7, None, None]
+    for y, mean, variance in (by_scale, by_mean):
+        assert [t.shape.as_list() for t in (y, mean, variance)] == [wanted, [7], [7]]
+    assert [t.shape.as_list() for t in unknown] == [[None] * 4, [None], [None]]

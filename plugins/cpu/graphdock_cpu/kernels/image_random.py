@@ -107,6 +107,9 @@ def _glimpse(ctx: BuildContext) -> Bound:
         if zero and not uniform:
             out.fill(0)
             return
+        if not images[:1].size:  # nothing has no least and no mean
+            out.fill(math.nan)
+            return
         bits = _bits(stream)
         if uniform:
             np.random.Generator(bits).random(None, np.float32, out)

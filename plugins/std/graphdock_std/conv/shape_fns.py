@@ -231,7 +231,13 @@ def _pooled(ctx: ShapeContext, x: Sequence[Any], least: int | None = None) -> tu
         raise ctx.fail(
             f"a pool does not go over the batch: ksize {list(ksize)} and strides {list(strides)} begin with 1"
         )
-    return tuple(windows(ctx, _dim(d), k, s, 1, p, least) for d, k, s, p in zip(x, ksize, strides, pads, strict=True))
+    channel = len(x) - 1 if ctx.attrs.get("data_format", "NHWC").endswith("C") else 1
+    return tuple(  # no images, or no channels, make no images: only spatial dims may be too small
+        _dim(d)
+        if at in (0, channel) and (k, s) == (1, 1) and p in (None, (0, 0))
+        else windows(ctx, _dim(d), k, s, 1, p, least)
+        for at, (d, k, s, p) in enumerate(zip(x, ksize, strides, pads, strict=True))
+    )
 
 
 def _same_dims(ctx: ShapeContext, name: str, want: Sequence[Any], of: str) -> None:

@@ -159,13 +159,10 @@ def combined_suppression(ctx: Any) -> list[Dims]:
 
 @symbolic
 def glimpse(ctx: Any) -> list[Dims]:
-    """``[B,h,w,C]`` of images ``[B,H,W,C]``, where size is ``[h,w]``."""
-    images, (height, width) = ctx.shape("input"), _size(ctx, "size")
-    if images is None:
-        return [(None, height, width, None)]
-    for d in images[1:]:
-        ctx.at_least(d, 1, f"input {show(images)} has no pixels")
-    return [(images[0], height, width, images[3])]
+    """``[B,h,w,C]`` of images ``[B,H,W,C]``, where size is ``[h,w]``; B is that of offsets too."""
+    images, offsets, (height, width) = ctx.shape("input"), ctx.shape("offsets"), _size(ctx, "size")
+    batch, channels = (None, None) if images is None else (images[0], images[3])
+    return [(offsets[0] if batch is None and offsets else batch, height, width, channels)]
 
 
 def _channels(ctx: Any) -> int | None:

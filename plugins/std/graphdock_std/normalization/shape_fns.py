@@ -27,12 +27,15 @@ def _channels(ctx: Any, like: str) -> Any:
 
 @symbolic
 def fused_batch_norm(ctx: Any) -> list[Any]:
-    """The shape of x, and vectors of its channels."""
-    vector = (_channels(ctx, "x"),)
-    mean = ctx.shape("mean")
+    """The shape of x, whose channels other inputs may tell, and vectors of its channels."""
+    channels, mean, x, layout = _channels(ctx, "x"), ctx.shape("mean"), ctx.shape("x"), ctx.attrs["data_format"]
     if not ctx.attrs["is_training"] and mean is not None:
-        ctx.equal(mean[0], vector[0], f"mean has {mean[0]} elements for {vector[0]} channels")
-    return [ctx.shape("x"), vector, vector, vector, vector]
+        told = ctx.equal(mean[0], channels, f"mean has {mean[0]} elements for {channels} channels")
+        channels = told if channels is None else channels
+    dims = list(x or (None,) * len(layout))
+    at = 1 if layout.startswith("NC") else len(layout) - 1
+    dims[at] = channels if dims[at] is None else dims[at]
+    return [tuple(dims), *[(channels,)] * 4]
 
 
 @symbolic

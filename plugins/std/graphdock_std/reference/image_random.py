@@ -92,6 +92,8 @@ def extract_glimpse(
             y, x = corner[0] + i, corner[1] + j
             if 0 <= y < height and 0 <= x < width:
                 out[b, i, j, c] = input[b, y, x, c]
+            elif not image.size:
+                out[b, i, j, c] = math.nan if uniform_noise or noise != "zero" else 0.0
             elif uniform_noise:
                 out[b, i, j, c] = image.min() + float(numbers[b, i, j, c]) * (image.max() - image.min())
             elif noise != "zero":
