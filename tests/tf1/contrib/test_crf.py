@@ -60,3 +60,26 @@ def test_transitions_are_a_variable_that_is_learned():
         for _ in range(20):
             sess.run(step, {x: SCORES})
         assert sess.run(loss, {x: SCORES}).mean() > before
+
+
+def test_tags_that_cannot_be_count_nothing_for_those_that_are_chosen():
+    """Scores of minus infinity forbid a tag, transitions of it a step; what stands behind an end is not read."""
+    x, between = SCORES.astype(np.float64), TRANSITIONS.astype(np.float64)
+    x[0, np.arange(5), (TAGS[0] + 1) % 3] = -np.inf
+    x[1, 3:], x[2, 1:] = np.nan, np.nan
+    finite = np.where(np.isfinite(x), x, -1e4)
+    with tf.Session() as sess:
+        likelihood, want = (crf.crf_log_likelihood(s, TAGS, LENGTHS, between)[0] for s in (x, finite))
+        given = tf.constant(x)
+        by_scores = tf.gradients(crf.crf_log_likelihood(given, TAGS, LENGTHS, between)[0], given)[0]
+        found, wanted, back = sess.run([likelihood, want, by_scores])
+    np.testing.assert_allclose(found, wanted, rtol=1e-9)
+    assert np.isfinite(back).all() and not back[1, 3:].any() and not back[2, 1:].any()
+    blocked = between.copy()
+    blocked[TAGS[1, 3], TAGS[1, 4]] = -np.inf
+    with tf.Session() as sess:
+        assert np.isfinite(sess.run(crf.crf_binary_score(TAGS[1:2], LENGTHS[1:2], blocked))).all()
+
+
+def test_whole_scores_are_decoded_outside_of_graphs():
+    assert crf.viterbi_decode(np.array([[1, 2], [3, 1]]), np.array([[1.0, 0.0], [0.0, 1.0]])) == ([0, 0], 5)

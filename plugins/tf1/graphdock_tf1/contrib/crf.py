@@ -13,15 +13,13 @@ import numpy as np
 from graphdock.typing import TensorLike
 
 
-def _mask(inputs: Any, lengths: Any) -> Any:
-    return _tf.sequence_mask(lengths, _tf.shape(inputs)[1], dtype=inputs.dtype)
-
-
 def crf_unary_score(tag_indices: TensorLike, sequence_lengths: TensorLike, inputs: TensorLike) -> _tf.Tensor:
     """Sum of the scores of tags ``[batch, steps]``. Returns ``[batch]``."""
     inputs = _tf.convert_to_tensor(inputs)
-    chosen = _tf.one_hot(tag_indices, _tf.shape(inputs)[2], dtype=inputs.dtype)
-    return _tf.reduce_sum(_tf.reduce_sum(inputs * chosen, 2) * _mask(inputs, sequence_lengths), 1)
+    chosen = _tf.one_hot(tag_indices, _tf.shape(inputs)[2], on_value=True, off_value=False, dtype=_tf.bool)
+    chosen &= _tf.sequence_mask(sequence_lengths, _tf.shape(inputs)[1])[:, :, None]
+    # what is not chosen may be minus infinity, or NaN behind the end: it is no factor
+    return _tf.reduce_sum(_tf.where(chosen, inputs, _tf.zeros_like(inputs)), [1, 2])
 
 
 def crf_binary_score(
@@ -32,8 +30,8 @@ def crf_binary_score(
     tags = _tf.cast(_tf.convert_to_tensor(tag_indices), _tf.int32)
     number = tags[:, :-1] * _tf.shape(transitions)[0] + tags[:, 1:]
     steps = _tf.gather(_tf.reshape(transitions, [-1]), number)
-    mask = _tf.sequence_mask(sequence_lengths, _tf.shape(tags)[1], dtype=transitions.dtype)
-    return _tf.reduce_sum(steps * mask[:, 1:], 1)
+    inside = _tf.sequence_mask(sequence_lengths, _tf.shape(tags)[1])[:, 1:]
+    return _tf.reduce_sum(_tf.where(inside, steps, _tf.zeros_like(steps)), 1)
 
 
 def crf_sequence_score(
@@ -131,7 +129,7 @@ def viterbi_decode(score: Any, transition_params: Any) -> tuple[list[int], Any]:
     trellis, back = np.array(score), np.zeros(np.shape(score), np.int32)
     for at in range(1, len(trellis)):
         scores = trellis[at - 1][:, None] + np.asarray(transition_params)
-        trellis[at] += scores.max(0)
+        trellis[at] = trellis[at] + scores.max(0)
         back[at] = scores.argmax(0)
     tags = [int(trellis[-1].argmax())]
     for whence in back[:0:-1]:
