@@ -104,9 +104,15 @@ def test_block_cells_are_the_cells():
     gru, other = cells.GRUCell(5, name="c"), tf.contrib.rnn.GRUBlockCell(cell_size=5, name="d")
     x = tf.constant(X, tf.float32)
     made = [cell(x, cell.zero_state(3, tf.float32))[0] for cell in (lstm, block, gru, other)]
+    assert [v.op.name for v in other.variables] == ["d/w_ru", "d/b_ru", "d/w_c", "d/b_c"], "those of its checkpoints"
+    second = tf.contrib.rnn.GRUBlockCellV2(5, name="e")
+    second(x, second.zero_state(3, tf.float32))
+    assert [v.op.name for v in second.variables] == [v.op.name.replace("c/", "e/", 1) for v in gru.variables]
     with tf.Session() as sess:
-        for v in tf.global_variables():
+        for v in (*lstm.variables, *block.variables):
             sess.run(tf.assign(v, np.random.RandomState(len(v.name)).randn(*v.shape.as_list())))
+        for i, pair in enumerate(zip(gru.variables, other.variables, strict=True)):
+            sess.run([tf.assign(v, np.random.RandomState(i).randn(*v.shape.as_list())) for v in pair])
         a, b, c, d = sess.run(made)
     np.testing.assert_array_equal(a, b)
     np.testing.assert_array_equal(c, d)

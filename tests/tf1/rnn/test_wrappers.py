@@ -111,9 +111,33 @@ def test_attention_over_the_last_outputs():
     assert {"kernel", "attention/attn_w", "attention/attn_v", "attention/kernel", "attn_output_projection/bias"} < names
 
 
+def test_attention_whose_state_is_one_tensor_is_that_of_three():
+    x, numbers = tf.constant(np.random.RandomState(0).randn(2, 7, 3), tf.float32), np.random.RandomState(1)
+    wrapped = [
+        tf.contrib.rnn.AttentionCellWrapper(cells.GRUCell(4), 3, 2, 5, state_is_tuple=tuples)
+        for tuples in (True, False)
+    ]
+    assert wrapped[1].state_size == 4 + 2 + 6
+    made = [tf.nn.dynamic_rnn(c, x, dtype=tf.float32, scope=f"rnn{i}") for i, c in enumerate(wrapped)]
+    slopes = [tf.gradients(out, c.trainable_weights) for (out, _), c in zip(made, wrapped, strict=True)]
+    with tf.Session() as sess:
+        for pair in zip(wrapped[0].variables, wrapped[1].variables, strict=True):
+            value = numbers.randn(*pair[0].shape.as_list())
+            sess.run([tf.assign(v, value) for v in pair])
+        (one, three), (other, flat), first, second = sess.run([*made, *slopes])
+    np.testing.assert_allclose(other, one, rtol=1e-6)
+    np.testing.assert_allclose(flat, np.concatenate(three, 1), rtol=1e-6)
+    for a, b in zip(first, second, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
+        (
+            lambda: tf.contrib.rnn.AttentionCellWrapper(cells.LSTMCell(3), 2, state_is_tuple=False),
+            "Cell returns tuple of states, but the flag state_is_tuple is not set",
+        ),
         (lambda: cells.DropoutWrapper(Echo(), 1.5), "input_keep_prob must be between 0 and 1"),
         (lambda: cells.DropoutWrapper(Echo(), 0.5, variational_recurrent=True), "dtype must be provided"),
         (

@@ -42,6 +42,16 @@ def test_sums_and_a_loss_of_ones_own():
     np.testing.assert_allclose(found[2], each().sum(0) / counted.sum(0))
 
 
+def test_a_weight_below_0_is_counted_as_one():
+    weights = np.where(WEIGHTS > 0, -WEIGHTS, WEIGHTS)
+    with tf.Graph().as_default(), tf.Session() as sess:
+        given = tf.constant(LOGITS), TARGETS, tf.constant(weights), False, False
+        both, time = [tf.contrib.seq2seq.sequence_loss(*given, True, batch) for batch in (True, False)]
+        found = sess.run([both, time])
+    np.testing.assert_allclose(found[0], -each().sum() / np.count_nonzero(weights))
+    np.testing.assert_allclose(found[1], -each().sum(1) / np.count_nonzero(weights, 1))
+
+
 def test_what_is_refused():
     make = tf.contrib.seq2seq.sequence_loss
     with tf.Graph().as_default():

@@ -59,6 +59,9 @@ class GRUCell(UnitsCell):
       kernel_initializer, bias_initializer: of both kernels and biases; by default the biases of the gates begin with ones.
     """
 
+    #: Names of kernel and bias, of the gates and of the candidate.
+    _named = ("gates/kernel", "gates/bias"), ("candidate/kernel", "candidate/bias")
+
     def __init__(
         self,
         num_units: int,
@@ -80,12 +83,13 @@ class GRUCell(UnitsCell):
         units, dtype = self._num_units, self.dtype or _tf.float32
         depth = depth_of(inputs_shape) + units
 
-        def pair(name: str, size: int, bias: Any) -> tuple[Any, Any]:
-            kernel = self.add_weight(f"{name}/kernel", [depth, size], initializer=self._kernel_initializer)
-            return kernel, self.add_weight(f"{name}/bias", [size], initializer=self._bias_initializer or bias)
+        def pair(kernel: str, bias: str, size: int, begins: Any) -> tuple[Any, Any]:
+            weight = self.add_weight(kernel, [depth, size], initializer=self._kernel_initializer)
+            return weight, self.add_weight(bias, [size], initializer=self._bias_initializer or begins)
 
-        self._gates = pair("gates", 2 * units, _tf.constant_initializer(1.0, dtype=dtype))
-        self._candidate = pair("candidate", units, _tf.zeros_initializer(dtype=dtype))
+        gates, candidate = self._named
+        self._gates = pair(*gates, 2 * units, _tf.constant_initializer(1.0, dtype=dtype))
+        self._candidate = pair(*candidate, units, _tf.zeros_initializer(dtype=dtype))
         self.built = True
 
     def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]

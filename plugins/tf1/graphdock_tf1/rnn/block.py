@@ -14,12 +14,14 @@ from graphdock_tf1.rnn.lstm import LSTMCell
 
 
 class GRUBlockCell(GRUCell):
-    """A GRUCell under another name.
+    """A GRUCell under another name, whose variables are called ``w_ru``, ``b_ru``, ``w_c`` and ``b_c``.
 
     Args:
       num_units, or ``cell_size``: size of the output and the state.
       reuse, name, dtype: as of GRUCell.
     """
+
+    _named = ("w_ru", "b_ru"), ("w_c", "b_c")
 
     def __init__(
         self,
@@ -38,7 +40,10 @@ class GRUBlockCell(GRUCell):
         super().__init__(size, reuse=reuse, name=name, dtype=dtype, **keywords)
 
 
-GRUBlockCellV2 = GRUBlockCell
+class GRUBlockCellV2(GRUBlockCell):
+    """A GRUBlockCell whose variables are called as those of GRUCell."""
+
+    _named = GRUCell._named
 
 
 class LSTMBlockCell(LSTMCell):

@@ -31,7 +31,7 @@ def sequence_loss(
       targets: integers ``[batch, time]``, the right class of each step.
       weights: floating tensor ``[batch, time]``: how much each step counts, 0 past the end of a sequence.
       average_across_timesteps, average_across_batch: divide by the weights over time, over the batch, or both.
-      sum_over_timesteps, sum_over_batch: sum over time, over the batch, or both, and divide by the number of weights above 0.
+      sum_over_timesteps, sum_over_batch: sum over time, over the batch, or both, divided by the number of weights but 0.
       softmax_loss_function: takes ``labels`` and ``logits`` of all steps and returns a loss for each; default: sparse softmax.
 
     Returns:
@@ -60,8 +60,7 @@ def sequence_loss(
         if average_across_timesteps and average_across_batch:
             return _tf.reduce_sum(found) / (_tf.reduce_sum(weights) + _TINY)
         if sum_over_timesteps and sum_over_batch:
-            counted = _tf.reduce_sum(_tf.sign(weights))
-            return _tf.reduce_sum(found) / (counted + _TINY)
+            return _tf.reduce_sum(found) / (_tf.count_nonzero(weights, dtype=weights.dtype) + _TINY)
         found = _tf.reshape(found, _tf.shape(weights))
         if found.shape.rank is not None:
             found.set_shape(weights.shape)
@@ -76,4 +75,4 @@ def _over(found: Any, weights: Any, mean_batch: bool, sum_batch: bool, mean_time
     total = _tf.reduce_sum(found, axes)
     if mean_batch or mean_time:
         return total / (_tf.reduce_sum(weights, axes) + _TINY)
-    return total / (_tf.reduce_sum(_tf.sign(weights), axes) + _TINY)
+    return total / (_tf.count_nonzero(weights, axes, dtype=weights.dtype) + _TINY)
