@@ -247,14 +247,15 @@ def im2col(slide: Slide, product: Product = np.dot, planes: bool = False) -> Met
             x = scratch[0]
         windows = _view(slide, padded.shape, x)
         matrix, rows = w.reshape(columns, slide.outputs), y.reshape(slide.rows, slide.outputs)
-        if count == 1 or not one_thread().held:
+        if count == 1:
             some(blocks, product, windows, matrix, rows, scratch[-1])
             return
         from graphdock_cpu.team import team
 
         copies = scratch[len(padded.scratch) :]
         given = zip(shares, copies, strict=False)
-        team(count).run([partial(some, share, np.dot, windows, matrix, rows, copied) for share, copied in given])
+        with one_thread():
+            team(count).run([partial(some, share, np.dot, windows, matrix, rows, copied) for share, copied in given])
 
     return compute, (*padded.scratch, *[largest] * max(1, len(shares)))
 

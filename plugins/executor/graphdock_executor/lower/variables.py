@@ -158,10 +158,14 @@ def lent_reads(given: LoweringInput) -> dict[Value, PlanNode]:
         if not reads:
             continue
         readers: dict[Value, list[PlanNode]] = {value: [] for value in reads}
+        follows: dict[PlanNode, list[int]] = {node: [] for node in reads.values()}
         for node in level.nodes:
             for value in node.inputs:
                 if value in readers:
                     readers[value].append(node)
+            for before in (*node.control, *node.order):
+                if before in follows:
+                    follows[before].append(facts.position[node])
         for value, node in reads.items():
             if len(readers[value]) != 1 or value in level.outputs:
                 continue
@@ -169,6 +173,7 @@ def lent_reads(given: LoweringInput) -> dict[Value, PlanNode]:
             at, until = facts.position[node], facts.position[reader]
             writes = facts.writes.get(given.placed.handles[node.inputs[0]], ())
             alone = facts.reach.get(value) == until and not any(at < w <= until for w in writes)
+            alone = alone and all(behind >= until for behind in follows[node])  # such as what lets other steps write
             scalar = bool(reader.outputs) and home.get(reader.outputs[0]) == SCALAR
             if alone and reader in kernels and not scalar and "waits" not in reader.opdef.effects:
                 found[value] = node

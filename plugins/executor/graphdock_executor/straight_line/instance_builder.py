@@ -258,7 +258,10 @@ class InstanceBuilder:
             else:
                 marks = build.kernel is None or "all_or_nothing" not in build.kernel.modes
                 first = FirstCallCheck(bound, context, name, ns, called, token, marks, build.prepared is not None)
-                if first.watches:
+                joins = (
+                    build.prepared is not None and build.prepared.joins is not None
+                )  # it is told the kernels themselves
+                if first.watches and not (joins and not first.check.outputs):
                     firsts.append(first)
                     ns[name] = first
             for literal, index in build.literals:
