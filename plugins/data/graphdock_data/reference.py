@@ -227,7 +227,7 @@ def parse_sequence_example(
     feature_list_dense_shapes: Any,
     **_: Any,
 ) -> list[np.ndarray]:
-    """What the context gives, as of Examples; indices, values and shapes of lists of features; dense lists, their lengths."""
+    """Results of the context, as of Examples; indices, values and shapes of lists of features; dense lists, their lengths."""
     rows: list[dict[str, list[Any]]] = []
     lists: list[dict[str, list[list[Any]]]] = []
     for data in serialized.tolist():

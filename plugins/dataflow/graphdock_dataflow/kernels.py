@@ -135,7 +135,7 @@ class _Kernel:
         )
 
     def _count_planned(self) -> int:
-        """How many outputs it is given memory for: all or none."""
+        """Number of outputs that it is given memory for: all or none."""
         return 0 if self.context.fresh else len(self.context.outputs)
 
     def _bind(self) -> Bound:

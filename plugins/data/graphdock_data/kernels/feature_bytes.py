@@ -70,7 +70,7 @@ def all_are(counts: Any, count: int) -> bool:
 
 
 def _heads(there: Sequence[bytes], sizes: Sequence[int], joined: bytes, tags: Sequence[int]) -> Any:
-    """How many bytes stand before the values of each: tags, each with the number of all bytes behind it; None where others do."""
+    """Bytes before the values of each: tags, each with the number of all bytes behind it; None where others do."""
     size, most = min(sizes), max(sizes)
     if size == most:
         head = _head(there[0], tags)

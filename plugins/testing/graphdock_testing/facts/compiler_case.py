@@ -48,7 +48,7 @@ def check_compiler(bench: Bench, registered: RegisteredCompiler, kind: str = "re
 def _check_graphs(
     bench: Bench, registered: RegisteredCompiler, kind: str, words: Mapping[str, Sequence[Any]]
 ) -> tuple[int, list[str]]:
-    """How many regions that were asked for the compiler took, and why not. Raises ConformanceError where a result differs."""
+    """Number of regions asked for that the compiler took, and why not. Raises ConformanceError where a result differs."""
     claimed = 0
     reasons: list[str] = []
     if not any(words.values()):
