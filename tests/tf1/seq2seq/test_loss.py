@@ -59,3 +59,18 @@ def test_what_is_refused():
             make(tf.ones([3, 4]), TARGETS, tf.ones([3, 4]))
         with pytest.raises(ValueError, match="cannot both"):
             make(tf.constant(LOGITS), TARGETS, WEIGHTS, sum_over_timesteps=True)
+
+
+def test_a_sum_beside_an_average_does_nothing_and_weights_below_0_count():
+    """TensorFlow's own rule (1.15, tensorflow_addons): an average over a dim is all that is taken."""
+    make, weights = tf.contrib.seq2seq.sequence_loss, WEIGHTS * [1, -1, 1, 1]
+    with tf.Graph().as_default(), tf.Session() as sess:
+        given = tf.constant(LOGITS), TARGETS, tf.constant(WEIGHTS)
+        over_batch, over_time = make(*given, False, True, True, False), make(*given, True, False, False, True)
+        summed = make(tf.constant(LOGITS), TARGETS, tf.constant(weights), False, False, True, True)
+        none = make(tf.constant(LOGITS), TARGETS, tf.zeros([3, 4], tf.float64), False, False, True, True)
+        found = sess.run([over_batch, over_time, summed, none])
+    np.testing.assert_allclose(found[0], each().sum(0) / WEIGHTS.sum(0))
+    np.testing.assert_allclose(found[1], each().sum(1) / WEIGHTS.sum(1))
+    np.testing.assert_allclose(found[2], (each() * [1, -1, 1, 1]).sum() / np.count_nonzero(weights))
+    assert found[3] == 0

@@ -31,7 +31,8 @@ def sequence_loss(
       targets: integers ``[batch, time]``, the right class of each step.
       weights: floating tensor ``[batch, time]``: how much each step counts, 0 past the end of a sequence.
       average_across_timesteps, average_across_batch: divide by the weights over time, over the batch, or both.
-      sum_over_timesteps, sum_over_batch: sum over time, over the batch, or both, divided by the number of weights but 0.
+      sum_over_timesteps, sum_over_batch: sum over time, over the batch, or both, and divide by how many weights are not 0. Beside
+        an average over the other dim they do nothing, as in TensorFlow.
       softmax_loss_function: takes ``labels`` and ``logits`` of all steps and returns a loss for each; default: sparse softmax.
 
     Returns:
@@ -60,19 +61,20 @@ def sequence_loss(
         if average_across_timesteps and average_across_batch:
             return _tf.reduce_sum(found) / (_tf.reduce_sum(weights) + _TINY)
         if sum_over_timesteps and sum_over_batch:
-            return _tf.reduce_sum(found) / (_tf.count_nonzero(weights, dtype=weights.dtype) + _TINY)
+            return _tf.reduce_sum(found) / (_counted(weights, [0, 1]) + _TINY)
         found = _tf.reshape(found, _tf.shape(weights))
         if found.shape.rank is not None:
             found.set_shape(weights.shape)
-        return _over(found, weights, average_across_batch, sum_over_batch, average_across_timesteps, sum_over_timesteps)
+        averages = average_across_timesteps or average_across_batch
+        over_batch = average_across_batch if averages else sum_over_batch
+        if not averages and not sum_over_batch and not sum_over_timesteps:
+            return found
+        axis = [0] if over_batch else [1]
+        return _tf.reduce_sum(found, axis) / (
+            (_tf.reduce_sum(weights, axis) if averages else _counted(weights, axis)) + _TINY
+        )
 
 
-def _over(found: Any, weights: Any, mean_batch: bool, sum_batch: bool, mean_time: bool, sum_time: bool) -> Any:
-    """Average or sum over the batch or over time, or over one of them in turn."""
-    axes = [axis for axis, wanted in ((0, mean_batch or sum_batch), (1, mean_time or sum_time)) if wanted]
-    if not axes:
-        return found
-    total = _tf.reduce_sum(found, axes)
-    if mean_batch or mean_time:
-        return total / (_tf.reduce_sum(weights, axes) + _TINY)
-    return total / (_tf.count_nonzero(weights, axes, dtype=weights.dtype) + _TINY)
+def _counted(weights: Any, axis: list[int]) -> Any:
+    """How many weights are not 0."""
+    return _tf.cast(_tf.count_nonzero(weights, axis), weights.dtype)
