@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 
 import graphdock as tf
@@ -244,3 +245,15 @@ def test_a_child_forgets_its_parents_threads(three, monkeypatch, forks_inside):
     else:
         run()
     assert allowed() == {3} and not one.held
+
+
+@pytest.mark.parametrize("had", [None, "False"])
+def test_looking_for_libraries_leaves_the_environment(monkeypatch: pytest.MonkeyPatch, had: str | None) -> None:
+    """threadpoolctl sets KMP_DUPLICATE_LIB_OK when it is imported, which is in the first step that multiplies."""
+    monkeypatch.delitem(sys.modules, "threadpoolctl")
+    monkeypatch.delenv("KMP_DUPLICATE_LIB_OK", raising=False)
+    if had is not None:
+        monkeypatch.setenv("KMP_DUPLICATE_LIB_OK", had)
+    before = dict(os.environ)
+    assert len(blas._libraries()) == len(OneThread()._libraries)
+    assert dict(os.environ) == before

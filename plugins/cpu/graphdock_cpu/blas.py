@@ -17,6 +17,8 @@ __all__ = ["OneThread", "one_thread"]
 
 #: How builds of OpenBLAS begin and end the names of its functions.
 _PREFIXES, _SUFFIXES = ("scipy_", ""), ("64_", "", "_64")
+#: What threadpoolctl sets in the environment where it is imported.
+_SET = "KMP_DUPLICATE_LIB_OK"
 
 
 class _Library(NamedTuple):
@@ -121,10 +123,13 @@ def _stack(frame: FrameType | None) -> list[FrameType]:
 
 def _libraries() -> list[_Library]:
     """Every BLAS of the process; none of them where one does not listen, for NumPy may be the one that calls it."""
+    had = os.environ.get(_SET)
     from threadpoolctl import threadpool_info
 
     assert np.dot is not None  # NumPy has loaded its BLAS
     made = [_found(found) for found in threadpool_info() if found["user_api"] == "blas"]
+    if had is None:
+        os.environ.pop(_SET, None)  # the environment is the program's
     listening = [library for library in made if library is not None]
     return listening if len(listening) == len(made) else []
 
