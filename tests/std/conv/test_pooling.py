@@ -224,3 +224,18 @@ def test_no_channels_make_no_window_over_channels() -> None:
     with pytest.raises(ValueError, match="would be negative: a window of 3 elements over 0"):
         tf.nn.max_pool(tf.zeros([1, 2, 2, 0]), [1, 1, 1, 3], [1, 1, 1, 3], "VALID")
     assert run(tf.nn.max_pool(tf.zeros([0, 2, 2, 3]), [1, 1, 1, 3], [1, 1, 1, 3], "VALID")).shape == (0, 2, 2, 1)
+
+
+@pytest.mark.parametrize("shape", [(2, 4, 5, 3), (0, 4, 5, 3), (1, 3, 6, 1)])
+@pytest.mark.parametrize("kind", ["MAX", "AVG"])
+def test_dilated_pools_of_sizes_that_the_step_knows(kind: str, shape: tuple[int, ...]) -> None:
+    """As of the same sizes known when the graph is made, value and gradient; an image that is too small is refused in the step."""
+    value = np.random.default_rng(1).normal(size=shape)
+    known, fed = tf.constant(value), tf.placeholder(tf.float64, [None, None, None, shape[3]])
+    one, other = (tf.nn.pool(x, [2, 3], kind, "VALID", dilation_rate=[2, 1]) for x in (known, fed))
+    assert other.shape.rank == 4
+    a, b, da, db = run(one, other, *tf.gradients(one**2, known), *tf.gradients(other**2, fed), feed={fed: value})
+    np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(da, db)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="would be negative"):
+        run(other, feed={fed: np.zeros((1, 2, 6, shape[3]))})

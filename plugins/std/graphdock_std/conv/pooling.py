@@ -239,18 +239,24 @@ def pool(
 def _dilated(kind: str, x: Any, window: list[int], spread: list[int], first: int, name: str) -> Any:
     """A pool of elements that lie ``spread`` apart: over slices, one for each element of the window."""
     dims = static_shape(x)
-    count = len(spread)
-    if dims is None or any(d is None for d in dims[first : first + count]):
-        raise InvalidArgumentError("a pool with dilations needs an input of known sizes", got=str(x.shape))
-    sizes = [dims[first + i] or 0 for i in range(count)]
-    out = [n - (w - 1) * r for n, w, r in zip(sizes, window, spread, strict=True)]
-    if min(out) < 1:
-        raise InvalidArgumentError("the output size would be negative", got=f"window {window} over {sizes}")
+    if dims is None:
+        raise InvalidArgumentError("a pool with dilations needs an input of known rank", got=str(x.shape))
+    sizes = dims[first : first + len(spread)]
+    reach = [(w - 1) * r for w, r in zip(window, spread, strict=True)]
+    if any(n is not None and n <= m for n, m in zip(sizes, reach, strict=True)):
+        raise InvalidArgumentError("the output size would be negative", got=f"window {window} over {list(sizes)}")
+    if None in sizes:
+        found = _ops.shape(x)[first : first + len(spread)]
+        fits = _tf.Assert(
+            _tf.reduce_all(found > reach), ["the output size would be negative: window", window, "over", found]
+        )
+        with _ops.control_dependencies([fits]):
+            x = _ops.identity(x)
     parts = []
     for tap in itertools.product(*map(range, window)):
         index: list[Any] = [slice(None)] * len(dims)
-        for i, (k, r, n) in enumerate(zip(tap, spread, out, strict=True)):
-            index[first + i] = slice(k * r, k * r + n)
+        for i, (k, r, m) in enumerate(zip(tap, spread, reach, strict=True)):
+            index[first + i] = slice(k * r, k * r - m or None)
         parts.append(x[tuple(index)])
     reduce: Callable[..., Any] = _tf.reduce_max if kind == "MAX" else _tf.reduce_mean
     return reduce(_tf.stack(parts), 0, name=name)
