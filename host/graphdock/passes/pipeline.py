@@ -117,11 +117,11 @@ def run_passes(
             if level in dirty and not lies:
                 prune(level)
                 dirty.discard(level)
-        if history is not None:
-            history.note(row.each.name, graph)
         took = (time.perf_counter() - start) * 1e3
         if verify or not row.own:
             check_after(row, graph)
+        if history is not None:
+            history.note(row.each.name, graph)
         after = _count(graph)
         reports.append(PassReport(row.each.name, before, after, took))
     return reports

@@ -90,10 +90,10 @@ def run_phase(draft: PlanBuilder, phase: str) -> bool:
         took = (time.perf_counter() - start) * 1e3
         here = any(level.nodes is not nodes for level, nodes in zip(levels, was, strict=True))
         changed = changed or here
-        if draft.history is not None:
-            draft.history.note(row.each.name, draft.graph)
         if not row.own or (draft.setting.config.debug and here):
             check_after(row, draft.graph)
+        if draft.history is not None:
+            draft.history.note(row.each.name, draft.graph)
         if not row.own:
             _check_made(draft, row, phase, held)
             draft.reports = [*draft.reports, PassReport(row.each.name, len(held), len(_nodes(draft.graph)), took)]
