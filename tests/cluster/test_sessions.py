@@ -282,6 +282,7 @@ def test_explain_counts_what_travels(servers):
     assert "w/Read/ReadVariableOp:0: /job:ps/task:0 to /job:worker/task:1, float32 24 B" in str(said)
 
 
+@pytest.mark.plain  # in debug mode each read is a copy
 def test_explain_tells_the_plans_of_the_parts_and_a_table_is_not_copied_for_rows_by_received_ids(servers):
     """The kernel that gathers locks the table for itself, as the one that updates it does: both calls bear the step's token."""
     with tf.Graph(host=HOST).as_default():

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from graphdock_dataflow import blocks, planned
 
+pytestmark = pytest.mark.plain  # debug mode keeps fresh outputs
+
 SIDE = 200  # float32: more than is recycled from on
 
 

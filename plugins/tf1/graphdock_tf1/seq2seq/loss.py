@@ -76,5 +76,5 @@ def sequence_loss(
 
 
 def _counted(weights: Any, axis: list[int]) -> Any:
-    """How many weights are not 0."""
+    """Number of weights that are not 0."""
     return _tf.cast(_tf.count_nonzero(weights, axis), weights.dtype)
