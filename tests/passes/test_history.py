@@ -1,4 +1,4 @@
-"""Which passes changed a node, as `explain` tells it."""
+"""Passes that changed a node, as `explain` tells of them."""
 
 from __future__ import annotations
 

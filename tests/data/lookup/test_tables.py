@@ -175,7 +175,7 @@ def test_a_dense_table_has_no_row_of_its_reserved_keys():
 
 
 def test_a_dense_table_whose_keys_are_vectors():
-    """What TensorFlow 2.21 gives; of its export, the rows that hold something."""
+    """Values that TensorFlow 2.21 gives; of its export, the rows that hold something."""
     table = lookup.MutableDenseHashTable(
         tf.int64, tf.int64, [-1, -2], empty_key=[0, 1], deleted_key=[-1, -1], initial_num_buckets=8
     )

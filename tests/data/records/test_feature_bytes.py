@@ -19,7 +19,7 @@ def parse(data):
 
 
 def lists(dtype, given):
-    """What protobuf reads of each by itself."""
+    """Values that protobuf reads of each by itself."""
     return [list(getattr(parse(data), FIELDS[dtype]).value) for data in given]
 
 
