@@ -174,12 +174,12 @@ def test_threads_that_ask_at_once_get_the_same(monkeypatch):
         (((64, 64), (64, 64)), []),  # BLAS uses no threads
         (((65, 64), (64, 64)), [1, 3]),
         (((256, 256), (256, 256)), [1, 3]),
-        (((257, 256), (256, 256)), []),  # they pay
+        (((257, 256), (256, 256)), [1, 3]),  # our own threads pay
         (((5, 80, 80), (5, 80, 80)), [1, 3]),  # BLAS gets matrix by matrix
         (((40, 64, 64), (40, 64, 64)), []),
         (((1, 120), (120, 120)), []),
         (((1, 200), (200, 200)), [1, 3]),
-        (((1, 1025), (1025, 1024)), []),
+        (((1, 1025), (1025, 1024)), []),  # BLAS's own pay
     ],
 )
 @pytest.mark.parametrize("ways", [{}, {"transpose_b": True}, {"transpose_a": True, "transpose_b": True}])
@@ -195,9 +195,32 @@ def test_products_that_blas_threads_would_not_quicken_are_computed_on_one(
     with tf.Graph().as_default():
         a, b = (tf.placeholder(tf.float32, v.shape if known else [None] * v.ndim) for v in (x, y))
         product = tf.matmul(a, b, **ways)
-        with tf.Session(config=tf.SessionConfig(intra_op_threads=1)) as sess:
+        with tf.Session(config=tf.SessionConfig(intra_op_threads=2)) as sess:
             assert sess.run(product, {a: x, b: y}).min() == shapes[0][-1]
     assert library.told == told
+
+
+def _product(x):
+    return tf.matmul(x, x, transpose_a=True)
+
+
+def _sum_of_products(x):
+    return _product(x) + _product(x + 1)
+
+
+def _convolution(x):
+    return tf.nn.conv2d(tf.reshape(x, [1, 128, 128, 8]), tf.reshape(x[:9, :64], [3, 3, 8, 8]), 1, "VALID")
+
+
+@pytest.mark.parametrize("executor", ["straight_line", "dataflow"])
+@pytest.mark.parametrize("build", [_product, _convolution, _sum_of_products])
+def test_one_thread_within_a_kernel_holds_for_blas_too(library, monkeypatch, build, executor):
+    monkeypatch.setattr(blas, "_MADE", {})
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [1024, 128])
+        with tf.Session(config=tf.SessionConfig(intra_op_threads=1, executor=executor)) as sess:
+            sess.run(build(x), {x: np.ones((1024, 128))})
+    assert library.told[0] == 1 and library.told[-1] == 3
 
 
 def test_products_within_a_step_on_one_thread_tell_nothing_more(library, monkeypatch):

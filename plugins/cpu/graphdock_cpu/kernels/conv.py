@@ -20,7 +20,19 @@ from graphdock_cpu.kernels import conv_im2col as _im2col
 from graphdock_cpu.kernels import conv_phases as _phases
 from graphdock_cpu.kernels import conv_winograd as _winograd
 from graphdock_cpu.kernels.conv_im2col import Product
-from graphdock_cpu.kernels.sharing import FLOPS, SUM, Axes, Leading, Made, Shared, dot, product, share, share_count
+from graphdock_cpu.kernels.sharing import (
+    FLOPS,
+    SUM,
+    Axes,
+    Leading,
+    Made,
+    Shared,
+    dot,
+    on_one_thread,
+    product,
+    share,
+    share_count,
+)
 from graphdock_cpu.kernels.sliding import (
     Method,
     Shape,
@@ -225,9 +237,9 @@ def _output(ctx: BuildContext, x: Any, w: Any) -> Shape:
 
 
 _FORWARD, _INPUT, _FILTER = (
-    bind_sized(_forward, _output),
-    bind_sized(_input, sizes_in(0)),
-    bind_sized(_filter, sizes_in(1)),
+    on_one_thread(bind_sized(_forward, _output)),
+    on_one_thread(bind_sized(_input, sizes_in(0))),
+    on_one_thread(bind_sized(_filter, sizes_in(1))),
 )
 
 KERNELS = [

@@ -22,11 +22,13 @@ from graphdock_cpu.kernels.common import is_half, known
 from graphdock_cpu.kernels.sharing import (
     FEW,
     FLOPS,
+    SMALL,
     TILE,
     Shared,
     aligned,
     dot,
     matmul,
+    on_one_thread,
     pieces,
     product,
     share,
@@ -207,7 +209,19 @@ def _side_by_side(one: ArgInfo, axis: int, count: int) -> Scratch:
     return Scratch(one.dtype, tuple(shape))
 
 
+def _alone(build: Callable[[BuildContext], Bound | Callable[..., Any]]) -> Callable[[BuildContext], Any]:
+    """As :func:`on_one_thread`, but for products that are surely too small for BLAS's threads: their steps need no context."""
+    alone = on_one_thread(build)
+
+    def built(ctx: BuildContext) -> Any:
+        shapes = [i.shape for i in (*ctx.inputs, *ctx.outputs)]
+        small = all(known(s) for s in shapes) and math.prod(math.prod(s) for s in shapes) <= SMALL**2  # type: ignore[arg-type]
+        return build(ctx) if small else alone(ctx)
+
+    return built
+
+
 KERNELS = [
-    KernelDef("MatMul", "cpu", _mat_mul, layout="strided"),
-    KernelDef("MatMulSum", "cpu", _mat_mul_sum, layout="strided"),
+    KernelDef("MatMul", "cpu", _alone(_mat_mul), layout="strided"),
+    KernelDef("MatMulSum", "cpu", _alone(_mat_mul_sum), layout="strided"),
 ]

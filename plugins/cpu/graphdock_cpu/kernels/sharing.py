@@ -11,12 +11,12 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from graphdock.contracts import BuildContext, Scratch
+from graphdock.contracts import Bound, BuildContext, Scratch
 
 if TYPE_CHECKING:
     from graphdock_cpu.team import Part
@@ -25,6 +25,7 @@ __all__ = [
     "FEW",
     "FLOPS",
     "MOST",
+    "SMALL",
     "SUM",
     "Axes",
     "Leading",
@@ -37,6 +38,7 @@ __all__ = [
     "dot",
     "elementwise",
     "matmul",
+    "on_one_thread",
     "pieces",
     "product",
     "share",
@@ -65,6 +67,8 @@ FLOPS = 32
 #: milliseconds after it, and cost a time slice of any busy core. With a vector it is memory that takes the time: so many times that
 #: of a multiplication.
 FEW, MOST, _VECTOR = 64**3, 1 << 24, 16
+#: Multiplications of which BLAS makes no parts, whatever the shape.
+SMALL = FEW // _VECTOR
 
 
 def share_count(ctx: BuildContext, work: float, products: bool = False) -> int:
@@ -82,6 +86,22 @@ def share_count(ctx: BuildContext, work: float, products: bool = False) -> int:
         if not one_thread().holds:
             return 1
     return max(1, min(ctx.threads, int(work // LEAST)))
+
+
+def on_one_thread(build: Callable[[BuildContext], Bound | Callable[..., Any]]) -> Callable[[BuildContext], Bound]:
+    """A kernel's ``build`` whose BLAS keeps to one thread where the kernel may have no more."""
+
+    def built(ctx: BuildContext) -> Bound:
+        made = build(ctx)
+        bound = made if isinstance(made, Bound) else Bound(made)
+        if ctx.threads > 1 or bound.within is not None:
+            return bound
+        from graphdock_cpu.blas import one_thread
+
+        one = one_thread()
+        return replace(bound, within=one) if one.holds else bound
+
+    return built
 
 
 def pieces(extent: int, count: int, multiple: int = 1) -> list[slice]:
