@@ -1,15 +1,14 @@
 """Segments: shared memory of one machine, by which large frames travel between its processes with a single copy.
 
-A segment is a file in ``/dev/shm`` that its maker holds locked as long as it lives. Its first byte says whether somebody reads it;
-the reader clears it when the last array over it is gone, and the maker fills it anew. What a killed process left is removed by the
-next one that makes a segment.
+A segment is memory without a name in any folder (``memfd_create``), which its reader opens by its maker's ``/proc``: nothing of it
+is left once both are gone, however they end. Its first byte says whether somebody reads it; the reader clears it when the last
+array over it is gone, and the maker fills it anew.
 """
 
 from __future__ import annotations
 
 import atexit
 import ctypes
-import fcntl
 import mmap
 import os
 import re
@@ -26,8 +25,8 @@ __all__ = ["LEAST", "Segments", "machine", "opened"]
 
 #: Bytes from which on a frame travels so.
 LEAST = 1 << 20
-FOLDER = Path("/dev/shm")
-_NAME = re.compile(r"graphdock-[0-9a-f]{16}")
+#: Process and descriptor of its maker's, and a number that no other one has.
+_NAME = re.compile(r"([0-9]{1,10})/([0-9]{1,10})/([0-9a-f]{16})", re.ASCII)
 #: Bytes before the data.
 _HEAD = 4096
 #: Mappings of others' segments that are kept for the next message.
@@ -35,24 +34,26 @@ _KEPT = 16
 
 
 def machine() -> bytes:
-    """Name that two processes have in common that see the same segments; empty where there are none."""
+    """Name that two processes have in common that can open each other's segments; empty where there are none."""
+    own = Path("/proc/self")
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_bytes().strip()
-        folder = FOLDER.stat()
+        spaces = [os.readlink(own / "ns" / kind).encode() for kind in ("pid", "user")]
+        allowed = [line for line in (own / "status").read_bytes().splitlines() if line.startswith(b"CapPrm")]
+        return b" ".join([boot, *spaces, *allowed, b"%d" % own.stat().st_uid]) if hasattr(os, "memfd_create") else b""
     except OSError:
         return b""
-    return b"%s %d %d %d" % (boot, folder.st_dev, folder.st_ino, os.getuid())
 
 
 class _Segment:
-    """One file. Raises OSError: there is no room for it."""
+    """One piece of memory. Raises OSError: there is no room for it."""
 
     def __init__(self, size: int) -> None:
         self.size, self.reader = size, b""
-        self.path = FOLDER / f"graphdock-{os.urandom(8).hex()}"
-        self._fd = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        number = os.urandom(8).hex()
+        self._fd = os.memfd_create(f"graphdock-{number}")
+        self.name = f"{os.getpid()}/{self._fd}/{number}"
         try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX)
             os.posix_fallocate(self._fd, 0, _HEAD + size)
             self.memory = mmap.mmap(self._fd, _HEAD + size)
         except OSError:
@@ -60,8 +61,7 @@ class _Segment:
             raise
 
     def remove(self) -> None:
-        """Remove the file; who reads it still can."""
-        self.path.unlink(missing_ok=True)
+        """Let nobody open it any more; who reads it still can."""
         os.close(self._fd)
 
 
@@ -72,7 +72,6 @@ class Segments:
         self._lock = new_lock()
         self._made: list[_Segment] = []
         self._process = os.getpid()
-        _clean()
         atexit.register(self.close)
 
     def lend(self, frames: Sequence[Any], reader: bytes) -> tuple[list[Any], list[tuple[int, str, int]]]:
@@ -88,7 +87,7 @@ class Segments:
             if segment is not None:
                 np.frombuffer(segment.memory, np.uint8, size, _HEAD)[:] = np.frombuffer(frame, np.uint8)
                 kept[number] = b""
-                lent.append((number, segment.path.name, size))
+                lent.append((number, segment.name, size))
         return kept, lent
 
     def _take(self, size: int, reader: bytes) -> _Segment | None:
@@ -121,23 +120,6 @@ class Segments:
                 segment.remove()
 
 
-def _clean() -> None:
-    """Remove segments whose makers are gone: nobody holds their locks."""
-    for path in FOLDER.glob("graphdock-*"):
-        try:
-            fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-        except OSError:
-            continue  # another user's, or gone by now
-        try:
-            if os.fstat(fd).st_size:  # one without a size is being made
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                path.unlink(missing_ok=True)
-        except OSError:
-            continue  # its maker lives
-        finally:
-            os.close(fd)
-
-
 _mappings: dict[str, mmap.mmap] = {}
 _lock = new_lock()
 
@@ -164,16 +146,29 @@ def _mapping(name: str) -> mmap.mmap:
         found = _mappings.get(name)
         if found is not None:
             return found
-        if not _NAME.fullmatch(name):
-            raise errors.DataLossError(f"{name!r} is no segment")
         try:
-            fd = os.open(FOLDER / name, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+            path = _path(name)
+            if path is None:
+                raise errors.DataLossError(f"{name!r} is no segment")
+            fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         except OSError as error:
             raise errors.DataLossError(f"the segment {name} can't be opened: {error}") from None
         try:
             made = _mappings[name] = mmap.mmap(fd, 0)
         finally:
             os.close(fd)
-        for other in [n for n in _mappings if n != name and not (FOLDER / n).exists()] + list(_mappings)[:-_KEPT]:
+        for other in [n for n in _mappings if n != name and not _path(n)] + list(_mappings)[:-_KEPT]:
             _mappings.pop(other, None)
         return made
+
+
+def _path(name: str) -> str | None:
+    """Where a segment is opened; None where its maker has none of that name: it has removed it, or is gone."""
+    found = _NAME.fullmatch(name)
+    if found is None:
+        return None
+    path = f"/proc/{found[1]}/fd/{found[2]}"
+    try:
+        return path if os.readlink(path) == f"/memfd:graphdock-{found[3]} (deleted)" else None
+    except OSError:
+        return None

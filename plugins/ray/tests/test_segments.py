@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import graphdock as tf
 import numpy as np
@@ -11,7 +14,7 @@ import pytest
 from graphdock_ray import segments
 from graphdock_ray.segments import LEAST, Segments, opened
 
-pytestmark = pytest.mark.skipif(not segments.machine(), reason="there is no /dev/shm")
+pytestmark = pytest.mark.skipif(not segments.machine(), reason="there are no segments")
 
 
 @pytest.fixture
@@ -22,7 +25,12 @@ def made():
 
 
 def files():
-    return {path.name for path in segments.FOLDER.glob("graphdock-*")}
+    """Numbers of the segments that this process has open."""
+    found = set()
+    for fd in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            found.add(os.readlink(f"/proc/self/fd/{fd}").removeprefix("/memfd:graphdock-").removesuffix(" (deleted)"))
+    return found
 
 
 def test_a_large_frame_is_read_in_place_and_its_segment_is_filled_anew_when_it_was_read(made):
@@ -49,17 +57,28 @@ def test_what_a_lost_reader_has_is_given_up_and_not_filled_anew(made):
     _, lent = made.lend([data], b"lost")
     (view,) = opened([b""], lent)
     made.forget(b"lost")
-    assert lent[0][1] not in files()
+    segments._mappings.clear()
+    with pytest.raises(tf.errors.DataLossError, match="is no segment"):
+        opened([b""], lent)
     assert made.lend([data], b"other")[1][0][1] != lent[0][1]
     view[0] = b"x"  # its memory is still there
 
 
 @pytest.mark.parametrize(
-    "lent", [[0, "graphdock-0123456789abcdef", 9], [0, "../etc/passwd", 9], [0, "graphdock-0123", 9]]
+    "name",
+    [
+        "0/0/0123456789abcdef",
+        "{pid}/{fd}/0123456789abcdef",
+        "{pid}/{fd}",
+        "self/{fd}/0123456789abcdef",
+        "../etc/passwd",
+    ],
 )
-def test_no_other_file_is_opened(lent):
-    with pytest.raises(tf.errors.DataLossError):
-        opened([b""], [lent])
+def test_no_other_file_is_opened(name, tmp_path):
+    with open(tmp_path / "other", "w+b") as other:
+        other.write(bytes(9000))
+        with pytest.raises(tf.errors.DataLossError, match="is no segment"):
+            opened([b""], [[0, name.format(pid=os.getpid(), fd=other.fileno()), 9]])
 
 
 def test_a_size_that_the_segment_does_not_have_is_refused(made):
@@ -80,12 +99,20 @@ def test_where_there_is_no_room_a_frame_stays(made, monkeypatch):
 
 
 @pytest.mark.slow
-def test_what_a_killed_process_left_is_removed_by_the_next_one():
+def test_nothing_is_left_of_a_process_that_is_killed():
     text = (
-        "import os; from graphdock_ray.segments import *; s = Segments();"
-        "print(s.lend([bytes(LEAST)], b'')[1][0][1], flush=True); os.kill(os.getpid(), 9)"
+        "import sys; from graphdock_ray.segments import *; s = Segments();"
+        "print(s.lend([b'x' * LEAST], b'')[1][0][1], flush=True); sys.stdin.read()"
     )
-    name = subprocess.run([sys.executable, "-c", text], stdout=subprocess.PIPE, check=False).stdout.decode().strip()
-    assert name in files()
-    Segments().close()
-    assert name not in files()
+    before = set(Path("/dev/shm").glob("graphdock-*"))
+    maker = subprocess.Popen([sys.executable, "-c", text], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    name = maker.stdout.readline().strip()
+    (view,) = opened([b""], [(0, name, LEAST)])
+    maker.kill()
+    maker.communicate()
+    assert bytes(view) == b"x" * LEAST, "who reads it still can"
+    del view
+    assert set(Path("/dev/shm").glob("graphdock-*")) <= before
+    with pytest.raises(tf.errors.DataLossError):
+        segments._mappings.clear()
+        opened([b""], [(0, name, LEAST)])
