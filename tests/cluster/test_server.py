@@ -56,3 +56,21 @@ def test_two_servers_of_one_address_are_refused():
 def test_a_protocol_that_is_not_known_is_refused():
     with pytest.raises(tf.errors.UnimplementedError, match="protocol"):
         tf.train.Server({"worker": ["test:13"]}, protocol="grpc+verbs")
+
+
+def test_who_watches_a_session_is_told_each_time_that_tensors_do_not_reach_a_task():
+    """Also of what was noticed while nobody watched; the task is named, where its address is one of the cluster's."""
+    server = tf.train.Server({"ps": ["told:1"], "worker": ["told:2"]}, "ps", 0, host=tf.Host(block=["ray"]))
+    task = server._task
+    task.open("mine", tf.__version__)
+    first = task.watch("mine")
+    assert task.watch("mine") is first and not first.done()
+    for address in ("told:2", "elsewhere:1"):
+        task.unreached("mine", address)
+        task.unreached("another", address)
+    assert first.result(0) == {"unreached": "/job:worker/task:0"}
+    assert task.watch("mine").result(0) == {"unreached": ""}
+    last = task.watch("mine")
+    assert not last.done()
+    server.stop()
+    assert last.result(0) == {}

@@ -126,7 +126,9 @@ class Transport(ABC):
     def post(self, address: str, method: str, arguments: Mapping[str, Any]) -> None:
         """Call a method that answers nothing and never waits. What is posted may arrive in any order.
 
-        A task that can't be reached gets nothing; who waits for it learns so by its calls.
+        A task that can't be reached gets nothing; who waits for it learns so by its calls. Who posts makes none: once the way to
+        where a tensor (``arrive``) of a session was posted is lost, ``answer`` of the tasks that are served here is called with the
+        method ``unreached`` and the arguments ``session`` and ``address``, for the tensor may be lost.
         """
 
     def sample_address(self) -> str | None:

@@ -275,16 +275,27 @@ class ClusterSession(Session):
         return found
 
     def _watch(self, task: TaskName) -> None:
-        """End the steps that touch a task once it, or the way to it, is lost: what its parts sent before may be lost as well."""
+        """End the steps that touch a task once it, or the way to it, is lost: what its parts sent before may be lost as well. End
+        those that touch two tasks once the way between these is lost."""
         address, me = self._addresses[task], weakref.ref(self)
         if self._transport.local.find(address) is not None:
             return
 
         def lost(done: Future[Any]) -> None:
             error, session = None if done.cancelled() else done.exception(), me()
-            if error is not None and session is not None:
+            if session is None or done.cancelled():
+                return
+            both = [address]
+            if error is None and (said := done.result()):
+                other = said["unreached"]
+                both += [session._addresses[TaskName.parse(other)]] if other else []
+                error = errors.UnavailableError(
+                    f"{task} does not reach {other or 'another task'}: their connection ended"
+                )
+                session._watch(task)
+            if error is not None:
                 for running in list(session._running.values()):
-                    running.lost(address, task, error)
+                    running.lost(both, task, error)
 
         self._transport.call(address, "watch", {"session": self._name}).add_done_callback(lost)
 

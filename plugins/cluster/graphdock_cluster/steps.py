@@ -79,9 +79,9 @@ class RunningStep:
             raise self._error
         return [*[call.result() for call in calls], *made]
 
-    def lost(self, address: str, task: TaskName, error: BaseException) -> None:
-        """End the step if it touches a task that is lost, though its part may have ended there."""
-        if address in self._addresses:
+    def lost(self, addresses: Sequence[str], task: TaskName, error: BaseException) -> None:
+        """End the step if it touches what is lost, one task or the way between two, though its parts may have ended there."""
+        if all(address in self._addresses for address in addresses):
             self._noted(error, task)
             self.abort(error, str(task))
 

@@ -93,7 +93,32 @@ class Opened:
         self.constants = Constants()
         self.parts: dict[int, list[Registered]] = {}
         self.running: dict[int, RunningPart] = {}
-        self.closed: Future[None] = Future()
+        self._lock = new_lock()
+        self._watched: Future[dict[str, str]] = Future()
+        self._unseen: list[str] = []
+
+    def watch(self) -> Future[dict[str, str]]:
+        """The Future of what becomes of the session next, once: ``unreached``, a task that no tensors reach; empty at its end."""
+        with self._lock:
+            if self._watched.done():
+                self._watched = Future()
+                if self._unseen:
+                    self._watched.set_result({"unreached": self._unseen.pop()})
+            return self._watched
+
+    def tell(self, unreached: str) -> None:
+        """Tell who watches, now or later, that tensors may be lost on their way to a task."""
+        with self._lock:
+            told = self._watched
+            if told.done():
+                self._unseen.append(unreached)
+                return
+        told.set_result({"unreached": unreached})
+
+    def end(self) -> None:
+        """Tell who watches that the session has ended."""
+        if not self._watched.done():
+            self._watched.set_result({})
 
 
 class TaskServer:
@@ -269,13 +294,21 @@ class TaskServer:
             shapes = shapes[part.fed :]
         return found
 
-    def watch(self, session: str) -> Future[None]:
-        """Answer once the session is closed here; who waits for it is told where this task or the way to it is lost.
+    def watch(self, session: str) -> Future[dict[str, str]]:
+        """Answer once the session is closed here, or with the name of a task that is ``unreached`` by tensors of the session: its
+        steps are to end. Who waits for it is told where this task or the way to it is lost.
 
         Raises:
           AbortedError: the task does not know the session.
         """
-        return self._opened(session).closed
+        return self._opened(session).watch()
+
+    def unreached(self, session: str, address: str) -> None:
+        """Take note that the way to an address is lost, by which tensors of a session went."""
+        with self._lock:
+            opened = self._sessions.get(session)
+        if opened is not None:
+            opened.tell(next((str(name) for name, at in self.addresses.items() if at == address), ""))
 
     def forget(self, session: str, handle: int) -> None:
         """Forget a part, which no new step runs. One that runs it now ends well."""
@@ -324,7 +357,7 @@ class TaskServer:
             self._ended.wait_for(lambda: not opened.running, ENDING)
             self._ending.pop(session, None)
             self._ended.notify_all()
-        opened.closed.set_result(None)
+        opened.end()
 
     def reset(self, containers: Sequence[str] | None) -> None:
         """Free what is in containers: of these names, or of all."""
@@ -412,7 +445,10 @@ class TaskServer:
 
 
 #: What a transport may call.
-METHODS = ("info", "open", "watch", "register", "explain", "run", "arrive", "abort", "forget", "close_session", "reset")
+METHODS = (
+    *("info", "open", "watch", "register", "explain", "run", "arrive", "unreached", "abort", "forget"),
+    *("close_session", "reset"),
+)
 
 
 def _tensor(graph: Any, name: str) -> Tensor:
@@ -439,7 +475,7 @@ def receive(server: TaskServer, method: str, arguments: Mapping[str, Any]) -> An
     try:
         if method == "run":
             return server.start(**arguments)
-        if method in ("arrive", "abort", "forget", "watch"):
+        if method in ("arrive", "unreached", "abort", "forget", "watch"):
             return answer(server, method, arguments)
         return server._threads.submit(answer, server, method, arguments)
     finally:

@@ -87,7 +87,9 @@ class ZeroMQTransport(Transport):
         if peer is not None and peer.near:
             kind, frames = loop.lend(kind, frames, peer.reader)
         frames = [bytes(f) if isinstance(f, memoryview) else f for f in frames]
-        if peer is None or sum(map(len, frames)) > SMALL:
+        if method == "arrive":
+            loop.posted.setdefault(address, set()).add(arguments["session"])
+        if peer is None or peer.error is not None or sum(map(len, frames)) > SMALL:
             loop.give(lambda loop: loop.send(address, kind, frames, future))
         elif peer.send(kind, frames, future):
             loop.give(lambda loop: peer.receive(unpack, raised))
@@ -117,6 +119,8 @@ class _Loop:
         self._epoll.register(self._wake, select.EPOLLIN)
         self.peers: dict[str, Peer] = {}
         self.trusted: dict[str, Keys] = {}
+        #: Address -> sessions of which tensors were posted there, since its connection began.
+        self.posted: dict[str, set[str]] = {}
         self._listeners: dict[str, Listener] = {}
         self._ready: dict[int, Callable[[], None]] = {}
         self._threads = WaitingThreads("graphdock call")
@@ -247,6 +251,9 @@ class _Loop:
         self._unwatch(peer.socket, peer.monitor)
         peer.close()
         self.forget_reader(peer.reader)
+        for session in list(self.posted.pop(peer.address, ())):
+            for listener in list(self._listeners.values()):
+                self._post(listener, "unreached", {"session": session, "address": peer.address})
         if (transport := self._transport()) is not None:
             transport.lost(peer.address)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -16,6 +17,8 @@ import pytest
 import zmq
 from graphdock_ray.keys import VARIABLE
 from graphdock_ray.zeromq import ZeroMQTransport
+
+from benchmarks.links import Link
 
 SERVER = """
 import json, sys
@@ -43,12 +46,17 @@ def _until(holds):
     raise AssertionError("it never came to be")
 
 
+def _segments(pid):
+    """The segments that a process has open."""
+    folder = f"/proc/{pid}/fd"
+    found = {os.readlink(f"{folder}/{fd}") for fd in os.listdir(folder) if os.path.islink(f"{folder}/{fd}")}
+    return {name for name in found if name.startswith("/memfd:graphdock-")}
+
+
 class Cluster:
     """A server's process, and a worker of this one."""
 
     def __init__(self, **environment):
-        import json
-
         ps, worker = ports(2)
         self.spec = {"ps": [f"localhost:{ps}"], "worker": [f"localhost:{worker}"]}
         self.command = [sys.executable, "-c", SERVER, json.dumps(self.spec), "ps", "0"]
@@ -94,9 +102,6 @@ def test_a_step_runs_over_two_processes_and_its_loss_is_that_of_one(cluster):
 
 @pytest.mark.slow
 def test_large_tensors_travel_both_ways_through_memory_that_is_reused(cluster):
-    from graphdock_ray.segments import FOLDER
-
-    before = set(FOLDER.glob("graphdock-*"))
     with tf.Graph().as_default():
         with tf.device("/job:ps/task:0"):
             v = tf.Variable(tf.ones([1 << 20]))
@@ -112,7 +117,7 @@ def test_large_tensors_travel_both_ways_through_memory_that_is_reused(cluster):
                 assert (kept[-1] == 0.5**n).all()
                 del kept[:-2]
             np.testing.assert_array_equal(kept[0], 2 * kept[1])
-            assert len(set(FOLDER.glob("graphdock-*")) - before) <= 6
+            assert 2 <= len(_segments(os.getpid()) | _segments(cluster.ps.pid)) <= 6
 
 
 @pytest.mark.slow
@@ -160,6 +165,41 @@ def test_a_task_forgets_the_sessions_of_a_process_that_died(cluster):
     )
     subprocess.run([sys.executable, "-c", client, cluster.worker.target], stdout=subprocess.PIPE, check=False)
     _until(lambda: not cluster.worker._task.sessions)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["cut", "held"])
+def test_a_step_ends_whose_tensor_is_lost_on_its_way_to_a_task(how):
+    """The server's connection to the worker ends, while that of the worker's session to the server is well."""
+    ps, worker = (f"localhost:{port}" for port in ports(2))
+    link = Link(worker)
+    known = json.dumps({"ps": [ps], "worker": [link.address]})
+    process = subprocess.Popen([sys.executable, "-c", SERVER, known, "ps", "0"], stdout=subprocess.PIPE)
+    assert process.stdout.readline() == b"ready\n"
+    server = tf.train.Server({"ps": [ps], "worker": [worker]}, "worker", 0)
+    try:
+        with tf.Graph().as_default():
+            with tf.device("/job:ps/task:0"):
+                v = tf.Variable(3.0)
+            with tf.device("/job:worker/task:0"):
+                taken = tf.identity(v) + 1.0
+            with tf.Session(server.target) as session:
+                session.run(v.initializer)
+                assert session.run(taken) == 4.0
+                link.hold()
+                if how == "cut":
+                    threading.Thread(target=lambda: [_until(lambda: session._running), link.release()]).start()
+                with pytest.raises(
+                    tf.errors.UnavailableError, match="/job:ps/task:0 does not reach /job:worker/task:0"
+                ):
+                    session.run(taken, options=tf.RunOptions(timeout_in_ms=20_000))
+                link.release()
+                assert session.run(taken) == 4.0, "the session is not lost, nor the server's variable"
+    finally:
+        process.kill()
+        process.communicate()
+        server.stop()
+        link.close()
 
 
 @pytest.mark.slow
