@@ -61,6 +61,12 @@ def test_an_output_that_is_left_as_it_was_is_told_so_and_not_by_its_poison(fault
     assert said and all("left elements of its output 'y' as they were" in line for line in said), said
 
 
+@pytest.mark.parametrize("fault", [f for f in PARTS if f.kind == "habit" and f.text == "threads"], ids=lambda f: f.id)
+def test_what_steps_share_is_found_in_every_run(fault):
+    with habits.as_it_was():
+        assert all(bench.conformance(fault.host(), only="threads-float32") for _ in range(4))
+
+
 @pytest.mark.parametrize("fault", PARTS, ids=lambda f: f.id)
 @pytest.mark.sampled(24)
 def test_a_fault_of_a_part_is_found_by_conformance(fault, monkeypatch):

@@ -4,8 +4,8 @@ Steps of one session run at the same time, and so does a kernel in them. One tha
 whenever one thread was quick enough. Here each thread stops before every instruction of the kernel's Python until the other has
 done one of its own, so that what one step leaves in such a buffer the other has written over before it is read: in every run.
 A kernel that takes a lock of its own blocks the other thread, which is noticed, and runs on by itself. On a device with queues each
-thread waits behind its launches for those of the other, so that the race checker sees both in flight. Of a kernel without Python of
-its own, in C, many steps on large arrays run at once: there it is luck, tried often.
+thread, about to wait for its queue, waits first for the other to be there too, so that the race checker sees both in flight. Of a
+kernel without Python of its own, in C, many steps on large arrays run at once: there it is luck, tried often.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
-from graphdock.contracts import QueuedDevice
+from graphdock.contracts import Queue, QueuedDevice
 from graphdock.contracts.device import HOST_MEMORY
 from graphdock.contracts.opdef import OpDef
 from graphdock.graph.graph import Graph
@@ -112,7 +112,7 @@ class Turns:
     """The turns of two threads: within a block ``of`` each stops before every instruction of functions that a step calls.
 
     Args:
-      whole: each stops behind the first function alone.
+      whole: each stops where it is about to wait for its queue alone, until the other is there too.
 
     Attributes:
       taken: how many turns there were.
@@ -145,7 +145,7 @@ class Turns:
             except threading.BrokenBarrierError:
                 self.end()
                 return
-        elif not self.whole:
+        else:
             self._next[1 - me].release()
         if (me or not first) and not self.whole and not self._next[me].acquire(timeout=_PATIENCE):
             self.end()
@@ -159,7 +159,6 @@ class _Traced:
 
     def __init__(self, turns: Turns, me: int) -> None:
         self._turns, self._me, self._first, self._depth = turns, me, True, 0
-        self._outermost: FrameType | None = None
 
     def __enter__(self) -> None:
         self._before = sys.gettrace()
@@ -169,16 +168,17 @@ class _Traced:
         sys.settrace(self._before)
 
     def _called(self, frame: FrameType, event: str, argument: Any) -> Callable[..., Any] | None:
+        if self._turns.whole:
+            if frame.f_code.co_name == Queue.synchronize.__name__:
+                self._turns.take(self._me, True)
+            return None
         if frame.f_code.co_filename.startswith(_STEP):
             self._depth += 1
             frame.f_trace_lines = False
             return self._step
         if not self._depth or str(frame.f_globals.get("__name__", "")).partition(".")[0] in _OWN:
             return None
-        frame.f_trace_lines, frame.f_trace_opcodes = False, not self._turns.whole
-        if self._turns.whole and self._outermost is not None:
-            return None
-        self._outermost = self._outermost or frame
+        frame.f_trace_lines, frame.f_trace_opcodes = False, True
         return self._kernel
 
     def _step(self, frame: FrameType, event: str, argument: Any) -> Callable[..., Any]:
@@ -186,7 +186,7 @@ class _Traced:
         return self._step
 
     def _kernel(self, frame: FrameType, event: str, argument: Any) -> Callable[..., Any]:
-        if event == ("return" if self._turns.whole else "opcode"):
+        if event == "opcode":
             self._turns.take(self._me, self._first)
             self._first = False
         return self._kernel
