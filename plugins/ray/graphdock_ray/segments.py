@@ -163,7 +163,7 @@ def _mapping(name: str) -> mmap.mmap:
 
 
 def _path(name: str) -> str | None:
-    """Where a segment is opened; None where its maker has none of that name: it has removed it, or is gone."""
+    """Path where a segment is opened; None where its maker has none of that name: it has removed it, or is gone."""
     found = _NAME.fullmatch(name)
     if found is None:
         return None

@@ -1,8 +1,8 @@
 """The public names of TensorFlow 1.15's core API: which are here, which will be, and which will not, with the reason.
 
 ``names.tsv`` has a line per name: the name below ``tf``, and ``here`` or the group that says why not. ``groups.toml`` has the
-groups, and the names that TensorFlow dropped before 1.0 with those of today. Names are facts; keras, estimator, lite, tpu, raw_ops
-and contrib are no part of the core; what there is of contrib say the plugins that publish it.
+groups, and the names that TensorFlow dropped before 1.0 with those of today. Names are facts; keras, lite, tpu, raw_ops and contrib
+are no part of the core; what there is of contrib say the plugins that publish it.
 
 Threads: read-only after the first use.
 """
@@ -22,8 +22,6 @@ import graphdock
 __all__ = ["Entry", "Status", "catalogue", "counts", "entry", "hint", "renamed"]
 
 _FOLDER = Path(__file__).parent
-#: Packages whose names are here where a plugin publishes them.
-_PUBLISHED = ("contrib.", "estimator.")
 #: Where a name stands: ``renamed`` ones are older than TensorFlow 1.0.
 Status: TypeAlias = Literal["here", "planned", "refused", "renamed"]
 
@@ -83,7 +81,7 @@ def entry(name: str) -> Entry | None:
     known = catalogue()
     if name in known:
         return known[name]
-    if name.startswith(_PUBLISHED) or name in ("contrib", "estimator"):
+    if name.partition(".")[0] == "contrib":
         return _published(name)
     if name in renamed():
         return Entry(name, "renamed", "renamed", "TensorFlow renamed it before 1.0", f"tf.{renamed()[name]}")
@@ -100,7 +98,7 @@ def entry(name: str) -> Entry | None:
 
 
 def _published(name: str) -> Entry:
-    """Return what is known of a name of contrib or of estimators, no part of the core: it is here where a plugin publishes it."""
+    """Return what is known of a name of contrib, no part of the core: it is here where a plugin publishes it."""
     parts = name.split(".")
     here = _depth(parts)
     if here == len(parts):

@@ -59,21 +59,23 @@ ENDPOINTS: dict[str, dict[str, str]] = {
     "graphdock_tf1.train.supervision.session_creators": {
         "tf.train": "ChiefSessionCreator SessionCreator WorkerSessionCreator",
     },
-    "graphdock_tf1.train.hooks.checkpoint_saver": {"tf.train": "CheckpointSaverHook CheckpointSaverListener"},
+    "graphdock_tf1.train.hooks.checkpoint_saver": {
+        "tf.estimator tf.train": "CheckpointSaverHook CheckpointSaverListener"
+    },
     "graphdock_tf1.train.supervision.coordinator": {"tf.train": "Coordinator LooperThread"},
-    "graphdock_tf1.train.hooks.values": {"tf.train": "FeedFnHook FinalOpsHook LoggingTensorHook"},
+    "graphdock_tf1.train.hooks.values": {"tf.estimator tf.train": "FeedFnHook FinalOpsHook LoggingTensorHook"},
     "graphdock_tf1.train.hooks.stopping": {
-        "tf.train": "GlobalStepWaiterHook NanLossDuringTrainingError NanTensorHook StopAtStepHook",
+        "tf.estimator tf.train": "GlobalStepWaiterHook NanLossDuringTrainingError NanTensorHook StopAtStepHook",
     },
     "graphdock_tf1.train.supervision.monitored_session": {"tf.train": "MonitoredSession SingularMonitoredSession"},
     "graphdock_tf1.train.supervision.monitored_training_session": {"tf.train": "MonitoredTrainingSession"},
-    "graphdock_tf1.train.hooks.profiler": {"tf.train": "ProfilerHook"},
-    "graphdock_tf1.train.hooks.timer": {"tf.train": "SecondOrStepTimer"},
+    "graphdock_tf1.train.hooks.profiler": {"tf.estimator tf.train": "ProfilerHook"},
+    "graphdock_tf1.train.hooks.timer": {"tf.estimator tf.train": "SecondOrStepTimer"},
     "graphdock_tf1.train.supervision.session_manager": {"tf.train": "SessionManager"},
     "graphdock_tf1.train.hooks.run_hook": {
-        "tf.train": "SessionRunArgs SessionRunContext SessionRunHook SessionRunValues",
+        "tf.estimator tf.train": "SessionRunArgs SessionRunContext SessionRunHook SessionRunValues",
     },
-    "graphdock_tf1.train.hooks.summaries": {"tf.train": "StepCounterHook SummarySaverHook"},
+    "graphdock_tf1.train.hooks.summaries": {"tf.estimator tf.train": "StepCounterHook SummarySaverHook"},
     "graphdock_tf1.train.supervision.supervisor": {"tf.train": "Supervisor basic_train_loop"},
     # summary
     "graphdock.messages": {
@@ -321,9 +323,19 @@ ENDPOINTS: dict[str, dict[str, str]] = {
     "graphdock_tf1.estimator.inputs": {
         "tf.contrib.learn.io tf.estimator.inputs": "numpy_input_fn pandas_input_fn",
     },
+    "graphdock_tf1.train.warm_start": {"tf.estimator tf.train": "VocabInfo", "tf.train": "warm_start"},
+    "graphdock_tf1.estimator.warm_starting": {"tf.estimator": "WarmStartSettings"},
+    "graphdock_tf1.estimator.extenders": {"tf.estimator": "add_metrics"},
+    "graphdock_tf1.estimator.in_memory": {"tf.estimator.experimental": "InMemoryEvaluatorHook"},
+    "graphdock_tf1.estimator.early_stopping": {
+        "tf.estimator.experimental": (
+            "make_early_stopping_hook make_stop_at_checkpoint_step_hook stop_if_higher_hook stop_if_lower_hook "
+            "stop_if_no_decrease_hook stop_if_no_increase_hook"
+        ),
+    },
     "graphdock_tf1.estimator.serving": {
         "tf.estimator.export": (
-            "ClassificationOutput PredictOutput RegressionOutput ServingInputReceiver TensorServingInputReceiver "
+            "ClassificationOutput ExportOutput PredictOutput RegressionOutput ServingInputReceiver TensorServingInputReceiver "
             "build_parsing_serving_input_receiver_fn build_raw_serving_input_receiver_fn"
         ),
     },

@@ -113,6 +113,8 @@ from graphdock_tf1.train.supervision.session_manager import SessionManager as Se
 from graphdock_tf1.train.supervision.supervisor import Supervisor as Supervisor
 from graphdock_tf1.train.supervision.supervisor import basic_train_loop as basic_train_loop
 from graphdock_tf1.train.sync_replicas import SyncReplicasOptimizer as SyncReplicasOptimizer
+from graphdock_tf1.train.warm_start import VocabInfo as VocabInfo
+from graphdock_tf1.train.warm_start import warm_start as warm_start
 
 __all__ = [
     "AdadeltaOptimizer",
@@ -178,6 +180,7 @@ __all__ = [
     "SummarySaverHook",
     "Supervisor",
     "SyncReplicasOptimizer",
+    "VocabInfo",
     "WorkerSessionCreator",
     "add_queue_runner",
     "assert_global_step",
@@ -228,5 +231,6 @@ __all__ = [
     "string_input_producer",
     "summary_iterator",
     "update_checkpoint_state",
+    "warm_start",
     "write_graph",
 ]

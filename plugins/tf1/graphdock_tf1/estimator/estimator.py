@@ -8,7 +8,7 @@ import logging
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import graphdock as _tf
 from graphdock.errors import UnimplementedError
@@ -18,6 +18,7 @@ from graphdock_tf1.estimator.model import call_input_fn, call_model_fn, check_mo
 from graphdock_tf1.estimator.run_config import RunConfig
 from graphdock_tf1.estimator.spec import EstimatorSpec, ModeKeys
 from graphdock_tf1.estimator.stopping import StopAfterEvaluations
+from graphdock_tf1.estimator.warm_starting import warm_start_settings
 
 _log = logging.getLogger("graphdock")
 
@@ -30,10 +31,10 @@ class Estimator:
         EstimatorSpec.
       model_dir: folder of checkpoints and events; default: the configuration's, else a new temporary one.
       config: a RunConfig. params: handed to ``model_fn``.
-      warm_start_from: a checkpoint whose values trainable variables begin with.
+      warm_start_from: a checkpoint whose values trainable variables begin with, or a WarmStartSettings.
 
     Raises:
-      ValueError: ``model_fn`` has other arguments, or two folders are given. UnimplementedError: ``warm_start_from`` is no path.
+      ValueError: ``model_fn`` has other arguments, two folders are given, or ``warm_start_from`` is neither.
 
     Threads: one at a time.
     """
@@ -56,10 +57,7 @@ class Estimator:
                 "`model_dir` are set both in constructor and `RunConfig`, but with different values. "
                 f"In constructor: '{model_dir}', in `RunConfig`: '{config.model_dir}'"
             )
-        if warm_start_from is not None and not isinstance(warm_start_from, (str, os.PathLike)):
-            raise UnimplementedError(
-                "warm_start_from is a path of a checkpoint here", got=type(warm_start_from).__name__
-            )
+        self._warm_start_from = warm_start_settings(warm_start_from)
         folder = model_dir or config.model_dir
         if folder is None:
             folder = tempfile.mkdtemp()
@@ -67,7 +65,6 @@ class Estimator:
         self._config = config.replace(model_dir=folder)
         self._model_fn = model_fn
         self._params = copy.deepcopy(params or {})
-        self._warm_start_from = warm_start_from
 
     @property
     def model_dir(self) -> str:
@@ -136,8 +133,7 @@ class Estimator:
     def _run_training(self, spec: EstimatorSpec, step: Any, hooks: list[Any], listeners: list[Any]) -> None:
         config, train = self._config, _tf.train
         if self._warm_start_from is not None:
-            names = {v.op.name: v for v in _tf.trainable_variables()}
-            train.init_from_checkpoint(os.fspath(self._warm_start_from), names)
+            train.warm_start(*self._warm_start_from)
         _tf.summary.scalar("loss", spec.loss)
         hooks = [*hooks, train.NanTensorHook(spec.loss)]
         if config.log_step_count_steps:
@@ -216,20 +212,29 @@ class Estimator:
             raise ValueError(f"Must specify steps > 0, given: {steps}")
         given = _checked("hooks", hooks, _tf.train.SessionRunHook)
         with self._graph() as step:
-            spec = self._spec(input_fn, ModeKeys.EVAL)
-            if "loss" in spec.eval_metric_ops:
-                raise ValueError(
-                    'Metric with name "loss" is not allowed, because Estimator already defines a default metric with the '
-                    "same name."
-                )
-            metrics = {**spec.eval_metric_ops, "loss": _tf.metrics.mean(spec.loss)}
-            updates = _tf.group(*(update for _, update in metrics.values()))
-            final = _tf.train.FinalOpsHook({"global_step": step, **{key: value for key, (value, _) in metrics.items()}})
-            given += [*spec.evaluation_hooks, *([] if steps is None else [StopAfterEvaluations(steps)]), final]
-            with self._session(spec, checkpoint_path, given) as session:
-                while not session.should_stop():
-                    session.run(updates)
-        found: dict[str, Any] = final.final_ops_values
+            evaluation = self._evaluation(input_fn, step)
+            spec = evaluation.spec
+            given += [*spec.evaluation_hooks, *([] if steps is None else [StopAfterEvaluations(steps)])]
+            return self._evaluated(evaluation, self._session(spec, checkpoint_path, [*given, evaluation.final]), name)
+
+    def _evaluation(self, input_fn: Callable[..., Any], step: Any) -> _Evaluation:
+        """Operations of an evaluation, in the default graph."""
+        spec = self._spec(input_fn, ModeKeys.EVAL)
+        if "loss" in spec.eval_metric_ops:
+            raise ValueError(
+                'Metric with name "loss" is not allowed, because Estimator already defines a default metric with the same name.'
+            )
+        metrics = {**spec.eval_metric_ops, "loss": _tf.metrics.mean(spec.loss)}
+        updates = _tf.group(*(update for _, update in metrics.values()))
+        final = _tf.train.FinalOpsHook({"global_step": step, **{key: value for key, (value, _) in metrics.items()}})
+        return _Evaluation(spec, updates, final)
+
+    def _evaluated(self, evaluation: _Evaluation, opened: Any, name: str | None) -> dict[str, Any]:
+        """Run an evaluation in a session that ends with its input; its numbers, which are written to events too."""
+        with opened as session:
+            while not session.should_stop():
+                session.run(evaluation.updates)
+        found: dict[str, Any] = evaluation.final.final_ops_values
         _log.info("Saving dict for global step %s: %s", found["global_step"], found)
         self._write(found, self.eval_dir(name))
         return found
@@ -381,6 +386,14 @@ class Estimator:
         features, labels = call_input_fn(input_fn, mode, self.params, self.config)
         labels = None if mode == ModeKeys.PREDICT else labels
         return call_model_fn(self._model_fn, features, labels, mode, self.params, self.config)
+
+
+class _Evaluation(NamedTuple):
+    """A model's operations that evaluate; ``final``: the hook that has the metrics at the end."""
+
+    spec: EstimatorSpec
+    updates: Any
+    final: Any
 
 
 class _NewGraph:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -91,18 +92,26 @@ def build_parsing_serving_input_receiver_fn(
     return receiver
 
 
-class PredictOutput:
+class ExportOutput(ABC):
+    """Outputs of a model function that a served model answers with."""
+
+    @abstractmethod
+    def as_signature_def(self, receiver_tensors: Mapping[str, Any]) -> Any:
+        """The signature of a model that is fed these."""
+
+
+class PredictOutput(ExportOutput):
     """Outputs of a signature of any kind. ``outputs``: a tensor, or name -> tensor."""
 
     def __init__(self, outputs: Any) -> None:
         self.outputs = dict(outputs) if isinstance(outputs, Mapping) else {"output": outputs}
 
-    def signature(self, fed: Mapping[str, Any]) -> Any:
+    def as_signature_def(self, receiver_tensors: Mapping[str, Any]) -> Any:
         """The signature of a model that is fed these."""
-        return _tf.saved_model.predict_signature_def(dict(fed), self.outputs)
+        return _tf.saved_model.predict_signature_def(dict(receiver_tensors), self.outputs)
 
 
-class ClassificationOutput:
+class ClassificationOutput(ExportOutput):
     """Outputs of a classifier.
 
     Args:
@@ -117,12 +126,12 @@ class ClassificationOutput:
             raise ValueError("At least one of scores and classes must be set.")
         self.scores, self.classes = scores, classes
 
-    def signature(self, fed: Mapping[str, Any]) -> Any:
+    def as_signature_def(self, receiver_tensors: Mapping[str, Any]) -> Any:
         """The signature of a model that is fed one string tensor. Raises ValueError: it is fed something else."""
-        return _tf.saved_model.classification_signature_def(_examples(fed), self.classes, self.scores)
+        return _tf.saved_model.classification_signature_def(_examples(receiver_tensors), self.classes, self.scores)
 
 
-class RegressionOutput:
+class RegressionOutput(ExportOutput):
     """The output of a regression. ``value``: floating. Raises ValueError: it is not."""
 
     def __init__(self, value: Any) -> None:
@@ -130,9 +139,9 @@ class RegressionOutput:
             raise ValueError(f"Regression output value must be a float32 Tensor; got {value}")
         self.value = value
 
-    def signature(self, fed: Mapping[str, Any]) -> Any:
+    def as_signature_def(self, receiver_tensors: Mapping[str, Any]) -> Any:
         """The signature of a model that is fed one string tensor. Raises ValueError: it is fed something else."""
-        return _tf.saved_model.regression_signature_def(_examples(fed), self.value)
+        return _tf.saved_model.regression_signature_def(_examples(receiver_tensors), self.value)
 
 
 def _examples(fed: Mapping[str, Any]) -> Any:
@@ -156,7 +165,7 @@ def signatures(spec: Any, fed: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(outputs, Mapping):
         raise TypeError(f"export_outputs must be dict, given: {outputs}")
     for key, each in outputs.items():
-        if not hasattr(each, "signature"):
+        if not isinstance(each, ExportOutput):
             raise TypeError(f"Values in export_outputs must be ExportOutput objects. Given: {key}: {each}")
     if default not in outputs:
         if len(outputs) > 1:
@@ -165,4 +174,4 @@ def signatures(spec: Any, fed: Mapping[str, Any]) -> dict[str, Any]:
                 f"one of them with {default}."
             )
         outputs = {**outputs, default: next(iter(outputs.values()))}
-    return {key: each.signature(fed) for key, each in outputs.items()}
+    return {key: each.as_signature_def(fed) for key, each in outputs.items()}
