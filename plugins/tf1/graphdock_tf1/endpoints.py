@@ -395,7 +395,8 @@ ENDPOINTS: dict[str, dict[str, str]] = {
         ),
     },
     "graphdock_tf1.contrib.tpu": {
-        "tf.contrib.tpu": ("CrossShardOptimizer InputPipelineConfig RunConfig TPUConfig TPUEstimator TPUEstimatorSpec"),
+        "tf.contrib.tpu": "CrossShardOptimizer",
+        "tf.contrib.tpu tf.estimator.tpu": "InputPipelineConfig RunConfig TPUConfig TPUEstimator TPUEstimatorSpec",
         "tf.contrib.cluster_resolver": "TPUClusterResolver",
     },
     "graphdock_tf1.contrib.slim_data": {

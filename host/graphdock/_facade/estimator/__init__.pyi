@@ -2,6 +2,7 @@
 from graphdock._facade.estimator import experimental as experimental
 from graphdock._facade.estimator import export as export
 from graphdock._facade.estimator import inputs as inputs
+from graphdock._facade.estimator import tpu as tpu
 from graphdock_tf1.estimator.estimator import Estimator as Estimator
 from graphdock_tf1.estimator.exporters import BestExporter as BestExporter
 from graphdock_tf1.estimator.exporters import Exporter as Exporter
@@ -68,5 +69,6 @@ __all__ = [
     "experimental",
     "export",
     "inputs",
+    "tpu",
     "train_and_evaluate",
 ]
