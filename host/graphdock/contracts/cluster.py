@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -130,6 +131,15 @@ class Transport(ABC):
         where a tensor (``arrive``) of a session was posted is lost, ``answer`` of the tasks that are served here is called with the
         method ``unreached`` and the arguments ``session`` and ``address``, for the tensor may be lost.
         """
+
+    def wait(self, future: Future[Any], seconds: float | None = None) -> None:
+        """Return once a Future is done, well or not, or after so many seconds.
+
+        Whoever waits holds no lock that an answer may want: a transport may bring messages on this thread meanwhile, so that what
+        it waits for needs no other. Default: it sleeps.
+        """
+        with suppress(TimeoutError, CancelledError):
+            future.exception(seconds)
 
     def sample_address(self) -> str | None:
         """A free address of this machine, another each time: there ``graphdock.testing`` serves tasks. None: nothing is checked."""

@@ -5,6 +5,7 @@ pack({"step": 3, "feeds": [array]}) == [b'{"step":3,"feeds":[{"$array":0,"dtype"
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -18,6 +19,11 @@ __all__ = ["pack", "unpack"]
 
 _ARRAY = "$array"
 _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+_decode = json.JSONDecoder().decode
+#: Types of what travels as it is.
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+#: Bytes up to which a frame is a copy of its array.
+_SMALL = 65_535
 
 
 def pack(value: Any) -> list[Any]:
@@ -36,12 +42,12 @@ def pack(value: Any) -> list[Any]:
 
 def _plain(value: Any, frames: list[Any]) -> Any:
     kind = type(value)
-    if kind is str or kind is int or kind is float or kind is bool or value is None:
+    if kind in _PLAIN:
         return value
     if kind is dict:
         if _ARRAY in value:
             raise InvalidArgumentError(f"a message can't hold a dict with the key {_ARRAY!r}")
-        return {k: _plain(v, frames) for k, v in value.items()}
+        return {k: v if type(v) in _PLAIN else _plain(v, frames) for k, v in value.items()}
     if kind is list or kind is tuple:
         return [_plain(v, frames) for v in value]
     if isinstance(value, (np.ndarray, np.generic, bytes)):  # bytes: a fetched scalar of strings
@@ -55,8 +61,21 @@ def _array(array: Any, frames: list[Any]) -> dict[str, Any]:
         items = [v if isinstance(v, bytes) else str(v).encode() for v in array.ravel().tolist()]
         frames.append(b"".join(items))
         return {**said, "dtype": "string", "lengths": [len(v) for v in items]}
-    frames.append(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data if array.size else b"")
-    return {**said, "dtype": as_dtype(array.dtype).name}
+    small = array.nbytes <= _SMALL
+    frames.append(array.tobytes() if small else np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    said["dtype"] = _name(array.dtype)
+    return said
+
+
+@functools.cache
+def _name(dtype: np.dtype[Any]) -> str:
+    return as_dtype(dtype).name
+
+
+@functools.cache
+def _dtype(name: str) -> np.dtype[Any]:
+    found: np.dtype[Any] = as_dtype(name).np
+    return found
 
 
 def unpack(frames: Sequence[Any]) -> Any:
@@ -66,7 +85,7 @@ def unpack(frames: Sequence[Any]) -> Any:
       DataLossError: the frames are damaged: no JSON, or arrays of other sizes.
     """
     try:
-        return _read(json.loads(bytes(frames[0])), frames[1:])
+        return _read(_decode(str(frames[0], "utf-8")), frames[1:])
     except (ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
         raise DataLossError(f"a message is damaged: {type(error).__name__}: {error}") from None
 
@@ -74,7 +93,7 @@ def unpack(frames: Sequence[Any]) -> Any:
 def _read(value: Any, frames: Sequence[Any]) -> Any:
     if isinstance(value, dict):
         if _ARRAY not in value:
-            return {k: _read(v, frames) for k, v in value.items()}
+            return {k: v if type(v) in _PLAIN else _read(v, frames) for k, v in value.items()}
         return _read_array(value, frames[value[_ARRAY]])
     if isinstance(value, list):
         return [_read(v, frames) for v in value]
@@ -84,8 +103,8 @@ def _read(value: Any, frames: Sequence[Any]) -> Any:
 def _read_array(said: dict[str, Any], frame: Any) -> Any:
     shape = tuple(said["shape"])
     if said["dtype"] != "string":
-        array = np.frombuffer(frame, as_dtype(said["dtype"]).np).reshape(shape)
-        return array if array.nbytes > 65_535 and array.flags.behaved else array.copy()
+        array = np.frombuffer(frame, _dtype(said["dtype"])).reshape(shape)
+        return array if array.nbytes > _SMALL and array.flags.behaved else array.copy()
     data, at, items = bytes(frame), 0, []
     for length in said["lengths"]:
         if length < 0 or at + length > len(data):

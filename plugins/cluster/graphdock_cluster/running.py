@@ -30,13 +30,14 @@ class RunningPart:
         self._lock = new_lock()
         self._tokens: list[tuple[CancellationToken, float | None]] = []
         self._error: BaseException | None = None
+        self._outer: RunningPart | None = None
 
     def __enter__(self) -> RunningPart:
-        _current.part = self
+        self._outer, _current.part = _current.part, self
         return self
 
     def __exit__(self, *unused: Any) -> None:
-        _current.part = None
+        _current.part = self._outer
 
     def began(self, token: CancellationToken) -> None:
         """Take note of a step that begins on this thread; it is cancelled at once where the part is."""

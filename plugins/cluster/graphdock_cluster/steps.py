@@ -62,9 +62,9 @@ class RunningStep:
                 call.add_done_callback(lambda done, task=task: self._done(done, task))  # type: ignore[misc]
                 calls.append(call)
                 tasks.append(task)
-            _wait(calls, limit)
+            self._wait(calls, limit)
         except errors.GraphdockError:
-            _wait(calls, limit)
+            self._wait(calls, limit)
         except BaseException as stopped:
             self.abort(errors.CancelledError(f"the step was interrupted by {type(stopped).__name__}"))
             raise
@@ -113,21 +113,17 @@ class RunningStep:
             self._noted(error, task)
             self.abort(error, str(task))
 
+    def _wait(self, calls: Sequence[Future[Any]], seconds: float | None) -> None:
+        """Wait until all have ended, well or not, or the time is over."""
+        until = None if seconds is None else time.monotonic() + seconds
+        for call in calls:
+            if not call.done():
+                self._transport.wait(call, None if until is None else max(0.0, until - time.monotonic()))
+
     @staticmethod
     def _noted(error: BaseException, task: TaskName) -> None:
         if not any(note.startswith("raised on /job:") for note in getattr(error, "__notes__", ())):
             error.add_note(f"raised on {task}")
-
-
-def _wait(calls: Sequence[Future[Any]], seconds: float | None) -> None:
-    """Wait until all have ended, well or not, or the time is over. Cheaper than ``concurrent.futures.wait``."""
-    until = None if seconds is None else time.monotonic() + seconds
-    for call in calls:
-        if not call.done():
-            try:
-                call.exception(None if until is None else max(0.0, until - time.monotonic()))
-            except TimeoutError:
-                return
 
 
 #: Errors that mean the same wherever they are raised.

@@ -258,6 +258,7 @@ class TaskServer:
             with running:
                 for part in parts:
                     own, feeds = list(feeds[: part.fed]), feeds[part.fed :]
+                    self._meet(opened.exchange, step, part, seconds, began)
                     left = NO_LIMIT if seconds is None else max(0.001, seconds - (time.monotonic() - began))
                     results += part.run(step, own, left)
         finally:
@@ -265,6 +266,12 @@ class TaskServer:
             opened.exchange.end(step)
             self.look_for_ended()
         return results
+
+    def _meet(self, exchange: Exchange, step: int, part: Registered, seconds: float | None, began: float) -> None:
+        """Wait for what a part takes before it does anything, or until the step is over, as the transport waits."""
+        met: Future[None] = Future()
+        if part.first and not exchange.meet(step, part.first, lambda: met.set_result(None)):
+            self.transport.wait(met, None if seconds is None else max(0.0, seconds - (time.monotonic() - began)))
 
     def start(self, session: str, handle: int, step: int, seconds: float | None, feeds: Sequence[Any]) -> Future[Any]:
         """Run a part in a step, as :meth:`run` does, on threads that need not wait for it: the Future of what it fetches.

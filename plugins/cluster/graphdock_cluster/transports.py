@@ -59,6 +59,12 @@ class RoutedTransport(Transport):
         elif self.reaches_others:
             self._other(address).post(address, method, arguments)
 
+    def wait(self, future: Future[Any], seconds: float | None = None) -> None:
+        if self._far is None:
+            super().wait(future, seconds)
+        else:
+            self._far.wait(future, seconds)
+
     def serve(self, address: str, answer: Callable[[str, Mapping[str, Any]], Any], gone: Callable[[str], None]) -> str:
         return self._other(address).serve(address, answer, gone)
 

@@ -11,7 +11,7 @@ from graphdock.locks import new_lock
 from zmq.utils.monitor import parse_monitor_message
 
 from graphdock_ray.keys import Keys
-from graphdock_ray.peer import HELLO, join, set_up
+from graphdock_ray.peer import HELLO, has_come, join, received, send_small, set_up
 from graphdock_ray.segments import machine
 
 __all__ = ["Listener"]
@@ -62,11 +62,8 @@ class Listener:
 
     def receive(self) -> list[Any] | None:
         """The frames of a message that has come; None where there is none."""
-        try:
-            with self.lock:
-                return list(self.socket.recv_multipart(zmq.NOBLOCK, copy=False))
-        except zmq.Again:
-            return None
+        with self.lock:
+            return received(self.socket)
 
     def reply(self, sender: bytes, head: bytes, frames: list[Any]) -> bool:
         """Answer a call, on any thread; whether something has come. A caller that is gone gets nothing."""
@@ -74,8 +71,11 @@ class Listener:
         with self.lock:
             if self.socket.closed:
                 return False
-            self.socket.send_multipart([sender, head, *frames] if one is None else [sender, one], copy=one is not None)
-            return bool(self.socket.getsockopt(zmq.EVENTS) & zmq.POLLIN)
+            if one is None:
+                self.socket.send_multipart([sender, head, *frames], copy=False)
+            else:
+                send_small(self.socket, sender, one)
+            return has_come(self.socket)
 
     def greet(self, frame: Any, sender: bytes, frames: list[Any]) -> bool:
         """Answer the first message of a connection: whether its sender is of this machine is known from then on."""

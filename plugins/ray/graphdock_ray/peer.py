@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from typing import Any
 
 import zmq
+import zmq.backend
 from graphdock.contracts import errors
 from graphdock.locks import new_lock
 from zmq.utils.monitor import parse_monitor_message
@@ -18,7 +19,22 @@ from zmq.utils.monitor import parse_monitor_message
 from graphdock_ray.keys import Keys
 from graphdock_ray.segments import machine, opened
 
-__all__ = ["CALL", "FAILED", "HELLO", "POST", "RESULT", "SMALL", "Peer", "join", "returned", "set_up", "split"]
+__all__ = [
+    "CALL",
+    "FAILED",
+    "HELLO",
+    "POST",
+    "RESULT",
+    "SMALL",
+    "Peer",
+    "has_come",
+    "join",
+    "received",
+    "returned",
+    "send_small",
+    "set_up",
+    "split",
+]
 
 #: Kinds of messages.
 CALL, POST, RESULT, FAILED = b"C", b"P", b"R", b"E"
@@ -31,6 +47,9 @@ PATIENCE = 3.0
 #: Milliseconds between heartbeats, and after which a peer without any is lost.
 HEARTBEAT, LOST = 400, 1600
 _ENDS = zmq.EVENT_DISCONNECTED | zmq.EVENT_CLOSED | zmq.EVENT_CONNECT_RETRIED
+#: Methods of sockets without what pyzmq's own add to each call, and options as plain numbers.
+_Raw = zmq.backend.Socket
+_EVENTS, _POLLIN, _NOBLOCK, _SNDMORE = int(zmq.EVENTS), int(zmq.POLLIN), int(zmq.NOBLOCK), int(zmq.SNDMORE)
 _REFUSED = zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
 
 
@@ -42,6 +61,28 @@ def set_up(socket: Any) -> None:
     socket.setsockopt(zmq.HEARTBEAT_IVL, HEARTBEAT)
     socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, LOST)
     socket.setsockopt(zmq.IPV6, 1)
+
+
+def has_come(socket: Any) -> bool:
+    """Return whether a socket has a message."""
+    return bool(int(_Raw.get(socket, _EVENTS)) & _POLLIN)
+
+
+def received(socket: Any) -> list[Any] | None:
+    """The frames of a message that has come to a socket; None where there is none."""
+    if not has_come(socket):
+        return None
+    frames = [_Raw.recv(socket, _NOBLOCK, False, False)]
+    while frames[-1].more:
+        frames.append(_Raw.recv(socket, _NOBLOCK, False, False))
+    return frames
+
+
+def send_small(socket: Any, *frames: bytes) -> None:
+    """Send a message of small frames."""
+    for frame in frames[:-1]:
+        _Raw.send(socket, frame, _SNDMORE, True, False)
+    _Raw.send(socket, frames[-1], 0, True, False)
 
 
 def join(head: bytes, frames: Sequence[Any]) -> bytes | None:
@@ -126,8 +167,8 @@ class Peer:
                 if one is None:
                     self.socket.send_multipart([head, *frames], copy=False)
                 else:
-                    self.socket.send(one)
-                return bool(self.socket.getsockopt(zmq.EVENTS) & zmq.POLLIN)
+                    send_small(self.socket, one)
+                return has_come(self.socket)
         if future is not None:
             future.set_exception(self.error)
         return False
@@ -135,10 +176,9 @@ class Peer:
     def receive(self, unpack: Any, failed: Any) -> None:
         """Complete the calls whose answers are there."""
         while self.error is None:
-            try:
-                with self.lock:
-                    came = self.socket.recv_multipart(zmq.NOBLOCK, copy=False)
-            except zmq.Again:
+            with self.lock:
+                came = received(self.socket)
+            if came is None:
                 return
             try:
                 head, frames = returned(*split(came))

@@ -77,6 +77,9 @@ class RayTransport(Transport):
 
         self._found(address).add_done_callback(found)
 
+    def wait(self, future: Future[Any], seconds: float | None = None) -> None:
+        self._carrier.wait(future, seconds)
+
     def serve(self, address: str, answer: Callable[[str, Mapping[str, Any]], Any], gone: Callable[[str], None]) -> str:
         if parse(address)[1] is None:
             raise errors.InvalidArgumentError(

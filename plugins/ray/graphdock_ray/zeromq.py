@@ -1,4 +1,5 @@
-"""The transport over ZeroMQ: one thread per process receives all messages; small ones are sent by who has them.
+"""The transport over ZeroMQ: one thread per process receives all messages, or a thread that waits for one does in its place; small
+ones are sent by who has them.
 
 A call that failed is not repeated, and what was queued for a lost address is dropped. A lost process is noticed when its connection
 ends, one that is frozen by heartbeats.
@@ -7,12 +8,14 @@ ends, one that is frozen by heartbeats.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import logging
 import os
 import select
 import socket
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -23,6 +26,7 @@ import zmq
 from graphdock.contracts import Transport, WaitingThreads, errors, failure_of, pack, raised, unpack
 from graphdock.locks import new_lock
 
+from graphdock_ray.interrupts import Interrupts
 from graphdock_ray.keys import Keys
 from graphdock_ray.listener import Listener
 from graphdock_ray.peer import CALL, FAILED, HELLO, POST, RESULT, SMALL, Peer, returned, split
@@ -31,6 +35,9 @@ from graphdock_ray.segments import LEAST, Segments
 __all__ = ["ZeroMQTransport"]
 
 _log = logging.getLogger("graphdock")
+#: Seconds at most for which a thread that waits receives in the place of the transport's own, and between two looks whether another
+#: one has done it.
+DRIVEN, LOOK = 0.02, 0.001
 
 
 class ZeroMQTransport(Transport):
@@ -51,6 +58,12 @@ class ZeroMQTransport(Transport):
 
     def post(self, address: str, method: str, arguments: Mapping[str, Any]) -> None:
         self._send(address, POST, method, arguments, None)
+
+    def wait(self, future: Future[Any], seconds: float | None = None) -> None:
+        until = None if seconds is None else time.monotonic() + seconds
+        self._running().drive(future, DRIVEN if seconds is None else min(seconds, DRIVEN))
+        if not future.done():
+            super().wait(future, None if until is None else max(0.0, until - time.monotonic()))
 
     def serve(
         self,
@@ -86,10 +99,10 @@ class ZeroMQTransport(Transport):
         frames = pack([method, dict(arguments)])
         if peer is not None and peer.near:
             kind, frames = loop.lend(kind, frames, peer.reader)
-        frames = [bytes(f) if isinstance(f, memoryview) else f for f in frames]
         if method == "arrive":
             loop.posted.setdefault(address, set()).add(arguments["session"])
         if peer is None or peer.error is not None or sum(map(len, frames)) > SMALL:
+            frames = [bytes(f) if isinstance(f, memoryview) else f for f in frames]
             loop.give(lambda loop: loop.send(address, kind, frames, future))
         elif peer.send(kind, frames, future):
             loop.give(lambda loop: peer.receive(unpack, raised))
@@ -105,8 +118,16 @@ class ZeroMQTransport(Transport):
         return loop
 
 
+class _Turns(threading.local):
+    here = False
+
+
+#: Whether this thread handles what has come.
+_turns = _Turns()
+
+
 class _Loop:
-    """The thread that owns the sockets of this process."""
+    """The thread that owns the sockets of this process, and who acts in its place."""
 
     def __init__(self, transport: ZeroMQTransport) -> None:
         self.process = os.getpid()
@@ -116,7 +137,7 @@ class _Loop:
         self._todo: deque[Callable[[_Loop], Any]] = deque()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._epoll = select.epoll()
-        self._epoll.register(self._wake, select.EPOLLIN)
+        self._epoll.register(self._wake, select.EPOLLIN | select.EPOLLET)
         self.peers: dict[str, Peer] = {}
         self.trusted: dict[str, Keys] = {}
         #: Address -> sessions of which tensors were posted there, since its connection began.
@@ -126,6 +147,8 @@ class _Loop:
         self._threads = WaitingThreads("graphdock call")
         self._stopped = False
         self._lock = new_lock()
+        #: Held by who handles what has come; and by the thread, of those that wait, that receives.
+        self._handling, self._driving = new_lock(), new_lock()
         self._segments: Segments | None = None
         threading.Thread(target=self._run, name="graphdock zeromq", daemon=True).start()
 
@@ -147,27 +170,64 @@ class _Loop:
         self.give(act)
         return future
 
-    # -- on the thread ------------------------------------------------------------------------------------------------
+    def drive(self, future: Future[Any], seconds: float) -> None:
+        """Receive, in the place of the thread, until a Future is done or the time is over; at once, where another thread does.
+
+        An event wakes one of the threads that wait for it, the one that came last: this one, not the loop's own.
+        """
+        if future.done() or _turns.here or not self._driving.acquire(blocking=False):
+            return
+        until = time.monotonic() + seconds
+        try:
+            with Interrupts() as interrupts:
+                while not (future.done() or self._stopped or time.monotonic() >= until):
+                    if found := self._epoll.poll(LOOK):
+                        with interrupts.held():
+                            self._turn(found)
+        except BaseException:
+            self.give(_Loop._look)  # what it was told of is not handled
+            raise
+        finally:
+            self._driving.release()
+
+    # -- on the thread, or on one that drives ------------------------------------------------------------------------
 
     def _run(self) -> None:
         while not self._stopped:
             found = self._epoll.poll(1.0)
-            for ready, _ in found:
-                if ready == self._wake:
-                    os.eventfd_read(self._wake)
-                elif ready in self._ready:
-                    self._do(self._ready[ready])
             if not found:  # who was interrupted between a send and its look at what has come has told nobody
-                for act in list(self._ready.values()):
-                    self._do(act)
-            while self._todo:
-                self._do(self._todo.popleft(), self)
-            for peer in list(self.peers.values()):
-                peer.late()
-                if peer.error is not None:
-                    self._drop(peer)
-        self._epoll.close()
-        os.close(self._wake)
+                self._todo.append(_Loop._look)
+            self._turn(found)
+        with self._driving:
+            self._epoll.close()
+            os.close(self._wake)
+
+    def _turn(self, found: list[tuple[int, int]]) -> None:
+        with self._handling:
+            _turns.here = True
+            try:
+                for ready, _ in found:
+                    if ready == self._wake:
+                        self._awake()
+                    elif ready in self._ready:
+                        self._do(self._ready[ready])
+                while self._todo:
+                    self._do(self._todo.popleft(), self)
+                for peer in list(self.peers.values()):
+                    peer.late()
+                    if peer.error is not None:
+                        self._drop(peer)
+            finally:
+                _turns.here = False
+
+    def _awake(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.eventfd_read(self._wake)
+
+    def _look(self) -> None:
+        """Look at all sockets, whether or not something is said to have come."""
+        for act in list(self._ready.values()):
+            self._do(act)
 
     @staticmethod
     def _do(act: Callable[..., None], *args: Any) -> None:
@@ -258,7 +318,7 @@ class _Loop:
             transport.lost(peer.address)
 
     def _watch(self, socket: Any, act: Callable[[], None]) -> None:
-        self._epoll.register(socket.FD, select.EPOLLIN)
+        self._epoll.register(socket.FD, select.EPOLLIN | select.EPOLLET)
         self._ready[socket.FD] = act
         act()  # the descriptor tells of what comes, not of what is there
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import Future
 
 import graphdock as tf
 import numpy as np
@@ -263,3 +264,46 @@ def served():
     server = tf.train.Server({"worker": [f"localhost:{port}"]})
     yield f"localhost:{port}", server
     server.stop()
+
+
+def test_threads_that_wait_receive_for_one_another(served):
+    """One of them receives in the place of the transport's own thread; each has its own answer, and a wait may end before it."""
+    address, _ = served
+    transport, wrong = ZeroMQTransport(), []
+
+    def work():
+        for _ in range(50):
+            call = transport.call(address, "info", {})
+            transport.wait(call, 30)
+            if not call.done() or call.result()["name"] != "/job:worker/task:0":
+                wrong.append(call)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not wrong and not any(thread.is_alive() for thread in threads)
+    never = Future()
+    transport.wait(never, 0.03)
+    assert not never.done()
+    transport.close()
+
+
+def test_a_thread_that_waits_receives_itself(served):
+    """The transport's own thread is kept from it, and the answer comes all the same."""
+    address, _ = served
+    transport = ZeroMQTransport()
+    transport.call(address, "info", {}).result(30)
+    taken, loop = [], transport._loop
+    turn = loop._turn
+
+    def noted(found):
+        taken.append(threading.current_thread())
+        turn(found)
+
+    loop._turn = noted
+    for _ in range(20):
+        transport.wait(transport.call(address, "info", {}), 30)
+    assert threading.current_thread() in taken
+    transport.close()
