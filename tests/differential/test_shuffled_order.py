@@ -52,6 +52,13 @@ def parts(count):
 
 
 @parts(10)
+def test_updates_in_the_order_that_keeps_least(random_updates, part):
+    fields = {"memory_budget": {"cpu": 1}, "passes": {"recompute": False, **OFF}}
+    for seed in range(15 * part, 15 * part + 15):
+        run_updates(updates(random_updates, seed), {**fields, "executor": ("straight_line", "dataflow")[seed % 2]})
+
+
+@parts(10)
 def test_updates_in_any_order(random_updates, shuffle, part):
     for seed in range(50 * part, 50 * part + 50):
         run_updates(updates(random_updates, seed), ({}, {"passes": OFF}, {"debug": True})[seed % 3])

@@ -50,6 +50,13 @@ def _recompute(graph: PlanGraph, context: PlanContext) -> None:
         recompute(graph, context)
 
 
+def _schedule(graph: PlanGraph, context: PlanContext) -> None:
+    if context.memory_budget:
+        from graphdock_fusion.schedule import schedule
+
+        schedule(graph, context)
+
+
 def _is_decided(node: PlanNode) -> bool:
     return node.verb == "branch" and node.constant(0) is not None
 
@@ -116,6 +123,7 @@ _PASSES = (
         _loops,
     ),
     Pass("regions", "chosen", 10, "makes one node of what a region compiler claims", _regions),
+    Pass("schedule", "chosen", 85, "orders nodes so that less is alive at once, for a memory_budget", _schedule),
     Pass("recompute", "chosen", 90, "computes again what would be kept, for a memory_budget", _recompute),
 )
 

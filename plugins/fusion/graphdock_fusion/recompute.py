@@ -9,11 +9,12 @@ a resource, is never computed again.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 
 from graphdock.contracts import PlanContext, PlanGraph, PlanNode, Rewriter, Value
 from graphdock.contracts.ir import copy_node
 from graphdock.units import in_bytes
+
+from graphdock_fusion.schedule import hasten, nbytes
 
 __all__ = ["recompute"]
 
@@ -29,7 +30,7 @@ _UNKNOWN = 10e-6
 
 def recompute(graph: PlanGraph, context: PlanContext) -> None:
     """Compute values of the plan's own level again, for each device type that has a budget."""
-    _hasten(graph)
+    hasten(graph)
     for kind, budget in context.memory_budget.items():
         work = _Recomputing(graph, context, kind)
         before = work.peak()[0]
@@ -41,30 +42,6 @@ def recompute(graph: PlanGraph, context: PlanContext) -> None:
         context.notes.append(
             f"computes {count} nodes on {kind} again: {in_bytes(after)} of buffers at most, {in_bytes(before)} without it{short}"
         )
-
-
-def _hasten(graph: PlanGraph) -> None:
-    """Put nodes without outputs behind the last of what they need, and of what reads a variable before they write it."""
-    at = {node: i for i, node in enumerate(graph.nodes)}
-    last: dict[PlanNode, int] = {}  # node -> the last that reads from it, through other names
-    for node in reversed(graph.nodes):
-        own = last.get(node, at[node])
-        for value in node.inputs:
-            if value.node is not None:
-                until = own if node.verb == "alias" else at[node]
-                last[value.node] = max(last.get(value.node, 0), until)
-    keys: dict[PlanNode, int] = {}
-    for node in graph.nodes:
-        keys[node] = at[node]
-        update = node.opdef.verb.kernel and not node.outputs and not node.bodies
-        if update or node.verb == "read" or (node.opdef.verb.silent and node.verb != "alias"):
-            behind = [*(v.node for v in node.inputs if v.node is not None), *node.control, *node.order]
-            reads = [last.get(n, 0) for n in node.order if update and n.verb == "read"]
-            keys[node] = min(at[node], max([*(keys[n] for n in behind), *reads], default=0))
-    order = sorted(graph.nodes, key=lambda node: (keys[node], at[node]))
-    if order != graph.nodes:
-        with Rewriter(graph) as change:
-            change.arrange(order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +101,7 @@ class _Recomputing:
 
     def _nbytes(self, node: PlanNode, value: Value) -> int:
         """Bytes of a buffer; 0 of what is none, and of what is in another kind of memory or has no known shape."""
-        if node.device is None or node.device.type != self._kind or not node.opdef.verb.kernel:
-            return 0
-        if value.dtype.kind in "RV" or value.shape is None or None in value.shape:
-            return 0
-        return value.dtype.size * prod(d for d in value.shape if d is not None)
+        return nbytes(node, value) if node.device is not None and node.device.type == self._kind else 0
 
     def peak(self) -> tuple[int, int]:
         """The most bytes that are alive at once, and where."""
