@@ -51,9 +51,9 @@ def _labels(random: np.random.RandomState, classes: int, *shape: int) -> np.ndar
 
 
 def _image_data(size: int) -> Callable[..., list[np.ndarray]]:
-    def data(batch: int, classes: int = 1000, **_: Any) -> list[np.ndarray]:
+    def data(batch: int, classes: int = 1000, dtype: str = "float32", **_: Any) -> list[np.ndarray]:
         random = _random()
-        return [random.standard_normal((batch, size, size, 3)).astype(np.float32), _labels(random, classes, batch)]
+        return [random.standard_normal((batch, size, size, 3)).astype(dtype), _labels(random, classes, batch)]
 
     return data
 
@@ -136,6 +136,7 @@ DATA: dict[str, Callable[..., list[np.ndarray]]] = {
     "overfeat": _image_data(231),
     "vgg": _image_data(224),
     "googlenet": _image_data(224),
+    "inception_v3": _image_data(299),
     "digits_cnn": _digits_data,
     "mlp": _mlp_data,
     "dcgan": _dcgan_data,
@@ -229,7 +230,7 @@ def _word2vec(
 
 
 _BUILDERS: dict[str, Callable[..., list[Any]]] = {
-    **{name: _on_images(name) for name in ("alexnet", "overfeat", "vgg", "googlenet")},
+    **{name: _on_images(name) for name in ("alexnet", "overfeat", "vgg", "googlenet", "inception_v3")},
     "digits_cnn": _digits_cnn,
     "mlp": _mlp,
     "dcgan": _dcgan,

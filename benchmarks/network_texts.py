@@ -109,6 +109,48 @@ def googlenet(
     return _head(f, p, f.whole_mean(x), labels, fc=classes)
 
 
+_FIVES = "1x1 64; 1x1 48, 5x5 64; 1x1 64, 3x3 96, 3x3 96; mean, 1x1 {}"
+_SEVENS = "1x1 192; 1x1 {0}, 1x7 {0}, 7x1 192; 1x1 {0}, 7x1 {0}, 1x7 {0}, 7x1 {0}, 1x7 192; mean, 1x1 192"
+_FORKS = "1x1 320; 1x1 384, 1x3 384 + 3x1 384; 1x1 448, 3x3 384, 1x3 384 + 3x1 384; mean, 1x1 192"
+_INCEPTION_V3 = {
+    **{name: _FIVES.format(n) for name, n in (("5b", 32), ("5c", 64), ("5d", 64))},
+    "6a": "3x3/2 384; 1x1 64, 3x3 96, 3x3/2 96; max",
+    **{name: _SEVENS.format(n) for name, n in (("6b", 128), ("6c", 160), ("6d", 160), ("6e", 192))},
+    "7a": "1x1 192, 3x3/2 320; 1x1 192, 1x7 192, 7x1 192, 3x3/2 192; max",
+    **dict.fromkeys(("7b", "7c"), _FORKS),
+}
+
+
+def inception_v3(
+    f: Any, p: Parameters, images: Any, labels: Any, *, narrow: int = 1, classes: int = 1000, **_: Any
+) -> list[Any]:
+    def layer(x: Any, text: str, name: str, padding: str = "SAME") -> Any:
+        if text == "max":
+            return f.max_pool(x, 3, 2, "VALID")
+        if text == "mean":
+            return f.means_of_nine(x)
+        window, outputs = text.replace("/2", "").split()
+        height, width = map(int, window.split("x"))
+        stride, padding = (2, "VALID") if "/2" in text else (1, padding)
+        n = max(1, int(outputs) // narrow)
+        y = f.conv(x, p(f"{name}/weights", height, width, f.width(x), n), None, stride, padding)
+        return f.relu(f.batch_norm(y, None, p(f"{name}/beta", n), 1e-3))
+
+    x = layer(layer(images, "3x3/2 32", "conv1"), "3x3 32", "conv2", "VALID")
+    x = layer(f.max_pool(layer(x, "3x3 64", "conv3"), 3, 2, "VALID"), "1x1 80", "conv4", "VALID")
+    x = f.max_pool(layer(x, "3x3 192", "conv5", "VALID"), 3, 2, "VALID")
+    for module, branches in _INCEPTION_V3.items():
+        ends = []
+        for number, branch in enumerate(branches.split("; ")):
+            y, (*texts, last) = x, branch.split(", ")
+            for depth, text in enumerate(texts):
+                y = layer(y, text, f"mixed_{module}/branch{number}_{depth}")
+            for side, text in enumerate(last.split(" + ")):
+                ends.append(layer(y, text, f"mixed_{module}/branch{number}_end{side}"))
+        x = f.channels(ends)
+    return _head(f, p, f.whole_mean(x), labels, fc=classes)
+
+
 def digits_cnn(f: Any, p: Parameters, images: Any, labels: Any, *, width: int, **_: Any) -> list[Any]:
     x = _conv(f, p, _conv(f, p, images, "conv1", 3, width), "conv2", 3, 2 * width)
     return _head(f, p, f.max_pool(x, 2, 2, "VALID"), labels, hidden=4 * width, logits=10)
@@ -318,6 +360,7 @@ TEXTS: dict[str, Callable[..., list[Any]]] = {
         overfeat,
         vgg,
         googlenet,
+        inception_v3,
         digits_cnn,
         mlp,
         dcgan,

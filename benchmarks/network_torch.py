@@ -64,10 +64,10 @@ class Torch:
         return int(x.shape[1])
 
     def conv(self, x: Any, w: Any, b: Any, stride: int, padding: str) -> Any:
-        low, high = _before_and_after(x.shape[2], w.shape[2], stride, padding)
-        if low != high:
-            x, low = functional.pad(x, (low, high, low, high)), 0
-        return functional.conv2d(x, w, b, stride, low)
+        tall, wide = (_before_and_after(x.shape[i], w.shape[i], stride, padding) for i in (2, 3))
+        if tall[0] != tall[1] or wide[0] != wide[1]:
+            x, tall, wide = functional.pad(x, (*wide, *tall)), (0, 0), (0, 0)
+        return functional.conv2d(x, w, b, stride, (tall[0], wide[0]))
 
     def twice(self, x: Any, w: Any) -> Any:
         return functional.conv_transpose2d(x, w, stride=2)[:, :, : 2 * x.shape[2], : 2 * x.shape[3]]
@@ -77,6 +77,9 @@ class Torch:
         if low != high:
             x, low = functional.pad(x, (low, high, low, high), value=-torch.inf), 0
         return functional.max_pool2d(x, window, stride, low)
+
+    def means_of_nine(self, x: Any) -> Any:
+        return functional.avg_pool2d(x, 3, 1, 1, count_include_pad=False)
 
     def whole_mean(self, x: Any) -> Any:
         return x.mean((2, 3), keepdim=True)

@@ -35,10 +35,12 @@ def max_pool(x: Any, size: int, stride: int, padding: str = "VALID") -> Any:
 def affine(x: Any, outputs: int, name: str, relu: bool = True) -> Any:
     """A fully connected layer over all that an example has."""
     inputs = int(np.prod([int(size) for size in x.shape[1:]]))
-    spread = 2.0 if relu else 0.01  # first logits near zero: the loss begins at log(classes)
     with tf.variable_scope(name):
-        weights = tf.get_variable("weights", [inputs, outputs], initializer=tf.variance_scaling_initializer(spread))
-        biases = tf.get_variable("biases", [outputs], initializer=tf.zeros_initializer())
+        spread = tf.variance_scaling_initializer(
+            2.0 if relu else 0.01
+        )  # first logits near zero: the loss begins at log(classes)
+        weights = tf.get_variable("weights", [inputs, outputs], x.dtype, spread)
+        biases = tf.get_variable("biases", [outputs], x.dtype, tf.zeros_initializer())
         y = tf.nn.bias_add(tf.matmul(tf.reshape(x, [-1, inputs]), weights), biases)
         return tf.nn.relu(y) if relu else y
 

@@ -38,6 +38,7 @@ PROGRAMS: dict[str, tuple[str, float]] = {
     "overfeat": ("--steps 4 --batch 2 --narrow 16 --classes 10 --rate 0.003", 0.7),
     "vgg": ("--steps 4 --batch 1 --narrow 32 --classes 10", 0.9),
     "googlenet": ("--steps 4 --batch 1 --narrow 16 --classes 10", 0.9),
+    "inception_v3": ("--steps 4 --batch 2 --narrow 16 --classes 10 --rate 0.01", 0.9),
     "digits_cnn": ("--steps 700 --batch 32 --width 16 --rate 0.006 --seed 1", 0.1),
     "mlp": ("--steps 200 --hidden 32", 0.3),
     "dcgan": ("--steps 30 --batch 16 --width 8 --rate 0.002", 0.7),
