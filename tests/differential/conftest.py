@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import collections
 import importlib.util
 import sys
 from pathlib import Path
 
 import pytest
+from graphdock.contracts import print_graph
+from graphdock.passes import pipeline
+from graphdock.planning import plan_passes
 
 
 def load(name: str):
@@ -82,3 +86,23 @@ def random_control_flow():
 @pytest.fixture(scope="session")
 def lowered():
     return load("lowered")
+
+
+@pytest.fixture
+def again(monkeypatch):
+    """Counts, by name, how often a pass changed a graph; each is run once more right behind itself, and has to change nothing."""
+    changed, real = collections.Counter(), pipeline.apply_pass
+
+    def apply_pass(row, graph, levels, context):
+        was = print_graph(graph)
+        result = real(row, graph, levels, context)
+        if result is None:  # a writer of loops is no change yet
+            once = print_graph(graph)
+            changed[row.each.name] += once != was
+            real(row, graph, list(graph.all_graphs()), context)
+            assert print_graph(graph) == once, row.each.name
+        return result
+
+    monkeypatch.setattr(pipeline, "apply_pass", apply_pass)
+    monkeypatch.setattr(plan_passes, "apply_pass", apply_pass)
+    return changed

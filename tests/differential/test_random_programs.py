@@ -111,3 +111,12 @@ def test_optimised_is_plain_and_executors_and_memories_change_no_bit(chunk, apar
                 np.testing.assert_allclose(
                     found, expected, rtol=1e-4, atol=1e-5, err_msg=f"program {seed}, {list(way)}"
                 )
+
+
+@pytest.mark.sampled(PROGRAMS // CHUNK // 4)
+@pytest.mark.parametrize("chunk", range(PROGRAMS // CHUNK))
+def test_each_pass_twice_is_once(chunk, again):
+    for seed in range(chunk * CHUNK, (chunk + 1) * CHUNK):
+        fields = {"memory_budget": {"cpu": 16}} if seed % 2 else {}
+        results(seed, ["/device:cpu:0"] * 4, tf.SessionConfig(**fields))
+    assert any(again.values())
