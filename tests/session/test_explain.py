@@ -36,6 +36,21 @@ def test_cpu_lost_because_it_is_listed_later(lost):
     assert why == ("toy.neg", "toy comes after cpu in the order of devices")
 
 
+def test_what_a_run_takes_on_the_device_that_lost_is_told(toy):
+    with tf.Graph().as_default() as graph:
+        n = tf.negative(tf.placeholder(tf.float32, [1000, 1000]), name="n")
+        told = {}
+        for backends in (["toy", "cpu"], ["cpu", "toy"]):
+            with tf.Session(graph=graph, config=tf.SessionConfig(backends=backends)) as session:
+                explained = session.explain(n)
+            (row,) = [r for r in explained.rows if r.node == "n" and r.lost]
+            (told[backends[0]],) = row.elsewhere
+            assert f"{row.lost[0][1]} (" in explained.table(lost=True)
+    assert told["cpu"] == ("toy.neg", "toy:0", None, "unknown")  # of which nobody knows rates
+    kernel, device, seconds, known = told["toy"]
+    assert (kernel, device) == ("cpu.neg", "cpu:0") and known in ("rates", "measured") and 1e-6 < seconds < 1
+
+
 def test_a_kernel_that_would_not_fit_says_that(lost):
     def odd():
         a = tf.placeholder(tf.float32, [2, 3])

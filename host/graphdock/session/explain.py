@@ -6,8 +6,8 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from graphdock.config.session_config import SessionConfig
@@ -34,6 +34,7 @@ class Row:
       seconds: of one run, as far as anybody knows; ``known_from``: ``measured`` by traced steps, ``rates`` of the device, or
         ``unknown``. ``predicted``: what follows of the rates alone, whatever was measured.
       passes: those that changed nodes of the operation, in order.
+      elsewhere: (kernel, device, seconds, known_from) of each candidate that lost on another type of device, of its first device.
     """
 
     node: str
@@ -50,13 +51,12 @@ class Row:
     known_from: str = "unknown"
     predicted: float | None = None
     passes: tuple[str, ...] = ()
+    elsewhere: tuple[tuple[str, str, float | None, str], ...] = ()
 
     @property
     def time(self) -> str:
         """Its seconds in a few letters: ``12.0 us``, ``~12.0 us`` of a guess, ``?``."""
-        if self.seconds is None:
-            return "?"
-        return ("" if self.known_from == "measured" else "~") + in_seconds(self.seconds)
+        return _time(self.seconds, self.known_from)
 
 
 class Explanation:
@@ -166,7 +166,8 @@ class Explanation:
         for cell, row in zip([head, *cells], [None, *self.rows], strict=True):
             lines.append("  ".join([c.ljust(w) for c, w in zip(cell, widths, strict=False)] + [cell[-1]]).rstrip())
             if lost and row is not None:
-                lines.extend(f"    lost: {name}: {reason}" for name, reason in row.lost)
+                other = {name: f" ({_time(took, source)} on {where})" for name, where, took, source in row.elsewhere}
+                lines.extend(f"    lost: {name}: {reason}{other.get(name, '')}" for name, reason in row.lost)
                 if row.passes:
                     lines.append(f"    changed by {', '.join(row.passes)}")
         return "\n".join(lines)
@@ -312,7 +313,25 @@ def _row(node: PlanNode, costs: CostModel, passes: Sequence[str]) -> Row:
         found.source,
         guess,
         tuple(passes),
+        tuple(_elsewhere(node, costs)),
     )
+
+
+def _elsewhere(node: PlanNode, costs: CostModel) -> Iterator[tuple[str, str, float | None, str]]:
+    """Candidates that lost on other types of devices, and what a run takes on the first device of each."""
+    if node.device is None or node.decision is None:
+        return
+    for lost in node.decision.candidates:
+        if lost.reason is not None and lost.device != node.device.type:
+            device = replace(node.device, type=lost.device, index=0)
+            found = costs.predict(node, device, lost.name)
+            yield lost.name, device.short(), found.seconds, found.source
+
+
+def _time(seconds: float | None, known_from: str) -> str:
+    if seconds is None:
+        return "?"
+    return ("" if known_from == "measured" else "~") + in_seconds(seconds)
 
 
 def _place(node: PlanNode) -> tuple[str, str, str, tuple[tuple[str, str], ...]]:
