@@ -7,8 +7,9 @@ import json
 import graphdock as tf
 import jsonschema
 import numpy as np
+import pytest
 from graphdock.contracts import TraceEvent
-from graphdock_profiler import profile
+from graphdock_profiler import Profile, profile
 from graphdock_profiler.chrome import chrome_trace
 
 #: What "Trace Event Format" of the Chromium project asks of complete (X) and metadata (M) events.
@@ -91,6 +92,24 @@ def test_a_real_profile_keeps_to_the_format_and_nothing_overlaps_on_a_track():
             assert event["ts"] >= last - 0.002  # rounded to nanoseconds
             last = event["ts"] + event["dur"]
     assert sum(e["cat"] == "Tanh" for e in slices(trace)) == 3 * 5
+
+
+def test_a_step_whose_plan_was_made_for_it_has_the_stages_of_planning_before_it():
+    x = tf.placeholder(tf.float32, [4])
+    options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+    with tf.Session() as sess:
+        y = tf.sin(x)
+        made = [tf.RunMetadata(), tf.RunMetadata()]
+        for metadata in made:
+            sess.run(y, {x: np.ones(4)}, options=options, run_metadata=metadata)
+    trace = Profile(made).chrome()
+    jsonschema.validate(trace, SCHEMA)
+    stages = [e for e in slices(trace) if e["cat"] == "compile"]
+    assert [e["name"] for e in stages] == [s.name for s in made[0].plan.stages]
+    assert sum(e["dur"] for e in stages) == pytest.approx(sum(s.ms for s in made[0].plan.stages) * 1e3, abs=0.1)
+    (first, second) = [e for e in slices(trace) if e["cat"] == "step"]
+    assert stages[0]["ts"] == 0 and stages[-1]["ts"] + stages[-1]["dur"] == pytest.approx(first["ts"], abs=0.1)
+    assert second["ts"] > first["ts"]
 
 
 def test_an_empty_profile_is_a_valid_file():

@@ -24,7 +24,7 @@ def chrome_trace(steps: Iterable[tuple[float, float, Sequence[TraceEvent]]]) -> 
       bytes as arguments.
     """
     steps = list(steps)
-    zero = min((start for start, _, _ in steps), default=0.0)
+    zero = min((at for start, _, events in steps for at in (start, *(e.start for e in events))), default=0.0)
     devices = dict.fromkeys(e.device for _, _, events in steps for e in events)
     tracks = {name: number for number, name in enumerate(["step", *devices])}
     made: list[dict[str, Any]] = [{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "graphdock"}}]

@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import accumulate
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -244,8 +245,11 @@ class Profile:
         return html.section(self.summary().partition("\n")[0], *parts)
 
     def chrome(self) -> dict[str, Any]:
-        """The steps as a trace in Chrome's format; see :func:`graphdock_profiler.chrome.chrome_trace`."""
-        return chrome_trace([(s.start, s.seconds, s.events) for s in self.steps])
+        """The steps as a trace in Chrome's format; see :func:`graphdock_profiler.chrome.chrome_trace`.
+
+        Before a step whose plan was made for it stand the stages of planning, end to end; kernels compile in ``prepare``.
+        """
+        return chrome_trace([(s.start, s.seconds, [*_planning(s), *s.events]) for s in self.steps])
 
     def save(self, path: str | Path) -> None:
         """Write the trace to a file that ui.perfetto.dev and chrome://tracing open."""
@@ -285,6 +289,13 @@ def profile(
         session.run(fetches, feed_dict, options, metadata)
         traced.append(metadata)
     return Profile(traced, plain)
+
+
+def _planning(step: Any) -> list[TraceEvent]:
+    """Stages of the plan that was made for a step, before it, end to end; none where the plan was there already."""
+    stages = () if step.cached or step.plan is None else step.plan.stages
+    ends = accumulate((stage.ms / 1e3 for stage in stages), initial=step.start - sum(s.ms for s in stages) / 1e3)
+    return [TraceEvent(s.name, "planning", at, s.ms / 1e3, "compile") for s, at in zip(stages, ends, strict=False)]
 
 
 def _quicker(seconds: Sequence[float]) -> list[float]:
