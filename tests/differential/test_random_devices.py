@@ -115,6 +115,20 @@ def test_a_program_on_several_devices_gives_what_it_gives_on_one(seed, kind):
     host.close()
 
 
+@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.sampled(8)
+def test_an_arranged_program_on_queues_gives_what_it_gives_on_one_device(seed):
+    want = results(seed, ON_ONE, tf.SessionConfig(backends=("cpu",), device_count={"cpu": 3}))
+    host = Host()
+    budget = {"cpu": 1, "queued": 1}
+    config = tf.SessionConfig(backends=("queued", "cpu"), device_count={"queued": 2}, memory_budget=budget)
+    with races.check(queued.install(host, seed=seed)):
+        got = results(seed, ("/device:cpu:0", "/device:queued:0", "/device:queued:1"), config, host)
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+    host.close()
+
+
 APART = {"device_count": {"cpu": 4}, "options": {"cpu": {"memories": "apart"}}}
 
 
