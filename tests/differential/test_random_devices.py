@@ -129,6 +129,21 @@ def test_an_arranged_program_on_queues_gives_what_it_gives_on_one_device(seed):
     host.close()
 
 
+@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.sampled(8)
+def test_moves_and_kernels_that_are_late_change_no_bit(seed):
+    """Work of all queues in random turns while the host waits for any of it, and each only when it is what is waited for."""
+    found = []
+    for laziness in (0.0, 1.0):
+        host = Host()
+        queued.install(host, seed=seed, laziness=laziness)
+        config = tf.SessionConfig(backends=("queued", "cpu"), device_count={"queued": 2})
+        got = results(seed, ("/device:cpu:0", "/device:queued:0", "/device:queued:1"), config, host)
+        found.append([np.asarray(x).tobytes() for x in got])
+        host.close()
+    assert found[0] == found[1]
+
+
 APART = {"device_count": {"cpu": 4}, "options": {"cpu": {"memories": "apart"}}}
 
 
