@@ -214,6 +214,7 @@ KERNEL_FAULTS = {
 
 
 @pytest.mark.parametrize("name", KERNEL_FAULTS)
+@pytest.mark.sampled(2)
 def test_a_faulty_kernel_is_found(planted: Callable[..., Conformance], name: str) -> None:
     build, words = KERNEL_FAULTS[name]
     found = faults(planted(build))
@@ -292,6 +293,7 @@ SPEC_FAULTS = {
 
 
 @pytest.mark.parametrize("name", SPEC_FAULTS)
+@pytest.mark.sampled(2)
 def test_a_faulty_spec_is_found(planted: Callable[..., Conformance], name: str) -> None:
     facts, words = SPEC_FAULTS[name]
     found = faults(planted(**facts))

@@ -26,6 +26,7 @@ CASES: list[tuple[tuple[int, ...], list[int]]] = [
 @pytest.mark.parametrize(("few", "keep"), [(0, False), (8, False), (8, True)], ids=str)
 @pytest.mark.parametrize(("shape", "axes"), CASES, ids=str)
 @pytest.mark.parametrize("name", OPS)
+@pytest.mark.sampled(2)
 def test_reductions_of_few_columns(
     name: str, shape: tuple[int, ...], axes: list[int], few: int, keep: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

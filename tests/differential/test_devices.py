@@ -60,6 +60,7 @@ def test_graphs(random_graph, host, seed, unknown):
 
 @pytest.mark.parametrize("spread", [False, True])
 @pytest.mark.parametrize("seed", range(8))
+@pytest.mark.sampled(2)
 def test_updates(random_updates, host, seed, spread):
     program = random_updates.Updates(700 + seed)
     program.grow(16)

@@ -58,7 +58,7 @@ def check(extremes, seed):
 
 
 @pytest.mark.parametrize("start", range(0, 400, 4))
-@pytest.mark.sampled(50)
+@pytest.mark.sampled(100)
 def test_extreme_numbers_are_what_they_are_in_numpy(extremes, start):
     for seed in range(start, start + 4):
         check(extremes, seed)

@@ -41,7 +41,7 @@ def open_session(graph, fields, host=None, **more):
 
 
 @pytest.mark.parametrize("chunk", range(8))
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_against_differences(loop_gradients, random_loops, chunk):
     check_gradients(loop_gradients, random_loops, range(CHUNK * chunk, CHUNK * (chunk + 1)))
 
@@ -49,12 +49,13 @@ def test_against_differences(loop_gradients, random_loops, chunk):
 @pytest.mark.parametrize(
     "chunk", [pytest.param(c, marks=pytest.mark.slow if c < 20 else pytest.mark.exhaustive) for c in range(8, 60)]
 )
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 def test_more_of_them_against_differences(loop_gradients, random_loops, chunk):
     check_gradients(loop_gradients, random_loops, range(CHUNK * chunk, CHUNK * (chunk + 1)))
 
 
 @pytest.mark.parametrize("chunk", range(3))
+@pytest.mark.sampled(2)
 def test_on_devices_with_memory_of_their_own(loop_gradients, random_loops, caplog, chunk):
     caplog.set_level(logging.ERROR, "graphdock")  # what falls back to cpu is expected
     host = Host()
@@ -65,6 +66,7 @@ def test_on_devices_with_memory_of_their_own(loop_gradients, random_loops, caplo
 
 
 @pytest.mark.parametrize("chunk", range(2))
+@pytest.mark.sampled(2)
 def test_in_a_random_legal_order(loop_gradients, random_loops, shuffled_order, monkeypatch, chunk):
     shuffle = shuffled_order.Shuffle(7000 + chunk)
     shuffle.install(monkeypatch)

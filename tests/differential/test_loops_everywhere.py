@@ -76,6 +76,6 @@ def check(loop_gradients, random_loops, ways_to_run, seed):
 
 
 @pytest.mark.parametrize("seed", range(600))
-@pytest.mark.sampled(240)
+@pytest.mark.sampled(480)
 def test_every_way_gives_the_same(loop_gradients, random_loops, ways_to_run, seed):
     check(loop_gradients, random_loops, ways_to_run, seed)

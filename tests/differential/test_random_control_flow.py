@@ -38,7 +38,7 @@ WAYS = {
 }
 
 
-@pytest.mark.sampled(160)
+@pytest.mark.sampled(320)
 @pytest.mark.parametrize("seed", range(len(ANSWERS)))
 def test_every_executor_gives_what_tensorflow_gives(random_control_flow, seed):
     for way, (executor, fields) in WAYS.items():
@@ -67,7 +67,7 @@ class Forward:
         return getattr(tf, name)
 
 
-@pytest.mark.sampled(80)
+@pytest.mark.sampled(160)
 @pytest.mark.parametrize("seed", range(len(ANSWERS)))
 def test_lowered_to_primitives_it_gives_what_tensorflow_gives(random_control_flow, lowered, seed):
     with tf.Graph().as_default() as graph:

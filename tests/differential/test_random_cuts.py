@@ -39,7 +39,7 @@ def results(fetches, feeds, target="", host=None, graph=None):
         return session.run(fetches, feeds)
 
 
-@pytest.mark.sampled(50)
+@pytest.mark.sampled(100)
 @pytest.mark.parametrize("seed", range(500))
 def test_branches_loops_and_gradients(random_control_flow, seed):
     count = 2 + seed % 4

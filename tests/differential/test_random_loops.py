@@ -50,11 +50,13 @@ def check(got, expected, what):
 
 
 @pytest.mark.parametrize("seed", range(24))
+@pytest.mark.sampled(2)
 def test_a_random_program_does_what_python_does(random_loops, seed):
     compare(random_loops, seed, 6, 3, VARIANTS)
 
 
 @pytest.mark.parametrize("seed", [4, 8])
+@pytest.mark.sampled(2)
 def test_a_long_program_is_cut_into_functions(random_loops, seed):
     compare(random_loops, seed, 14, 3, [{}, {"debug": True, "passes": OFF}])
 

@@ -60,7 +60,7 @@ def one_thread() -> Iterator[None]:
         yield
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_trains_and_tells_of_it(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     options, falls_to = PROGRAMS[name]

@@ -132,7 +132,7 @@ def trip(folder: Path, name: str) -> Callable[..., Any]:
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.exhaustive) if n in LARGE else n for n in PROGRAMS])
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_a_program_goes_on_from_what_was_saved(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = importlib.import_module(f"examples.{name.split()[0]}")
     modules = [module for key, module in sys.modules.items() if key.startswith("examples.")]

@@ -39,6 +39,7 @@ def test_each_script_has_lines_of_tensorflow():
 
 
 @pytest.mark.parametrize("name", TENSORFLOWS)
+@pytest.mark.sampled(2)
 def test_a_script_prints_what_it_prints_under_tensorflow(name, tmp_path):
     command = [Path(sys.executable).parent / "graphdock", "run", SCRIPTS / f"{name}.py"]
     done = subprocess.run(

@@ -88,6 +88,7 @@ FAULTS = {
 @pytest.mark.parametrize("read_again", [True, False], ids=["read", "fetched"])
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.sampled(2)
 def test_a_dishonest_kernel_is_named(suspects, place, name, read_again):
     body, modes, words = FAULTS[name]
     host = suspects.host_with(suspects.kernel(place, body, modes=modes))

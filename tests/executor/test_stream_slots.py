@@ -63,6 +63,7 @@ def trained(host, steps, *backends):
         return np.array(losses), sess.run(variables), sess.explain([loss, step], next(feeds(1)))
 
 
+@pytest.mark.sampled(2)
 def test_a_training_step_with_a_print_in_the_middle_is_two_recordings(seeded, capsys):
     host, device = seeded
     with races.check(device):
@@ -124,6 +125,7 @@ def test_two_devices_in_one_memory_space_wait_for_each_other():
 
 
 @pytest.mark.parametrize("how", ["refuse", "fail"])
+@pytest.mark.sampled(2)
 def test_a_failing_step_leaves_the_lane_and_the_variable_usable(seeded, how):
     host, device = seeded
     v = tf.Variable(np.ones(2, np.float32))

@@ -38,6 +38,7 @@ def planned(explained):
 
 
 @pytest.mark.parametrize("dropout", [False, True])
+@pytest.mark.sampled(2)
 def test_a_training_step_keeps_to_its_budget_and_computes_the_same(dropout):
     program = network(dropout, LAYERS)
     want, plain = trained(*program)

@@ -37,6 +37,7 @@ def both(fetches, feed, monkeypatch, **config):
 
 @pytest.mark.parametrize("shape", [[4, 3, 2], [None, None, None]])
 @pytest.mark.parametrize("cell", [tf.nn.rnn_cell.GRUCell, tf.nn.rnn_cell.LSTMCell])
+@pytest.mark.sampled(2)
 def test_a_recurrent_network_and_its_gradients(monkeypatch, cell, shape):
     """Of a known number of rows, and of one that the feed tells; the cells read variables within."""
     with tf.Graph().as_default():

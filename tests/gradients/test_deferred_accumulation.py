@@ -173,6 +173,7 @@ def _of_any_number_of_rows(h, row, w):
 @pytest.mark.parametrize(
     ("known", "width"), [([3, 3], 3), ([None, 3], 3), ([3, None], 3), ([None, None], 3), ([None, None], 0)]
 )
+@pytest.mark.sampled(2)
 def test_the_gradients_of_no_iteration_are_zeros(step, known, width):
     """A loop of unknown dims that runs no time says nothing of them; what it captures does, for both orders of gradients."""
     rows = 3 if step in (_of_rows, _of_any_number_of_rows) else width

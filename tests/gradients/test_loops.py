@@ -210,6 +210,7 @@ def test_two_first_derivatives_of_one_loop_have_a_second_together(sess):
 @pytest.mark.slow
 @pytest.mark.parametrize("taken", [True, False])
 @pytest.mark.parametrize("outside", [True, False])
+@pytest.mark.sampled(2)
 def test_second_derivatives_of_loops_and_conds_in_one_another(taken, outside):
     x, p, n = f64(2), tf.placeholder(tf.bool, []), tf.placeholder(tf.int32, [])
 

@@ -108,6 +108,7 @@ def _source(function):
 
 
 @pytest.mark.parametrize("name", BROKEN)
+@pytest.mark.sampled(2)
 def test_beside_a_broken_plugin_cpu_and_toy_give_the_right_numbers(launches, builder, toy, process_host, name):
     install(toy, builder, name)
     host = process_host(Host())
@@ -140,7 +141,7 @@ def one_of_each_stage():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(one_of_each_stage()))
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 def test_doctor_strict_exits_1_on_each(toy, builder, name):
     stage, _ = install(toy, builder, name)
     env = {**os.environ, "PYTHONPATH": str(toy.folder)}

@@ -97,7 +97,7 @@ def assert_same(got, expected, what):
 
 
 @pytest.mark.parametrize("seed", seeds(25, 400))
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 def test_random_graphs(seed):
     made = load("random_graph").Generator(30_000 + seed)
     program = made.grow(6 + seed % 30)
@@ -115,7 +115,7 @@ def test_random_graphs(seed):
 
 
 @pytest.mark.parametrize("seed", seeds(25, 400))
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 def test_random_updates(seed):
     """Each step three times over, from the same state."""
     made = load("random_updates").Updates(30_000 + seed)
@@ -145,7 +145,7 @@ def test_random_updates(seed):
 
 
 @pytest.mark.parametrize("seed", seeds(10, 500))
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_random_loops_and_branches(seed):
     """In random order, on one thread, and on four."""
     loops = load("random_loops")
@@ -187,6 +187,7 @@ def draws(rng, depth=2):
 
 
 @pytest.mark.parametrize("seed", seeds(10, 80))
+@pytest.mark.sampled(2)
 def test_random_ops_draw_the_same_numbers_in_any_order(seed):
     """Step by step: the n-th step draws the same on both executors."""
     rng = np.random.default_rng(seed)
@@ -308,6 +309,7 @@ def differs(graph, fetches, variables, expected, without, orders=40):
 
 
 @pytest.mark.parametrize("seed", seeds(3, 20))
+@pytest.mark.sampled(2)
 def test_a_dropped_order_edge_is_caught(seed):
     """A chain of updates that do not commute, with reads between: every single edge of its plan is needed."""
     rng = np.random.default_rng(seed)

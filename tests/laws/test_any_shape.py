@@ -115,7 +115,7 @@ def shaken(rng, array):
 
 
 @pytest.mark.parametrize("op", sorted(CASES))
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(48)
 def test_each_op_alone(op):
     case, opdef = CASES[op], default_host().ops.get(op)
     rng = np.random.default_rng(zlib.crc32(op.encode()))
@@ -247,7 +247,7 @@ class Program:
 
 @pytest.mark.parametrize("passes", ["all passes", "no passes"])
 @pytest.mark.parametrize("seed", [*range(4), *(pytest.param(s, marks=pytest.mark.exhaustive) for s in range(4, 8))])
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_programs(seed, passes):
     plain = {"passes": dict.fromkeys(simplifications(), False)} if passes == "no passes" else {}
     fits = runs = 0

@@ -139,6 +139,7 @@ def test_each_device_of_a_shared_memory_makes_its_own_copies(host, program):
 @pytest.mark.plain
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("program", SHARED)
+@pytest.mark.sampled(2)
 def test_each_device_with_queues_makes_its_own_copies(host, program, shared, monkeypatch):
     copying = set()
 
@@ -264,6 +265,7 @@ def broken_device(method):
 
 @pytest.mark.parametrize("method", ["allocate", "view", "empty", "from_host", "copy", "to_host", "activate"])
 @pytest.mark.plain
+@pytest.mark.sampled(2)
 def test_an_error_of_a_device_names_the_device_and_what_it_was_asked_for(host, method):
     x = tf.placeholder(tf.float32, [2], name="x")
     y = tf.tanh(x * tf.constant([2.0, 3.0], name="c"), name="y")
@@ -280,6 +282,7 @@ def test_an_error_of_a_device_names_the_device_and_what_it_was_asked_for(host, m
 
 @pytest.mark.parametrize("scope", [None, "/device:fake:0", "/device:cpu:0"])
 @pytest.mark.parametrize("validate_shape", [True, False])
+@pytest.mark.sampled(2)
 def test_a_string_variable_works_whatever_the_device(host, scope, validate_shape):
     with tf.device(scope):
         v = tf.Variable(["a", "bc"], validate_shape=validate_shape)

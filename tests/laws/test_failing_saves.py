@@ -162,7 +162,7 @@ PARTS = [pytest.param(11, id="sample"), pytest.param(1, id="all", marks=pytest.m
 @pytest.mark.parametrize("every", PARTS)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.slow
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_a_call_that_fails_loses_nothing(tmp_path, programs, kind, every):
     program = programs[kind]
     cases = list(itertools.product(range(1, program.calls + 1), WAYS))[::every]

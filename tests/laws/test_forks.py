@@ -126,7 +126,7 @@ CASES = [(w, s) for w in ("cpu", "queued") for s in STATES if w == "queued" or s
 
 
 @pytest.mark.parametrize(("where", "state"), CASES)
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(30)
 def test_a_forked_child_gets_an_answer(where, state, patience, tmp_path):
     script = tmp_path / "fork.py"
     script.write_text(_SCRIPT)

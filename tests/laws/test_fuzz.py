@@ -147,6 +147,7 @@ OP_TYPES = (
 
 
 @seeds("graph")
+@pytest.mark.sampled(2)
 def test_graph_defs(seed, files):
     donors = [*fuzz.WILD, *OP_TYPES, *(v for f in files for n in f["nodes"] for v in (n, *n.get("attrs", {}).values()))]
 
@@ -456,6 +457,7 @@ def outside(tmp_path, monkeypatch):
 
 
 @seeds("toml")
+@pytest.mark.sampled(2)
 def test_configuration_files(seed, outside):
     def attempt(rng):
         own = rng.random() < 0.7
@@ -484,6 +486,7 @@ def test_configuration_files(seed, outside):
 
 
 @seeds("environment")
+@pytest.mark.sampled(2)
 def test_environments(seed, outside, monkeypatch):
     (outside / "graphdock.toml").write_text(CONFIG)
     names = [*settings.ENVIRONMENT, "GRAPHDOCK_BACKEND", "GRAPHDOCK_", "GRAPHDOCK_X" * 50, "HOME"]

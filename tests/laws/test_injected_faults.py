@@ -287,6 +287,7 @@ def test_there_are_a_thousand_of_them():
 
 
 @pytest.mark.parametrize("program", [trained, counted, looped, two_devices], ids=lambda p: p.__name__)
+@pytest.mark.sampled(2)
 def test_a_lost_device_fails_all_that_is_in_flight_and_all_later_steps(program):
     _, calls = Bench(program).clean()
     for at, number in ((0, calls[0]), (1, 1), (2, calls[2])):

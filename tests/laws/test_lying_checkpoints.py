@@ -171,6 +171,7 @@ FAMILIES = [
 
 
 @pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.sampled(2)
 def test_reading_takes_steps_and_bytes_in_proportion_to_the_files(tmp_path, files, fast, monkeypatch, family):
     costs = []
     for n in (64, 512):

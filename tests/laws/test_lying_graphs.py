@@ -19,7 +19,7 @@ FEW, MANY = 24, 192
 
 
 @pytest.mark.parametrize("name", lying_graphs.FAMILIES)
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.slow
 def test_an_import_takes_steps_and_memory_in_proportion_to_the_file(name):
     ops = tf.get_default_graph().host.ops
@@ -35,6 +35,7 @@ def test_an_import_takes_steps_and_memory_in_proportion_to_the_file(name):
 
 
 @pytest.mark.parametrize("name", long_json.FAMILIES)
+@pytest.mark.sampled(2)
 def test_an_import_of_json_takes_steps_and_memory_in_proportion_to_the_text(name):
     costs = []
     for n in (FEW, MANY):

@@ -120,6 +120,7 @@ def graph_of(path):
 
 @pytest.mark.parametrize("kind", ["pb", "meta", "saved", "events"])
 @pytest.mark.parametrize("seeds", CASES)
+@pytest.mark.sampled(2)
 def test_messages_that_lie(tmp_path, kind, seeds):
     refused = 0
     for seed in seeds:

@@ -41,7 +41,7 @@ def table(faults: list[Fault]) -> str:
 
 
 @pytest.mark.parametrize("fault", RUNNING, ids=lambda f: f.id)
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(48)
 def test_a_fault_that_runs_is_found_by_whom_the_table_says(fault):
     place = "cpu" if fault.place == "-" else fault.place
     said = {"conformance": bench.conformance(fault.host()), "debug": bench.debug(fault.host(), place)}
@@ -52,6 +52,7 @@ def test_a_fault_that_runs_is_found_by_whom_the_table_says(fault):
 
 @pytest.mark.parametrize("fault", [f for f in RUNNING if " as it was" in f.name], ids=lambda f: f.id)
 @pytest.mark.parametrize("finder", ["conformance", "debug"])
+@pytest.mark.sampled(2)
 def test_an_output_that_is_left_as_it_was_is_told_so_and_not_by_its_poison(fault, finder):
     place = "cpu" if fault.place == "-" else fault.place
     if finder == "debug":
@@ -62,13 +63,14 @@ def test_an_output_that_is_left_as_it_was_is_told_so_and_not_by_its_poison(fault
 
 
 @pytest.mark.parametrize("fault", [f for f in PARTS if f.kind == "habit" and f.text == "threads"], ids=lambda f: f.id)
+@pytest.mark.sampled(2)
 def test_what_steps_share_is_found_in_every_run(fault):
     with habits.as_it_was():
         assert all(bench.conformance(fault.host(), only="threads-float32") for _ in range(4))
 
 
 @pytest.mark.parametrize("fault", PARTS, ids=lambda f: f.id)
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(48)
 def test_a_fault_of_a_part_is_found_by_conformance(fault, monkeypatch):
     monkeypatch.setattr("graphdock_testing.laws._CHAIN", 20)
     if fault.kind in lawful.KINDS:
@@ -96,6 +98,7 @@ def test_nothing_is_found_of_parts_without_a_fault():
 
 
 @pytest.mark.parametrize("place", bench.suspects.PLACES)
+@pytest.mark.sampled(2)
 def test_nothing_is_found_of_a_kernel_without_a_fault(place):
     def make():
         factory = bench.suspects.ChipFactory() if place == "chip" else None
@@ -105,6 +108,7 @@ def test_nothing_is_found_of_a_kernel_without_a_fault(place):
 
 
 @pytest.mark.parametrize("place", devices.right_devices())
+@pytest.mark.sampled(2)
 def test_nothing_is_found_of_a_device_without_a_fault(place):
     make = devices.right_devices()[place]
     assert bench.conformance(make()) == bench.debug(make(), place) == []
@@ -121,6 +125,7 @@ def checked(text: str, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("fault", SPECS, ids=lambda f: f.id)
+@pytest.mark.sampled(2)
 def test_a_faulty_spec_is_found_by_check(fault, tmp_path):
     assert "planted.yaml:" in checked(fault.text, tmp_path)
 
@@ -149,7 +154,7 @@ def ward(builder, tmp_path_factory):
 
 
 @pytest.mark.parametrize("fault", PACKAGES, ids=lambda f: f.id)
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(32)
 def test_a_faulty_package_is_found_by_doctor(ward, fault):
     mine = [row for name, row in ward.items() if name == fault.text]
     assert mine and mine[0]["fault"], mine

@@ -101,7 +101,7 @@ def wanted():
 @pytest.mark.parametrize(
     "seed", [0, 1, pytest.param(2, marks=pytest.mark.exhaustive), pytest.param(3, marks=pytest.mark.exhaustive)]
 )
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 def test_programs(seed, way, shared, wanted):
     host, device = installed(seed, shared)
     stages, fields = WAYS[way]
@@ -124,6 +124,7 @@ VARIANTS = [{}, {"debug": True, "passes": OFF}, {"shape_policy": "generic"}]
 
 
 @seeds(6, 40)
+@pytest.mark.sampled(2)
 def test_random_graphs(seed, shared):
     made = random_graph.Generator(5000 + seed)
     program = made.grow(24)
@@ -146,6 +147,7 @@ def test_random_graphs(seed, shared):
 
 
 @seeds(6, 40)
+@pytest.mark.sampled(2)
 def test_random_updates(seed, shared):
     program = random_updates.Updates(400 + seed)
     program.grow(14)

@@ -119,7 +119,7 @@ class Any(int):
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("planted", PLANTED)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.slow
 def test_planted_faults_are_found(tmp_path, files, monkeypatch, form, planted):
     if (form, planted) == ("v1", "checksums fit"):

@@ -150,6 +150,7 @@ def test_threads_that_share_variables(seed, most):
 
 @pytest.mark.parametrize("others", [1, 2], ids=["one at a time", "two in flight"])
 @pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.sampled(2)
 def test_sessions_over_one_container(seed, others):
     """One session's steps are in flight; another one, which may wait for each of its own, reads and writes the same variables."""
 

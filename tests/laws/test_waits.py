@@ -129,7 +129,7 @@ def caught(program, stages, shared, wanted, most):
     ],
 )
 @pytest.mark.plain
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_each_wait_that_is_removed_is_missed(dropper, program, where, shared):
     stages = STAGES[where]
     wanted, found, calls = outcome(program, stages, shared, 0)

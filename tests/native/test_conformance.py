@@ -67,7 +67,7 @@ def test_a_right_kernel_passes(lab, site):
     ],
     ids=["behind", "before", "input", "crash", "status", "number", "state", "silent"],
 )
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_a_fault_is_found_and_named(lab, site, fault, text):
     failed = [o.text for o in outcomes(lab, site, fault) if o.kind != "ok"]
     assert failed and all("Relu" in told for told in failed)

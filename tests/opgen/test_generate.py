@@ -162,6 +162,7 @@ def test_pages_are_written_where_asked_and_are_no_drift(make, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("command", ["generate", "check", "pages", "schema", "manifest"])
+@pytest.mark.sampled(2)
 def test_every_command_has_help(command: str, tmp_path: Path) -> None:
     done = run(command, "--help", cwd=tmp_path)
     assert done.returncode == 0

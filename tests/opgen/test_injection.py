@@ -174,6 +174,7 @@ def test_names_are_names(make, field: str, name: str) -> None:
 
 @pytest.mark.parametrize("flags", [(), ("--device", "--ops", "--pass", "--executor")], ids=["kernels", "all"])
 @pytest.mark.parametrize("text", WILD)
+@pytest.mark.sampled(2)
 def test_a_new_package_says_its_summary_and_nothing_else(
     tmp_path: Path, text: str, flags: tuple[str, ...], monkeypatch
 ) -> None:

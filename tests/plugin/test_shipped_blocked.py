@@ -54,6 +54,7 @@ def allowed(request, tmp_path):
     return {}
 
 
+@pytest.mark.sampled(2)
 def test_the_program_of_the_readme_runs_on_it(tmp_path, allowed):
     done = child(tmp_path, ASK + readme(), GRAPHDOCK_BACKENDS="queued,cpu", **allowed)
     assert done.returncode == 0, done.stderr

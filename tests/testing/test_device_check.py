@@ -13,7 +13,7 @@ from graphdock_testing.device_check import CHECKS, QUEUE_CHECKS, checks_of
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("laziness", [None, 1.0], ids=["interleaved", "late"])
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.slow
 def test_the_driver_passes_under_the_race_checker(seed, laziness):
     host = Host()

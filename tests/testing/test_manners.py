@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 
@@ -60,3 +61,12 @@ def test_what_else_a_kernel_does_is_found(fault):
     besides, said = FAULTS[fault]
     with pytest.raises(ConformanceError, match=said):
         check(besides)
+
+
+def test_a_cycle_that_an_old_generation_holds_is_not_kept():
+    def besides():
+        cycle = [np.zeros(4096)]
+        cycle.append(cycle)
+        gc.collect(0)  # it lives, and is looked at by a whole collection alone
+
+    check(besides)

@@ -351,7 +351,7 @@ class Steps:
 
 
 @pytest.mark.parametrize("seed", range(20))
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_ordered_programs_are_right_under_every_interleaving_and_without_a_race(seed):
     program = Steps(seed)
     for interleaving in range(3):

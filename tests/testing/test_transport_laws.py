@@ -38,6 +38,7 @@ def test_the_seeded_transport_is_right(law):
     "law",
     [pytest.param(law, marks=pytest.mark.slow if law in OF_PROCESSES else ()) for law in TRANSPORT_LAWS],
 )
+@pytest.mark.sampled(2)
 def test_zeromq_is_right(law):
     pytest.importorskip("zmq")
     check_transport("grpc", law)

@@ -366,7 +366,7 @@ def test_what_it_replaces_stands_there_once(module: str, fault: Fault) -> None:
 
 @pytest.mark.slow
 @pytest.mark.plain
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(36)
 @pytest.mark.skipif(find_compiler() is None, reason="needs g++")
 @pytest.mark.parametrize(("module", "fault"), ALL)
 def test_a_test_finds_it(module: str, fault: Fault) -> None:

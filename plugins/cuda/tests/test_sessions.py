@@ -154,6 +154,7 @@ def _products(tools: Any) -> tuple[list[np.ndarray], int, str]:
 
 
 @pytest.mark.parametrize("blas", [None, _missing])
+@pytest.mark.sampled(2)
 def test_products_without_the_matrix_library_are_tiles_and_a_warning_says_so(
     blas: Any, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -123,6 +123,7 @@ def distance(got: np.ndarray, want: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize(("dtype", "op"), [(d, op) for d, table in BOUNDS.items() for op in table])
+@pytest.mark.sampled(2)
 def test_a_function_is_near_over_its_whole_range(dtype: str, op: str) -> None:
     x = every(np.float32 if dtype == "float32" else np.float64, 200_000)
     if dtype == "float64" and np.finfo(np.longdouble).nmant < 63:

@@ -119,6 +119,7 @@ def test_a_network_trains_to_the_same_weights_in_loops_and_branches():
     ],
     ids=lambda o: o.get_name(),
 )
+@pytest.mark.sampled(2)
 def test_an_optimizers_update_is_computed_with_the_gradient_that_it_takes(optimizer, dtype):
     w, x = tf.Variable(numbers(5, 33).astype(dtype.np)), tf.placeholder(dtype, [5, 33])
     train = optimizer.apply_gradients([(tf.tanh(x) * 2.0, w)])
@@ -332,6 +333,7 @@ with tf.Session(config=tf.SessionConfig(backends=("llvm", "cpu"))) as sess:
 
 
 @pytest.mark.parametrize("check", ["regions", "products", "updates"])
+@pytest.mark.sampled(2)
 def test_the_kits_random_graphs_give_what_their_nodes_do(check):
     kit = Conformance("llvm")
     (case,) = [c for c in kit.cases("compiler llvm.region") if c.data["check"] == check]

@@ -67,6 +67,7 @@ def check(seed, architecture):
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.sampled(2)
 def test_regions_compile(seed):
     check(seed, ARCHITECTURES[seed])
 
@@ -107,6 +108,7 @@ def test_what_does_not_compile_is_refused_with_its_reason():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.sampled(2)
 def test_draws_compile_without_a_spill(dtype):
     program, _ = random_region(np.random.default_rng(5), (40, 64), (1,), (dtype,), draws=1)
     kernel = region_kernel(program)
@@ -115,6 +117,7 @@ def test_draws_compile_without_a_spill(dtype):
 
 
 @pytest.mark.parametrize(("extents", "reduced"), [((40, 64), ()), ((40, 64), (1,)), ((4096, 64), (0,))])
+@pytest.mark.sampled(2)
 def test_numbers_that_are_drawn_by_blocks_compile_without_a_spill(extents, reduced):
     terms, space = Terms(), (0, 1)
     drawn = terms.uniform(0, space, float32)

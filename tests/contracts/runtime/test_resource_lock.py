@@ -327,6 +327,7 @@ def _contended(locks, holder):
 @pytest.mark.parametrize("run", [_free, _contended])
 @in_its_own_thread
 @pytest.mark.slow
+@pytest.mark.sampled(2)
 def test_an_interrupt_at_any_bytecode_leaks_no_claim(run, monkeypatch):
     if sys.gettrace() is not None:
         pytest.skip("a tracer is at work")

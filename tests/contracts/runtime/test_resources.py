@@ -267,6 +267,7 @@ class MeteredFactory(fake.FakeFactory):
 
 
 @pytest.mark.parametrize("how", ["reset", "close"])
+@pytest.mark.sampled(2)
 def test_a_device_gets_its_memory_back_at_once(host, how):
     hooks = {
         "register_devices": lambda: [MeteredFactory()],

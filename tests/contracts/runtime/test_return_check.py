@@ -27,6 +27,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.sampled(2)
 def test_what_does_not_fit_reaches_nobody(suspects, place, name):
     body, words = FAULTS[name]
     host = suspects.host_with(suspects.kernel(place, body, modes=("fresh",)))

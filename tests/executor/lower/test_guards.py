@@ -92,7 +92,7 @@ def refusal(sess, what):
 
 @pytest.mark.parametrize("policy", ["exact", "generic"])
 @pytest.mark.parametrize("what", TARGETS)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_fed_elements_that_do_not_fit_are_refused_on_every_memory(session, what, policy):
     with session(shape_policy=policy) as sess:
         refused, words = refusal(sess, what)

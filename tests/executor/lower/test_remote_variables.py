@@ -107,7 +107,7 @@ def assert_same(got, want):
 @pytest.mark.modes
 @pytest.mark.parametrize("shape", ["known", "unknown"])
 @pytest.mark.parametrize("program", PROGRAMS)
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 def test_a_variable_is_updated_from_another_device_as_from_its_own(place, program, shape):
     if program == "adam" and shape == "unknown":
         pytest.skip("slots need a shape")
@@ -153,6 +153,7 @@ def test_a_check_of_numerics_sees_what_an_update_elsewhere_makes(place):
 
 @pytest.mark.parametrize("blocks", [False, True])
 @pytest.mark.parametrize("shape", ["known", "unknown"])
+@pytest.mark.sampled(2)
 def test_many_threads_lose_no_update_from_another_device(place, shape, blocks):
     v = tf.Variable(np.zeros(2, np.float32), validate_shape=shape == "known")
     value = tf.constant([1.0, 2.0])
@@ -185,6 +186,7 @@ def test_many_threads_lose_no_update_from_another_device(place, shape, blocks):
 @pytest.mark.parametrize("how", ["refuse", "fail"])
 @pytest.mark.parametrize("away", ["cpu:0", "queued:1"])
 @pytest.mark.parametrize("shape", ["known", "unknown"])
+@pytest.mark.sampled(2)
 def test_a_fault_around_an_update_elsewhere_fails_that_step_alone(how, away, shape):
     place = Place("queued", "queued", away)
     v = tf.Variable([1.0, 2.0], validate_shape=shape == "known")

@@ -28,6 +28,7 @@ def counted(names: Names, meaning: str, count: int, first: Name) -> tuple[Block,
 
 
 @pytest.mark.parametrize("meaning", LOCAL)
+@pytest.mark.sampled(2)
 def test_a_long_step_is_cut_and_keeps_its_values_between_the_parts(meaning: str) -> None:
     names = Names()
     feed = names.new("feed")

@@ -66,6 +66,7 @@ def test_products_that_follow_one_another_are_joined_level_by_level() -> None:
 
 
 @pytest.mark.parametrize("cell", ["BasicLSTMCell", "GRUCell", "BasicRNNCell"])
+@pytest.mark.sampled(2)
 def test_a_recurrent_layer_multiplies_its_inputs_ahead(cell: str) -> None:
     """Values and gradients of two layers; half of each product waits for the step before, and half does not."""
     (x,), feed = given((2, 5, 64))

@@ -114,6 +114,7 @@ def otherwise(x, gamma, beta, epsilon):
 
 @pytest.mark.parametrize("spelling", [by_hand, otherwise])
 @pytest.mark.parametrize("dims", [[4, 6], [None, 6], [3, 4, 6], [None, 4, 6], [None, None, 6]])
+@pytest.mark.sampled(2)
 def test_spellings(lab, spelling, dims):
     shape = [3, 4, 6][3 - len(dims) :]
     x = tf.placeholder(tf.float32, dims)

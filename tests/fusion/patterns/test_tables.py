@@ -111,6 +111,7 @@ def _plan(host, fed, fetches, **fields):
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("hide", HIDINGS)
+@pytest.mark.sampled(2)
 def test_a_causal_mask_of_a_long_sequence_is_seen(host, hide, dtype):
     with tf.Graph(host=host).as_default():
         fed, fetches = _step(hide, dtype)

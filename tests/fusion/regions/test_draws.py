@@ -131,6 +131,7 @@ WAYS = (
 
 
 @pytest.mark.parametrize("seed", range(6))
+@pytest.mark.sampled(2)
 def test_random_programs_draw_the_same_numbers_fused(same, seed):
     rng = np.random.default_rng(seed)
 

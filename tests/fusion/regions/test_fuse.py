@@ -229,6 +229,7 @@ def test_two_compilers_of_one_name_and_a_wrong_item_are_refused(lab):
 
 
 @pytest.mark.parametrize("seed", range(30))
+@pytest.mark.sampled(2)
 def test_random_graphs_compute_the_same_with_and_without_regions(lab, seed):
     made = lab()
     rng = np.random.default_rng(seed)

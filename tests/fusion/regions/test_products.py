@@ -43,6 +43,7 @@ def numbers(*shape, seed=0):
 @pytest.mark.parametrize("turned_a", [False, True])
 @pytest.mark.parametrize("turned_b", [False, True])
 @pytest.mark.parametrize("extents", [(2, 3, 4), (3, 3, 3), (1, 3, 4), (2, 1, 4), (2, 3, 1), (1, 1, 5)])
+@pytest.mark.sampled(2)
 def test_a_product_alone_is_a_region(fused, extents, turned_a, turned_b):
     m, k, n = extents
     a = tf.placeholder(tf.float32, [k, m] if turned_a else [m, k])

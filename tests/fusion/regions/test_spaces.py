@@ -81,6 +81,7 @@ def check(seed):
 
 
 @pytest.mark.parametrize("start", range(0, 160, 40))
+@pytest.mark.sampled(2)
 def test_groups_of_random_levels_are_programs_and_can_each_be_one_node(start):
     sizes = [size for seed in range(start, start + 40) for size in check(seed)]
     assert len(sizes) > 100 and max(sizes) > 8

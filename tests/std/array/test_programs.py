@@ -129,6 +129,7 @@ def _gradchecks() -> list[Any]:
 
 @pytest.mark.parametrize(("op", "sample", "way"), _gradchecks())
 @pytest.mark.slow
+@pytest.mark.sampled(2)
 def test_gradients_against_central_differences(op: str, sample: dict[str, Any], way: tuple[str, str]) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         case = Sample(op, sample, "float64")

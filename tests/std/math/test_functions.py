@@ -176,6 +176,7 @@ def test_sigmoid_keeps_small_values() -> None:
 
 @pytest.mark.parametrize("axis", [None, 0, -1, [0, 2], (1,), [0, 1, 2], []])
 @pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.sampled(2)
 def test_reductions_against_numpy(axis: Any, keepdims: bool) -> None:
     x = rng().standard_normal((2, 3, 4))
     over = tuple(axis) if isinstance(axis, list) else axis

@@ -87,6 +87,7 @@ def saves(item, prefix, number):
         pytest.param("merged", True, id="merged once", marks=pytest.mark.exhaustive),
     ],
 )
+@pytest.mark.sampled(2)
 def test_a_fault_at_every_call_leaves_a_whole_checkpoint(tmp_path, item, monkeypatch, kind, once):
     prefix = str(tmp_path / kind)
     faulty = install(monkeypatch, -1, 0, once)

@@ -186,6 +186,7 @@ for step in range(1, 101):
 @pytest.mark.parametrize(
     "end", ["", "raise KeyError('end')", "sys.exit(3)", "del writer; import gc; gc.collect(); os._exit(0)"]
 )
+@pytest.mark.sampled(2)
 def test_the_end_of_a_program_loses_nothing(tmp_path, end):
     folder = tmp_path / "run"
     done = subprocess.run(

@@ -25,7 +25,7 @@ def test_nothing_is_found_in_a_device_that_is_right(check):
 
 
 @pytest.mark.parametrize("name", FAULTS)
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_a_fault_is_found(name):
     queue, device, check = FAULTS[name]
     with pytest.raises(ConformanceError):

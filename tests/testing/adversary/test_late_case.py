@@ -28,11 +28,13 @@ def right(ctx, compute, args):
 
 
 @pytest.mark.parametrize("op", ["Tanh", "Sum", "RandomUniform", "ResourceApplyGradientDescent"])
+@pytest.mark.sampled(2)
 def test_nothing_is_found_in_a_kernel_that_is_right(op):
     check(right, op)
 
 
 @pytest.mark.parametrize("name", events.LAUNCHES)
+@pytest.mark.sampled(2)
 def test_a_launch_with_a_fault_is_found(name):
     launch, op = events.LAUNCHES[name]
     with pytest.raises(ConformanceError, match=next(w for n, w in WORDS.items() if n in name)):

@@ -36,6 +36,7 @@ def test_every_pattern_of_std_has_a_case():
 
 
 @pytest.mark.parametrize("name", SOME)
+@pytest.mark.sampled(2)
 def test_a_pattern_is_held(name):
     held(f"pattern std.{name}")
 

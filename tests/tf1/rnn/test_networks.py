@@ -198,6 +198,7 @@ def _static(cell, x, n):
 
 @pytest.mark.parametrize("padding", [np.nan, np.inf])
 @pytest.mark.parametrize("network", [_dynamic, _bidirectional, _static])
+@pytest.mark.sampled(2)
 def test_what_stands_behind_the_longest_sequence_is_not_read(network, padding):
     """Values, and gradients of both orders, are those of zeros there. The cell was run on it, and 0 times NaN is no number."""
     x, n = tf.placeholder(tf.float64, [3, 5, 4]), tf.placeholder(tf.int32, [3])

@@ -73,6 +73,7 @@ def decoder(kind, helper, dtype=tf.float64, **more):
 
 @pytest.mark.parametrize("kind", ["luong", "bahdanau"])
 @pytest.mark.parametrize("impute", [False, True])
+@pytest.mark.sampled(2)
 def test_training(kind, impute):
     x = tf.placeholder(tf.float64, [None, None, 2])
     helper = seq2seq.TrainingHelper(x, LENGTHS)

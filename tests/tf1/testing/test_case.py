@@ -114,6 +114,7 @@ if __name__ == "__main__":
         (["SquareTest.testSquare"], 0, "Ran 1 test "),
     ],
 )
+@pytest.mark.sampled(2)
 def test_a_script_of_tests_runs(tmp_path, words, status, said) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
     done = subprocess.run([sys.executable, tmp_path / "script.py", *words], capture_output=True, text=True, check=False)

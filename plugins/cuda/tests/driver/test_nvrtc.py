@@ -45,6 +45,7 @@ def nvrtc():
 
 
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90a", "sm_100"])
+@pytest.mark.sampled(2)
 def test_the_prelude_compiles_for_every_architecture(nvrtc, architecture):
     image = nvrtc.compile(prelude() + EVERYTHING, "everything.cu", architecture)
     assert image[:4] == b"\x7fELF"

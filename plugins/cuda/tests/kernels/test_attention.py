@@ -97,7 +97,7 @@ def test_parts_are_all_scores_once(matrices: int, queries: int, keys: int, causa
     assert (seen[:, wanted == 1] == 1).all() and seen.max() == 1
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("workspace", [1 << 25, 9000, 2000, 300])
 @pytest.mark.parametrize(
     ("shape", "keys", "causal", "bias", "rate"),

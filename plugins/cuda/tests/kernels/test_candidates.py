@@ -17,7 +17,7 @@ STREAM = {"key": (5, 9), "counter": (0, 0)}
 
 @pytest.mark.parametrize("unique", [False, True])
 @pytest.mark.parametrize("count", [1, 127, 1500])
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_draws_are_those_of_the_stream(computed: Computed, count: int, unique: bool) -> None:
     attrs = {"num_true": 1, "num_sampled": count, "unique": unique, "range_max": 1600, **SEEDS}
     targets = np.arange(0, 1600, 7).reshape(-1, 1)
@@ -31,6 +31,7 @@ def test_draws_are_those_of_the_stream(computed: Computed, count: int, unique: b
 
 
 @pytest.mark.parametrize("unique", [False, True])
+@pytest.mark.sampled(2)
 def test_many_weights(computed: Computed, unique: bool) -> None:
     weights = np.random.default_rng(1).random(2500)
     weights[::3] = 0

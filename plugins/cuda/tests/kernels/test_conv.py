@@ -41,6 +41,7 @@ def _of(convolution: Callable[..., Any]) -> Callable[..., Any]:
         ((1, 4, 4, 40), (3, 3, 40, 70), {"strides": [1, 1, 1, 1], "padding": "SAME"}),
     ],
 )
+@pytest.mark.sampled(2)
 def test_images(run: Callable[..., Any], x: Any, w: Any, attrs: dict[str, Any]) -> None:
     rng = np.random.default_rng(1)
     arrays = (rng.standard_normal(s).astype(np.float32) for s in (x, w))

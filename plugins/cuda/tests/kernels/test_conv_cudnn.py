@@ -77,7 +77,7 @@ def _normal(seed: int, *shapes: Any, dtype: Any = np.float32) -> list[np.ndarray
 
 
 @pytest.mark.parametrize("op", sorted(k.op for k in conv_cudnn.KERNELS))
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_conformance(site: Site, op: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every dtype and sample that it takes, in plans of known shapes."""
     monkeypatch.setattr(conv_cudnn, "LEAST", 0)

@@ -13,6 +13,7 @@ from graphdock.ops import apply_op
 
 @pytest.mark.parametrize("merge", [True, False])
 @pytest.mark.parametrize("collapse", [True, False])
+@pytest.mark.sampled(2)
 def test_long_labels(run: Callable[..., Any], collapse: bool, merge: bool) -> None:
     rng = np.random.default_rng(1)
     counts, lengths = [40, 0, 150, 3], np.array([90, 5, 301, 20], np.int32)
@@ -48,6 +49,7 @@ def _beams(inputs: Any, n: Any, **attrs: Any) -> list[Any]:
 
 @pytest.mark.parametrize("merge", [True, False])
 @pytest.mark.parametrize(("classes", "width", "top"), [(4, 5, 5), (3, 270, 20), (300, 7, 2)])
+@pytest.mark.sampled(2)
 def test_beams(run: Callable[..., Any], classes: int, width: int, top: int, merge: bool) -> None:
     """Prefixes leave a narrow beam and come back; a wide one has more of them than a block has threads."""
     x = np.random.default_rng(classes).normal(0, 3, (40, 3, classes)).astype(np.float32)

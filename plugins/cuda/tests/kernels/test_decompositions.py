@@ -27,7 +27,7 @@ def _adjoint(x: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("shape", [(1, 5), (5, 1), (33, 31), (31, 65), (100, 60)])
 @pytest.mark.parametrize("full", [False, True])
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_qr_has_numpys_signs(computed: Computed, shape: tuple[int, int], full: bool) -> None:
     x = _matrix(*shape, "complex128")
     q, r = computed("Qr", {"input": x}, full_matrices=full)
@@ -39,7 +39,7 @@ def test_qr_has_numpys_signs(computed: Computed, shape: tuple[int, int], full: b
 @pytest.mark.parametrize(
     ("size", "dtype"), [*((n, d) for n in (2, 5, 17, 33) for d in ("float64", "complex128")), (84, "complex128")]
 )
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_eigenvalues(computed: Computed, size: int, dtype: str) -> None:
     x = _matrix(size, size, dtype)
     x = x + _adjoint(x)
@@ -65,6 +65,7 @@ def test_eigenvalues(computed: Computed, size: int, dtype: str) -> None:
         *(pytest.param((80, 30), full, marks=pytest.mark.exhaustive) for full in (False, True)),
     ],
 )
+@pytest.mark.sampled(2)
 def test_singular_values(computed: Computed, shape: tuple[int, int], dtype: str, full: bool) -> None:
     x = _matrix(*shape, dtype)
     s, u, v = computed("Svd", {"input": x}, full_matrices=full, Tout="float64")

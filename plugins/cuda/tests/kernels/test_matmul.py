@@ -82,6 +82,7 @@ def _work(kit: Any, *shapes: Any, options: dict[str, Any] | None = None, dtype: 
 
 @pytest.mark.parametrize("activation", ["none", "relu", "gelu"])
 @pytest.mark.parametrize(("m", "n", "k"), [(20, 17, 40), (3, 5, 2000)])
+@pytest.mark.sampled(2)
 def test_bias_and_activation(kit: Any, rig: Any, activation: str, m: int, n: int, k: int) -> None:
     rng = np.random.default_rng(4)
     a, b, bias = (rng.standard_normal(s).astype(np.float32) for s in ((m, k), (k, n), (n,)))

@@ -12,6 +12,7 @@ Computed = Callable[..., list[np.ndarray]]
 
 
 @pytest.mark.parametrize("size", [1, 2, 9, 33, 70])
+@pytest.mark.sampled(2)
 def test_root(computed: Computed, size: int) -> None:
     rng = np.random.default_rng(size)
     shape = (1 if size > 50 else 2, size, size)

@@ -33,6 +33,7 @@ def _values(numbers: np.random.Generator, shape: tuple[int, ...], dtype: Any) ->
     "dtype", [np.float32, np.float64, np.float16, ml_dtypes.bfloat16, np.int8, np.uint16, np.int64]
 )
 @pytest.mark.parametrize("size", SIZES)
+@pytest.mark.sampled(2)
 def test_top_k_is_stable(run_on_cuda: Any, numbers: np.random.Generator, dtype: Any, size: int) -> None:
     x = _values(numbers, (3, size), dtype)
     wide = x.astype(np.float32) if dtype is ml_dtypes.bfloat16 else x

@@ -75,6 +75,7 @@ def test_a_gradient_of_another_shape_is_refused(computed: Computed) -> None:
     ],
     ids=["sgd", "momentum", "adagrad", "adam", "rmsprop"],
 )
+@pytest.mark.sampled(2)
 def test_many_variables_are_updated_by_one_launch(make: Callable[[], Any]) -> None:
     """Of all sizes, some more than one launch takes; the bits are those of one launch per variable."""
     tools, host = toolkit(seed=1), Host()

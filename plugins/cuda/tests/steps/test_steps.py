@@ -50,6 +50,7 @@ def losses(
 
 @pytest.mark.plain
 @pytest.mark.parametrize("name", [*sorted(programs.PROGRAMS), "digits_with_dropout by cuDNN"])
+@pytest.mark.sampled(2)
 def test_a_replayed_step_trains_as_the_cpu_does(name: str) -> None:
     program, _, cudnn = name.partition(" by ")
     options = {"cudnn": "always"} if cudnn else {}

@@ -52,6 +52,7 @@ def host(process_host):
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.sampled(2)
 def test_a_kernel_is_what_it_is_measured_as(host, name):
     found = []
     for backends in (["cpu"], ["triton", "cuda", "cpu"]):

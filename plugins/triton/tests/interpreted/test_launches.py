@@ -162,6 +162,7 @@ def trained(process_host, program, layers, backends):
     ],
     ids=["perceptron", "encoder", "lstm", "residual", "convolutional", "dropping", "attending", "clipped"],
 )
+@pytest.mark.sampled(2)
 def test_launches_of_a_training_step(process_host, program):
     before = compiling.use(InterpretingCompiler())
     try:

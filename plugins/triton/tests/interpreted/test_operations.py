@@ -137,6 +137,7 @@ def test_where_triton_cannot_be_imported_the_cuda_plugin_computes(session, monke
 
 
 @pytest.mark.parametrize("data_format", ["NHWC", "NCHW"])
+@pytest.mark.sampled(2)
 def test_channels_are_last_or_first(session, data_format):
     """A window of one element is a product of matrices where channels are last: of bias and activation the library's too."""
     first = data_format == "NCHW"

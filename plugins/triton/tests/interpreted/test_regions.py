@@ -76,6 +76,7 @@ def over(op, arrays, dtype, gives=None, **term):
 
 
 @pytest.mark.parametrize("op", UNARY.split())
+@pytest.mark.sampled(2)
 def test_every_function_of_one_number_is_the_references_for_nan_and_infinities_too(op):
     x = np.array(SPECIAL, np.float32)
     gives = dtypes.bool_ if op.startswith("is") else None
@@ -83,12 +84,14 @@ def test_every_function_of_one_number_is_the_references_for_nan_and_infinities_t
 
 
 @pytest.mark.parametrize("op", "add atan2 divide floordiv floormod maximum minimum mul pow sub".split())
+@pytest.mark.sampled(2)
 def test_every_function_of_two_numbers_is_the_references_for_nan_and_infinities_too(op):
     x, y = (a.reshape(-1) for a in np.meshgrid(np.array(SPECIAL, np.float32), np.array(SPECIAL, np.float32)))
     compare(over(op, [x, y], dtypes.float32), [x, y], (64, 1))
 
 
 @pytest.mark.parametrize("op", "greater greater_equal less less_equal equal not_equal".split())
+@pytest.mark.sampled(2)
 def test_comparisons_with_nan(op):
     x, y = (a.reshape(-1) for a in np.meshgrid(np.array(SPECIAL, np.float32), np.array(SPECIAL, np.float32)))
     compare(over(op, [x, y], dtypes.float32, dtypes.bool_), [x, y], (64, 1))
@@ -111,6 +114,7 @@ def test_integers_wrap_and_divide_by_nothing_to_nothing(op, dtype):
 
 @pytest.mark.parametrize("op", ["sum", "prod", "max", "min"])
 @pytest.mark.parametrize("block", [(4, 8), (4, 4), (4, 2, 2)])
+@pytest.mark.sampled(2)
 def test_reductions_see_nan_and_nothing_beyond_the_columns(op, block):
     x = np.linspace(-2, 2, 35, dtype=np.float32).reshape(5, 7)
     x[1, 3], x[2, 6], x[3, 0] = np.nan, np.inf, -np.inf
@@ -175,6 +179,7 @@ def test_numbers_for_every_place_are_drawn_by_blocks_wherever_the_tiles_lie(dtyp
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.sampled(2)
 def test_a_stream_is_that_of_the_op_on_the_cpu_bit_for_bit(dtype):
     import graphdock as tf
 

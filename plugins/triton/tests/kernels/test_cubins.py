@@ -43,6 +43,7 @@ def check(found: list[str], wanted: list[str] | None) -> None:
 
 
 @pytest.mark.parametrize("name", QUICK)
+@pytest.mark.sampled(2)
 def test_a_kernel_takes_what_the_table_says(name):
     architecture = QUICK[name]
     wanted = recorded(name)

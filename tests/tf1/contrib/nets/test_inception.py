@@ -13,6 +13,7 @@ PUBLISHED = {inception_v1: 6_624_904, inception_v3: 27_161_264}
 
 
 @pytest.mark.parametrize("network", PUBLISHED, ids=lambda n: n.__name__)
+@pytest.mark.sampled(2)
 def test_as_many_parameters_as_published(network):
     side = network.default_image_size
     with arg_scope(inception_arg_scope()):

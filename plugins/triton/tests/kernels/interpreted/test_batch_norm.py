@@ -16,6 +16,7 @@ EPSILON = 1e-3
 
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize(("kind", "rows", "channels", "processors"), [("fp32", 75, 21, 1), ("bf16", 9, 16, 132)])
+@pytest.mark.sampled(2)
 def test_normalised_channels_and_their_gradient(kind, rows, channels, processors, training):
     rng = np.random.default_rng(rows)
     far = 100 * training  # far from zero

@@ -56,6 +56,7 @@ def problem(x, weights, y, kind, strides, before, dilations, present=(), **flags
         ("fp16", (1, 4, 5, 32), (1, 1, 32, 16), (4, 5), (1, 1), (0, 0), (1, 1)),
     ],
 )
+@pytest.mark.sampled(2)
 def test_windows_of_any_step_and_distance(kind, size, filter_size, out, strides, before, dilations):
     rng = np.random.default_rng(size[1])
     x, weights = draw(rng, size, kind), draw(rng, filter_size, kind)
@@ -65,6 +66,7 @@ def test_windows_of_any_step_and_distance(kind, size, filter_size, out, strides,
 
 
 @pytest.mark.parametrize("first", [False, True])
+@pytest.mark.sampled(2)
 def test_bias_activation_and_residual_follow_and_nan_stays_in_its_windows(first):
     rng = np.random.default_rng(3)
     x, weights = draw(rng, (1, 5, 5, 3)), draw(rng, (2, 2, 3, 4))
@@ -82,6 +84,7 @@ def test_bias_activation_and_residual_follow_and_nan_stays_in_its_windows(first)
 
 
 @pytest.mark.parametrize(("kind", "activation"), [("fp32", "relu6"), ("bf16", "none")])
+@pytest.mark.sampled(2)
 def test_channels_first_are_the_same_transposed_and_what_is_activated_is_kept(kind, activation):
     rng = np.random.default_rng(4)
     x, weights = draw(rng, (2, 7, 6, 5), kind), draw(rng, (3, 2, 5, 18), kind)

@@ -23,6 +23,7 @@ def reference(x, labels):
 
 
 @pytest.mark.parametrize(("kind", "rows", "width", "config"), CASES)
+@pytest.mark.sampled(2)
 def test_distributions(kind, rows, width, config):
     rng = np.random.default_rng(width)
     x = draw(rng, (rows, width), kind, 3.0)
@@ -41,6 +42,7 @@ def test_distributions(kind, rows, width, config):
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.3])
 @pytest.mark.parametrize(("kind", "rows", "width", "config"), [*CASES, ("fp32", 3, 45, ALONE)])
+@pytest.mark.sampled(2)
 def test_classes_smoothed_and_ignored_over_the_logits(kind, rows, width, config, smoothing):
     rng = np.random.default_rng(width)
     x = draw(rng, (rows, width), kind, 3.0)
@@ -70,6 +72,7 @@ def test_classes_smoothed_and_ignored_over_the_logits(kind, rows, width, config,
 
 
 @pytest.mark.parametrize("config", [None, ALONE, WIDE])
+@pytest.mark.sampled(2)
 def test_a_label_that_is_no_class_is_reported(config):
     x = np.random.default_rng(3).standard_normal((3, 20)).astype(np.float32)
     x[2, 5] = -np.inf

@@ -21,6 +21,7 @@ def drawn(count):
 
 
 @pytest.mark.parametrize(("kind", "residual"), [("fp32", False), ("bf16", True)])
+@pytest.mark.sampled(2)
 def test_the_mask_is_the_streams(kind, residual):
     n, rate = 203, 0.3
     rng = np.random.default_rng(n)

@@ -12,6 +12,7 @@ from .close import assert_close, draw, empty, wide
 
 
 @pytest.mark.parametrize("kind", ["fp32", "bf16"])
+@pytest.mark.sampled(2)
 def test_rows_by_number(kind):
     rng = np.random.default_rng(2)
     table, numbers = draw(rng, (9, 21), kind), rng.integers(0, 9, 13).astype(np.int32)
@@ -29,6 +30,7 @@ def test_rows_by_number(kind):
 
 
 @pytest.mark.parametrize("kind", ["fp32", "fp16"])
+@pytest.mark.sampled(2)
 def test_rows_of_one_number_are_added_in_order(kind):
     rng = np.random.default_rng(3)
     numbers = rng.integers(0, 6, 17)

@@ -43,6 +43,7 @@ def both(x, y, d, NAME: tl.constexpr, BY_RESULT: tl.constexpr, BLOCK: tl.constex
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
+@pytest.mark.sampled(2)
 def test_values_and_derivatives(name):
     x = np.concatenate([np.linspace(-9, 9, 121), [1e-4, -1e-3, 0.249, 0.251, -0.26, 1e-20, 60]]).astype(np.float32)
     y, d = empty(128), empty(128)
@@ -59,6 +60,7 @@ def test_values_and_derivatives(name):
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
+@pytest.mark.sampled(2)
 def test_nan_stays_and_infinity_is_the_limit(name):
     x = np.zeros(4, np.float32)
     x[:3] = np.nan, np.inf, -np.inf

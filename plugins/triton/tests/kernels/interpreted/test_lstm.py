@@ -23,6 +23,7 @@ def reference(gates, bias, c, forget_bias):
 
 
 @pytest.mark.parametrize(("kind", "rows", "units"), [("fp32", 3, 21), ("bf16", 2, 16)])
+@pytest.mark.sampled(2)
 def test_the_cell_and_its_gradient(kind, rows, units):
     rng = np.random.default_rng(units)
     gates, bias, c = (draw(rng, s, kind, 2.0) for s in ((rows, 4 * units), 4 * units, (rows, units)))

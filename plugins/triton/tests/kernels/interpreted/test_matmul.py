@@ -44,6 +44,7 @@ def operands(rng, kind, m, n, k, batch=1, turned=""):
         ("fp32", 5, 3, 9, 1, "", None),
     ],
 )
+@pytest.mark.sampled(2)
 def test_products_of_any_layout(kind, m, n, k, batch, turned, config):
     rng = np.random.default_rng(m)
     a, b = operands(rng, kind, m, n, k, batch, turned)
@@ -54,6 +55,7 @@ def test_products_of_any_layout(kind, m, n, k, batch, turned, config):
 
 @pytest.mark.parametrize("split", [1, 2])
 @pytest.mark.parametrize(("name", "first"), [("gelu_tanh", False), ("relu", True), ("none", False)])
+@pytest.mark.sampled(2)
 def test_bias_activation_and_residual_follow(name, first, split):
     rng = np.random.default_rng(7)
     a, b = operands(rng, "fp16", 19, 21, 40)
@@ -68,6 +70,7 @@ def test_bias_activation_and_residual_follow(name, first, split):
 
 
 @pytest.mark.parametrize("name", ["gelu_erf", "tanh"])
+@pytest.mark.sampled(2)
 def test_backward_gate_and_gradient_of_the_bias(name):
     rng = np.random.default_rng(8)
     a, b = operands(rng, "fp32", 37, 21, 18, 2, "b")

@@ -39,6 +39,7 @@ def of(a, b, c, kind, given=(), programs=3, **flags):
         ("fp16", 40, 24, 72, 2, "ab", tiles(32, 16, 64)),
     ],
 )
+@pytest.mark.sampled(2)
 def test_products_of_any_layout(kind, m, n, k, batch, turned, config):
     rng = np.random.default_rng(m)
     a, b = operands(rng, kind, m, n, k, batch, turned)
@@ -49,6 +50,7 @@ def test_products_of_any_layout(kind, m, n, k, batch, turned, config):
 
 @pytest.mark.parametrize("halves", [1, 2])
 @pytest.mark.parametrize(("name", "first"), [("gelu_tanh", False), ("relu", True)])
+@pytest.mark.sampled(2)
 def test_bias_activation_and_residual_follow(name, first, halves):
     rng = np.random.default_rng(7)
     a, b = operands(rng, "fp16", 19, 40, 24, 2)
@@ -63,6 +65,7 @@ def test_bias_activation_and_residual_follow(name, first, halves):
 
 
 @pytest.mark.parametrize("halves", [1, 2])
+@pytest.mark.sampled(2)
 def test_backward_gate_and_gradient_of_the_bias(halves):
     rng = np.random.default_rng(8)
     a, b = operands(rng, "fp32", 37, 21, 20, 2, "b")
@@ -119,6 +122,7 @@ def sized(m, n, k, kind="fp16", batch=1, turned="", present=(), **flags):
         (replace(sized(64, 64, 64), unaligned=frozenset("cb")), "the address of b is no multiple of 16"),
     ],
 )
+@pytest.mark.sampled(2)
 def test_what_descriptors_cannot_tell_is_refused(made, reason):
     with pytest.raises(KernelRefused, match=reason):
         plan(matmul_persistent, made)
@@ -144,6 +148,7 @@ def test_an_operand_without_neighbours_is_refused():
         (replace(sized(8192, 4096, 1024), capability=100), "not that of Hopper"),
     ],
 )
+@pytest.mark.sampled(2)
 def test_where_it_is_the_better_guess(made, reason):
     """Of what it can compute; the table of the module says what."""
     assert plan(matmul_persistent, made).launches

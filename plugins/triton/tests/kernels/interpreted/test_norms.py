@@ -31,6 +31,7 @@ def reference(x, rms, gamma=1.0, beta=0.0):
         ("fp16", 2, 64, True, WIDE),
     ],
 )
+@pytest.mark.sampled(2)
 def test_normalises_rows_of_x_plus_residual(kind, rows, width, rms, config):
     rng = np.random.default_rng(rows)
     x, residual = (draw(rng, (rows, width), kind) for _ in range(2))
@@ -70,6 +71,7 @@ def test_nan_and_infinity_stay_in_their_rows():
         ("fp32", 5, 40, True, 132, WIDE_GRAD),
     ],
 )
+@pytest.mark.sampled(2)
 def test_gradients_are_those_of_the_function(kind, rows, width, rms, processors, config):
     rng = np.random.default_rng(width)
     x, dy, dtotal = (draw(rng, (rows, width), kind) for _ in range(3))

@@ -50,6 +50,7 @@ def expected(rule, held, grad, rates):
 
 @pytest.mark.parametrize("kind", ["fp32", "bf16"])
 @pytest.mark.parametrize("rule", SLOTS)
+@pytest.mark.sampled(2)
 def test_all_variables_move_by_the_rule(rule, kind):
     rng = np.random.default_rng(len(rule))
     held = [[draw(rng, n, kind) for n in SIZES]]
@@ -89,6 +90,7 @@ def test_the_norm_of_all_clips_them():
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.sampled(2)
 def test_a_norm_that_went_wrong_is_not_hidden(bad):
     array = np.ones(20, np.float32)
     array[17] = bad

@@ -12,6 +12,7 @@ from .close import assert_close, draw, empty, wide
 
 
 @pytest.mark.parametrize(("pairs", "kind"), [(True, "fp32"), (False, "bf16")])
+@pytest.mark.sampled(2)
 def test_pairs_are_turned_by_the_angles_of_their_positions(pairs, kind):
     rng = np.random.default_rng(1)
     tokens, heads, depth, half = 7, 3, 15, 6

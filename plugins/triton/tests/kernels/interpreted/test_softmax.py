@@ -33,6 +33,7 @@ def problem(kind, rows, width, log):
 
 @pytest.mark.parametrize("log", [False, True])
 @pytest.mark.parametrize(("kind", "rows", "width", "config"), CASES)
+@pytest.mark.sampled(2)
 def test_rows_and_their_gradients(kind, rows, width, config, log):
     rng = np.random.default_rng(width)
     x, dy = (draw(rng, (rows, width), kind, 3.0) for _ in range(2))
@@ -47,6 +48,7 @@ def test_rows_and_their_gradients(kind, rows, width, config, log):
 
 
 @pytest.mark.parametrize("config", [None, WIDE])
+@pytest.mark.sampled(2)
 def test_infinity_and_nan(config):
     x = np.random.default_rng(1).standard_normal((5, 40)).astype(np.float32)
     x[0, :33] = -np.inf  # whole blocks of nothing
