@@ -15,7 +15,7 @@ from hypothesis import settings
 PACKAGES = Path(__file__).parent / "packages"
 
 #: Of the cases of each test one in how many is run in debug mode: their programs are run outside of it, all of them, anyway.
-_ONE_IN_DEBUG = 6 if os.environ.get("GRAPHDOCK_DEBUG") == "1" else 1
+_ONE_IN_DEBUG = 10 if os.environ.get("GRAPHDOCK_DEBUG") == "1" else 1
 
 settings.register_profile("graphdock", deadline=None)  # a busy machine is no fault
 settings.load_profile("graphdock")

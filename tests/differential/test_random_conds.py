@@ -70,6 +70,7 @@ def check(random_conds, seed):
 
 @pytest.mark.parametrize("start", range(0, 400, 4))
 @pytest.mark.sampled(400)
+@pytest.mark.exhaustive
 def test_gradients_of_gradients_of_conds(random_conds, start):
     for seed in range(start, start + 4):
         check(random_conds, seed)

@@ -162,6 +162,7 @@ def test_many_threads_on_one_session_give_exact_totals():
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_source_and_graph_def_are_the_same_under_two_hash_seeds():
     code = SEEDS_PROGRAM + (
         "print(tf.get_default_graph().to_json())\n"

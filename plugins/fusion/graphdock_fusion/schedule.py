@@ -64,7 +64,7 @@ def nbytes(node: PlanNode, value: Value) -> int:
 
 
 class Lifetimes:
-    """What each node of a level waits for, which buffers it makes, and who reads them by whatever name.
+    """Nodes of a level: those that each waits for, the buffers that it makes, and who reads them by whatever name.
 
     Attributes:
       nodes: in the order in which they stood. Nodes and buffers are numbers in all that follows.

@@ -171,6 +171,7 @@ def test_a_launch_takes_the_kernel_for_any_addresses_where_there_is_no_other(fak
 
 
 @pytest.mark.skipif(not find_libraries(), reason="planning for a GPU needs NVRTC")
+@pytest.mark.exhaustive
 def test_a_process_that_cannot_import_triton_plans_with_what_was_built(tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
     env = {**os.environ, "GRAPHDOCK_CACHE_DIR": str(tmp_path / "cache"), "GRAPHDOCK_DEBUG": ""}
