@@ -26,7 +26,8 @@ FUNCTIONS: dict[str, dict[str, str]] = {
     },
     "graphdock_std.array.scatter": {"tf": "sparse_to_dense"},
     "graphdock_std.array.selection": {
-        "tf": "argsort histogram_fixed_width histogram_fixed_width_bins listdiff searchsorted setdiff1d sort",
+        "tf": "histogram_fixed_width histogram_fixed_width_bins listdiff searchsorted setdiff1d",
+        "tf tf.contrib.framework": "argsort sort",
         "tf tf.math": "bincount confusion_matrix",
         "tf.math tf.nn": "in_top_k top_k",
     },

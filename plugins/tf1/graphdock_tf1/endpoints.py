@@ -356,8 +356,11 @@ ENDPOINTS: dict[str, dict[str, str]] = {
         ),
     },
     "graphdock_tf1.contrib.metric_learning": {
-        "tf.contrib.losses.metric_learning": "contrastive_loss npairs_loss triplet_semihard_loss",
+        "tf.contrib.losses.metric_learning": (
+            "contrastive_loss lifted_struct_loss npairs_loss npairs_loss_multilabel triplet_semihard_loss"
+        ),
     },
+    "graphdock_tf1.contrib.cluster_loss": {"tf.contrib.losses.metric_learning": "cluster_loss"},
     "graphdock_tf1.contrib.nets.resnet_utils": {
         "tf.contrib.slim.nets.resnet_utils": "Block conv2d_same resnet_arg_scope stack_blocks_dense subsample",
         "tf.contrib.slim.nets.resnet_v1 tf.contrib.slim.nets.resnet_v2": "resnet_arg_scope",

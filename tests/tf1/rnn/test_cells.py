@@ -99,6 +99,16 @@ def test_layer_norm_lstm_cell():
     np.testing.assert_allclose(after.c, c, rtol=1e-6)
 
 
+def test_diagonal_weights_stand_in_the_order_of_tensorflows_cells():
+    x = tf.zeros([2, 4])
+    for cell, order in (
+        (cells.LSTMCell(3, True), "fio"),
+        (tf.contrib.rnn.LSTMBlockCell(3, use_peephole=True, name="b"), "ifo"),
+    ):
+        cell(x, cell.zero_state(2, tf.float32))
+        assert [v.op.name.rpartition("/")[2] for v in cell.variables[2:]] == [f"w_{gate}_diag" for gate in order]
+
+
 def test_block_cells_are_the_cells():
     lstm, block = cells.LSTMCell(5, True, 0.5, name="a"), tf.contrib.rnn.LSTMBlockCell(5, 1.0, 0.5, True, name="b")
     gru, other = cells.GRUCell(5, name="c"), tf.contrib.rnn.GRUBlockCell(cell_size=5, name="d")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import graphdock as _tf
@@ -53,15 +54,78 @@ def triplet_semihard_loss(labels: TensorLike, embeddings: TensorLike, margin: fl
 
 
 def npairs_loss(
-    labels: TensorLike, embeddings_anchor: TensorLike, embeddings_positive: TensorLike, reg_lambda: float = 0.002
+    labels: TensorLike,
+    embeddings_anchor: TensorLike,
+    embeddings_positive: TensorLike,
+    reg_lambda: float = 0.002,
+    print_losses: bool = False,
 ) -> _tf.Tensor:
-    """Cross entropy of the products of anchors and positives with equal labels, and ``reg_lambda`` of their norms (Sohn, 2016)."""
-    anchor, positive = _tf.convert_to_tensor(embeddings_anchor), _tf.convert_to_tensor(embeddings_positive)
+    """Cross entropy of the products of anchors and positives with equal labels, and ``reg_lambda`` of their norms (Sohn, 2016).
+
+    Args:
+      print_losses: print both parts to stderr in each step.
+    """
+    return _npairs(_alike(labels), embeddings_anchor, embeddings_positive, reg_lambda, print_losses)
+
+
+def npairs_loss_multilabel(
+    sparse_labels: Sequence[Any],
+    embeddings_anchor: TensorLike,
+    embeddings_positive: TensorLike,
+    reg_lambda: float = 0.002,
+    print_losses: bool = False,
+) -> _tf.Tensor:
+    """:func:`npairs_loss` of examples with several labels each: a pair counts as often as it has labels in common.
+
+    Args:
+      sparse_labels: a SparseTensor of bools ``[classes]`` per example.
+
+    Raises:
+      TypeError: one is none.
+    """
+    if not all(isinstance(each, _tf.SparseTensor) for each in sparse_labels):
+        raise TypeError(f"sparse_labels must be a list of SparseTensors, but got {sparse_labels}")
+    each = _tf.stack([_tf.sparse.to_dense(_tf.cast(labels, _tf.float32)) for labels in sparse_labels])
+    common = _tf.matmul(each, each, transpose_b=True)
+    return _npairs(common, embeddings_anchor, embeddings_positive, reg_lambda, print_losses)
+
+
+def _npairs(common: Any, anchors: TensorLike, positives: TensorLike, reg_lambda: float, print_losses: bool) -> Any:
+    anchor, positive = _tf.convert_to_tensor(anchors), _tf.convert_to_tensor(positives)
     norms = _tf.reduce_mean(_tf.reduce_sum(_tf.square(anchor), 1)) + _tf.reduce_mean(
         _tf.reduce_sum(_tf.square(positive), 1)
     )
-    wanted = _tf.cast(_alike(labels), anchor.dtype)
+    wanted = _tf.cast(common, anchor.dtype)
     wanted /= _tf.reduce_sum(wanted, 1, keepdims=True)
     logits = _tf.matmul(anchor, positive, transpose_b=True)
-    entropy = _tf.nn.softmax_cross_entropy_with_logits_v2(labels=wanted, logits=logits)
-    return _tf.add(_tf.reduce_mean(entropy), 0.25 * reg_lambda * norms, name="npairs_loss")
+    entropy = _tf.reduce_mean(_tf.nn.softmax_cross_entropy_with_logits_v2(labels=wanted, logits=logits))
+    norms *= 0.25 * reg_lambda
+    if print_losses:
+        entropy = _tf.Print(entropy, ["cross entropy:", entropy, "l2loss:", norms])
+    return _tf.add(entropy, norms, name="npairs_loss")
+
+
+def lifted_struct_loss(labels: TensorLike, embeddings: TensorLike, margin: float = 1.0) -> _tf.Tensor:
+    """The loss of all pairs of one label against the negatives of both ends (Song et al., 2016): a soft maximum over these."""
+    embeddings = _tf.convert_to_tensor(embeddings)
+    apart = distances(embeddings)
+    alike = _alike(labels)
+    other = _tf.cast(_tf.logical_not(alike), apart.dtype)
+    lack = margin - apart
+    least = _tf.reduce_min(lack, 1, keepdims=True)
+    most = _tf.reduce_max((lack - least) * other, 1, keepdims=True) + least
+    shift = _tf.maximum(most, _tf.transpose(most))
+    # axes: one end, the other end, negative of the first
+    of_one = _tf.exp(_tf.expand_dims(lack, 1) - _tf.expand_dims(shift, 2)) * _tf.expand_dims(other, 1)
+    of_one = _tf.reduce_sum(of_one, 2)
+    found = shift + _tf.log(of_one + _tf.transpose(of_one)) + apart
+    pairs = _tf.cast(alike, apart.dtype) - _tf.eye(_tf.shape(apart)[0], dtype=apart.dtype)
+    total = _tf.reduce_sum(_tf.square(_tf.maximum(found * pairs, 0.0)))
+    return _tf.divide(0.25 * total, _tf.reduce_sum(pairs) / 2.0, name="liftedstruct_loss")
+
+
+def distances(embeddings: Any) -> Any:
+    """Euclidean distances ``[batch, batch]``; the gradient of one that is 0 is 0."""
+    squares = _squared_distances(embeddings)
+    none = _tf.less_equal(squares, 0.0)
+    return _tf.where(none, _tf.zeros_like(squares), _tf.sqrt(_tf.where(none, _tf.ones_like(squares), squares)))

@@ -55,6 +55,8 @@ class LSTMBlockCell(LSTMCell):
       dtype, reuse, name: as of LSTMCell.
     """
 
+    _peephole_order = "ifo"
+
     def __init__(
         self,
         num_units: int,

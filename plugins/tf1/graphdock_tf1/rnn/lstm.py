@@ -84,6 +84,9 @@ class LSTMCell(UnitsCell):
       reuse, name, dtype: as of BasicRNNCell; the default name is ``lstm_cell``.
     """
 
+    #: Gates in the order in which their diagonal weights are made: of forgetting, of the input, of the output.
+    _peephole_order = "fio"
+
     def __init__(
         self,
         num_units: int,
@@ -133,9 +136,10 @@ class LSTMCell(UnitsCell):
         cut = _cut(self._num_unit_shards)
         self._weights = self._affine(inputs_shape, 4 * units, initializer=self._initializer, partitioner=cut)
         if self._use_peepholes:
-            self._peepholes = [
-                self.add_weight(f"w_{gate}_diag", [units], initializer=self._initializer) for gate in "fio"
-            ]
+            self._peepholes = {
+                gate: self.add_weight(f"w_{gate}_diag", [units], initializer=self._initializer)
+                for gate in self._peephole_order
+            }
         if self._num_proj is not None:
             self._projection = self.add_weight(
                 "projection/kernel",
@@ -150,13 +154,13 @@ class LSTMCell(UnitsCell):
         i, j, f, o = _tf.split(affine([inputs, h], *self._weights), 4, 1)
         f = f + self._forget_bias
         if self._peepholes is not None:
-            forget, enter, leave = self._peepholes
-            c = _tf.sigmoid(f + forget * c) * c + _tf.sigmoid(i + enter * c) * self._activation(j)
+            see = self._peepholes
+            c = _tf.sigmoid(f + see["f"] * c) * c + _tf.sigmoid(i + see["i"] * c) * self._activation(j)
         else:
             c = _tf.sigmoid(f) * c + _tf.sigmoid(i) * self._activation(j)
         if self._cell_clip is not None:
             c = _tf.clip_by_value(c, -self._cell_clip, self._cell_clip)
-        h = _tf.sigmoid(o if self._peepholes is None else o + leave * c) * self._activation(c)
+        h = _tf.sigmoid(o if self._peepholes is None else o + self._peepholes["o"] * c) * self._activation(c)
         if self._projection is not None:
             h = _tf.matmul(h, self._projection)
             if self._proj_clip is not None:
