@@ -204,7 +204,7 @@ def _prepared_loop(loop: LoopProgram, ctx: PrepareContext) -> Prepared:
     text, shared = print_loop(loop, width())
     shared = shared and ctx.threads > 1
     numbers = (ctx.threads, pool_address()) if shared else ALONE
-    address = compiled(text)
+    address = compiled(text, optimized=True)
     within = _single_threaded(ctx.device) if shared else None
     shapes = [(loop.buffers[v].shape, loop.buffers[v].dtype.np) for v in (loop.variables[r] for r in loop.results)]
     return Prepared(

@@ -52,13 +52,17 @@ def _machine() -> Any:
     return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=3, jit=True)
 
 
-def compiled(text: str) -> int:
+def compiled(text: str, optimized: bool = False) -> int:
     """Address of the function ``region`` of a module. The same text is compiled once per process.
+
+    Args:
+      optimized: by all of LLVM's usual passes, for loops of scalars, which move and inline what stands in them. Printed vectors
+        gain nothing by these, and wait several times as long for them as for all else.
 
     Raises:
       InternalError: LLVM refuses the text, which is a fault of the printer.
     """
-    return functions(text, ("region",))[0]
+    return functions(text, ("region",), optimized)[0]
 
 
 def compiled_here(text: str) -> int:
@@ -66,15 +70,15 @@ def compiled_here(text: str) -> int:
     return _compile(text, ("region",), kept=False)[0]
 
 
-def functions(text: str, names: tuple[str, ...]) -> tuple[int, ...]:
+def functions(text: str, names: tuple[str, ...], optimized: bool = False) -> tuple[int, ...]:
     """Addresses of functions of a module; see :func:`compiled`."""
     found = _alive.get(text)
     if found is None:
-        found = _alive[text] = _compile(text, names)
+        found = _alive[text] = _compile(text, names, optimized=optimized)
     return found
 
 
-def _compile(text: str, names: tuple[str, ...], kept: bool = True) -> tuple[int, ...]:
+def _compile(text: str, names: tuple[str, ...], kept: bool = True, optimized: bool = False) -> tuple[int, ...]:
     import llvmlite
     import llvmlite.binding as llvm
 
@@ -86,14 +90,11 @@ def _compile(text: str, names: tuple[str, ...], kept: bool = True) -> tuple[int,
     except RuntimeError as error:
         raise errors.InternalError(f"LLVM refuses the text of a region: {error}") from error
     cpu = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
-    key = hashlib.sha256(repr((text, cpu, llvmlite.__version__, llvm.llvm_version_info)).encode())
+    key = hashlib.sha256(repr((text, cpu, optimized, llvmlite.__version__, llvm.llvm_version_info)).encode())
     path = cache_dir() / "llvm" / f"{key.hexdigest()}.o"
     data = _kept(path, key.digest()) if kept else None
     if data is None:
-        options = llvm.create_pipeline_tuning_options(speed_level=2)
-        options.loop_unrolling = True
-        builder = llvm.create_pass_builder(_machine(), options)
-        builder.getModulePassManager().run(module, builder)
+        (_optimize if optimized else _simplify)(module)
     engine = llvm.create_mcjit_compiler(module, _machine())
     if kept:
         engine.set_object_cache(lambda _, made: write_cache(path, key.digest() + bytes(made)) and None, lambda _: data)
@@ -105,6 +106,31 @@ def _compile(text: str, names: tuple[str, ...], kept: bool = True) -> tuple[int,
         )
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))  # not even the interpreter's end takes the code away
     return found
+
+
+def _optimize(module: Any) -> None:
+    """Run LLVM's usual passes."""
+    import llvmlite.binding as llvm
+
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    options.loop_unrolling = True
+    builder = llvm.create_pass_builder(_machine(), options)
+    builder.getModulePassManager().run(module, builder)
+
+
+def _simplify(module: Any) -> None:
+    """Run the few passes that printed vectors need, whose loops are unrolled already: stack slots to registers, fewer blocks, and
+    instructions that make one."""
+    import llvmlite.binding as llvm
+
+    builder = llvm.create_pass_builder(_machine(), llvm.create_pipeline_tuning_options())
+    passes = llvm.create_new_function_pass_manager()
+    passes.add_sroa_pass()
+    passes.add_simplify_cfg_pass()
+    passes.add_instruction_combine_pass()
+    for function in module.functions:
+        if not function.is_declaration:
+            passes.run(function, builder)
 
 
 def _kept(path: Path, key: bytes) -> bytes | None:

@@ -19,9 +19,9 @@ def anew(monkeypatch, tmp_path):
     compilations = []
     original = target._compile
 
-    def compile_(text, names):
+    def compile_(text, names, **options):
         compilations.append(text)
-        return original(text, names)
+        return original(text, names, **options)
 
     monkeypatch.setattr(target, "_compile", compile_)
     return tmp_path, compilations
@@ -80,6 +80,14 @@ def test_a_file_of_something_else_is_made_again(anew, call, monkeypatch, foreign
     monkeypatch.setattr(target, "_alive", {})
     double(call, 2.0)
     assert read_cache(kept) == data
+
+
+def test_an_object_is_kept_for_each_way_to_optimize_its_text(anew, call):
+    folder, compilations = anew
+    double(call, 2.0)
+    for _ in range(2):
+        target._compile(compilations[0], ("region",), optimized=True)
+    assert len(list(folder.rglob("*.o"))) == 2
 
 
 def test_ctrl_c_while_llvm_compiles_leaves_nothing_and_the_next_call_compiles(anew, call, monkeypatch):
