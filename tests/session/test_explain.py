@@ -36,7 +36,8 @@ def test_cpu_lost_because_it_is_listed_later(lost):
     assert why == ("toy.neg", "toy comes after cpu in the order of devices")
 
 
-def test_what_a_run_takes_on_the_device_that_lost_is_told(toy):
+def test_what_a_run_takes_on_the_device_that_lost_is_told(toy, process_host):
+    process_host(Host())
     with tf.Graph().as_default() as graph:
         n = tf.negative(tf.placeholder(tf.float32, [1000, 1000]), name="n")
         told = {}
