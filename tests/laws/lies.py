@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -41,12 +42,14 @@ def steps(function: Callable[[], Any]) -> int:
         count += 1
         return line
 
-    before = sys.gettrace()
+    before, collects = sys.gettrace(), gc.isenabled()
+    gc.disable()  # what other tests left may have finalizers, whose lines are none of the call's
     sys.settrace(line)
     try:
         refused(function)
     finally:
         sys.settrace(before)
+        (gc.enable if collects else gc.disable)()
     return count
 
 
