@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import logging
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 
 import graphdock as tf
 import pytest
-from graphdock_cluster.task import Opened
 from graphdock_testing.thread_cluster import ThreadCluster
 
 
@@ -179,22 +178,3 @@ def _until(holds):
         if holds():
             return
     raise AssertionError("it never came to be")
-
-
-def test_what_is_told_while_another_thread_tells_is_told_next():
-    opened = Opened(None, False)
-
-    class Slow(Future):
-        def set_result(self, result):
-            if result["unreached"] == "one":
-                opened.tell("two")  # by another thread, before this one is done
-            super().set_result(result)
-
-    opened._watched = told = Slow()
-    opened.tell("one")
-    assert told.result(0) == {"unreached": "one"} and opened.watch().result(0) == {"unreached": "two"}
-    last = opened.watch()
-    assert not last.done()
-    opened.end()
-    opened.end()
-    assert last.result(0) == {}

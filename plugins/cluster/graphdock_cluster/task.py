@@ -95,34 +95,30 @@ class Opened:
         self.running: dict[int, RunningPart] = {}
         self._lock = new_lock()
         self._watched: Future[dict[str, str]] = Future()
-        self._told = False  # it has a result, or is about to get one
         self._unseen: list[str] = []
 
     def watch(self) -> Future[dict[str, str]]:
         """The Future of what becomes of the session next, once: ``unreached``, a task that no tensors reach; empty at its end."""
         with self._lock:
-            if self._told:
-                self._watched, self._told = Future(), bool(self._unseen)
+            if self._watched.done():
+                self._watched = Future()
                 if self._unseen:
                     self._watched.set_result({"unreached": self._unseen.pop()})
             return self._watched
 
     def tell(self, unreached: str) -> None:
-        """Tell who watches, now or later, that tensors may be lost on their way to a task. Threads may tell at once."""
+        """Tell who watches, now or later, that tensors may be lost on their way to a task."""
         with self._lock:
-            if self._told:
+            told = self._watched
+            if told.done():
                 self._unseen.append(unreached)
                 return
-            told, self._told = self._watched, True
-        told.set_result({"unreached": unreached})  # without the lock: who is told may watch again
+        told.set_result({"unreached": unreached})
 
     def end(self) -> None:
         """Tell who watches that the session has ended."""
-        with self._lock:
-            if self._told:
-                return
-            told, self._told = self._watched, True
-        told.set_result({})
+        if not self._watched.done():
+            self._watched.set_result({})
 
 
 class TaskServer:
