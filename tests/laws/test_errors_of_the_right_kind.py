@@ -288,6 +288,25 @@ def test_a_function_that_raises_under_the_callers_settings_is_named():
     assert caught.value.op_name == "inverse"
 
 
+def test_a_function_of_a_dataset_sees_the_callers_settings_too():
+    """It runs on the step's thread, inside of the dataset's own step: the settings are those of whoever ran the outer one."""
+    told = []
+
+    def function(a):
+        told.append(np.geterr()["divide"])
+        return a
+
+    with tf.Graph().as_default(), tf.Session() as sess:
+        dataset = tf.data.Dataset.range(4).map(lambda x: tf.py_func(function, [x], tf.int64))
+        iterator = tf.data.make_initializable_iterator(dataset)
+        element = iterator.get_next()
+        sess.run(iterator.initializer)
+        for wanted in ("raise", "ignore", "warn"):
+            with np.errstate(divide=wanted):
+                sess.run(element)
+    assert told == ["raise", "ignore", "warn"]
+
+
 # -- sessions that are default
 
 

@@ -11,16 +11,13 @@ import ast
 import copy
 import functools
 from collections.abc import Mapping
-from contextvars import ContextVar
 from types import MappingProxyType
-from typing import Any
 
 from graphdock.contracts.opdef import OpDef
 from graphdock.dtypes import DType
 
 __all__ = [
     "AXIS_WORDS",
-    "CALLERS_ERRORS",
     "FUNCTIONS",
     "NODES",
     "REGION_FUNCTIONS",
@@ -28,10 +25,6 @@ __all__ = [
     "parse_formula",
     "wrap",
 ]
-
-
-#: How NumPy was told to treat floating-point errors by whoever runs a step: so it is while a Python function of that step runs.
-CALLERS_ERRORS: ContextVar[Mapping[str, Any] | None] = ContextVar("CALLERS_ERRORS", default=None)
 
 
 def wrap(value: int, bits: int) -> int:

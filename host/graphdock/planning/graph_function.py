@@ -51,11 +51,21 @@ class GraphFunction:
             *body.parameters,
             *(inner for _, inner in captures if inner not in self._handles),
         )
+        self._dtypes = [t.dtype.np for t in self.arguments]
+        self._outputs = tuple(body.outputs)
         self._lock = new_lock()
         self._plans: dict[tuple[Dims, ...] | None, Plan] = {}
 
     def __call__(self, *arrays: Any) -> tuple[Any, ...]:
-        given = self._checked(arrays)
+        if len(arrays) != len(self._dtypes):
+            raise InvalidArgumentError(
+                f"the function {self._body.name} takes {len(self.arguments)} arrays", got=str(len(arrays))
+            )
+        given: list[Any] = []
+        for array, dtype in zip(arrays, self._dtypes, strict=True):
+            if type(array) is not np.ndarray or array.dtype is not dtype or not array.flags.c_contiguous:
+                array = self._fitting(array, len(given))
+            given.append(array)
         shapes = tuple([a.shape for a in given])
         while True:
             plan = self._plans.get(shapes) or self._plans.get(None) or self._plan(shapes)
@@ -64,28 +74,25 @@ class GraphFunction:
                 if step.used:
                     step.reset()
                 results = plan.run(step, given)
-                return tuple([np.asarray(r, t.dtype.np) for r, t in zip(results, self._body.outputs, strict=True)])
+                return tuple(
+                    [r if type(r) is np.ndarray else _array(r, t) for r, t in zip(results, self._outputs, strict=True)]
+                )
             except ResourceClosed:
                 self._plans.clear()
             finally:
                 plan.give_back(step)
 
-    def _checked(self, arrays: Sequence[Any]) -> list[Any]:
-        if len(arrays) != len(self.arguments):
-            raise InvalidArgumentError(
-                f"the function {self._body.name} takes {len(self.arguments)} arrays", got=str(len(arrays))
+    def _fitting(self, array: Any, which: int) -> Any:
+        """An argument as a contiguous array of its dtype."""
+        tensor = self.arguments[which]
+        array = np.asarray(array)
+        if array.dtype != tensor.dtype.np:
+            raise DTypeError(
+                f"the function {self._body.name} got the wrong dtype for {tensor.name}",
+                expected=tensor.dtype.name,
+                got=str(array.dtype),
             )
-        given = []
-        for tensor, array in zip(self.arguments, arrays, strict=True):
-            array = np.asarray(array)
-            if array.dtype != tensor.dtype.np:
-                raise DTypeError(
-                    f"the function {self._body.name} got the wrong dtype for {tensor.name}",
-                    expected=tensor.dtype.name,
-                    got=str(array.dtype),
-                )
-            given.append(np.ascontiguousarray(array).reshape(array.shape))
-        return given
+        return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
     def _plan(self, shapes: tuple[Dims, ...]) -> Plan:
         with self._lock:
@@ -97,3 +104,8 @@ class GraphFunction:
                 plan = self._planner.plan(self._body.outputs, self._body.targets, feeds, handles=self._handles)
                 self._plans[key] = plan
             return plan
+
+
+def _array(result: Any, tensor: Tensor) -> Any:
+    """An array of a result of rank 0."""
+    return np.asarray(result, tensor.dtype.np)

@@ -15,7 +15,7 @@ import numpy as np
 from graphdock.arguments import utf8
 from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.opdef import resolve
-from graphdock.contracts.scalar_formula import CALLERS_ERRORS
+from graphdock.contracts.step import callers_errors
 from graphdock.errors import (
     GraphdockError,
     InvalidArgumentError,
@@ -50,7 +50,7 @@ def py_func(node: PlanNode) -> Callable[..., Any]:
     name = getattr(function, "__name__", repr(function))
 
     def call(*args: Any) -> Any:
-        with np.errstate(**(CALLERS_ERRORS.get() or {})):
+        with callers_errors():
             try:
                 result = function(*[a.copy() if a.ndim else a[()] for a in args])
             except GraphdockError:

@@ -243,12 +243,19 @@ def _run_locked(plan: Plan, step: Step, feeds: Sequence[Any]) -> Any:
 
 
 def _run_with_locks(plan: Plan, step: Step, feeds: Sequence[Any]) -> Any:
-    """A step that touches resources of several containers, holds none of them, or need lock none."""
+    """A step that touches resources of several containers."""
     return with_locks(plan.locks, step, step.token, _run_checked, plan, step, feeds)
 
 
 def _run_checked(plan: Plan, step: Step, feeds: Sequence[Any]) -> Any:
     plan.check(step)
+    return plan.program.run(step, feeds)
+
+
+def _run_unlocked(plan: Plan, step: Step, feeds: Sequence[Any]) -> Any:
+    """A step that touches resources of one container and locks none."""
+    if plan.stores[0].epoch != step.epoch:
+        plan.check(step)
     return plan.program.run(step, feeds)
 
 
@@ -264,6 +271,10 @@ class _LockedPlan(Plan):
     run = _run_locked
 
 
+class _UnlockedPlan(Plan):
+    run = _run_unlocked
+
+
 class _ManyLocksPlan(Plan):
     run = _run_with_locks
 
@@ -274,6 +285,7 @@ class _TurnPlan(Plan):
     _WAYS: ClassVar[Mapping[type[Plan], Callable[[Plan, Step, Sequence[Any]], Any]]] = {
         _FreePlan: _run_free,
         _LockedPlan: _run_locked,
+        _UnlockedPlan: _run_unlocked,
         _ManyLocksPlan: _run_with_locks,
     }
 
@@ -302,7 +314,11 @@ def make_plan(draft: PlanBuilder, pool: InstancePool) -> Plan:
     if draft.program.overlaps and not draft.dry:
         for store in stores:
             store.let_overlap()
-    kind = _FreePlan if not stores else _LockedPlan if len(access.locks) == len(stores) == 1 else _ManyLocksPlan
+    kind: type[Plan] = _ManyLocksPlan
+    if not stores:
+        kind = _FreePlan
+    elif len(stores) == 1 and len(access.locks) <= 1:
+        kind = _LockedPlan if access.locks else _UnlockedPlan
     if draft.program.takes_turns:
         return _TurnPlan(draft, pool, access, touched, kind)
     return kind(draft, pool, access, touched)

@@ -126,7 +126,6 @@ def _facts(op: Operation) -> _Facts:
 def run_in_parts(
     session: Session,
     signature: Signature,
-    first: Signature,
     feed_dict: Mapping[Any, Any] | None,
     limit: float | None,
     level: TraceLevel | None,
@@ -136,14 +135,21 @@ def run_in_parts(
 
     Arguments, results and errors are those of ``Session.run``, after its look-up.
     """
-    started = time.monotonic()
-    fed = [convert_feed(f, v) for f, v in zip(first.feeds, (feed_dict or {}).values(), strict=True)]
-    inputs = _run_part(session, first, fed, limit, level, run_metadata)
+    first = signature.first
+    assert first is not None
+    started = 0.0 if limit is None else time.monotonic()
+    values: list[Any] = []
+    if feed_dict:
+        values = [convert_feed(f, v) for f, v in zip(first.feeds, feed_dict.values(), strict=True)]
+    inputs = _run_part(session, signature, first, values, limit, level, run_metadata)
     before = () if run_metadata is None else run_metadata.events
     if limit is not None:
         limit = max(0.0, limit - (time.monotonic() - started))
-    arrays = [np.asarray(v) for v in inputs[: len(signature.feeds) - len(fed)]]
-    results = _run_part(session, signature, [*fed, *arrays], limit, level, run_metadata)
+    for value in inputs[: len(signature.feeds) - len(values)]:  # behind those of tensors are those of operations
+        values.append(value if type(value) is np.ndarray else np.asarray(value))
+    results = _run_part(session, signature, signature, values, limit, level, run_metadata)
+    if session._overlap is None:
+        session._recent = signature.recent
     if run_metadata is not None:
         run_metadata.events = (*before, *run_metadata.events)
     return results[0] if signature.single else signature.fetch.pack(results)
@@ -151,7 +157,8 @@ def run_in_parts(
 
 def _run_part(
     session: Session,
-    signature: Signature,
+    whole: Signature,
+    part: Signature,
     values: list[Any],
     limit: float | None,
     level: TraceLevel | None,
@@ -159,14 +166,15 @@ def _run_part(
 ) -> Sequence[Any]:
     """Results of a part of a step, given arrays that fit."""
     shapes = tuple([v.shape for v in values])
-    plan = signature.plans.get(shapes)
+    plan = part.plans.get(shapes)
     same = plan is not None
     if plan is None:
-        plan = session._plan(signature, shapes)
-    session._plans.touch(plan)
-    session._recent = None
-    if session._overlap is not None and signature.first is not None:
-        return session._overlap.run(signature, plan, same, values, limit, level, run_metadata)
+        plan = session._plan(part, shapes)
+    if part.recent is not plan or session._recent is not whole.recent:
+        session._plans.touch(plan)
+        session._recent, part.recent = None, plan
+    if session._overlap is not None and part.first is not None:
+        return session._overlap.run(part, plan, same, values, limit, level, run_metadata)
     while True:
         if run_metadata is not None:
             check_type(run_metadata, RunMetadata, "run_metadata", "tf.RunMetadata()")
@@ -182,7 +190,7 @@ def _run_part(
             )
             return results
         except ResourceClosed:
-            plan, same = session._remake(signature, plan, shapes), False
+            plan, same = session._remake(part, plan, shapes), False
         except GraphdockError as error:
             name_operation(error, session.graph)
             raise

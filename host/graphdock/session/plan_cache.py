@@ -6,7 +6,7 @@ The session calls ``signature_of`` and ``plan_for``, which prepare a call the fi
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from types import NoneType
 from typing import Any
 
@@ -54,8 +54,9 @@ class Signature:
       exact: how many plans have been made for one shape each, those that are gone included.
       accepted: shapes of the feeds that the generic plan was found to take, where its conditions do not tell.
       current: the plan that ran last and the feeds' shapes it ran for; one object, because other threads replace it. Not set where
-        there is a part that runs first.
+        there is a part that runs first: then, and of that part, it is ``recent``, the plan alone.
       first: the part of the step that runs before; its results are the last of ``feeds``. ``done``: what it has run.
+        ``in_parts``: runs both.
     """
 
     __slots__ = (
@@ -66,9 +67,11 @@ class Signature:
         "feeds",
         "fetch",
         "first",
+        "in_parts",
         "key",
         "mutation",
         "plans",
+        "recent",
         "single",
     )
 
@@ -82,8 +85,10 @@ class Signature:
         self.exact = 0
         self.accepted: set[Any] = set()
         self.current: tuple[Plan | None, tuple[Any, ...]] = (None, (None,) * len(feeds))
+        self.recent: Plan | None = None
         self.first: Signature | None = None
         self.done: Collection[Operation] = ()
+        self.in_parts: Callable[..., Any] | None = None
 
 
 class PlanCache:
@@ -158,6 +163,8 @@ class PlanCache:
         del signature.plans[shapes]
         if signature.current[0] is plan:
             signature.current = (None, (None,) * len(signature.feeds))
+        if signature.recent is plan:
+            signature.recent = None
         if not signature.plans and self.signatures.get(signature.key) is signature:
             del self.signatures[signature.key]
         plan.drop_idle()
@@ -189,12 +196,13 @@ def signature_of(graph: Graph, fetches: Any, feed_dict: Mapping[Any, Any] | None
     made = Signature(key, fetch, feeds, graph._mutation, single)
     if not graph.waits:
         return made
-    from graphdock.session.input_part import input_part
+    from graphdock.session.input_part import input_part, run_in_parts
 
     part = input_part(graph, fetch, [f.tensor for f in feeds])
     if part is not None:
         before = FetchPlan(graph, [*part.tensors, *part.operations])
         made.first = Signature(("inputs", key), before, feeds, graph._mutation, False)
+        made.in_parts = run_in_parts
         made.feeds, made.done = [*feeds, *[Feed(graph, t) for t in part.tensors]], part.done
         fetch.operations = [op for op in fetch.operations if op not in part.done]
     return made

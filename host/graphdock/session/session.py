@@ -316,10 +316,8 @@ class Session(metaclass=SessionType):
         plan, shapes = signature.current
         values: Any = ()
         same = plan is not None
-        if not same and signature.first is not None:
-            from graphdock.session.input_part import run_in_parts
-
-            return run_in_parts(self, signature, signature.first, feed_dict, limit, level, run_metadata)
+        if not same and signature.in_parts is not None:
+            return signature.in_parts(self, signature, feed_dict, limit, level, run_metadata)
         if feed_dict:
             values = []
             for feed, value, shape in zip(signature.feeds, feed_dict.values(), shapes, strict=True):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from graphdock.contracts import HOST_MEMORY, SCALAR, PlanGraph, PlanNode, QueuedDevice, StepContext, Value
-from graphdock.contracts.scalar_formula import CALLERS_ERRORS
+from graphdock.contracts.step import in_callers_context
 
 from graphdock_dataflow.calls import Fire
 from graphdock_dataflow.level import Level, Row
@@ -208,12 +208,7 @@ class Instance:
     def _in_context(self, function: Callable[..., Any], *args: Any) -> Any:
         if self._context is not None:
             return self._context.run(function, *args)
-        before = CALLERS_ERRORS.set(np.geterr())
-        try:
-            with np.errstate(all="ignore"):
-                return function(*args)
-        finally:
-            CALLERS_ERRORS.reset(before)
+        return in_callers_context(function, *args)
 
 
 def _fresh_outputs(graph: PlanGraph) -> list[bool]:

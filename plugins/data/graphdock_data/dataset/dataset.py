@@ -16,6 +16,7 @@ from graphdock_data.dataset.elements import (
     dims_of,
     flatten,
     flatten_up_to,
+    flattening,
     map_up_to,
     pack,
     reshaped,
@@ -132,7 +133,7 @@ class Dataset:
         stage = Generator(
             generator=generator,
             args=tuple([argument(a) for a in args or ()]),
-            flatten=lambda value: flatten_up_to(types, value),
+            flatten=flattening(types),
             types=tuple(flatten(types)),
             shapes=tuple([dims_of(s) for s in flatten(shapes)]),
             site=_ops.call_site(),

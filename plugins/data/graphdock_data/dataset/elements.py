@@ -19,6 +19,7 @@ __all__ = [
     "dims_of",
     "flatten",
     "flatten_up_to",
+    "flattening",
     "map_up_to",
     "pack",
     "reshaped",
@@ -118,6 +119,18 @@ def flatten_up_to(template: Any, value: Any) -> list[Any]:
             raise ValueError(f"The two structures don't have the same length: {len(template)} and {len(value)}")
         return [leaf for one, item in zip(template, value, strict=True) for leaf in flatten_up_to(one, item)]
     return [value]
+
+
+def flattening(template: Any) -> Callable[[Any], list[Any]]:
+    """:func:`flatten_up_to` of one template; of a tuple without others in it, without a recursion."""
+    if not isinstance(template, tuple) or any(isinstance(part, Mapping | tuple) for part in template):
+        return lambda value: flatten_up_to(template, value)
+    count = len(template)
+
+    def flat(value: Any) -> list[Any]:
+        return list(value) if type(value) is tuple and len(value) == count else flatten_up_to(template, value)
+
+    return flat
 
 
 def map_up_to(function: Callable[[Any], Any], template: Any, value: Any) -> Any:

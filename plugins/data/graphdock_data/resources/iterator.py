@@ -120,7 +120,7 @@ def _answer(element: Element) -> Any:
 
 
 def _copied(element: Element) -> Any:
-    made = [np.array(c) for c in element]
+    made = [c.copy() if type(c) is np.ndarray else np.array(c) for c in element]
     return made[0] if len(made) == 1 else tuple(made)
 
 

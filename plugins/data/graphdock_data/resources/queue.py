@@ -78,6 +78,10 @@ class Queue(TokenExchange):
           CancelledError: it is closed, or is closed meanwhile with the pending ones. InvalidArgumentError: of other shapes.
         """
         self._check(components, 0)
+        with self._lock:
+            if not (self._puts or self._takes or self.closed or self._stays) and self._has_room(components):
+                self._add(components)  # nobody waits: it is the whole of what lining up would do
+                return None
         return self._line_up(self._puts, Attempt(deque([components])))
 
     def enqueue_many(self, *components: Any) -> Any:
@@ -99,6 +103,9 @@ class Queue(TokenExchange):
         Raises:
           OutOfRangeError: it is closed and empty.
         """
+        with self._lock:
+            if not (self._puts or self._takes or self._stays) and self._ready():
+                return _answer(self._pop())
         return self._line_up(self._takes, Attempt(deque(), 1, lambda found: _answer(found[0])))
 
     def dequeue_many(self, count: Any) -> Any:

@@ -10,10 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-import numpy as np
 from graphdock.contracts.device import Device
-from graphdock.contracts.scalar_formula import CALLERS_ERRORS
-from graphdock.contracts.step import StepContext
+from graphdock.contracts.step import StepContext, in_callers_context
 from graphdock.contracts.streams import RandomStream
 
 from graphdock_executor.straight_line.helpers import quiet, read_only
@@ -66,7 +64,7 @@ class Instance:
             context.run(quiet)
             self.call = functools.partial(context.run, self.call)
         else:
-            self.call = functools.partial(_in_the_callers_context, self.call)
+            self.call = functools.partial(in_callers_context, self.call)
         for wanted in within:
             self.call = functools.partial(_in_context, wanted, self.call)
 
@@ -162,15 +160,6 @@ def _free(namespace: dict[str, Any], called: dict[str, Any], at_end: Callable[[]
 def _in_context(context: AbstractContextManager[Any], call: Callable[..., Any], *feeds: Any) -> Any:
     with context:
         return call(*feeds)
-
-
-def _in_the_callers_context(call: Callable[..., Any], *feeds: Any) -> Any:
-    before = CALLERS_ERRORS.set(np.geterr())
-    try:
-        with np.errstate(all="ignore"):
-            return call(*feeds)
-    finally:
-        CALLERS_ERRORS.reset(before)
 
 
 def _with_read_only_feeds(function: Callable[..., Any], *feeds: Any) -> Any:

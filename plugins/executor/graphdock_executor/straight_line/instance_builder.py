@@ -69,6 +69,7 @@ class InstanceBuilder:
         self._roots = roots
         self._code = code
         self._holds = placed.holds
+        self._quietly = not any(_may_call_python(n) for level in placed.graph.all_graphs() for n in level.nodes)
         self.queued = devices_of(lowered)
         self.builds = lowered.builds
         self._bounds: list[Any] | None = lowered.first_bounds
@@ -144,10 +145,10 @@ class InstanceBuilder:
             called[segment.replay.text] = ns[segment.replay.text] = replay
         if stream_slots.of:
             instance: Instance = QueuedInstance(
-                ns, called, streams.of_op, self._holds, debug, stream_slots, streams.arguments, self._within
+                ns, called, streams.of_op, self._quietly, debug, stream_slots, streams.arguments, self._within
             )
         else:
-            instance = Instance(ns, called, streams.of_op, self._holds, debug, within=self._within)
+            instance = Instance(ns, called, streams.of_op, self._quietly, debug, within=self._within)
         instance.forget = step.token.watch(*stoppers(ns, called))
         return instance
 
@@ -311,6 +312,18 @@ def _context(build: Build, stream_slots: StreamSlots) -> BuildContext:
     assert build.ctx is not None
     stream_slot = stream_slots.of.get(build.ctx.device)
     return build.ctx if stream_slot is None else replace(build.ctx, queue=stream_slot.queue)
+
+
+def _may_call_python(node: PlanNode) -> bool:
+    """Return whether a function of the program may run on the step's thread: a host function, or what a resource was given.
+
+    A kernel that waits and takes a graph, or finds its resource by itself, may be an iterator, whose stages run there.
+    """
+    op = node.opdef
+    if node.verb == "host":
+        return True
+    takes = any(attr.type == "func" for attr in op.attrs) or not any(arg.resource for arg in op.inputs)
+    return "waits" in op.effects and takes
 
 
 def _waiting(compute: Callable[..., Any], token: CancellationToken) -> Callable[..., Any]:

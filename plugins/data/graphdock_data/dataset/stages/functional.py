@@ -34,10 +34,12 @@ def unpacked(stage: Stage, compute: Callable[..., Any]) -> Callable[[Element], A
 
     def call(element: Element) -> Any:
         try:
-            with stage.blame():
-                return compute(*element)
+            return compute(*element)
         except errors.OutOfRangeError:
             raise StopIteration from None
+        except errors.GraphdockError as error:
+            stage.name(error)
+            raise
 
     return call
 

@@ -130,21 +130,22 @@ class Generator(Stage):
                 "`generator` yielded an element that did not match the expected structure. "
                 f"The expected structure was {self.structure}, but the yielded element, number {number}, was {value!r}."
             ) from error
-        element = []
-        for part, convert, kind, dims in zip(parts, make, self.types, self.shapes, strict=True):
-            try:
-                array = convert(part)
-            except (TypeError, ValueError, OverflowError) as error:
-                raise errors.InvalidArgumentError(
-                    "`generator` yielded an element that could not be converted to the expected type. "
-                    f"The expected type was {kind.name}, but the yielded element, number {number}, was {part!r}."
-                ) from error
-            if not fits(array.shape, dims):
+        element: list[Any] = []
+        try:
+            for convert, part in zip(make, parts, strict=True):
+                element.append(convert(part))
+        except (TypeError, ValueError, OverflowError) as error:
+            at = len(element)
+            raise errors.InvalidArgumentError(
+                "`generator` yielded an element that could not be converted to the expected type. "
+                f"The expected type was {self.types[at].name}, but the yielded element, number {number}, was {parts[at]!r}."
+            ) from error
+        for array, dims in zip(element, self.shapes, strict=True):
+            if array.shape != dims and not fits(array.shape, dims):
                 raise errors.InvalidArgumentError(
                     f"`generator` yielded an element of shape {array.shape}, number {number}, "
                     f"where an element of shape {dims} was expected."
                 )
-            element.append(array)
         return tuple(element)
 
     @property
@@ -177,6 +178,9 @@ _RAISED: tuple[tuple[type[Exception], type[errors.GraphdockError]], ...] = (
 )
 
 
+_NUMPY = (np.ndarray, np.generic)
+
+
 def fits(shape: tuple[int, ...], dims: tuple[int | None, ...] | None) -> bool:
     """Return whether a shape is one of those that dims allow."""
     if dims is None or shape == dims:
@@ -195,7 +199,7 @@ def component(kind: Any) -> Callable[[Any], Any]:
     wanted = kind.np
 
     def convert(value: Any) -> Any:
-        if isinstance(value, np.ndarray | np.generic):
+        if isinstance(value, _NUMPY):
             if value.dtype == wanted:
                 return value.copy()
             array = value

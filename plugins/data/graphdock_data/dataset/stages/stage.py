@@ -94,6 +94,12 @@ class Stage:
         """A context whose errors name this stage, unless they name another one."""
         return _Blame(self)
 
+    def name(self, error: errors.GraphdockError) -> None:
+        """Have an error name this stage, unless it names another one."""
+        if "(made at " not in error.message:
+            error.message = f"{self.place}: {error.message}"
+            error.args = (error.message, *error.args[1:])
+
     def refusal(self, message: str, **more: Any) -> errors.InvalidArgumentError:
         """An InvalidArgumentError that names this stage."""
         return errors.InvalidArgumentError(f"{self.place}: {message}", **more)
@@ -146,9 +152,8 @@ class _Blame:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if isinstance(error, errors.GraphdockError) and "(made at " not in error.message:
-            error.message = f"{self._stage.place}: {error.message}"
-            error.args = (error.message, *error.args[1:])
+        if isinstance(error, errors.GraphdockError):
+            self._stage.name(error)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
