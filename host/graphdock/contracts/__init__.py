@@ -84,7 +84,7 @@ _PUBLISHED = {
     "opdef": "ArgDef AttrDef OpDef OpLibrary RegionForm REQUIRED TypeVarDef",
     "parallel": "intra_op_pool IntraOpPool",
     "placement": "PlacementProblem PlacementTask PlacementTensor Placer simulate Timeline",
-    "passes": "Pass PassContext PHASES PlanContext RegionNote Replacement Tracing",
+    "passes": "Pass PassContext PHASES PlanContext RegionNote Replacement Swap Tracing",
     "pattern": "CONSTANT Found Operand Pattern PatternLibrary RegisteredPattern",
     "queue": "Event Queue QueuedDevice",
     "region": "Claim Refusal RegionCompiler RegisteredCompiler",

@@ -40,6 +40,7 @@ __all__ = [
     "PlanContext",
     "RegionNote",
     "Replacement",
+    "Swap",
     "Tracing",
 ]
 
@@ -86,6 +87,20 @@ class Replacement:
 
     key: Hashable
     region: Region | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """Two transfers, in no graph yet: of a value to the host's memory, and of what they leave there back to the device's.
+
+    Attributes:
+      out, back: nodes; ``back`` reads what ``out`` makes, and stands for the value behind it.
+      seconds: about how long both take; None where nobody knows.
+    """
+
+    out: PlanNode
+    back: PlanNode
+    seconds: float | None
 
 
 class Tracing(Protocol):
@@ -166,6 +181,9 @@ class PlanContext(PassContext):
         node may be given what the node has.
       give: ``give(node, kernel, compiler)``, in the phase ``chosen``: a new node is computed by this kernel, which the compiler
         brings, or the pass itself. Its ``device`` and ``decision`` are set as well.
+      swap: ``swap(value)``, from the phase ``placed`` on: new transfers that take a value of a device to the host's memory for a
+        while; None where that frees nothing (its memory is the host's), where the step would wait for them (its device has no
+        queues), or where bytes are not known.
       trace: ``trace(build)`` calls ``build`` with a :class:`Tracing`, in an empty graph; of the tensors that it returns comes a
         plan graph, whose inputs are in the order in which they were made. What ops raise while it is built passes through.
       simplify: runs the session's passes of the phase ``simplify`` over a graph.
@@ -186,6 +204,7 @@ class PlanContext(PassContext):
     compilers: Sequence[RegisteredCompiler] = ()
     kernels: MutableMapping[PlanNode, Any] = field(default_factory=dict)
     give: Callable[[PlanNode, KernelDef, RegisteredCompiler | None], None] = lambda node, kernel, compiler: None
+    swap: Callable[[Value], Swap | None] = lambda value: None
     trace: Callable[[Callable[[Tracing], Sequence[Any]]], PlanGraph] = lambda build: PlanGraph("none")
     simplify: Callable[[PlanGraph], object] = lambda graph: None
     shared: MutableMapping[Any, Any] = field(default_factory=dict)

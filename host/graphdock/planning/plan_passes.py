@@ -13,9 +13,19 @@ import numpy as np
 from graphdock.contracts.bodies import LoopWriter
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of
-from graphdock.contracts.kernel import PLANNED, ArgInfo, BuildContext, In, KernelDef, Lit, OutInfo, build_kernel
-from graphdock.contracts.passes import PassContext, PlanContext, RegionNote
-from graphdock.contracts.queue import can_record
+from graphdock.contracts.kernel import (
+    PLANNED,
+    ArgInfo,
+    BuildContext,
+    Decision,
+    In,
+    KernelDef,
+    Lit,
+    OutInfo,
+    build_kernel,
+)
+from graphdock.contracts.passes import PassContext, PlanContext, RegionNote, Swap
+from graphdock.contracts.queue import QueuedDevice, can_record
 from graphdock.contracts.rewriter import Rewriter
 from graphdock.dtypes import DType
 from graphdock.errors import ConfigError
@@ -23,6 +33,7 @@ from graphdock.passes.pipeline import PassReport, apply_pass, broken, check_afte
 from graphdock.placement.choose import Chooser
 from graphdock.planning.decompose import missing_kernel_reason, trace
 from graphdock.planning.plan_builder import PlanBuilder, PlanningContext
+from graphdock.planning.spaces import transfer
 from graphdock.plugin.kernel_registry import RegisteredKernel
 from graphdock.plugin.registry import RegisteredPass
 from graphdock.shape import Dims, concrete
@@ -178,12 +189,30 @@ def _context(draft: PlanBuilder, row: RegisteredPass) -> PlanContext:
         compilers=setting.compilers,
         kernels=kernels,
         give=give,
+        swap=lambda value: _swap(setting, value),
         trace=lambda build: trace(setting.host, build),
         simplify=lambda graph: simplify(draft, graph),
         shared=setting.host.shared.setdefault(row.plugin, {}),
         lock=setting.host.shared_lock,
         settings=setting.settings,
     )
+
+
+def _swap(setting: PlanningContext, value: Value) -> Swap | None:
+    from graphdock.placement.costs import nbytes_of
+
+    made = value.node
+    device = None if made is None or made.device is None else setting.opened[made.device]
+    nbytes = nbytes_of([value])
+    if made is None or not nbytes or not isinstance(device, QueuedDevice) or device.memory_space == HOST_MEMORY:
+        return None
+    there, here = (device.memory_space, HOST_MEMORY), (HOST_MEMORY, device.memory_space)
+    out = transfer(value, f"{value.name}/swapped_out", *there, made, made.device)
+    back = transfer(out.outputs[0], f"{value.name}/swapped_in", *here, made, made.device)
+    out.decision = Decision("host", "host", "memory_budget: it waits in the host's memory for who reads it late")
+    back.decision = Decision("host", "host", "memory_budget: it comes back for who reads it late")
+    first, second = (setting.costs().transfer(nbytes, *way) for way in (there, here))
+    return Swap(out, back, None if first is None or second is None else first + second)
 
 
 def _patterns(setting: PlanningContext, graph: PlanGraph) -> list[RegisteredPattern]:

@@ -23,7 +23,7 @@ from graphdock.errors import PlanError
 from graphdock.plugin.kernel_registry import RegisteredKernel
 from graphdock.shape import concrete
 
-__all__ = ["SCALAR", "TRANSFER", "Spaces", "assign_spaces"]
+__all__ = ["SCALAR", "TRANSFER", "Spaces", "assign_spaces", "transfer"]
 
 #: Kinds of dtypes whose values are never moved: handles, histories.
 _PLACELESS = "RV"
@@ -120,6 +120,8 @@ class Spaces:
         return found
 
     def _of(self, node: PlanNode) -> Sequence[str | None]:
+        if node.verb == "move":  # a pass put it there
+            return [node.attrs["source"]]
         if node.opdef.verb.on_host:
             return [None if v.dtype.kind in _PLACELESS else HOST_MEMORY for v in node.inputs]
         if node.opdef.verb.silent:
@@ -196,6 +198,9 @@ class Spaces:
             else:
                 self.home[node.outputs[0]] = HOST_MEMORY
             return
+        if node.verb == "move":
+            self.home[node.outputs[0]] = node.attrs["target"]
+            return
         space = HOST_MEMORY if node.opdef.verb.on_host else self.device_space(node)
         registered = self.kernels.get(node)
         host = registered.kernel.host if registered is not None else ()
@@ -243,16 +248,8 @@ class Spaces:
         self.count += 1
         moving = {self.home[source], space} - {HOST_MEMORY, SCALAR}
         origin = value.node or (before if space == SCALAR else None)  # a feed has no line of its own
-        node = make_node(
-            TRANSFER,
-            f"{value.name}/to_{space}_{self.count}",
-            [source],
-            {"source": self.home[source], "target": space},
-            [(value.dtype, value.shape)],
-            site_of=origin.site_of if origin is not None else None,
-            origins=origin.origins if origin is not None else (value.name,),
-        )
-        node.device = next((d for d in (reader, maker) if d is not None and self.of_device(d) in moving), maker)
+        device = next((d for d in (reader, maker) if d is not None and self.of_device(d) in moving), maker)
+        node = transfer(source, f"{value.name}/to_{space}_{self.count}", self.home[source], space, origin, device)
         (result,) = node.outputs
         level.change.insert(node, before)
         self.home[result] = space
@@ -385,6 +382,23 @@ class Spaces:
         for name in names:
             self._note(name, device)
         return space
+
+
+def transfer(
+    value: Value, name: str, source: str, target: str, origin: PlanNode | None, device: DeviceSpec | None
+) -> PlanNode:
+    """A node that moves a value from one memory space to another, made by a device, on behalf of a node; None for a feed."""
+    node = make_node(
+        TRANSFER,
+        name,
+        [value],
+        {"source": source, "target": target},
+        [(value.dtype, value.shape)],
+        site_of=origin.site_of if origin is not None else None,
+        origins=origin.origins if origin is not None else (value.name,),
+    )
+    node.device = device
+    return node
 
 
 def _only(node: PlanNode, homes: set[str]) -> str:

@@ -339,7 +339,7 @@ def _place(node: PlanNode) -> tuple[str, str, str, tuple[tuple[str, str], ...]]:
     decision = node.decision
     if node.verb == "move":
         where = f"{node.attrs['source']} -> {node.attrs['target']}"
-        return where, "transfer", "its reader is in another memory space", ()
+        return where, "transfer", "its reader is in another memory space" if decision is None else decision.why, ()
     if decision is None or decision.kernel == "host":
         return "host", "host", "the host runs it itself" if decision is None else decision.why, ()
     device = node.device.short() if node.device is not None else "host"

@@ -45,9 +45,16 @@ def _regions(graph: PlanGraph, context: PlanContext) -> None:
 
 def _recompute(graph: PlanGraph, context: PlanContext) -> None:
     if context.memory_budget:
-        from graphdock_fusion.recompute import recompute
+        from graphdock_fusion.memory_budget import recompute
 
         recompute(graph, context)
+
+
+def _swap(graph: PlanGraph, context: PlanContext) -> None:
+    if context.memory_budget:
+        from graphdock_fusion.memory_budget import swap
+
+        swap(graph, context)
 
 
 def _schedule(graph: PlanGraph, context: PlanContext) -> None:
@@ -125,6 +132,7 @@ _PASSES = (
     Pass("regions", "chosen", 10, "makes one node of what a region compiler claims", _regions),
     Pass("schedule", "chosen", 85, "orders nodes so that less is alive at once, for a memory_budget", _schedule),
     Pass("recompute", "chosen", 90, "computes again what would be kept, for a memory_budget", _recompute),
+    Pass("swap", "chosen", 95, "keeps in the host's memory for a while what is read late, for a memory_budget", _swap),
 )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from math import prod
 
-from graphdock.contracts import PlanContext, PlanGraph, PlanNode, Rewriter, Value
+from graphdock.contracts import HOST_MEMORY, PlanContext, PlanGraph, PlanNode, Rewriter, Value
 from graphdock.units import in_bytes
 
 __all__ = ["Lifetimes", "hasten", "nbytes", "schedule"]
@@ -58,7 +58,8 @@ def _best(
 
 def nbytes(node: PlanNode, value: Value) -> int:
     """Bytes of a buffer that a node makes; 0 of what is none, or has no known shape."""
-    if node.device is None or not node.opdef.verb.kernel or value.dtype.kind in "RV" or value.shape is None:
+    kept = node.opdef.verb.kernel or (node.verb == "move" and node.attrs["target"] != HOST_MEMORY)
+    if node.device is None or not kept or value.dtype.kind in "RV" or value.shape is None:
         return 0
     return 0 if None in value.shape else value.dtype.size * prod(d for d in value.shape if d is not None)
 

@@ -89,6 +89,12 @@ def _through_staging(state: State, node: PlanNode, where: Slot, device: QueuedDe
     if not to_device and _is_callers(state, result, device):
         _lent(state, node, where, device, block, at)
         return
+    if to_device and where.kind == "staging" and [r.device for r in where.roots] == [staging_space(device)]:
+        # it came from this device, and goes back in the order of the queue: the host waits for nothing
+        made = output(state, result, PLANNED, [], None, "", at, block)
+        copy = method(state, device, "from_host")
+        block.add(Copy(copy, where.at, made.at, node=node, device=device, reads=where.roots, writes=made.roots))
+        return
     root, name = new_staging(state, device, value, None if to_device else at)
     if goes_ahead(state, node, where, root):
         target, buffer = new_root(state, "planned", node.attrs["target"], result, 0)
