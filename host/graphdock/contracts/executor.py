@@ -77,7 +77,8 @@ class PlacedGraph:
       pieces: its steps are fed and fetched piece by piece (:meth:`Program.begin`), and hold nothing.
       debug, check_numerics: as configured.
       steps_in_flight: as configured; with more than 1 a step may release its locks, and end, before its work is done.
-      threads: on so many threads a kernel may compute.
+      threads: on so many threads a kernel may compute. ``workers``: the session asks for kernels of several nodes at once, on so
+        many threads; 1 where it does not.
     """
 
     graph: PlanGraph
@@ -102,6 +103,7 @@ class PlacedGraph:
     check_numerics: bool = False
     steps_in_flight: int = 1
     threads: int = 1
+    workers: int = 1
 
 
 class Program(ABC):
@@ -222,6 +224,14 @@ class Executor(ABC):
         """Reason why it can't run this graph; None where it can. ``executor="auto"`` takes the first that does not refuse.
 
         Optional; default: it runs all. Called under the planner's lock, before ``compile``.
+        """
+        return None
+
+    def yields(self, placed: PlacedGraph) -> str | None:
+        """Reason why the next executor that does not refuse this graph should run it, though this one can; None.
+
+        Asked for ``executor="auto"`` alone, and not of the last one. Optional; default: it runs what it can. Called under the
+        planner's lock, after ``refuses``.
         """
         return None
 

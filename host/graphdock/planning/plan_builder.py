@@ -59,7 +59,8 @@ class PlanningContext:
       placer: what chooses devices, and its plugin; None where the host's rules do. ``limits``: memory space -> bytes.
       lock: what goes before either. ``memory_budget``: device type -> bytes.
       costs: what nodes and transfers take; made when it is first asked for.
-      threads: on so many a kernel may compute.
+      threads: on so many a kernel may compute. ``workers``: on so many kernels of several nodes are
+        to run at once, as the configuration says; 1 where it says nothing.
       is_part: the session runs a task's part of a step, so that jobs and tasks that scopes in bodies ask for are its own.
     """
 
@@ -86,6 +87,7 @@ class PlanningContext:
     memory_budget: Mapping[str, int] = field(default_factory=dict)
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     threads: int = 1
+    workers: int = 1
     is_part: bool = False
 
     def in_phase(self, phase: str) -> list[RegisteredPass]:

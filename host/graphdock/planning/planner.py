@@ -171,6 +171,7 @@ class Planner:
             memory_budget=self._by_type("memory_budget", config.memory_budget),
             options=resolved,
             threads=config.intra_op_threads or default_threads(),
+            workers=config.inter_op_threads or 1,
             is_part=is_part,
         )
 

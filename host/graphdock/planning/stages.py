@@ -12,7 +12,7 @@ from typing import Any
 
 from graphdock.contracts.device import HOST_MEMORY, Device, returned
 from graphdock.contracts.effects import check_handles, handle_of, resource_name
-from graphdock.contracts.executor import PlacedGraph, Program
+from graphdock.contracts.executor import Executor, PlacedGraph, Program
 from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.kernel import KernelDef, inplace, view
 from graphdock.contracts.passes import RegionNote
@@ -220,13 +220,15 @@ def _seal(draft: PlanBuilder) -> None:
         check_numerics=setting.config.check_numerics,
         steps_in_flight=setting.config.steps_in_flight,
         threads=setting.threads,
+        workers=setting.workers,
     )
 
 
 def _compile(draft: PlanBuilder) -> None:
-    """The first executor that does not refuse makes its program."""
+    """The first executor that neither refuses nor yields makes its program; where all that can run it yield, the last of these."""
     placed = draft.placed
     assert placed is not None
+    able: list[Executor] = []
     for bring in draft.setting.executors:
         try:
             executor = bring()
@@ -235,13 +237,19 @@ def _compile(draft: PlanBuilder) -> None:
             continue
         reason = executor.refuses(placed)
         if reason is None:
-            _, plugin = draft.setting.host.executors.entry(executor.name) or (None, executor.name)
-            compile_ = functools.partial(executor.compile, placed)
-            draft.program = returned(compile_, Program, plugin, f"{type(executor).__name__}.compile")
-            draft.executor = executor.name
-            return
+            able.append(executor)
+            reason = None if bring is draft.setting.executors[-1] else executor.yields(placed)
+            if reason is None:
+                break
         draft.refusals.append(f"{executor.name}: {reason}")
-    raise UnimplementedError(f"no executor runs this step: {'; '.join(draft.refusals)}")
+    else:
+        if not able:
+            raise UnimplementedError(f"no executor runs this step: {'; '.join(draft.refusals)}")
+    executor = able[-1]
+    _, plugin = draft.setting.host.executors.entry(executor.name) or (None, executor.name)
+    compile_ = functools.partial(executor.compile, placed)
+    draft.program = returned(compile_, Program, plugin, f"{type(executor).__name__}.compile")
+    draft.executor = executor.name
 
 
 #: Name -> stage, in the order of running.

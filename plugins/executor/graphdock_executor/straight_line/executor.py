@@ -137,6 +137,13 @@ class StraightLine(Executor):
         first, second = (node.origin or node.name for node in pair)
         return f"{first} and {second} may wait, and nothing says which comes first"
 
+    def yields(self, placed: PlacedGraph) -> str | None:
+        if placed.workers < 2:
+            return None
+        from graphdock_executor.straight_line.concurrency import pays_to_run_at_once
+
+        return pays_to_run_at_once(placed)
+
     def compile(self, placed: PlacedGraph) -> StraightLineProgram:
         made = Compilation(placed)
         reports = run_stages(_STAGES, made, placed.debug)
