@@ -104,6 +104,8 @@ def test_a_step_whose_plan_was_made_for_it_has_the_stages_of_planning_before_it(
             sess.run(y, {x: np.ones(4)}, options=options, run_metadata=metadata)
     trace = Profile(made).chrome()
     jsonschema.validate(trace, SCHEMA)
+    assert [e.name for e in made[0].events if e.kind == "compile"] == [s.name for s in made[0].plan.stages]
+    assert not any(e.kind == "compile" for e in made[1].events)
     stages = [e for e in slices(trace) if e["cat"] == "compile"]
     assert [e["name"] for e in stages] == [s.name for s in made[0].plan.stages]
     assert sum(e["dur"] for e in stages) == pytest.approx(sum(s.ms for s in made[0].plan.stages) * 1e3, abs=0.1)

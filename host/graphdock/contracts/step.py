@@ -60,7 +60,8 @@ class TraceEvent(NamedTuple):
       name: of the node that it was for, or of the part of the runtime.
       device: whose work it is, ``cpu:0``; ``host`` for the runtime's own.
       start: in seconds of the session's clock. ``seconds``: how long it took.
-      kind: ``kernel``, ``copy``, ``host`` (a function that the runtime calls), ``allocate``, ``wait`` or ``recording``.
+      kind: ``kernel``, ``copy``, ``host`` (a function that the runtime calls), ``allocate``, ``wait``, ``recording`` or
+        ``compile`` (a stage of planning).
       op: type of the node; ``kernel``: full name of its kernel. Empty where there is none.
       nbytes: bytes that it read and wrote; of a copy, that it moved.
     """

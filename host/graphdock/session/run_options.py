@@ -5,6 +5,7 @@ from __future__ import annotations
 import reprlib
 import time
 from dataclasses import dataclass, field, fields
+from itertools import accumulate
 from typing import Any, ClassVar
 
 from graphdock import ops
@@ -75,7 +76,8 @@ class RunMetadata:
     Attributes:
       plan: the plan that ran (its ``source``, ``arena_bytes`` and ``kernel_nodes`` may be read).
       cached: whether the plan was there already.
-      events: what the parts of the step reported, in order of arrival; empty unless the options ask for a trace.
+      events: what the parts of the step reported, in order of arrival; empty unless the options ask for a trace. With FULL_TRACE
+        the stages of the plan come first, where it was made for this step.
       start: when a traced step began, in the clock of the events. ``seconds``: how long it took, waiting for its turn included.
     """
 
@@ -137,9 +139,19 @@ def traced(plan: Plan, step: Any, values: Any, level: TraceLevel, run_metadata: 
         finally:
             if run_metadata is not None:
                 run_metadata.ran(start, clock())
+                if level == TraceLevel.FULL_TRACE and not run_metadata.cached:
+                    step.events[:0] = _planning(plan, start)
     if level >= TraceLevel.HARDWARE_TRACE:
         plan.learn(step.events, cold)
     return results
+
+
+def _planning(plan: Plan, end: float) -> list[TraceEvent]:
+    """The stages of a plan that was made for a step, before it, end to end; kernels compile in ``prepare``."""
+    begins = accumulate((stage.ms / 1e3 for stage in plan.stages), initial=end - sum(s.ms for s in plan.stages) / 1e3)
+    return [
+        TraceEvent(s.name, "planning", at, s.ms / 1e3, "compile") for s, at in zip(plan.stages, begins, strict=False)
+    ]
 
 
 #: Names of all settings.

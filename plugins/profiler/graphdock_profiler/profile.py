@@ -12,7 +12,6 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import accumulate
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -103,7 +102,7 @@ class Profile:
             )
         bound = _quicker([s.seconds for s in self.steps])[-1]
         self.counted = tuple(s for s in self.steps if s.seconds <= bound)
-        self.events: list[TraceEvent] = [e for s in self.counted for e in s.events]
+        self.events: list[TraceEvent] = [e for s in self.counted for e in s.events if e.kind != "compile"]
 
     @property
     def seconds(self) -> float:
@@ -249,7 +248,7 @@ class Profile:
 
         Before a step whose plan was made for it stand the stages of planning, end to end; kernels compile in ``prepare``.
         """
-        return chrome_trace([(s.start, s.seconds, [*_planning(s), *s.events]) for s in self.steps])
+        return chrome_trace([(s.start, s.seconds, s.events) for s in self.steps])
 
     def save(self, path: str | Path) -> None:
         """Write the trace to a file that ui.perfetto.dev and chrome://tracing open."""
@@ -289,13 +288,6 @@ def profile(
         session.run(fetches, feed_dict, options, metadata)
         traced.append(metadata)
     return Profile(traced, plain)
-
-
-def _planning(step: Any) -> list[TraceEvent]:
-    """Stages of the plan that was made for a step, before it, end to end; none where the plan was there already."""
-    stages = () if step.cached or step.plan is None else step.plan.stages
-    ends = accumulate((stage.ms / 1e3 for stage in stages), initial=step.start - sum(s.ms for s in stages) / 1e3)
-    return [TraceEvent(s.name, "planning", at, s.ms / 1e3, "compile") for s, at in zip(stages, ends, strict=False)]
 
 
 def _quicker(seconds: Sequence[float]) -> list[float]:

@@ -71,7 +71,7 @@ class StepStats:
         """The stats of some events, whose clock reads 0 at ``offset`` seconds since 1970."""
         stats = StepStats()
         by_device: dict[str, DeviceStepStats] = {}
-        for event in events:
+        for event in (e for e in events if e.kind != "compile"):  # which TensorFlow's has no place for
             micros = round(event.seconds * 1e6)
             label = f"{event.name} = {event.op or event.kind}"
             device = _device_name(event.device)

@@ -48,10 +48,13 @@ def test_times_lie_within_the_step_and_do_not_overlap(graph):
     y = tf.sin(tf.exp(x) + tf.tanh(x))
     with tf.Session() as sess:
         _, metadata = traced(sess, y, {x: np.zeros(100)})
-    now = metadata.start
+    planning = [e for e in metadata.events if e.kind == "compile"]
+    assert planning == list(metadata.events[: len(planning)]) and planning[-1].seconds > 0
+    now = planning[0].start
     for event in metadata.events:
-        assert event.start >= now and event.seconds >= 0
+        assert event.start >= now - 1e-9 and event.seconds >= 0
         now = event.start + event.seconds
+        assert (now <= metadata.start + 1e-9) == (event.kind == "compile")
     assert now <= metadata.start + metadata.seconds
 
 
