@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import graphdock as tf
 import pytest
+from graphdock_cluster.task import Opened
 from graphdock_testing.thread_cluster import ThreadCluster
 
 
@@ -166,6 +167,61 @@ def test_a_task_that_is_lost_ends_the_steps_whose_parts_have_ended_there(fault):
             getattr(cluster, fault)("ps1")
             with pytest.raises(tf.errors.UnavailableError, match="ps1"):
                 step.result(30)
+
+
+class _Interrupted(Future):
+    """Has something done just before its result is set: what another thread may do then."""
+
+    act = staticmethod(lambda: None)
+
+    def set_result(self, result):
+        _Interrupted.act, act = staticmethod(lambda: None), _Interrupted.act
+        act()
+        super().set_result(result)
+
+
+@pytest.mark.parametrize("first", ["tell", "end"])
+def test_what_is_told_while_something_is_told_is_told_next(monkeypatch, first):
+    monkeypatch.setattr("graphdock_cluster.task.Future", _Interrupted)
+    opened = Opened(None, False)
+    watched = opened.watch()
+    _Interrupted.act = staticmethod(lambda: [opened.tell("two", 2), opened.tell("two", 1)])
+    opened.tell("one", 1) if first == "tell" else opened.end()
+    assert watched.result(0) == ({"unreached": "one", "step": 1} if first == "tell" else {})
+    assert opened.watch().result(0) == {"unreached": "two", "step": 2}
+    last = opened.watch()
+    assert last.done() == (first == "end")
+    _Interrupted.act = staticmethod(opened.end)
+    opened.tell("three", 3)
+    assert last.result(0) == ({} if first == "end" else {"unreached": "three", "step": 3})
+
+
+def test_a_late_report_of_an_earlier_step_ends_no_later_one():
+    with ThreadCluster({"ps": 2, "worker": 1}, 0) as cluster, tf.Graph(cluster.server("worker0").host).as_default():
+        with tf.device("/job:ps/task:0"):
+            queue = tf.FIFOQueue(1, tf.float32, shapes=())
+            taken, size = queue.dequeue(), queue.size()
+        with tf.device("/job:ps/task:1"):
+            both = taken + 1.0
+        with tf.Session(cluster.server("worker0").target) as session, ThreadPoolExecutor(1) as pool:
+            session.run(queue.enqueue(1.0))
+            assert session.run(both) == 2.0
+            task = cluster.server("ps0")._task
+            opened = task._sessions[session._name]
+            for ends in (False, True):
+                step = pool.submit(session.run, both)
+                _until(lambda: session.run(size) == 0 and session._running and task.running)
+                number = max(session._running)
+                watched = opened.watch()
+                task.unreached(session._name, "ps1:1", number if ends else number - 1)
+                _until(lambda watched=watched: session.run(size) == 0 and opened._watched not in (None, watched))
+                if ends:
+                    with pytest.raises(tf.errors.UnavailableError, match="does not reach /job:ps/task:1"):
+                        step.result(30)
+                else:
+                    assert not step.done()
+                    session.run(queue.enqueue(2.0))
+                    assert step.result(30) == 3.0
 
 
 def _calls(cluster, address):

@@ -66,10 +66,12 @@ def test_who_watches_a_session_is_told_each_time_that_tensors_do_not_reach_a_tas
     first = task.watch("mine")
     assert task.watch("mine") is first and not first.done()
     for address in ("told:2", "elsewhere:1"):
-        task.unreached("mine", address)
-        task.unreached("another", address)
-    assert first.result(0) == {"unreached": "/job:worker/task:0"}
-    assert task.watch("mine").result(0) == {"unreached": ""}
+        for step in (7, 5):
+            task.unreached("mine", address, step)
+            task.unreached("another", address, step)
+    assert first.result(0) == {"unreached": "/job:worker/task:0", "step": 7}
+    assert task.watch("mine").result(0) == {"unreached": "", "step": 7}
+    assert task.watch("mine").result(0) == {"unreached": "/job:worker/task:0", "step": 5}
     last = task.watch("mine")
     assert not last.done()
     server.stop()

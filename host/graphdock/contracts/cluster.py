@@ -129,7 +129,7 @@ class Transport(ABC):
 
         A task that can't be reached gets nothing; who waits for it learns so by its calls. Who posts makes none: once the way to
         where a tensor (``arrive``) of a session was posted is lost, ``answer`` of the tasks that are served here is called with the
-        method ``unreached`` and the arguments ``session`` and ``address``, for the tensor may be lost.
+        method ``unreached`` and ``session``, ``address`` and ``step``: the last ``step`` of what was posted so, and may be lost.
         """
 
     def wait(self, future: Future[Any], seconds: float | None = None) -> None:

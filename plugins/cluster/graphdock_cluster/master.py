@@ -275,8 +275,8 @@ class ClusterSession(Session):
         return found
 
     def _watch(self, task: TaskName) -> None:
-        """End the steps that touch a task once it, or the way to it, is lost: what its parts sent before may be lost as well. End
-        those that touch two tasks once the way between these is lost."""
+        """End the steps that touch a task once it, or the way to it, is lost: what its parts sent before may be lost as well. Once
+        the way between two tasks is lost, end those that touch both, up to the last of which something went that way."""
         address, me = self._addresses[task], weakref.ref(self)
         if self._transport.local.find(address) is not None:
             return
@@ -285,17 +285,18 @@ class ClusterSession(Session):
             error, session = None if done.cancelled() else done.exception(), me()
             if session is None or done.cancelled():
                 return
-            both = [address]
+            both, last = [address], None
             if error is None and (said := done.result()):
-                other = said["unreached"]
+                other, last = said["unreached"], said["step"]
                 both += [session._addresses[TaskName.parse(other)]] if other else []
                 error = errors.UnavailableError(
                     f"{task} does not reach {other or 'another task'}: their connection ended"
                 )
                 session._watch(task)
             if error is not None:
-                for running in list(session._running.values()):
-                    running.lost(both, task, error)
+                for number, running in list(session._running.items()):
+                    if last is None or number <= last:
+                        running.lost(both, task, error)
 
         self._transport.call(address, "watch", {"session": self._name}).add_done_callback(lost)
 

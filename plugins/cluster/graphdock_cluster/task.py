@@ -94,31 +94,43 @@ class Opened:
         self.parts: dict[int, list[Registered]] = {}
         self.running: dict[int, RunningPart] = {}
         self._lock = new_lock()
-        self._watched: Future[dict[str, str]] = Future()
-        self._unseen: list[str] = []
+        #: Taken by the thread that sets it.
+        self._watched: Future[dict[str, Any]] | None = None
+        #: Tasks that are not reached, each with the last step of which tensors may be lost: of what nobody was told yet.
+        self._unseen: dict[str, int] = {}
+        self._ended = False
 
-    def watch(self) -> Future[dict[str, str]]:
-        """The Future of what becomes of the session next, once: ``unreached``, a task that no tensors reach; empty at its end."""
+    def watch(self) -> Future[dict[str, Any]]:
+        """The Future of what becomes of the session next: ``unreached``, a task that tensors of steps up to ``step`` may not have
+        reached; empty at its end."""
         with self._lock:
-            if self._watched.done():
-                self._watched = Future()
-                if self._unseen:
-                    self._watched.set_result({"unreached": self._unseen.pop()})
-            return self._watched
+            if not self._ended and not self._unseen:
+                if self._watched is None:
+                    self._watched = Future()
+                return self._watched
+            said: dict[str, Any] = {}
+            if self._unseen:
+                said["unreached"], said["step"] = self._unseen.popitem()
+        told: Future[dict[str, Any]] = Future()
+        told.set_result(said)
+        return told
 
-    def tell(self, unreached: str) -> None:
-        """Tell who watches, now or later, that tensors may be lost on their way to a task."""
+    def tell(self, unreached: str, step: int) -> None:
+        """Tell who watches, now or later, that tensors of steps up to one may be lost on their way to a task."""
         with self._lock:
-            told = self._watched
-            if told.done():
-                self._unseen.append(unreached)
-                return
-        told.set_result({"unreached": unreached})
+            told, self._watched = self._watched, None
+            if told is None:
+                self._unseen[unreached] = max(step, self._unseen.get(unreached, step))
+        if told is not None:
+            told.set_result({"unreached": unreached, "step": step})
 
     def end(self) -> None:
         """Tell who watches that the session has ended."""
-        if not self._watched.done():
-            self._watched.set_result({})
+        with self._lock:
+            self._ended = True
+            told, self._watched = self._watched, None
+        if told is not None:
+            told.set_result({})
 
 
 class TaskServer:
@@ -301,21 +313,21 @@ class TaskServer:
             shapes = shapes[part.fed :]
         return found
 
-    def watch(self, session: str) -> Future[dict[str, str]]:
-        """Answer once the session is closed here, or with the name of a task that is ``unreached`` by tensors of the session: its
-        steps are to end. Who waits for it is told where this task or the way to it is lost.
+    def watch(self, session: str) -> Future[dict[str, Any]]:
+        """Answer once the session is closed here, or with the name of a task that is ``unreached`` by tensors of the session: steps
+        up to ``step`` are to end. Who waits for it is told where this task or the way to it is lost.
 
         Raises:
           AbortedError: the task does not know the session.
         """
         return self._opened(session).watch()
 
-    def unreached(self, session: str, address: str) -> None:
-        """Take note that the way to an address is lost, by which tensors of a session went."""
+    def unreached(self, session: str, address: str, step: int) -> None:
+        """Take note that the way to an address is lost, by which tensors of a session went: ``step`` was the last one's."""
         with self._lock:
             opened = self._sessions.get(session)
         if opened is not None:
-            opened.tell(next((str(name) for name, at in self.addresses.items() if at == address), ""))
+            opened.tell(next((str(name) for name, at in self.addresses.items() if at == address), ""), step)
 
     def forget(self, session: str, handle: int) -> None:
         """Forget a part, which no new step runs. One that runs it now ends well."""

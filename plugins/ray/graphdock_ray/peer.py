@@ -139,6 +139,8 @@ class Peer:
             keys.dial(self.socket)
         self.monitor = self.socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | _ENDS | _REFUSED)
         self.lock = new_lock()
+        #: Sessions of which tensors were posted by this connection, each with the last step of them.
+        self.posted: dict[str, int] = {}
         self._calls: dict[int, Future[Any]] = {}
         self._next = 0
         self._since = time.monotonic()
@@ -151,27 +153,33 @@ class Peer:
             self.fail(f"{address} is no address that can be reached: {error}")
         self.send(HELLO, [machine()], None)
 
-    def send(self, kind: bytes, frames: list[Any], future: Future[Any] | None) -> bool:
-        """Send a call or what is posted; whether something has come that :meth:`receive` must be called for.
+    def send(
+        self, kind: bytes, frames: list[Any], future: Future[Any] | None, tensor: tuple[str, int] | None = None
+    ) -> bool | None:
+        """Send a call or what is posted; whether something has come that :meth:`receive` must be called for. None: the peer has
+        failed, and nothing was sent.
 
         A socket may go from thread to thread within a lock. Whoever uses it takes its sign that something has come.
+
+        Args:
+          tensor: session and step of the one that is posted.
         """
         number = 0
         with self.lock:
-            if self.error is None:
-                if future is not None:
-                    number = self._next = self._next + 1
-                    self._calls[number] = future
-                head = kind + struct.pack("<q", number)
-                one = join(head, frames)
-                if one is None:
-                    self.socket.send_multipart([head, *frames], copy=False)
-                else:
-                    send_small(self.socket, one)
-                return has_come(self.socket)
-        if future is not None:
-            future.set_exception(self.error)
-        return False
+            if self.error is not None:
+                return None
+            if future is not None:
+                number = self._next = self._next + 1
+                self._calls[number] = future
+            if tensor is not None:
+                self.posted[tensor[0]] = max(tensor[1], self.posted.get(tensor[0], 0))
+            head = kind + struct.pack("<q", number)
+            one = join(head, frames)
+            if one is None:
+                self.socket.send_multipart([head, *frames], copy=False)
+            else:
+                send_small(self.socket, one)
+            return has_come(self.socket)
 
     def receive(self, unpack: Any, failed: Any) -> None:
         """Complete the calls whose answers are there."""

@@ -97,14 +97,18 @@ class ZeroMQTransport(Transport):
         loop = self._running()
         peer = loop.peers.get(address)
         frames = pack([method, dict(arguments)])
+        tensor = (arguments["session"], arguments["step"]) if method == "arrive" else None
+        if peer is not None and peer.error is not None:
+            peer = None
         if peer is not None and peer.near:
             kind, frames = loop.lend(kind, frames, peer.reader)
-        if method == "arrive":
-            loop.posted.setdefault(address, set()).add(arguments["session"])
-        if peer is None or peer.error is not None or sum(map(len, frames)) > SMALL:
+        if peer is None or sum(map(len, frames)) > SMALL:
             frames = [bytes(f) if isinstance(f, memoryview) else f for f in frames]
-            loop.give(lambda loop: loop.send(address, kind, frames, future))
-        elif peer.send(kind, frames, future):
+            to = peer if kind.islower() else None  # others can't read what was lent to it
+            loop.give(lambda loop: loop.send(to or loop.peer(address), kind, frames, future, tensor))
+        elif (came := peer.send(kind, frames, future, tensor)) is None:
+            loop.give(lambda loop: loop.failed(peer, future, tensor))
+        elif came:
             loop.give(lambda loop: peer.receive(unpack, raised))
 
     def _running(self) -> _Loop:
@@ -140,8 +144,6 @@ class _Loop:
         self._epoll.register(self._wake, select.EPOLLIN | select.EPOLLET)
         self.peers: dict[str, Peer] = {}
         self.trusted: dict[str, Keys] = {}
-        #: Address -> sessions of which tensors were posted there, since its connection began.
-        self.posted: dict[str, set[str]] = {}
         self._listeners: dict[str, Listener] = {}
         self._ready: dict[int, Callable[[], None]] = {}
         self._threads = WaitingThreads("graphdock call")
@@ -237,11 +239,23 @@ class _Loop:
         except Exception:  # noqa: BLE001 - it is logged, and the next message has nothing to do with it
             _log.exception("a connection could not be served")
 
-    def send(self, address: str, kind: bytes, frames: list[Any], future: Future[Any] | None) -> None:
+    def send(
+        self, peer: Peer, kind: bytes, frames: list[Any], future: Future[Any] | None, tensor: tuple[str, int] | None
+    ) -> None:
         """Send a message that is large, or the first one to an address."""
-        peer = self.peer(address)
-        if peer.send(kind, frames, future):
+        came = peer.send(kind, frames, future, tensor)
+        if came is None:
+            self.failed(peer, future, tensor)
+        elif came:
             peer.receive(unpack, raised)
+
+    def failed(self, peer: Peer, future: Future[Any] | None, tensor: tuple[str, int] | None) -> None:
+        """Tell who waits for it that a message was not sent, for its peer has failed."""
+        self.forget_reader(peer.reader)
+        if future is not None:
+            future.set_exception(peer.error)
+        if tensor is not None:
+            self._unreached(peer.address, *tensor)
 
     def lend(self, kind: bytes, frames: list[Any], reader: bytes) -> tuple[bytes, list[Any]]:
         """The message with its large frames in shared memory, of which its last frame tells then, and its kind in small letters."""
@@ -311,11 +325,14 @@ class _Loop:
         self._unwatch(peer.socket, peer.monitor)
         peer.close()
         self.forget_reader(peer.reader)
-        for session in list(self.posted.pop(peer.address, ())):
-            for listener in list(self._listeners.values()):
-                self._post(listener, "unreached", {"session": session, "address": peer.address})
+        for session, step in peer.posted.items():
+            self._unreached(peer.address, session, step)
         if (transport := self._transport()) is not None:
             transport.lost(peer.address)
+
+    def _unreached(self, address: str, session: str, step: int) -> None:
+        for listener in list(self._listeners.values()):
+            self._post(listener, "unreached", {"session": session, "address": address, "step": step})
 
     def _watch(self, socket: Any, act: Callable[[], None]) -> None:
         self._epoll.register(socket.FD, select.EPOLLIN | select.EPOLLET)

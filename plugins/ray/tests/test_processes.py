@@ -189,7 +189,11 @@ def test_a_step_ends_whose_tensor_is_lost_on_its_way_to_a_task(how):
                 assert session.run(taken) == 4.0
                 link.hold()
                 if how == "cut":
-                    threading.Thread(target=lambda: [_until(lambda: session._running), link.release()]).start()
+                    peer = server._task.transport._far._loop.peers[ps]
+                    ran = peer._next
+                    # the part of the server has run, and has sent the tensor: it waits in the link
+                    cut = [lambda: peer._next > ran and len(peer._calls) == 1, link.release]
+                    threading.Thread(target=lambda: [_until(cut[0]), cut[1]()]).start()
                 with pytest.raises(
                     tf.errors.UnavailableError, match="/job:ps/task:0 does not reach /job:worker/task:0"
                 ):
