@@ -224,6 +224,34 @@ def test_a_late_report_of_an_earlier_step_ends_no_later_one():
                     assert step.result(30) == 3.0
 
 
+def test_what_is_registered_of_a_step_that_was_interrupted_before_it_began_is_forgotten(shared, monkeypatch):
+    server = shared.server("worker0")
+    with tf.Graph(server.host).as_default(), tf.Session(server.target) as session:
+        ones = []
+        for task in (0, 1):
+            with tf.device(f"/job:ps/task:{task}"):
+                ones.append(tf.identity(tf.constant(1.0)))
+        assert session.run(ones) == [1.0, 1.0]
+        parts = [shared.server(f"ps{n}")._task._sessions[session._name].parts for n in (0, 1)]
+        before, asked, answer = [set(p) for p in parts], [], session._answer
+
+        def interrupted(call, limit):
+            said = answer(call, limit)
+            if "handle" in said:
+                asked.append(call)
+            if len(asked) < 2:
+                return said
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(session, "_answer", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                session.run(ones[0] + ones[1])
+        assert [len(p) for p in parts] == [2, 2]
+        one = session.run(ones[0])  # tells the tasks; its own part is one of the first's
+        _until(lambda: session.run(ones[0]) == one and before[1] == set(parts[1]) and len(parts[0]) == 2)
+
+
 def _calls(cluster, address):
     """Number of calls to a task that wait for their answers."""
     return sum(whom == address for _, whom in list(cluster.network._waiting.values()))

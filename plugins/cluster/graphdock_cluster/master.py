@@ -240,7 +240,7 @@ class ClusterSession(Session):
         while True:
             call = self._transport.call(address, method, arguments)
             try:
-                return call.result(None if limit is None else max(0.0, limit - (time.monotonic() - begun)))
+                return self._answer(call, None if limit is None else max(0.0, limit - (time.monotonic() - begun)))
             except errors.UnavailableError as error:
                 if self._has_lost or self._closed:
                     raise
@@ -257,6 +257,11 @@ class ClusterSession(Session):
                 said = waited
                 _log.warning("session on %s: still waiting for %s at %s: %s", self.target, task, address, why)
             time.sleep(min(0.05 * (1 + waited), 1.0))
+
+    def _answer(self, call: Future[Any], limit: float | None) -> Any:
+        """What a call is answered with. Raises TimeoutError, or its error."""
+        self._transport.wait(call, limit)
+        return call.result(0)
 
     def _open(self, task: TaskName, limit: float | None) -> dict[str, Any]:
         """Answer of a task about the session, which is opened there."""
@@ -303,13 +308,17 @@ class ClusterSession(Session):
     def _register_all(self, parts: Sequence[Part], limit: float | None) -> list[_Remote]:
         """Register the parts of a step; those of one task run one after the other, by one handle."""
         made: dict[TaskName, _Remote] = {}
-        for part in parts:
-            before = made.get(part.task)
-            remote = self._register(part, 0 if before is None else before.handle, limit)
-            if before is not None:
-                remote.feeds = before.feeds + remote.feeds
-                remote.fetches = before.fetches + remote.fetches
-            made[part.task] = remote
+        try:
+            for part in parts:
+                before = made.get(part.task)
+                remote = self._register(part, 0 if before is None else before.handle, limit)
+                if before is not None:
+                    remote.feeds = before.feeds + remote.feeds
+                    remote.fetches = before.fetches + remote.fetches
+                made[part.task] = remote
+        except BaseException:
+            self._dropped.append([(remote.address, remote.handle) for remote in made.values()])
+            raise
         return list(made.values())
 
     def _register(self, part: Part, before: int, limit: float | None) -> _Remote:
@@ -336,8 +345,11 @@ class ClusterSession(Session):
                 news = {digest: array for digest, array in constants.items() if digest not in sent}
                 call = self._transport.call(address, "register", {**arguments, "constants": news, "known": known})
                 try:
-                    said = call.result(limit)
-                except TimeoutError:
+                    said = self._answer(call, limit)
+                except BaseException as error:
+                    call.add_done_callback(lambda done: self._drop(done, address))  # it may come to be yet
+                    if not isinstance(error, TimeoutError):
+                        raise
                     raise errors.DeadlineExceededError(
                         f"{part.task} did not answer within {limit:g} s: it was to take its part of the step"
                     ) from None
@@ -347,6 +359,11 @@ class ClusterSession(Session):
             handle = said["handle"]
             sent.update(constants)
         return _Remote(part, address, handle, local)
+
+    def _drop(self, call: Future[Any], address: str) -> None:
+        """Have a part forgotten that nobody waits for any more."""
+        if not call.cancelled() and call.exception() is None and "handle" in call.result():
+            self._dropped.append([(address, call.result()["handle"])])
 
     def list_devices(self) -> list[str]:
         """Whole names of the devices of all its tasks. Waits for each task."""
@@ -403,7 +420,7 @@ class ClusterSession(Session):
             calls.append(self._transport.call(part.address, "explain", asked))
         for part, call in zip(step.parts, calls, strict=True):
             try:
-                plans += [{"task": str(part.task), **plan} for plan in call.result(self._timeout)]
+                plans += [{"task": str(part.task), **plan} for plan in self._answer(call, self._timeout)]
             except TimeoutError:
                 raise errors.DeadlineExceededError(
                     f"{part.task} did not answer within {self._timeout:g} s: it was to plan its part of the step"

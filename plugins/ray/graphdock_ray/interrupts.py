@@ -1,22 +1,24 @@
-"""Interrupts: Ctrl-C comes when the main thread can take it, not between a message and what becomes of it."""
+"""Interrupts: Ctrl-C comes while the main thread sleeps, not between a message and what becomes of it."""
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from concurrent.futures import Future
 from types import FrameType, TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
-__all__ = ["Interrupts"]
+__all__ = ["Answer", "Interrupts"]
+
+_T = TypeVar("_T")
 
 
 class Interrupts:
-    """Used with ``with``, on any thread. On the main one a SIGINT that comes while it is :meth:`held` is acted on after that."""
+    """Used with ``with``, on any thread. On the main one a SIGINT is acted on :meth:`during` a call that waits, else at the end."""
 
     def __init__(self) -> None:
-        self._is_held = False
+        self._waits = False
         self._came: tuple[int, FrameType | None] | None = None
         self._before: Any = None
 
@@ -33,21 +35,48 @@ class Interrupts:
     ) -> None:
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
+        self._act()
+
+    def during(self, wait: Callable[..., _T], *args: Any) -> _T:
+        """Call a function of C, which leaves nothing half done where it is interrupted; what it returned may be lost."""
+        self._waits = True
+        try:
+            self._act()
+            return wait(*args)
+        finally:
+            self._waits = False
+
+    def _act(self) -> None:
+        came, self._came = self._came, None
+        if came is not None:
+            self._before(*came)
 
     def _take(self, number: int, frame: FrameType | None) -> None:
-        if self._is_held:
-            self._came = number, frame
-        else:
+        if self._waits:
             self._before(number, frame)
+        else:
+            self._came = number, frame
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Act on no interrupt within ``with``."""
-        self._is_held = True
-        try:
-            yield
-        finally:
-            self._is_held = False
-            came, self._came = self._came, None
-            if came is not None:
-                self._before(*came)
+
+class _Lock(type(threading.RLock())):  # type: ignore[misc]
+    """What a Future has for a condition, entered by one call of C: an interrupt within the Python of ``threading.Condition`` leaves
+    its lock held, and the thread that brings the result waits for it without end."""
+
+    _waiting: threading.Condition | None = None
+
+    def wait(self, timeout: float | None = None) -> bool:
+        if self._waiting is None:
+            self._waiting = threading.Condition(self)
+        return self._waiting.wait(timeout)
+
+    def notify_all(self) -> None:
+        if self._waiting is not None:
+            self._waiting.notify_all()
+
+
+class Answer(Future[Any]):
+    """A Future that any thread may look at, the main one as well, whatever interrupts it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._condition = _Lock()

@@ -26,7 +26,7 @@ import zmq
 from graphdock.contracts import Transport, WaitingThreads, errors, failure_of, pack, raised, unpack
 from graphdock.locks import new_lock
 
-from graphdock_ray.interrupts import Interrupts
+from graphdock_ray.interrupts import Answer, Interrupts
 from graphdock_ray.keys import Keys
 from graphdock_ray.listener import Listener
 from graphdock_ray.peer import CALL, FAILED, HELLO, POST, RESULT, SMALL, Peer, returned, split
@@ -52,7 +52,7 @@ class ZeroMQTransport(Transport):
         self.lost: Callable[[str], None] = lambda address: None
 
     def call(self, address: str, method: str, arguments: Mapping[str, Any]) -> Future[Any]:
-        future: Future[Any] = Future()
+        future = Answer()
         self._send(address, CALL, method, arguments, future)
         return future
 
@@ -61,9 +61,13 @@ class ZeroMQTransport(Transport):
 
     def wait(self, future: Future[Any], seconds: float | None = None) -> None:
         until = None if seconds is None else time.monotonic() + seconds
-        self._running().drive(future, DRIVEN if seconds is None else min(seconds, DRIVEN))
-        if not future.done():
-            super().wait(future, None if until is None else max(0.0, until - time.monotonic()))
+        with Interrupts() as interrupts:
+            self._running().drive(future, DRIVEN if seconds is None else min(seconds, DRIVEN), interrupts)
+            if not future.done():
+                woken = threading.Lock()
+                woken.acquire()
+                future.add_done_callback(lambda done: woken.release())
+                interrupts.during(woken.acquire, True, -1 if until is None else max(0.0, until - time.monotonic()))
 
     def serve(
         self,
@@ -172,7 +176,7 @@ class _Loop:
         self.give(act)
         return future
 
-    def drive(self, future: Future[Any], seconds: float) -> None:
+    def drive(self, future: Future[Any], seconds: float, interrupts: Interrupts) -> None:
         """Receive, in the place of the thread, until a Future is done or the time is over; at once, where another thread does.
 
         An event wakes one of the threads that wait for it, the one that came last: this one, not the loop's own.
@@ -181,11 +185,9 @@ class _Loop:
             return
         until = time.monotonic() + seconds
         try:
-            with Interrupts() as interrupts:
-                while not (future.done() or self._stopped or time.monotonic() >= until):
-                    if found := self._epoll.poll(LOOK):
-                        with interrupts.held():
-                            self._turn(found)
+            while not (future.done() or self._stopped or time.monotonic() >= until):
+                if found := interrupts.during(self._epoll.poll, LOOK):
+                    self._turn(found)
         except BaseException:
             self.give(_Loop._look)  # what it was told of is not handled
             raise
@@ -402,5 +404,7 @@ class _Loop:
         if sender in listener.near:
             kind, frames = self.lend(head[:1], frames, sender)
             head = kind + head[1:]
-        if listener.reply(sender, head, frames):
+        with Interrupts():  # it may be of several frames
+            more = listener.reply(sender, head, frames)
+        if more:
             self.give(lambda loop: loop._take(listener))

@@ -311,3 +311,42 @@ def test_a_thread_that_waits_receives_itself(served):
         transport.wait(transport.call(address, "info", {}), 30)
     assert threading.current_thread() in taken
     transport.close()
+
+
+def test_interrupts_at_any_moment_end_the_call_that_waits_and_no_other(served):
+    address, _ = served
+    transport, ended = ZeroMQTransport(), 0
+    transport.call(address, "info", {}).result(30)
+    ready, go, over = threading.Event(), threading.Event(), []
+
+    def interrupt():
+        while True:
+            go.wait()
+            go.clear()
+            if over:
+                return
+            ready.set()
+            os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt, daemon=True)
+    thread.start()
+    before = signal.getsignal(signal.SIGINT)
+    for n in range(60):
+        calls = [transport.call(address, "info", {}) for _ in range(n % 7)]
+        never = Future()
+        try:
+            go.set()
+            for call in [*calls, never]:
+                transport.wait(call, 30)
+        except KeyboardInterrupt:
+            ended += not never.done()
+        ready.wait(30)
+        ready.clear()
+        for call in calls:
+            assert call.result(30)["name"] == "/job:worker/task:0"
+        assert signal.getsignal(signal.SIGINT) is before
+    over.append(True)
+    go.set()
+    thread.join(30)
+    transport.close()
+    assert ended == 60
