@@ -259,7 +259,7 @@ class ClusterSession(Session):
             time.sleep(min(0.05 * (1 + waited), 1.0))
 
     def _answer(self, call: Future[Any], limit: float | None) -> Any:
-        """What a call is answered with. Raises TimeoutError, or its error."""
+        """Return the answer to a call. Raises TimeoutError, or its error."""
         self._transport.wait(call, limit)
         return call.result(0)
 

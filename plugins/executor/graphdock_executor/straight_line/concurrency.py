@@ -26,7 +26,7 @@ _PART, _SECONDS = 0.3, 200e-6
 
 
 def pays_to_run_at_once(placed: PlacedGraph) -> str | None:
-    """How much threads would save of a step of a plan; None where that is not worth it, or not known."""
+    """Saving of threads in a step of a plan, in words; None where that is not worth it, or not known."""
     if placed.debug or placed.check_numerics or placed.steps_in_flight > 1 or not placed.holds:
         return None
     large = [n for n in placed.graph.nodes if _elements(n) >= _LARGE and n.opdef.verb.kernel]
