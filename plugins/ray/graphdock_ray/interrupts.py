@@ -59,7 +59,7 @@ class Interrupts:
 
 
 class _Lock(type(threading.RLock())):  # type: ignore[misc]
-    """What a Future has for a condition, entered by one call of C: an interrupt within the Python of ``threading.Condition`` leaves
+    """Condition of a Future, entered by one call of C: an interrupt within the Python of ``threading.Condition`` leaves
     its lock held, and the thread that brings the result waits for it without end."""
 
     _waiting: threading.Condition | None = None
