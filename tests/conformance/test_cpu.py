@@ -36,13 +36,13 @@ OPS = [op for op in Conformance("cpu").ops if op not in ON_HOST]
 
 
 @pytest.mark.parametrize("op", OPS)
-@pytest.mark.sampled(27)
+@pytest.mark.sampled(81)
 def test_op(kit: Conformance, op: str) -> None:
     check(kit, sampled(kit.cases(op)))
 
 
 @pytest.mark.parametrize("op", ON_HOST)
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 def test_op_on_the_host(op: str) -> None:
     kit = Conformance(ON_HOST[op])
     check(kit, sampled(kit.cases(op)))

@@ -105,6 +105,7 @@ def _finds(kit: Conformance, op: str, kind: str) -> bool:
 
 
 @pytest.mark.parametrize("op", KERNELS)
+@pytest.mark.sampled(2)
 def test_a_wrong_element_is_found(planter: Callable[[str], Conformance], op: str) -> None:
     assert _finds(planter(op), op, "value")
 
@@ -119,6 +120,7 @@ def forgetful() -> Iterator[None]:
 
 @pytest.mark.usefixtures("forgetful")
 @pytest.mark.parametrize("op", GRADIENT_OPS)
+@pytest.mark.sampled(2)
 def test_a_gradient_that_is_too_large_is_found(op: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kit = Conformance("cpu")
     target = kit.host.ops.get(op).gradient
@@ -150,6 +152,7 @@ def _longer(shape: Any) -> Any:
 
 
 @pytest.mark.parametrize("op", SHAPES)
+@pytest.mark.sampled(2)
 def test_a_shape_rule_that_is_off_by_one_is_found(op: str, monkeypatch: pytest.MonkeyPatch) -> None:
     right = ShapeRule.infer
 

@@ -214,7 +214,7 @@ KERNEL_FAULTS = {
 
 
 @pytest.mark.parametrize("name", KERNEL_FAULTS)
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_a_faulty_kernel_is_found(planted: Callable[..., Conformance], name: str) -> None:
     build, words = KERNEL_FAULTS[name]
     found = faults(planted(build))

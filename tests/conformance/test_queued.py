@@ -30,7 +30,7 @@ def kit() -> Conformance:
 
 
 @pytest.mark.parametrize("op", OPS)
-@pytest.mark.sampled(72)
+@pytest.mark.sampled(144)
 def test_op(kit: Conformance, op: str) -> None:
     seen: set[tuple[str, int]] = set()
     for case in kit.cases(op):

@@ -165,6 +165,7 @@ def test_rows_of_other_numbers_are_refused_when_they_are_fed():
 
 @pytest.mark.parametrize("known", [[4, 2], [None, 2], [None, None]], ids=str)
 @pytest.mark.parametrize("by", ["count", "cond"])
+@pytest.mark.sampled(2)
 def test_a_loop_that_ends_before_its_rows(known, by):
     """Values, first and second derivatives of the rows that were read; the others have none, whatever is in them."""
     x, n = tf.placeholder(tf.float64, known), tf.placeholder(tf.int32, [])

@@ -207,7 +207,7 @@ def tolerance(case: Case) -> float:
 
 
 @pytest.mark.parametrize(("op", "sample", "dtype"), samples())
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_every_mode_agrees_with_the_oracle(op: str, sample: dict[str, Any], dtype: str | None) -> None:
     case = Case(op, sample, dtype)
     expected, rtol = case.expected(), tolerance(case)

@@ -192,7 +192,7 @@ def combinations() -> Any:
 
 
 @pytest.mark.parametrize(("op", "dtype"), list(combinations()))
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_every_sample_in_every_mode(op: str, dtype: str) -> None:
     case, kernel = CASES[op], KERNELS[op]
     reference = resolve(case["reference"])

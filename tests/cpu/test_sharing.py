@@ -60,7 +60,7 @@ def always(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("op", OPS)
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 def test_shared_kernels_conform(always, op):
     """Every sample of the specs, in one dtype each: rank 0, empty, one row, a batch of one, more threads than rows."""
     kit = Conformance("cpu")

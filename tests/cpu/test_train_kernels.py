@@ -69,7 +69,7 @@ def call(op: str, arrays: dict[str, np.ndarray], attrs: dict[str, Any], known: b
 @pytest.mark.parametrize(
     ("op", "attrs"), [(op, {}) for op in DENSE] + [("ResourceApplyMomentum", {"use_nesterov": True})]
 )
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_update_agrees_with_the_formula(
     op: str, attrs: dict[str, Any], dtype: str, shape: tuple[int, ...], known: bool
 ) -> None:

@@ -36,7 +36,7 @@ def test_the_list_is_whole(programs: Any) -> None:
 @pytest.mark.parametrize("debug", [False, True], ids=["", "debug"])
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 def test_results_are_those_of_one_cpu(programs: Any, results: Any, name: str, case: str, debug: bool) -> None:
     config, stages = CASES[case]
     program = getattr(programs, name)

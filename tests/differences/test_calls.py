@@ -110,7 +110,7 @@ def _close(got, wanted):
     return shape == other and np.allclose(*numbers, 1e-4, 1e-6, equal_nan=True)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("part", range(40))
 def test_calls(part):
     for call in calls.CALLS[part::40]:
@@ -120,7 +120,7 @@ def test_calls(part):
         assert agree(got, ANSWERS[call]), f"{call}: {got} instead of {ANSWERS[call]}"
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("part", range(40))
 def test_what_tensorflow_refuses_is_refused_by_an_error_of_its_own(part):
     for call in calls.CALLS[part::40]:

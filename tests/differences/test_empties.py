@@ -38,7 +38,7 @@ def agree(got, wanted):
     )
 
 
-@pytest.mark.sampled(56)
+@pytest.mark.sampled(112)
 @pytest.mark.parametrize("config", CONFIGS)
 @pytest.mark.parametrize("name", empties.PROGRAMS)
 def test_empties(name, config):

@@ -60,7 +60,7 @@ def test_graphs(random_graph, host, seed, unknown):
 
 @pytest.mark.parametrize("spread", [False, True])
 @pytest.mark.parametrize("seed", range(8))
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_updates(random_updates, host, seed, spread):
     program = random_updates.Updates(700 + seed)
     program.grow(16)
@@ -83,6 +83,7 @@ def test_updates(random_updates, host, seed, spread):
 
 @pytest.mark.parametrize("spread", [False, True])
 @pytest.mark.parametrize("seed", range(8))
+@pytest.mark.sampled(2)
 def test_loops(random_loops, host, seed, spread):
     program = random_loops.Loops(300 + seed)
     program.grow(6, 3)
@@ -106,6 +107,7 @@ def test_loops(random_loops, host, seed, spread):
 
 
 @pytest.mark.parametrize("seed", range(6))
+@pytest.mark.sampled(2)
 def test_the_toy_computes_what_cpu_computes(toy, process_host, random_graph, seed):
     host = process_host(Host())
     made = random_graph.Generator(40 + seed)

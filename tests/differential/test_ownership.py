@@ -47,6 +47,6 @@ def check(ownership, host, seed, name, steps=8):
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 @pytest.mark.parametrize("seed", range(100))
-@pytest.mark.sampled(50)
+@pytest.mark.sampled(100)
 def test_what_a_caller_owns_stays_his(ownership, host, seed, name):
     check(ownership, host, seed, name)

@@ -90,7 +90,7 @@ def check(sample, host, backends=("queued", "cpu")):
 
 
 @pytest.mark.parametrize("pattern", [pytest.param(p, id=p.name, marks=pytest.mark.sampled(48)) for p in PATTERNS])
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(8)
 def test_what_looks_like_a_pattern_computes_what_it_did(pattern_samples, host, any_size, pattern):
     for seed in range(4):
         check(pattern_samples.draw(pattern, seed), host)
@@ -139,7 +139,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f"{f.name}-{getattr(f.replacement, '__name__', 'unchecked')}")
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_a_fault_that_is_planted_is_found(pattern_samples, any_size, fault):
     made = Host()
     planted = dataclasses.replace(fault, not_on=())

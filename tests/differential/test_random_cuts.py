@@ -39,7 +39,7 @@ def results(fetches, feeds, target="", host=None, graph=None):
         return session.run(fetches, feeds)
 
 
-@pytest.mark.sampled(100)
+@pytest.mark.sampled(200)
 @pytest.mark.parametrize("seed", range(500))
 def test_branches_loops_and_gradients(random_control_flow, seed):
     count = 2 + seed % 4
@@ -56,7 +56,7 @@ def test_branches_loops_and_gradients(random_control_flow, seed):
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("seed", range(60))
 def test_reads_and_updates(random_updates, seed):
     count = 2 + seed % 3

@@ -97,7 +97,7 @@ def results(seed, places, config, host=None):
 
 @pytest.mark.parametrize("kind", ["fake", "queued", "shared"])
 @pytest.mark.parametrize("seed", range(25))
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 def test_a_program_on_several_devices_gives_what_it_gives_on_one(seed, kind):
     want = results(seed, ON_ONE, tf.SessionConfig(backends=("cpu",), device_count={"cpu": 3}))
     host, name = Host(), "fake" if kind == "fake" else "queued"

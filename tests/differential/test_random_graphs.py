@@ -20,7 +20,7 @@ VARIANTS = {
 
 @pytest.mark.parametrize("unknown", ["nothing", "some", "rank"])
 @pytest.mark.parametrize("seed", range(16))
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_every_variant_agrees_with_the_interpreter(random_graph, seed, unknown):
     made = random_graph.Generator(100 * seed + len(unknown), feeds=2 + seed % 3)
     program = made.grow(8 + 3 * seed)

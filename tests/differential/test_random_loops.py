@@ -50,7 +50,7 @@ def check(got, expected, what):
 
 
 @pytest.mark.parametrize("seed", range(24))
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_a_random_program_does_what_python_does(random_loops, seed):
     compare(random_loops, seed, 6, 3, VARIANTS)
 
@@ -63,6 +63,7 @@ def test_a_long_program_is_cut_into_functions(random_loops, seed):
 
 @pytest.mark.parametrize("debug", [False, True])
 @pytest.mark.parametrize("depth", [3, 9, 24])
+@pytest.mark.sampled(2)
 def test_loops_and_conds_in_one_another(depth, debug):
     """Each level is a loop of two rounds around a cond around the next level, and adds what the outer levels hold."""
 

@@ -15,7 +15,7 @@ VARIANTS = [{}, {"debug": True}, {"passes": OFF}, {"debug": True, "passes": OFF}
 
 @pytest.mark.parametrize("devices", [1, 3])
 @pytest.mark.parametrize("seed", range(18))
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_steps_run_as_if_one_node_ran_after_another(random_updates, seed, devices):
     program = random_updates.Updates(seed)
     program.grow(4 + seed, late=0.15 if seed % 3 == 0 else 0)

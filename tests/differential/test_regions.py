@@ -23,6 +23,7 @@ def test_regions_of_random_graphs_compute_what_their_nodes_do(random_graph, proc
 
 
 @pytest.mark.parametrize("start", range(0, 12, 3))
+@pytest.mark.sampled(2)
 def test_compiled_regions_of_random_graphs_compute_what_their_nodes_do(random_graph, start):
     pytest.importorskip("llvmlite")
     for seed in range(start, start + 3):

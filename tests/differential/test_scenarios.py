@@ -196,6 +196,7 @@ def test_a_container_shared_by_two_sessions(session):
         tf.Session.reset("", ["differential"])
 
 
+@pytest.mark.sampled(2)
 def test_draws_do_not_depend_on_the_plan(session):
     def draws(sess_of):
         with tf.Graph().as_default() as graph:

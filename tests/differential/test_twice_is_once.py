@@ -9,7 +9,7 @@ import graphdock as tf
 import pytest
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("part", range(40))
 def test_a_pass_twice_is_the_pass_once(again, random_graph, part):
     for seed in range(10 * part, 10 * part + 10):

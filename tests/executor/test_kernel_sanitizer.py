@@ -88,7 +88,7 @@ FAULTS = {
 @pytest.mark.parametrize("read_again", [True, False], ids=["read", "fetched"])
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("name", FAULTS)
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_a_dishonest_kernel_is_named(suspects, place, name, read_again):
     body, modes, words = FAULTS[name]
     host = suspects.host_with(suspects.kernel(place, body, modes=modes))
@@ -182,6 +182,7 @@ def test_a_kernel_that_writes_a_strided_input_is_named(suspects):
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("access", ["reads", "writes"])
+@pytest.mark.sampled(2)
 def test_a_kernel_writes_a_variable_only_where_its_op_says_so(suspects, place, access):
     def bump(v, out):
         v += 1

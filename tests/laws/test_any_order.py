@@ -145,7 +145,7 @@ def test_random_updates(seed):
 
 
 @pytest.mark.parametrize("seed", seeds(10, 500))
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 def test_random_loops_and_branches(seed):
     """In random order, on one thread, and on four."""
     loops = load("random_loops")
@@ -309,7 +309,7 @@ def differs(graph, fetches, variables, expected, without, orders=40):
 
 
 @pytest.mark.parametrize("seed", seeds(3, 20))
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_a_dropped_order_edge_is_caught(seed):
     """A chain of updates that do not commute, with reads between: every single edge of its plan is needed."""
     rng = np.random.default_rng(seed)

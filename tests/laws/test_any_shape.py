@@ -115,7 +115,7 @@ def shaken(rng, array):
 
 
 @pytest.mark.parametrize("op", sorted(CASES))
-@pytest.mark.sampled(48)
+@pytest.mark.sampled(96)
 def test_each_op_alone(op):
     case, opdef = CASES[op], default_host().ops.get(op)
     rng = np.random.default_rng(zlib.crc32(op.encode()))

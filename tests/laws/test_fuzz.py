@@ -147,7 +147,7 @@ OP_TYPES = (
 
 
 @seeds("graph")
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_graph_defs(seed, files):
     donors = [*fuzz.WILD, *OP_TYPES, *(v for f in files for n in f["nodes"] for v in (n, *n.get("attrs", {}).values()))]
 

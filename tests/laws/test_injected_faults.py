@@ -307,6 +307,7 @@ def test_a_lost_device_fails_all_that_is_in_flight_and_all_later_steps(program):
 
 
 @pytest.mark.parametrize("program", [counted, trained, two_devices, called], ids=lambda p: p.__name__)
+@pytest.mark.sampled(2)
 def test_an_interrupt_at_a_call_leaves_nothing_held(program, monkeypatch):
     """Ctrl-C comes when a call of the driver returns; the step ends, and the next ones are exact."""
     import signal

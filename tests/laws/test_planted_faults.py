@@ -70,7 +70,7 @@ def test_what_steps_share_is_found_in_every_run(fault):
 
 
 @pytest.mark.parametrize("fault", PARTS, ids=lambda f: f.id)
-@pytest.mark.sampled(48)
+@pytest.mark.sampled(96)
 def test_a_fault_of_a_part_is_found_by_conformance(fault, monkeypatch):
     monkeypatch.setattr("graphdock_testing.laws._CHAIN", 20)
     if fault.kind in lawful.KINDS:

@@ -124,7 +124,7 @@ VARIANTS = [{}, {"debug": True, "passes": OFF}, {"shape_policy": "generic"}]
 
 
 @seeds(6, 40)
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_random_graphs(seed, shared):
     made = random_graph.Generator(5000 + seed)
     program = made.grow(24)
@@ -147,7 +147,7 @@ def test_random_graphs(seed, shared):
 
 
 @seeds(6, 40)
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_random_updates(seed, shared):
     program = random_updates.Updates(400 + seed)
     program.grow(14)
@@ -170,6 +170,7 @@ def test_random_updates(seed, shared):
 
 
 @seeds(6, 40)
+@pytest.mark.sampled(2)
 def test_random_loops(seed, shared):
     program = random_loops.Loops(600 + seed)
     program.grow(5, 2)
@@ -289,6 +290,7 @@ def test_random_numbers_of_loops_are_those_of_cpu_when_replayed():
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.sampled(2)
 def test_threads_that_share_variables(seed, shared):
     """Eight threads, three plans and two variables on two devices: sums are exact, and no step sees half of another."""
     host, device = installed(seed, shared)

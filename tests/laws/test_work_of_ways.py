@@ -145,7 +145,7 @@ def slides(seed: int, count: int = 20) -> list[Slide]:
     return [draw(chance) for _ in range(count)]
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_the_chosen_way_does_at_most_four_times_the_least_work(direction: str, seed: int) -> None:

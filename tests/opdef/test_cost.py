@@ -70,7 +70,7 @@ def test_matrix_products_cost_what_numpy_counts(a, b, equation, transpose_a, tra
 
 
 @pytest.mark.parametrize("name", sorted(d.name for d in map(known, HOST.ops.names()) if d.verb.kernel and d.cost))
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 def test_every_cost_of_a_spec_is_known_once_the_shapes_are(name):
     """Over the op's own samples. A kernel writes its result at least, unless the spec says that it moves nothing."""
     op = known(name)

@@ -37,6 +37,7 @@ def opgen(*args):
 
 @pytest.mark.parametrize("suffix", [".c", ".cpp"])
 @pytest.mark.parametrize("op", ["MatMul", "Split", "Cast", "StridedSlice", "NoOp", "odd"])
+@pytest.mark.sampled(2)
 def test_every_header_compiles_without_a_warning(tmp_path, op, suffix):
     opdef = ODD if op == "odd" else tf.default_host().ops.get(op)
     name = header_name(opdef.name)

@@ -183,6 +183,7 @@ def test_the_spec_without_fault(make) -> None:
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if CASES[c][3] is not None])
+@pytest.mark.sampled(2)
 def test_fault(make, case: str) -> None:
     old, new, at, message, hint = CASES[case]
     assert GOOD.count(old) >= 1

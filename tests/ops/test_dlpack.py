@@ -149,6 +149,7 @@ def test_elements_that_nobody_here_has_are_named(monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "bfloat16"])
+@pytest.mark.sampled(2)
 def test_a_fetched_array_is_handed_out_without_a_copy(dtype):
     with tf.Graph().as_default(), tf.Session() as session:
         got = session.run(tf.cast(tf.constant([0.0, 1.0, 2.0]), dtype))

@@ -300,6 +300,7 @@ def of_a_step(code):
 
 @pytest.mark.parametrize("kind", ["one lock", "two locks", "calls python", "contended"])
 @in_its_own_thread
+@pytest.mark.sampled(2)
 def test_an_interrupt_at_any_bytecode_of_a_step_leaks_no_claim(kind, monkeypatch):
     if sys.gettrace() is not None:
         pytest.skip("a tracer is at work")

@@ -201,6 +201,7 @@ def test_what_modules_have_is_taken_back(lazy):
         ({}, "registered", ""),
     ],
 )
+@pytest.mark.sampled(2)
 def test_doctor_imports_and_compares_all_modules(lazy, files, stage, cause):
     lazy(**files)
     done = CliRunner().invoke(cli, ["doctor", "lazy", "--strict", "--json"])

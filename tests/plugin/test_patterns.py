@@ -116,7 +116,7 @@ def before(host, what):
 
 
 @pytest.mark.parametrize("history", HISTORIES, ids=" - ".join)
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_which_patterns_apply_depends_on_what_is_installed_and_not_on_what_ran_before(site, builder, history):
     """The first of the plugins by name has a node that both want, whatever was loaded before."""
     for name in ("second", "first"):

@@ -109,7 +109,7 @@ def cases():
 
 
 @pytest.mark.parametrize("pattern", list(cases()))
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 def test_a_pattern_finds_itself(host, process_host, pattern):
     process_host(host)
     random = np.random.default_rng(7)

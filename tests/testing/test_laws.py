@@ -56,6 +56,7 @@ def found(check, name):
 
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("name", ["straight_line", "dataflow"])
+@pytest.mark.sampled(2)
 def test_executors_that_are_right(law, name):
     check_executor(name, law)
 

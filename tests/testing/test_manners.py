@@ -57,6 +57,7 @@ def test_a_kernel_that_computes_and_nothing_else():
 
 
 @pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.sampled(2)
 def test_what_else_a_kernel_does_is_found(fault):
     besides, said = FAULTS[fault]
     with pytest.raises(ConformanceError, match=said):

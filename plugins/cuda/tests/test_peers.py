@@ -68,7 +68,7 @@ def _results(host: Host, program: Programs, where: tuple[str, str], **config: An
 @pytest.mark.parametrize("program", [there_and_back, ping_pong, updated_from_afar])
 @pytest.mark.parametrize("peers", [True, False])
 @pytest.mark.parametrize("most", [1, 3])
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_values_pass_between_gpus(program: Programs, peers: bool, most: int) -> None:
     tools, host = toolkit(gpus=2, peers=peers, seed=most), Host()
     driver: Any = tools.driver

@@ -51,7 +51,7 @@ def product(extents, turned, dtype, follows):
 @pytest.mark.parametrize("lanes", [4, 8, 16])
 @pytest.mark.parametrize("follows", ["nothing", "elements", "rows", "itself"])
 @pytest.mark.parametrize("turned", ["", "a", "b", "ab"])
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_products_of_many_shapes_agree_with_the_reference(call, lanes, follows, turned):
     shapes = [(2, 3, 5), (7, 2, 16), (25, 9, 10), (6, 31, 33), (3, 5, 70)]
     for number, extents in enumerate(shapes):

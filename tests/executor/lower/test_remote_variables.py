@@ -107,7 +107,7 @@ def assert_same(got, want):
 @pytest.mark.modes
 @pytest.mark.parametrize("shape", ["known", "unknown"])
 @pytest.mark.parametrize("program", PROGRAMS)
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 def test_a_variable_is_updated_from_another_device_as_from_its_own(place, program, shape):
     if program == "adam" and shape == "unknown":
         pytest.skip("slots need a shape")
@@ -138,6 +138,7 @@ def test_what_a_step_reads_before_and_after_an_update_elsewhere_is_in_order(plac
             assert second.tolist() == [2.0 * (11 + 10 * n), 2.0 * (12 + 10 * n)]
 
 
+@pytest.mark.sampled(2)
 def test_a_check_of_numerics_sees_what_an_update_elsewhere_makes(place):
     v = tf.Variable([1.0, 3e38])
     x = tf.placeholder(tf.float32, [2])
@@ -153,7 +154,7 @@ def test_a_check_of_numerics_sees_what_an_update_elsewhere_makes(place):
 
 @pytest.mark.parametrize("blocks", [False, True])
 @pytest.mark.parametrize("shape", ["known", "unknown"])
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_many_threads_lose_no_update_from_another_device(place, shape, blocks):
     v = tf.Variable(np.zeros(2, np.float32), validate_shape=shape == "known")
     value = tf.constant([1.0, 2.0])

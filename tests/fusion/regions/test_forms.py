@@ -78,7 +78,7 @@ def _known(value, fed):
 
 @pytest.mark.parametrize("op", OPS)
 @pytest.mark.slow
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_the_form_of_an_op_agrees_with_its_reference(op):
     assert check(op, QUICK), f"no sample of {op} was in a region"
 

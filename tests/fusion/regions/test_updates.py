@@ -56,7 +56,7 @@ OPTIMIZERS = {
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
 @pytest.mark.parametrize("dtype", [tf.float32, tf.float64, tf.float16])
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_a_fused_optimizer_trains_as_the_kernels_do(fused, name, dtype):
     x = tf.placeholder(dtype, [5, 4])
     w, b = tf.Variable(numbers(4, 3).astype(dtype.np)), tf.Variable(np.zeros(3, dtype.np))

@@ -85,6 +85,7 @@ WAYS = [("known", "constant"), ("known", "fed"), ("partial", "constant"), ("unkn
 
 
 @pytest.mark.parametrize(("op", "sample"), _samples("samples"))
+@pytest.mark.sampled(2)
 def test_inferred_shapes_agree_with_results(op: str, sample: dict[str, Any]) -> None:
     exact = None
     for dims, hosts in WAYS:
@@ -129,7 +130,7 @@ def _gradchecks() -> list[Any]:
 
 @pytest.mark.parametrize(("op", "sample", "way"), _gradchecks())
 @pytest.mark.slow
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_gradients_against_central_differences(op: str, sample: dict[str, Any], way: tuple[str, str]) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         case = Sample(op, sample, "float64")

@@ -49,6 +49,7 @@ def learned(make: Callable[[], Any], shards: int, strategy: str) -> np.ndarray:
 
 @pytest.mark.parametrize("strategy", ["div", "mod"])
 @pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.sampled(2)
 def test_shards_learn_as_one_table_does(name: str, strategy: str) -> None:
     """The ids of other shards counted as row 0, with a gradient of zero: its momentum moved it once more in every step."""
     make = OPTIMIZERS[name]

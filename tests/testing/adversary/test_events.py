@@ -20,12 +20,13 @@ FAULTS = events.faulty()
 
 
 @pytest.mark.parametrize("check", LATE_CHECKS)
+@pytest.mark.sampled(2)
 def test_nothing_is_found_in_a_device_that_is_right(check):
     LATE_CHECKS[check](events.opened())
 
 
 @pytest.mark.parametrize("name", FAULTS)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_a_fault_is_found(name):
     queue, device, check = FAULTS[name]
     with pytest.raises(ConformanceError):

@@ -32,7 +32,7 @@ def kit():
 
 
 @pytest.mark.parametrize("op", OPS)
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_facts_of_std_hold(kit, op):
     cases = [c for c in kit.cases(op) if c.kind == "fact" and c.dtype in ("float32", "int32", "-")]
     assert cases

@@ -97,6 +97,7 @@ def clustered(seed, **options):
 
 
 @pytest.mark.parametrize(("kind", "better"), CLUSTERED)
+@pytest.mark.sampled(2)
 def test_clusters_cost_what_contrib_found(kind, better):
     pytest.importorskip("sklearn")
     found = [clustered(seed, margin_type=kind, enable_pam_finetuning=better)[2] for seed in (1, 2, 10)]

@@ -105,7 +105,7 @@ def alone(kind, method, wide):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_each_tensor_alone_broadcasts(kind):
     for method in (*OF_SAMPLES, *STATISTICS):
         for wide in (*KINDS[kind], *(["value"] if method in OF_SAMPLES else [])):

@@ -47,6 +47,7 @@ def test_evaluations_are_read_in_the_order_of_steps(tmp_path) -> None:
         ("stop_if_no_increase_hook", 10, {1: 0.5, 6: 0.6, 11: 0.5}, False),
     ],
 )
+@pytest.mark.sampled(2)
 def test_a_training_stops_at_its_first_look_for_what_evaluations_were(estimator, hook, limit, values, stops) -> None:
     write(estimator.eval_dir(), values)
     made = getattr(stop, hook)(estimator, "error", limit, run_every_secs=None, run_every_steps=1)

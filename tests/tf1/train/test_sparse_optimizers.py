@@ -156,6 +156,7 @@ def trained(make: Callable[[Any], Any], sparse: bool, dtype: Any = tf.float32, r
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 @pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.sampled(2)
 def test_it_moves_as_tensorflow_moves(name: str, kind: str) -> None:
     expected = np.array(EXPECTED[f"{name}/{kind}"]).reshape(4, 2)
     np.testing.assert_allclose(trained(OPTIMIZERS[name], kind == "sparse"), expected, rtol=1e-6, atol=1e-6)

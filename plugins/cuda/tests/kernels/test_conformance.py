@@ -13,7 +13,7 @@ OPS = ["device cuda", *sorted({k.op for k in kernels()})]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("op", OPS)
-@pytest.mark.sampled(108)
+@pytest.mark.sampled(216)
 def test_op(conforms: Callable[[str], int], op: str) -> None:
     assert conforms(op) > 0, "no case was checked"
 

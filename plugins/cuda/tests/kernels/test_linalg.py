@@ -27,6 +27,7 @@ def _adjoint(x: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("adjoint", [False, True])
+@pytest.mark.sampled(2)
 def test_solutions(computed: Computed, size: int, adjoint: bool) -> None:
     x, b = _matrix(size, "float64"), _matrix(size, "float64", 35)
     (y,) = computed("MatrixSolve", {"matrix": x, "rhs": b}, adjoint=adjoint)

@@ -22,6 +22,7 @@ OWN = {"MatMul@cuda": "cuda.matmul"}
     ("m", "n", "k"), [(1, 1, 5000), (33, 65, 17), (64, 64, 1030), (129, 31, 257), (300, 270, 16), (5, 5, 1)]
 )
 @pytest.mark.parametrize("transposed", [(False, False), (True, False), (False, True)])
+@pytest.mark.sampled(2)
 def test_sizes(run: Callable[..., Any], m: int, n: int, k: int, transposed: tuple[bool, bool]) -> None:
     rng = np.random.default_rng(m)
     a, b = (rng.standard_normal(s).astype(np.float32) for s in ((m, k), (k, n)))

@@ -31,6 +31,7 @@ def numbers() -> np.random.Generator:
         ((2, 3, 1, 5000, 2), (1, 3)),
     ],
 )
+@pytest.mark.sampled(2)
 def test_any_axes(
     run_on_cuda: Any, numbers: np.random.Generator, shape: tuple[int, ...], axes: tuple[int, ...]
 ) -> None:

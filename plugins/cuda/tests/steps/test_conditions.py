@@ -137,6 +137,7 @@ def test_a_kernel_that_the_driver_does_not_link_leaves_it_with_the_host(monkeypa
 
 @pytest.mark.parametrize("status", [2, 801, 719])
 @pytest.mark.parametrize("call", ["condition", "body_begin", "body_end", "instantiate"])
+@pytest.mark.sampled(2)
 def test_a_failure_while_conditions_are_recorded_is_told_once(call: str, status: int) -> None:
     rig = Rig(_either, [2])
     with tf.Graph(host=rig.host).as_default():

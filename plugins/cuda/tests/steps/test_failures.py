@@ -110,7 +110,7 @@ def _step(trial: Trial, session: Any, feed: np.ndarray) -> Any:
 
 @pytest.mark.plain
 @pytest.mark.parametrize("part", range(12))
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_a_refused_call_is_reported_once(calls: int, part: int) -> None:
     number = 1 + part * calls // 12
     check_fault_at(number, REFUSALS[part % len(REFUSALS)], late=False)

@@ -60,6 +60,7 @@ CLASHES = {
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("clash", CLASHES)
+@pytest.mark.sampled(2)
 def test_kernels_that_nothing_orders_race_whichever_runs_first(clash: str, seed: int) -> None:
     for ordered in (True, False):
         t = Traced(seed)
