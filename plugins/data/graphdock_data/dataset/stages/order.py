@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from graphdock_data.dataset.stages.sources import Tensors
 from graphdock_data.dataset.stages.stage import Element, Resumed, Run, Stage, Steps, Value
 
 __all__ = ["Concatenate", "Passing", "Repeat", "Shard", "Shuffle", "Skip", "Take", "Zip"]
@@ -84,6 +85,9 @@ class Repeat(Passing):
 
     def iterate(self, run: Run) -> Iterator[Element]:
         left = _Left(run.number(self.count))
+        if isinstance(self.source, Tensors):
+            (element,) = self.source.iterate(run)
+            return itertools.repeat(element) if left.count < 0 else itertools.repeat(element, left.count)
         return Resumed(lambda: self._repeated(run, left))
 
     def _repeated(self, run: Run, left: _Left) -> Iterator[Element]:
