@@ -102,7 +102,7 @@ class Directory:
         name = f"{task} of the cluster {cluster!r}"
         try:
             actor = ray.get_actor(str(task), namespace=_PREFIX + cluster)
-        except ValueError:
+        except (ValueError, AssertionError):  # the second: its process is gone, and Ray has forgotten its class first
             raise errors.UnavailableError(f"{name} is not known to Ray") from None
         try:
             endpoint, key = ray.get(actor.where.remote(), timeout=patience)

@@ -12,8 +12,8 @@ import time
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.errors import FailedPreconditionError, InvalidArgumentError
-from graphdock_ray.directory import parse
+from graphdock.errors import FailedPreconditionError, InvalidArgumentError, UnavailableError
+from graphdock_ray.directory import Directory, parse
 from graphdock_ray.zeromq import ZeroMQTransport
 from graphdock_testing.transport_laws import TRANSPORT_LAWS, check_transport
 
@@ -73,6 +73,16 @@ def trained(target, **options):
         with tf.Session(target, **options) as session:
             session.run(tf.global_variables_initializer())
             return [session.run([train, loss], {x: row})[1] for row in rows]
+
+
+def test_a_task_is_not_there_whose_class_ray_has_forgotten_before_its_name(monkeypatch):
+    class Ray:
+        def get_actor(self, name, namespace):
+            raise AssertionError("Expected str or bytes, got <class 'NoneType'>")
+
+    monkeypatch.setattr(Directory, "ray", Ray())
+    with pytest.raises(UnavailableError, match="/job:ps/task:0 of the cluster 'demo' is not known to Ray"):
+        Directory().where("demo/job:ps/task:0")
 
 
 @pytest.mark.slow
