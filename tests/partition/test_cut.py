@@ -51,6 +51,27 @@ def test_a_control_edge_travels_as_an_empty_tensor_once():
     assert sends(part_of(found, 1)) == ["^first"] and part_of(found, 0).receives == ["^first"]
 
 
+def test_what_a_target_groups_sends_it_no_word():
+    """A step ends once all of it has run; a NoOp that something else waits for is told all the same."""
+    with tf.Graph().as_default():
+        ran = []
+        for n in (1, 2):
+            with tf.device(f"/job:w/task:{n}"):
+                ran.append(tf.random_normal([1], seed=n).op)
+        both = tf.group(tf.group(*ran), tf.group(*ran[:1]))
+        alone = tf.no_op()
+        with tf.control_dependencies([both]):
+            after = tf.random_normal([1], seed=3)
+        found = cut([], [both, alone, both])
+        assert {p.task.index: [op.name for op in p.targets] for p in found.parts} == {
+            0: [alone.name],
+            1: [ran[0].name],
+            2: [ran[1].name],
+        }
+        assert not any(p.sends or p.receives for p in found.parts)
+        assert sum(p.sends for p in cut([after], [both]).parts) == 2
+
+
 def test_small_constants_are_copied_and_large_ones_are_sent():
     with tf.Graph().as_default():
         with tf.device("/job:w/task:1"):

@@ -83,7 +83,8 @@ def partition(
       InvalidArgumentError: what the assignment raises; a cycle.
     """
     fed = {tensor: number for number, tensor in enumerate(feeds)}
-    roots = [t.op for t in fetches if t not in fed] + list(targets)
+    targets = _asked(targets)
+    roots = [t.op for t in fetches if t not in fed] + targets
     operations = needed_operations(roots, fed)
     where = {op: assignment[op] for op in operations}
     copied = {op for op in operations if _small_constant(op)}
@@ -96,9 +97,23 @@ def partition(
     for number, tensor in enumerate(fetches):
         if tensor not in fed:
             cutter.fetch(number, tensor)
-    for op in dict.fromkeys(targets):
+    for op in targets:
         cutter.target(op)
     return Partition(cutter.parts(), passed, where)
+
+
+def _asked(targets: Sequence[Operation]) -> list[Operation]:
+    """Targets, and in the place of a NoOp what it waits for: a step ends once all has run, and no task need be told before."""
+    found: dict[Operation, None] = {}
+    todo, seen = list(targets)[::-1], set[Operation]()
+    while todo:
+        op = todo.pop()
+        if op.type == "NoOp" and op._control and op not in seen:
+            todo += list(op._control)[::-1]
+        elif op not in seen:
+            found[op] = None
+        seen.add(op)
+    return list(found)
 
 
 class _Cutter:

@@ -125,12 +125,14 @@ class SyncReplicasOptimizer(Optimizer):
         replica = _number_of(DeviceSpec.from_string(worker.device or ""))
         with _tf.name_scope(None, self._name):
             added, means, accumulators = [], [], self._accumulators
+            with _tf.device(worker.device or ""):
+                began = _tf.cast(local_step.read_value(), _tf.int64)  # once: each tensor is a message to a server
             for grad, var in pairs:
                 with _tf.device(var.device or ""):
                     if grad is None:
                         means.append((None, var))
                         continue
-                    accumulator, add, mean = self._accumulated(grad, var, local_step, replica)
+                    accumulator, add, mean = self._accumulated(grad, var, began, replica)
                 added.append(add)
                 means.append((mean, var))
                 accumulators.append((accumulator, var.device or ""))
@@ -145,7 +147,7 @@ class SyncReplicasOptimizer(Optimizer):
                         "GraphdockQueueDequeueSince",
                         handle=tokens.queue_ref,
                         generation=generation,
-                        after=_tf.cast(local_step, _tf.int64),
+                        after=began,
                         component_types=tokens.dtypes,
                     )
                     (token,) = token if isinstance(token, list) else [token]
