@@ -12,6 +12,8 @@ from graphdock_testing.region_reference import ReferenceCompiler
 
 #: Fused by llvm and not.
 WAYS = [{"backends": ("llvm", "cpu")}, {"backends": ("llvm", "cpu"), "fusion": False}]
+#: Where dims of feeds are unknown.
+GENERIC = [{**way, "shape_policy": "generic"} for way in WAYS]
 
 
 @pytest.mark.parametrize("start", range(0, 12, 4))
@@ -30,6 +32,29 @@ def test_compiled_regions_of_random_graphs_compute_what_their_nodes_do(random_gr
         compare(random_graph, seed)
 
 
+@pytest.mark.parametrize("start", range(0, 6, 3))
+def test_regions_of_random_graphs_of_unknown_dims_compute_what_their_nodes_do(random_graph, process_host, start):
+    compiler = ReferenceCompiler()
+    for seed in range(start, start + 3):
+        run(random_graph, process_host(Host()), compiler, seed, unknown=True)
+    assert any(a.extent is None for p in compiler.programs_built for a in p.axes)
+
+
+@pytest.mark.parametrize("start", range(0, 4, 2))
+def test_compiled_regions_of_random_graphs_of_unknown_dims_compute_what_their_nodes_do(random_graph, start):
+    pytest.importorskip("llvmlite")
+    for seed in range(start, start + 2):
+        compare(random_graph, seed, GENERIC, unknown=True)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("start", range(12, 1012, 20))
+def test_many_compiled_regions_of_random_graphs_of_unknown_dims_compute_what_their_nodes_do(random_graph, start):
+    pytest.importorskip("llvmlite")
+    for seed in range(start, start + 20):
+        compare(random_graph, seed, GENERIC, unknown=True)
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("start", range(12, 2012, 20))
 def test_many_compiled_regions_of_random_graphs_compute_what_their_nodes_do(random_graph, start):
@@ -38,18 +63,19 @@ def test_many_compiled_regions_of_random_graphs_compute_what_their_nodes_do(rand
         compare(random_graph, seed)
 
 
-def run(random_graph, host, compiler, seed):
+def run(random_graph, host, compiler, seed, unknown=False):
     hook = hookimpl(specname="register_region_compilers")(lambda: [compiler])
     host.register("lab", types.SimpleNamespace(register_region_compilers=hook, __name__="lab"))
-    compare(random_graph, seed, [{"backends": ("lab", "cpu")}], host)
+    policy = "generic" if unknown else "exact"
+    compare(random_graph, seed, [{"backends": ("lab", "cpu"), "shape_policy": policy}], host, unknown)
 
 
-def compare(random_graph, seed, ways=WAYS, host=None):
-    """Every value of a random program in each way, two steps long, and the interpreter's."""
+def compare(random_graph, seed, ways=WAYS, host=None, unknown=False):
+    """Every value of a random program in each way, two steps long, and the interpreter's. ``unknown``: the dims of its feeds."""
     program = random_graph.Generator(900 + seed).grow(50)
     expected = program.evaluate(program.feeds)
     with tf.Graph().as_default() as graph:
-        tensors = program.build()
+        tensors = program.build(unknown=lambda i: "dims" if unknown else None)
         feeds = {tensors[i]: a for i, a in program.feeds.items()}
         for fields in ways:
             with tf.Session(graph=graph, config=tf.SessionConfig(**fields), host=host) as sess:

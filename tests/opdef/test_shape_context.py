@@ -228,6 +228,25 @@ def test_broadcasting_symbols(facts):
         facts.broadcast((a, 2), (3,))
 
 
+def test_broadcasting_dims_that_follow_from_feeds_makes_a_symbol_of_its_own(facts):
+    """One of them may be 1 after all, so that neither says what the result is."""
+    a, b = fed(0), fed(1)
+    facts.begin([(a,), (b,)])
+    half, third = facts.derived("half", a), facts.derived("third", b)
+    (both,) = facts.broadcast((half,), (b,))
+    assert both.fed and both not in (half, b) and facts.broadcast((b,), (half,)) == (both,)
+    assert not facts.conditions().proven and not facts.is_same(half, b)
+    assert facts.broadcast((half,), (third,)) not in ((half,), (third,), (both,))
+    assert facts.broadcast((half,), (half, half)) == (half, half) and not facts.late
+
+
+def test_extents_are_renamed_to_the_symbol_that_stands_for_all(facts):
+    a, b, other = fed(0), fed(1), fed(2)
+    assert facts.canonical((a, b, 3)) == (a, b, 3)
+    facts.broadcast((a,), (b,))
+    assert facts.canonical((a, b, other, 3)) == (a, a, other, 3) and facts.canonical(None) is None
+
+
 def test_broadcasting_an_unknown_rank(facts):
     rank = Symbol(True)
     facts.begin([rank])

@@ -84,6 +84,7 @@ class Cutter:
                     else:
                         name = value.name if (value, not key[1]) not in values else f"{value.name}/host"
                         values[key] = Value(name, value.dtype, value.shape)
+                        values[key].extent = value.extent
                         graph.inputs.append(values[key])
                         entering.append(value)
                 inputs.append(values[key])

@@ -71,25 +71,35 @@ class Conditions:
       one_or_equal: pairs of a dim that is 1 or the other one.
       at_least: pairs of a dim and its smallest size.
       proven: whether these suffice. If not, or where they do not hold, only translating the graph for those very shapes tells.
+      relied: whether code of the plan needs ``equal``: where one dim may be 1 in place of equal, other shapes get another plan.
     """
 
     equal: tuple[tuple[DimRef, DimRef], ...] = ()
     one_or_equal: tuple[tuple[DimRef, DimRef], ...] = ()
     at_least: tuple[tuple[DimRef, int], ...] = ()
     proven: bool = True
+    relied: bool = False
+
+    def agree(self, shapes: Sequence[Sequence[int]]) -> bool:
+        """Return whether the dims of ``equal`` are the same."""
+        return all(_dim(a, shapes) == _dim(b, shapes) for a, b in self.equal)
 
     def hold(self, shapes: Sequence[Sequence[int]]) -> bool:
         """Return whether they suffice and hold for the feeds' shapes."""
 
         def dim(ref: DimRef) -> int:
-            return ref if isinstance(ref, int) else shapes[ref[0]][ref[1]]
+            return _dim(ref, shapes)
 
         return (
             self.proven
-            and all(dim(a) == dim(b) for a, b in self.equal)
+            and self.agree(shapes)
             and all(dim(a) in (1, dim(b)) for a, b in self.one_or_equal)
             and all(dim(a) >= least for a, least in self.at_least)
         )
+
+
+def _dim(ref: DimRef, shapes: Sequence[Sequence[int]]) -> int:
+    return ref if isinstance(ref, int) else shapes[ref[0]][ref[1]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,8 @@ class RegionCompiler(ABC):
       loops: whether it takes loops as one: those whose conditions and bodies are regions that it takes, where one node may be a
         region (``Region.step``), of shapes that stay, without random numbers, variables and histories. It finds each in
         ``Region.loop``, and claims its only node. A loop may never end: its kernel calls ``BindContext.check`` now and then.
+      unknown_dims: whether it takes programs with axes whose extent only the step knows (``Axis.extent`` is None). All dims on one
+        axis are the same then; a kernel finds the extent in the shape of an input that has the axis, of which there is one.
       reductions: whether it takes one node by itself that reduces, such as a softmax, a sum, or the norm that a pattern put in the
         place of several nodes.
     """
@@ -68,6 +70,7 @@ class RegionCompiler(ABC):
     products: bool = False
     reductions: bool = False
     loops: bool = False
+    unknown_dims: bool = False
 
     @abstractmethod
     def claim(self, candidate: Region) -> Claim | Refusal:

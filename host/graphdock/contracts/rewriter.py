@@ -212,6 +212,9 @@ class Rewriter:
     def _check_stand_in(self, value: Value, other: Value) -> None:
         """Raise unless whoever reads ``value`` can read ``other``."""
         if value.dtype is other.dtype and compatible(value.shape, other.shape):
+            extent, shape = value.extent, other.shape
+            if other.extent is None and shape is not None and isinstance(extent, tuple):
+                other.extent = tuple([e if d is None else d for d, e in zip(shape, extent, strict=True)])
             return
         maker = value.node
         named = f"%{value.name}" if maker is None else f"node {maker.name} ({maker.op})"

@@ -44,6 +44,12 @@ class Assumptions:
         """Return what was assumed of the feeds."""
         return Conditions(tuple(self._equal), tuple(self._one_or_equal), tuple(self._at_least.items()), self._proven)
 
+    def canonical(self, extent: Extent | None) -> Extent | None:
+        """An extent with one symbol for all dims that were assumed to be the same."""
+        if not self._same or extent is None:
+            return extent
+        return tuple(map(self.find, extent)) if isinstance(extent, tuple) else self.find(extent)
+
     # -- one node
 
     def begin(self, extents: Iterable[Extent | None]) -> None:
@@ -160,19 +166,25 @@ class Assumptions:
         if len(known) > 1:
             broadcast(*map(plain, shapes))
             raise ShapeError("shapes " + " and ".join(show(plain(s)) for s in shapes) + " cannot be broadcast together")
-        open_dims = sorted((d for d in dims if isinstance(d, Symbol)), key=lambda d: (not d.fed, d.feed or (-1, -1)))
+        open_dims = sorted(
+            (d for d in dims if isinstance(d, Symbol)), key=lambda d: (d.feed is None, d.feed or (-1, -1))
+        )
         for d in open_dims if known else ():
             self.one_or_equal(d, known[0])
         if known or not open_dims:
             return known[0] if known else 1
         first = open_dims[0]
         for d in open_dims[1:]:
-            if d.fed:
+            if d.feed is not None:
                 first = self.equal(first, d)
-        rest = [d for d in open_dims if not d.fed and d is not first]
+        rest = [d for d in open_dims if d.feed is None and d is not first]
         if not rest:
             return first
-        self.late = True
+        # one of them may be 1 after all, and only the rule over actual shapes tells
+        if all(d.fed for d in rest):
+            self._proven = False
+        else:
+            self.late = True
         return self.derived("broadcast", *sorted([first, *rest], key=id))
 
     def derived(self, what: str, *parts: Any) -> Symbol:

@@ -175,6 +175,10 @@ def _translate(
     if unrolling is not None and not unrolling.elements.keys().isdisjoint(graph.outputs):
         raise KeepLoops("a history is fetched")
     graph.conditions = shapes.facts.conditions()
+    if graph.conditions.equal or not graph.conditions.proven:
+        for inner in graph.all_graphs():
+            for value in (*inner.inputs, *(v for n in inner.nodes for v in n.outputs)):
+                value.extent = shapes.facts.canonical(value.extent)
     lay_order(graph)
     return graph
 

@@ -238,7 +238,8 @@ def plan_for(
     plan = signature.plans.get(shapes)
     if plan is None and generic:
         plan = signature.plans.get("generic")
-    if plan is None:
+
+    def new(generic: bool) -> Plan:
         dims = [f.dims for f in signature.feeds] if generic else shapes
         feeds = list(zip(tensors, dims, strict=True))
         plan = planner.plan(fetch.tensors, fetch.operations, feeds, done=signature.done)
@@ -248,13 +249,20 @@ def plan_for(
             from graphdock.session.explain import log_placement
 
             log_placement(plan)
+        return plan
+
+    if plan is None:
+        plan = new(generic)
     conditions = plan.graph.conditions
     if conditions is not None and shapes not in signature.accepted and not conditions.hold(shapes):
-        fed = list(zip(tensors, shapes, strict=True))
-        planner.check_shapes(fetch.tensors, fetch.operations, fed, signature.done)
-        if len(signature.accepted) >= ACCEPTED:
-            signature.accepted.clear()
-        signature.accepted.add(shapes)
+        if conditions.relied and not conditions.agree(shapes):  # one dim is 1 in place of equal, or none of them fits
+            plan = new(False)
+        else:
+            fed = list(zip(tensors, shapes, strict=True))
+            planner.check_shapes(fetch.tensors, fetch.operations, fed, signature.done)
+            if len(signature.accepted) >= ACCEPTED:
+                signature.accepted.clear()
+            signature.accepted.add(shapes)
     if signature.first is None:
         signature.current = (plan, shapes)
     return plan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -26,12 +27,14 @@ from graphdock.contracts import (
     errors,
 )
 
+from graphdock_llvm.extents import bind_any
 from graphdock_llvm.loops import print_loop, too_large
 from graphdock_llvm.native import chain, interface
 from graphdock_llvm.pool import pool_address
-from graphdock_llvm.primitives import rows_of, unsupported, what_forbids, written_often
+from graphdock_llvm.primitives import rows_of, unsupported, written_often
 from graphdock_llvm.printer import ALONE, Printed, is_brief, print_functions
 from graphdock_llvm.products import products_of
+from graphdock_llvm.schedule import forbidden
 from graphdock_llvm.target import compiled, width
 from graphdock_llvm.tiles import nodes_of_a_tile, print_tiles, tiles_of
 
@@ -52,6 +55,7 @@ class VectorRegions(RegionCompiler):
     products = True
     reductions = True
     loops = True
+    unknown_dims = True
 
     def claim(self, candidate: Region) -> Claim | Refusal:
         if candidate.loop is not None:
@@ -60,8 +64,6 @@ class VectorRegions(RegionCompiler):
             return Claim(tuple(nodes), _CALL) if reason is None else Refusal(reason)
         program = candidate.program
         assert program is not None
-        if any(a.extent is None for a in program.axes):
-            return Refusal("extents are not known")
         nodes = [n for n in candidate.graph.nodes if n.verb != "constant"]
         lanes = width()
         if tile := nodes_of_a_tile(candidate, nodes, lanes):
@@ -76,8 +78,8 @@ class VectorRegions(RegionCompiler):
             n.opdef.accesses or n.origin in products or n in candidate.reduces for n in chosen
         )
         if not chosen or len(chosen) < 2 and not alone:
-            return Refusal(next(iter(reasons.values()), None) or what_forbids(program, lanes) or "nothing to fuse")
-        if len(chosen) == len(nodes) and (reason := what_forbids(program, lanes)):
+            return Refusal(next(iter(reasons.values()), None) or forbidden(program, lanes) or "nothing to fuse")
+        if len(chosen) == len(nodes) and (reason := forbidden(program, lanes)):
             return Refusal(reason)
         return Claim(tuple(chosen), _CALL)
 
@@ -100,19 +102,22 @@ class VectorRegions(RegionCompiler):
         program = region.program
         assert program is not None
         tiles, count = tiles_of(program, width()), len(region.graph.inputs)
-        reason = None if tiles is not None else what_forbids(program, width())
+        reason = None if tiles is not None else forbidden(program, width())
         if reason is not None:
             raise KernelRefused(reason)
-        empty = 0 in [a.extent for a in program.axes]
-        if empty:
-            return Prepared(lambda bind: _bound(bind, None, count, program))
+        if 0 in [a.extent for a in program.axes]:
+            return Prepared(functools.partial(_bound, None, count, program))
         printed = _printed(program, count)
         shared = ctx.threads > 1 and printed.shared
         numbers = (ctx.threads, pool_address()) if shared else ALONE
-        native = Native(compiled(printed.text()), chain, numbers, tiles is None and is_brief(program))
         within = _single_threaded(ctx.device) if shared else None
+        address = compiled(printed.text())
+        native, bind = None, functools.partial(bind_any, program, count, address, numbers)
+        if all(a.extent is not None for a in program.axes):
+            native = Native(address, chain, numbers, tiles is None and is_brief(program))
+            bind = functools.partial(_bound, native, count, program)
         return Prepared(
-            lambda bind: _bound(bind, native, count, program),
+            bind,
             native=native,
             within=within,
             source=lambda: f"{program}\n\n{_printed(program, count).text()}",
@@ -167,7 +172,7 @@ def _single_threaded(device: Device) -> Any:
         return None
 
 
-def _bound(ctx: BindContext, native: Native | None, count: int, program: RegionProgram) -> Callable[..., Any]:
+def _bound(native: Native | None, count: int, program: RegionProgram, ctx: BindContext) -> Callable[..., Any]:
     """The function of a region; nothing is called where it has no elements."""
     shapes = [(tuple(d or 0 for d in out.shape), out.dtype.np) for out in program.made]
     if native is None:

@@ -74,8 +74,9 @@ def _column(program: RegionProgram, term: Term, columns: Mapping[int, bool]) -> 
     last, argument = len(program.axes) - 1, program.terms[term.args[0]]
     if term.args[0] in columns or last not in argument.axes:
         return f"{term.op} goes over rows, of what has no columns or is reduced already"
-    if (program.axes[last].extent or 0) * term.dtype.size > _COLUMNS:
-        return f"{term.op} goes over rows that are long"
+    length = program.axes[last].extent
+    if length is None or length * term.dtype.size > _COLUMNS:
+        return f"{term.op} goes over rows that are {'of unknown length' if length is None else 'long'}"
     return None
 
 
@@ -98,8 +99,6 @@ def _unsupported(program: RegionProgram, term: Term) -> str | None:
 
 def what_forbids(program: RegionProgram, width: int) -> str | None:
     """Reason why the program is not compiled; None where it is."""
-    if any(a.extent is None for a in program.axes):
-        return "extents are not known"
     if program.streams:
         return "it draws random numbers"
     parts: list[RegionInput | RegionOutput] = [*program.inputs, *program.outputs]
@@ -120,9 +119,12 @@ def what_forbids(program: RegionProgram, width: int) -> str | None:
 
 
 def written_often(program: RegionProgram, out: RegionOutput) -> str | None:
-    """Reason why an update can't go along rows: some of them would write it again. One that has no row is written behind them."""
+    """Reason why an update can't go along rows: some of them would write it again. One that has no row is written behind them. What
+    other rows would write again is not written at all where there are none of these."""
     rows = set(rows_of(program))
     there = rows & set(out.dims)
+    if there and any(program.axes[a].extent is None for a in rows - there):
+        return f"{out.name} is written once, along rows of which there may be none"
     return f"{out.name} is updated once, and rows are many" if out.into is not None and there and there < rows else None
 
 
@@ -159,7 +161,7 @@ def is_flat(program: RegionProgram) -> bool:
     tensors: list[RegionInput | RegionOutput] = [*(program.inputs[t.value] for t in terms if t.op == "input")]
     tensors += program.outputs
     parts = [[d for d in p.dims if d is not None] for p in tensors]
-    places = any(t.op in ("index", "place", "extent") for t in terms)
+    places = any(t.op in ("index", "place") for t in terms)
     partial = any(t.axes and list(t.axes) != whole for t in terms)
     return not places and not partial and all(p in ([], whole) for p in parts)
 

@@ -2,7 +2,10 @@
 
 The function is ``void region(ptr table, ptr numbers)``: the table holds the addresses of the region's inputs, variables that it
 writes among them, then of its outputs; the numbers are how many threads may compute, and the address of the intra-op pool's
-function. Where every input and output has all axes, or none, the space is one row. A reduction goes
+function; then, of a program whose extents are not all known, in how many parts its rows are shared, and these extents in the order
+of their axes. A function of such a program goes along nothing where an extent is 0.
+
+Where every input and output has all axes, or none, the space is one row. A reduction goes
 along the row: one loop for those that need no other, then one for those that need these, and so on; then one that writes what has
 the last axis; then what lacks it. What two loops need and is dear to compute is kept in a row of its own, where a row is short.
 What is the same along it is computed before its loops.
@@ -10,6 +13,7 @@ What is the same along it is computed before its loops.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -71,7 +75,7 @@ def print_functions(program: RegionProgram, count: int, width: int, name: str = 
     """The function of a program under a name; ``linkage`` is what LLVM is told of it. See :func:`print_region`."""
     printer = _Printer(program, count, width, name, linkage)
     functions = printer.functions()
-    return Printed(printer.e.declarations, printer.e.functions, functions, printer.parts > 1)
+    return Printed(printer.e.declarations, printer.e.functions, functions, printer.in_parts)
 
 
 def is_brief(program: RegionProgram) -> bool:
@@ -93,6 +97,13 @@ class _Printer:
         ] = {}  # sum over rows -> the row that gets some of them, and is added to its own then
         self.between: tuple[str, str] | None = None  # a part of the one row
         self.parts = 1
+        self.in_parts = False
+        self.open = bool(self.plan.open)
+        self.sizes: list[str] = []  # extents of the axes, numbers or values of the function
+        self.ragged: tuple[str, str] | None = (
+            None  # of a row of unknown length: what whole vectors hold, mask of the rest
+        )
+        self.rest = ""  # whether there is a rest
         self.block = "entry"
         self.loops = 0
         self.counter = ""  # address of how many rows there were
@@ -102,9 +113,12 @@ class _Printer:
     def functions(self) -> tuple[str, ...]:
         e = self.e
         stages, last = self.plan.stages, self.plan.behind
-        self.parts = self.plan.parts()
-        if self.parts > 1:
+        if not self.open:
+            self.parts = self.plan.parts()
+        self.in_parts = self.plan.divides() if self.open else self.parts > 1
+        if self.in_parts:
             return self._shared(stages, last)
+        self._measure("%numbers")
         tables = self._tables()
         for product in self.plan.products.values():
             self._product(product, tables)
@@ -119,43 +133,92 @@ class _Printer:
         """The rows in parts, which threads share: each has rows of its own for what is reduced over rows, combined behind them."""
         e, columns = self.e, sorted(self.plan.columns)
         scalars = {n: in_memory(self.program.terms[n].dtype.name) for n in columns}
-        size = self._padded()
+        size = self._padded() if columns else 0
         e.line("%table = load ptr, ptr %frame")
+        numbers = ""
+        if self.open:
+            numbers = e.value(f"load ptr, ptr {e.value(f'getelementptr ptr, ptr %frame, i64 {len(columns) + 1}')}")
+        self._measure(numbers)
         tables = self._tables()
         for k, number in enumerate(columns):
             row = e.value(f"load ptr, ptr {e.value(f'getelementptr ptr, ptr %frame, i64 {k + 1}')}")
             offset = e.binary("mul", "i64", "%part", str(size))
             self._begin_columns(number, e.value(f"getelementptr {scalars[number]}, ptr {row}, i64 {offset}"))
-        whole = self.length // e.width if self.plan.flat else next(iter(self.plan.outer.values()))
-        edges = [e.binary("mul", "i64", e.binary("add", "i64", "%part", str(k)), str(whole)) for k in (0, 1)]
-        begin, end = (e.binary("udiv", "i64", edge, str(self.parts)) for edge in edges)
+        if not self.plan.flat:
+            whole = self.sizes[next(iter(self.plan.outer))]
+        elif self.ragged is not None:
+            whole = e.binary("udiv", "i64", self.ragged[0], str(e.width))
+        else:
+            whole = str((self.length or 0) // e.width)
+        parts = self._parts(numbers)
+        edges = [e.binary("mul", "i64", e.binary("add", "i64", "%part", str(k)), whole) for k in (0, 1)]
+        begin, end = (e.binary("udiv", "i64", edge, parts) for edge in edges)
         if self.plan.flat:
             begin, end = (e.binary("mul", "i64", edge, str(e.width)) for edge in (begin, end))
         self._visit(stages, tables, (begin, end))
         part = self._function(f"internal void @{self.name}.part(ptr %frame, i64 %part)")
         self.block, self.fixed, self.rows = "entry", {}, {}
-        frame = e.value(f"alloca ptr, i64 {len(columns) + 1}")
+        frame = e.value(f"alloca ptr, i64 {len(columns) + 1 + self.open}")
         e.line(f"store ptr %table, ptr {frame}")
+        self._measure("%numbers")
+        parts = self._parts("%numbers")
+        room = e.binary("mul", "i64", parts, str(size)) if self.open and columns else str(size * self.parts)
         for k, number in enumerate(columns):
-            self.rows[number] = e.value(f"alloca {scalars[number]}, i64 {size * self.parts}, align 64")
+            self.rows[number] = e.value(f"alloca {scalars[number]}, i64 {room}, align 64")
             e.line(f"store ptr {self.rows[number]}, ptr {e.value(f'getelementptr ptr, ptr {frame}, i64 {k + 1}')}")
+        if self.open:
+            e.line(f"store ptr %numbers, ptr {e.value(f'getelementptr ptr, ptr {frame}, i64 {len(columns) + 1}')}")
         threads = e.value("load i64, ptr %numbers")
         run = e.value(f"load ptr, ptr {e.value('getelementptr i64, ptr %numbers, i64 1')}")
         e.line(f"br i1 {e.value(f'icmp ugt i64 {threads}, 1')}, label %share, label %alone")
         e.label("share")
-        e.line(f"call void {run}(ptr @{self.name}.part, ptr {frame}, i64 {self.parts}, i64 {threads})")
+        e.line(f"call void {run}(ptr @{self.name}.part, ptr {frame}, i64 {parts}, i64 {threads})")
         e.line("br label %shared")
         e.label("alone")
         e.line("%at = phi i64 [ 0, %entry ], [ %at.next, %alone ]")
         e.line(f"call void @{self.name}.part(ptr {frame}, i64 %at)")
         e.line("%at.next = add i64 %at, 1")
-        e.line(f"br i1 {e.value(f'icmp ult i64 %at.next, {self.parts}')}, label %alone, label %shared")
+        e.line(f"br i1 {e.value(f'icmp ult i64 %at.next, {parts}')}, label %alone, label %shared")
         e.label("shared")
         self.block = "shared"
         for number in columns:
-            self._combine_columns(number, size)
+            self._combine_columns(number, size, parts)
         self._end(last, self._tables() if last else [])
         return part, self._function(self.head)
+
+    def _measure(self, numbers: str) -> None:
+        """Load the extents that the program does not say, at the begin of a function."""
+        e, at = self.e, {axis: 3 + k for k, axis in enumerate(self.plan.open)}
+        self.sizes = [
+            str(a.extent) if axis not in at else self._number_at(numbers, at[axis])
+            for axis, a in enumerate(self.program.axes)
+        ]
+        if self.length is None:
+            length = self._times(self.sizes if self.plan.flat else self.sizes[-1:])
+            whole = e.binary("and", "i64", length, str(-e.width))
+            rest = e.convert("trunc", "i64", e.binary("sub", "i64", length, whole), "i32")
+            mask = e.value(f"icmp ult {e.vector('i32')} {e.lanes('i32')}, {e.broadcast('i32', rest)}")
+            self.ragged = whole, mask
+            self.rest = e.value(f"icmp ne i32 {rest}, 0")
+
+    def _parts(self, numbers: str) -> str:
+        """In how many parts the rows are shared."""
+        return self._number_at(numbers, 2) if self.open else str(self.parts)
+
+    def _number_at(self, numbers: str, index: int) -> str:
+        return self.e.value(f"load i64, ptr {self.e.value(f'getelementptr i64, ptr {numbers}, i64 {index}')}")
+
+    def _times(self, factors: Iterable[str]) -> str:
+        """The product of extents."""
+        known, result = 1, ""
+        for factor in factors:
+            if factor.isdigit():
+                known *= int(factor)
+            else:
+                result = self.e.binary("mul", "i64", result, factor) if result else factor
+        if not result or known == 1:
+            return result or str(known)
+        return self.e.binary("mul", "i64", result, str(known))
 
     def _function(self, head: str) -> str:
         """A function of the lines that were emitted since the last one."""
@@ -178,10 +241,18 @@ class _Printer:
         if self.partial:
             self.counter = e.value("alloca i64")
             e.line(f"store i64 0, ptr {self.counter}")
-        ends = {axis: ("0", str(extent)) for axis, extent in self.plan.outer.items()} if stages else {}
+        ends = {axis: ("0", self.sizes[axis]) for axis in self.plan.outer} if stages else {}
         self.between = between if self.plan.flat else None
         if between is not None and not self.plan.flat:
             ends[next(iter(ends))] = between
+        some = [edges for axis, edges in ends.items() if axis in self.plan.open]
+        if some:  # else there is nothing to visit
+            tests = [e.value(f"icmp ult i64 {begin}, {end}") for begin, end in some]
+            e.line(
+                f"br i1 {functools.reduce(lambda a, b: e.binary('and', 'i1', a, b), tests)}, label %visit, label %past"
+            )
+            e.label("visit")
+            self.block = "visit"
         for axis, (begin, _) in ends.items():
             e.line(f"br label %outer{axis}")
             e.label(f"outer{axis}")
@@ -204,6 +275,10 @@ class _Printer:
             self.block = f"done{axis}"
         self._fold()
         self.partial = {}
+        if some:
+            e.line("br label %past")
+            e.label("past")
+            self.block, self.fixed = "past", {}
 
     def _end(self, stages: Sequence[Stage], tables: Sequence[str]) -> None:
         """All that is done once, behind all rows."""
@@ -224,6 +299,7 @@ class _Printer:
 
     def _padded(self) -> int:
         """Elements of a row in whole vectors."""
+        assert self.length is not None
         return -(-self.length // self.e.width) * self.e.width
 
     def _begin_columns(self, number: int, row: str) -> None:
@@ -258,6 +334,8 @@ class _Printer:
 
     def _fold(self) -> None:
         """Add what some rows gave to what all gave, and begin with others."""
+        if not self.partial:
+            return
         length, self.length = self.length, self._padded()
         for number, row in self.partial.items():
             term = self.program.terms[number]
@@ -276,15 +354,23 @@ class _Printer:
             self._loop([], [], visit)
         self.length = length
 
-    def _combine_columns(self, number: int, size: int) -> None:
+    def _combine_columns(self, number: int, size: int, parts: str) -> None:
         """The rows of all parts as one, in their order, in the place of the first."""
         e, term, row = self.e, self.program.terms[number], self.rows[number]
         name = term.dtype.name
+        others: Sequence[str] = [str(part * size) for part in range(1, self.parts)]
+        if self.open:  # a loop over the parts around that of the row
+            head, end = f"%part.after{number}", f"parts{number}"
+            first, before = e.value(f"icmp ugt i64 {parts}, 1"), self.block
+            e.line(f"br i1 {first}, label %{end}, label %{end}.past")
+            e.label(end)
+            e.line(f"{head}.at = phi i64 [ 1, %{before} ], [ {head}, %{end}.end ]")
+            self.block, others = end, [e.binary("mul", "i64", f"{head}.at", str(size))]
 
         def visit(place: Place, _: Sequence[str]) -> list[str]:
             value = load(self.e, name, row, place)
-            for part in range(1, self.parts):
-                at = e.binary("add", "i64", place.at, str(part * size))
+            for other in others:
+                at = e.binary("add", "i64", place.at, other)
                 value = combine(e, term, value, load(self.e, name, row, Place(at, None)))
             store(self.e, name, value, row, place)
             return []
@@ -292,6 +378,13 @@ class _Printer:
         tail, self.length = self.length, size
         self._loop([], [], visit)
         self.length = tail
+        if self.open:
+            e.line(f"br label %{end}.end")
+            e.label(f"{end}.end")
+            e.line(f"{head} = add i64 {head}.at, 1")
+            e.line(f"br i1 {e.value(f'icmp ult i64 {head}, {parts}')}, label %{end}, label %{end}.past")
+            e.label(f"{end}.past")
+            self.block = f"{end}.past"
 
     # -- products
 
@@ -328,12 +421,14 @@ class _Printer:
         """Address of the row's first element."""
         if self.plan.flat:
             return table
-        stride, base = 1, table
-        for size, dim in zip(reversed(part.shape), reversed(part.dims), strict=True):
-            if dim is not None and dim != self.plan.last:
+        stride, base = "1", table
+        for dim in reversed(part.dims):
+            if dim is None:
+                continue
+            if dim != self.plan.last:
                 offset = self.e.value(f"mul i64 %i{dim}, {stride}")
                 base = self.e.value(f"getelementptr {in_memory(part.dtype.name)}, ptr {base}, i64 {offset}")
-            stride *= size or 0
+            stride = self._times((stride, self.sizes[dim]))
         return base
 
     def _input(self, number: int, place: Place) -> str:
@@ -393,6 +488,8 @@ class _Printer:
         self, accumulators: list[str], types: Sequence[str], visit: Callable[[Place, Sequence[str]], list[str]]
     ) -> list[str]:
         """Visit a row, a vector at a time and then what is left; the accumulators after it."""
+        if self.length is None:
+            return self._ragged_loop(accumulators, types, visit)
         e, tail = self.e, self.length % self.e.width
         whole = self.length - tail
         if whole:
@@ -427,6 +524,46 @@ class _Printer:
             self.block = f"{name}.past"
         return accumulators
 
+    def _ragged_loop(
+        self, accumulators: list[str], types: Sequence[str], visit: Callable[[Place, Sequence[str]], list[str]]
+    ) -> list[str]:
+        """The same of a row whose length only a call knows."""
+        assert self.ragged is not None
+        e, (whole, mask) = self.e, self.ragged
+        self.loops += 1
+        name, before = f"loop{self.loops}", self.block
+        begin, past = self.between or ("0", whole)
+        e.line(f"br i1 {e.value(f'icmp ult i64 {begin}, {past}')}, label %{name}, label %{name}.past")
+        e.label(name)
+        at, carried, phi = f"%at{self.loops}", [e.name("acc") for _ in accumulators], len(e.lines)
+        following = visit(Place(at, None), carried)
+        rows = [f"  {at} = phi i64 [ {begin}, %{before} ], [ {at}.next, %{name} ]"]
+        for value, type_, start, next_ in zip(carried, types, accumulators, following, strict=True):
+            rows.append(f"  {value} = phi {type_} [ {start}, %{before} ], [ {next_}, %{name} ]")
+        e.lines[phi:phi] = rows
+        e.line(f"{at}.next = add i64 {at}, {e.width}")
+        e.line(f"br i1 {e.value(f'icmp ult i64 {at}.next, {past}')}, label %{name}, label %{name}.past")
+        e.label(f"{name}.past")
+        accumulators = self._joined(types, (accumulators, before), (following, name))
+        last = self.rest
+        if self.between is not None:  # the last part's
+            last = e.binary("and", "i1", last, e.value(f"icmp eq i64 {past}, {whole}"))
+        e.line(f"br i1 {last}, label %{name}.tail, label %{name}.end")
+        e.label(f"{name}.tail")
+        following = visit(Place(whole, mask), accumulators)
+        e.line(f"br label %{name}.end")
+        e.label(f"{name}.end")
+        self.block = f"{name}.end"
+        return self._joined(types, (accumulators, f"{name}.past"), (following, f"{name}.tail"))
+
+    def _joined(self, types: Sequence[str], *ways: tuple[Sequence[str], str]) -> list[str]:
+        """Values that are one or the other, by the block that they come from."""
+        (first, one), (second, other) = ways
+        return [
+            self.e.value(f"phi {type_} [ {a}, %{one} ], [ {b}, %{other} ]")
+            for type_, a, b in zip(types, first, second, strict=True)
+        ]
+
     # -- terms
 
     def _values(self, targets: Sequence[int], place: Place, ready: set[int]) -> dict[int, str]:
@@ -446,7 +583,7 @@ class _Printer:
             elif term.op == "literal":
                 values[number] = e.constant(SCALARS[term.dtype.name], term.value)
             elif term.op == "extent":
-                values[number] = e.constant("i64", self.program.axes[term.value].extent or 0)
+                values[number] = self._splat(self.sizes[term.value])
             elif term.op in ("index", "place"):
                 axes = (term.value,) if term.op == "index" else term.axes
                 values[number] = self._number(axes, place)
@@ -472,13 +609,17 @@ class _Printer:
     def _number(self, axes: Sequence[int], place: Place) -> str:
         """Number of a point among those of some axes, row by row."""
         e, type_ = self.e, self.e.vector("i64")
-        total, stride = "zeroinitializer", 1
+        total, stride = "zeroinitializer", "1"
         for axis in reversed(axes):
             if axis == self.plan.last:
                 part = e.binary("add", type_, e.broadcast("i64", place.at), e.lanes("i64"))
             else:
                 part = e.broadcast("i64", f"%i{axis}")
-            part = e.binary("mul", type_, part, e.constant("i64", stride))
+            part = e.binary("mul", type_, part, self._splat(stride))
             total = e.binary("add", type_, total, part)
-            stride *= self.program.axes[axis].extent or 0
+            stride = self._times((stride, self.sizes[axis]))
         return total
+
+    def _splat(self, size: str) -> str:
+        """An extent, or a product of some, in every lane."""
+        return self.e.constant("i64", int(size)) if size.isdigit() else self.e.broadcast("i64", size)

@@ -66,6 +66,8 @@ def _product(program: RegionProgram, number: int, term: Term) -> Product | None:
         sides.reverse()
     (left, a), (right, b) = sides
     rows = [axis for axis in left.axes if axis != along]
+    if any(program.axes[axis].extent is None for axis in (along, last, *rows)):
+        return None
     if set(right.axes) != {along, last} or last in left.axes or along not in left.axes or len(rows) > 1:
         return None
     return Product(number, a, b, rows[0] if rows else None, along, last)

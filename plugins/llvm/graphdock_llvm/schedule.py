@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from graphdock.contracts import REDUCTIONS, RegionInput, RegionOutput, RegionProgram
 
-from graphdock_llvm.primitives import DEAR, columns_of, is_flat
+from graphdock_llvm.primitives import DEAR, columns_of, is_flat, what_forbids
 from graphdock_llvm.products import products_of
 
-__all__ = ["Schedule", "Stage"]
+__all__ = ["Schedule", "Stage", "forbidden"]
 
 #: Bytes of a row that is kept between two loops, at most: all that are kept fit the first cache.
 _KEPT = 16 * 1024
@@ -42,41 +42,61 @@ class Schedule:
 
     Attributes:
       flat: the space is one row. ``products``: term -> product. ``columns``: reductions over rows. ``outer``: axis of the loops
-        over rows -> its extent. ``length``: elements of a row. ``last``: the row's axis.
+        over rows -> its extent. ``length``: elements of a row. ``last``: the row's axis. Where only a call knows an extent, it and
+        the length are None, and ``open`` names the axis.
       stages: what each row takes. ``behind``: what is done once, behind all rows.
     """
 
     def __init__(self, program: RegionProgram, width: int) -> None:
         self.program, self.width = program, width
-        extents = [a.extent or 0 for a in program.axes]
+        extents = [a.extent for a in program.axes]
+        self.open = tuple([a for a, n in enumerate(extents) if n is None])
         self.flat = is_flat(program)
         self.products = products_of(program)
         self.columns = {n for n, reduced in columns_of(program).items() if reduced and not self.flat}
         summed = {p.along for p in self.products.values()}
         self.outer = {a: n for a, n in enumerate(extents[:-1]) if a not in summed and not self.flat}
         whole = [n for a, n in enumerate(extents) if a not in summed]
-        self.length = math.prod(whole) if self.flat else extents[-1] if extents else 1
+        self.length = _product(whole if self.flat else extents[-1:])
         self.last = len(extents) - 1
         self.stages, self.behind = self._stages()
 
-    def parts(self) -> int:
-        """In how many parts threads share the loops over rows, or the one row: by the extents alone, so that all sums are the same
-        on any number of threads."""
-        terms, stages, last = self.program.terms, self.stages, self.behind
-        if self.products or not stages or self.flat and any(s.reductions or not s.loops for s in stages):
-            return 1
+    def divides(self) -> bool:
+        """Return whether threads may share the loops over rows, or the one row."""
+        if self.products or not self.stages or not (self.flat or self.outer):
+            return False
+        if self.flat and any(s.reductions or not s.loops for s in self.stages):
+            return False
+        return not self.sums_a_shared_row()
+
+    def sums_a_shared_row(self) -> bool:
+        """Return whether what is done behind all rows needs the reduction of a row that all of them share."""
+        terms, last = self.program.terms, self.behind
         behind = self.needs(n for s in last for n in s.targets)
         read = {n for s in last for n in s.targets} | {a for n in behind for a in terms[n].args}
-        if any(self.reduces(n) and n not in self.columns for n in read):
-            return 1  # the sum of a row that all rows share
-        needed = {n for s in stages for n in self.needs(s.targets)}
-        moved = sum(terms[n].op == "input" for n in needed) + sum(len(s.outputs) for s in stages)
-        weight = moved + 2 * sum(terms[n].op in DEAR for n in needed)
-        work = weight * self.length * math.prod(self.outer.values())
-        if work < _WORTH:
+        return any(self.reduces(n) and n not in self.columns for n in read)
+
+    def parts(self, extents: Sequence[int | None] = ()) -> int:
+        """In how many parts threads share the loops over rows, or the one row: by the extents alone, so that all sums are the same
+        on any number of threads.
+
+        Args:
+          extents: of all axes, where the program does not say them.
+        """
+        if not self.divides():
             return 1
-        rows = self.length // self.width if self.flat else next(iter(self.outer.values()), 1)
-        return min(rows, _PARTS, work // _LEAST)
+        found = [n or 0 for n in extents or [a.extent for a in self.program.axes]]
+        length = math.prod(found) if self.flat else found[-1]
+        rows = length // self.width if self.flat else found[next(iter(self.outer))]
+        work = self._weight() * length * math.prod(found[a] for a in self.outer)
+        return max(1, min(rows, _PARTS, work // _LEAST)) if work >= _WORTH else 1
+
+    def _weight(self) -> int:
+        """Work of an element."""
+        terms = self.program.terms
+        needed = {n for s in self.stages for n in self.needs(s.targets)}
+        moved = sum(terms[n].op == "input" for n in needed) + sum(len(s.outputs) for s in self.stages)
+        return moved + 2 * sum(terms[n].op in DEAR for n in needed)
 
     def _stages(self) -> tuple[list[Stage], list[Stage]]:
         """Stages that each row takes, and those that are done once, behind all rows."""
@@ -117,7 +137,7 @@ class Schedule:
             for n, times in seen.items()
             if times > 1 and terms[n].op in DEAR and self.last in terms[n].axes and terms[n].dtype.name != "bool"
         ]
-        short = [n for n in found if self.length * terms[n].dtype.size <= _KEPT]
+        short = [n for n in found if self.length is not None and self.length * terms[n].dtype.size <= _KEPT]
         return short[:_ROWS] if len(found) <= _ROWS else []
 
     def needs(self, targets: Iterable[int]) -> list[int]:
@@ -148,3 +168,18 @@ class Schedule:
         """Return whether it has an element for each of the row."""
         dims = [d for d in part.dims if d is not None]
         return bool(dims) if self.flat else self.last in dims
+
+
+def _product(extents: Sequence[int | None]) -> int | None:
+    """Number of points along axes; None where one of their extents is not known."""
+    known = [n for n in extents if n is not None]
+    return math.prod(known) if len(known) == len(extents) else None
+
+
+def forbidden(program: RegionProgram, width: int) -> str | None:
+    """Reason why the program is not compiled; None where it is."""
+    reason = what_forbids(program, width)
+    unknown = any(a.extent is None for a in program.axes)
+    if reason is None and unknown and Schedule(program, width).sums_a_shared_row():
+        return "a sum of one row is read behind rows of which there may be none"
+    return reason

@@ -16,10 +16,10 @@ FFI = cffi.FFI()
 
 
 def compile_and_call(
-    program: RegionProgram, arrays: Sequence[np.ndarray], lanes: int = 0, numbers: Sequence[int] = ALONE
+    program: RegionProgram, arrays: Sequence[np.ndarray], lanes: int = 0, numbers: Sequence[int] = ALONE, text: str = ""
 ) -> list[np.ndarray[Any, Any]]:
     """The outputs of a program; what stands behind them must stay as it was."""
-    text = print_region(program, len(arrays), lanes or width())
+    text = text or print_region(program, len(arrays), lanes or width())
     function = FFI.cast("void (*)(void **, int64_t *)", compiled(text))
     rooms = [np.full(out_size(o) + 64, 0xA5, np.uint8) for o in program.outputs]
     outs = [

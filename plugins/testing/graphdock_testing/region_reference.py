@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ class ReferenceCompiler(RegionCompiler):
     updates = True
     products = True
     loops = True
+    unknown_dims = True
 
     def __init__(self) -> None:
         self.programs_built: list[RegionProgram] = []
@@ -49,12 +51,19 @@ class ReferenceCompiler(RegionCompiler):
 
         drawn = count + len(region.streams)
 
-        def compute(*given: Any) -> None:
+        fresh = any(o.mode.kind == "fresh" for o in ctx.outputs)
+
+        def compute(*given: Any) -> Any:
             outs = iter(given[drawn:])
             made = evaluate(program, given[:count], given[count:drawn])
+            if fresh:
+                outs = iter(np.empty_like(value) for value in made)
+            returned = []
             for out, value in zip(program.outputs, made, strict=True):
                 target = next(outs) if out.into is None else given[out.into]
                 target[...] = value
+                returned += [target] if fresh and out.into is None else []
+            return None if not returned else returned[0] if len(returned) == 1 else tuple(returned)
 
         return Bound(compute)
 
@@ -98,17 +107,32 @@ def evaluate(program: RegionProgram, arrays: Sequence[np.ndarray], streams: Sequ
     """The outputs of a program, term by term in the dtypes that it says.
 
     Args:
-      arrays: one per input of the region (``RegionInput.source``), of the shapes and dtypes that the program says.
+      arrays: one per input of the region (``RegionInput.source``), of the shapes and dtypes that the program says. They tell how
+        long axes of unknown extent are.
       streams: one per stream, each with ``key`` and ``counter()`` as a kernel's stream.
 
     Nothing is rounded to a half between: a compiler that rounds differs by the half's rounding, times what follows.
     """
     values: list[np.ndarray] = []
+    program = _measured(program, arrays)
     words = [_words(stream) for stream in streams]
     with np.errstate(all="ignore"):
         for term in program.terms:
             values.append(np.asarray(_term(program, term, values, arrays, words)).astype(term.dtype.np, copy=False))
         return [_written(program, i, values) for i in range(len(program.outputs))]
+
+
+def _measured(program: RegionProgram, arrays: Sequence[np.ndarray]) -> RegionProgram:
+    """The program with the extents that its arrays have."""
+    if all(a.extent is not None for a in program.axes):
+        return program
+    extents = [a.extent for a in program.axes]
+    for source in program.inputs:
+        for size, axis in zip(arrays[source.source].shape, source.dims, strict=True):
+            if axis is not None:
+                assert extents[axis] in (None, size), f"{source.name} is not as long as others along an axis"
+                extents[axis] = size
+    return replace(program, axes=tuple([replace(a, extent=n) for a, n in zip(program.axes, extents, strict=True)]))
 
 
 def _words(stream: Any) -> dict[str, int]:

@@ -64,6 +64,8 @@ def fuse(graph: PlanGraph, context: PlanContext) -> None:
                 _fuse_loops(level, asked, context)
             kinds = _kinds(asked.compiler, level, context.kernels, handles)
             candidates = form_fusion_groups(level.nodes, kinds)
+            if isinstance(kinds, BySpace):
+                _note_unknown(kinds, asked, context)
             if not candidates:
                 continue
             if isinstance(kinds, BySpace) and kinds.rematerializable:
@@ -76,8 +78,26 @@ def fuse(graph: PlanGraph, context: PlanContext) -> None:
                         _put(change, node, region)
                         context.give(node, _kernel(region, asked), asked)
                         context.replacements[node] = Replacement(_key(asked.full_name, _members(region)), region)
+                        _rely(graph, region)
                         for member in _members(region):
                             del context.kernels[member]
+
+
+def _rely(graph: PlanGraph, region: Region) -> None:
+    """Note that a plan with a region of unknown extents is for feeds whose dims are the same where it assumes so."""
+    unknown = region.program is not None and any(a.extent is None for a in region.program.axes)
+    if unknown and graph.conditions is not None:
+        graph.conditions = replace(graph.conditions, relied=True)
+
+
+def _note_unknown(kinds: BySpace, asked: RegisteredCompiler, context: PlanContext) -> None:
+    """Say which nodes are in no region because of dims that the plan does not know, a line for each device and reason."""
+    said: dict[tuple[str, str], list[str]] = {}
+    for node in kinds.unknown:
+        assert node.device is not None
+        said.setdefault((node.device.short(), kinds.reasons[node]), []).append(node.op)
+    for (device, reason), ops in said.items():
+        context.notes.append(RegionNote(asked.full_name, device, tuple(ops), 0, reason))
 
 
 def _handles(graph: PlanGraph, context: PlanContext) -> Mapping[Value, Value]:
@@ -109,7 +129,8 @@ def _kinds(
     if compiler.programs:
         owners = {v: o for v, o in handles.items() if o.node is not None and o.node.opdef.resource == VARIABLE.name}
         variables = {v: _variable(o) for v, o in owners.items()} if compiler.updates else None
-        kinds = BySpace(device_of, variables, compiler.products, compiler.reductions, steps)
+        unknown = compiler.unknown_dims and not steps
+        kinds = BySpace(device_of, variables, compiler.products, compiler.reductions, steps, unknown)
         kinds.rematerializable.update(rematerializable(level, kinds.own))
         return kinds
     return ByDevice(lambda node: device_of(node) if elementwise(node) else None)
@@ -306,6 +327,8 @@ def _one_node(region: Region, compiler: RegisteredCompiler, context: PlanContext
         origins=members[0].origins,
         order=region.order,
     )
+    for made, left in zip(node.outputs, region.leaving, strict=True):
+        made.extent = left.extent
     node.device, node.streams = region.device, region.streams or None
     what = f"Region of {len(members)} nodes: " if region.loop is None else "Loop, whole: "
     what += ", ".join(n.origin for n in members[:8])

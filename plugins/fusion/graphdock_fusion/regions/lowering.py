@@ -14,10 +14,11 @@ from graphdock.contracts.region_program import REDUCTIONS, Axis, RegionInput, Re
 from graphdock.contracts.scalar_formula import AXIS_WORDS
 from graphdock.contracts.streams import StreamName, streams_of
 from graphdock.dtypes import DType, as_dtype
+from graphdock.shape import plain, show
 
 from graphdock_fusion.regions.forms import Form, form_of, what_forbids
-from graphdock_fusion.regions.placing import Dims, Space, known, local_shape, place, place_input, put
-from graphdock_fusion.regions.typed import NotInRegion, Number, Operand, Terms
+from graphdock_fusion.regions.placing import Dims, Shape, Space, known, local_shape, place, place_input, put
+from graphdock_fusion.regions.typed import NotInRegion, Number, Operand, Terms, Unknown
 
 __all__ = ["lower_region", "where_made"]
 
@@ -180,19 +181,19 @@ class _Nodes:
         self.inputs.append(made)
         return made
 
-    def _variable(self, handle: Value, shape: tuple[int, ...], local: Dims) -> int:
+    def _variable(self, handle: Value, shape: Shape, local: Dims) -> int:
         """An element of the variable that a node updates: what the region has written there, or what it held before."""
         if handle not in self.variables:
             raise NotInRegion(f"{handle.name} names nothing that may be written")
         dtype, dims = self.variables[handle]
         if dims != shape:
             raise NotInRegion(
-                f"{handle.name} names a variable of shape {dims}, which is updated by one of shape {shape}"
+                f"{handle.name} names a variable of shape {dims}, which is updated by one of shape {show(plain(shape))}"
             )
         if self.dims.setdefault(handle, local) != local:
             raise NotInRegion(f"{handle.name} is updated along other axes than before")
         if handle not in self.term:
-            self._enter(handle, dtype, shape, local, dtype.size)
+            self._enter(handle, dtype, dims, local, dtype.size)
             axes = tuple(a for a in local if a is not None)
             self.term[handle] = self.terms.add("input", as_dtype(held(dtype)), (), axes, len(self.inputs) - 1)
         return self.term[handle]
@@ -204,7 +205,7 @@ class _Nodes:
         term = self.terms.as_term(operand, dtype)
         if node.opdef.scalar == "cast(x)" and dtype != value.dtype:
             term = self.terms.rounded(term, value.dtype.name)
-        shape = tuple(d for d in value.shape or () if d is not None)
+        shape = known(value)
         axes = self.terms.terms[term].axes
         if [d for d in shape if d != 1] == [self.space[a] for a in axes]:
             self.dims[value] = put(shape, axes, self.space)
@@ -213,7 +214,7 @@ class _Nodes:
             if len(tail) != len(shape) or any(
                 size != (1 if a is None else self.space[a]) for size, a in zip(shape, tail, strict=True)
             ):
-                raise NotInRegion(f"{value.name} of shape {shape} does not lie on the axes of {node.name}")
+                raise NotInRegion(f"{value.name} of shape {show(plain(shape))} does not lie on the axes of {node.name}")
             self.dims[value] = tail
         self.term[value] = term
 
@@ -242,11 +243,15 @@ class _Lowering(_Nodes):
             assert form is not None
             self.lower(node, form)
         outputs = tuple([*(self._output(value) for value in graph.outputs), *(self._update(v) for v in self.written)])
-        axes = tuple(Axis(_AXES[i] if i < len(_AXES) else f"a{i}", size) for i, size in enumerate(self.space))
+        extents = [size if isinstance(size, int) else None for size in self.space]
+        axes = tuple(Axis(_AXES[i] if i < len(_AXES) else f"a{i}", size) for i, size in enumerate(extents))
         name = self.nodes[0][0].name if self.nodes else graph.name
         names = tuple([stream.name for stream in self.region.streams])
         program = _pruned(RegionProgram(name, axes, tuple(self.inputs), tuple(self.terms.terms), outputs, names))
         check_program(program)
+        for axis, size in enumerate(extents):
+            if size is None and not any(axis in source.dims for source in program.inputs):
+                raise Unknown(f"nothing that it reads is as long as axis {axes[axis].name}, whose extent is not known")
         return program
 
     def _output(self, value: Value) -> RegionOutput:

@@ -1,4 +1,8 @@
-"""Places of values in a space: the axis of each of their dims."""
+"""Places of values in a space: the axis of each of their dims.
+
+A dim that the plan does not know is a symbol (:class:`graphdock.shape.Symbol`), and equal to itself alone: two values of one symbol
+lie on one axis, and whatever would have to be 1 or equal to something else is in no region.
+"""
 
 from __future__ import annotations
 
@@ -6,32 +10,35 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from graphdock.contracts.ir import PlanNode, Value, arg_of
+from graphdock.shape import Symbol, plain, show
 
 from graphdock_fusion.regions.forms import Form
-from graphdock_fusion.regions.typed import NotInRegion
+from graphdock_fusion.regions.typed import NotInRegion, Unknown
 
-__all__ = ["Dims", "Space", "known", "local_shape", "place", "place_input", "put"]
+__all__ = ["Dims", "Shape", "Space", "known", "local_shape", "place", "place_input", "put"]
 
+#: Dims of a value, each a number or a symbol.
+Shape: TypeAlias = "tuple[int | Symbol, ...]"
 #: Extents of the axes, in order; dims of size 1 are none of them.
-Space: TypeAlias = "tuple[int, ...]"
+Space: TypeAlias = "tuple[int | Symbol, ...]"
 #: The axis of each dim of a value; None for a dim of size 1.
 Dims: TypeAlias = "tuple[int | None, ...]"
 
 
-def local_shape(node: PlanNode, form: Form) -> tuple[int, ...]:
+def local_shape(node: PlanNode, form: Form) -> Shape:
     """The shape in which a node's formulas stand: what its inputs broadcast to, or its output's where it reduces nothing."""
     if form.space:
         return _own_space(node, form)
     if not form.reduces and node.outputs:
         return known(node.outputs[0])
-    shape: tuple[int, ...] = ()
+    shape: Shape = ()
     for arg, value in zip(arg_of(node), node.inputs, strict=True):
         if arg.memory != "host" and arg.name not in form.leading and arg.name not in form.writes:
             shape = _broadcast(shape, known(value))
     return shape
 
 
-def place(node: PlanNode, form: Form, shape: Sequence[int], space: Space, inside: Mapping[Value, Dims]) -> Dims:
+def place(node: PlanNode, form: Form, shape: Shape, space: Space, inside: Mapping[Value, Dims]) -> Dims:
     """The axis of each dim of the shape in which a node's formulas stand.
 
     Args:
@@ -58,7 +65,9 @@ def place(node: PlanNode, form: Form, shape: Sequence[int], space: Space, inside
             found[offset + i] = axis
     for size, axis in zip(shape, found, strict=True):
         if size != (1 if axis is None else space[axis]):
-            raise NotInRegion(f"{node.name} of shape {tuple(shape)} does not lie in the space {space}")
+            raise NotInRegion(
+                f"{node.name} of shape {show(plain(shape))} does not lie in the space {show(plain(space))}"
+            )
     if [a for a in found if a is not None] != sorted({a for a in found if a is not None}):
         raise NotInRegion(f"the dims of {node.name} are in another order")
     return tuple(found)
@@ -72,40 +81,52 @@ def place_input(node: PlanNode, name: str, value: Value, form: Form, local: Dims
     if form.reshapes:
         return put(shape, tuple(a for a in local if a is not None), space)
     part = local[: len(shape)] if name in form.leading else local[len(local) - len(shape) :]
+    for size, axis in zip(shape, part, strict=True):
+        here = 1 if axis is None else space[axis]
+        if size not in (1, here) and (isinstance(size, Symbol) or isinstance(here, Symbol)):
+            raise Unknown(f"whether a dim of {value.name} is 1 or another one's size is not known")
     return tuple(None if size == 1 else axis for size, axis in zip(shape, part, strict=True))
 
 
-def put(shape: Sequence[int], axes: Sequence[int], space: Space) -> Dims:
+def put(shape: Shape, axes: Sequence[int], space: Space) -> Dims:
     """The dims of a shape on these axes, one after another; dims of size 1 on none. Raises NotInRegion where they do not fit."""
     if [size for size in shape if size != 1] != [space[a] for a in axes]:
-        raise NotInRegion(f"shape {tuple(shape)} does not lie on axes of {[space[a] for a in axes]}")
+        raise NotInRegion(
+            f"shape {show(plain(shape))} does not lie on axes of {show(plain(tuple(space[a] for a in axes)))}"
+        )
     left = iter(axes)
     return tuple(None if size == 1 else next(left) for size in shape)
 
 
-def _own_space(node: PlanNode, form: Form) -> tuple[int, ...]:
+def _own_space(node: PlanNode, form: Form) -> Shape:
     """Extents of the axes that a form names, as its inputs have them."""
-    found: dict[str, int] = {}
+    found: dict[str, int | Symbol] = {}
     for arg, value in zip(arg_of(node), node.inputs, strict=True):
         axes, shape = form.axes_of(node, arg.name), known(value)
         if len(axes) != len(shape):
             raise NotInRegion(f"{value.name} has rank {len(shape)}, not {len(axes)}")
+        if any(isinstance(size, Symbol) for size in shape):
+            raise Unknown(f"a product of unknown extents: {value.name} is {show(plain(shape))}")
         if any(found.setdefault(axis, size) != size for axis, size in zip(axes, shape, strict=True)):
             raise NotInRegion(f"the inputs of {node.name} contradict each other")
     return tuple([found[axis] for axis in form.space])
 
 
-def known(value: Value) -> tuple[int, ...]:
-    """Dims of a value. Raises NotInRegion where any is not known."""
-    if value.shape is None or None in value.shape:
-        raise NotInRegion(f"the shape of {value.name} is not known")
-    return tuple(d for d in value.shape if d is not None)
+def known(value: Value) -> Shape:
+    """Dims of a value. Raises Unknown where any is neither a number nor a symbol."""
+    if value.shape is not None and None not in value.shape:
+        return value.shape  # type: ignore[return-value]
+    if not isinstance(value.extent, tuple):
+        raise Unknown(f"the shape of {value.name} is not known")
+    return value.extent
 
 
-def _broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+def _broadcast(a: Shape, b: Shape) -> Shape:
     if len(a) < len(b):
         a, b = b, a
     b = (1,) * (len(a) - len(b)) + b
-    if any(x != y and 1 not in (x, y) for x, y in zip(a, b, strict=True)):
-        raise NotInRegion(f"shapes {a} and {b} do not lie in one space")
+    for x, y in zip(a, b, strict=True):
+        if x != y and 1 not in (x, y):
+            fault = Unknown if isinstance(x, Symbol) or isinstance(y, Symbol) else NotInRegion
+            raise fault(f"shapes {show(plain(a))} and {show(plain(b))} do not lie in one space")
     return tuple(y if x == 1 else x for x, y in zip(a, b, strict=True))

@@ -7,11 +7,12 @@ from typing import TypeAlias
 
 from graphdock.contracts.ir import PlanNode, Value
 from graphdock.device_name import DeviceSpec
+from graphdock.shape import Symbol
 
 from graphdock_fusion.regions.forms import Form, form_of
 from graphdock_fusion.regions.lowering import Variables, where_made
 from graphdock_fusion.regions.placing import Dims, Space, local_shape
-from graphdock_fusion.regions.typed import NotInRegion
+from graphdock_fusion.regions.typed import NotInRegion, Unknown
 
 __all__ = ["BySpace"]
 
@@ -29,8 +30,9 @@ class BySpace:
       variables: handle -> dtype and dims of its variable, where updates may be in a region.
       products: whether ops that name their space may. ``reductions``: whether one that reduces may be alone.
       steps: whether any node may be alone, because the groups become parts of a loop.
+      unknown_dims: whether a space may have axes of unknown extent.
       rematerializable: nodes that belong to every group that reads them (:mod:`graphdock_fusion.regions.rematerializable`).
-      reasons: node -> why it is in no region.
+      reasons: node -> why it is in no region. ``unknown``: those of them whose dims are to blame.
     """
 
     def __init__(
@@ -40,16 +42,19 @@ class BySpace:
         products: bool = False,
         reductions: bool = False,
         steps: bool = False,
+        unknown_dims: bool = False,
     ) -> None:
         self._device_of = device_of
         self._variables = variables
         self._products = products
         self._reductions = reductions
         self.steps = steps
+        self._unknown_dims = unknown_dims
         self._kind: dict[PlanNode, Kind] = {}
         self._dims: dict[Value, Dims] = {}
         self.rematerializable: set[PlanNode] = set()
         self.reasons: dict[PlanNode, str] = {}
+        self.unknown: dict[PlanNode, None] = {}
 
     def own(self, node: PlanNode) -> Kind | None:
         """Device and space of a node by itself, if it has more than one element; None where it can be in no region."""
@@ -57,7 +62,7 @@ class BySpace:
         if device is None or form is None:
             return None
         try:
-            space = tuple(d for d in local_shape(node, form) if d != 1)
+            space = self._space(node, form)
             where_made(node, form, space, {}, self._variables or {})
         except NotInRegion:
             return None
@@ -79,11 +84,10 @@ class BySpace:
         if device is None or form is None:
             return ()
         try:
-            shape = local_shape(node, form)
+            own: Kind = (device, self._space(node, form))
         except NotInRegion as refused:
-            self.reasons[node] = str(refused)
+            self._refused(node, refused)
             return ()
-        own: Kind = (device, tuple(d for d in shape if d != 1))
         found = {self._kind[n] for n in before if n in self._kind}
         wider = sorted((k for k in found if k[0] == device and len(k[1]) > len(own[1])), key=lambda k: -len(k[1]))
         return (own, *wider)
@@ -95,9 +99,22 @@ class BySpace:
         try:
             made = where_made(node, form, kind[1], inside, self._variables or {})
         except NotInRegion as refused:
-            self.reasons[node] = str(refused)
+            self._refused(node, refused)
             return False
         self._kind[node] = kind
         self._dims.update(zip(node.outputs, made, strict=True))
         self.reasons.pop(node, None)
+        self.unknown.pop(node, None)
         return True
+
+    def _space(self, node: PlanNode, form: Form) -> Space:
+        """The space of a node's own shape."""
+        shape = local_shape(node, form)
+        if not self._unknown_dims and any(isinstance(d, Symbol) for d in shape):
+            raise NotInRegion(f"the shape of {node.name} is not known")
+        return tuple(d for d in shape if d != 1)
+
+    def _refused(self, node: PlanNode, refused: NotInRegion) -> None:
+        self.reasons[node] = str(refused)
+        if isinstance(refused, Unknown) and self._unknown_dims:
+            self.unknown[node] = None

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from graphdock.contracts.region_program import PRIMITIVES, REDUCTIONS, WORDS, Term
 from graphdock.dtypes import DType, as_dtype
 
-__all__ = ["NotInRegion", "Operand", "Terms"]
+__all__ = ["NotInRegion", "Operand", "Terms", "Unknown"]
 
 #: A term by its number, or a number of a formula that has no dtype of its own.
 Operand: TypeAlias = "int | Number"
@@ -19,6 +19,10 @@ _STEPS = {"float16": 2.0**11, "bfloat16": 2.0**8}
 
 class NotInRegion(Exception):
     """Error of a node that can't be said in a region; the message says why. Never leaves :mod:`graphdock_fusion.regions`."""
+
+
+class Unknown(NotInRegion):
+    """Error of a node that can't be said in a region because of dims that the plan does not know."""
 
 
 class Number:

@@ -1,0 +1,100 @@
+"""Calls of a function whose extents only a call knows: what they are is read off its arguments, and checked there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from graphdock.contracts import BindContext, NativeCall, RegionProgram, errors
+
+from graphdock_llvm.native import chain
+from graphdock_llvm.schedule import Schedule
+from graphdock_llvm.target import width
+
+__all__ = ["Extents", "bind_any"]
+
+
+class Extents:
+    """The numbers that a function of a program gets: threads, the pool's address, parts, and the extents that it does not say.
+
+    Attributes:
+      numbers: int64, as the function reads them. ``shapes``: of the tensors that are made, in order.
+    """
+
+    def __init__(self, program: RegionProgram, numbers: Sequence[int]) -> None:
+        self._program, self._schedule = program, Schedule(program, width())
+        self.numbers = np.array([*numbers, 1, *[0 for _ in self._schedule.open]], np.int64)
+        self.shapes: list[tuple[int, ...]] = []
+
+    def read(self, shapes: Sequence[tuple[int, ...]]) -> None:
+        """Take over the extents of a call.
+
+        Args:
+          shapes: of the region's inputs.
+
+        Raises:
+          ShapeError: two dims that are to be the same are not; names the tensors.
+        """
+        program = self._program
+        extents = [a.extent for a in program.axes]
+        first = ["the plan" for _ in extents]
+        for source in program.inputs:
+            shape = shapes[source.source]
+            if len(shape) != len(source.dims):
+                raise errors.ShapeError(
+                    f"{source.name} is of another rank than planned",
+                    expected=str(len(source.dims)),
+                    got=str(len(shape)),
+                )
+            for number, (size, axis) in enumerate(zip(shape, source.dims, strict=True)):
+                if axis is not None and extents[axis] is None:
+                    extents[axis], first[axis] = size, f"{source.name}, dim {number}"
+                want = 1 if axis is None else extents[axis]
+                if size != want:
+                    raise errors.ShapeError(
+                        f"dim {number} of {source.name} is not that of {'the plan' if axis is None else first[axis]}",
+                        expected=str(want),
+                        got=str(size),
+                        hint='shape_policy="exact" makes a plan for each set of shapes',
+                    )
+        self.numbers[2] = self._schedule.parts(extents)
+        for place, axis in enumerate(self._schedule.open):
+            self.numbers[3 + place] = extents[axis] or 0
+        self.shapes = [tuple([1 if a is None else extents[a] or 0 for a in out.dims]) for out in program.made]
+
+
+def bind_any(
+    program: RegionProgram, count: int, address: int, numbers: Sequence[int], ctx: BindContext
+) -> Callable[..., Any]:
+    """The kernel of a program with axes of unknown extent.
+
+    Args:
+      count: how many inputs the region has. ``address``: of its function. ``numbers``: of threads, and the pool's address.
+    """
+    extents = Extents(program, numbers)
+    made = [i for i, o in enumerate(ctx.outputs) if o.mode.kind not in ("planned", "inplace")]
+    dtypes = [out.dtype.np for out in program.made]
+    given = count + len(dtypes) - len(made)
+    places: list[Any] = list(range(given))
+    for place, i in enumerate(made):  # what is returned stands among the others, and is given behind them
+        places.insert(count + i, given + place)
+    call = chain([NativeCall(address, tuple(places))], count + len(dtypes), extents.numbers)
+    read = sorted({i.source for i in program.inputs if None in i.shape})
+    last: list[Any] = [None]
+
+    def compute(*args: Any) -> Any:
+        shapes = [args[i].shape for i in read]
+        if shapes != last[0]:
+            last[0] = None  # what it was given before, if this is refused
+            extents.read([a.shape for a in args[:count]])
+            last[0] = shapes
+        # what kernels return may lie in another order than row by row
+        args = tuple([a if a.flags.c_contiguous else np.ascontiguousarray(a) for a in args])
+        if not made:
+            return call(*args)
+        results = [np.empty(extents.shapes[i], dtypes[i]) for i in made]
+        call(*args[:given], *results)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    return compute
