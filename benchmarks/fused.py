@@ -100,6 +100,16 @@ def _session(
     return Case(lambda: session.run(results), lambda: [_probe(r) for r in session.run(results)])
 
 
+def _fed(tf: ModuleType, open_session: Callable[[], Any], data: Callable[[], tuple[Any, ...]], program: Any) -> Case:
+    """The first input is fed, of a batch of any size; the others are constants."""
+    first, *others = data()
+    batch = tf.placeholder(tf.float32, [None, *first.shape[1:]])
+    results = program(_of_session(tf), batch, *map(tf.constant, others))
+    session = open_session()
+    call = session.make_callable(results, [batch])
+    return Case(lambda: call(first), lambda: [_probe(r) for r in call(first)])
+
+
 def _jax(data: Callable[[], tuple[Any, ...]], program: Any) -> Case:
     import jax
     from jax import lax
@@ -188,6 +198,22 @@ def _program(name: str, summary: str, data: Any, program: Any, row: str, at_most
     return Program(name, summary, builders, tuple(bars), rtol=1e-4, atol=1e-4)
 
 
+def _any_program(rows: int) -> Program:
+    """Layer norm of a batch that is fed, by a plan for its size and by one for any size, with regions and without."""
+    parts = {"data": partial(norm_data, rows, 768), "program": norm}
+    plain: tuple[str, dict[str, object]] = ("any_size", {"shape_policy": "generic"})
+    of_any_size = ("llvm_any_size", {**LLVM[1], "shape_policy": "generic"})
+    builders = {
+        **session_builders(partial(_fed, **parts), [LLVM, of_any_size, plain]),
+        "numpy": partial(_numpy, **parts),
+    }
+    bars = (
+        Bar("P3", ("graphdock/llvm",), 1.5, subject="graphdock/llvm_any_size", note="a plan for the size"),
+        Bar("P3", ("graphdock/any_size",), 0.7, subject="graphdock/llvm_any_size", note="unfused"),
+    )
+    return Program(f"any_size_{rows}", f"layer norm of [?, 768], {rows} rows", builders, bars, rtol=1e-4, atol=1e-4)
+
+
 def adam_session(tf: ModuleType, open_session: Callable[[], Any], size: int) -> Case:
     """An update of one variable by a gradient that lies in another."""
     weights = tf.get_variable("w", initializer=_numbers(size), use_resource=True)
@@ -268,6 +294,8 @@ PROGRAMS = (
         1.0,
     ),
     _adam_program(10_000_000),
+    _any_program(32),
+    _any_program(4096),
 )
 
 if __name__ == "__main__":

@@ -112,10 +112,12 @@ class VectorRegions(RegionCompiler):
         numbers = (ctx.threads, pool_address()) if shared else ALONE
         within = _single_threaded(ctx.device) if shared else None
         address = compiled(printed.text())
-        native, bind = None, functools.partial(bind_any, program, count, address, numbers)
+        native, bind = None, functools.partial(bind_any, program, count, address, numbers, within)
         if all(a.extent is not None for a in program.axes):
             native = Native(address, chain, numbers, tiles is None and is_brief(program))
             bind = functools.partial(_bound, native, count, program)
+        else:
+            within = None  # which a call enters where it has parts
         return Prepared(
             bind,
             native=native,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +15,10 @@ from graphdock_llvm.schedule import Schedule
 from graphdock_llvm.target import width
 
 __all__ = ["Extents", "bind_any"]
+
+#: Bytes from which the memory of a result is worth being used again, and whether this Python tells who knows of it.
+_LARGE = 1 << 20
+_COUNTS = hasattr(sys, "getrefcount") and getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
 class Extents:
@@ -64,22 +70,44 @@ class Extents:
         self.shapes = [tuple([1 if a is None else extents[a] or 0 for a in out.dims]) for out in program.made]
 
 
+class _Result:
+    """Maker of one result: of a large one the last array again, where nobody else knows of it and its shape has stayed. A new one
+    would be zeroed by the system page by page."""
+
+    __slots__ = ("_dtype", "_last")
+
+    def __init__(self, dtype: Any) -> None:
+        self._dtype = dtype
+        self._last: np.ndarray[Any, Any] | None = None
+
+    def __call__(self, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+        last = self._last
+        # known to the attribute, the variable and the argument
+        mine = last is not None and sys.getrefcount(last) == 3 and not weakref.getweakrefcount(last)
+        if last is not None and mine and last.shape == shape and last.flags.writeable:
+            return last
+        made = np.empty(shape, self._dtype)
+        self._last = made if made.nbytes >= _LARGE and _COUNTS else None
+        return made
+
+
 def bind_any(
-    program: RegionProgram, count: int, address: int, numbers: Sequence[int], ctx: BindContext
+    program: RegionProgram, count: int, address: int, numbers: Sequence[int], within: Any, ctx: BindContext
 ) -> Callable[..., Any]:
     """The kernel of a program with axes of unknown extent.
 
     Args:
       count: how many inputs the region has. ``address``: of its function. ``numbers``: of threads, and the pool's address.
+      within: a context for calls whose rows threads share, or None.
     """
     extents = Extents(program, numbers)
     made = [i for i, o in enumerate(ctx.outputs) if o.mode.kind not in ("planned", "inplace")]
-    dtypes = [out.dtype.np for out in program.made]
-    given = count + len(dtypes) - len(made)
+    results = [_Result(program.made[i].dtype.np) for i in made]
+    given = count + len(program.made) - len(made)
     places: list[Any] = list(range(given))
     for place, i in enumerate(made):  # what is returned stands among the others, and is given behind them
         places.insert(count + i, given + place)
-    call = chain([NativeCall(address, tuple(places))], count + len(dtypes), extents.numbers)
+    call = chain([NativeCall(address, tuple(places))], count + len(program.made), extents.numbers)
     read = sorted({i.source for i in program.inputs if None in i.shape})
     last: list[Any] = [None]
 
@@ -91,10 +119,12 @@ def bind_any(
             last[0] = shapes
         # what kernels return may lie in another order than row by row
         args = tuple([a if a.flags.c_contiguous else np.ascontiguousarray(a) for a in args])
-        if not made:
-            return call(*args)
-        results = [np.empty(extents.shapes[i], dtypes[i]) for i in made]
-        call(*args[:given], *results)
-        return results[0] if len(results) == 1 else tuple(results)
+        returned = [make(extents.shapes[i]) for make, i in zip(results, made, strict=True)]
+        if within is not None and extents.numbers[2] > 1:
+            with within:
+                call(*args[:given], *returned)
+        else:
+            call(*args[:given], *returned)
+        return None if not returned else returned[0] if len(returned) == 1 else tuple(returned)
 
     return compute

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import graphdock as tf
@@ -308,3 +309,18 @@ def test_loops_and_branches_of_unknown_batch():
             feed = {x: numbers(size, 5, seed=size)}
             np.testing.assert_allclose(sess.run(z, feed), plain.run(z, feed), 1e-5, 1e-6)
         assert sess.explain(z).kernels()["llvm.region"] >= 3
+
+
+def test_large_results_stay_as_they_were_while_anybody_knows_of_them():
+    x = tf.placeholder(tf.float32, [None, 1000])
+    y = tf.tanh(x) * 2.0
+    first, second = numbers(600, 1000), numbers(600, 1000, seed=1)
+    with tf.Session(config=tf.SessionConfig(**GENERIC)) as sess:
+        kept = [sess.run(y, {x: first}), sess.run(y, {x: first})[5:], sess.run(y, {x: second})]
+        sess.run(y, {x: numbers(600, 1000, seed=2)})
+        made = sess.run(y, {x: second}).ctypes.data  # which nobody keeps
+        again = sess.run(y, {x: second})
+    for got, want in zip(kept, [first, first[5:], second], strict=True):
+        np.testing.assert_allclose(got, np.tanh(want) * 2, 1e-5)
+    np.testing.assert_allclose(again, np.tanh(second) * 2, 1e-5)
+    assert again.ctypes.data == made or sys.implementation.name != "cpython"
