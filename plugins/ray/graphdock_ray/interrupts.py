@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import signal
+import _signal  # type: ignore[import-not-found]  # what signal wraps in enums, which take most of its time
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -24,17 +24,17 @@ class Interrupts:
 
     def __enter__(self) -> Self:
         if threading.get_ident() == threading.main_thread().ident:
-            before = signal.getsignal(signal.SIGINT)
+            before = _signal.getsignal(_signal.SIGINT)
             if callable(before):
                 self._before = before
-                signal.signal(signal.SIGINT, self._take)
+                _signal.signal(_signal.SIGINT, self._take)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
+            _signal.signal(_signal.SIGINT, self._before)
         self._act()
 
     def during(self, wait: Callable[..., _T], *args: Any) -> _T:
