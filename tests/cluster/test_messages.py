@@ -86,6 +86,33 @@ def test_a_step_has_the_messages_of_the_table(target, model):
     assert (facts["messages"], found) == GOLDEN[model]
 
 
+def test_small_tensors_of_a_part_that_is_quick_go_to_a_task_as_one_message(target, monkeypatch):
+    monkeypatch.setattr("graphdock_cluster.registered.QUICK", 1e9)
+    came, arrive = [], TaskServer.arrive
+
+    def noted(self, session, step, edge, value):
+        came.append((str(self.name), edge if isinstance(edge, str) else len(edge)))
+        arrive(self, session, step, edge, value)
+
+    monkeypatch.setattr(TaskServer, "arrive", noted)
+    with tf.Graph(host=HOST).as_default(), tf.Session(target) as session:
+        with tf.device("/job:worker/task:0"):
+            x = tf.placeholder(tf.float32, [])
+            some, large, other = [x + float(n) for n in range(3)], tf.fill([5000], x), tf.as_string(x)
+        sums = []
+        for n in (0, 1):
+            with tf.device(f"/job:ps/task:{n}"):
+                sums.append(tf.add_n(some) + tf.reduce_sum(large) + tf.string_to_number(other))
+        for turn, at_once in enumerate((5, 2)):
+            value = float(2 - turn)  # what was held is read when it was sent
+            assert session.run(sums, {x: value}) == [5004 * value + 3.0] * 2
+            for n in (0, 1):
+                edges = [edge for task, edge in came if task == f"/job:ps/task:{n}"]
+                assert sum(isinstance(edge, str) for edge in edges) == at_once
+                assert [edge for edge in edges if not isinstance(edge, str)] == [3] * turn
+            came.clear()
+
+
 def test_a_large_constant_is_sent_once_to_a_task_for_as_long_as_a_part_there_has_it(monkeypatch):
     """It is sent anew once the parts that had it are forgotten, and to a session of its own."""
     came = []

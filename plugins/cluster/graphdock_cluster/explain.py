@@ -38,7 +38,7 @@ class PartitionExplanation:
 
     @property
     def messages(self) -> int:
-        """Messages of one step: one that starts each part and one that answers, and one per tensor sent."""
+        """Messages of one step at most: one starts each part, one answers, one per tensor sent: small ones may share it."""
         others = {p.task for p in self.partition.parts} - {self.own}
         return 2 * len(others) + sum(bool(edge["from"] != edge["to"]) for edge in self._edges())
 

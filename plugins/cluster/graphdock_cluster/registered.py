@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import graphdock as _tf
@@ -16,11 +17,51 @@ from graphdock.session.session import Session
 
 from graphdock_cluster.running import NO_LIMIT
 
-__all__ = ["Registered"]
+__all__ = ["Registered", "held_back"]
 
 _UNLIMITED = _tf.RunOptions(timeout_in_ms=int(NO_LIMIT * 1e3))
 #: Seconds within which a part must end to run on a thread that messages come by.
 QUICK = 1e-3
+#: Bytes up to which a tensor goes with others.
+SMALL = 1 << 14
+
+
+class _Thread(threading.local):
+    held: dict[Any, tuple[list[str], list[Any]]] | None = None
+
+
+_thread = _Thread()
+
+
+class _Sends:
+    """Small tensors that this thread sends within ``with``: those for one task go as one message at its end, if it ends well.
+
+    Args:
+      gathers: do so; else each goes at once.
+    """
+
+    def __init__(self, gathers: bool) -> None:
+        self._gathers = gathers
+
+    def __enter__(self) -> None:
+        self._before, _thread.held = _thread.held, {} if self._gathers else None
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        held, _thread.held = _thread.held, self._before
+        if held and kind is None:
+            for (post, *whom), (edges, values) in held.items():
+                post(*whom, edges, values)
+
+
+def held_back(post: Callable[..., None], task: str, step: int, edge: str, value: Any) -> bool:
+    """Return whether a tensor goes with others, as it is now. ``post``: is given task, step, edges and values then."""
+    small = isinstance(value, (np.ndarray, np.generic)) and value.nbytes <= SMALL and value.dtype.kind != "O"
+    if _thread.held is None or not small:
+        return False
+    edges, values = _thread.held.setdefault((post, task, step), ([], []))
+    edges.append(edge)
+    values.append(np.array(value))
+    return True
 
 
 class Registered:
@@ -48,13 +89,16 @@ class Registered:
         self._fetches: list[Any] = [*fetches, *targets]
         self._count = len(fetches)
         self._numbered = step is not None
+        sent = Counter(op.node_attrs["task"] for op in session.graph.get_operations() if op.type == "Send")
+        self._sends_several = max(sent.values(), default=0) > 1
 
     def run(self, step: int, feeds: list[Any], seconds: float) -> list[Any]:
         """The fetches of a step."""
         values = [np.asarray(step, np.int64), *feeds] if self._numbered else feeds
         options = _UNLIMITED if seconds >= NO_LIMIT else _tf.RunOptions(timeout_in_ms=max(1, int(seconds * 1e3)))
         began = time.perf_counter()
-        results = self.session.run(self._fetches, dict(zip(self._feeds, values, strict=True)), options=options)
+        with _Sends(self.quick and self._sends_several):
+            results = self.session.run(self._fetches, dict(zip(self._feeds, values, strict=True)), options=options)
         self.quick = self._may_be_quick and time.perf_counter() - began < QUICK
         return list(results[: self._count])
 

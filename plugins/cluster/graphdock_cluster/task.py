@@ -29,7 +29,7 @@ from graphdock.session.session import Session
 
 from graphdock_cluster.constants import Constants
 from graphdock_cluster.exchange import Exchange
-from graphdock_cluster.registered import Registered
+from graphdock_cluster.registered import Registered, held_back
 from graphdock_cluster.running import CLOCK, NO_LIMIT, RunningPart
 from graphdock_cluster.started import RECEIVING, StartedPart
 
@@ -336,12 +336,13 @@ class TaskServer:
         if opened is not None:
             opened.parts.pop(handle, None)
 
-    def arrive(self, session: str, step: int, edge: str, value: Any) -> None:
-        """Bring a tensor of another task."""
+    def arrive(self, session: str, step: int, edge: str | list[str], value: Any) -> None:
+        """Bring a tensor of another task; or several, as two lists."""
         with self._lock:
             opened = self._sessions.get(session)
         if opened is not None:
-            opened.exchange.arrive(step, edge, value)
+            for one, tensor in ((edge, value),) if isinstance(edge, str) else zip(edge, value, strict=True):
+                opened.exchange.arrive(step, one, tensor)
 
     def abort(self, session: str, step: int, failure: Mapping[str, Any]) -> None:
         """Stop a step here: whatever runs and waits in it ends with the error."""
@@ -457,8 +458,11 @@ class TaskServer:
         me = weakref.ref(self)
 
         def send(task: str, step: int, edge: str, value: Any) -> None:
-            if me() is not None:
+            if me() is not None and not held_back(post_all, task, step, edge, value):
                 post(named[task], "arrive", {"session": session, "step": step, "edge": edge, "value": value})
+
+        def post_all(task: str, step: int, edges: list[str], values: list[Any]) -> None:
+            post(named[task], "arrive", {"session": session, "step": step, "edge": edges, "value": values})
 
         return send
 
