@@ -265,3 +265,44 @@ def test_programs(seed, passes):
                 if rng.random() < 0.3:
                     feeds[program.steer] = shaken(rng, program.places[program.steer])
     assert fits > runs // 10
+
+
+class Fusible(Program):
+    """A program of mostly what becomes regions."""
+
+    def step(self):
+        if self.rng.random() < 0.25:
+            return super().step()
+        x, y, matrix, vector = self.any(0, 1, 2), self.any(0, 1, 2), self.any(2), self.any(1)
+        axis, keep = self.pick(0, 1, -1), bool(self.rng.integers(2))
+        return self.pick(
+            lambda: self.pick(tf.add, tf.multiply, tf.maximum, tf.subtract)(x, y),
+            lambda: self.pick(tf.add, tf.multiply)(vector, self.any(1)),
+            lambda: self.pick(tf.tanh, tf.sigmoid, tf.abs)(x) * 2.0,
+            lambda: self.pick(tf.reduce_sum, tf.reduce_max, tf.reduce_mean)(matrix, axis, keepdims=keep),
+            lambda: tf.reduce_sum(x * x),
+            lambda: tf.nn.softmax(matrix),
+            lambda: tf.where(x > 0.0, x, tf.zeros_like(x)),
+            lambda: tf.cast(tf.fill([tf.shape(vector)[0]], 2.0), tf.float64) * self.any(1),
+            lambda: tf.gradients(tf.reduce_sum(tf.tanh(x) * y), [x])[0] if x is not y else x,
+            lambda: tf.expand_dims(vector, self.pick(0, 1)) * matrix,
+            lambda: tf.concat([vector, self.any(1)], 0) * 2.0,
+        )()
+
+
+@pytest.mark.parametrize("start", [0, *(pytest.param(s, marks=pytest.mark.exhaustive) for s in range(100, 900, 100))])
+def test_programs_whose_regions_are_compiled(start):
+    pytest.importorskip("llvmlite")
+    fits = regions = 0
+    for seed in range(start, start + (1 if start == 0 else 30)):
+        with tf.Graph().as_default() as graph:
+            program = Fusible(seed)
+        places, rng = list(program.places), program.rng
+        for fetch in program.pool[-1:4:-4]:
+            lab, feeds = Lab(graph, [fetch], backends=("llvm", "cpu")), dict(program.places)
+            for _ in range(6):
+                fits += lab.compare(feeds, seed, words=False, pruned=True)
+                sizes = resized(rng, [program.places[p] for p in places], [p._dims for p in places])
+                feeds = dict(zip(places, sizes, strict=True))
+            regions += lab.generic.explain([fetch]).kernels().get("llvm.region", 0)
+    assert fits and regions
