@@ -1,0 +1,160 @@
+"""Loops along one row in LLVM's text, of known length and of a length that only a call knows; extents as operands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from graphdock.contracts import RegionProgram
+
+from graphdock_llvm.emitter import Emitter
+from graphdock_llvm.schedule import Schedule
+from graphdock_llvm.vectors import Place
+
+__all__ = ["Rows"]
+
+
+class Rows:
+    """The row of a program whose function is being printed.
+
+    Attributes:
+      e: emits lines. ``plan``: what a row takes. ``length``: elements of the row that loops go along; None where a call knows it.
+      sizes: extents of the axes: numbers, or values of the function.
+      ragged: of a row of unknown length what whole vectors hold, and the mask of the rest. ``rest``: whether there is one.
+      between: a part of the one row, from one place to another; None for all of it.
+      parts: in how many parts threads share the rows, where that is known. ``in_parts``: whether they do. ``open``: whether an
+        extent is unknown.
+      block: which is being filled. ``loops``: how many there were.
+    """
+
+    def __init__(self, program: RegionProgram, width: int) -> None:
+        self.program, self.e = program, Emitter(width)
+        self.plan = Schedule(program, width)
+        self.length = self.plan.length
+        self.sizes: list[str] = []
+        self.ragged: tuple[str, str] | None = None
+        self.rest = ""
+        self.between: tuple[str, str] | None = None
+        self.parts, self.in_parts, self.open = 1, False, bool(self.plan.open)
+        self.block, self.loops = "entry", 0
+
+    # -- extents
+
+    def _measure(self, numbers: str) -> None:
+        """Load the extents that the program does not say, at the begin of a function."""
+        e, at = self.e, {axis: 3 + k for k, axis in enumerate(self.plan.open)}
+        self.sizes = [
+            str(a.extent) if axis not in at else self._number_at(numbers, at[axis])
+            for axis, a in enumerate(self.program.axes)
+        ]
+        if self.length is None:
+            length = self._times(self.sizes if self.plan.flat else self.sizes[-1:])
+            whole = e.binary("and", "i64", length, str(-e.width))
+            rest = e.convert("trunc", "i64", e.binary("sub", "i64", length, whole), "i32")
+            mask = e.value(f"icmp ult {e.vector('i32')} {e.lanes('i32')}, {e.broadcast('i32', rest)}")
+            self.ragged = whole, mask
+            self.rest = e.value(f"icmp ne i32 {rest}, 0")
+
+    def _parts(self, numbers: str) -> str:
+        """In how many parts the rows are shared."""
+        return self._number_at(numbers, 2) if self.open else str(self.parts)
+
+    def _number_at(self, numbers: str, index: int) -> str:
+        return self.e.value(f"load i64, ptr {self.e.value(f'getelementptr i64, ptr {numbers}, i64 {index}')}")
+
+    def _times(self, factors: Iterable[str]) -> str:
+        """The product of extents."""
+        known, result = 1, ""
+        for factor in factors:
+            if factor.isdigit():
+                known *= int(factor)
+            else:
+                result = self.e.binary("mul", "i64", result, factor) if result else factor
+        if not result or known == 1:
+            return result or str(known)
+        return self.e.binary("mul", "i64", result, str(known))
+
+    def _splat(self, size: str) -> str:
+        """An extent, or a product of some, in every lane."""
+        return self.e.constant("i64", int(size)) if size.isdigit() else self.e.broadcast("i64", size)
+
+    # -- loops
+
+    def _loop(
+        self, accumulators: list[str], types: Sequence[str], visit: Callable[[Place, Sequence[str]], list[str]]
+    ) -> list[str]:
+        """Visit a row, a vector at a time and then what is left; the accumulators after it."""
+        if self.length is None:
+            return self._ragged_loop(accumulators, types, visit)
+        e, tail = self.e, self.length % self.e.width
+        whole = self.length - tail
+        if whole:
+            self.loops += 1
+            head, end, before = f"loop{self.loops}", f"past{self.loops}", self.block
+            e.line(f"br label %{head}")
+            e.label(head)
+            at = f"%at{self.loops}"
+            carried = [e.name("acc") for _ in accumulators]
+            phi = len(e.lines)
+            following = visit(Place(at, None), carried)
+            begin, past = self.between or ("0", str(whole))
+            rows = [f"  {at} = phi i64 [ {begin}, %{before} ], [ {at}.next, %{head} ]"]
+            for name, type_, start, value in zip(carried, types, accumulators, following, strict=True):
+                rows.append(f"  {name} = phi {type_} [ {start}, %{before} ], [ {value}, %{head} ]")
+            e.lines[phi:phi] = rows
+            e.line(f"{at}.next = add i64 {at}, {e.width}")
+            e.line(f"{at}.more = icmp ult i64 {at}.next, {past}")
+            e.line(f"br i1 {at}.more, label %{head}, label %{end}")
+            e.label(end)
+            self.block, accumulators = end, following
+        if tail and self.between is not None:  # the last part's
+            name = f"tail{self.loops}"
+            last = e.value(f"icmp eq i64 {self.between[1]}, {whole}")
+            e.line(f"br i1 {last}, label %{name}, label %{name}.past")
+            e.label(name)
+        if tail:
+            accumulators = visit(Place(str(whole), e.first_lanes(tail)), accumulators)
+        if tail and self.between is not None:
+            e.line(f"br label %{name}.past")
+            e.label(f"{name}.past")
+            self.block = f"{name}.past"
+        return accumulators
+
+    def _ragged_loop(
+        self, accumulators: list[str], types: Sequence[str], visit: Callable[[Place, Sequence[str]], list[str]]
+    ) -> list[str]:
+        """The same of a row whose length only a call knows."""
+        assert self.ragged is not None
+        e, (whole, mask) = self.e, self.ragged
+        self.loops += 1
+        name, before = f"loop{self.loops}", self.block
+        begin, past = self.between or ("0", whole)
+        e.line(f"br i1 {e.value(f'icmp ult i64 {begin}, {past}')}, label %{name}, label %{name}.past")
+        e.label(name)
+        at, carried, phi = f"%at{self.loops}", [e.name("acc") for _ in accumulators], len(e.lines)
+        following = visit(Place(at, None), carried)
+        rows = [f"  {at} = phi i64 [ {begin}, %{before} ], [ {at}.next, %{name} ]"]
+        for value, type_, start, next_ in zip(carried, types, accumulators, following, strict=True):
+            rows.append(f"  {value} = phi {type_} [ {start}, %{before} ], [ {next_}, %{name} ]")
+        e.lines[phi:phi] = rows
+        e.line(f"{at}.next = add i64 {at}, {e.width}")
+        e.line(f"br i1 {e.value(f'icmp ult i64 {at}.next, {past}')}, label %{name}, label %{name}.past")
+        e.label(f"{name}.past")
+        accumulators = self._joined(types, (accumulators, before), (following, name))
+        last = self.rest
+        if self.between is not None:  # the last part's
+            last = e.binary("and", "i1", last, e.value(f"icmp eq i64 {past}, {whole}"))
+        e.line(f"br i1 {last}, label %{name}.tail, label %{name}.end")
+        e.label(f"{name}.tail")
+        following = visit(Place(whole, mask), accumulators)
+        e.line(f"br label %{name}.end")
+        e.label(f"{name}.end")
+        self.block = f"{name}.end"
+        return self._joined(types, (accumulators, f"{name}.past"), (following, f"{name}.tail"))
+
+    def _joined(self, types: Sequence[str], *ways: tuple[Sequence[str], str]) -> list[str]:
+        """Values that are one or the other, by the block that they come from."""
+        (first, one), (second, other) = ways
+        return [
+            self.e.value(f"phi {type_} [ {a}, %{one} ], [ {b}, %{other} ]")
+            for type_, a, b in zip(types, first, second, strict=True)
+        ]
