@@ -141,11 +141,12 @@ def _loss(ctx: BuildContext) -> Bound:
                 total[row] = np.logaddexp.reduce(ahead[lengths[row] - 1, row][lattice.ends[row]])
             both = ahead + lattice.backward(emitted, lengths) - total[:, None]
         loss = np.where(ignored, 0.0, -total)
-        live = (np.arange(steps)[:, None] < lengths) & ~ignored & np.isfinite(total)
+        live = (np.arange(steps)[:, None] < lengths) & ~ignored
+        shares = live & (total != -np.inf)  # of a label that no path makes the slope is the softmax
         slope = np.exp(logs)
         where = np.ogrid[:steps, :rows, :1]
         np.subtract.at(
-            slope, (where[0], where[1], lattice.classes[None]), np.exp(np.where(live[..., None], both, -np.inf))
+            slope, (where[0], where[1], lattice.classes[None]), np.exp(np.where(shares[..., None], both, -np.inf))
         )
         slope[~live] = 0.0
         return loss.astype(dtype), slope.astype(dtype)

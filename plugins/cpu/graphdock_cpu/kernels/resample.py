@@ -102,6 +102,8 @@ def dense(taps: Taps, size: int) -> np.ndarray[Any, Any]:
 def area(size: int, wanted: int, align: bool) -> np.ndarray[Any, Any]:
     """The matrix that averages over the interval a pixel of the result stands for; beyond the edge the edge goes on."""
     scale = _scale(size, wanted, align)
+    if size == 1:  # also where corners are aligned, between which is nothing then
+        return np.ones((wanted, 1), np.float32)
     starts = np.arange(wanted, dtype=np.float32) * scale
     ends = np.arange(1, wanted + 1, dtype=np.float32) * scale
     matrix = np.zeros((wanted, size), np.float32)

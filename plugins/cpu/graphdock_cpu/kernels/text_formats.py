@@ -62,7 +62,7 @@ def _shown(array: np.ndarray, dtype: dtypes.DType, edge: int, rank: int) -> str:
     rows = [*range(size)] if whole else [*range(edge), -1, *range(size - edge, size)]
     parts = ["..." if i < 0 else _shown(array[i, ...], dtype, edge, rank) for i in rows]
     between = " " if array.ndim == 1 else "\n" * (array.ndim - 1) + " " * (rank - array.ndim + 1)
-    return f"[{between.join(parts)}]"
+    return f"[{'' if edge else between}{between.join(parts)}]" if size else "[]"
 
 
 def _format(ctx: BuildContext) -> Bound:
@@ -71,7 +71,7 @@ def _format(ctx: BuildContext) -> Bound:
     kinds, edge = [i.dtype for i in ctx.inputs], ctx.attr("summarize")
 
     def text(*args: Any) -> np.ndarray:
-        shown = [_shown(a, kind, edge, a.ndim) for a, kind in zip(args, kinds, strict=True)]
+        shown = [_shown(a, kind, edge if a.size else 0, a.ndim) for a, kind in zip(args, kinds, strict=True)]
         joined = "".join(p for pair in zip(pieces, [*shown, ""], strict=True) for p in pair)
         return np.array(joined.encode("utf-8", "surrogateescape"), object)
 

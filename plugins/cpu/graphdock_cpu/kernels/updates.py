@@ -186,15 +186,17 @@ def _sparse(ctx: BuildContext, rule: Rule, indices: int) -> Bound:
         if not rows.size:
             return
         held, given = [args[i] for i in arrays[:-1]], args[arrays[-1]]
+        for tensor, index in zip(held, arrays, strict=False):
+            if tensor.shape != held[0].shape:
+                raise _misfit("shape", "var", ctx.inputs[index].name, str(held[0].shape), str(tensor.shape))
+        if not held[0].ndim or held[0].shape[1:] != given.shape[1:]:
+            raise _misfit("row shape", "var", grad.name, str(held[0].shape[1:]), str(given.shape[1:]))
         if rows[0] < 0 or rows[-1] >= held[0].shape[0]:
             raise errors.InvalidArgumentError(
                 "a row to update is not there",
                 expected=f"rows from 0 to {held[0].shape[0] - 1}",
                 got=str(rows[0] if rows[0] < 0 else rows[-1]),
             )
-        for tensor in held:
-            if tensor.shape[1:] != given.shape[1:]:
-                raise _misfit("row shape", "var", grad.name, str(tensor.shape[1:]), str(given.shape[1:]))
         total = np.zeros((rows.size, *given.shape[1:]), dtype)
         np.add.at(total, inverse.reshape(-1), given.astype(dtype, copy=False))
         parts = [tensor[rows].astype(dtype, copy=False) for tensor in held]

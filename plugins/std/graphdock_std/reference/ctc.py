@@ -38,7 +38,7 @@ def loss(
     ctc_merge_repeated: bool = True,
     ignore_longer_outputs_than_inputs: bool = False,
 ) -> list[np.ndarray]:
-    """Minus the logarithm of the sum, and the softmax less the share of each class in it."""
+    """Minus the logarithm of the sum, and the softmax less the share of each class in it, where there is a path."""
     rows = inputs.shape[1]
     losses, slopes = np.zeros(rows), np.zeros(inputs.shape)
     for row in range(rows):
@@ -53,9 +53,10 @@ def loss(
         right = [(path, p) for path, made, p in _paths(inputs, row, length, ctc_merge_repeated) if made == label]
         total = math.fsum(p for _, p in right)
         losses[row] = -math.log(total) if right else math.inf
-        for t in range(length if right else 0):
+        for t in range(length):
             for c, p in enumerate(_probabilities(inputs[t, row])):
-                slopes[t, row, c] = p - math.fsum(q for path, q in right if path[t] == c) / total
+                share = math.fsum(q for path, q in right if path[t] == c) / total if right else 0.0
+                slopes[t, row, c] = p - share
     return [losses.astype(inputs.dtype), slopes.astype(inputs.dtype)]
 
 
@@ -78,7 +79,7 @@ def greedy(inputs: Any, sequence_length: Any, merge_repeated: bool = True) -> li
         path = tuple(step.index(max(step)) for step in steps)
         labels.append(_label(path, inputs.shape[2] - 1, merge_repeated))
         scores.append([-math.fsum(max(step) for step in steps)])
-    return [*_sparse(labels), np.array(scores).astype(inputs.dtype)]
+    return [*_sparse(labels), np.array(scores).astype(inputs.dtype).reshape(-1, 1)]
 
 
 def beam_search(

@@ -66,6 +66,8 @@ def _bicubic(i: int, size: int, wanted: int, align: bool, half: bool) -> dict[in
 
 def _area(i: int, size: int, wanted: int, align: bool, half: bool) -> dict[int, float]:
     scale = _scale(size, wanted, align)
+    if size == 1:
+        return {0: 1.0}
     start, end = float(np.float32(i) * scale), float(np.float32(i + 1) * scale)
     out: dict[int, float] = {}
     for j in range(size + wanted + 2):
