@@ -20,8 +20,8 @@ THREADS = {"inter_op_threads": 2, "intra_op_threads": 1}
 @pytest.fixture
 def host(tmp_path, monkeypatch):
     """A host that knows nothing but the rates of its cpus, which are slow."""
+    monkeypatch.setattr("graphdock.measured_times.cache_dir", lambda: tmp_path)
     monkeypatch.setattr(CpuDevice, "rates", lambda self: Rates(1e9, 1e10, 1e-6))
-    monkeypatch.setenv("GRAPHDOCK_CACHE_DIR", str(tmp_path))
     host = Host()
     yield host
     host.close()
