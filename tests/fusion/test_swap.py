@@ -83,6 +83,8 @@ def test_numbers_that_were_drawn_are_swapped_and_not_drawn_again(host):
     assert got == want
     drawn = [k for k in plain.kernels() if "random" in k or "dropout" in k]
     assert drawn and [explained.kernels()[k] for k in drawn] == [plain.kernels()[k] for k in drawn]
+    transfers = [n.name for n in explained.plan.graph.nodes if n.verb == "move"]
+    assert len(transfers) == len(set(transfers)), "each node stands once"
     (note,) = notes(explained, "recompute")
     assert "computes" in note and "swaps" in note and not notes(explained), "what the first pass did is not said again"
 

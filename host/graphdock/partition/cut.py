@@ -103,12 +103,12 @@ def partition(
 
 
 def _asked(targets: Sequence[Operation]) -> list[Operation]:
-    """Targets, and in the place of a NoOp what it waits for: a step ends once all has run, and no task need be told before."""
+    """Targets, and in the place of one that only waits what it waits for: a step ends once all has run, no task need be told."""
     found: dict[Operation, None] = {}
     todo, seen = list(targets)[::-1], set[Operation]()
     while todo:
         op = todo.pop()
-        if op.type == "NoOp" and op._control and op not in seen:
+        if op.verb == "none" and op._control and not op.outputs and op not in seen:
             todo += list(op._control)[::-1]
         elif op not in seen:
             found[op] = None

@@ -182,9 +182,11 @@ class _Fitting:
         return found
 
     def _swap(self, value: Value, node: PlanNode) -> Swap | None:
-        """The transfers of a value, which no transfer has brought."""
+        """The transfers of a value, which no transfer has brought or takes."""
         if not self._swaps or node.verb == "move" or len(node.outputs) != 1:
             return None
+        if any(self._order[i].verb == "move" for i in self._readers.get(value, ())):
+            return None  # once is enough
         if value not in self._known:
             self._known[value] = self._context.swap(value)
         return self._known[value]

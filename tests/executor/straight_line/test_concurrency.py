@@ -14,6 +14,7 @@ from graphdock_executor.straight_line import concurrency
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+pytestmark = pytest.mark.plain  # in debug mode no plan is left to threads
 THREADS = {"inter_op_threads": 2, "intra_op_threads": 1}
 
 
