@@ -18,7 +18,7 @@ __all__ = ["pays_to_run_at_once"]
 #: Elements that a node reads and makes at least which may be dear.
 _LARGE = 1 << 15
 #: Seconds that a kernel takes at least which is handed over, that handing it over takes, and that a node takes beside its kernel.
-_DEAR, _HAND_OFF, _NODE = 50e-6, 30e-6, 2e-6
+_DEAR, _HAND_OFF, _NODE = 200e-6, 100e-6, 2e-6
 #: Seconds of a kernel that computes on several threads itself, where it may: it has them all.
 _WIDE = 125e-6
 #: Part of a step that has to be saved, and seconds.
