@@ -228,7 +228,7 @@ class Executor(ABC):
         return None
 
     def yields(self, placed: PlacedGraph) -> str | None:
-        """Reason why the next executor that does not refuse this graph should run it, though this one can; None.
+        """Reason why the next executor that takes this graph should run it, though this one can; None where it should not.
 
         Asked for ``executor="auto"`` alone, and not of the last one. Optional; default: it runs what it can. Called under the
         planner's lock, after ``refuses``.

@@ -46,7 +46,8 @@ def _fit(graph: PlanGraph, context: PlanContext, again: bool) -> None:
         work.fit(int(budget * _FILLED))
         after = work.peak()[0]
         computed, swapped = work.counts()
-        work.apply()
+        if computed or swapped:
+            work.apply()
         short = f", {in_bytes(after - budget)} more than the budget" if after > budget else ""
         did = [f"computes {computed} nodes on {kind} again"] if again else []
         did += [f"swaps {swapped} values to the host's memory"] if swapped else []

@@ -242,7 +242,7 @@ def test_two_unknown_dims_that_differ_are_refused_by_name_and_one_may_be_1():
 
 
 def test_dims_that_only_follow_from_others_are_no_one_axis_and_may_be_1():
-    """What was put together may be one row: it is broadcast then, in a plan for any shape as well."""
+    """A concatenation may be one row: it is broadcast then, in a plan for any shape as well."""
     x, y = tf.placeholder(tf.float32, [None, 5]), tf.placeholder(tf.float32, [None, 5])
     joined = tf.concat([y, y[1:]], 0)
     z = tf.tanh(x) * 2.0 + tf.tanh(joined) * 2.0

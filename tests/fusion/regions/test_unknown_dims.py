@@ -92,7 +92,7 @@ def test_what_may_be_1_or_another_ones_size_is_no_region_and_explain_says_so(lab
 
 
 def test_dims_that_follow_from_feeds_are_not_assumed_to_be_those_of_others(lab):
-    """Where one of them turns out to be 1, reading the other one's size off it would be wrong."""
+    """One of them may turn out to be 1: reading the other one's size off it would be wrong."""
     x, y = tf.placeholder(tf.float32, [None]), tf.placeholder(tf.float32, [None])
     long = tf.concat([y, y], 0)
     z = tf.fill([tf.shape(long)[0]], 2.0) * tf.tanh(x) + 1.0

@@ -19,15 +19,16 @@ __all__ = ["pays_to_run_at_once"]
 _LARGE = 1 << 15
 #: Seconds that a kernel takes at least which is handed over, that handing it over takes, and that a node takes beside its kernel.
 _DEAR, _HAND_OFF, _NODE = 200e-6, 100e-6, 2e-6
-#: Seconds of a kernel that computes on several threads itself, where it may: it has them all.
-_WIDE = 125e-6
 #: Part of a step that has to be saved, and seconds.
 _PART, _SECONDS = 0.3, 200e-6
 
 
 def pays_to_run_at_once(placed: PlacedGraph) -> str | None:
-    """Saving of threads in a step of a plan, in words; None where that is not worth it, or not known."""
-    if placed.debug or placed.check_numerics or placed.steps_in_flight > 1 or not placed.holds:
+    """Saving of threads in a step of a plan, in words; None where that is not worth it, or not known.
+
+    Where a kernel may compute on several threads, those that are dear have them all already.
+    """
+    if placed.threads > 1 or placed.debug or placed.check_numerics or placed.steps_in_flight > 1 or not placed.holds:
         return None
     large = [n for n in placed.graph.nodes if _elements(n) >= _LARGE and n.opdef.verb.kernel]
     if len(large) < 2 or any(n.bodies and _elements(n) >= _LARGE for n in placed.graph.nodes):
@@ -39,14 +40,13 @@ def pays_to_run_at_once(placed: PlacedGraph) -> str | None:
     if len(seconds) < 2 or alone * _PART < _SECONDS:
         return None
     alone += _NODE * (len(placed.graph.nodes) - len(seconds))
-    wide = {n for n, s in seconds.items() if placed.threads > 1 and s >= _WIDE}
-    together = _makespan(placed.graph.nodes, seconds, wide, placed.workers)
+    together = _makespan(placed.graph.nodes, seconds, placed.workers)
     if alone - together < max(_SECONDS, _PART * alone):
         return None
     return f"{placed.workers} threads save about {in_seconds(alone - together)} of {in_seconds(alone)}"
 
 
-def _makespan(nodes: Sequence[PlanNode], seconds: dict[PlanNode, float], wide: set[PlanNode], workers: int) -> float:
+def _makespan(nodes: Sequence[PlanNode], seconds: dict[PlanNode, float], workers: int) -> float:
     """Seconds until the last node has ended."""
     after: dict[PlanNode, list[PlanNode]] = {n: [] for n in nodes}
     waits: dict[PlanNode, int] = {}
@@ -67,11 +67,8 @@ def _makespan(nodes: Sequence[PlanNode], seconds: dict[PlanNode, float], wide: s
             own = ended = max(at, own) + _NODE
         else:
             own += _NODE
-            free.sort()
-            begun = max(at, own, free[-1] if node in wide else free[0]) + _HAND_OFF
-            ended = begun + seconds[node]
-            for worker in range(workers if node in wide else 1):
-                free[worker] = ended
+            ended = max(at, own, heappop(free)) + _HAND_OFF + seconds[node]
+            heappush(free, ended)
         last = max(last, ended)
         for behind in after[node]:
             waits[behind] -= 1
