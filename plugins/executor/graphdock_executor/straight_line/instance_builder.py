@@ -69,7 +69,8 @@ class InstanceBuilder:
         self._roots = roots
         self._code = code
         self._holds = placed.holds
-        self._quietly = not any(_may_call_python(n) for level in placed.graph.all_graphs() for n in level.nodes)
+        nodes = (n for level in placed.graph.all_graphs() for n in level.nodes)
+        self._quietly = placed.holds or not any(map(_may_call_python, nodes))
         self.queued = devices_of(lowered)
         self.builds = lowered.builds
         self._bounds: list[Any] | None = lowered.first_bounds
@@ -320,10 +321,9 @@ def _may_call_python(node: PlanNode) -> bool:
     A kernel that waits and takes a graph, or finds its resource by itself, may be an iterator, whose stages run there.
     """
     op = node.opdef
-    if node.verb == "host":
-        return True
-    takes = any(attr.type == "func" for attr in op.attrs) or not any(arg.resource for arg in op.inputs)
-    return "waits" in op.effects and takes
+    if node.verb == "host" or "waits" not in op.effects:
+        return node.verb == "host"
+    return any(attr.type == "func" for attr in op.attrs) or not any(arg.resource for arg in op.inputs)
 
 
 def _waiting(compute: Callable[..., Any], token: CancellationToken) -> Callable[..., Any]:
