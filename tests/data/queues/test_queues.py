@@ -12,16 +12,16 @@ import pytest
 from graphdock_data.resources.queue import Queue
 
 
-def waiting(session, queue):
+def waiting(session, queue, container=""):
     """Wait until a step waits in a queue."""
     limit = time.monotonic() + 60
-    while not (resource := resource_of(session, queue))._takes and not resource._puts:
+    while not (resource := resource_of(session, queue, container))._takes and not resource._puts:
         assert time.monotonic() < limit
         time.sleep(0.001)
 
 
-def resource_of(session, queue) -> Queue:
-    return session._container("").get(queue.queue_ref.op.name).open()
+def resource_of(session, queue, container="") -> Queue:
+    return session._container(container).get(queue.queue_ref.op.name).open()
 
 
 def test_names_and_shapes():
@@ -77,8 +77,7 @@ def test_what_wakes_a_step_that_waits(start, end):
         return
     session.run(q.size())
     step = start(lambda: session.run(taken))
-    if end != "reset":
-        waiting(session, q)
+    waiting(session, q, "pipeline" if end == "reset" else "")
     if end == "reset":
         tf.Session.reset(containers=["pipeline"])
     elif end == "session":

@@ -126,7 +126,11 @@ GD_KERNEL(ctc_loss)(const T* x, const i64* indices, const i32* values, const i32
     total = states > 1 ? log_sum(end[states - 1], end[states - 2]) : end[0];
   }
   if (threadIdx.x == 0) store(loss + row, -total);
-  if (total == none) return;
+  if (total == none) {  // a label that no path makes has the softmax
+    for (i64 i = threadIdx.x; i < length * s.classes; i += blockDim.x)
+      store(gradient + i / s.classes * wide + row * s.classes + i % s.classes, exp(logit(i / s.classes, i % s.classes) - l.norms[i / s.classes]));
+    return;
+  }
   __syncthreads();  // the way back writes over alpha
   for (i64 t = length - 1; t >= 0; --t) {
     double* now = l.beta + (t & 1) * states;

@@ -31,6 +31,21 @@ def test_long_labels(run: Callable[..., Any], collapse: bool, merge: bool) -> No
         np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-5)
 
 
+def test_a_label_that_no_path_makes(run: Callable[..., Any]) -> None:
+    """A repeated label needs a blank between, for which two steps have no room."""
+    x = np.random.default_rng(3).standard_normal((4, 2, 3)).astype(np.float32)
+    indices, values = np.array([[0, 0], [0, 1], [1, 0]]), np.array([1, 1, 0], np.int32)
+
+    def made(inputs: Any, i: Any, v: Any, n: Any) -> Any:
+        return list(apply_op("CTCLoss", inputs=inputs, labels_indices=i, labels_values=v, sequence_length=n))
+
+    loss, slope = run(made, x, indices, values, np.array([2, 4], np.int32))
+    assert loss[0] == np.inf and np.isfinite(loss[1])
+    softmax = np.exp(x[:2, 0]) / np.exp(x[:2, 0]).sum(-1, keepdims=True)
+    np.testing.assert_allclose(slope[:2, 0], softmax, rtol=1e-5)
+    assert not slope[2:, 0].any()
+
+
 def test_greedy_decoding(run: Callable[..., Any]) -> None:
     x = np.random.default_rng(2).standard_normal((700, 3, 3)).astype(np.float32)
     lengths = np.array([700, 0, 333], np.int32)
