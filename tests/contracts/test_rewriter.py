@@ -249,6 +249,23 @@ def test_a_graph_that_returns_its_input_leaves_nothing() -> None:
     assert lines(graph) == ["%a = One(%x)", "%c = One(%a)", "return %c"]
 
 
+def test_nodes_of_one_name_in_several_bodies_are_numbered() -> None:
+    def body() -> PlanGraph:
+        b = Builder("body")
+        (one,) = b.node(ONE, "a", [b.input("in", *F)], {}, [F])
+        return b.finish([one])
+
+    p = Plan("x")
+    for name, given in (("m", "x"), ("n", "m"), ("a", "n")):
+        p.add(name, given)
+    graph = p.finish(["a"])
+    with Rewriter(graph) as change:
+        for name in ("m", "n"):
+            change.splice(p.nodes[name], body(), own_names=True)
+    assert lines(graph) == ["%a_1 = One(%x)", "%a_2 = One(%a_1)", "%a = One(%a_2)", "return %a"]
+    check(graph)
+
+
 def test_order_leads_to_and_from_the_spliced_nodes_that_touch_something() -> None:
     p = Plan("x")
     p.add("w0", "x", opdef=TWO)

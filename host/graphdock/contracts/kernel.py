@@ -84,6 +84,7 @@ class Mode:
 #: The host hands compute a contiguous buffer to write.
 PLANNED = Mode("planned")
 #: compute returns the buffer (several outputs: a tuple, in order); the shape may be unknown before. Every kernel accepts it.
+#: Where all inputs are contiguous, so is the buffer; a kernel of ``layout="strided"`` may otherwise keep their order.
 FRESH = Mode("fresh")
 
 

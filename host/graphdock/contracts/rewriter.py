@@ -103,6 +103,7 @@ class Rewriter:
         self._gone: dict[PlanNode, _Gone] = {}
         self._bound: dict[PlanNode, dict[str, Any]] = {}
         self._level: dict[str, Any] = {}
+        self._names: set[str] | None = None
         self._sort = False
 
     def __enter__(self) -> Rewriter:
@@ -159,8 +160,8 @@ class Rewriter:
         who followed the node follows them.
 
         Args:
-          own_names: its nodes keep their names and origins, as those of a region that is put back; else they take the node's
-            origins, and its name before their own.
+          own_names: its nodes keep their origins, as those of a region that is put back, and their names, with a number behind
+            where another one of the level has it; else they take the node's origins, and its name before their own.
           given: what the graph's inputs stand for, as those of a body; the node's inputs.
         """
         inside = set(graph.nodes)
@@ -169,7 +170,9 @@ class Rewriter:
         ordered = {b for n in graph.nodes if not only_reads(n.opdef) for b in n.order}
         self._values.update(zip(graph.inputs, node.inputs if given is None else given, strict=True))
         for inner in graph.nodes:
-            if not own_names:
+            if own_names:
+                self.number(inner)
+            else:
                 inner.name = f"{node.name}/{inner.name}"
                 inner.origins = node.origins
                 for value in inner.outputs:
@@ -188,6 +191,26 @@ class Rewriter:
             united=False,
         )
         graph.nodes, graph.outputs, graph.targets = [], [], []
+
+    def number(self, node: PlanNode) -> PlanNode:
+        """Give a node from elsewhere a number behind its name where the level has one of its name: two bodies may each hold one.
+
+        Returns:
+          ``node``.
+        """
+        names = self._names
+        if names is None:
+            names = self._names = {
+                v.name for v in (*self.graph.inputs, *[v for n in self.graph.nodes for v in n.outputs])
+            }
+        name, number = node.name, 0
+        while not names.isdisjoint([v.name for v in node.outputs]):
+            number += 1
+            node.name = f"{name}_{number}"
+            for value in node.outputs:
+                value.name = node.name if value.index == 0 else f"{node.name}:{value.index}"
+        names.update([v.name for v in node.outputs])
+        return node
 
     def rebind(
         self,

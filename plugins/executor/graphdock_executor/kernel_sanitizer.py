@@ -59,6 +59,7 @@ class _Sanitizer:
         self._last: list[Any] = []
         inputs, outputs = argument_positions(bound, ctx)
         kept = kept_inputs(ctx)
+        self._contiguous = [(position, ctx.inputs[i]) for position, i in inputs if ctx.inputs[i].contiguous]
         self._watched = [(position, ctx.inputs[i]) for position, i in inputs if i in kept]
         self._read = [position for position, _ in inputs]
         given = [o for o in ctx.outputs if o.mode.kind in ("planned", "inplace")]
@@ -69,6 +70,13 @@ class _Sanitizer:
         if getattr(_thread, "paused", False):
             return self._compute(*args)
         self._settle()
+        for position, info in self._contiguous:
+            if isinstance(args[position], np.ndarray) and not args[position].flags.c_contiguous:
+                raise InternalError(
+                    f"kernel {self._returned.kernel} was told that its input {info.name!r} is contiguous",
+                    got=f"strides {args[position].strides}",
+                    hint="the executor broke its contract: please report this",
+                )
         before = [_digest(args[position], info, self._device) for position, info in self._watched]
         margins = [(*self._poison(args[position], target), target) for position, target in self._written]
         result = self._compute(*args)

@@ -37,6 +37,15 @@ def test_what_does_not_fit_reaches_nobody(suspects, place, name):
     assert caught.value.op.name == "suspect" and "suspects.py" in str(caught.value)
 
 
+def test_what_is_fresh_is_contiguous_where_all_inputs_are(suspects):
+    body = lambda x: np.lib.stride_tricks.as_strided(np.repeat(x, 2), x.shape, (2 * x.itemsize,))  # noqa: E731
+    host = suspects.host_with(suspects.kernel("cpu", body, modes=("fresh",)))
+    with pytest.raises(
+        InternalError, match=r"strided array for its output 'y0?'[\s\S]*strides \(8,\)[\s\S]*ascontiguousarray"
+    ):
+        suspects.run(host, "cpu", [1.0, 2.0, 3.0])
+
+
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(
     "result", [lambda x: x.copy(), lambda x: (x.copy(),), lambda x: None], ids=["one", "few", "none"]

@@ -64,3 +64,17 @@ def test_a_branch_in_a_loop_and_its_gradient():
     (_, got, _), (_, want, _) = both([y, *tf.gradients(y, x)], {x: [0.1, np.nan, 2.0]})
     for a, b in zip(got, want, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_nodes_of_several_branches_under_one_name_are_told_apart():
+    """An absolute scope, as cells open theirs, names nodes of several bodies alike."""
+    x = tf.placeholder(tf.float32, [2])
+
+    def taken():
+        with tf.name_scope("cell/"):
+            return tf.exp(x, name="rate") + 1.0
+
+    branches = [tf.cond(tf.constant(True), taken, lambda: x) * float(n) for n in (2, 3)]
+    with tf.Session(config=tf.SessionConfig(debug=True)) as sess:
+        first, second = sess.run(branches, {x: [0.5, 1.0]})
+    np.testing.assert_allclose(first * 3, second * 2, rtol=1e-6)

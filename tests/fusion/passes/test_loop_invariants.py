@@ -47,7 +47,7 @@ def test_a_loop_of_no_iteration_fails_at_nothing(count):
     def body(i, a):
         return i + 1, a + tf.cast(7 // k, tf.float32) * tf.cholesky(x) + tf.exp(x)
 
-    _, y = tf.while_loop(lambda i, a: i < n, body, [0, x])
+    _, y = tf.while_loop(lambda i, a, n=n: i < n, body, [0, x])
     bad = {x: -np.eye(2), n: 0, k: 0}
     good = {x: np.eye(2), n: count, k: 2}
     for feed in (bad, good):
@@ -71,3 +71,19 @@ def test_draws_and_reads_of_what_the_loop_writes_stay():
             sess.run(tf.global_variables_initializer())
             values.append(sess.run([y, v], {x: 0.5}))
     assert values[0] == values[1]
+
+
+def test_what_leaves_several_loops_under_one_name_is_told_apart():
+    """An absolute scope, as cells open theirs, names nodes of several bodies alike."""
+    x = tf.placeholder(tf.float32, [2])
+
+    def body(i, a):
+        with tf.name_scope("cell/"):
+            return i + 1, a * tf.exp(x, name="rate")
+
+    loops = [tf.while_loop(lambda i, a, last=n: i < last, body, [0, x])[1] for n in (2, 3)]
+    with tf.Session(config=tf.SessionConfig(debug=True)) as sess:
+        first, second = sess.run(loops, {x: [0.5, 1.0]})
+    rate = np.exp(np.float32([0.5, 1.0]))
+    np.testing.assert_allclose(first, [0.5, 1.0] * rate**2, rtol=1e-6)
+    np.testing.assert_allclose(second, [0.5, 1.0] * rate**3, rtol=1e-6)

@@ -37,13 +37,15 @@ class ReturnCheck:
         self.op = ctx.node.op
         self.kernel = ctx.node.decision.kernel if ctx.node.decision is not None else ctx.node.op
         self._device = ctx.device
+        self._row_major = all(i.contiguous for i in ctx.inputs)
         self._traits = ctx.node.opdef.traits
 
     def __call__(self, result: Any) -> list[Any]:
         """The buffers that were returned, one per output.
 
         Raises:
-          InternalError: another number, something that is no buffer, another dtype or shape; names the kernel and the output.
+          InternalError: another number, something that is no buffer, another dtype, shape or order of elements than a kernel has to
+            return; names the kernel and the output.
         """
         outputs = self.outputs
         if not outputs:
@@ -62,6 +64,18 @@ class ReturnCheck:
                 raise self.error(f"returned the wrong dtype for its output {out.name!r}", out.dtype.name, str(dtype))
             if shape is not None and not compatible(out.shape, shape):
                 raise self.error(f"returned the wrong shape for its output {out.name!r}", show(out.shape), show(shape))
+            if (
+                out.mode.kind == "fresh"
+                and self._row_major
+                and isinstance(buffer, np.ndarray)
+                and not buffer.flags.c_contiguous
+            ):
+                raise self.error(
+                    f"returned a strided array for its output {out.name!r}",
+                    "an array that is contiguous, row by row, where all inputs are",
+                    f"strides {buffer.strides} for {out.dtype.name}{list(buffer.shape)}",
+                    "return np.ascontiguousarray(result)",
+                )
         return made
 
     def _history(self, result: Any) -> list[Any]:

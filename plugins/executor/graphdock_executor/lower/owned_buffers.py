@@ -77,9 +77,9 @@ def is_retained(state: State, value: Value) -> bool:
 
 
 def _may_be_held(state: State, value: Value, where: Slot) -> bool:
-    """Return whether nothing writes again the buffer that the value lies in, so that a history may hold it."""
+    """Return whether nothing writes again the buffer that the value lies in, row by row, so that a history may hold it."""
     if where.kind != "view":
-        return where.kind in _OWNED
+        return where.kind in _OWNED and where.contiguous
     maker = resolve(state, value).node
     if maker is None or not where.contiguous or not where.roots or any(r.kind not in _MADE for r in where.roots):
         return False

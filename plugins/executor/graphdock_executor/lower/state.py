@@ -285,6 +285,8 @@ def output(
         made = slots[mode.input]
     elif mode.kind == "fresh":
         made = fresh(state, value, space, at, "value")
+        strided = kernel is not None and kernel.layout != "contiguous" and not all(s.contiguous for s in slots)
+        made.contiguous = not strided or value.dtype.kind == "V"  # NumPy keeps the order of strided operands
     elif value in state.direct:
         root, target = state.direct[value]
         made = Slot(target, (root,), True, False, "loop")

@@ -36,7 +36,7 @@ def _hoist(loop: PlanNode, change: Rewriter) -> None:
             wanted.update(node.inputs)
     for node in alike:
         if node in computed or not wanted.isdisjoint(node.outputs):
-            copy = change.insert(copy_node(node, [outside[v] for v in node.inputs]), before=loop)
+            copy = change.insert(change.number(copy_node(node, [outside[v] for v in node.inputs])), before=loop)
             outside.update(zip(node.outputs, copy.outputs, strict=True))
     made = [v for node in alike if node in computed for v in node.outputs]
     read = {v for node in body.nodes if node not in computed for v in node.inputs} | set(body.outputs)
