@@ -628,6 +628,39 @@ def shuffled_by_a_tensor(tf):
     return d.batch(20).map(lambda x: tf.nn.top_k(x, 20).values)
 
 
+def mapped_in_batches(tf):
+    d = tf.data.Dataset.from_tensor_slices((np.arange(24, dtype=np.uint8).reshape(6, 2, 2), [3, 1, 4, 1, 5, 9]))
+
+    def scaled(image, label):
+        image = tf.reshape(tf.cast(image, tf.float32) / 8.0 - [[0.5], [1.0]], [2, 2, 1])
+        return {"image": image, "label": tf.one_hot(label, 5), "rest": label % 4, "is": tf.equal(label, 1)}
+
+    return d.map(scaled).repeat(2).skip(1).batch(4)
+
+
+def mapped_in_batches_of_texts(tf):
+    return tf.data.Dataset.from_tensor_slices(["a", "b", "c"]).map(lambda x: (x + "!", tf.equal(x, "b"))).batch(2)
+
+
+def mapped_in_batches_by_columns(tf):
+    """A vector is added to a scalar: not along the same axes for whole batches."""
+    return tf.data.Dataset.range(4).map(lambda x: x + tf.constant([10, 20, 30, 40], tf.int64)).batch(4)
+
+
+def mapped_in_batches_to_a_constant(tf):
+    return tf.data.Dataset.range(3).map(lambda x: (x * 2, tf.constant(7), tf.add(1, 2))).batch(2)
+
+
+def mapped_in_batches_of_selected_rows(tf):
+    """A condition that is a vector chooses rows of a matrix, and elements of a vector."""
+    choose = lambda x: tf.where([True, False], x, tf.negative(x))  # noqa: E731
+    return tf.data.Dataset.from_tensor_slices(np.arange(8.0).reshape(4, 2)).map(choose).batch(2)
+
+
+def mapped_in_batches_without_elements(tf):
+    return tf.data.Dataset.from_tensor_slices(np.zeros((3, 0, 2))).map(lambda x: tf.reshape(x + 1, [2, 0])).batch(2)
+
+
 #: Programs whose first error is the last thing that is compared: TensorFlow raises it for good.
 TO_THE_FIRST_ERROR = {"lines_of_no_file", "records_of_one_length_with_a_rest", "windows_of_size_0"}
 

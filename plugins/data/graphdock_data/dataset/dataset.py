@@ -24,7 +24,7 @@ from graphdock_data.dataset.elements import (
     spread,
 )
 from graphdock_data.dataset.functions import trace, trace_dataset
-from graphdock_data.dataset.stages.batching import Batch, PaddedBatch
+from graphdock_data.dataset.stages.batching import Batch, MappedBatch, PaddedBatch
 from graphdock_data.dataset.stages.cache import Cache
 from graphdock_data.dataset.stages.files import FileNames
 from graphdock_data.dataset.stages.functional import Filter, FlatMap, Interleave, Map
@@ -33,6 +33,7 @@ from graphdock_data.dataset.stages.parallel import ParallelMap
 from graphdock_data.dataset.stages.prefetch import Prefetch
 from graphdock_data.dataset.stages.sources import Generator, Range, Slices, Tensors
 from graphdock_data.dataset.stages.stage import Dims, Stage, Value
+from graphdock_data.dataset.vectorize import map_after_batch
 
 __all__ = ["Dataset"]
 
@@ -247,8 +248,11 @@ class Dataset:
         size, drop = integer(batch_size), argument(drop_remainder, _tf.bool)
         known = _known(size, drop)
         structure, shapes = reshaped(self._structure, self._stage.shapes, lambda d: None if d is None else (known, *d))
-        stage = self._with(Batch, size=size, drop=drop, shapes=shapes, sparse=sparse_at(structure))._stage
-        return Dataset(stage, structure)
+        kind, named = Batch, {"size": size, "drop": drop, "shapes": shapes, "sparse": sparse_at(structure)}
+        apart = None if named["sparse"] else map_after_batch(self._stage)
+        if apart is not None:
+            kind, named = MappedBatch, {**named, "source": apart[0], "function": apart[1]}
+        return Dataset(self._with(kind, **named)._stage, structure)
 
     def padded_batch(
         self, batch_size: Any, padded_shapes: Any = None, padding_values: Any = None, drop_remainder: Any = False
