@@ -11,7 +11,7 @@ import numpy as np
 from graphdock.contracts import BindContext, NativeCall, RegionProgram, errors
 
 from graphdock_llvm.native import chain
-from graphdock_llvm.schedule import Schedule
+from graphdock_llvm.schedule import TOGETHER, Schedule
 from graphdock_llvm.target import width
 
 __all__ = ["Extents", "bind_any"]
@@ -22,7 +22,8 @@ _COUNTS = hasattr(sys, "getrefcount") and getattr(sys, "_is_gil_enabled", lambda
 
 
 class Extents:
-    """The numbers that a function of a program gets: threads, the pool's address, parts, and the extents that it does not say.
+    """The numbers that a function of a program gets: threads, the pool's address, parts, the extents that it does not say, and the
+    address of memory where it keeps rows of unknown length.
 
     Attributes:
       numbers: int64, as the function reads them. ``shapes``: of the tensors that are made, in order.
@@ -30,7 +31,8 @@ class Extents:
 
     def __init__(self, program: RegionProgram, numbers: Sequence[int]) -> None:
         self._program, self._schedule = program, Schedule(program, width())
-        self.numbers = np.array([*numbers, 1, *[0 for _ in self._schedule.open]], np.int64)
+        self.numbers = np.array([*numbers, 1, *[0 for _ in self._schedule.open], 0], np.int64)
+        self._memory: np.ndarray[Any, Any] | None = None
         self.shapes: list[tuple[int, ...]] = []
 
     def read(self, shapes: Sequence[tuple[int, ...]]) -> None:
@@ -67,6 +69,10 @@ class Extents:
         self.numbers[2] = self._schedule.parts(extents)
         for place, axis in enumerate(self._schedule.open):
             self.numbers[3 + place] = extents[axis] or 0
+        if self._schedule.room:
+            row = -(-(extents[-1] or 0) // TOGETHER) * TOGETHER
+            self._memory = np.empty(row * self._schedule.room * int(self.numbers[2]) + TOGETHER, np.uint8)
+            self.numbers[-1] = -(-self._memory.ctypes.data // TOGETHER) * TOGETHER
         self.shapes = [tuple([1 if a is None else extents[a] or 0 for a in out.dims]) for out in program.made]
 
 

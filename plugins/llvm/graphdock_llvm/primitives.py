@@ -75,9 +75,7 @@ def _column(program: RegionProgram, term: Term, columns: Mapping[int, bool]) -> 
     if term.args[0] in columns or last not in argument.axes:
         return f"{term.op} goes over rows, of what has no columns or is reduced already"
     length = program.axes[last].extent
-    if length is None or length * term.dtype.size > _COLUMNS:
-        return f"{term.op} goes over rows that are {'of unknown length' if length is None else 'long'}"
-    return None
+    return f"{term.op} goes over rows that are long" if (length or 0) * term.dtype.size > _COLUMNS else None
 
 
 def _unsupported(program: RegionProgram, term: Term) -> str | None:

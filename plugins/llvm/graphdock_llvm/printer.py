@@ -2,8 +2,9 @@
 
 The function is ``void region(ptr table, ptr numbers)``: the table holds the addresses of the region's inputs, variables that it
 writes among them, then of its outputs; the numbers are how many threads may compute, and the address of the intra-op pool's
-function; then, of a program whose extents are not all known, in how many parts its rows are shared, and these extents in the order
-of their axes. A function of such a program goes along nothing where an extent is 0.
+function; then, of a program whose extents are not all known, in how many parts its rows are shared, these extents in the order of
+their axes, and the address of memory for rows of unknown length. A function of such a program goes along nothing where an extent is
+0.
 
 Where every input and output has all axes, or none, the space is one row. A reduction goes
 along the row: one loop for those that need no other, then one for those that need these, and so on; then one that writes what has
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from graphdock.contracts import RegionInput, RegionOutput, RegionProgram, Term
@@ -100,7 +101,6 @@ class _Printer(Rows):
     # -- structure
 
     def functions(self) -> tuple[str, ...]:
-        e = self.e
         stages, last = self.plan.stages, self.plan.behind
         if not self.open:
             self.parts = self.plan.parts()
@@ -111,9 +111,7 @@ class _Printer(Rows):
         tables = self._tables()
         for product in self.plan.products.values():
             self._product(product, tables)
-        for number in self.plan.columns:
-            scalar = in_memory(self.program.terms[number].dtype.name)
-            self._begin_columns(number, e.value(f"alloca {scalar}, i64 {self._padded()}, align 64"))
+        self._begin_columns({n: self._room(n) for n in self.plan.columns})
         self._visit(stages, tables)
         self._end(last, tables)
         return (self._function(self.head),)
@@ -122,24 +120,24 @@ class _Printer(Rows):
         """The rows in parts, which threads share: each has rows of its own for what is reduced over rows, combined behind them."""
         e, columns = self.e, sorted(self.plan.columns)
         scalars = {n: in_memory(self.program.terms[n].dtype.name) for n in columns}
-        size = self._padded() if columns else 0
         e.line("%table = load ptr, ptr %frame")
         numbers = ""
         if self.open:
             numbers = e.value(f"load ptr, ptr {e.value(f'getelementptr ptr, ptr %frame, i64 {len(columns) + 1}')}")
         self._measure(numbers)
-        tables = self._tables()
+        tables, parts, rows = self._tables(), self._parts(numbers), dict[int, str]()
+        self.share = "%part", parts
         for k, number in enumerate(columns):
             row = e.value(f"load ptr, ptr {e.value(f'getelementptr ptr, ptr %frame, i64 {k + 1}')}")
-            offset = e.binary("mul", "i64", "%part", str(size))
-            self._begin_columns(number, e.value(f"getelementptr {scalars[number]}, ptr {row}, i64 {offset}"))
+            offset = e.binary("mul", "i64", "%part", self.padded)
+            rows[number] = e.value(f"getelementptr {scalars[number]}, ptr {row}, i64 {offset}")
+        self._begin_columns(rows)
         if not self.plan.flat:
             whole = self.sizes[next(iter(self.plan.outer))]
         elif self.ragged is not None:
             whole = e.binary("udiv", "i64", self.ragged[0], str(e.width))
         else:
             whole = str((self.length or 0) // e.width)
-        parts = self._parts(numbers)
         edges = [e.binary("mul", "i64", e.binary("add", "i64", "%part", str(k)), whole) for k in (0, 1)]
         begin, end = (e.binary("udiv", "i64", edge, parts) for edge in edges)
         if self.plan.flat:
@@ -151,9 +149,13 @@ class _Printer(Rows):
         e.line(f"store ptr %table, ptr {frame}")
         self._measure("%numbers")
         parts = self._parts("%numbers")
-        room = e.binary("mul", "i64", parts, str(size)) if self.open and columns else str(size * self.parts)
+        self.share = "0", parts
+        room = self._times((parts, self.padded)) if columns else ""
         for k, number in enumerate(columns):
-            self.rows[number] = e.value(f"alloca {scalars[number]}, i64 {room}, align 64")
+            on_stack = self.length is not None
+            self.rows[number] = (
+                e.value(f"alloca {scalars[number]}, i64 {room}, align 64") if on_stack else self._room(number)
+            )
             e.line(f"store ptr {self.rows[number]}, ptr {e.value(f'getelementptr ptr, ptr {frame}, i64 {k + 1}')}")
         if self.open:
             e.line(f"store ptr %numbers, ptr {e.value(f'getelementptr ptr, ptr {frame}, i64 {len(columns) + 1}')}")
@@ -171,7 +173,7 @@ class _Printer(Rows):
         e.label("shared")
         self.block = "shared"
         for number in columns:
-            self._combine_columns(number, size, parts)
+            self._combine_columns(number, parts)
         self._end(last, self._tables() if last else [])
         return part, self._function(self.head)
 
@@ -191,8 +193,7 @@ class _Printer(Rows):
         e = self.e
         kept = self.plan.kept()
         for number in kept:
-            scalar = in_memory(self.program.terms[number].dtype.name)
-            self.rows[number] = e.value(f"alloca {scalar}, i64 {self._padded()}, align 64")
+            self.rows[number] = self._room(number)
         if self.partial:
             self.counter = e.value("alloca i64")
             e.line(f"store i64 0, ptr {self.counter}")
@@ -252,24 +253,31 @@ class _Printer(Rows):
         used |= {len(self.program.inputs) + k for s in stages for k in s.outputs}
         self.bases = {n: self._base(parts[n], tables[n]) for n in sorted(used)}
 
-    def _padded(self) -> int:
-        """Elements of a row in whole vectors."""
-        assert self.length is not None
-        return -(-self.length // self.e.width) * self.e.width
+    def _begin_columns(self, rows: Mapping[int, str]) -> None:
+        """Rows for the results of reductions over rows, which they begin as."""
+        self.rows |= rows
+        self.partial = {n: self._room(n, some=True) for n in rows if self.plan.adds_some_first(n)}
+        begun = [*rows.items(), *self.partial.items()]
 
-    def _begin_columns(self, number: int, row: str) -> None:
-        """A row for the results of a reduction over rows, which it begins as."""
-        e, term = self.e, self.program.terms[number]
+        def visit(place: Place, _: Sequence[str]) -> list[str]:
+            for number, row in begun:
+                self._begin_again(number, row, place)
+            return []
+
+        if begun:
+            self._along_whole(visit)
+
+    def _begin_again(self, number: int, row: str, place: Place) -> None:
+        term = self.program.terms[number]
         name = term.dtype.name
-        self.rows[number] = row
-        begun = [row]
-        if term.op == "sum" and term.dtype.is_floating:
-            begun.append(e.value(f"alloca {in_memory(name)}, i64 {self._padded()}, align 64"))
-            self.partial[number] = begun[-1]
-        start = e.constant(SCALARS[name], identity(term))
-        for one in begun:
-            for at in range(0, self._padded(), e.width):
-                store(self.e, name, start, one, Place(str(at), None))
+        store(self.e, name, self.e.constant(SCALARS[name], identity(term)), row, place)
+
+    def _along_whole(self, visit: Callable[[Place, Sequence[str]], list[str]]) -> None:
+        """Visit a row that is kept: all vectors of one of known length are whole."""
+        length = self.length
+        self.length = None if length is None else int(self.padded)
+        self._loop([], [], visit)
+        self.length = length
 
     def _fold_sometimes(self) -> None:
         """Behind each row: those of some rows are added. One sum of a million float32 would lose half of its digits."""
@@ -291,7 +299,6 @@ class _Printer(Rows):
         """Add what some rows gave to what all gave, and begin with others."""
         if not self.partial:
             return
-        length, self.length = self.length, self._padded()
         for number, row in self.partial.items():
             term = self.program.terms[number]
 
@@ -303,24 +310,23 @@ class _Printer(Rows):
                     self.e, term, load(self.e, name, self.rows[number], place), load(self.e, name, row, place)
                 )
                 store(self.e, name, value, self.rows[number], place)
-                store(self.e, name, self.e.constant(SCALARS[name], identity(term)), row, place)
+                self._begin_again(number, row, place)
                 return []
 
-            self._loop([], [], visit)
-        self.length = length
+            self._along_whole(visit)
 
-    def _combine_columns(self, number: int, size: int, parts: str) -> None:
+    def _combine_columns(self, number: int, parts: str) -> None:
         """The rows of all parts as one, in their order, in the place of the first."""
         e, term, row = self.e, self.program.terms[number], self.rows[number]
         name = term.dtype.name
-        others: Sequence[str] = [str(part * size) for part in range(1, self.parts)]
+        others: Sequence[str] = [self._times((str(part), self.padded)) for part in range(1, self.parts)]
         if self.open:  # a loop over the parts around that of the row
             head, end = f"%part.after{number}", f"parts{number}"
             first, before = e.value(f"icmp ugt i64 {parts}, 1"), self.block
             e.line(f"br i1 {first}, label %{end}, label %{end}.past")
             e.label(end)
             e.line(f"{head}.at = phi i64 [ 1, %{before} ], [ {head}, %{end}.end ]")
-            self.block, others = end, [e.binary("mul", "i64", f"{head}.at", str(size))]
+            self.block, others = end, [e.binary("mul", "i64", f"{head}.at", self.padded)]
 
         def visit(place: Place, _: Sequence[str]) -> list[str]:
             value = load(self.e, name, row, place)
@@ -330,9 +336,7 @@ class _Printer(Rows):
             store(self.e, name, value, row, place)
             return []
 
-        tail, self.length = self.length, size
-        self._loop([], [], visit)
-        self.length = tail
+        self._along_whole(visit)
         if self.open:
             e.line(f"br label %{end}.end")
             e.label(f"{end}.end")

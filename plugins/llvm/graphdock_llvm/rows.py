@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from graphdock.contracts import RegionProgram
 
 from graphdock_llvm.emitter import Emitter
-from graphdock_llvm.schedule import Schedule
-from graphdock_llvm.vectors import Place
+from graphdock_llvm.schedule import TOGETHER, Schedule
+from graphdock_llvm.vectors import Place, in_memory
 
 __all__ = ["Rows"]
 
@@ -20,9 +20,11 @@ class Rows:
       e: emits lines. ``plan``: what a row takes. ``length``: elements of the row that loops go along; None where a call knows it.
       sizes: extents of the axes: numbers, or values of the function.
       ragged: of a row of unknown length what whole vectors hold, and the mask of the rest. ``rest``: whether there is one.
+      padded: elements of a row that is kept, in whole vectors.
       between: a part of the one row, from one place to another; None for all of it.
       parts: in how many parts threads share the rows, where that is known. ``in_parts``: whether they do. ``open``: whether an
         extent is unknown.
+      memory: where rows of unknown length are kept, each part's for itself. ``share``: which part this is, and of how many.
       block: which is being filled. ``loops``: how many there were.
     """
 
@@ -32,9 +34,10 @@ class Rows:
         self.length = self.plan.length
         self.sizes: list[str] = []
         self.ragged: tuple[str, str] | None = None
-        self.rest = ""
+        self.rest = self.padded = ""
         self.between: tuple[str, str] | None = None
         self.parts, self.in_parts, self.open = 1, False, bool(self.plan.open)
+        self.memory, self.share = "", ("0", "1")
         self.block, self.loops = "entry", 0
 
     # -- extents
@@ -53,6 +56,21 @@ class Rows:
             mask = e.value(f"icmp ult {e.vector('i32')} {e.lanes('i32')}, {e.broadcast('i32', rest)}")
             self.ragged = whole, mask
             self.rest = e.value(f"icmp ne i32 {rest}, 0")
+            self.padded = e.binary("and", "i64", e.binary("add", "i64", length, str(TOGETHER - 1)), str(-TOGETHER))
+            if self.plan.room:
+                self.memory = e.convert("inttoptr", "i64", self._number_at(numbers, 3 + len(at)), "ptr")
+        else:
+            self.padded = str(-(-self.length // e.width) * e.width)
+
+    def _room(self, number: int, some: bool = False) -> str:
+        """Address of a row of a term: on the stack, or where the call says."""
+        e, dtype = self.e, self.program.terms[number].dtype
+        scalar, (part, parts) = in_memory(dtype.name), self.share
+        if self.length is not None:
+            return e.value(f"alloca {scalar}, i64 {self.padded}, align 64")
+        offset = self._times((self.padded, parts, str(self.plan.rooms[number, some])))
+        first = e.value(f"getelementptr i8, ptr {self.memory}, i64 {offset}")
+        return e.value(f"getelementptr {scalar}, ptr {first}, i64 {self._times((part, self.padded))}")
 
     def _parts(self, numbers: str) -> str:
         """In how many parts the rows are shared."""

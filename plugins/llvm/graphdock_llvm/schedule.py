@@ -11,10 +11,12 @@ from graphdock.contracts import REDUCTIONS, RegionInput, RegionOutput, RegionPro
 from graphdock_llvm.primitives import DEAR, columns_of, is_flat, what_forbids
 from graphdock_llvm.products import products_of
 
-__all__ = ["Schedule", "Stage", "forbidden"]
+__all__ = ["TOGETHER", "Schedule", "Stage", "forbidden"]
 
 #: Bytes of a row that is kept between two loops, at most: all that are kept fit the first cache.
 _KEPT = 16 * 1024
+#: Elements of which a row of unknown length that is kept has a multiple, so that no two threads write one line of a cache.
+TOGETHER = 64
 #: Rows that are kept, at most.
 _ROWS = 4
 #: Work that threads share (some 100 us), what each part has at least, and how many there are at most. Its unit is an element
@@ -45,6 +47,8 @@ class Schedule:
         over rows -> its extent. ``length``: elements of a row. ``last``: the row's axis. Where only a call knows an extent, it and
         the length are None, and ``open`` names the axis.
       stages: what each row takes. ``behind``: what is done once, behind all rows.
+      rooms: rows that a part needs for itself, where their length is unknown: a term, and whether it is of sums that are added to
+        others later -> bytes before it per element of a row. ``room``: bytes of all.
     """
 
     def __init__(self, program: RegionProgram, width: int) -> None:
@@ -60,6 +64,7 @@ class Schedule:
         self.length = _product(whole if self.flat else extents[-1:])
         self.last = len(extents) - 1
         self.stages, self.behind = self._stages()
+        self.rooms, self.room = self._rooms()
 
     def divides(self) -> bool:
         """Return whether threads may share the loops over rows, or the one row."""
@@ -137,8 +142,28 @@ class Schedule:
             for n, times in seen.items()
             if times > 1 and terms[n].op in DEAR and self.last in terms[n].axes and terms[n].dtype.name != "bool"
         ]
-        short = [n for n in found if self.length is not None and self.length * terms[n].dtype.size <= _KEPT]
+        if self.length is None:
+            short = [] if self.flat else found
+        else:
+            short = [n for n in found if self.length * terms[n].dtype.size <= _KEPT]
         return short[:_ROWS] if len(found) <= _ROWS else []
+
+    def adds_some_first(self, number: int) -> bool:
+        """Return whether a reduction over rows adds some of them before it adds these to the others."""
+        term = self.program.terms[number]
+        return term.op == "sum" and term.dtype.is_floating
+
+    def _rooms(self) -> tuple[dict[tuple[int, bool], int], int]:
+        found: dict[tuple[int, bool], int] = {}
+        taken = 0
+        if self.length is None:
+            wanted = [(n, some) for n in sorted(self.columns) for some in (False, True)]
+            wanted += [(n, False) for n in self.kept()]
+            for number, some in wanted:
+                if not some or self.adds_some_first(number):
+                    found[number, some] = taken
+                    taken += self.program.terms[number].dtype.size
+        return found, taken
 
     def needs(self, targets: Iterable[int]) -> list[int]:
         """The terms that a loop computes, in order: up to reductions, whose values are there."""
