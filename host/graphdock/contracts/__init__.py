@@ -78,7 +78,7 @@ _PUBLISHED = {
     "ir_print": "print_graph print_node",
     "loop_program": "LoopBuffer LoopProgram LoopStep",
     "kernel": "ArgInfo BindContext Bound build_kernel BuildContext Candidate Decision FRESH In inplace KernelDef Lit Mode Out "
-    "Native NativeCall OutInfo PartialWriteError PLANNED PrepareContext Prepared Scratch UNDECIDED view ViewRule",
+    "Native NativeCall NativeShapes OutInfo PartialWriteError PLANNED PrepareContext Prepared Scratch UNDECIDED view ViewRule",
     "kernel_errors": "kernel_error",
     "kernel_module": "KernelModule",
     "opdef": "ArgDef AttrDef OpDef OpLibrary RegionForm REQUIRED TypeVarDef",

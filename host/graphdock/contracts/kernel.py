@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import functools
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
@@ -57,6 +58,7 @@ __all__ = [
     "Mode",
     "Native",
     "NativeCall",
+    "NativeShapes",
     "Out",
     "OutInfo",
     "PLANNED",
@@ -325,13 +327,38 @@ Build: TypeAlias = Callable[[BuildContext], "Bound | Callable[..., Any]"]
 
 @dataclass(frozen=True, slots=True)
 class NativeCall:
-    """One call of native code. An int among the buffers is the place of one that is given when a run is called. ``brief``: as of
-    its :class:`Native`."""
+    """One call of native code. An int among the buffers is the place of one that is given when a run is called. ``numbers`` and
+    ``brief``: as of its :class:`Native`; an int64 array in the place of the numbers is read anew by each call.
+    """
 
     address: int
     buffers: tuple[Any, ...]
-    numbers: tuple[int, ...] = ()
+    numbers: Any = ()
     brief: bool = False
+
+
+class NativeShapes(ABC):
+    """Shapes of one kernel's calls in an instance, where only a step knows them. Used by one thread at a time.
+
+    Attributes:
+      numbers: int64, what the function gets; changed by :meth:`read`. ``within``: a context that the next call is to be made in, or
+        None; as of a :class:`Prepared`, but also changed by it.
+    """
+
+    numbers: Any
+    within: AbstractContextManager[Any] | None = None
+
+    @abstractmethod
+    def read(self, shapes: Sequence[tuple[int, ...]]) -> Sequence[tuple[int, ...]]:
+        """The shapes of all outputs, for inputs of these shapes. What is called or made next is of these.
+
+        Raises:
+          ShapeError: the kernel can't compute that.
+        """
+
+    @abstractmethod
+    def make(self, output: int) -> Any:
+        """An array for an output that is returned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,12 +372,15 @@ class Native:
         kernels they are. It keeps what they point at.
       numbers: what it gets as its second argument.
       brief: it takes some microseconds, waits for nothing and calls no Python, so that Python's lock may be kept meanwhile.
+      sized: makes what says the shapes of its calls, for each instance, where a plan does not know them; its numbers then stand in
+        the place of ``numbers``, and what it makes for outputs that are returned, in the place of these among the outputs.
     """
 
     address: int
     chain: Callable[[Sequence[NativeCall], int], Callable[..., None]]
     numbers: tuple[int, ...] = ()
     brief: bool = False
+    sized: Callable[[], NativeShapes] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,7 +396,8 @@ class Prepared:
         and planned buffers alone, none of which another one of them reads or writes: ``joins(computes)`` gives one function that
         does what all do, called with the arguments of the last one, or None. ``like`` is None for a kernel that is not joined.
       native: how native code calls it; an executor may then make one call of several kernels, of which none is bound but for its
-        first call, for traces and in debug mode. Only without ``args`` and streams, and where no output is returned.
+        first call, for traces and in debug mode. Only without ``args`` and streams, and where no output is returned unless it
+        says the shapes (``Native.sized``).
       source: the text that was compiled, for ``explain --source``; None where there is none.
     """
 

@@ -27,7 +27,7 @@ from graphdock.contracts import (
     errors,
 )
 
-from graphdock_llvm.extents import bind_any
+from graphdock_llvm.extents import Extents, bind_any
 from graphdock_llvm.loops import print_loop, too_large
 from graphdock_llvm.native import chain, interface
 from graphdock_llvm.pool import pool_address
@@ -112,12 +112,16 @@ class VectorRegions(RegionCompiler):
         numbers = (ctx.threads, pool_address()) if shared else ALONE
         within = _single_threaded(ctx.device) if shared else None
         address = compiled(printed.text())
-        native, bind = None, functools.partial(bind_any, program, count, address, numbers, within)
         if all(a.extent is not None for a in program.axes):
             native = Native(address, chain, numbers, tiles is None and is_brief(program))
             bind = functools.partial(_bound, native, count, program)
         else:
-            within = None  # which a call enters where it has parts
+            sized, within = (
+                functools.partial(Extents, program, numbers, within),
+                None,
+            )  # a call enters it where it has parts
+            native = Native(address, chain, numbers, sized=sized)
+            bind = functools.partial(bind_any, program, count, native)
         return Prepared(
             bind,
             native=native,

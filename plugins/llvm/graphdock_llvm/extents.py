@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from graphdock.contracts import BindContext, NativeCall, RegionProgram, errors
+from graphdock.contracts import BindContext, Native, NativeCall, NativeShapes, RegionProgram, errors
 
 from graphdock_llvm.native import chain
 from graphdock_llvm.schedule import TOGETHER, Schedule
@@ -21,25 +21,23 @@ _LARGE = 1 << 20
 _COUNTS = hasattr(sys, "getrefcount") and getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
-class Extents:
+class Extents(NativeShapes):
     """The numbers that a function of a program gets: threads, the pool's address, parts, the extents that it does not say, and the
     address of memory where it keeps rows of unknown length.
 
-    Attributes:
-      numbers: int64, as the function reads them. ``shapes``: of the tensors that are made, in order.
+    Args:
+      within: a context for calls whose rows threads share, or None.
     """
 
-    def __init__(self, program: RegionProgram, numbers: Sequence[int]) -> None:
+    def __init__(self, program: RegionProgram, numbers: Sequence[int], within: Any = None) -> None:
         self._program, self._schedule = program, Schedule(program, width())
         self.numbers = np.array([*numbers, 1, *[0 for _ in self._schedule.open], 0], np.int64)
         self._memory: np.ndarray[Any, Any] | None = None
-        self.shapes: list[tuple[int, ...]] = []
+        self._shared, self._makers = within, [_Result(o.dtype.np) for o in program.made]
+        self._shapes: list[tuple[int, ...]] = []
 
-    def read(self, shapes: Sequence[tuple[int, ...]]) -> None:
-        """Take over the extents of a call.
-
-        Args:
-          shapes: of the region's inputs.
+    def read(self, shapes: Sequence[tuple[int, ...]]) -> Sequence[tuple[int, ...]]:
+        """The shapes of all that is made, of inputs of these shapes.
 
         Raises:
           ShapeError: two dims that are to be the same are not; names the tensors.
@@ -73,7 +71,12 @@ class Extents:
             row = -(-(extents[-1] or 0) // TOGETHER) * TOGETHER
             self._memory = np.empty(row * self._schedule.room * int(self.numbers[2]) + TOGETHER, np.uint8)
             self.numbers[-1] = -(-self._memory.ctypes.data // TOGETHER) * TOGETHER
-        self.shapes = [tuple([1 if a is None else extents[a] or 0 for a in out.dims]) for out in program.made]
+        self.within = self._shared if self.numbers[2] > 1 else None
+        self._shapes = [tuple([1 if a is None else extents[a] or 0 for a in out.dims]) for out in program.made]
+        return self._shapes
+
+    def make(self, output: int) -> np.ndarray[Any, Any]:
+        return self._makers[output](self._shapes[output])
 
 
 class _Result:
@@ -97,40 +100,34 @@ class _Result:
         return made
 
 
-def bind_any(
-    program: RegionProgram, count: int, address: int, numbers: Sequence[int], within: Any, ctx: BindContext
-) -> Callable[..., Any]:
+def bind_any(program: RegionProgram, count: int, native: Native, ctx: BindContext) -> Callable[..., Any]:
     """The kernel of a program with axes of unknown extent.
 
     Args:
-      count: how many inputs the region has. ``address``: of its function. ``numbers``: of threads, and the pool's address.
-      within: a context for calls whose rows threads share, or None.
+      count: how many inputs the region has.
     """
-    extents = Extents(program, numbers)
+    assert native.sized is not None
+    extents = native.sized()
     made = [i for i, o in enumerate(ctx.outputs) if o.mode.kind not in ("planned", "inplace")]
-    results = [_Result(program.made[i].dtype.np) for i in made]
     given = count + len(program.made) - len(made)
     places: list[Any] = list(range(given))
     for place, i in enumerate(made):  # what is returned stands among the others, and is given behind them
         places.insert(count + i, given + place)
-    call = chain([NativeCall(address, tuple(places))], count + len(program.made), extents.numbers)
-    read = sorted({i.source for i in program.inputs if None in i.shape})
+    call = chain([NativeCall(native.address, tuple(places), extents.numbers)], count + len(program.made))
     last: list[Any] = [None]
 
     def compute(*args: Any) -> Any:
-        shapes = [args[i].shape for i in read]
+        shapes = [a.shape for a in args[:count]]
         if shapes != last[0]:
             last[0] = None  # what it was given before, if this is refused
-            extents.read([a.shape for a in args[:count]])
+            extents.read(shapes)
             last[0] = shapes
-        # what kernels return may lie in another order than row by row
-        args = tuple([a if a.flags.c_contiguous else np.ascontiguousarray(a) for a in args])
-        returned = [make(extents.shapes[i]) for make, i in zip(results, made, strict=True)]
-        if within is not None and extents.numbers[2] > 1:
-            with within:
-                call(*args[:given], *returned)
+        returned = [extents.make(i) for i in made]
+        if extents.within is not None:
+            with extents.within:
+                call(*args, *returned)
         else:
-            call(*args[:given], *returned)
+            call(*args, *returned)
         return None if not returned else returned[0] if len(returned) == 1 else tuple(returned)
 
     return compute

@@ -150,17 +150,14 @@ def _method() -> Any:
     return _MethodDef(b"run", compiled_here(text), 0x80, b"Run native kernels.")
 
 
-def chain(calls: Sequence[NativeCall], count: int, shared: Any = None) -> Callable[..., None]:
+def chain(calls: Sequence[NativeCall], count: int) -> Callable[..., None]:
     """A function of ``count`` buffers that makes the calls, one behind the other; see :class:`graphdock.contracts.Native`.
 
     What stays is written into one table of addresses now, the others at each call.
-
-    Args:
-      shared: an int64 array that every call gets in the place of its own numbers; who keeps it may change them between calls.
     """
     buffers = sum(len(c.buffers) for c in calls)
     table = np.zeros(max(buffers, 1), np.int64)
-    numbers = [np.array(c.numbers or [0], np.int64) if shared is None else shared for c in calls]
+    numbers = [c.numbers if isinstance(c.numbers, np.ndarray) else np.array(c.numbers or [0], np.int64) for c in calls]
     records: list[int] = []
     places: list[int] = []
     at = table.ctypes.data

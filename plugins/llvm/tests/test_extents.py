@@ -344,6 +344,22 @@ def test_loops_and_branches_of_unknown_batch():
         assert sess.explain(z).kernels()["llvm.region"] >= 3
 
 
+@pytest.mark.plain  # debug mode makes no runs
+def test_regions_of_unknown_dims_are_one_native_call():
+    x, y = tf.placeholder(tf.float32, [None, None]), tf.placeholder(tf.float32, [None, 8])
+    sums, rows = tf.reduce_sum(x * x, 0), tf.nn.softmax(x * 2.0)
+    fetches = [tf.tanh(sums * 2.0 + rows), tf.reduce_max(y * 2.0, 0), tf.sigmoid(y) * y]
+    with tf.Session(config=tf.SessionConfig(**GENERIC)) as sess, tf.Session() as plain:
+        for shape in ((3, 4), (3, 4), (0, 4), (4, 0), (1, 1), (64, 33), (500, 3000)):
+            feed = {x: numbers(*shape), y: numbers(shape[0] + 2, 8)}
+            metadata = tf.RunMetadata()
+            for got, want in zip(sess.run(fetches, feed, run_metadata=metadata), plain.run(fetches, feed), strict=True):
+                np.testing.assert_allclose(got, want, 1e-4, 1e-4)
+        step = metadata.plan.program.source.partition("def step")[2]
+        assert sess.explain(fetches).kernels()["llvm.region"] > 2
+    assert "a0(" in step and "k" not in step.partition("\n")[2].replace("return", "")
+
+
 @pytest.mark.plain  # debug mode keeps results, to look at them again
 def test_large_results_stay_as_they_were_while_anybody_knows_of_them():
     x = tf.placeholder(tf.float32, [None, 1000])

@@ -10,7 +10,7 @@ import types
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.contracts import KernelDef, Native, Prepared, hookimpl
+from graphdock.contracts import KernelDef, Native, NativeShapes, Prepared, errors, hookimpl
 from graphdock.plugin.host import Host
 
 pytestmark = pytest.mark.plain  # debug mode makes no runs
@@ -18,11 +18,29 @@ pytestmark = pytest.mark.plain  # debug mode makes no runs
 FUNCTION = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_int64))
 
 
+class Shapes(NativeShapes):
+    """Shapes of an elementwise kernel that takes no row of seven."""
+
+    def __init__(self, made):
+        self.numbers, self._shape, self.made = np.zeros(1, np.int64), (), made
+
+    def read(self, shapes):
+        (self._shape,) = shapes
+        if self._shape[-1:] == (7,):
+            raise errors.ShapeError("a row of seven", got="7")
+        self.numbers[0] = int(np.prod(self._shape))
+        return [self._shape]
+
+    def make(self, output):
+        self.made.append(self._shape)
+        return np.empty(self._shape, np.float32)
+
+
 class Lab:
     """Kernels for Neg and Tanh that native code calls; ``calls`` says how each was called."""
 
     def __init__(self, process_host):
-        self.calls = []
+        self.calls, self.made = [], []
         self.kept = []
         self.host = process_host(Host())
         kernels = [
@@ -33,7 +51,8 @@ class Lab:
 
     def preparing(self, ufunc):
         def prepare(ctx):
-            count = int(np.prod(ctx.outputs[0].shape))
+            known = None not in ctx.outputs[0].shape
+            count = int(np.prod(ctx.outputs[0].shape)) if known else 0
 
             def native(buffers, numbers):
                 source, target = (
@@ -45,11 +64,14 @@ class Lab:
 
             def compute(x, out=None):
                 self.calls.append(f"python {ufunc.__name__}")
+                if not known:
+                    Shapes([]).read([x.shape])
                 return ufunc(x, out=out)
 
+            sized = None if known else lambda: Shapes(self.made)
             self.kept.append(FUNCTION(native))
             address = ctypes.cast(self.kept[-1], ctypes.c_void_p).value
-            return Prepared(lambda bind: compute, native=Native(address, self.chain, (count,)))
+            return Prepared(lambda bind: compute, native=Native(address, self.chain, (count,), sized=sized))
 
         return prepare
 
@@ -59,7 +81,7 @@ class Lab:
             for call in calls:
                 buffers = [given[b] if isinstance(b, int) else b for b in call.buffers]
                 table = (ctypes.c_void_p * len(buffers))(*[b.ctypes.data for b in buffers])
-                FUNCTION(call.address)(table, (ctypes.c_int64 * len(call.numbers))(*call.numbers))
+                FUNCTION(call.address)(table, (ctypes.c_int64 * len(call.numbers))(*map(int, call.numbers)))
 
         return run
 
@@ -172,6 +194,51 @@ def test_a_kernel_that_leaves_its_output_is_found_in_the_first_step(lab):
 
 def lazy(lab):
     return lambda ctx: Prepared(lambda bind: lambda x, out: None, native=Native(1, lab.chain))
+
+
+def test_shapes_that_only_a_step_knows_follow_from_what_a_run_is_given(lab):
+    x = tf.placeholder(tf.float32, [None, None])
+    inner = tf.tanh(x)
+    fetches = [tf.negative(tf.tanh(tf.negative(inner))), inner]
+    with lab.session(shape_policy="generic") as sess:
+        for step, shape in enumerate(((3, 5), (3, 5), (2, 0), (1, 1), (4, 9), (4, 9))):
+            lab.calls.clear(), lab.made.clear()
+            value = np.full(shape, step, np.float32)
+            got = sess.run(fetches, {x: value})
+            np.testing.assert_allclose(got[0], np.tanh(np.tanh(value)), 1e-6)
+            np.testing.assert_allclose(got[1], np.tanh(value), 1e-6)
+            assert lab.calls[0] == ("run" if step else "python tanh") and len(lab.calls) == 4 + bool(step)
+            assert lab.made == ([shape] * 4 if step else [])
+        trace = tf.RunMetadata()
+        sess.run(
+            fetches, {x: value}, options=tf.RunOptions(trace_level=tf.RunOptions.SOFTWARE_TRACE), run_metadata=trace
+        )
+        assert sum("python" in c for c in lab.calls) == 4
+        with pytest.raises(
+            errors.ShapeError, match="a row of seven"
+        ) as refused:  # by the first kernel, as without a run
+            sess.run(fetches, {x: np.ones((2, 7), np.float32)})
+        assert refused.value.op is inner.op
+        np.testing.assert_allclose(sess.run(fetches, {x: value})[1], np.tanh(value), 1e-6)
+        step = lab.source(sess, fetches, {x: value}).partition("def step")[2]
+        assert re.search(r"v\d+(, v\d+){3} = a0\(", step) and not re.search(r"\bk\d+\(", step)
+
+
+def test_loop_variables_of_unknown_shape_are_other_values_in_each_iteration(lab):
+    x = tf.placeholder(tf.float32, [None, 5])
+
+    def body(i, a, b):
+        return i + 1, tf.tanh(tf.negative(b)), tf.negative(tf.tanh(a))
+
+    found = tf.while_loop(lambda i, *_: i < 3, body, [0, x, x * 2.0])[1:]
+    with lab.session(shape_policy="generic") as sess:
+        for rows in (3, 1, 0, 3):
+            value = np.random.default_rng(rows).normal(size=(rows, 5)).astype(np.float32)
+            a, b = value, value * 2
+            for _ in range(3):
+                a, b = np.tanh(-b), -np.tanh(a)
+            np.testing.assert_allclose(sess.run(found, {x: value}), [a, b], 1e-6)
+    assert "run" in lab.calls
 
 
 def test_steps_on_many_threads_have_tables_of_their_own(lab):

@@ -44,14 +44,19 @@ def _joined(
         else:
             result.extend([s for s in run if not isinstance(s, Launch)])
             moving = {a: None for s in launches for a, b in _buffers(s, builds[s.kernel]) if b is None}
-            args = tuple([a for a in moving if isinstance(a, Name)])
-            first = launches[0]
-            joined = NativeRun(names.new("native run"), args, Block(launches), node=first.node, device=first.device)
+            returns = tuple([r for s in launches for r in s.returns])
+            args = tuple([a for a in moving if isinstance(a, Name) and a not in returns])
+            first, name = launches[0], names.new("native run")
+            joined = NativeRun(name, args, returns, Block(launches), node=first.node, device=first.device)
             found.append(joined)
             result.append(joined)
         run.clear()
 
     for statement in statements:
+        if isinstance(statement, Launch):
+            known = {a for s in run if isinstance(s, Launch) for a in (*s.args, *s.returns)}
+            if known.intersection(statement.returns):
+                close()  # a loop's variable, which is another value from here on
         if _is_native(statement, builds) or run and _makes_a_buffer(statement):
             run.append(statement)
         else:
@@ -67,7 +72,8 @@ def _buffers(launch: Launch, build: Build) -> list[tuple[Operand, Name | None]]:
 
 
 def _is_native(statement: Statement, builds: Mapping[Operand, Build]) -> bool:
-    """Whether a launch does nothing but call native code with buffers: none that is returned, locked, or looked up in the step."""
+    """Whether a launch does nothing but call native code with buffers: none that is locked, or looked up in the step, or returned
+    where the kernel does not say its shape."""
     if (
         not isinstance(statement, Launch)
         or statement.kernel not in builds
@@ -75,7 +81,10 @@ def _is_native(statement: Statement, builds: Mapping[Operand, Build]) -> bool:
     ):
         return False
     build = builds[statement.kernel]
-    if statement.returns or statement.access is not None or len(statement.args) != len(build.static):
+    assert build.prepared is not None and build.prepared.native is not None
+    if statement.returns and build.prepared.native.sized is None:
+        return False
+    if statement.access is not None or len(statement.args) != len(build.static):
         return False
     return all(static is not None or isinstance(a, Name) for a, static in _buffers(statement, build))
 

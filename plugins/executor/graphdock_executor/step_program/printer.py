@@ -87,7 +87,7 @@ def print_step(block: Block, feeds: Sequence[Name], results: Sequence[Operand]) 
         _Printer(source).function(name, body)
     for statement in walk(block):
         if isinstance(statement, NativeRun):
-            _Printer(source).function(f"{statement.call.text}_body", statement.body, statement.args)
+            _Printer(source).function(f"{statement.call.text}_body", statement.body, statement.args, statement.returns)
     if _is_small(block):
         source.emit(f"def step({', '.join([f.text for f in feeds])}):")
         _Printer(source).lines(block, 1)
@@ -144,7 +144,7 @@ def _rows(names: Sequence[str]) -> Iterator[list[str]]:
 
 def targets(statement: Statement) -> tuple[Name, ...]:
     """The names that a statement sets."""
-    if isinstance(statement, (Launch, Call)):
+    if isinstance(statement, (Launch, Call, NativeRun)):
         return statement.returns
     if isinstance(statement, Let):
         return statement.targets
@@ -184,14 +184,14 @@ class _Printer:
         self.waiting.append((name, block))
         return name
 
-    def function(self, name: str, block: Block, args: Sequence[Name] = ()) -> None:
+    def function(self, name: str, block: Block, args: Sequence[Name] = (), returns: Sequence[Name] = ()) -> None:
         self.source.emit(f"def {name}({_args(args)}):")
         first = len(self.source.lines)
         if self.split:
             for row in _rows(sorted({n.text for n in _local_targets(block)})):
                 self.source.emit(f"    global {', '.join(row)}")
         self.lines(block, 1)
-        self.source.emit("    return")
+        self.source.emit(f"    return {_args(returns)}".rstrip())
         if self.split:
             self.source.parts.append(Part(name, block, first, len(self.source.lines)))
 
@@ -321,7 +321,7 @@ _TEXT: dict[type[Statement], Callable[[Any], str]] = {
     Fill: lambda s: f"fill({s.staging.text}, {s.source.text})",
     Wait: lambda s: f"{s.wait.text}({s.record.text}({s.event.text}))",
     Segment: lambda s: f"{s.replay.text}()",
-    NativeRun: lambda s: f"{s.call.text}({_args(s.args)})",
+    NativeRun: lambda s: f"{_args(s.returns)}{' = ' if s.returns else ''}{s.call.text}({_args(s.args)})",
 }
 
 

@@ -275,10 +275,11 @@ class Segment(Statement):
 
 @dataclass(slots=True, eq=False)
 class NativeRun(Statement):
-    """``call(args)``: launches that are one call of native code. One by one, as a trace has them, they are ``body``."""
+    """``returns = call(args)``: launches that are one call of native code. One by one, as a trace has them, they are ``body``."""
 
     call: Name
     args: tuple[Name, ...]
+    returns: tuple[Name, ...]
     body: Block
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any
 
-from graphdock.contracts.kernel import NativeCall
+from graphdock.contracts.kernel import NativeCall, NativeShapes
 from graphdock.contracts.step import CancellationToken
+from graphdock.errors import ShapeError
 
 from graphdock_executor.lower import Build
 from graphdock_executor.step_program.names import Operand
@@ -28,22 +32,98 @@ def bind_runs(
       called: what puts functions back after an interrupt (see ``stoppers``).
     """
     for run in runs:
-        place = {name: i for i, name in enumerate(run.args)}
-        calls, chain = [], None
+        place = {name: i for i, name in enumerate((*run.args, *run.returns))}
+        calls, sized, chain = [], list[_Sized](), None
         for launch in run.body.statements:
             assert isinstance(launch, Launch)
             build = builds[launch.kernel]
-            assert build.prepared is not None and build.prepared.native is not None
-            native = build.prepared.native
+            assert build.prepared is not None and build.prepared.native is not None and build.told is not None
+            native, count = build.prepared.native, len(build.told.inputs)
             buffers = [
                 place[a] if static is None else static.value(namespace)  # type: ignore[index]
                 for a, static in zip(launch.args, build.static, strict=True)
             ]
-            calls.append(NativeCall(native.address, tuple(buffers), native.numbers, native.brief))
+            numbers: Any = native.numbers
+            if native.sized is not None:
+                shapes = native.sized()
+                made = [i for i, o in enumerate(build.told.outputs) if o.mode.kind not in ("planned", "inplace")]
+                numbers = shapes.numbers
+                inputs = [b if isinstance(b, int) else b.shape for b in buffers[:count]]
+                sized.append(_Sized(shapes, inputs, made, [place[r] for r in launch.returns]))
+                for i, name in zip(made, launch.returns, strict=True):
+                    buffers.insert(count + i, place[name])
+            calls.append(NativeCall(native.address, tuple(buffers), numbers, native.brief))
             chain = chain or native.chain
         assert chain is not None
-        name = run.call.text
-        namespace[name] = _FirstRun(name, chain(calls, len(run.args)), namespace, called, token)
+        function = chain(calls, len(place))
+        if sized:
+            function = _sized_run(function, sized, functools.partial(_body, namespace, run.call.text))
+        namespace[run.call.text] = _FirstRun(run.call.text, function, namespace, called, token)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sized:
+    """A launch in a run whose shapes only the step knows.
+
+    Attributes:
+      inputs: place of each among what the run is given and makes, or its shape. ``made``: the outputs that are made for the step.
+      places: of those.
+    """
+
+    shapes: NativeShapes
+    inputs: Sequence[int | tuple[int, ...]]
+    made: Sequence[int]
+    places: Sequence[int]
+
+
+def _body(namespace: Mapping[str, Any], name: str) -> Callable[..., Any]:
+    """The launches of a run one by one."""
+    body: Callable[..., Any] = namespace[f"{name}_body"]
+    return body
+
+
+def _sized_run(
+    run: Callable[..., None], launches: Sequence[_Sized], body: Callable[[], Callable[..., Any]]
+) -> Callable[..., Any]:
+    """The function of a run that makes results: their shapes, and the numbers of its calls, follow from what it is given, and are
+    computed anew where that has other shapes than the last time. Shapes that a kernel refuses are refused by that one's launch.
+
+    Args:
+      launches: in order; those whose shapes are known are not among them. ``body``: gives the launches one by one.
+    """
+    makers = [(one.shapes.make, i) for one in launches for i in one.made]
+    last: list[Any] = [None]
+    entered: dict[Any, None] = {}
+
+    def read(shapes: Sequence[tuple[int, ...]]) -> None:
+        every: list[Any] = [*shapes, *[None for _ in makers]]
+        for one in launches:
+            found = one.shapes.read([every[i] if isinstance(i, int) else i for i in one.inputs])
+            for place, i in zip(one.places, one.made, strict=True):
+                every[place] = found[i]
+        entered.clear()
+        entered.update({one.shapes.within: None for one in launches if one.shapes.within is not None})
+
+    def compute(*args: Any) -> Any:
+        shapes = [a.shape for a in args]
+        if shapes != last[0]:
+            last[0] = None
+            try:
+                read(shapes)
+            except ShapeError:
+                return body()(*args)
+            last[0] = shapes
+        made = [make(i) for make, i in makers]
+        if entered:
+            with ExitStack() as stack:
+                for context in entered:
+                    stack.enter_context(context)
+                run(*args, *made)
+        else:
+            run(*args, *made)
+        return made[0] if len(made) == 1 else made
+
+    return compute
 
 
 class _FirstRun:
@@ -54,18 +134,19 @@ class _FirstRun:
     def __init__(
         self,
         name: str,
-        run: Callable[..., None],
+        run: Callable[..., Any],
         namespace: dict[str, Any],
         called: dict[str, Any],
         token: CancellationToken,
     ) -> None:
         self._name, self._run, self._namespace, self._called, self._token = name, run, namespace, called, token
 
-    def __call__(self, *args: Any) -> None:
-        self._namespace[f"{self._name}_body"](*args)
+    def __call__(self, *args: Any) -> Any:
+        made = self._namespace[f"{self._name}_body"](*args)
         self._called[self._name] = self._run
         if self._namespace.get(self._name) is self:  # else a stop has put its own there
             self._namespace[self._name] = self._run
             # a stop in between was overwritten just now: it sets the error first
             if self._token.error is not None:
                 raise self._token.error
+        return made
