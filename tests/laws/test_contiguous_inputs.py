@@ -43,6 +43,14 @@ def _queue(x: Any) -> Any:
         return _flat(q.dequeue())
 
 
+def _kept_of_a_branch(x: Any) -> Any:
+    """A view that a branch within a loop leaves for the gradient's loop."""
+    branch = lambda i, v: tf.cond(i > 0, lambda: tf.tanh(tf.reverse(v, [0]) * v), lambda: v * 2.0)  # noqa: E731
+    unknown = [tf.TensorShape([]), tf.TensorShape([None, None])]
+    y = tf.while_loop(lambda i, v: i < 3, lambda i, v: [i + 1, branch(i, v)], [0, x], shape_invariants=unknown)[1]
+    return tf.gradients(y, x)[0]
+
+
 PROGRAMS: dict[str, Build] = {
     "reshaped": _flat,
     "softmax": tf.nn.softmax,
@@ -51,6 +59,7 @@ PROGRAMS: dict[str, Build] = {
     "selected": lambda x: _flat(tf.where(x > 1, x, x * 2)),
     "carried by a loop": _loop,
     "differentiated through a loop": lambda x: tf.gradients(_loop(x), x)[0],
+    "kept of a branch for a gradient": _kept_of_a_branch,
     "left by a branch": lambda x: _flat(tf.cond(tf.shape(x)[0] > 0, lambda: _turned(x), lambda: x)),
     "handed through a branch": lambda x: _flat(tf.cond(tf.shape(x)[0] > 0, lambda: x, lambda: x + 1)),
     "kept in a TensorArray": _array,

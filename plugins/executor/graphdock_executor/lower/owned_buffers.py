@@ -106,7 +106,7 @@ class OwnedBuffer:
 
 def owned(state: State, value: Value, where: Slot, space: str, block: Block, node: PlanNode) -> OwnedBuffer:
     """The value's own buffer where that is owned, else a copy."""
-    if value.dtype.kind == "V" or _may_be_held(state, value, where):
+    if value.dtype.kind == "V" and where.contiguous or _may_be_held(state, value, where):
         return OwnedBuffer(where.at, where.roots)
     source = resolve(state, value)
     made = copied(state, space, source, where.at, node)
