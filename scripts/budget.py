@@ -10,7 +10,7 @@ import ast
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -81,21 +81,22 @@ def imports() -> dict[str, set[str]]:
             name = name.rpartition(".")[0]
         return name
 
-    def walk(node: ast.AST) -> Iterator[str]:
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test):
+    def walk(statements: Iterable[ast.AST]) -> Iterator[str]:
+        for each in statements:
+            if isinstance(each, ast.If) and "TYPE_CHECKING" in ast.dump(each.test):
                 continue
-            if isinstance(child, ast.Import):
-                yield from (alias.name for alias in child.names)
-            elif isinstance(child, ast.ImportFrom) and child.module:
-                for alias in child.names:
-                    inner = f"{child.module}.{alias.name}"
-                    yield inner if inner in modules else child.module
-            yield from walk(child)
+            if isinstance(each, ast.Import):
+                yield from (alias.name for alias in each.names)
+            elif isinstance(each, ast.ImportFrom) and each.module:
+                for alias in each.names:
+                    inner = f"{each.module}.{alias.name}"
+                    yield inner if inner in modules else each.module
+            for part in ("body", "handlers", "orelse", "finalbody", "cases"):
+                yield from walk(getattr(each, part, ()))
 
     found = {}
     for name, path in modules.items():
-        targets = {known(target) for target in walk(ast.parse(path.read_text()))}
+        targets = {known(target) for target in walk(ast.parse(path.read_text()).body)}
         found[name] = targets - {"", name, "graphdock"}  # the façade imports what is asked of it
     return found
 

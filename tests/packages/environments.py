@@ -16,7 +16,7 @@ WHEELHOUSE = Path(__file__).parents[2] / ".wheelhouse"
 
 def environ(**extra):
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("GRAPHDOCK_", "PIP_", "PYTHON"))}
-    return {**kept, "PIP_CONFIG_FILE": os.devnull, "PIP_DISABLE_PIP_VERSION_CHECK": "1", **extra}
+    return {**kept, "PIP_CONFIG_FILE": os.devnull, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_COMPILE": "1", **extra}
 
 
 def pip(*arguments):
