@@ -152,6 +152,7 @@ def test_what_goes_along_rows_again_behind_a_sum_over_them_is_another_kernels():
     assert "llvm.region" in kernels
 
 
+@pytest.mark.plain  # debug mode makes no runs
 def test_a_step_of_softmax_regression_is_one_call_of_native_code():
     x, y = tf.placeholder(tf.float32, [10, 784]), tf.placeholder(tf.float32, [10, 10])
     w, b = tf.Variable(numbers(784, 10) * 0.1), tf.Variable(tf.zeros([10]))
@@ -176,6 +177,7 @@ def test_a_step_of_softmax_regression_is_one_call_of_native_code():
     assert [line.strip()[:2] for line in step.splitlines()[1:]] == ["d0", "e0", "a0", "re"]
 
 
+@pytest.mark.plain  # debug mode makes no runs
 def test_updates_of_several_variables_are_one_call():
     variables = [tf.Variable(numbers(*dims)) for dims in ([5, 33], [33], [4])]
     feeds = [tf.placeholder(tf.float32, v.shape) for v in variables]
