@@ -56,3 +56,21 @@ def test_slots_of_other_shapes_are_named(shape):
         sess.run(tf.global_variables_initializer())
         with pytest.raises(ShapeError, match="accum has not the shape of var"):
             sess.run(update)
+
+
+@pytest.mark.parametrize("policy", ["exact", "generic"])
+@pytest.mark.parametrize(
+    ("make", "shapes"),
+    [
+        (lambda x: tf.extract_image_patches(x, [1, 2, 2, 1], [1, 1, 1, 1], [1, 1, 1, 1], "VALID"), [(2, 0, 5, 2)]),
+        (lambda x, w: tf.nn.conv2d(x, w, [1, 1, 1, 1], "VALID"), [(1, 6, 0, 2), (2, 3, 2, 3)]),
+        (lambda x, w: tf.nn.dilation2d(x, w, [1, 1, 1, 1], [1, 1, 1, 1], "VALID"), [(1, 6, 0, 2), (2, 2, 2)]),
+    ],
+    ids=["patches", "conv", "dilation"],
+)
+def test_a_window_larger_than_the_image_by_strides_is_refused_in_every_plan(policy, make, shapes):
+    inputs = [tf.placeholder(tf.float32) for _ in shapes]
+    y, feeds = make(*inputs), {x: np.zeros(s) for x, s in zip(inputs, shapes, strict=True)}
+    negative = pytest.raises(ShapeError, match="the output size would be negative: a window of [23] elements over 0")
+    with tf.Session(config=tf.SessionConfig(shape_policy=policy)) as sess, negative:
+        sess.run(y, feeds)

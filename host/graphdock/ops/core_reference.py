@@ -25,6 +25,9 @@ def add_n(inputs: Any, **attrs: Any) -> Any:
     total = np.zeros(inputs[0].shape, wide)
     for x in inputs:
         total = total + x.astype(wide)
+    if wide is object:  # whole numbers begin again at the other end
+        ends = np.iinfo(dtype)
+        total = (total - int(ends.min)) % 2**ends.bits + int(ends.min)
     return np.asarray(total).astype(dtype)
 
 

@@ -43,8 +43,9 @@ class Case:
     """One thing to check.
 
     Attributes:
-      kind: ``value``, ``edge``, ``random``, ``fact``, ``late``, ``threads``, ``error`` or ``gradient``; or ``device``, ``pattern``,
-        ``compiler`` or ``law``, where ``op`` is that word and its type or full name, and ``data`` has the check's name.
+      kind: ``value``, ``edge``, ``drawn``, ``random``, ``fact``, ``late``, ``threads``, ``error`` or ``gradient``; or one of
+        ``device``, ``pattern``, ``compiler`` and ``law``, where ``op`` is that word and its type or full name, and ``data`` has
+        the check's name.
       index: of the sample (or error sample) in the spec.
       types: type variable -> dtype name.
       kernel: full name of the kernel to check, ``mychip.square_fast``; empty for the one that the backend chooses.

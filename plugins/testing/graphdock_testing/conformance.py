@@ -15,8 +15,8 @@ output that takes over its input); outside of debug mode (where a device records
 aliased by a result; that the inferred shape agrees; and that the op's decomposition computes the same. Whatever the memory, each
 call of a kernel leaves its inputs as they are, writes nothing beside its outputs, and takes nothing for granted that was in them or
 in its scratch buffers before (:mod:`graphdock_executor.kernel_sanitizer`). ``error`` cases must raise the message of the spec.
-``edge`` cases hold kernels without elements, beyond a block, in other shapes, and of NaN and infinities; ``fact`` cases hold
-what an op
+``edge`` cases hold kernels without elements, beyond a block, in other shapes, and of NaN and infinities, ``drawn`` cases with dims
+of 0 and 1, without a rank, and at the ends of dtypes (:mod:`graphdock_testing.facts.edges`); ``fact`` cases hold what an op
 declares of itself; ``pattern`` and ``compiler`` cases the package's patterns and region compilers (:mod:`graphdock_testing.facts`).
 ``law`` cases hold executors, passes, placers, forms of graphs and of checkpoints to what :mod:`graphdock_testing.laws` and
 :mod:`graphdock_testing.checkpoint_laws` say, and transports to :mod:`graphdock_testing.transport_laws`.
@@ -61,7 +61,7 @@ from graphdock_testing.device_check import check_device, checks_of
 from graphdock_testing.driver.detector import RaceError
 from graphdock_testing.facts.compiler_case import check_compiler
 from graphdock_testing.facts.compiler_graphs import kinds_of
-from graphdock_testing.facts.edge_case import check_edges, has_edges
+from graphdock_testing.facts.edge_case import check_drawn, check_edges, has_drawn, has_edges
 from graphdock_testing.facts.fact_case import check_facts, facts_of
 from graphdock_testing.facts.pattern_case import check_pattern, registered_patterns
 from graphdock_testing.facts.random_case import check_random
@@ -79,6 +79,7 @@ _CHECKS = {
     "error": check_error,
     "gradient": check_gradient,
     "edge": check_edges,
+    "drawn": check_drawn,
     "fact": check_facts,
     "random": check_random,
     "late": check_late,
@@ -326,7 +327,8 @@ class Conformance:
         """Kinds of cases that are asked of the first sample in every dtype, and of the others in one."""
         random = ["random"] if "random" in opdef.effects and self.has_kernel(opdef.name) else []
         facts = ["fact"] if self.answers_for(opdef) and facts_of(opdef) else []
-        return [*(["edge"] if has_edges(opdef) else []), *facts, *random]
+        drawn = ["drawn"] if has_drawn(opdef) else []
+        return [*(["edge"] if has_edges(opdef) else []), *drawn, *facts, *random]
 
     def xfail(self, case: Case) -> str | None:
         """Why the backend's manifest expects the case to fail, or None."""

@@ -126,7 +126,7 @@ class ConformanceItem(pytest.Item):
             pytest.skip(outcome.text)
         elif outcome.kind != "ok":
             raise _Failed(outcome.text)
-        if outcome.seen is not None and self.case.kind in ("value", "edge"):
+        if outcome.seen is not None and self.case.kind in ("value", "edge", "drawn"):
             known = self.parent.run.seen.setdefault(self.case.op, Seen())
             known.modes |= outcome.seen.modes
             known.size = max(known.size, outcome.seen.size)

@@ -109,6 +109,9 @@ def conv_backprop_input(w: Work) -> None:
     slide = slide_of(w, shape, f.shape)
     check_fits(w, slide, f.shape[-2], dy.shape, slide.outputs)
     dx = w.output(shape)
+    if not slide.outputs:  # nothing arrives
+        w.fill(dx)
+        return
     if not dx.size:
         return
     if slide.pointwise and not slide.first:
@@ -126,6 +129,9 @@ def conv_backprop_filter(w: Work) -> None:
     slide = slide_of(w, x.shape, shape)
     check_fits(w, slide, shape[-2], dy.shape, slide.outputs)
     dw = w.output(shape)
+    if not slide.rows:
+        w.fill(dw)
+        return
     if not dw.size:
         return
     if slide.pointwise and not slide.first:

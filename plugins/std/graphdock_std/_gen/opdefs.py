@@ -4738,7 +4738,7 @@ SPECS: dict[str, str] = {
     "ctc.yaml": "dd4ea59f92c58016",
     "custom.yaml": "f106936a2fbea888",
     "decoding.yaml": "028415f0174fddcf",
-    "fused.yaml": "49263b0007fd5dd4",
+    "fused.yaml": "d9fa25b07f8fb737",
     "image_boxes.yaml": "1f5c2e16fdd84fdf",
     "image_codecs.yaml": "dd1af71f9e1c164d",
     "image_color.yaml": "1efa5dd2b6f6c23e",

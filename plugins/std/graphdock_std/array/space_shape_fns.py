@@ -165,8 +165,10 @@ def _patches(ctx: Any, dims: Dims) -> Dims:
             out.append(-(-n // s) if known(n) else n if s == 1 else ctx.derived("windows", n, s))
         else:
             fits = known(n)
-            if fits and n <= reach - 2 * s:
-                raise ctx.fail(f"the output size would be negative: a window of {reach} elements over {n}")
+            over = n if fits else "?"
+            ctx.at_least(
+                n, reach - 2 * s + 1, f"the output size would be negative: a window of {reach} elements over {over}"
+            )
             out.append(
                 max(0, (n - reach) // s + 1) if fits else n if reach == s == 1 else ctx.derived("fit", n, reach, s)
             )

@@ -36,6 +36,7 @@ def windows(
             return -(-size // stride)
         return size if stride == 1 else ctx.derived("windows, padded", size, stride)
     if not known(window):
+        ctx.at_least(None, 0, "")  # for the step to prove: it may be larger than what it goes over
         return ctx.derived("windows", size, window, stride, dilation, *pads)
     span, added = (window - 1) * dilation + 1, sum(pads)
     if not known(size):

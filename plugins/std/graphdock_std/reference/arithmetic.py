@@ -8,19 +8,33 @@ from typing import Any
 
 import numpy as np
 
-from graphdock_std.reference.math import per_element, wrap
+from graphdock_std.reference.math import _divide, per_element, wrap
 
 
 def _truncated(a: Any, b: Any) -> Any:
     if isinstance(a, int):
         return 0 if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-    return float(math.trunc(a / b))
+    quotient = _divide(a, b)
+    return float(math.trunc(quotient)) if math.isfinite(quotient) else quotient
+
+
+def _left(a: Any, b: Any) -> Any:
+    """What truncated division leaves: of C's fmod it is NaN beyond the numbers, and a itself of an infinite b."""
+    if isinstance(a, int):
+        return a - _truncated(a, b) * b if b else 0
+    return math.fmod(a, b) if math.isfinite(a) and b else math.nan
+
+
+def _log(a: Any) -> Any:
+    if isinstance(a, complex):
+        return cmath.log(a)
+    return math.log(a) if a > 0 else -math.inf if a == 0 else math.nan
 
 
 truncate_div = per_element(_truncated)
-truncate_mod = per_element(lambda a, b: 0 if isinstance(a, int) and b == 0 else a - _truncated(a, b) * b)
-xdivy = per_element(lambda a, b: 0.0 if a == 0 else a / b)
-xlogy = per_element(lambda a, b: 0.0 if a == 0 else a * (cmath.log(b) if isinstance(b, complex) else math.log(b)))
+truncate_mod = per_element(_left)
+xdivy = per_element(lambda a, b: 0.0 if a == 0 else _divide(a, b))
+xlogy = per_element(lambda a, b: 0.0 if a == 0 else a * _log(b))
 mul_no_nan = per_element(lambda a, b: 0.0 if b == 0 else a * b)
 
 

@@ -97,7 +97,7 @@ def depthwise_backprop_input(input_sizes: Any, filter: Any, out_backprop: Any, *
     w, dy = filter.astype(np.float64), slide.last(out_backprop)
     dx = np.moveaxis(np.zeros(tuple(input_sizes)), slide.channel, -1)
     for o, k, i in slide:
-        dx[i] += (dy[o].reshape(-1, *w.shape[-2:]) * w[k]).sum(-1)
+        dx[i] += (dy[o].reshape(len(dy[o]), *w.shape[-2:]) * w[k]).sum(-1)
     return slide.back(dx, filter.dtype)
 
 
@@ -106,5 +106,5 @@ def depthwise_backprop_filter(input: Any, filter_sizes: Any, out_backprop: Any, 
     x, dy = slide.last(input), slide.last(out_backprop)
     dw = np.zeros(tuple(filter_sizes))
     for o, k, i in slide:
-        dw[k] += (x[i][..., None] * dy[o].reshape(-1, *dw.shape[-2:])).sum(0)
+        dw[k] += (x[i][..., None] * dy[o].reshape(len(dy[o]), *dw.shape[-2:])).sum(0)
     return dw.astype(input.dtype)

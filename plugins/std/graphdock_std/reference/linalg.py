@@ -206,6 +206,8 @@ def solve_ls(matrix: Any, rhs: Any, l2_regularizer: Any, fast: bool = True) -> n
     weight = float(l2_regularizer) if fast else 0.0
 
     def least(a: Rows, b: Rows) -> Rows:
+        if not m:
+            return [[0.0] * rhs.shape[-1]] * n
         turned = [[a[i][j].conjugate() for i in range(m)] for j in range(n)]
         left, right = (turned, a) if m >= n else (a, turned)
         gram = _product(left, right)

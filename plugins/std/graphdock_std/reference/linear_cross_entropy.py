@@ -29,7 +29,8 @@ def linear_cross_entropy_grad(
     rows = x.astype(np.float64)
     slopes = np.exp(_logits(x, w, bias, transpose_w) - log_sum.astype(np.float64)[:, None])
     for slope, label, factor in zip(slopes, labels, loss_backprop.astype(np.float64), strict=True):
-        slope[label] -= 1.0
+        if 0 <= label < slope.size:  # the loss refuses others
+            slope[label] -= 1.0
         slope *= factor
     weights = w.astype(np.float64)
     found = (

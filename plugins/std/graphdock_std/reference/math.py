@@ -6,6 +6,7 @@ computed without bounds and wrapped to it.
 
 from __future__ import annotations
 
+import builtins
 import cmath
 import math
 from collections.abc import Callable, Sequence
@@ -137,7 +138,9 @@ floor_mod = per_element(_floor_modulo)
 def _power(a: Any, b: Any) -> Any:
     if isinstance(a, complex) and a == 0 and b.imag == 0 and b.real <= 0:
         return complex(_INF if b.real else _NAN, _NAN)
-    if isinstance(a, (int, complex)):
+    if isinstance(a, int):
+        return builtins.pow(a, b, 2**64) if b >= 0 else a**b
+    if isinstance(a, complex):
         return a**b
     try:
         return math.pow(a, b)
@@ -176,7 +179,7 @@ sign = per_element(_sign)
 square = per_element(lambda a: a * a)
 sqrt = per_element(_guarded(math.sqrt))
 rsqrt = per_element(
-    lambda a: 1 / cmath.sqrt(a) if isinstance(a, complex) else _guarded(lambda b: 1.0 / math.sqrt(b), zero=_INF)(a)
+    lambda a: 1 / cmath.sqrt(a) if isinstance(a, complex) else _guarded(lambda b: _divide(1.0, math.sqrt(b)))(a)
 )
 reciprocal = per_element(lambda a: _divide(1.0, a))
 exp = per_element(_guarded(math.exp))

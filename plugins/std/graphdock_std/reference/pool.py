@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -32,7 +33,7 @@ def max_pool(input: Any, **attrs: Any) -> np.ndarray:
     out, windows = _windows(input.shape, attrs)
     y = np.zeros(out, input.dtype)
     for o, covered in windows:
-        y[o] = max(input[i] for i in covered)
+        y[o] = max((input[i] for i in covered), default=-math.inf)
     return y
 
 
@@ -141,7 +142,7 @@ def _sums(x: Any, w: Any, attrs: dict[str, Any]) -> Iterator[tuple[Any, list[tup
 
 
 def dilation(input: Any, filter: Any, **attrs: Any) -> np.ndarray:
-    found = {o: max(value for value, _, _ in cells) for o, cells in _sums(input, filter, attrs)}
+    found = {o: max((value for value, _, _ in cells), default=-math.inf) for o, cells in _sums(input, filter, attrs)}
     sizes = [taps(n, 1, attrs["strides"][d], 1, "SAME")[0] for d, n in enumerate(input.shape)]
     if attrs["padding"] == "VALID":
         for d in (1, 2):
@@ -154,10 +155,11 @@ def dilation(input: Any, filter: Any, **attrs: Any) -> np.ndarray:
 
 
 def _winners(input: Any, filter: Any, attrs: dict[str, Any], which: int) -> Iterator[tuple[Any, Any]]:
-    """Each position of a dilation, and the element (0) or the tap (1) of the first largest sum of its window."""
+    """Each position of a dilation, and the element (0) or the tap (1) of the first largest sum of its window, where it has one."""
     for o, cells in _sums(input, filter, attrs):
-        largest = max(value for value, _, _ in cells)
-        yield o, next(found for value, *found in cells if value == largest)[which]
+        if cells:
+            largest = max(value for value, _, _ in cells)
+            yield o, next(found for value, *found in cells if value == largest)[which]
 
 
 def dilation_backprop_input(input: Any, filter: Any, out_backprop: Any, **attrs: Any) -> np.ndarray:

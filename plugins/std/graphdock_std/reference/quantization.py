@@ -72,21 +72,21 @@ def fake_quant_vars_gradient(
 def fake_quant_per_channel(
     inputs: Any, min: Any, max: Any, num_bits: int = 8, narrow_range: bool = False, **_: Any
 ) -> np.ndarray:
-    columns = [
-        fake_quant(inputs[..., d], min[d], max[d], num_bits, narrow_range)[..., None] for d in range(inputs.shape[-1])
-    ]
-    return np.concatenate(columns, -1)
+    made = np.empty_like(inputs)
+    for d in range(inputs.shape[-1]):
+        made[..., d] = fake_quant(inputs[..., d], min[d], max[d], num_bits, narrow_range)
+    return made
 
 
 def fake_quant_per_channel_gradient(
     gradients: Any, inputs: Any, min: Any, max: Any, num_bits: int = 8, narrow_range: bool = False, **_: Any
 ) -> tuple[np.ndarray, ...]:
-    rows = [
-        fake_quant_vars_gradient(gradients[..., d], inputs[..., d], min[d], max[d], num_bits, narrow_range)
-        for d in range(inputs.shape[-1])
-    ]
-    first, low, high = zip(*rows, strict=True)
-    return np.stack(first, -1), np.array(low), np.array(high)
+    slope, low, high = np.empty_like(inputs), np.empty_like(min), np.empty_like(max)
+    for d in range(inputs.shape[-1]):
+        slope[..., d], low[d], high[d] = fake_quant_vars_gradient(
+            gradients[..., d], inputs[..., d], min[d], max[d], num_bits, narrow_range
+        )
+    return slope, low, high
 
 
 def quantize_and_dequantize(
@@ -102,6 +102,8 @@ def quantize_and_dequantize(
 ) -> np.ndarray:
     x = np.asarray(input).astype(np.float64)
     bits = int(num_bits)
+    if not x.size:
+        return np.array(input)
     low, high = (float(input_min), float(input_max)) if range_given else (x.min(), x.max())
     least = -(2 ** (bits - 1)) + int(narrow_range) if signed_input else 0
     most = 2 ** (bits - 1) - 1 if signed_input else 2**bits - 1

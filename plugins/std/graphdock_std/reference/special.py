@@ -16,6 +16,8 @@ lgamma = per_element(lambda v: math.inf if v <= 0 and v == math.floor(v) else ma
 def _digamma(x: float) -> float:
     """The recurrence up to 200, and Stirling's series there."""
     terms = []
+    if x < -1e6:  # where poles are as dense as numbers
+        return math.nan
     while x < 200:
         if x == 0:
             return math.nan

@@ -167,11 +167,13 @@ def as_string(
 def string_format(
     inputs: Any, template: str = "%s", placeholder: str = "%s", summarize: int = 3, **_: Any
 ) -> np.ndarray:
-    """As NumPy prints integers of one digit."""
+    """As NumPy prints integers of one digit, and as TensorFlow prints rows of nothing."""
     edges = {"edgeitems": summarize, "threshold": 0} if summarize >= 0 else {}
     with np.printoptions(**edges):
         for array in inputs:
-            template = template.replace(placeholder, str(array), 1)
+            rows = array.ndim > 1 and len(array) > 0 and not array.size
+            shown = "[" + "\n" * (array.ndim - 1) + " ...]" if rows else str(array)
+            template = template.replace(placeholder, shown, 1)
     return np.array(template.encode(), object)
 
 

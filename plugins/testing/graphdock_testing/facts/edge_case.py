@@ -3,22 +3,41 @@
 NaN and infinities are asked of elementwise ops, and of reductions that say what they compute in a region; what a kernel makes
 of them
 elsewhere is its own affair. Of ArgMax and of segments it depends in TensorFlow on the order in which it looks at the elements.
+
+``drawn`` cases hold it to the shapes of :func:`graphdock_testing.facts.edges.sizes`, ops on variables too, and elementwise ops and
+views to the numbers of :func:`graphdock_testing.facts.edges.ends`. A plan for one shape and one for any refuse the same.
 """
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 from graphdock.contracts.opdef import OpDef
+from graphdock.errors import (
+    ConfigError,
+    GraphdockError,
+    InvalidArgumentError,
+    KernelNotFoundError,
+    OutOfRangeError,
+    ShapeError,
+    format_error,
+)
 from graphdock.graph.graph import Graph
+from graphdock_opgen.samples import bindings
 from graphdock_opgen.variants import RESIZED
 
-from graphdock_testing.bench import Bench, agree, run_program
+from graphdock_testing.bench import Bench, Results, agree, run_program
 from graphdock_testing.case import Case, ConformanceError
-from graphdock_testing.facts.settings import varied
+from graphdock_testing.facts.edges import Arrays, ends, free, sizes
+from graphdock_testing.facts.settings import arrays_of, varied
 from graphdock_testing.numeric import same_bits
+from graphdock_testing.programs import Program
 
-__all__ = ["check_edges", "has_edges", "kinds_of"]
+__all__ = ["check_drawn", "check_edges", "has_drawn", "has_edges", "kinds_of"]
+
+#: Of the edges that are drawn for a sample a brief case takes one in so many; so does another dtype than the first, of shapes.
+_ONE_IN = 8
 
 
 def has_edges(opdef: OpDef) -> bool:
@@ -61,3 +80,66 @@ def _check(bench: Bench, case: Case, arrays: Any, kind: str, how: str) -> None:
         again = run_program(session, program, arrays)
         if not all(same_bits(a, b) for a, b in zip(got, again, strict=True)):
             raise ConformanceError(f"{kind}: the same inputs give other bits the second time")
+
+
+def has_drawn(opdef: OpDef) -> bool:
+    """Return whether edges are drawn for an op: its inputs alone decide what it computes."""
+    return bool(opdef.verb.kernel and opdef.inputs and "random" not in opdef.effects)
+
+
+def check_drawn(bench: Bench, case: Case) -> None:
+    """Raise ConformanceError at the first edge of the sample where two plans or the oracle disagree; Missing as a value case."""
+    opdef, arrays = bench.host.ops.get(case.op), arrays_of(case, "a")
+    seed = zlib.crc32(f"{case.op} {case.index} {case.dtype}".encode())
+    bench.own_kernel(
+        bench.open(graph := Graph(bench.host)), bench.build(graph, opdef, arrays, case.attrs), arrays, case
+    )
+    drawn = list(sizes(opdef, arrays))
+    if case.types != next(bindings(opdef, case.data, case.sample)):  # shapes matter little to dtypes
+        drawn = drawn[seed % _ONE_IN :: _ONE_IN]
+    if opdef.traits & {"elementwise", "view"}:
+        drawn += ends(opdef, arrays, free(case.sample), seed)
+    for what, edge in drawn[seed % _ONE_IN :: _ONE_IN] if bench.brief else drawn:
+        try:
+            _check_drawn(bench, case, opdef, edge)
+        except ConformanceError as error:
+            shapes = {
+                n: [x.shape for x in a] if isinstance(a, tuple) else a.shape for n, a in edge.items() if a is not None
+            }
+            raise ConformanceError(f"{what}: {error} (of {shapes})") from error
+
+
+def _check_drawn(bench: Bench, case: Case, opdef: OpDef, arrays: Arrays) -> None:
+    refusals: list[str] = []
+    for how in ("planned", "fresh"):
+        try:
+            program, got = _run(bench, case, opdef, arrays, how)
+        except KernelNotFoundError:
+            raise
+        except (InvalidArgumentError, OutOfRangeError) as error:
+            if isinstance(error, ConfigError) and error.op is not None:
+                return  # the pinned kernel is not for these shapes
+            refusals.append(f"{how} refuses it: {error.message}")
+            continue
+        except GraphdockError as error:
+            raise ConformanceError(f"{how}: {format_error(error)}") from error
+        try:
+            right = bench.expected(case, opdef, program, arrays, 0)
+        except Exception as error:
+            raise ConformanceError(
+                f"{how} gives a result, and the oracle raises {type(error).__name__}: {error}"
+            ) from error
+        agree(case, got, right, how)
+    if len(refusals) == 1:
+        raise ConformanceError(f"one plan gives a result, and {refusals[0]}")
+
+
+def _run(bench: Bench, case: Case, opdef: OpDef, arrays: Arrays, how: str) -> tuple[Program, Results]:
+    """What a plan for these shapes gives, in debug mode, or one for any. Shapes that no graph is made of a step may come upon."""
+    planned = how == "planned"
+    try:
+        program = bench.build(graph := Graph(bench.host), opdef, arrays, case.attrs, how)
+    except ShapeError:
+        program = bench.build(graph := Graph(bench.host), opdef, arrays, case.attrs, "unranked")
+    session = bench.open(graph, "exact" if planned else "generic", plain=not planned)
+    return program, bench.step(session, program, arrays, how)
