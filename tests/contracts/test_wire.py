@@ -36,7 +36,31 @@ def test_plain_data_comes_back():
     assert back(value) == value
 
 
-@pytest.mark.parametrize("value", [{"x": object()}, {"$array": 0}, {"f": lambda: 1}, {1j}])
+def test_scalars_of_numpy_stay_numpys_own():
+    sent = [np.float32(2.5), np.float64("nan"), np.int64(-3), np.bool_(True), np.str_("x"), b"y"]
+    found = back({"x": sent})["x"]
+    assert [(f.dtype.kind, f.shape) for f in found] == [(k, ()) for k in "ffibOO"]
+    np.testing.assert_array_equal(np.stack(found[:4]), np.stack(sent[:4]))
+    assert [f[()] for f in found[4:]] == [b"x", b"y"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"$array":0,"shape":[1180591620717411303424],"dtype":"float32"}',
+        '{"$array":0,"shape":[1],"dtype":"float32"}',
+        '{"$array":0,"shape":[2],"dtype":"resource"}',
+        '{"$array":1,"shape":[2],"dtype":"float32"}',
+        '{"shape":[2]} {}',
+        "[",
+    ],
+)
+def test_frames_that_lie_are_refused(text):
+    with pytest.raises(errors.DataLossError, match="a message is damaged"):
+        unpack([text.encode(), bytes(8)])
+
+
+@pytest.mark.parametrize("value", [{"x": object()}, {"$array": 0}, {"f": lambda: 1}, {1j}, {1: 2}])
 def test_what_is_no_plain_data_is_refused(value):
     with pytest.raises(errors.InvalidArgumentError, match="a message can't hold"):
         pack(value)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,16 @@ __all__ = ["pack", "unpack"]
 
 _ARRAY = "$array"
 _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
-_decode = json.JSONDecoder().decode
-#: Types of what travels as it is.
-_PLAIN = frozenset({str, int, float, bool, type(None)})
+_string = json.encoder.encode_basestring_ascii
+_scan = json.JSONDecoder().scan_once
+#: Types of what travels as it is, each with what writes it.
+_PLAIN: dict[type, Callable[[Any], str]] = {
+    str: _string,
+    int: repr,
+    float: lambda v: repr(v) if isfinite(v) else _encode(v),
+    bool: {False: "false", True: "true"}.__getitem__,
+    type(None): {None: "null"}.__getitem__,
+}
 #: Bytes up to which a frame is a copy of its array.
 _SMALL = 65_535
 
@@ -32,39 +40,44 @@ def pack(value: Any) -> list[Any]:
     Raises:
       InvalidArgumentError: a dict has the key that stands for an array; a value is of no kind that travels.
     """
-    frames: list[Any] = []
+    frames: list[Any] = [b""]
     try:
-        header = _encode(_plain(value, frames))
+        frames[0] = _text(value, frames).encode()
     except TypeError as error:
         raise InvalidArgumentError(f"a message can't hold this: {error}") from None
-    return [header.encode(), *frames]
+    return frames
 
 
-def _plain(value: Any, frames: list[Any]) -> Any:
+def _text(value: Any, frames: list[Any]) -> str:
+    """JSON of a value, whose arrays become frames."""
     kind = type(value)
-    if kind in _PLAIN:
-        return value
+    write = _PLAIN.get(kind)
+    if write is not None:
+        return write(value)
     if kind is dict:
         if _ARRAY in value:
             raise InvalidArgumentError(f"a message can't hold a dict with the key {_ARRAY!r}")
-        return {k: v if type(v) in _PLAIN else _plain(v, frames) for k, v in value.items()}
+        return "{" + ",".join([f"{_string(k)}:{_text(v, frames)}" for k, v in value.items()]) + "}"
     if kind is list or kind is tuple:
-        return [_plain(v, frames) for v in value]
-    if isinstance(value, (np.ndarray, np.generic, bytes)):  # bytes: a fetched scalar of strings
-        return _array(np.array(value, object) if isinstance(value, bytes) else np.asarray(value), frames)
-    return value
+        return "[" + ",".join([_text(v, frames) for v in value]) + "]"
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _array(value, frames)
+    if isinstance(value, bytes):  # a fetched scalar of strings
+        return _array(np.array(value, object), frames)
+    return _encode(value)
 
 
-def _array(array: Any, frames: list[Any]) -> dict[str, Any]:
-    said: dict[str, Any] = {_ARRAY: len(frames), "shape": list(array.shape)}
-    if array.dtype.kind in "OSU":
-        items = [v if isinstance(v, bytes) else str(v).encode() for v in array.ravel().tolist()]
+def _array(array: Any, frames: list[Any]) -> str:
+    dtype, number = array.dtype, len(frames) - 1
+    shape = ",".join(map(str, array.shape))
+    if dtype.kind in "OSU":
+        items = [v if isinstance(v, bytes) else str(v).encode() for v in np.asarray(array).ravel().tolist()]
         frames.append(b"".join(items))
-        return {**said, "dtype": "string", "lengths": [len(v) for v in items]}
+        lengths = ",".join([str(len(v)) for v in items])
+        return f'{{"{_ARRAY}":{number},"shape":[{shape}],"lengths":[{lengths}],"dtype":"string"}}'
     small = array.nbytes <= _SMALL
     frames.append(array.tobytes() if small else np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-    said["dtype"] = _name(array.dtype)
-    return said
+    return f'{{"{_ARRAY}":{number},"shape":[{shape}],"dtype":"{_name(dtype)}"}}'
 
 
 @functools.cache
@@ -85,18 +98,23 @@ def unpack(frames: Sequence[Any]) -> Any:
       DataLossError: the frames are damaged: no JSON, or arrays of other sizes.
     """
     try:
-        return _read(_decode(str(frames[0], "utf-8")), frames[1:])
-    except (ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
+        text = str(frames[0], "utf-8")
+        value, end = _scan(text, 0)
+        if end != len(text):
+            raise ValueError("more behind its end")
+        return _read(value, frames[1:]) if _ARRAY in text else value
+    except (ValueError, KeyError, IndexError, TypeError, RecursionError, StopIteration, OverflowError) as error:
         raise DataLossError(f"a message is damaged: {type(error).__name__}: {error}") from None
 
 
 def _read(value: Any, frames: Sequence[Any]) -> Any:
-    if isinstance(value, dict):
+    kind = type(value)
+    if kind is dict:
         if _ARRAY not in value:
             return {k: v if type(v) in _PLAIN else _read(v, frames) for k, v in value.items()}
         return _read_array(value, frames[value[_ARRAY]])
-    if isinstance(value, list):
-        return [_read(v, frames) for v in value]
+    if kind is list:
+        return [v if type(v) in _PLAIN else _read(v, frames) for v in value]
     return value
 
 
