@@ -95,7 +95,7 @@ _PUBLISHED = {
     "step": "CancellationToken StepContext StepServices TraceEvent TraceLevel",
     "streams": "StreamName streams_of",
     "version": "api_accepts API_VERSION",
-    "waiting": "INTERRUPTS_SEEN wait_for",
+    "waiting": "Answer INTERRUPTS_SEEN wait_for wait_until_done",
     "waiting_threads": "WaitingThreads",
     "wire": "pack unpack",
 }

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import CancelledError, Future
-from contextlib import suppress
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
+from graphdock.contracts.waiting import wait_until_done
 from graphdock.errors import InvalidArgumentError, UnimplementedError
 
 __all__ = ["Place", "TaskInfo", "TaskName", "Transport"]
@@ -138,8 +138,7 @@ class Transport(ABC):
         Whoever waits holds no lock that an answer may want: a transport may bring messages on this thread meanwhile, so that what
         it waits for needs no other. Default: it sleeps.
         """
-        with suppress(TimeoutError, CancelledError):
-            future.exception(seconds)
+        wait_until_done(future, seconds)
 
     def sample_address(self) -> str | None:
         """A free address of this machine, another each time: there ``graphdock.testing`` serves tasks. None: nothing is checked."""

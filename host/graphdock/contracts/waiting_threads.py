@@ -9,6 +9,8 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any
 
+from graphdock.contracts.waiting import Answer
+
 __all__ = ["WaitingThreads"]
 
 _Task = tuple["Future[Any]", Callable[..., Any], tuple[Any, ...]]
@@ -29,7 +31,7 @@ class WaitingThreads:
 
     def submit(self, function: Callable[..., Any], *args: Any) -> Future[Any]:
         """Run ``function(*args)`` on a thread; the Future of its result."""
-        future: Future[Any] = Future()
+        future = Answer()
         try:
             inbox = self._idle.pop()
         except IndexError:

@@ -21,7 +21,7 @@ __all__ = ["pack", "unpack"]
 _ARRAY = "$array"
 _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 _string = json.encoder.encode_basestring_ascii
-_scan = json.JSONDecoder().scan_once
+_scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # of the standard library since ever
 #: Types of what travels as it is, each with what writes it.
 _PLAIN: dict[type, Callable[[Any], str]] = {
     str: _string,

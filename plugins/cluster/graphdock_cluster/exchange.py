@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from typing import Any
 
-from graphdock.contracts import errors
+from graphdock.contracts import Answer, errors
 from graphdock.locks import new_lock
 
 __all__ = ["Exchange", "find_exchange"]
@@ -111,7 +111,7 @@ class Exchange:
                 return meeting.values.pop(edge)
             if edge in meeting.waiting:
                 raise errors.AlreadyExistsError(f"{edge} is taken twice in step {step}")
-            future: Future[Any] = Future()
+            future = Answer()
             meeting.waiting[edge] = future
             return future
 

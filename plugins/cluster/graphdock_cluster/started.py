@@ -9,11 +9,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from graphdock.contracts.deadlines import DEADLINES
 from graphdock.contracts.step import CancellationToken
+from graphdock.contracts.waiting import Answer
 
 from graphdock_cluster.running import NO_LIMIT, RunningPart
 
@@ -49,7 +49,7 @@ class StartedPart:
         feeds: Sequence[Any],
         submit: Callable[..., Any],
     ) -> None:
-        self.future: Future[Any] = Future()
+        self.future = Answer()
         self._opened, self._parts, self._step, self._feeds = opened, parts, step, list(feeds)
         self._submit = submit
         self._until = None if seconds is None else time.monotonic() + seconds

@@ -19,6 +19,7 @@ from graphdock.contracts.deadlines import DeadlineClock
 from graphdock.contracts.failures import raised
 from graphdock.contracts.runtime.resources import ResourceStore
 from graphdock.contracts.streams import RandomOrdinals
+from graphdock.contracts.waiting import Answer
 from graphdock.contracts.waiting_threads import WaitingThreads
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
@@ -281,7 +282,7 @@ class TaskServer:
 
     def _meet(self, exchange: Exchange, step: int, part: Registered, seconds: float | None, began: float) -> None:
         """Wait for what a part takes before it does anything, or until the step is over, as the transport waits."""
-        met: Future[None] = Future()
+        met = Answer()
         if part.first and not exchange.meet(step, part.first, lambda: met.set_result(None)):
             self.transport.wait(met, None if seconds is None else max(0.0, seconds - (time.monotonic() - began)))
 

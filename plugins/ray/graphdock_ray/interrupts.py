@@ -5,11 +5,10 @@ from __future__ import annotations
 import _signal  # type: ignore[import-not-found]  # what signal wraps in enums, which take most of its time
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
 from types import FrameType, TracebackType
 from typing import Any, Self, TypeVar
 
-__all__ = ["Answer", "Interrupts"]
+__all__ = ["Interrupts"]
 
 _T = TypeVar("_T")
 
@@ -56,27 +55,3 @@ class Interrupts:
             self._before(number, frame)
         else:
             self._came = number, frame
-
-
-class _Lock(type(threading.RLock())):  # type: ignore[misc]
-    """Condition of a Future, entered by one call of C: an interrupt within the Python of ``threading.Condition`` leaves
-    its lock held, and the thread that brings the result waits for it without end."""
-
-    _waiting: threading.Condition | None = None
-
-    def wait(self, timeout: float | None = None) -> bool:
-        if self._waiting is None:
-            self._waiting = threading.Condition(self)
-        return self._waiting.wait(timeout)
-
-    def notify_all(self) -> None:
-        if self._waiting is not None:
-            self._waiting.notify_all()
-
-
-class Answer(Future[Any]):
-    """A Future that any thread may look at, the main one as well, whatever interrupts it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._condition = _Lock()

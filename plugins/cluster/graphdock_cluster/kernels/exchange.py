@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
-from graphdock.contracts import Bound, BuildContext, KernelDef
+from graphdock.contracts import Answer, Bound, BuildContext, KernelDef
 
 from graphdock_cluster.exchange import find_exchange
 
@@ -48,7 +48,7 @@ def _recv(ctx: BuildContext) -> Bound:
         found = take(int(step), edge)
         if not isinstance(found, Future):
             return from_upper_half(found)
-        whole: Future[Any] = Future()
+        whole = Answer()
         found.add_done_callback(lambda done: _pass_on(done, whole))
         whole.add_done_callback(lambda done: found.cancel() if done.cancelled() else None)
         return whole

@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
-from graphdock.contracts import errors
+from graphdock.contracts import Answer, errors
 from graphdock.locks import new_lock
 
 from graphdock_data.resources.late_waits import LATE_WAITS
@@ -123,7 +123,7 @@ class Exchange:
                 waits = attempt not in ended
                 if waits:
                     attempt.since = time.monotonic()
-                    attempt.future = Future()
+                    attempt.future = Answer()
                     if not self._watched:
                         self._watched = True
                         LATE_WAITS.add(self)
