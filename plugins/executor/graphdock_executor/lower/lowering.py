@@ -239,7 +239,7 @@ def _level(state: State, graph: PlanGraph, block: Block) -> Bodies:
 
 
 def _fetches(state: State) -> None:
-    """Results of the step: arrays that the caller owns, NumPy scalars at rank 0."""
+    """Results of the step: contiguous arrays that the caller owns, NumPy scalars at rank 0."""
     given: set[Root] = set()
     for value in state.given.placed.graph.outputs:
         where = slot(state, value, HOST_MEMORY)
@@ -248,7 +248,12 @@ def _fetches(state: State) -> None:
         result: Operand
         if value.shape == ():
             result = Suffixed(where.at, "[()]")
-        elif where.kind in ("escape", "fresh") and value.shape is not None and where.roots[0] not in given:
+        elif (
+            where.kind in ("escape", "fresh")
+            and value.shape is not None
+            and where.contiguous
+            and where.roots[0] not in given
+        ):
             given.add(where.roots[0])
             result = where.at
         elif value.shape is None:
