@@ -64,6 +64,8 @@ def crop_and_resize(w: Work) -> None:
         made = _source(w, x, "crop_forward.cuh")
         args = (x, boxes, indices, y, i64(y.size), beyond, packed, _no_image(x.shape[0]))
         w.launch(made, "crop", blocks(y.size), 256, *args)
+    elif boxes.shape[0] and not x.shape[0]:
+        raise errors.InvalidArgumentError("box_ind holds an index of no image", op=w.node.origin, site=w.node.site)
 
 
 @kernel("CropAndResizeGradImage")
