@@ -108,3 +108,18 @@ def test_what_cannot_be():
         tf.train.batch([tf.placeholder(tf.float32)], 2)
     with pytest.raises(ValueError, match="vector"):
         tf.train.maybe_batch([tf.constant(1)], [True], 2)
+
+
+def test_lists_of_dicts_must_have_the_same_keys():
+    lists = [{"a": 1, "b": 2}, {"a": 1, "c": 2}]
+    for join in (tf.train.batch_join, tf.train.maybe_batch_join):
+        with pytest.raises(ValueError, match=r"same keys\n  expected \['a', 'b'\], got \['a', 'c'\]"):
+            join(lists, *([True] if join is tf.train.maybe_batch_join else []), batch_size=2)
+    with pytest.raises(ValueError, match="same keys"):
+        tf.train.shuffle_batch_join([{"a": 1}, [2]], 2, 8, 4)
+
+
+def test_padded_dimensions_are_those_that_all_lists_know():
+    unknown = tf.fill(tf.expand_dims(tf.placeholder_with_default(2, []), 0), 1)
+    for lists in ([[unknown], [tf.fill([3], 7)]], [[tf.fill([3], 7)], [unknown]]):
+        assert tf.train.batch_join(lists, 4, dynamic_pad=True).shape.as_list() == [4, None]

@@ -245,3 +245,23 @@ def test_dense_tables_of_tensorflow_and_there_and_back():
 def test_no_dense_table(keys, match):
     with pytest.raises((ValueError, TypeError), match=match):
         lookup.MutableDenseHashTable(**{"key_dtype": tf.int64, "value_dtype": tf.float32, "default_value": -1.0} | keys)
+
+
+def test_rows_of_a_table_are_vectors_of_one_length_above_0():
+    for keys, values in ((["a"], [0, 1]), ([["a"]], [[0]]), ("a", 0)):
+        with pytest.raises(ValueError, match="vectors of one length"):
+            lookup.KeyValueTensorInitializer(keys, values, tf.string, tf.int64)
+    lookup.index_table_from_tensor(np.array([], np.str_), num_oov_buckets=1)
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="cannot be empty"):
+        session.run(tf.tables_initializer())
+
+
+def test_a_mutable_tables_default_is_a_scalar_or_a_vector():
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"Default value must be.*\n.*\[1, 2\]"):
+        lookup.MutableHashTable(tf.string, tf.int64, [[-1, -1]])
+
+
+def test_a_constant_file_name_is_an_asset():
+    for name in ("words.txt", tf.constant("words.txt"), tf.placeholder(tf.string, [])):
+        lookup.index_table_from_file(name)
+    assert len(tf.get_collection(tf.GraphKeys.ASSET_FILEPATHS)) == 2

@@ -252,3 +252,15 @@ def test_how_many_to_take_may_be_a_tensor():
     with tf.Session() as session:
         session.run(put)
         assert session.run(some, {count: 1}).tolist() == [1] and session.run(two).tolist() == [2, 3]
+
+
+def test_a_shared_shuffle_queue_has_the_seeds_of_its_name():
+    """The number was seen in TensorFlow 2.21 under the graph's seed."""
+    tf.set_random_seed(87654321)
+    tf.random_normal([2])
+    first = tf.RandomShuffleQueue(1, 0, tf.float32, shared_name="shared_queue")
+    assert first.queue_ref.op.get_attr("seed2") == 887634792
+    second = tf.RandomShuffleQueue(1, 0, tf.float32, shared_name="shared_queue")
+    with tf.Session() as session:
+        session.run(first.enqueue([2.0]))
+        assert session.run(second.dequeue()) == 2.0

@@ -103,6 +103,20 @@ def test_rows_are_divided_by_the_gradients_that_had_them():
     assert indices.tolist() == [0, 2] and values.tolist() == [[1, 1], [6, 6]] and shape.tolist() == [5, 2]
 
 
+def test_a_shape_may_leave_out_trailing_dimensions():
+    acc = make(sparse=True, shape=(2, None))
+    acc.apply(0, *rows([0], np.ones([1, 2, 2, 3])))
+    for wrong in (np.ones([1, 2, 2]), np.ones([1, 2, 2, 4])):  # the first one's hold until some are taken
+        with pytest.raises(errors.InvalidArgumentError, match="Shape mismatch"):
+            acc.apply(0, *rows([0], wrong))
+    assert acc.take(1)[2].tolist() == [2, 2, 2, 3]
+    acc.apply(1, *rows([1], [[5]]))
+    assert acc.take(1)[2].tolist() == [2, 1]
+    free = make(sparse=True, shape=())
+    free.apply(0, *rows([3], [[1, 1]], [4, 2]))
+    assert free.take(1)[2].tolist() == [-1, 2]
+
+
 def test_what_does_not_fit():
     dense, sparse = make(shape=(2,)), make(sparse=True, shape=(5, 2))
     for wrong in (
@@ -112,6 +126,8 @@ def test_what_does_not_fit():
         lambda: sparse.apply(0, *rows([0], [[1, 1, 1]])),
         lambda: sparse.apply(0, *rows([0, 1], [[1, 1]])),
         lambda: sparse.apply(0, *rows([0], [[1, 1]], [6, 2])),
+        lambda: sparse.apply(0, *rows([0], 1)),
+        lambda: make(sparse=True, shape=(2, 2, 2)).apply(0, *rows([0], [[1, 1]])),
     ):
         with pytest.raises(errors.InvalidArgumentError):
             wrong()

@@ -28,6 +28,14 @@ class _Columns:
 
     def __init__(self, given: list[Any], enqueue_many: bool, what: str) -> None:
         self._first = given[0]
+        if isinstance(self._first, Mapping):
+            for other in given[1:]:
+                if not isinstance(other, Mapping) or set(other) != set(self._first):
+                    raise InvalidArgumentError(
+                        f"All dictionaries in tensors_list of {what}() must have the same keys",
+                        expected=repr(sorted(self._first)),
+                        got=repr(sorted(other) if isinstance(other, Mapping) else other),
+                    )
         rows = [self._listed(each) for each in given]
         if not rows[0]:
             raise InvalidArgumentError(f"Expected at least one tensor in {what}().")
@@ -53,8 +61,9 @@ class _Columns:
     def dtypes(self) -> list[Any]:
         return [_tf.string if k.sparse else k.dtype for k in self.kinds]
 
-    def shapes(self, given: Any, enqueue_many: bool) -> list[Any]:
-        """Of the components in the queue; what is not given is what all lists have in common."""
+    def shapes(self, given: Any, enqueue_many: bool, may_differ: bool) -> list[Any]:
+        """Of the components in the queue; what is not given is what all lists have in common, or, where elements may differ,
+        what each of them is known to have."""
         if given is not None:
             return [[3] if k.sparse else s for k, s in zip(self.kinds, given, strict=True)]
         found = []
@@ -67,6 +76,9 @@ class _Columns:
             merged = shapes[0]
             for shape in shapes[1:]:
                 merged = merged.merge_with(shape)
+            if may_differ:
+                dims = zip(*(s.as_list() for s in shapes), strict=True)
+                merged = _tf.TensorShape([None if None in each else each[0] for each in dims])
             found.append(merged)
         return found
 
@@ -124,12 +136,13 @@ def _batched(
     threads: int = 1,
     least: int = 0,
     capacity: int = 32,
+    dynamic_pad: bool = False,
 ) -> Any:
     with _ops.name_scope(name or what) as scope:
         columns = _Columns(given, enqueue_many, what)
         if keep_input is not True:
             _keep(keep_input, enqueue_many)
-        queue = make(dtypes=columns.dtypes, shapes=columns.shapes(shapes, enqueue_many))
+        queue = make(dtypes=columns.dtypes, shapes=columns.shapes(shapes, enqueue_many, dynamic_pad))
         operations = [_enqueued(queue, row, enqueue_many, keep_input) for row in columns.rows]
         add_queue_runner(QueueRunner(queue, operations * threads))
         above = f"fraction_over_{least}_of_{capacity - least}_full" if least else f"fraction_of_{capacity}_full"
@@ -182,6 +195,7 @@ def maybe_batch(
         name,
         num_threads,
         capacity=capacity,
+        dynamic_pad=dynamic_pad,
     )
 
 
@@ -251,6 +265,7 @@ def maybe_batch_join(
         allow_smaller_final_batch,
         name,
         capacity=capacity,
+        dynamic_pad=dynamic_pad,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from typing import Any
 
@@ -56,7 +57,11 @@ class KeyValueTensorInitializer(TableInitializerBase):
     """Rows from two tensors.
 
     Args:
-      keys, values: of one shape. key_dtype, value_dtype: where they are no tensors. name: of the scope of the operation.
+      keys, values: vectors of one length, above 0. key_dtype, value_dtype: where they are no tensors. name: of the scope of the
+        operation.
+
+    Raises:
+      InvalidArgumentError: they are known to be of another rank, or of two lengths.
     """
 
     def __init__(
@@ -71,6 +76,12 @@ class KeyValueTensorInitializer(TableInitializerBase):
             self._keys = _ops.convert_to_tensor(keys, key_dtype, name="keys")
             self._values = _ops.convert_to_tensor(values, value_dtype, name="values")
         self._scope = scope
+        shapes = [_tf.TensorShape([None]), self._keys.shape, self._values.shape]
+        if not all(a.is_compatible_with(b) for a, b in itertools.combinations(shapes, 2)):
+            raise InvalidArgumentError(
+                "keys and values of a table must be vectors of one length",
+                got=f"{self._keys.shape} and {self._values.shape}",
+            )
         super().__init__(self._keys.dtype, self._values.dtype)
 
     def initialize(self, table: Any) -> Any:
@@ -129,7 +140,7 @@ class TextFileInitializer(TableInitializerBase):
         key, value = self._columns
         with _ops.name_scope(self._name or "text_file_init"):
             filename = _ops.convert_to_tensor(self._filename, _tf.string, name="asset_filepath")
-            if not isinstance(self._filename, _tf.Tensor):
+            if filename.op.type == "Const":
                 _tf.add_to_collection(_tf.GraphKeys.ASSET_FILEPATHS, filename)
             return _joined(
                 _ops.apply_op(

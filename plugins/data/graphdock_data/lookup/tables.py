@@ -183,9 +183,12 @@ class MutableHashTable(_Table):
     """A table whose rows change.
 
     Args:
-      key_dtype: of keys. value_dtype: of values. default_value: of keys that are not there; a value is of its shape.
-      shared_name: under which sessions of a container share it. name: of its operation.
+      key_dtype: of keys. value_dtype: of values. default_value: of keys that are not there, a scalar or a vector; a value is of its
+        shape. shared_name: under which sessions of a container share it. name: of its operation.
       checkpoint: Savers that save all variables save it too.
+
+    Raises:
+      InvalidArgumentError: a default value of another rank.
     """
 
     def __init__(
@@ -199,6 +202,10 @@ class MutableHashTable(_Table):
     ) -> None:
         LookupInterface.__init__(self, key_dtype, value_dtype)
         self._default_value = _ops.convert_to_tensor(default_value, self._value_dtype)
+        if (self._default_value.shape.ndims or 0) > 1:
+            raise InvalidArgumentError(
+                "Default value must be a scalar or a vector", got=f"shape {self._default_value.shape.as_list()}"
+            )
         self._make(
             "MutableHashTableOfTensorsV2" if self._default_value.shape.ndims else "MutableHashTableV2",
             shared_name,

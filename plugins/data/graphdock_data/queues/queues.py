@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -257,7 +258,8 @@ class RandomShuffleQueue(QueueBase):
     Args:
       capacity: elements that it holds. min_after_dequeue: elements that stay until it is closed, to choose among.
       dtypes: of the components. shapes: theirs, all known; without them there are no batches. names: theirs.
-      seed: of its order. shared_name: under which sessions of a container share it. name: of its operation.
+      seed: of its order; without one it follows from the graph's and from ``shared_name``.
+      shared_name: under which sessions of a container share it. name: of its operation.
     """
 
     def __init__(
@@ -275,8 +277,12 @@ class RandomShuffleQueue(QueueBase):
         known = _shapes(shapes, len(kinds))
         listed = _names(names, len(kinds))
         first, second = _tf.get_seed(seed)
-        if first is None and second is None:
-            first = second = 0
+        if seed is None and shared_name is not None and first is not None:
+            # One that shares it has the same seeds, however many ops either graph had before.
+            second = (
+                int(hashlib.md5(f"{first}{shared_name}".encode(), usedforsecurity=False).hexdigest()[:8], 16)
+                & 0x7FFFFFFF
+            )
         ref = _make(
             "RandomShuffleQueueV2",
             kinds,

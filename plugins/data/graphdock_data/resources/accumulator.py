@@ -178,20 +178,27 @@ class Accumulator(Exchange):
 
 
 class SparseAccumulator(Accumulator):
-    """The sums of gradients row by row; of a mean each row is divided by the number of gradients that had it."""
+    """The sums of gradients row by row; of a mean each row is divided by the number of gradients that had it.
+
+    Its shape may leave out trailing dimensions: those of the first gradient since the last take hold then.
+    """
 
     def _checked(self, *gradient: Any) -> Any:
         indices, values, shape = gradient
+        if not values.ndim:
+            raise errors.InvalidArgumentError(
+                f"Values cannot be 0-dimensional: those of a gradient of {self.name!r} are rows"
+            )
         if len(indices) != len(values):
             raise errors.InvalidArgumentError(f"{len(indices)} indices for {len(values)} rows of {self.name!r}")
         if len(shape):
-            self._fits(tuple(shape.tolist()), self.shape)
+            self._begins(tuple(shape.tolist()), self.shape)
             self._fits(values.shape[1:], tuple(shape.tolist())[1:])
             limit: int | None = int(shape[0])
         else:
             limit = None
-            if self.shape is not None:
-                self._fits(values.shape[1:], self.shape[1:])
+            if self.shape:
+                self._begins(values.shape[1:], self.shape[1:])
                 limit = self.shape[0]
         if len(indices) and (indices.min() < 0 or limit is not None and indices.max() >= limit):
             raise errors.InvalidArgumentError(
@@ -200,12 +207,16 @@ class SparseAccumulator(Accumulator):
         self._fits_others(values.shape[1:])
         return gradient
 
+    def _begins(self, given: tuple[int, ...], dims: tuple[int | None, ...] | None) -> None:
+        if dims is not None:
+            self._fits(given[: len(dims)], dims)
+
     def _shape_of(self, gradient: Any) -> tuple[int, ...]:
         rest: tuple[int, ...] = gradient[1].shape[1:]
         return rest
 
     def _add(self, gradient: Any) -> None:
-        indices, values, shape = gradient
+        indices, values, _ = gradient
         rows = {} if self._sum is None else self._sum
         for index in np.unique(indices).tolist():
             mine = values[indices == index].sum(0, dtype=values.dtype)
@@ -213,7 +224,6 @@ class SparseAccumulator(Accumulator):
             rows[index] = (mine, 1) if before is None else (before[0] + mine, before[1] + 1)
         self._sum = rows
         self._rest = values.shape[1:]
-        self._shape = shape
 
     def _result(self) -> Any:
         places = sorted(self._sum)
@@ -221,8 +231,8 @@ class SparseAccumulator(Accumulator):
         for i, place in enumerate(places):
             total, count = self._sum[place]
             values[i] = total / count if self.mean else total
-        known = self.shape
-        whole = self._shape if len(self._shape) else [-1 if d is None else d for d in known or (-1, *self._rest)]
+        first = self.shape[0] if self.shape else None
+        whole = [-1 if first is None else first, *self._rest]
         return np.array(places, np.int64), values, np.array(whole, np.int64)
 
 

@@ -147,9 +147,14 @@ class Table:
         """Have these rows and no others, but for reserved keys; a table that is initialised once has them already, or none.
 
         Raises:
-          FailedPreconditionError: it has others, or a key has two values.
+          FailedPreconditionError: it has others, or a key has two values. InvalidArgumentError: no rows for one that is
+            initialised once.
         """
         self._check(keys, values)
+        if not self.mutable and not keys.size:
+            raise errors.InvalidArgumentError(
+                f"keys and values cannot be empty tensors: those of the table {self.name!r}"
+            )
         self._take(self._listed(keys, values))
 
     def load_text(self, path: bytes, key: int, value: int, size: int, delimiter: bytes, offset: int) -> None:
