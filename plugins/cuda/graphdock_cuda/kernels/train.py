@@ -121,6 +121,8 @@ def _sparse(w: Work, name: str) -> None:
     if not indices.size:
         return
     for tensor in held:
+        if tensor.shape != held[0].shape or not tensor.rank:
+            raise _misfit(w, errors.ShapeError, "shape", "a slot", str(list(held[0].shape)), str(list(tensor.shape)))
         if tensor.shape[1:] != grad.shape[1:]:
             raise _misfit(w, errors.ShapeError, "row shape", _grad(w), str(tensor.shape[1:]), str(grad.shape[1:]))
     rows, order, refused = order_rows(w, indices, held[0].shape[0], ErrorWord(_no_row))
