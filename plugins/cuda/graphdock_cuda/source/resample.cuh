@@ -48,6 +48,8 @@ template <int METHOD, class Visit> GD_DEVICE void each_tap(const Axis& a, int i,
       for (int k = 0; k < 4; ++k) weights[k] /= total;
     }
     for (int k = 0; k < 4; ++k) visit(within(a, first + k), static_cast<float>(weights[k]));
+  } else if (a.size == 1) {
+    visit(0, 1.0f);  // also where corners are aligned, between which is nothing then
   } else {
     const float start = __fmul_rn(static_cast<float>(i), a.scale), end = __fmul_rn(static_cast<float>(i + 1), a.scale);
     for (int j = static_cast<int>(floorf(start)); j < static_cast<int>(ceilf(end)); ++j) {

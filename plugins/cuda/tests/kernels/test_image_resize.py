@@ -13,6 +13,18 @@ import pytest
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.parametrize("dims", [(1, 4), (3, 1), (1, 1)])
+def test_an_area_of_one_pixel_with_aligned_corners(run: Callable[..., Any], dims: tuple[int, int]) -> None:
+    x = np.random.default_rng(1).standard_normal((2, *dims, 3)).astype(np.float32)
+
+    def made(a: Any) -> Any:
+        y = tf.image.resize_area(a, (3, 5), align_corners=True)
+        return [y, *tf.gradients(y * y, [a])]
+
+    for mine, theirs in zip(run(made, x), run(made, x, backend="cpu"), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("size", [(3, 40), (37, 5)])
 @pytest.mark.parametrize(
     ("method", "attrs"),
