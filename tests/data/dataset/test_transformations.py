@@ -94,3 +94,44 @@ def test_sparse_iterators_of_a_structure_and_a_handle():
         assert session.run(also, {handle: session.run(whole.string_handle())})[0].values.tolist() == [5.0]
     with pytest.raises(TypeError):
         tf.data.Iterator.from_structure(tf.float32).make_initializer(Dataset.from_tensors(sparse))
+
+
+def test_what_acts_in_a_function_runs_for_each_element():
+    """What TensorFlow's functions do: their stateful ops run, needed or not."""
+    count = tf.get_variable("count", (), tf.int32, initializer=tf.zeros_initializer())
+    seen = []
+
+    def noted(x):
+        count.assign_add(1)
+        tf.cond(x > 1, lambda: tf.group(count.assign_add(10)), tf.no_op)
+        tf.py_func(seen.append, [x], [])
+        tf.Assert(x < 3, [x])
+        return x
+
+    element = (iterator := Dataset.range(5).map(noted).make_initializable_iterator()).get_next()
+    with tf.Session() as session:
+        session.run([count.initializer, iterator.initializer])
+        for i, expected in enumerate([1, 2, 13]):
+            assert session.run(element) == i and session.run(count) == expected
+        with pytest.raises(tf.errors.InvalidArgumentError, match="assertion failed"):
+            session.run(element)
+    assert seen[:3] == [0, 1, 2]
+
+
+def test_a_padded_shape_must_fit():
+    numbers, rows = Dataset.range(10), Dataset.from_tensors([1, 2, 3])
+    for dataset, shape, kind in (
+        (numbers, [1], ValueError),
+        (numbers, tf.constant([1], tf.int64), ValueError),
+        (numbers, tf.placeholder(tf.int64, [2]), ValueError),
+        (rows, tf.constant([1], tf.int64), ValueError),
+        (rows, [[1, 1], [1, 1]], ValueError),
+        (rows, tf.placeholder(tf.int64, []), ValueError),
+        (rows, tf.constant([1.5]), TypeError),
+    ):
+        with pytest.raises(kind, match="padded shape|Padded shape"):
+            dataset.padded_batch(5, padded_shapes=shape)
+
+
+def test_unbatch_and_enumerate_are_methods():
+    assert taken(Dataset.from_tensors([7, 8]).unbatch().enumerate(3), 2) == [(3, 7), (4, 8)]

@@ -24,7 +24,7 @@ from graphdock_data.dataset.elements import (
     spread,
 )
 from graphdock_data.dataset.functions import trace, trace_dataset
-from graphdock_data.dataset.stages.batching import Batch, MappedBatch, PaddedBatch
+from graphdock_data.dataset.stages.batching import Batch, MappedBatch, PaddedBatch, Unbatch
 from graphdock_data.dataset.stages.cache import Cache
 from graphdock_data.dataset.stages.files import FileNames
 from graphdock_data.dataset.stages.functional import Filter, FlatMap, Interleave, Map
@@ -254,6 +254,17 @@ class Dataset:
             kind, named = MappedBatch, {**named, "source": apart[0], "function": apart[1]}
         return Dataset(self._with(kind, **named)._stage, structure)
 
+    def unbatch(self) -> Dataset:
+        """The elements of batches, one after another."""
+        structure, shapes = reshaped(
+            self._structure, self._stage.shapes, lambda dims: None if dims is None else dims[1:]
+        )
+        return Dataset(self._with(Unbatch, shapes=shapes, sparse=sparse_at(structure))._stage, structure)
+
+    def enumerate(self, start: Any = 0) -> Dataset:
+        """Pairs of a number int64, counted from ``start`` on, and an element."""
+        return Dataset.zip((Dataset.range(start, np.iinfo(np.int64).max), self))
+
     def padded_batch(
         self, batch_size: Any, padded_shapes: Any = None, padding_values: Any = None, drop_remainder: Any = False
     ) -> Dataset:
@@ -294,7 +305,8 @@ class Dataset:
         """What ``map_func`` makes of each element.
 
         Args:
-          map_func: takes an element (a tuple's items one by one), as tensors; returns a nested structure of tensors.
+          map_func: takes an element (a tuple's items one by one), as tensors; returns a nested structure of tensors. What it
+            makes that acts (assigns, prints, asserts, calls Python) runs for each element, whether a result needs it or not.
           num_parallel_calls: calls at once, on threads; -1 for as many as there are processors. Results keep their order.
         """
         traced = trace("Dataset.map()", map_func, self)
@@ -453,10 +465,12 @@ def _in_common(one: Dims, other: Dims) -> Dims:
 def _padded(shape: Any, dims: Dims) -> Value:
     """A padded shape as a vector int64."""
     if isinstance(shape, _tf.Tensor):
-        return argument(shape, _tf.int64)
+        return _padded_tensor(shape, dims)
     asked: Sequence[Any] | None
     if isinstance(shape, np.ndarray):
         asked = shape.tolist()
+    elif isinstance(shape, list | tuple) and any(isinstance(d, list | tuple) for d in shape):
+        raise InvalidArgumentError("A padded shape must be a vector of int64", got=repr(shape))
     else:
         listed = [shape] if isinstance(shape, int) else shape
         items = listed if isinstance(listed, list | tuple) else _tf.TensorShape(listed).as_list()
@@ -472,6 +486,23 @@ def _padded(shape: Any, dims: Dims) -> Value:
             f"The padded shape {tuple(numbers)} is not compatible with the corresponding input component shape {dims}."
         )
     return Value(np.array(numbers, np.int64))
+
+
+def _padded_tensor(shape: Any, dims: Dims) -> Value:
+    """A tensor as a padded shape."""
+    if not shape.dtype.is_integer:
+        raise ArgumentTypeError(f"Padded shape {shape.name} must be a vector of int64", got=shape.dtype.name)
+    if not shape.shape.is_compatible_with([None]):
+        raise InvalidArgumentError(f"Padded shape {shape.name} must be a vector of int64", got=f"shape {shape.shape}")
+    found = argument(shape, _tf.int64)
+    if found.array is not None:
+        return _padded(found.array, dims)
+    size = shape.shape.as_list()[0] if shape.shape.ndims else None
+    if size is not None and dims is not None and size != len(dims):
+        raise InvalidArgumentError(
+            f"The padded shape {(None,) * size} is not compatible with the corresponding input component shape {dims}."
+        )
+    return found
 
 
 def _dims_of_padded(padded: Value, dims: Dims) -> tuple[int | None, ...]:

@@ -121,6 +121,12 @@ def returned(body: Any, result: Dataset) -> Traced:
 
 
 def _function(body: Any, inner: Pipeline | None = None) -> Function:
+    body.targets = [op for op in body.get_operations() if _acts(op)]
     captured = tuple([t for t in body.captures if t.dtype.name != "resource"])
     handles = len(captured) < len(body.captures) or any(op.op_def.accesses for op in body.get_operations())
     return Function(body, captured, handles, inner)
+
+
+def _acts(op: Any) -> bool:
+    """Return whether an operation does something beside its outputs, so that a call runs it even where no output needs it."""
+    return op.op_def.is_active or any(_acts(inner) for body in op.bodies for inner in body.running())

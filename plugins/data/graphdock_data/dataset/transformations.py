@@ -12,9 +12,9 @@ from graphdock.errors import ArgumentTypeError, InvalidArgumentError
 from graphdock.typing import DTypeLike
 
 from graphdock_data.dataset.dataset import Dataset, argument, integer, seeds
-from graphdock_data.dataset.elements import Sparse, dims_of, reshaped, sparse_at, spread
+from graphdock_data.dataset.elements import Sparse, dims_of, spread
 from graphdock_data.dataset.functions import Traced, trace
-from graphdock_data.dataset.stages.batching import SparseBatch, Unbatch
+from graphdock_data.dataset.stages.batching import SparseBatch
 from graphdock_data.dataset.stages.choosing import Directed, Draws, IgnoreErrors, Scan, TakeWhile, Unique
 from graphdock_data.dataset.stages.grouping import Given
 from graphdock_data.dataset.stages.prefetch import AUTO
@@ -28,14 +28,7 @@ AUTOTUNE = -1
 
 def unbatch() -> Transformation:
     """The elements of batches, one after another."""
-
-    def apply(dataset: Dataset) -> Dataset:
-        structure, shapes = reshaped(
-            dataset._structure, dataset._stage.shapes, lambda dims: None if dims is None else dims[1:]
-        )
-        return Dataset(dataset._with(Unbatch, shapes=shapes, sparse=sparse_at(structure))._stage, structure)
-
-    return apply
+    return lambda dataset: dataset.unbatch()
 
 
 def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: Any = None) -> Transformation:
@@ -111,7 +104,7 @@ def unique() -> Transformation:
 
 def enumerate_dataset(start: Any = 0) -> Transformation:
     """Pairs of a number int64, counted from ``start`` on, and an element."""
-    return lambda dataset: Dataset.zip((Counter(start), dataset))
+    return lambda dataset: dataset.enumerate(start)
 
 
 def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
