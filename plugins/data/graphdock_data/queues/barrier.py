@@ -9,6 +9,8 @@ from graphdock import ops as _ops
 from graphdock.errors import InvalidArgumentError
 from graphdock.typing import TensorLike
 
+from graphdock_data.queues.queues import _shapes as _known_shapes
+
 
 class Barrier:
     """A map from keys to elements of several components, each of which is taken once it is complete.
@@ -18,14 +20,15 @@ class Barrier:
       shared_name: under which sessions of a container share it. name: of its operation.
 
     Raises:
-      InvalidArgumentError: not as many shapes as types, or a shape that is not known.
+      InvalidArgumentError: not as many shapes as types, or a shape that is not known, or of no elements.
     """
 
     def __init__(self, types: Any, shapes: Any = None, shared_name: str | None = None, name: str = "barrier") -> None:
         self._types = [_tf.as_dtype(t) for t in (types if isinstance(types, list | tuple) else [types])]
-        known = None if shapes is None else [_tf.TensorShape(s) for s in shapes]
-        if known is not None and (len(known) != len(self._types) or not all(s.is_fully_defined() for s in known)):
-            raise InvalidArgumentError("a barrier's shapes must be known, one for each type", got=str(known))
+        known = _known_shapes(shapes, len(self._types))
+        for i, shape in enumerate(known or ()):
+            if 0 in shape.as_list():
+                raise InvalidArgumentError(f"Empty tensors are not supported, but received shape {shape} at index {i}")
         self._shapes = [_tf.TensorShape(None)] * len(self._types) if known is None else known
         self._barrier_ref = _ops.apply_op(
             "Barrier",
@@ -67,10 +70,11 @@ class Barrier:
         timeout: int | None = None,
         name: str | None = None,
     ) -> Any:
-        """Complete elements: their numbers, keys, and a list of components; its step waits until there are as many.
+        """Complete elements: their numbers, keys, and a list of components; its step waits until there are as many. Keys that one
+        step of an operation brought have one number; they count from the lowest int64 on.
 
         Args:
-          allow_small_batch: a closed barrier gives what is left. timeout: taken and without effect; a step has its own limit.
+          allow_small_batch: a closed barrier gives what is complete. timeout: taken and without effect; a step has its own limit.
 
         Raises:
           in the step OutOfRangeError: the barrier is closed, and no more will be complete.

@@ -20,7 +20,8 @@ _FIRST = -(1 << 63)
 
 
 class Barrier(Exchange):
-    """Elements by key. One is complete once each of its components was inserted; they are taken in the order in which keys came.
+    """Elements by key. One is complete once each of its components was inserted; they are taken in the order in which keys came,
+    with the number of the insert that brought the key.
 
     Args:
       kinds, shapes: of the components.
@@ -30,9 +31,10 @@ class Barrier(Exchange):
         super().__init__(name)
         self.kinds, self.shapes = tuple(kinds), tuple(shapes)
         self.closed = self.cancelled = False
-        self._incomplete: dict[bytes, tuple[int, list[Any]]] = {}
-        self._ready: list[tuple[int, bytes, list[Any]]] = []
-        self._next = _FIRST
+        #: The number of a key's insert and of the key itself, and its components.
+        self._incomplete: dict[bytes, tuple[tuple[int, int], list[Any]]] = {}
+        self._ready: list[tuple[tuple[int, int], bytes, list[Any]]] = []
+        self._next, self._keys = _FIRST, 0
 
     def insert(self, component: int, keys: Any, values: Any) -> None:
         """One component of several keys.
@@ -54,22 +56,26 @@ class Barrier(Exchange):
                 expected=str([*keys.shape, *(dims or ())]),
                 got=str(list(values.shape)),
             )
+        if keys.size and not values.size:
+            raise errors.InvalidArgumentError(
+                f"Tensors with no elements are not supported: component {component} of the barrier {self.name!r}",
+                got=f"shape {list(values.shape)}",
+            )
         with self._lock:
             rows = keys.tolist()
             if self.cancelled or self.closed and any(key not in self._incomplete for key in rows):
                 raise errors.CancelledError(f"Barrier {self.name!r} is closed, and takes no new keys")
-            for key, value in zip(rows, values, strict=True):
-                self._insert(component, key, value)
+            is_new = [self._insert(component, key, value) for key, value in zip(rows, values, strict=True)]
+            self._next += any(is_new)
             ended = self._go_on()
         for attempt in ended:
             attempt.deliver()
 
-    def _insert(self, component: int, key: bytes, value: Any) -> None:
-        found = self._incomplete.get(key)
-        if found is None:
-            found = self._incomplete[key] = (self._next, [None] * len(self.kinds))
-            self._next += 1
-        number, parts = found
+    def _insert(self, component: int, key: bytes, value: Any) -> bool:
+        """Return whether the key is new; all new ones of an insert have one number."""
+        is_new = key not in self._incomplete
+        self._keys += is_new
+        number, parts = self._incomplete.setdefault(key, ((self._next, self._keys), [None] * len(self.kinds)))
         if parts[component] is not None:
             raise errors.InvalidArgumentError(
                 f"Key {key!r} already has a value for component {component} in barrier {self.name!r}"
@@ -78,12 +84,13 @@ class Barrier(Exchange):
         if all(part is not None for part in parts):
             del self._incomplete[key]
             bisect.insort(self._ready, (number, key, parts), key=lambda element: element[0])
+        return is_new
 
     def take(self, count: Any, fewer: bool) -> Any:
         """``count`` complete elements: their numbers, keys, and each component; waits until there are as many.
 
         Args:
-          fewer: take fewer where no more will be complete.
+          fewer: once it is closed, take what is complete.
 
         Raises:
           OutOfRangeError: it is closed, and no more will be complete.
@@ -116,7 +123,7 @@ class Barrier(Exchange):
 
     def _take(self, attempt: Attempt) -> bool:
         there = len(self._ready)
-        over = self.closed and (self.cancelled or not self._incomplete)
+        over = self.closed and (self.cancelled or not self._incomplete or attempt.fewer and there > 0)
         if there < attempt.count and not over:
             return False
         if not attempt.claim():
@@ -143,7 +150,7 @@ class Barrier(Exchange):
             for row, part in enumerate(parts):
                 column[row, ...] = part
             columns.append(column)
-        numbers = np.array([number for number, _, _ in elements], np.int64)
+        numbers = np.array([number for (number, _), _, _ in elements], np.int64)
         return numbers, texts([key for _, key, _ in elements]), *columns
 
 
