@@ -264,3 +264,20 @@ def test_a_shared_shuffle_queue_has_the_seeds_of_its_name():
     with tf.Session() as session:
         session.run(first.enqueue([2.0]))
         assert session.run(second.dequeue()) == 2.0
+
+
+def test_a_priority_queue_gives_several_once_there_are_as_many(start):
+    """As TensorFlow 2.21: 5 came first, 1 is the lowest."""
+    queue = tf.PriorityQueue(10, tf.int32, ())
+    priority = tf.placeholder(tf.int64, [])
+    put, two = queue.enqueue((priority, 0)), queue.dequeue_many(2)[0]
+    with tf.Session() as session:
+        step = start(lambda: session.run(two))
+        session.run(put, {priority: 5})
+        assert session.run(queue.size()) == 1
+        session.run(put, {priority: 1})
+        assert step.join().result.tolist() == [1, 5]
+        many = start(lambda: session.run(queue.dequeue_up_to(3)[0]))
+        session.run(put, {priority: 4})
+        session.run(queue.close())
+        assert many.join().result.tolist() == [4]

@@ -299,7 +299,10 @@ class _Shuffled(Queue):
 
 
 class _Sorted(Queue):
-    """A queue that gives the element with the lowest first component; of equal ones the one that came first."""
+    """A queue that gives the element with the lowest first component; of equal ones the one that came first.
+
+    Several are taken at once, when there are as many, so that they are the lowest of all, in order.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -312,6 +315,11 @@ class _Sorted(Queue):
     def _pop(self) -> Element:
         element: Element = heapq.heappop(self._store)[2]
         return element
+
+    def _take(self, attempt: Attempt) -> bool:
+        if not self.closed and len(self._store) < attempt.count - len(attempt.items) <= self.capacity:
+            return False
+        return super()._take(attempt)
 
     def _restore(self, elements: Sequence[Element]) -> None:
         # before all that have the same priority: they were ahead of these
