@@ -16,6 +16,11 @@ def _uses_a_variable(x, y):
         return x * tf.get_variable("w", initializer=2.0), y
 
 
+def _asserted(x, y):
+    tf.Assert(tf.reduce_all(y < 7), [y])
+    return x * 2.0, y
+
+
 #: Function of a row of three and an integer -> whether it is computed for whole batches.
 MAPS = {
     "arithmetic": (lambda x, y: (x * 2.0 - 1.0, y), True),
@@ -32,6 +37,8 @@ MAPS = {
     "a random number": (lambda x, y: (x + tf.random_uniform([3], seed=1), y), False),
     "a constant beside it": (lambda x, y: (x, y, 1.0), False),
     "a variable": (_uses_a_variable, False),
+    "what prints": (lambda x, y: (tf.Print(x * 2.0, [y], first_n=0), y), False),
+    "what is asserted": (_asserted, False),
     "python": (lambda x, y: (tf.py_func(lambda a: a + 1, [x], tf.float32), y), False),
     "one-hot vectors along the first axis": (lambda x, y: (x, tf.one_hot([y, y], 3, axis=0)), False),
 }

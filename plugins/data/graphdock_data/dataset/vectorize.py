@@ -52,7 +52,12 @@ def vectorized(function: Function, shapes: Sequence[Dims]) -> Function | None:
       shapes: of an element's components.
     """
     body = function.body
-    if function.handles or function.inner is not None or any(dims is None or None in dims for dims in shapes):
+    if (
+        function.handles
+        or function.inner is not None
+        or body.targets
+        or any(dims is None or None in dims for dims in shapes)
+    ):
         return None
     made = _ops.BodyGraph(body.name, body.outer)
     became: dict[Any, Any] = {}
