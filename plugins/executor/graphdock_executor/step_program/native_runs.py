@@ -72,7 +72,7 @@ def _buffers(launch: Launch, build: Build) -> list[tuple[Operand, Name | None]]:
 
 
 def _is_native(statement: Statement, builds: Mapping[Operand, Build]) -> bool:
-    """Whether a launch does nothing but call native code with buffers: none that is locked, or looked up in the step, or returned
+    """Return whether a launch only calls native code with buffers: none that is locked, looked up in the step, or returned
     where the kernel does not say its shape."""
     if (
         not isinstance(statement, Launch)

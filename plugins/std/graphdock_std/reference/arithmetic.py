@@ -19,7 +19,7 @@ def _truncated(a: Any, b: Any) -> Any:
 
 
 def _left(a: Any, b: Any) -> Any:
-    """What truncated division leaves: of C's fmod it is NaN beyond the numbers, and a itself of an infinite b."""
+    """Remainder of truncated division: of C's fmod it is NaN beyond the numbers, and a itself of an infinite b."""
     if isinstance(a, int):
         return a - _truncated(a, b) * b if b else 0
     return math.fmod(a, b) if math.isfinite(a) and b else math.nan

@@ -135,7 +135,7 @@ def _check_drawn(bench: Bench, case: Case, opdef: OpDef, arrays: Arrays) -> None
 
 
 def _run(bench: Bench, case: Case, opdef: OpDef, arrays: Arrays, how: str) -> tuple[Program, Results]:
-    """What a plan for these shapes gives, in debug mode, or one for any. Shapes that no graph is made of a step may come upon."""
+    """Outputs of a plan for these shapes, in debug mode, or for any. Shapes that no graph is made of a step may come upon."""
     planned = how == "planned"
     try:
         program = bench.build(graph := Graph(bench.host), opdef, arrays, case.attrs, how)

@@ -24,7 +24,7 @@ _Place = tuple[str, int | None]
 
 
 def sizes(opdef: OpDef, arrays: Arrays) -> Iterator[tuple[str, Arrays]]:
-    """What was changed, and the arrays with it: each shape once.
+    """Names of changes, and the arrays with them: each shape once.
 
     Dims get the size 0 or 1 where they have one extent, one by one, in all inputs at an axis counted from either end, and all
     together; inputs lose their rank, one by one and together. Inputs in host memory, such as axes, stay as they are.
@@ -68,7 +68,7 @@ def free(sample: Mapping[str, Any]) -> set[str]:
 
 
 def ends(opdef: OpDef, arrays: Arrays, names: Collection[str], seed: int) -> Iterator[tuple[str, Arrays]]:
-    """What was changed, and the arrays with numbers at the ends of their dtypes: all of them, some, and some of one input alone.
+    """Names of changes, and the arrays with numbers at the ends of their dtypes: all of them, some, and some of one input alone.
 
     Args:
       names: of the inputs that take any number. Complex ones stay as they are: what they are at infinity is nobody's rule.
