@@ -144,6 +144,7 @@ class _Loop:
         self._keys = Keys.of_environment()
         self._todo: deque[Callable[[_Loop], Any]] = deque()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        weakref.finalize(self, os.close, self._wake)  # not by the thread that ends: who woke it may be about to write
         self._epoll = select.epoll()
         self._epoll.register(self._wake, select.EPOLLIN | select.EPOLLET)
         self.peers: dict[str, Peer] = {}
@@ -174,6 +175,9 @@ class _Loop:
                 future.set_exception(error)
 
         self.give(act)
+        while self._stopped and self._todo:  # after the last turn
+            with contextlib.suppress(IndexError):
+                self._do(self._todo.popleft(), self)
         return future
 
     def drive(self, future: Future[Any], seconds: float, interrupts: Interrupts) -> None:
@@ -204,7 +208,6 @@ class _Loop:
             self._turn(found)
         with self._driving:
             self._epoll.close()
-            os.close(self._wake)
 
     def _turn(self, found: list[tuple[int, int]]) -> None:
         with self._handling:
