@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -31,10 +33,12 @@ server.join()
 
 
 def ports(count):
-    held = [socket.create_server(("localhost", 0)) for _ in range(count)]
-    found = [s.getsockname()[1] for s in held]
-    for s in held:
-        s.close()
+    """Free ports below those that connections are given, which might take one before its server does."""
+    found = []
+    while len(found) < count:
+        port = random.SystemRandom().randrange(15_000, 32_000)
+        with contextlib.suppress(OSError), socket.create_server(("localhost", port)):
+            found.append(port)
     return found
 
 
