@@ -97,7 +97,7 @@ def test_sparse_iterators_of_a_structure_and_a_handle():
 
 
 def test_what_acts_in_a_function_runs_for_each_element():
-    """What TensorFlow's functions do: their stateful ops run, needed or not."""
+    """Stateful ops of a function run, needed or not, as TensorFlow's do."""
     count = tf.get_variable("count", (), tf.int32, initializer=tf.zeros_initializer())
     seen = []
 
