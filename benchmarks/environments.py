@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
-__all__ = ["PEERS", "REPOSITORY", "VARIABLES", "environment_of", "interpreter_of", "packages_of"]
+__all__ = ["KEEP_BYTE_CODE", "PEERS", "REPOSITORY", "VARIABLES", "environment_of", "interpreter_of", "packages_of"]
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -25,6 +27,9 @@ PEERS: dict[str, tuple[str, ...]] = {
 # Framework -> what its workers find in their environment, beside what the user has set there.
 # TensorFlow has no `nn.rnn_cell` with Keras 3; tf_keras is Keras 2.
 VARIABLES: dict[str, dict[str, str]] = {"tensorflow": {"TF_USE_LEGACY_KERAS": "1"}}
+
+# Of all processes that are timed: they keep byte code, though the shell may forbid it, as a user's processes do.
+KEEP_BYTE_CODE: Mapping[str, str] = MappingProxyType({"PYTHONDONTWRITEBYTECODE": ""})
 
 _OWN = frozenset({"graphdock", "numpy", "against"})
 

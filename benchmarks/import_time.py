@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.cli import parse, publish, wanted
+from benchmarks.environments import KEEP_BYTE_CODE
 from benchmarks.harness import Outcome, Timing
 from benchmarks.machine import load_average
 from benchmarks.process import WorkerFailure
@@ -64,7 +65,7 @@ def _python(code: str, paths: Sequence[Path] = ()) -> str:
             capture_output=True,
             text=True,
             cwd=neutral,
-            env={**os.environ, **search},
+            env={**os.environ, **KEEP_BYTE_CODE, **search},
         ).stdout
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.environments import REPOSITORY, VARIABLES, interpreter_of
+from benchmarks.environments import KEEP_BYTE_CODE, REPOSITORY, VARIABLES, interpreter_of
 from benchmarks.program import AGAINST, framework_of
 
 __all__ = ["WorkerFailure", "WorkerProcess", "Workers"]
@@ -38,7 +38,7 @@ class WorkerProcess:
 
     def __init__(self, subject: str, python: Path, paths: Sequence[Path] = ()) -> None:
         self.subject = subject
-        variables = {"TF_CPP_MIN_LOG_LEVEL": "3", **VARIABLES.get(framework_of(subject), {})}
+        variables = {"TF_CPP_MIN_LOG_LEVEL": "3", **KEEP_BYTE_CODE, **VARIABLES.get(framework_of(subject), {})}
         search = os.pathsep.join(str(path) for path in (*paths, REPOSITORY))
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         self._process = subprocess.Popen(

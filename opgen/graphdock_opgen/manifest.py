@@ -68,8 +68,11 @@ def generated_part(directory: Path, module: str | None = None) -> str:
     package = dotted_name(directory)
     plugin = _import(module or f"{package}.plugin", directory, package)
     ops: dict[str, Callable[[], OpDef]] = {}
+    operators: list[str] = []
     for library in _call(plugin, "register_ops", OpLibrary):
-        ops |= _ops_of(library.module)
+        table = _table_of(library.module)
+        ops |= table.OPS
+        operators += getattr(table, "OPERATORS", ())
     kernels: list[tuple[KernelDef, str | None]] = []
     for item in _call(plugin, "register_kernels", (KernelDef, KernelModule)):
         if isinstance(item, KernelModule):
@@ -81,6 +84,8 @@ def generated_part(directory: Path, module: str | None = None) -> str:
     lines = [MARKER]
     if ops:
         lines += ["[ops]", "names = [", *(f"  {toml(name)}," for name in sorted(ops)), "]"]
+    if operators:
+        lines += [f"operators = [{', '.join(map(toml, sorted(operators)))}]"]
     provided = _provided(plugin)
     if provided:
         lines += ["", "[provides]", *(f"{kind} = [{', '.join(map(toml, names))}]" for kind, names in provided.items())]
@@ -152,10 +157,10 @@ def _usual_ops() -> dict[str, Callable[[], OpDef]]:
     return found
 
 
-def _ops_of(module: str) -> Mapping[str, Callable[[], OpDef]]:
-    """The ops of a generated module. Raises NotFoundError where it was not generated yet."""
+def _table_of(module: str) -> Any:
+    """The generated module of that name. Raises NotFoundError where it was not generated yet."""
     try:
-        return dict(importlib.import_module(module).OPS)
+        return importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise

@@ -24,6 +24,24 @@ print(count)
 """
 
 
+FIRST_RESULT = """\
+import sys
+
+import graphdock as tf
+
+x = tf.placeholder(tf.float32, [])
+with tf.Session() as session:
+    session.run(-x + 1.0, {x: 1.0})
+print(*(name for name in sys.modules if name.startswith("graphdock_")))
+"""
+
+
+def test_a_first_result_of_operators_imports_no_plugin_that_it_does_not_use():
+    done = subprocess.run([sys.executable, "-c", FIRST_RESULT], capture_output=True, text=True, check=True)
+    packages = {name.partition(".")[0] for name in done.stdout.split()}
+    assert packages == {"graphdock_cpu", "graphdock_executor", "graphdock_fusion", "graphdock_std"}
+
+
 def test_no_import_of_ours_looks_for_a_name_in_vain():
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
     *missing, count = done.stdout.splitlines()

@@ -82,7 +82,7 @@ def test_namespaces_that_hold_the_same_have_one_stub():
     folder = Path(graphdock.__file__).parent / FACADE
     assert folder / "flags.pyi" in found and folder / "app" / "flags.pyi" not in found
     assert f"from graphdock.{FACADE} import flags as flags" in found[folder / "app.pyi"].splitlines()
-    assert f"from graphdock.{FACADE}.contrib import losses as losses" in (
+    assert f"from graphdock.{FACADE}.contrib.layers import initializers as initializers" in (
         found[folder / "contrib" / "slim" / "__init__.pyi"].splitlines()
     )
 

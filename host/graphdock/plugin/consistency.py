@@ -131,3 +131,6 @@ def _differences(host: Host, state: PluginState, stated: manifest.Manifest) -> I
     ops = set(host.ops.declared_by(state.found.package))
     for name in sorted(ops ^ set(stated.op_names)):
         yield f"op {name} is only in the {'code' if name in ops else 'manifest'}"
+    operators = set(host.ops.operators_of(state.found.package))
+    for name in sorted(operators ^ set(stated.operators)) if stated.operators else ():  # older ones do not say them
+        yield f"operator {name} is only in the {'code' if name in operators else 'manifest'}"

@@ -228,14 +228,18 @@ class Host:
         return self._endpoints
 
     def _search(self, op: str | None, found: Callable[[], bool]) -> bool:
-        """Load plugins that may declare ops, one by one, until ``found`` holds; first those that list ``op``."""
+        """Load plugins that may declare ops, one by one, until ``found`` holds; first those that list ``op``.
+
+        Args:
+          op: an op type, or an operator method such as ``__add__``; None for any.
+        """
         if self._all_searched:
             return found()
         with self.lock:
             states = self._candidates("register_ops")
             if op is not None:
                 for state in states:
-                    if "register_ops" not in state.done and op in state.op_names:
+                    if "register_ops" not in state.done and (op in state.op_names or op in state.operators):
                         loader.load_ops(self, state)
                         if found():
                             return True

@@ -105,8 +105,11 @@ def _findable(module: str) -> bool:
 
 
 def load_ops(host: Host, state: PluginState) -> bool:
-    """Import the plugin and run ``register_ops``; a plugin that declares ops runs its other hooks too."""
-    return _run(host, state, ("register_ops",)) and (not state.added.ops or load_rest(host, state))
+    """Import the plugin and run ``register_ops``. Another's plugin that declares ops runs its other hooks too, so that its manifest
+    is compared with all of its code; graphdock's own were compared before they were shipped."""
+    return _run(host, state, ("register_ops",)) and (
+        state.found.is_own or not state.added.ops or load_rest(host, state)
+    )
 
 
 def load_for_plans(host: Host, states: Iterable[PluginState], hook: str) -> None:

@@ -159,7 +159,7 @@ class Manifest:
     _offset: int = 0
 
     @cached_property
-    def _lower(self) -> tuple[tuple[str, ...], Mapping[str, tuple[str, ...]], KernelRows]:
+    def _lower(self) -> tuple[Mapping[str, tuple[str, ...]], Mapping[str, tuple[str, ...]], KernelRows]:
         above, header, rows = (self.generated or "").partition("\n[kernels]\n")
         reader = ManifestReader(above, self.label, self._offset)
         if "kernels" in reader.root:
@@ -170,16 +170,22 @@ class Manifest:
                 hint="`graphdock opgen manifest` writes them",
             )
         root = reader.table(reader.root, (), {"ops": Key(dict), "provides": Key(dict)})
-        ops = reader.table(root.get("ops", {}), ("ops",), {"names": Key(list, items=bool)})
+        lists = dict.fromkeys(("names", "operators"), Key(list, items=bool))
+        ops = reader.table(root.get("ops", {}), ("ops",), lists)
         kinds = {hook.registry: Key(list, items=bool) for hook in HOOKS.values() if hook.noun is not None}
         provides = reader.table(root.get("provides", {}), ("provides",), kinds)
         offset = self._offset + above.count("\n") + 1
-        return ops.get("names", ()), provides, KernelRows(header.lstrip() + rows, self.label, offset)
+        return ops, provides, KernelRows(header.lstrip() + rows, self.label, offset)
 
     @property
     def op_names(self) -> tuple[str, ...]:
         """Ops that the plugin declares. Raises ManifestError for a bad lower part."""
-        return self._lower[0]
+        return self._lower[0].get("names", ())
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        """Python's operator methods, such as ``__add__``, that functions of its ops implement. Raises likewise."""
+        return self._lower[0].get("operators", ())
 
     @property
     def provided(self) -> Mapping[str, tuple[str, ...]]:

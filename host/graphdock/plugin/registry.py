@@ -135,7 +135,7 @@ class OpRegistry:
         if found is not None:
             return found
         self._load_core()
-        if method not in self._operators and not self._search(None, lambda: method in self._operators):
+        if method not in self._operators and not self._search(method, lambda: method in self._operators):
             return None
         module, _, function = self._operators[method][0].partition(":")
         wrapper: Callable[..., Any] = getattr(importlib.import_module(module), function)
@@ -229,6 +229,10 @@ class OpRegistry:
     def declared_by(self, package: str) -> list[str]:
         """The op types that a package declared, sorted."""
         return sorted(name for name, (_, owner) in self._builders.items() if owner == package)
+
+    def operators_of(self, package: str) -> list[str]:
+        """The operator methods that a package's functions implement."""
+        return [method for method, (_, owner) in self._operators.items() if owner == package]
 
     def discard(self, package: str) -> None:
         """Take back everything a package declared; the host's own ops stay."""

@@ -212,6 +212,11 @@ class PluginState:
         return self._stated(lambda m: m.op_names)
 
     @property
+    def operators(self) -> tuple[str, ...]:
+        """The operator methods that its manifest lists; as for :attr:`kernel_rows`."""
+        return self._stated(lambda m: m.operators)
+
+    @property
     def provided(self) -> Mapping[str, tuple[str, ...]]:
         """The names of what else its manifest lists; as for :attr:`kernel_rows`."""
         return dict(self._stated(lambda m: tuple(m.provided.items())))
