@@ -214,3 +214,25 @@ def test_tensors_are_symbolic():
     with pytest.raises(InvalidArgumentError, match="set_shape on Const:0"):
         x.set_shape([3])
     assert tf.negative(x).consumers() == [] and [c.type for c in x.consumers()] == ["Neg"]
+
+
+def test_a_program_may_refuse_feeds_and_fetches():
+    """The words of TensorFlow's Graph: a tensor that may not be fed, and an operation that is not fetchable, are ValueErrors."""
+    graph = tf.get_default_graph()
+    x, y = tf.constant(1.0, name="x"), tf.Variable(2.0, use_resource=True)
+    double = tf.multiply(x, 2.0, name="double")
+    assert graph.is_feedable(x) and graph.is_fetchable(x) and graph.is_fetchable(x.op)
+    assert not graph.is_feedable(y.handle) and not graph.is_fetchable(y.handle) and graph.is_fetchable(y.handle.op)
+    with tf.Session() as sess:
+        assert sess.run(double, {x: 3.0}) == 6.0
+        graph.prevent_feeding(x)
+        assert not graph.is_feedable(x) and graph.is_fetchable(x)
+        with pytest.raises(ValueError, match="x:0: it may not be fed") as caught:
+            sess.run(double, {x: 3.0})
+        assert "test_graph.py" in str(caught.value) and sess.run([x, double]) == [1.0, 2.0]
+        graph.prevent_fetching(x.op)
+        assert not graph.is_fetchable(x) and not graph.is_fetchable(x.op) and graph.is_fetchable(double)
+        for fetch in (x, x.op, "x:0", "x", [double, x]):
+            with pytest.raises(ValueError, match="marked as not fetchable"):
+                sess.run(fetch)
+        assert sess.run(double) == 2.0

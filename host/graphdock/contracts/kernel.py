@@ -184,7 +184,8 @@ class BuildContext:
         It takes an array for each parameter, then for each tensor that the function captures, but for handles, which need not be
         inputs of the op. It is planned at
         its first call and for each new set of shapes; a call is a step of its own, which locks what it touches, and may come from
-        any thread, also after the step that made it. Not while a plan is made.
+        any thread, also after the step that made it. Not while a plan is made. Its method ``anew()`` gives the same function, whose
+        random ops with seeds draw from their beginning.
 
         Raises:
           InternalError: the kernel is built outside of a session.

@@ -13,13 +13,14 @@ iteration, ordinal)`` yields first the block of counter ``(1, outer, iteration, 
 An op is known by its name: its ordinal is reserved once per step, whatever copies of its node a plan holds, and its iterations are
 those of its loops, however often it ran. So the same numbers are drawn in any order of iterations, by any executor, and by a node
 that is computed twice. The ordinals live in the session: a new plan for another feed shape goes on where the last one stopped. How
-64-bit words become values is part of each op's spec.
+64-bit words become values is part of each op's spec. Who calls a function of the graph many times, such as an iterator of a
+dataset, may have its ordinals counted apart (:meth:`RandomOrdinals.anew`).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -135,6 +136,7 @@ class RandomOrdinals:
 
     def __init__(self) -> None:
         self._keys: dict[str, tuple[int, int]] = {}
+        self._unseeded: set[str] = set()
         self._next: dict[str, int] = {}
         self._lock = new_lock()
 
@@ -144,6 +146,8 @@ class RandomOrdinals:
             found = self._keys.get(name)
             if found is None:
                 found = self._keys[name] = random_key(seed, seed2)
+                if seed == seed2 == 0:
+                    self._unseeded.add(name)
             return found
 
     def stream(self, name: str, seed: int, seed2: int) -> RandomStream:
@@ -156,3 +160,8 @@ class RandomOrdinals:
             ordinal = self._next.get(name, 0)
             self._next[name] = ordinal + 1
             return ordinal
+
+    def anew(self) -> Callable[[str], int]:
+        """A :meth:`reserve` that counts by itself, from 0; ops without seeds go on with the session, and draw no number twice."""
+        counts = RandomOrdinals()
+        return lambda name: (self if name in self._unseeded else counts).reserve(name)

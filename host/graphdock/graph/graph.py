@@ -56,6 +56,8 @@ class Graph(ScopedGraph):
         self._names = NameTable()
         self._scopes = Scopes()
         self._collections: dict[Any, list[Any]] = {}
+        self._unfeedable: set[Tensor] = set()
+        self._unfetchable: set[Operation] = set()
         self._finalized = False
         self._mutation = 0
         self._integers = KnownIntegers(_origin, _dims)

@@ -72,9 +72,15 @@ class GraphElements:
     #: Handle of a variable -> the read that stands for it where it is asked for by name.
     _reads: dict[Operation, Tensor]
     _collections: dict[Any, list[Any]]
+    _unfeedable: set[Tensor]
+    _unfetchable: set[Operation]
 
     def _check_open(self) -> None:
         """Raise when the graph takes nothing more; the graph says."""
+        raise NotImplementedError
+
+    def _note_mutation(self) -> None:
+        """Have plans made anew; the graph does."""
         raise NotImplementedError
 
     def get_operations(self) -> list[Operation]:
@@ -143,6 +149,27 @@ class GraphElements:
             return obj
         kinds = [k for k, on in (("Tensor", allow_tensor), ("Operation", allow_operation)) if on]
         raise ArgumentTypeError(f"{obj!r} (a {type(obj).__name__}) is not a {' or '.join(kinds)} or the name of one")
+
+    def is_feedable(self, tensor: Any) -> bool:
+        """Return whether a step takes a value for a tensor, which NumPy has arrays of; ``prevent_feeding`` refuses them."""
+        dtype = getattr(tensor, "dtype", None)
+        return tensor not in self._unfeedable and (dtype is None or dtype.is_numpy_compatible)
+
+    def prevent_feeding(self, tensor: Tensor) -> None:
+        """Refuse values for a tensor from now on."""
+        self._unfeedable.add(tensor)
+        self._note_mutation()
+
+    def is_fetchable(self, tensor_or_op: Any) -> bool:
+        """Return whether a step gives a tensor, or runs an operation; ``prevent_fetching`` refuses it."""
+        dtype = getattr(tensor_or_op, "dtype", None)
+        op = getattr(tensor_or_op, "op", tensor_or_op)
+        return op not in self._unfetchable and (dtype is None or dtype.is_numpy_compatible)
+
+    def prevent_fetching(self, op: Operation) -> None:
+        """Refuse an operation and its outputs as fetches from now on; what needs them still runs them."""
+        self._unfetchable.add(op)
+        self._note_mutation()
 
     def add_to_collection(self, name: Any, value: Any) -> None:
         with self._lock:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphdock.contracts.runtime.resources import ResourceClosed
+from graphdock.contracts.step import StepServices
 from graphdock.errors import DTypeError, InvalidArgumentError
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.operation import Operation
@@ -57,6 +59,15 @@ class GraphFunction:
         self._plans: dict[tuple[Dims, ...] | None, Plan] = {}
 
     def __call__(self, *arrays: Any) -> tuple[Any, ...]:
+        return self._run(self._planner.setting.services, arrays)
+
+    def anew(self) -> Callable[..., tuple[Any, ...]]:
+        """The same function, whose ops with seeds draw from their beginning, whoever else calls it."""
+        setting = self._planner.setting
+        services = replace(setting.services, ordinal=setting.ordinals.anew())
+        return lambda *arrays: self._run(services, arrays)
+
+    def _run(self, services: StepServices, arrays: Sequence[Any]) -> tuple[Any, ...]:
         if len(arrays) != len(self._dtypes):
             raise InvalidArgumentError(
                 f"the function {self._body.name} takes {len(self.arguments)} arrays", got=str(len(arrays))
@@ -70,6 +81,7 @@ class GraphFunction:
         while True:
             plan = self._plans.get(shapes) or self._plans.get(None) or self._plan(shapes)
             step = plan.lease()
+            step.services = services
             try:
                 if step.used:
                     step.reset()

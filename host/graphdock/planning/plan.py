@@ -13,7 +13,7 @@ from graphdock.contracts.executor import PlacedGraph
 from graphdock.contracts.ir import arg_of
 from graphdock.contracts.runtime.access import Access
 from graphdock.contracts.runtime.resource_lock import LockSet, ResourceLock, with_locks
-from graphdock.contracts.runtime.resources import Resource, ResourceClosed, unset
+from graphdock.contracts.runtime.resources import Resource, ResourceClosed, Variable, unset
 from graphdock.contracts.step import StepContext, StepServices, TraceEvent
 from graphdock.planning.plan_builder import PlanBuilder
 from graphdock.planning.pool import InstancePool
@@ -307,6 +307,8 @@ class _TurnPlan(Plan):
 def make_plan(draft: PlanBuilder, pool: InstancePool) -> Plan:
     """The plan of a draft that went through all stages."""
     assert draft.program is not None and draft.placed is not None
+    if not draft.dry:
+        _make_targets(draft.placed)
     reads, writes = _touched(draft.placed)
     access = Access(draft.graph, reads, writes) if draft.program.holds else Access(draft.graph)
     touched = list({**{r: False for r in reads}, **{r: True for r in writes}}.items())
@@ -322,6 +324,18 @@ def make_plan(draft: PlanBuilder, pool: InstancePool) -> Plan:
     if draft.program.takes_turns:
         return _TurnPlan(draft, pool, access, touched, kind)
     return kind(draft, pool, access, touched)
+
+
+def _make_targets(placed: PlacedGraph) -> None:
+    """Make what a handle names that the step runs for itself, as ``queue.queue_ref.op.run()`` does; variables need a value.
+
+    Raises FailedPreconditionError: it is there with other attributes. AlreadyExistsError: of another kind.
+    """
+    for node in placed.graph.targets:
+        if node.opdef.resource is not None:
+            resource = placed.resource(node.outputs[0])
+            if not isinstance(resource, Variable):
+                resource.open()
 
 
 def _touched(placed: PlacedGraph) -> tuple[list[Resource], list[Resource]]:

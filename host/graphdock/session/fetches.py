@@ -45,6 +45,7 @@ _NO_ARRAY = {
         "fetch the loop's own results, or collect values in a loop variable",
     ),
 }
+_PREVENTED = "the program said so: Graph.prevent_feeding, Graph.prevent_fetching"
 
 
 class FetchPlan:
@@ -91,6 +92,11 @@ class FetchPlan:
             element = graph.as_graph_element(fetch)
         except (InvalidArgumentError, NotFoundError) as error:
             raise _refused("fetch", fetch, error) from None
+        op = element if isinstance(element, Operation) else element.op
+        if op in graph._unfetchable:
+            raise InvalidArgumentError(
+                f"cannot fetch {element.name}: it has been marked as not fetchable", site=op.site, hint=_PREVENTED
+            )
         if isinstance(element, Operation):
             self._run[element] = None
             return _none
@@ -163,6 +169,10 @@ class Feed:
             tensor = graph.as_graph_element(key, allow_operation=False)
         except (InvalidArgumentError, NotFoundError) as error:
             raise _refused("feed", key, error) from None
+        if tensor in graph._unfeedable:
+            raise InvalidArgumentError(
+                f"cannot feed {tensor.name}: it may not be fed", site=tensor.op.site, hint=_PREVENTED
+            )
         if tensor.dtype.kind in _NO_ARRAY:
             raise InvalidArgumentError(
                 f"cannot feed {tensor.name}: it is {_NO_ARRAY[tensor.dtype.kind][0]}",

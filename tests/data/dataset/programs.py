@@ -661,6 +661,36 @@ def mapped_in_batches_without_elements(tf):
     return tf.data.Dataset.from_tensor_slices(np.zeros((3, 0, 2))).map(lambda x: tf.reshape(x + 1, [2, 0])).batch(2)
 
 
+def rows_of_a_sparse_tensor(tf):
+    places = np.array([[0, 0], [0, 2], [2, 1]], np.int64)
+    return tf.data.Dataset.from_sparse_tensor_slices(tf.SparseTensor(places, [1.0, 2.0, 3.0], [4, 3]))
+
+
+def rows_of_a_sparse_tensor_of_rank_3(tf):
+    places = np.array([[0, 0, 1], [1, 1, 0]], np.int64)
+    return tf.data.Dataset.from_sparse_tensor_slices(tf.SparseTensor(places, ["a", "b"], [2, 2, 2])).repeat(2)
+
+
+def rows_of_a_sparse_tensor_without_values(tf):
+    places = np.zeros((0, 2), np.int64)
+    return tf.data.Dataset.from_sparse_tensor_slices(tf.SparseTensor(places, np.zeros(0, np.int32), [2, 3]))
+
+
+def rows_of_what_is_not_sparse(tf):
+    return tf.data.Dataset.from_sparse_tensor_slices(tf.constant([[1.0, 0.0]]))
+
+
+def map_that_stops(tf):
+    """A Python function of a map that raises StopIteration ends the elements."""
+
+    def stopping(x):
+        if x == 2:
+            raise StopIteration
+        return x
+
+    return tf.data.Dataset.range(4).map(lambda x: tf.py_func(stopping, [x], tf.int64))
+
+
 #: Programs whose first error is the last thing that is compared: TensorFlow raises it for good.
 TO_THE_FIRST_ERROR = {"lines_of_no_file", "records_of_one_length_with_a_rest", "windows_of_size_0"}
 

@@ -16,7 +16,9 @@ def test_every_answer_is_asked_for(programs, answers):
 def test_a_cardinality_is_the_number_of_elements(programs, answers):
     known = 0
     for program, answer in answers.items():
-        if "refused" in answer:
+        if (
+            "refused" in answer or program == "map_that_stops"
+        ):  # a function that ends the elements is not foreseen there either
             continue
         with tf.Graph().as_default(), tf.Session() as session:
             found = session.run(tf.data.experimental.cardinality(programs.PROGRAMS[program](tf)))

@@ -63,3 +63,34 @@ def test_a_damaged_cache_names_file_and_byte(tmp_path):
 def test_a_folder_that_is_not_there_is_told(tmp_path):
     with pytest.raises(tf.errors.NotFoundError, match="cannot make the cache"):
         drained(Dataset.range(3).cache(str(tmp_path / "no" / "kept")))
+
+
+def test_of_two_iterators_one_writes_and_the_other_is_refused_meanwhile(tmp_path):
+    """TensorFlow raises AlreadyExistsError too, and gives what the file has once it is whole."""
+    dataset = Dataset.range(2).cache(str(tmp_path / "kept"))
+    one, other = dataset.make_initializable_iterator(), dataset.prefetch(1).make_initializable_iterator()
+    first, second = one.get_next(), other.get_next()
+    with tf.Session() as session:
+        session.run([one.initializer, other.initializer])
+        assert session.run(first) == 0
+        for _ in range(2):
+            with pytest.raises(tf.errors.AlreadyExistsError, match="another iterator writes") as caught:
+                session.run(second)
+            assert "test_cache.py" in str(caught.value)
+        session.run(one.initializer)  # it begins anew, and writes again
+        assert session.run(first) == 0 and session.run(first) == 1
+        with pytest.raises(tf.errors.OutOfRangeError):
+            session.run(first)
+        session.run(other.initializer)
+        assert session.run(second) == 0 and session.run(second) == 1
+    assert [p.name for p in tmp_path.iterdir()] == ["kept.cache.tfrecord"]
+
+
+def test_an_iterator_that_was_closed_leaves_the_cache_to_the_next(tmp_path):
+    dataset = Dataset.range(3).cache(str(tmp_path / "kept")).prefetch(1)
+    element = dataset.make_one_shot_iterator().get_next()
+    sessions = [tf.Session(), tf.Session()]
+    assert sessions[0].run(element) == 0
+    sessions[0].close()
+    assert [sessions[1].run(element) for _ in range(3)] == [0, 1, 2]
+    sessions[1].close()

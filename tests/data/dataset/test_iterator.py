@@ -218,3 +218,29 @@ def test_what_is_of_a_wrong_kind_is_a_type_error(make, error):
 def test_a_predicate_gives_a_scalar_bool():
     with pytest.raises(ValueError, match="scalar boolean"):
         Dataset.range(3).filter(lambda x: x)
+
+
+def test_each_iterator_draws_the_numbers_of_its_seeds():
+    """TensorFlow: two iterators over one map with a seed give the same numbers, and so does one that begins anew."""
+    tf.set_random_seed(3)
+    dataset = Dataset.range(3).map(lambda x: tf.random_uniform([], seed=5)).repeat(2)
+    one, other = dataset.make_initializable_iterator(), dataset.make_initializable_iterator()
+    elements = [it.get_next() for it in (one, other)] + [dataset.make_one_shot_iterator().get_next()]
+    with tf.Session() as sess:
+        sess.run([one.initializer, other.initializer])
+        in_turns = np.array([sess.run(elements) for _ in range(6)])
+        assert len(set(in_turns[:, 0])) == 6 and (in_turns == in_turns[:, :1]).all()
+        sess.run(one.initializer)
+        assert drained(sess, elements[0]) == list(in_turns[:, 0])
+
+
+def test_iterators_without_seeds_draw_numbers_of_their_own():
+    dataset = Dataset.range(3).map(lambda x: tf.random_uniform([]))
+    it = dataset.make_initializable_iterator()
+    elements = it.get_next(), dataset.make_one_shot_iterator().get_next()
+    found = []
+    with tf.Session() as sess:
+        for _ in range(2):
+            sess.run(it.initializer)
+            found += drained(sess, elements[0]) + drained(sess, elements[1])
+    assert len(set(found)) == 9

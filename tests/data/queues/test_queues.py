@@ -281,3 +281,33 @@ def test_a_priority_queue_gives_several_once_there_are_as_many(start):
         session.run(put, {priority: 4})
         session.run(queue.close())
         assert many.join().result.tolist() == [4]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda: tf.FIFOQueue(3, tf.float32, shared_name="q"),
+        lambda: tf.FIFOQueue(4, tf.int32, shared_name="q"),
+        lambda: tf.FIFOQueue(3, tf.int32, shapes=[[]], shared_name="q"),
+        lambda: tf.RandomShuffleQueue(3, 1, tf.int32, shared_name="q"),
+    ],
+    ids=["dtype", "capacity", "shapes", "kind"],
+)
+def test_the_operation_of_a_shared_queue_refuses_another_queue(other):
+    """TensorFlow's raises InvalidArgumentError, at the second of the two."""
+    mine, same, another = (
+        tf.FIFOQueue(3, tf.int32, shared_name="q"),
+        tf.FIFOQueue(3, tf.int32, shared_name="q"),
+        other(),
+    )
+    with tf.Session():
+        for _ in range(2):
+            mine.queue_ref.op.run()
+            same.queue_ref.op.run()
+            with pytest.raises(tf.errors.FailedPreconditionError, match="'q' exists in this session with other"):
+                another.queue_ref.op.run()
+        assert mine.size().eval() == 0
+    with tf.Session():
+        another.queue_ref.op.run()
+        with pytest.raises(tf.errors.FailedPreconditionError, match="'q' exists in this session with other"):
+            mine.queue_ref.op.run()

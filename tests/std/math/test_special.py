@@ -193,3 +193,10 @@ def test_derivatives_by_parameters() -> None:
         np.testing.assert_allclose(value, expected, rtol=1e-4, atol=1e-9)
     narrow = tf.constant(s.astype(np.float32))
     np.testing.assert_allclose(run(tf.gradients(tf.zeta(narrow, a.astype(np.float32)), narrow)[0]), got[2], rtol=1e-4)
+
+
+@pytest.mark.parametrize("x", [5e-324, -5e-324, 1e-310, -2e-308, 1e-300, 0.0, -0.0])
+def test_lgamma_next_to_zero_is_what_the_c_library_says(x):
+    with tf.Session() as sess:
+        got = sess.run(tf.lgamma(tf.placeholder_with_default(np.array([x, 0.5]), [2])))
+    np.testing.assert_allclose(got, [math.lgamma(x) if x else math.inf, math.lgamma(0.5)], rtol=1e-15)

@@ -22,12 +22,17 @@ __all__ = ["KERNELS"]
 
 #: Elements of a block; the working arrays of one stay in cache.
 BLOCK = 8192
+#: Below it the gamma function is 1 / x to the last bit, and SciPy's overflows.
+_SMALL = 1e-290
 
 
 def _lgamma(x: np.ndarray, y: np.ndarray, **wide: Any) -> None:
-    endless = np.isinf(x)
+    endless, small = np.isinf(x), np.abs(x) < _SMALL
+    logs = np.log(np.abs(x[small], dtype=np.float64)) if small.any() else None
     special.gammaln(x, y, **wide)
     np.copyto(y, np.inf, where=endless)
+    if logs is not None:
+        y[small] = -logs
 
 
 def _betainc(a: np.ndarray, b: np.ndarray, x: np.ndarray, z: np.ndarray, **wide: Any) -> None:

@@ -98,6 +98,18 @@ class Dataset:
         return Dataset(Slices(**named, site=_ops.call_site()), structure)
 
     @staticmethod
+    def from_sparse_tensor_slices(sparse_tensor: Any) -> Dataset:
+        """The rows of a SparseTensor, each as a tuple of its indices, its values and its shape.
+
+        Raises:
+          TypeError: it is something else.
+        """
+        if not isinstance(sparse_tensor, _tf.SparseTensor):
+            raise ArgumentTypeError("`sparse_tensor` must be a `tf.SparseTensor` object.", got=repr(sparse_tensor))
+        stage = Dataset.from_tensor_slices(sparse_tensor)._stage
+        return Dataset(stage, (0, 1, 2))
+
+    @staticmethod
     def range(*args: Any) -> Dataset:
         """Integers int64, as Python's ``range`` has them.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,20 +14,26 @@ from graphdock_data.resources.iterator import DatasetIterator, find_iterator
 __all__ = ["KERNELS"]
 
 
-def _functions(ctx: BuildContext, pipeline: Pipeline) -> Mapping[Function, Callable[..., Any]]:
+def _functions(ctx: BuildContext, pipeline: Pipeline) -> Mapping[Function, Any]:
     """What calls each function of a dataset."""
-    made: dict[Function, Callable[..., Any]] = {}
+    made: dict[Function, Any] = {}
     for function in pipeline.functions:
         assert ctx.functions is not None
         made[function] = ctx.functions(function.body)
     return made
 
 
+def _anew(functions: Mapping[Function, Any]) -> Mapping[Function, Any]:
+    """The functions for one iterator: each draws what its seeds say, whatever other iterators have drawn."""
+    return {function: call.anew() for function, call in functions.items()}
+
+
 def _begin(ctx: BuildContext) -> Bound:
     pipeline = ctx.attr("dataset")
     functions = _functions(ctx, pipeline)
     return Bound(
-        lambda iterator, *arrays: iterator.begin(pipeline, arrays, functions), retains=tuple(range(1, len(ctx.inputs)))
+        lambda iterator, *arrays: iterator.begin(pipeline, arrays, _anew(functions)),
+        retains=tuple(range(1, len(ctx.inputs))),
     )
 
 
@@ -39,7 +45,7 @@ def _get_next(ctx: BuildContext) -> Bound:
 
     def compute(iterator: DatasetIterator, *arrays: Any) -> Any:
         if not iterator.begun:
-            iterator.begin_once(pipeline, arrays, functions)
+            iterator.begin_once(pipeline, arrays, _anew(functions))
         return iterator.get_next()
 
     return Bound(compute)
@@ -51,7 +57,7 @@ def _to_string(ctx: BuildContext) -> Bound:
 
     def compute(iterator: DatasetIterator, *arrays: Any) -> Any:
         if pipeline is not None:
-            iterator.begin_once(pipeline, arrays, functions)
+            iterator.begin_once(pipeline, arrays, _anew(functions))
         out = np.empty((), object)
         out[()] = iterator.handle
         return out
