@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from benchmarks.cli import parse, publish, wanted
-from benchmarks.frameworks import session_builders
+from benchmarks.frameworks import ONEDNN, session_builders
 from benchmarks.harness import Outcome, run_program
 from benchmarks.machine import load_average
 from benchmarks.process import Workers
@@ -187,7 +187,7 @@ def in_torch(batch: int, layer: Layer, direction: str) -> Case:
 
 def _program(net: Net, layer: Layer, direction: str) -> Program:
     text = partial(in_session, batch=net.batch, layer=layer, direction=direction)
-    builders = {**session_builders(text), "torch": partial(in_torch, net.batch, layer, direction)}
+    builders = {**session_builders(text, [ONEDNN]), "torch": partial(in_torch, net.batch, layer, direction)}
     return Program(
         f"{net.name} {layer} {direction}", str(layer), builders, reference="tensorflow", rtol=1e-3, atol=2e-2
     )

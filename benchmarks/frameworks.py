@@ -9,10 +9,13 @@ from typing import Any
 
 from benchmarks.program import Case, Unavailable
 
-__all__ = ["LLVM", "graphdock", "graphdock_session", "session_builders", "tensorflow"]
+__all__ = ["LLVM", "ONEDNN", "graphdock", "graphdock_session", "session_builders", "tensorflow"]
 
 #: The subject ``graphdock/llvm``: regions compiled, other kernels the cpu's.
 LLVM: tuple[str, dict[str, object]] = ("llvm", {"backends": ("llvm", "cpu")})
+
+#: The subject ``graphdock/onednn``: products, convolutions and pools by oneDNN, regions compiled.
+ONEDNN: tuple[str, dict[str, object]] = ("onednn", {"backends": ("onednn", "llvm", "cpu")})
 
 # Builds a program in the default graph: (tf, open_session) -> Case.
 TextV1 = Callable[[ModuleType, Callable[[], Any]], Case]

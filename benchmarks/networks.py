@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from benchmarks.cli import benchmark_main
-from benchmarks.frameworks import LLVM, session_builders
+from benchmarks.frameworks import LLVM, ONEDNN, session_builders
 from benchmarks.program import Bar, Case, Program
 
 __all__ = ["PROGRAMS"]
@@ -206,7 +206,7 @@ def _program(
     images: bool = False,
 ) -> Program:
     shape: dict[str, Any] = {"network": network, "sizes": sizes, "optimizer": optimizer}
-    builders = session_builders(partial(in_session, **shape), [LLVM], ("xla",))
+    builders = session_builders(partial(in_session, **shape), [LLVM, ONEDNN], ("xla",))
     builders["torch"] = partial(in_torch, **shape)
     if images:
         builders["torch/channels_last"] = partial(in_torch, **shape, last=True)
@@ -240,7 +240,10 @@ PROGRAMS = (
             name,
             {"batch": batch},
             "Momentum",
-            _of_session(at_most),
+            (
+                *_of_session(at_most),
+                Bar("P8", ("tensorflow",), 1.05, subject="graphdock/onednn", note="Session, oneDNN"),
+            ),
             images=True,
         )
         for name, batch, size, at_most in (

@@ -232,3 +232,18 @@ def test_blocked_and_broken_plugins_are_not_started(site):
 def test_a_signal_without_a_name_is_a_number():
     assert isolated._ending(-signal.SIGKILL) == "the process died of SIGKILL"
     assert isolated._ending(-63) == "the process died of signal 63"
+
+
+def test_what_the_probes_of_kernels_find_is_said_once(site):
+    source = """
+from graphdock.contracts import KernelDef, hookimpl
+
+@hookimpl
+def register_kernels():
+    return [KernelDef(op, "cpu", lambda ctx: None, probe=lambda: "libfound 7 of this machine") for op in ("Exp", "Neg")]
+"""
+    site.plugin("finds", source)
+    assert examined(name="finds").found == ("libfound 7 of this machine",)
+    assert run("doctor", "finds").stdout.count("libfound 7 of this machine") == 1
+    (row,) = json.loads(run("doctor", "finds", "--json").stdout)["plugins"]
+    assert row["found"] == ["libfound 7 of this machine"]

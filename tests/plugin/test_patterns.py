@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import subprocess
 import sys
 
 import graphdock as tf
+import numpy as np
 import pytest
 from graphdock.contracts import PatternLibrary, hookimpl
 from graphdock.errors import PluginError
@@ -66,7 +68,10 @@ def test_where_it_is_for_no_device_it_is_not_imported(library):
     assert "lab_patterns" not in sys.modules
 
 
-@pytest.mark.parametrize("library_of", [{"anchors": ("Exp",)}, {"anchors": ("Tanh",), "not_on": ("gpu",)}])
+@pytest.mark.parametrize(
+    "library_of",
+    [{"anchors": ("Exp",)}, {"anchors": ("Tanh",), "not_on": ("gpu",)}, {"anchors": ("Tanh",), "listed": True}],
+)
 def test_a_library_that_holds_what_it_does_not_announce_is_named(library, library_of):
     host = host_with(PatternLibrary(library, **library_of))
     with pytest.raises(
@@ -138,3 +143,29 @@ def test_a_plugin_with_patterns_names_the_hook_in_its_manifest(site, builder):
     plan(host, lambda x: tf.exp(tf.tanh(x)))
     with pytest.raises(PluginError, match="implements 'register_patterns', and its manifest does not say so"):
         host.backend("silent")
+
+
+@pytest.mark.parametrize("in_library", [True, False])
+def test_a_pattern_for_its_plugins_own_kernels_is_looked_for_where_that_is_listed(library, in_library, monkeypatch):
+    import lab_patterns
+    from graphdock.contracts import KernelDef
+
+    monkeypatch.setattr(lab_patterns, "ALL", [dataclasses.replace(p, listed=True) for p in lab_patterns.ALL])
+    host = Host()
+
+    class Plugin:
+        @hookimpl
+        def register_patterns(self):
+            return [PatternLibrary(library, ("Tanh",), listed=True)] if in_library else lab_patterns.ALL
+
+        @hookimpl
+        def register_kernels(self):
+            return [KernelDef("Exp", "cpu", lambda ctx: np.exp)]
+
+    host.register("lab", Plugin())
+    for backends, used in ((("cpu",), 0), (("lab", "cpu"), 1), (("cpu", "lab"), 1)):
+        with tf.Graph(host=host).as_default():
+            x = tf.placeholder(tf.float32, [3])
+            with tf.Session(host=host, config=tf.SessionConfig(backends=backends)) as session:
+                notes = session.explain(tf.exp(tf.tanh(x)), {x: [1.0, 2.0, 3.0]}).plan.placement.notes
+        assert [n.compiler for n in notes] == ["lab.both"] * used

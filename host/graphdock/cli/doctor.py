@@ -69,6 +69,8 @@ def _print(examined: Sequence[Examined], about: Mapping[str, Any], config: str) 
             click.echo(f"         {more.strip()}")
         if entry.hint and entry.stage != "blocked":
             click.echo(f"         -> {entry.hint}")
+        for found in one.found:
+            click.echo(f"         {found}")
         for info in (i for told in one.devices.values() if told["status"] == "ready" for i in told["infos"]):
             facts = ", ".join(f"{name}={value}" for name, value in info["attributes"].items())
             if facts:
@@ -103,7 +105,7 @@ def command(
                     "backends": list(config.backends),
                     "source": config.source("backends"),
                 },
-                "plugins": [e.as_json() for e in entries],
+                "plugins": [{**one.entry.as_json(), "found": list(one.found)} for one in examined],
                 "findings": found,
             }
         )

@@ -49,11 +49,13 @@ class Examined:
       devices: device type -> what its probe told: ``status`` (``ready``, ``no device``, ``fault``), then ``infos``, or ``cause``
         and ``hint``. Types that were not reached are absent.
       names: what it registered that no other plugin may: ``op 'shop.Legs'``.
+      found: what its kernels' probes have found, in words.
     """
 
     entry: LedgerEntry
     devices: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     names: tuple[str, ...] = ()
+    found: tuple[str, ...] = ()
 
 
 def timeout_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -148,6 +150,7 @@ class _Child:
         self.devices: dict[str, Mapping[str, Any]] = {}
         self.done: Mapping[str, Any] | None = None
         self.names: tuple[str, ...] = ()
+        self.found: tuple[str, ...] = ()
         self._read = 0
         self._begin("it loaded", limits.load)
 
@@ -198,6 +201,8 @@ class _Child:
                 self._begin(row["doing"], self.limits.probe, "probe failed", row.get("device"))
                 if self.device is not None:
                     self._say(f"is probed for {self.device!r}")
+            elif "found" in row:
+                self.found = tuple(row["found"])
             elif "status" in row:
                 self.devices[row.pop("device")] = row
                 self._begin("it loaded", self.limits.load)
@@ -212,7 +217,7 @@ class _Child:
             others = tuple((noun, n) for noun, n in added["others"])
             told = {name: self.done[name] for name in ("stage", "cause", "hint", "import_ms")}
             entry = replace(entry, **told, added=Added(tuple(added["devices"]), added["ops"], added["kernels"], others))
-            return Examined(entry, self.devices, self.names)
+            return Examined(entry, self.devices, self.names, self.found)
         end = _ending(status) if in_time else f"it did not end in {self.limit:g} s"
         cause = "; it wrote: ".join([f"{end} while {self.doing}", *written])
         hint = (

@@ -84,11 +84,17 @@ def _probe_kernels(host: Host, state: PluginState, tell: Callable[..., None]) ->
     if probes:
         tell(doing="it probed its kernels")
     lacking: dict[str, tuple[list[str], Exception]] = {}
+    found: dict[str, None] = {}
     for registered, probe in probes:
         try:
-            probe()
+            told = probe()
         except Exception as error:  # noqa: BLE001 - it is a plugin's code, and what it raises is told
             lacking.setdefault(str(error), ([], error))[0].append(registered.full_name)
+        else:
+            if told is not None:
+                found[str(told)] = None
+    if found:
+        tell(found=list(found))
     if lacking:
         named = [f"{', '.join(names)}: {_message(error)}" for names, error in lacking.values()]
         hint = next((e.hint for _, e in lacking.values() if isinstance(e, GraphdockError) and e.hint), None)

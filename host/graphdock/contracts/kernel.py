@@ -458,8 +458,8 @@ class KernelDef:
         ``"all_or_nothing"``: of each output it takes ``planned``, and writes none before nothing is left that may be refused; so it
         may be handed variables' memory. What keeps it from ending what it has begun to write it raises as PartialWriteError.
       deterministic: it gives the same bits on every run; others are not chosen in a session that is ``deterministic``.
-      probe: raises when something that it needs is not here, such as its library. ``graphdock doctor`` and ``graphdock plugins
-        --probe`` call it; a session never does.
+      probe: raises when something that it needs is not here, such as its library, else says what it found, or None. ``graphdock
+        doctor``, which prints that, and ``graphdock plugins --probe`` call it; a session never does.
 
     Raises:
       InvalidArgumentError: it has both ``build`` and ``prepare``, or neither; or a value that is right for no op, such as the
@@ -482,7 +482,7 @@ class KernelDef:
     modes: tuple[str, ...] = ("planned", "fresh")
     prepare: Prepare | None = None
     deterministic: bool = True
-    probe: Callable[[], None] | None = None
+    probe: Callable[[], str | None] | None = None
 
     def __post_init__(self) -> None:
         if (self.build is None) == (self.prepare is None):

@@ -94,6 +94,7 @@ class Pattern:
       late: it is looked for in what all others have left, and in what stands for them, gradients among it; its own gradients
         are not.
       attrs: attributes of the anchor that may have any value; both functions get them as keyword arguments, as the anchor has them.
+      listed: it is looked for only where the session's ``backends`` list its plugin: one for kernels that the plugin brings.
     """
 
     name: str
@@ -109,6 +110,7 @@ class Pattern:
     sample: Callable[[Any], Mapping[str, Any]] | None = None
     late: bool = False
     attrs: tuple[str, ...] = ()
+    listed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +119,13 @@ class PatternLibrary:
 
     Attributes:
       patterns: where they are, as ``"package.module:NAME"``.
-      anchors: of all of them. ``not_on``: device types that none of them is for.
+      anchors: of all of them. ``not_on``: device types that none of them is for. ``listed``: as of a Pattern, of all of them.
     """
 
     patterns: str
     anchors: tuple[str, ...]
     not_on: tuple[str, ...] = ()
+    listed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

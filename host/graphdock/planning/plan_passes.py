@@ -218,7 +218,7 @@ def _swap(setting: PlanningContext, value: Value) -> Swap | None:
 def _patterns(setting: PlanningContext, graph: PlanGraph) -> list[RegisteredPattern]:
     if not setting.config.fusion:
         return []
-    return setting.host.load_patterns().around(_nodes(graph), setting.decomposer.preferred)
+    return setting.host.load_patterns().around(_nodes(graph), setting.decomposer.preferred, setting.config.backends)
 
 
 def _flops(node: PlanNode) -> int | None:

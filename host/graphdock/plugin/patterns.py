@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -47,10 +47,11 @@ class _Entry:
         items = list(getattr(importlib.import_module(module), name))
         for item in items:
             told = isinstance(item, contracts.Pattern) and item.anchor in library.anchors
-            if not told or not set(library.not_on).issubset(item.not_on):
+            if not told or not set(library.not_on).issubset(item.not_on) or item.listed != library.listed:
                 raise PluginError(
                     f"plugin {self.plugin!r}: the library {library.patterns!r} holds what it does not announce",
-                    expected=f"patterns around {', '.join(library.anchors)}, not on {', '.join(library.not_on) or 'none'}",
+                    expected=f"patterns around {', '.join(library.anchors)}, not on {', '.join(library.not_on) or 'none'}, "
+                    f"listed={library.listed}",
                     got=repr(item),
                 )
         return items
@@ -83,10 +84,11 @@ class PatternRegistry:
         return [found for entry in self._entries for found in entry.patterns()]
 
     def around(
-        self, nodes: Iterable[PlanNode], device_type: Callable[[PlanNode], str | None]
+        self, nodes: Iterable[PlanNode], device_type: Callable[[PlanNode], str | None], backends: Collection[str]
     ) -> list[RegisteredPattern]:
-        """The patterns whose anchors are among the nodes, of a dtype and on a device type that they are for, in order."""
-        entries = self._entries
+        """The patterns whose anchors are among the nodes, of a dtype and on a device type that they are for, in order; those that
+        want their plugin listed, where it is among the ``backends``."""
+        entries = [entry for entry in self._entries if not entry.item.listed or entry.plugin in backends]
         anchors = {anchor for entry in entries for anchor in entry.anchors}
         here = {(n.op, device_type(n), n.outputs[0].dtype.name) for n in nodes if n.op in anchors}
         found = []

@@ -1,0 +1,184 @@
+"""Threads of the library: how many, for whom, in a child, under Ctrl-C, and beside others."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+
+import graphdock as tf
+import numpy as np
+import pytest
+from graphdock_onednn.threads import CLAIMS, Pace
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="threads are counted in /proc")
+
+PROGRAM = """
+import os, signal, sys, threading, time
+import graphdock as tf
+import numpy as np
+
+x = tf.placeholder(tf.float32, [4, 28, 28, 32])
+w = tf.constant(np.ones((3, 3, 32, 64), np.float32))
+y = tf.reduce_sum(tf.nn.conv2d(x, w, [1, 1, 1, 1], "SAME"))
+u = np.ones((4, 28, 28, 32), np.float32)
+want = 64 * 32 * 4 * (28 * 3 - 2) ** 2
+
+def session(threads):
+    return tf.Session(config=tf.SessionConfig(backends=("onednn", "cpu"), intra_op_threads=threads))
+
+def count():
+    return len(os.listdir("/proc/self/task"))
+"""
+
+
+def run(text, **environment):
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM + text],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, **environment},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_as_many_threads_as_the_session_may_have():
+    text = """
+with session(1) as sess:
+    sess.run(y, {x: u})
+    before = count()
+with session(3) as sess:
+    assert sess.run(y, {x: u}) == want
+    print(count() - before)
+"""
+    assert run(text).split() == ["2"]
+
+
+def test_threads_sleep_when_no_step_runs_and_the_environment_is_left_as_it_was():
+    text = """
+with session(2) as sess:
+    for _ in range(20):
+        sess.run(y, {x: u})
+    start = time.process_time()
+    time.sleep(0.5)
+    assert time.process_time() - start < 0.1, "somebody spins"
+print({name for name in os.environ if name.startswith(("GOMP", "OMP"))})
+"""
+    assert run(text).strip() == "set()"
+
+
+def test_what_the_program_says_of_waiting_is_left_to_it():
+    assert (
+        run("with session(2) as sess: sess.run(y, {x: u})\nprint(os.environ['GOMP_SPINCOUNT'])", GOMP_SPINCOUNT="77")
+        == "77\n"
+    )
+
+
+def test_a_child_of_a_fork_computes_and_its_parent_goes_on():
+    text = """
+with session(2) as sess:
+    sess.run(y, {x: u})
+    for _ in range(3):
+        child = os.fork()
+        if not child:
+            signal.alarm(30)
+            os._exit(0 if sess.run(y, {x: u}) == want else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert sess.run(y, {x: u}) == want
+"""
+    run(text)
+
+
+def test_a_child_that_forks_in_a_step_of_another_thread_computes():
+    text = """
+sess = session(2)
+sess.run(y, {x: u})
+stop = threading.Event()
+def work():
+    while not stop.is_set():
+        sess.run(y, {x: u})
+other = threading.Thread(target=work)
+other.start()
+for _ in range(5):
+    child = os.fork()
+    if not child:
+        signal.alarm(30)
+        with session(2) as mine:
+            os._exit(0 if mine.run(y, {x: u}) == want else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+stop.set()
+other.join()
+"""
+    run(text)
+
+
+def test_interrupts_leave_everything_as_it_was():
+    text = """
+from graphdock_onednn.threads import CLAIMS
+sess = session(2)
+sess.run(y, {x: u})
+caught = 0
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+for i in range(60):
+    signal.setitimer(signal.ITIMER_REAL, 0.0005 + i * 1e-5)
+    try:
+        while True:
+            sess.run(y, {x: u})
+    except KeyboardInterrupt:
+        caught += 1
+    signal.setitimer(signal.ITIMER_REAL, 0)
+assert caught == 60 and not CLAIMS and sess.run(y, {x: u}) == want
+"""
+    run(text)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_steps_at_once_give_what_each_gives_alone(threads, rng):
+    x = tf.placeholder(tf.float32, [2, 14, 14, 16])
+    w = tf.constant(rng.normal(size=(3, 3, 16, 32)).astype(np.float32))
+    y = tf.nn.conv2d(x, w, [1, 1, 1, 1], "SAME")
+    given = rng.normal(size=(8, 2, 14, 14, 16)).astype(np.float32)
+    wrong: list[int] = []
+    with tf.Session(config=tf.SessionConfig(backends=("onednn", "cpu"), intra_op_threads=threads)) as sess:
+        want = [sess.run(y, {x: u}) for u in given]
+
+        def work(number):
+            for _ in range(20):
+                if not np.allclose(sess.run(y, {x: given[number]}), want[number], rtol=1e-4, atol=1e-4):
+                    wrong.append(number)
+
+        several = [threading.Thread(target=work, args=(i,)) for i in range(len(given))]
+        for thread in several:
+            thread.start()
+        for thread in several:
+            thread.join()
+    assert not wrong and not CLAIMS
+
+
+def test_a_deterministic_session_gives_the_same_bits(rng):
+    x, w = tf.placeholder(tf.float32, [8, 14, 14, 16]), tf.placeholder(tf.float32, [3, 3, 16, 32])
+    slope = tf.gradients(tf.reduce_sum(tf.square(tf.nn.conv2d(x, w, [1, 1, 1, 1], "SAME"))), w)[0]
+    feed = {x: rng.normal(size=(8, 14, 14, 16)), w: rng.normal(size=(3, 3, 16, 32))}
+    with tf.Session(config=tf.SessionConfig(backends=("onednn", "cpu"), deterministic=True)) as sess:
+        first = sess.run(slope, feed)
+        assert all((sess.run(slope, feed) == first).all() for _ in range(20))
+
+
+def test_calls_that_wait_for_a_busy_core_are_given_to_one_thread_and_tried_again():
+    pace, alone = Pace(2), 0
+    for _ in range(50):
+        assert pace.several()
+        pace.took(1e-3)
+    for _ in range(1000):
+        if pace.several():
+            pace.took(15e-3)
+        else:
+            alone += 1
+    assert alone > 900, "several threads cost 15 ms a call, one 2 ms"
+    for _ in range(3000):
+        if pace.several():
+            pace.took(1e-3)
+    assert sum(pace.several() for _ in range(200)) == 200, "the core is free again"
