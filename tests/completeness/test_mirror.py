@@ -167,7 +167,6 @@ ELSEWHERE = {
     "plugin/hookspecs.py": "tests/plugin/test_hooks.py",
     "plugin/loader.py": "tests/plugin/test_host.py and test_discovery.py",
     "plugin/state.py": "tests/plugin/test_ledger.py and test_host.py",
-    "contracts/kernel_module.py": "tests/plugin/test_kernel_registry.py",
     "plugin/kernel_rows.py": "tests/plugin/test_manifest.py and test_kernel_registry.py",
     "plugin/consistency.py": "tests/plugin/test_lint.py",
     "graph/pictures.py": "tests/notebooks/test_notebooks.py",

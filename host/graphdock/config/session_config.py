@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from inspect import signature
+from dataclasses import field, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from graphdock.config.values import CHECKS, FIELDS, plain
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.errors import ConfigError, did_you_mean
 from graphdock.locks import new_lock
 from graphdock.plugin import settings
@@ -54,7 +54,7 @@ class Translatable(Protocol):
 Fallback: TypeAlias = Literal["forbid", "warn", "allow"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@lazy_dataclass(frozen=True, kw_only=True)
 class SessionConfig:
     """Configuration of one session. Immutable; may be shared by sessions and threads.
 
@@ -229,10 +229,6 @@ def _freeze(value: Any) -> Any:
         return tuple(_freeze(v) for v in value)
     return value
 
-
-# what people and editors see: the fields, not what takes unknown ones in order to name them
-_INIT = signature(SessionConfig.__init__)
-SessionConfig.__signature__ = _INIT.replace(parameters=list(_INIT.parameters.values())[1:])  # type: ignore[attr-defined]
 
 _DEFAULTS = {f.name: f.default_factory() if callable(f.default_factory) else f.default for f in fields(SessionConfig)}
 

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from graphdock.contracts.ir_print import *
     from graphdock.contracts.kernel import *
     from graphdock.contracts.kernel_errors import *
-    from graphdock.contracts.kernel_module import *
     from graphdock.contracts.loop_program import *
     from graphdock.contracts.opdef import *
     from graphdock.contracts.parallel import *
@@ -77,10 +76,10 @@ _PUBLISHED = {
     "ir_check": "check",
     "ir_print": "print_graph print_node",
     "loop_program": "LoopBuffer LoopProgram LoopStep",
-    "kernel": "ArgInfo BindContext Bound build_kernel BuildContext Candidate Decision FRESH In inplace KernelDef Lit Mode Out "
-    "Native NativeCall NativeShapes OutInfo PartialWriteError PLANNED PrepareContext Prepared Scratch UNDECIDED view ViewRule",
+    "kernel": "ArgInfo BindContext Bound build_kernel BuildContext Candidate Decision FRESH In inplace KernelDef KernelModule "
+    "Lit Mode Native NativeCall NativeShapes Out OutInfo PartialWriteError PLANNED PrepareContext Prepared Scratch UNDECIDED "
+    "view ViewRule",
     "kernel_errors": "kernel_error",
-    "kernel_module": "KernelModule",
     "opdef": "ArgDef AttrDef OpDef OpLibrary RegionForm REQUIRED TypeVarDef",
     "parallel": "intra_op_pool IntraOpPool",
     "placement": "PlacementProblem PlacementTask PlacementTensor Placer simulate Timeline",

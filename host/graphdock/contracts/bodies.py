@@ -19,10 +19,10 @@ finds the loop in a plan comes too late for that.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.contracts.opdef import OpDef
 from graphdock.errors import PlanError
 from graphdock.shape import compatible, show
@@ -116,7 +116,7 @@ class KeepLoops(Exception):
     with all loops as they are."""
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class LoopNote:
     """Outcome for a loop that could be written out. ``count``: iterations that were; 0 where ``why`` says why none was."""
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.dtypes import DType
 from graphdock.errors import DeviceUnavailable, NotFoundError
 
@@ -31,7 +32,7 @@ Storage: TypeAlias = Any
 HOST_MEMORY = "host"
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class DeviceInfo:
     """One device as a probe reports it.
 

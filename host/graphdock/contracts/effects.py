@@ -8,10 +8,10 @@ its bodies do; the resources of a body are those it captures, or names itself.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from graphdock.contracts.bodies import given
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.contracts.opdef import OpDef
 from graphdock.contracts.resource import VARIABLE
 from graphdock.errors import InvalidArgumentError
@@ -100,7 +100,7 @@ def _check(node: PlanNode, value: Value, wanted: str, table: Mapping[Value, Valu
         )
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class Touched:
     """Resources that one node touches.
 

@@ -10,13 +10,13 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from graphdock.contracts.device import Device
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.contracts.kernel import KernelDef, Prepared
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.contracts.step import StepContext, TraceLevel
 from graphdock.contracts.streams import StreamName
 from graphdock.errors import UnimplementedError
@@ -32,7 +32,7 @@ __all__ = ["SCALAR", "Executor", "PlacedGraph", "Program", "SessionFactory", "St
 SCALAR = "scalar"
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class StageReport:
     """Duration of a stage of planning, in milliseconds."""
 
@@ -40,7 +40,7 @@ class StageReport:
     ms: float
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class PlacedGraph:
     """A plan of which everything is decided but storage: what an executor compiles. It is not changed any more.
 

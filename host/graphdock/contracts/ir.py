@@ -26,9 +26,9 @@ makes one, a Rewriter changes it. Once the plan is made nothing changes it any m
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.contracts.opdef import OpDef
 from graphdock.device_name import DeviceSpec
 from graphdock.dtypes import DType
@@ -62,7 +62,7 @@ __all__ = [
 DimRef: TypeAlias = "tuple[int, int] | int"
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class Conditions:
     """Conditions on the feeds' shapes for a plan's shape rules to accept them.
 
@@ -102,7 +102,7 @@ def _dim(ref: DimRef, shapes: Sequence[Sequence[int]]) -> int:
     return ref if isinstance(ref, int) else shapes[ref[0]][ref[1]]
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class Guard:
     """Assumption of a plan about the shapes of a node that only a step can tell; checked when the node runs.
 

@@ -27,13 +27,14 @@ import functools
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from graphdock.contracts.device import Device
 from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.kernel_facts import check_by_itself
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.dtypes import DType
 from graphdock.errors import InternalError, InvalidArgumentError
 from graphdock.shape import Dims
@@ -54,6 +55,7 @@ __all__ = [
     "In",
     "KEYWORDS",
     "KernelDef",
+    "KernelModule",
     "Lit",
     "Mode",
     "Native",
@@ -75,7 +77,7 @@ __all__ = [
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class Mode:
     """Source of an output's memory. ``input`` is the index of the input that a view or in-place output shares."""
 
@@ -106,7 +108,7 @@ def inplace(input: int) -> Mode:
     return Mode("inplace", input)
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class ViewRule:
     """Rule for when an output can be a view of an input.
 
@@ -121,7 +123,7 @@ class ViewRule:
     contiguous: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class ArgInfo:
     """One input as the plan knows it.
 
@@ -142,7 +144,7 @@ class ArgInfo:
     variable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class OutInfo:
     """One output and the mode granted to it. ``shape`` has no unknown dim when the mode is ``planned`` or ``inplace``.
 
@@ -157,7 +159,7 @@ class OutInfo:
     used: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class BuildContext:
     """All a kernel may know. ``node.attrs`` are complete; ``node.site`` is the user's line, for messages.
 
@@ -211,7 +213,7 @@ def _goes_on() -> None:
     """A step that nothing stops."""
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class BindContext(BuildContext):
     """Facts that ``bind`` is given: all that ``build`` is, and where buffers are.
 
@@ -227,7 +229,7 @@ class BindContext(BuildContext):
     check: Callable[[], None] = _goes_on
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class PrepareContext:
     """Facts that ``prepare`` is given. ``outputs`` have the mode :data:`UNDECIDED`; which of them are ``used`` is known.
 
@@ -257,28 +259,28 @@ class PrepareContext:
         return self.node.attrs[name]
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class In:
     """In ``Bound.args``: input ``index``."""
 
     index: int
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class Out:
     """In ``Bound.args``: planned output ``index``."""
 
     index: int
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class Lit:
     """In ``Bound.args``: this very object."""
 
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class Scratch:
     """A buffer that lives for one call. In ``Bound.scratch`` it is declared; compute gets it after the outputs."""
 
@@ -292,7 +294,7 @@ class Scratch:
             )
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class Bound:
     """A kernel made for one node.
 
@@ -326,7 +328,7 @@ def _unbound(*buffers: Any) -> Any:
 Build: TypeAlias = Callable[[BuildContext], "Bound | Callable[..., Any]"]
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class NativeCall:
     """One call of native code. An int among the buffers is the place of one that is given when a run is called. ``numbers`` and
     ``brief``: as of its :class:`Native`; an int64 array in the place of the numbers is read anew by each call.
@@ -362,7 +364,7 @@ class NativeShapes(ABC):
         """An array for an output that is returned."""
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class Native:
     """A kernel of host memory as native code, ``void f(void **buffers, const int64_t *numbers)``, that can't fail.
 
@@ -384,7 +386,7 @@ class Native:
     sized: Callable[[], NativeShapes] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class Prepared:
     """Facts of a kernel that a plan needs before its memory is planned.
 
@@ -437,7 +439,7 @@ def snake_case(op: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z0-9])(?=[A-Z][a-z])", "_", bare).lower()
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class KernelDef:
     """A kernel for one op on one device type. Data only, so that a manifest can hold it.
 
@@ -527,7 +529,30 @@ def build_kernel(kernel: KernelDef, ctx: BuildContext) -> Bound:
     return prepared.facts(prepared.bind(told))
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
+class KernelModule:
+    """A module that holds a list ``KERNELS`` of KernelDefs, the same on every machine.
+
+    What the list says stands in the plugin's manifest, written by ``graphdock opgen manifest``; kernels are listed and chosen by
+    that. The module is imported once, when one of its kernels is chosen or its ``check`` is asked, on the thread that plans, under
+    the planner's lock, and compared with the manifest. It is imported at once, while the plugin loads, where the plugin has no
+    manifest, or one without rows of it.
+
+    Attributes:
+      name: dotted, such as ``graphdock_mychip.kernels.math``.
+
+    Raises:
+      InvalidArgumentError: the name is none of a module.
+    """
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not all(part.isidentifier() for part in self.name.split(".")):
+            raise InvalidArgumentError("a KernelModule names no module", expected="package.module", got=repr(self.name))
+
+
+@lazy_dataclass(frozen=True, slots=True)
 class Candidate:
     """One kernel (or decomposition) that was considered: its full name, and the reason why it lost; None for the winner."""
 
@@ -536,7 +561,7 @@ class Candidate:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class Decision:
     """Reason why a node runs where and how it does: the one record that errors, ``kernels`` and ``explain`` print.
 

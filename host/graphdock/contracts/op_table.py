@@ -8,11 +8,12 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.contracts.opdef import REQUIRED, ArgDef, AttrDef, OpDef, TypeVarDef
 
 __all__ = [
@@ -99,7 +100,7 @@ def type_var(allow: tuple[str, ...] = (), default: str | None = None, is_list: b
     return TypeVarDef("", allow, default, is_list)
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class OpRow:
     """Argument of a row: builds the op's OpDef from what the row says.
 

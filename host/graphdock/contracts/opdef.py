@@ -17,6 +17,7 @@ from dataclasses import InitVar, dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.errors import InvalidArgumentError, NotFoundError, did_you_mean
 
 __all__ = [
@@ -37,7 +38,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class Verb:
     """Facts of one verb.
 
@@ -110,7 +111,7 @@ EFFECTS = ("io", "random", "waits")
 _ACTING = frozenset({"io", "waits"})
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class TypeVarDef:
     """A type variable, such as T. It is an attribute of type ``type`` (or ``list(type)``), inferred from the inputs.
 
@@ -126,7 +127,7 @@ class TypeVarDef:
     is_list: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class AttrDef:
     """A graph-time constant of an op.
 
@@ -148,7 +149,7 @@ class AttrDef:
     inferred: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class ArgDef:
     """An input or output.
 
@@ -184,7 +185,7 @@ class ArgDef:
 SHAPE_ELEMENTS = 1024
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class BodyDef:
     """A body of a branch, loop or call: the func attribute that holds it, and how it is bound to the node's arguments.
 
@@ -199,7 +200,7 @@ class BodyDef:
     gives: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class RegionForm:
     """Computation of an op inside of a region, where one formula over elements does not say it.
 
@@ -221,7 +222,7 @@ class RegionForm:
     axes: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class OpDef:
     """One op, complete.
 

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from graphdock.contracts.bodies import LoopWriter
 from graphdock.contracts.ir import PlanGraph, PlanNode, Region, Value, make_node
 from graphdock.contracts.kernel import KernelDef
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.contracts.opdef import OpDef
 from graphdock.dtypes import DType
 from graphdock.shape import Dims
@@ -57,7 +58,7 @@ PHASES: Mapping[str, str] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class RegionNote:
     """Outcome for nodes that a pass looked at together; a line of ``explain``.
 
@@ -76,7 +77,7 @@ class RegionNote:
     pattern: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class Replacement:
     """Nodes for which a pass made another one, in case all of its kernels refuse when they are prepared.
 
@@ -89,7 +90,7 @@ class Replacement:
     region: Region | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class Swap:
     """Two transfers, in no graph yet: of a value to the host's memory, and of what they leave there back to the device's.
 
@@ -125,7 +126,7 @@ class Tracing(Protocol):
         """The gradients of ``ys`` by each of ``xs``, given those that arrive at ``ys``; None for one that does not exist."""
 
 
-@dataclass(frozen=True)
+@lazy_dataclass(frozen=True)
 class PassContext:
     """Questions that every pass may ask.
 
@@ -163,7 +164,7 @@ class PassContext:
         )
 
 
-@dataclass(frozen=True)
+@lazy_dataclass(frozen=True)
 class PlanContext(PassContext):
     """Questions that a pass of a phase other than ``simplify`` may ask; one per pass and plan.
 
@@ -218,7 +219,7 @@ class PlanContext(PassContext):
 Changed: TypeAlias = "Callable[[PlanGraph, Any], LoopWriter | None]"
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class Pass:
     """One pass.
 

@@ -26,15 +26,16 @@ two build is kept for all sessions of the host.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.shape import Dims
 
 __all__ = ["CONSTANT", "Found", "Operand", "Pattern", "PatternLibrary", "RegisteredPattern"]
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class Operand:
     """Input of a pattern.
 
@@ -58,7 +59,7 @@ class Operand:
 CONSTANT = Operand((), constant=True)
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class Found:
     """Match of a pattern.
 
@@ -76,7 +77,7 @@ class Found:
     attrs: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class Pattern:
     """Several ops that one declared op computes.
 
@@ -113,7 +114,7 @@ class Pattern:
     listed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class PatternLibrary:
     """Patterns that are imported when a plan first holds an anchor of theirs on a device type that they are for.
 
@@ -128,7 +129,7 @@ class PatternLibrary:
     listed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class RegisteredPattern:
     """A pattern and who brought it: ``plugin`` is the entry-point name, ``package`` the import package."""
 

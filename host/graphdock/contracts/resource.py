@@ -8,10 +8,10 @@ through it (``access: reads``, ``writes`` or ``uses``), and their kernels get th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from graphdock.contracts.device import Buffer, Device
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.contracts.version import renamed_word
 from graphdock.errors import InvalidArgumentError
 
@@ -21,7 +21,7 @@ __all__ = ["LOCKS", "VARIABLE", "ResourceKind", "ResourceRequest"]
 LOCKS = ("step", "own")
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class ResourceRequest:
     """Request from which a resource is made.
 
@@ -40,7 +40,7 @@ class ResourceRequest:
     device: Device
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class ResourceKind:
     """A kind of resource. Data only.
 

@@ -12,12 +12,13 @@ it ends by an exception it stays so. All changes are applied in one sweep over t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
 from graphdock.contracts.effects import may_touch, only_reads
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, copy_node, make_node
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.contracts.opdef import OpDef
 from graphdock.device_name import DeviceSpec
 from graphdock.dtypes import DType
@@ -27,7 +28,7 @@ from graphdock.shape import Dims, compatible, show
 __all__ = ["Builder", "Rewriter"]
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class _Gone:
     """A node that goes.
 

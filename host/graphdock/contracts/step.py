@@ -14,11 +14,11 @@ import itertools
 import time
 from collections.abc import Callable
 from contextvars import Context, ContextVar, Token, copy_context
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.errors import DeadlineExceededError
 from graphdock.locks import new_lock
 
@@ -179,7 +179,7 @@ class CancellationToken:
                     renewed()
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class StepServices:
     """Services that the steps of one session share. Every function may be called from any thread.
 

@@ -21,9 +21,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.locks import new_lock
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["RandomOrdinals", "RandomStream", "StreamName", "random_key", "streams_of"]
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class StreamName:
     """Identity of a stream: all nodes that draw from it, in one step and iteration, draw the same numbers.
 

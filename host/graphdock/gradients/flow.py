@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.dtypes import DType
 from graphdock.errors import DTypeError, GradientError, InvalidArgumentError, ShapeError
 from graphdock.gradients.indexed_slices import IndexedSlices, concatenated, dense
@@ -28,7 +28,7 @@ __all__ = ["Build", "Flow", "Step", "UnsummedGradient", "Wanted"]
 _LONGEST = 200
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class Wanted:
     """One of ``xs``: its tensor, a variable's handle; and the dtype of the value."""
 
@@ -36,7 +36,7 @@ class Wanted:
     dtype: DType
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class Step:
     """One op to differentiate, and the numbers of the inputs whose gradients are needed."""
 
@@ -45,7 +45,7 @@ class Step:
     source: GradientSource
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class _Inside:
     """Ends of the flow inside a body, and where that stands, in words."""
 
@@ -334,7 +334,7 @@ class Build:
         return grad
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class UnsummedGradient:
     """The addends of the gradient by a tensor of dtype variant; each is such a tensor, with as many elements."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.contracts.opdef import ArgDef, OpDef
 from graphdock.device_name import DeviceSpec
 from graphdock.errors import InvalidArgumentError, ShapeError, did_you_mean
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["NodeDef", "Operation"]
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class NodeDef:
     """One node of a GraphDef.
 

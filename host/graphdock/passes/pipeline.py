@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from graphdock.contracts.ir import PlanGraph
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.contracts.opdef import resolve
 from graphdock.contracts.passes import PHASES, Pass, PassContext
 from graphdock.errors import ConfigError, GraphdockError, PlanError, PluginError
@@ -33,7 +33,7 @@ _OWN = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class PassReport:
     """Report of one pass: nodes before and after (bodies included), and the time in milliseconds."""
 

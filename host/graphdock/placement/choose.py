@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
 from graphdock.contracts.device import HOST_MEMORY
 from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.kernel import Candidate, Decision, KernelDef
 from graphdock.contracts.kernel_facts import check_against
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.dtypes import DType
 from graphdock.errors import ConfigError, KernelTieError, did_you_mean
 from graphdock.plugin.host import Host
@@ -24,7 +25,7 @@ from graphdock.plugin.kernel_registry import RegisteredKernel
 __all__ = ["Chooser", "Choice"]
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class Choice:
     """A kernel and the record of why; ``kernel`` is None when no candidate fits, and the record says why not."""
 
@@ -36,7 +37,7 @@ class Choice:
 Found: TypeAlias = "Sequence[tuple[RegisteredKernel, str | None]]"
 
 
-@dataclass(slots=True)
+@lazy_dataclass(slots=True)
 class _Known:
     """The kernels of a device type for nodes of one op that op, dtypes and attributes do not tell apart.
 
@@ -57,7 +58,7 @@ class _Known:
         return [(registered, reason) for (registered, _), reason in zip(self.found, reasons, strict=True)]
 
 
-@dataclass(slots=True)
+@lazy_dataclass(slots=True)
 class _OfOp:
     """Facts of one op on one device type, as long as the op has these kernels.
 

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of
 from graphdock.contracts.kernel import Decision
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.contracts.passes import RegionNote
 from graphdock.contracts.resource import VARIABLE
 from graphdock.device_name import DeviceSpec
@@ -37,7 +38,7 @@ _HOST = Decision("host", "host", "the host runs it itself")
 _log = logging.getLogger("graphdock")
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class Decomposed:
     """A node that became several, because the device type that it prefers has no kernel for it but for them.
 
@@ -52,7 +53,7 @@ class Decomposed:
     why: str
 
 
-@dataclass
+@lazy_dataclass
 class Placement:
     """Device and kernel of every node; filled by :func:`place`.
 
@@ -212,7 +213,7 @@ def _request(members: Sequence[PlanNode]) -> tuple[DeviceSpec | None, PlanNode |
     return merged, by
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class _Allowed:
     """The devices that nodes may run on, in order, and what their scopes ask for; ``absent``: the session has no such device."""
 

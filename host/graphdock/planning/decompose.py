@@ -7,12 +7,13 @@ was. A decomposition is used whole: every op of it must have a kernel there, and
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of, attr_key, copy_node
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.contracts.opdef import OpDef, resolve
 from graphdock.contracts.passes import Tracing
 from graphdock.contracts.rewriter import Rewriter
@@ -38,7 +39,7 @@ _SEEN = 4096
 _KEPT = 1024
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class _Parts:
     """A traced decomposition; ``graph`` is copied for every node, and None where ``why`` says why it could not be made."""
 

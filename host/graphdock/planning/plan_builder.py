@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from graphdock.config.session_config import SessionConfig
@@ -13,6 +13,7 @@ from graphdock.contracts.effects import resource_name
 from graphdock.contracts.executor import Executor, PlacedGraph, Program, StageReport
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.contracts.kernel import Prepared
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.contracts.passes import PlanContext, RegionNote
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.contracts.resource import VARIABLE
@@ -44,7 +45,7 @@ __all__ = ["PlanBuilder", "PlanningContext"]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@lazy_dataclass(frozen=True)
 class PlanningContext:
     """Facts that all plans of a session are made with. Nothing here changes.
 
@@ -114,7 +115,7 @@ class PlanningContext:
         return store.declare(kind, name, owner.attrs, device)
 
 
-@dataclass
+@lazy_dataclass
 class PlanBuilder:
     """A plan in the making. Used once, by one thread, under the planner's lock.
 

@@ -8,13 +8,14 @@ read in another space is moved where it is read, and those of a history that a k
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from graphdock.contracts.bodies import captures, carried, elements, given, stacked
 from graphdock.contracts.device import HOST_MEMORY
 from graphdock.contracts.executor import SCALAR
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of, make_node
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.contracts.opdef import ArgDef, OpDef
 from graphdock.contracts.rewriter import Rewriter
 from graphdock.device_name import DeviceSpec
@@ -52,7 +53,7 @@ def assign_spaces(
     return spaces
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class _Level:
     """Changes of one level: transfers, and the inputs that read them. ``moved``: (value, space) -> the value there."""
 

@@ -9,8 +9,9 @@ with the plugin's own (kernels, patterns, region compilers) can't clash; two end
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.errors import ConfigError, did_you_mean
 from graphdock.plugin.discovery import Found, duplicates, normalized
 from graphdock.plugin.hookspecs import HOOKS
@@ -21,7 +22,7 @@ _SHIPPED_BLOCKED = "{distribution} ships it blocked"
 _ALLOW = 'to allow it: allow = ["{name}"] under [plugins], or GRAPHDOCK_PLUGINS={name}'
 
 
-@dataclass(frozen=True)
+@lazy_dataclass(frozen=True)
 class Admission:
     """Choices of a host's user among plugins; the arguments of :class:`graphdock.plugin.host.Host`.
 

@@ -7,11 +7,11 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from importlib.machinery import PathFinder
 from pathlib import Path
 
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.errors import did_you_mean
 
 #: Name of a plugin's manifest.
@@ -25,7 +25,7 @@ _MISSPELT = 0.75
 OWN = "graphdock"
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class Found:
     """One entry point.
 

@@ -9,12 +9,12 @@ when a session first needs the plugin, never at import; one that raises takes ba
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pluggy
 
 from graphdock import contracts
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 
 if TYPE_CHECKING:
     from graphdock.contracts import (
@@ -51,7 +51,7 @@ class Registry(Protocol):
         """Take back everything of a plugin; of ops, everything of a package."""
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class Hook:
     """One hook of the platform.
 

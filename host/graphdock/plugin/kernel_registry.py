@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from graphdock import contracts
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.errors import AlreadyExistsError, ManifestError, PluginError
 from graphdock.locks import new_lock
 from graphdock.plugin.kernel_rows import KernelRow, KernelRows
@@ -118,7 +119,7 @@ class LazyModule:
         return {(k.op, k.device, k.short_name): k for k in kernels}
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class RegisteredKernel:
     """A kernel and who brought it.
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from graphdock import dtypes
 from graphdock.contracts.kernel_facts import LAYOUTS
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.errors import ManifestError, did_you_mean
 from graphdock.plugin.toml_text import Key, ManifestReader
 
@@ -38,7 +39,7 @@ _KEYS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class KernelRow:
     """Row of a manifest about one kernel; fields as of a :class:`graphdock.contracts.KernelDef`.
 
@@ -66,7 +67,7 @@ class KernelRow:
         return snake_case(self.op)
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class _Line:
     """A row that is not parsed yet; ``facts`` is what it says behind its module, None where it has another form."""
 

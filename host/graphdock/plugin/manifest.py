@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path as FilePath
 from typing import Any
 
 from graphdock import dtypes
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.contracts.version import api_accepts
 from graphdock.errors import ConfigError, ManifestError, did_you_mean
 from graphdock.plugin.hookspecs import HOOKS
@@ -32,7 +33,7 @@ _OPTION_TYPES: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, floa
 _PER = ("device", "session")
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class DeviceDecl:
     """A device type that the plugin owns, and the other names it goes by."""
 
@@ -40,7 +41,7 @@ class DeviceDecl:
     aliases: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class CommandDecl:
     """A command of the plugin, ``graphdock NAME``.
 
@@ -55,7 +56,7 @@ class CommandDecl:
     summary: str
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class OptionDecl:
     """A key that ``[session.options.NAME]`` may hold.
 
@@ -105,7 +106,7 @@ class OptionDecl:
             raise ConfigError(f"{where}: option {self.name!r} is out of bounds", expected="a float") from None
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class XFail:
     """A conformance case that the plugin is known to fail, and why. None stands for every dtype or device."""
 
@@ -115,7 +116,7 @@ class XFail:
     device: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class UnsupportedOps:
     """Ops that the plugin's devices have no kernel for on purpose, and why."""
 
@@ -123,7 +124,7 @@ class UnsupportedOps:
     ops: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@lazy_dataclass(frozen=True)
 class Manifest:
     """A manifest that passed every check of its upper part.
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from graphdock import contracts
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.errors import AlreadyExistsError, PluginError
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from graphdock.plugin.state import PluginState
 
 
-@dataclass(slots=True)
+@lazy_dataclass(slots=True)
 class _Entry:
     """Patterns that one item of the hook brought. ``found``: its patterns, once they are imported."""
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import importlib
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from graphdock import contracts
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.errors import (
     AlreadyExistsError,
     InternalError,
@@ -33,7 +34,7 @@ T = TypeVar("T")
 CORE = "graphdock"
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class RegisteredPass:
     """A pass and who brought it; attributes as of a kernel of ``kernel_registry``.
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.errors import ConfigError
 from graphdock.plugin.admission import Admission
 from graphdock.plugin.toml_text import line_of, parse
@@ -64,7 +65,7 @@ ENVIRONMENT: dict[str, str] = {
 TABLES = (*KEYS, "profile")
 
 
-@dataclass(frozen=True, eq=False)
+@lazy_dataclass(frozen=True, eq=False)
 class ConfigFile:
     """A configuration file that was read; ``label`` is its path as messages print it.
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from graphdock.contracts.device import HOST_MEMORY
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.errors import GraphdockError, ManifestError, PluginError
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ FAULTS = frozenset(STAGES) - {"found", "blocked", "no device", "registered"}
 _USABLE = frozenset({"inconsistent", "manifest drift", "probe failed"})
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class Added:
     """Account of what a plugin registered: its device types, how many ops and kernels, and of what else how many, by noun."""
 
@@ -69,7 +70,7 @@ def plural(noun: str) -> str:
     return noun + ("es" if noun.endswith("s") else "s")
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class LedgerEntry:
     """One plugin of one distribution, as it stands now.
 
@@ -99,7 +100,7 @@ class LedgerEntry:
         return {**asdict(self), "fault": self.is_fault}
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class Backend:
     """A plugin that is loaded and may be named in ``backends``, as sessions list it.
 
@@ -117,7 +118,7 @@ class Backend:
     kernel_devices: tuple[str, ...] = ()
 
 
-@dataclass
+@lazy_dataclass
 class PluginState:
     """One installed plugin inside one host; changed under the host's lock.
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.contracts.version import API_RANGE
 from graphdock.errors import GraphdockError, ManifestError, did_you_mean
 
@@ -121,7 +121,7 @@ RENAMED = {"lacks": "it is called 'unsupported' since contracts 0.3"}
 _WANTED = {str: "a string", int: "an integer", list: "an array", dict: "a table", bool: "true or false"}
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class Key:
     """A key of a table, and what its value must be.
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import reprlib
 import time
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from itertools import accumulate
 from typing import Any, ClassVar
 
 from graphdock import ops
 from graphdock.config.session_config import SessionConfig, Translatable
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.contracts.step import TraceEvent, TraceLevel
 from graphdock.errors import ArgumentTypeError, GraphdockError, InvalidArgumentError, PluginError, did_you_mean
 from graphdock.graph.graph import Graph, get_default_graph
@@ -28,7 +29,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@lazy_dataclass(frozen=True)
 class RunOptions:
     """Options of one ``Session.run``.
 
@@ -69,7 +70,7 @@ class RunOptions:
         return self.timeout_in_ms / 1e3 if self.timeout_in_ms else default
 
 
-@dataclass
+@lazy_dataclass
 class RunMetadata:
     """Filled in by ``Session.run(..., run_metadata=...)``, also when the step fails.
 

@@ -7,16 +7,17 @@ be read for. A captured parameter is the captured value itself. A history is rea
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from graphdock.contracts.bodies import captures
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.contracts.kernel import KernelDef
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 
 __all__ = ["Liveness", "analyse"]
 
 
-@dataclass
+@lazy_dataclass
 class Liveness:
     """Facts of one plan graph.
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 import bisect
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from graphdock.contracts.ir import PlanNode
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.dtypes import DType
 
 __all__ = ["Root", "pack"]
 
 
-@dataclass(eq=False)
+@lazy_dataclass(eq=False)
 class Root:
     """One storage.
 

@@ -11,12 +11,13 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from graphdock.contracts import Bound, BuildContext, Scratch
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 
 if TYPE_CHECKING:
     from graphdock_cpu.team import Part
@@ -269,7 +270,7 @@ def share(
     return compute, tuple(itertools.chain.from_iterable(scratch))
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class Rows:
     """A kernel over rows of its arrays that know nothing of each other.
 

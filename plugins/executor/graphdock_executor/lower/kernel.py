@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from graphdock.contracts.device import HOST_MEMORY, Device
@@ -27,6 +27,7 @@ from graphdock.contracts.kernel import (
     OutInfo,
     build_kernel,
 )
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.contracts.opdef import ArgDef
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.contracts.runtime.resources import Resource, Variable
@@ -261,7 +262,7 @@ def _storages(
     return reads, (*changed, *(r for s in made for r in s.roots), *(r for r, _ in scratch)), touches
 
 
-@dataclass(slots=True)
+@lazy_dataclass(slots=True)
 class _Taken:
     """Inputs of a node.
 

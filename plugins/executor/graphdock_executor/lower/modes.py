@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ from graphdock.contracts.kernel import (
     inplace,
     view,
 )
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.contracts.opdef import ArgDef
 from graphdock.contracts.runtime.resources import Variable
 from graphdock.dtypes import DType
@@ -70,7 +71,7 @@ _CONSTANT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class Form:
     """A node's arguments, flattened, and what its kernel says of them.
 
@@ -176,7 +177,7 @@ def _can_take_over(state: State, source: Value, value: Value, slots: Sequence[Sl
     )
 
 
-@dataclass(slots=True, eq=False)
+@lazy_dataclass(slots=True, eq=False)
 class Shared:
     """A kernel that was made for a node, and what it was told. ``proven``: others alike may share it."""
 
@@ -185,7 +186,7 @@ class Shared:
     proven: bool = False
 
 
-@dataclass(slots=True, eq=False)
+@lazy_dataclass(slots=True, eq=False)
 class Granted:
     """Facts of nodes of one kind with equal modes. ``bounds``: attributes -> the kernel of the first node with these."""
 
@@ -193,7 +194,7 @@ class Granted:
     bounds: dict[Hashable, Shared] = field(default_factory=dict)
 
 
-@dataclass(slots=True, eq=False)
+@lazy_dataclass(slots=True, eq=False)
 class Kind:
     """Facts of nodes that are lowered alike.
 

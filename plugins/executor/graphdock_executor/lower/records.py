@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from graphdock.contracts.device import Device
 from graphdock.contracts.ir import PlanGraph, PlanNode
 from graphdock.contracts.kernel import BuildContext, KernelDef, Prepared
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.contracts.runtime.resources import Resource, Variable
 from graphdock.contracts.streams import StreamName
@@ -29,7 +30,7 @@ __all__ = ["Bodies", "Build", "Lowered", "Setup", "Slot"]
 Bodies: TypeAlias = Iterator[tuple[PlanGraph, Block]]
 
 
-@dataclass(slots=True, eq=False)
+@lazy_dataclass(slots=True, eq=False)
 class Slot:
     """Place of a value: an operand of the step program, and the storage behind it.
 
@@ -48,7 +49,7 @@ class Slot:
     kind: str = "planned"
 
 
-@dataclass(slots=True, eq=False)
+@lazy_dataclass(slots=True, eq=False)
 class Build:
     """Kernel to build for every instance: the name of its compute, the kernel (None: a function of the host).
 
@@ -77,7 +78,7 @@ class Build:
         return BuildContext(self.node, *facts, functions=told.functions)
 
 
-@dataclass(slots=True, eq=False)
+@lazy_dataclass(slots=True, eq=False)
 class Setup:
     """A view made once per instance: ``names = kernel(*args)``."""
 
@@ -86,7 +87,7 @@ class Setup:
     args: tuple[Operand, ...]
 
 
-@dataclass
+@lazy_dataclass
 class Lowered:
     """All that an instance is made from.
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.executor import SCALAR, PlacedGraph
 from graphdock.contracts.ir import PlanNode, Value
 from graphdock.contracts.kernel import KernelDef, Mode
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.contracts.runtime.resources import Resource, Variable
 from graphdock.shape import concrete
@@ -41,7 +42,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@lazy_dataclass(frozen=True)
 class LoweringInput:
     """The facts of a placed plan that lowering starts from; nothing here changes.
 
@@ -67,7 +68,7 @@ class LoweringInput:
         return found
 
 
-@dataclass
+@lazy_dataclass
 class State:
     """Decisions so far. Used once, by one thread.
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 
 __all__ = ["Apply", "Literal", "MEANINGS", "Name", "Names", "Operand", "Suffixed", "helper", "is_local", "locals_of"]
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class Meaning:
     """Meaning of the names of one kind.
 

@@ -7,8 +7,9 @@ of the instance's own namespace; ``step`` then clears them, so that nothing of a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 
 from graphdock_executor.step_program.names import MEANINGS, Literal, Name, Operand
 from graphdock_executor.step_program.statements import (
@@ -51,7 +52,7 @@ DEPTH = 8
 _ROW = 40
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class Part:
     """A function of a large step, and its lines, counted from 1."""
 

@@ -6,11 +6,12 @@ Each knows the node it belongs to, the device that does its work (None: the host
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from graphdock.contracts.device import Device
 from graphdock.contracts.ir import PlanNode
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 
 from graphdock_executor.step_program.names import Name, Operand
 from graphdock_executor.storage import Root
@@ -45,7 +46,7 @@ __all__ = [
 ]
 
 
-@dataclass(slots=True, eq=False)
+@lazy_dataclass(slots=True, eq=False)
 class Statement:
     """Base of all statements.
 
@@ -74,7 +75,7 @@ class Statement:
     hold: str = field(default="", kw_only=True)
 
 
-@dataclass(slots=True, eq=False)
+@lazy_dataclass(slots=True, eq=False)
 class Launch(Statement):
     """``returns = kernel(args)``. ``access``: what locks for this call alone, in a step that holds no locks while it runs."""
 
@@ -84,7 +85,7 @@ class Launch(Statement):
     access: Name | None = None
 
 
-@dataclass(slots=True, eq=False)
+@lazy_dataclass(slots=True, eq=False)
 class Copy(Statement):
     """``method(source, target)``: a device copies a buffer into another."""
 
@@ -94,7 +95,7 @@ class Copy(Statement):
     access: Name | None = None
 
 
-@dataclass(slots=True, eq=False)
+@lazy_dataclass(slots=True, eq=False)
 class Call(Statement):
     """``returns = function(args)``: the host calls a function of its own, or makes a buffer."""
 
@@ -104,7 +105,7 @@ class Call(Statement):
     access: Name | None = None
 
 
-@dataclass(slots=True, eq=False)
+@lazy_dataclass(slots=True, eq=False)
 class Let(Statement):
     """``targets = values``, all at once."""
 
@@ -117,7 +118,7 @@ class Let(Statement):
         self.targets, self.values = tuple([t for t, _ in left]), tuple([v for _, v in left])
 
 
-@dataclass(slots=True, eq=False)
+@lazy_dataclass(slots=True, eq=False)
 class Compute(Statement):
     """A host scalar by its formula: ``template`` over the operands' text."""
 
@@ -126,7 +127,7 @@ class Compute(Statement):
     operands: tuple[Operand, ...]
 
 
-@dataclass(slots=True, eq=False)
+@lazy_dataclass(slots=True, eq=False)
 class Wrap(Statement):
     """Two's complement wrap-around of a host scalar of so many bits."""
 
@@ -134,7 +135,7 @@ class Wrap(Statement):
     bits: int
 
 
-@dataclass(slots=True, eq=False)
+@lazy_dataclass(slots=True, eq=False)
 class Put(Statement):
     """A host scalar becomes the element of a rank-0 buffer."""
 
@@ -142,7 +143,7 @@ class Put(Statement):
     source: Operand
 
 
-@dataclass(slots=True, eq=False)
+@lazy_dataclass(slots=True, eq=False)
 class Push(Statement):
     """Appends what an iteration keeps to a history."""
 
@@ -150,7 +151,7 @@ class Push(Statement):
     kept: Operand
 
 
-@dataclass(slots=True, eq=False)
+@lazy_dataclass(slots=True, eq=False)
 class Take(Statement):
     """``target`` is the last element of a history, which loses it; with an ``index`` that element, which stays."""
 
@@ -159,28 +160,28 @@ class Take(Statement):
     index: Name | None = None
 
 
-@dataclass(slots=True, eq=False)
+@lazy_dataclass(slots=True, eq=False)
 class Flag(Statement):
     """The variable holds a value from here on."""
 
     resource: Name
 
 
-@dataclass(slots=True, eq=False)
+@lazy_dataclass(slots=True, eq=False)
 class Require(Statement):
     """An error unless the variable holds a value."""
 
     resource: Name
 
 
-@dataclass(slots=True, eq=False)
+@lazy_dataclass(slots=True, eq=False)
 class Activate(Statement):
     """Makes a device, and its queue where it has queues, current on this thread."""
 
     method: Name
 
 
-@dataclass(slots=True, eq=False)
+@lazy_dataclass(slots=True, eq=False)
 class Fill(Statement):
     """The host copies an array into staging memory."""
 
@@ -188,14 +189,14 @@ class Fill(Statement):
     source: Operand
 
 
-@dataclass(slots=True, eq=False)
+@lazy_dataclass(slots=True, eq=False)
 class Synchronize(Statement):
     """The host waits for all that ``device``'s queue was given; raises the error of that work."""
 
     method: Name
 
 
-@dataclass(slots=True, eq=False)
+@lazy_dataclass(slots=True, eq=False)
 class Wait(Statement):
     """Let what ``device``'s queue is given from now on wait for all that another device's queue was given before."""
 
@@ -204,7 +205,7 @@ class Wait(Statement):
     wait: Name
 
 
-@dataclass(slots=True, eq=False)
+@lazy_dataclass(slots=True, eq=False)
 class Branch(Statement):
     """Runs one of two blocks."""
 
@@ -213,7 +214,7 @@ class Branch(Statement):
     otherwise: Block
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@lazy_dataclass(frozen=True, slots=True, eq=False)
 class Pair:
     """The two buffers of a loop variable, and the names that stand for its value's and its next value's in turn."""
 
@@ -224,7 +225,7 @@ class Pair:
     roots: tuple[Root, Root]
 
 
-@dataclass(slots=True, eq=False)
+@lazy_dataclass(slots=True, eq=False)
 class Loop(Statement):
     """Runs a block until it is left.
 
@@ -236,7 +237,7 @@ class Loop(Statement):
     whole: bool = False
 
 
-@dataclass(slots=True, eq=False)
+@lazy_dataclass(slots=True, eq=False)
 class Leave(Statement):
     """Leaves the loop unless ``test`` holds; with a ``limit``, once ``test`` (a count) has reached it."""
 
@@ -244,7 +245,7 @@ class Leave(Statement):
     limit: int | None = None
 
 
-@dataclass(slots=True, eq=False)
+@lazy_dataclass(slots=True, eq=False)
 class Decide(Statement):
     """The device decides by ``flag``, a bool in its memory: which of two blocks runs; or it repeats the second, after the first.
 
@@ -265,7 +266,7 @@ class Decide(Statement):
         return tuple([(f"{self.name.text}_{i}", block) for i, block in enumerate(blocks)])
 
 
-@dataclass(slots=True, eq=False)
+@lazy_dataclass(slots=True, eq=False)
 class Segment(Statement):
     """Statements that their device records once and replays. ``replay`` runs them."""
 
@@ -273,7 +274,7 @@ class Segment(Statement):
     body: Block
 
 
-@dataclass(slots=True, eq=False)
+@lazy_dataclass(slots=True, eq=False)
 class NativeRun(Statement):
     """``returns = call(args)``: launches that are one call of native code. One by one, as a trace has them, they are ``body``."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from graphdock.contracts.device import Device
 from graphdock.contracts.executor import Executor, PlacedGraph, run_stages
 from graphdock.contracts.ir import PlanGraph, PlanNode
 from graphdock.contracts.kernel import KernelDef
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.contracts.queue import can_record
 from graphdock.contracts.rewriter import Rewriter
 
@@ -45,7 +46,7 @@ def feeds_first(graph: PlanGraph) -> None:
             change.arrange([*early, *(n for n in graph.nodes if n not in chosen)])
 
 
-@dataclass
+@lazy_dataclass
 class Compilation:
     """Decisions of one compilation so far.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.executor import PlacedGraph
 from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.kernel import BindContext, Bound, BuildContext, Lit, Prepared, build_kernel
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.contracts.runtime.access import step_name
 from graphdock.contracts.step import CancellationToken, StepContext
 from graphdock.contracts.streams import RandomStream
@@ -39,7 +40,7 @@ __all__ = ["InstanceBuilder"]
 _LARGE = 1 << 20
 
 
-@dataclass
+@lazy_dataclass
 class _Streams:
     """The random streams of an instance: by op, and, of each queued device, those whose ordinals are step arguments."""
 
