@@ -282,10 +282,10 @@ def test_setup_refuses_an_unknown_peer(capsys: pytest.CaptureFixture[str]) -> No
     assert "there are tensorflow, torch, jax" in capsys.readouterr().err
 
 
-def test_all_together_runs_each_benchmark_of_the_table_but_cliffs_and_faults() -> None:
+def test_all_together_runs_each_benchmark_of_the_table_but_three() -> None:
     table = (environments.REPOSITORY / "benchmarks" / "README.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)` \|", table, re.M)
-    assert sorted([*cli.BENCHMARKS, "cliffs", "process_faults"]) == sorted(rows)
+    assert sorted([*cli.BENCHMARKS, "cliffs", "data_parallel", "process_faults"]) == sorted(rows)
 
 
 def test_programs_of_tutorials_differ_where_numbers_or_words_do() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import signal
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import graphdock as tf
 import pytest
+from graphdock_cluster.steps import RunningStep
 from graphdock_cluster.task import Opened
 from graphdock_testing.thread_cluster import ThreadCluster
 
@@ -222,6 +224,28 @@ def test_a_late_report_of_an_earlier_step_ends_no_later_one():
                     assert not step.done()
                     session.run(queue.enqueue(2.0))
                     assert step.result(30) == 3.0
+
+
+def test_a_second_interrupt_leaves_no_part_of_the_step_running(shared, monkeypatch):
+    server, task = shared.server("worker0"), shared.server("ps0")._task
+    abort = RunningStep.abort
+
+    def interrupted(self, *args):
+        signal.raise_signal(signal.SIGINT)
+        abort(self, *args)
+
+    monkeypatch.setattr(RunningStep, "_wait", lambda self, *args: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(RunningStep, "abort", interrupted)
+    with tf.Graph(server.host).as_default(), tf.Session(server.target) as session:
+        with tf.device("/job:ps/task:0"):
+            queue = tf.FIFOQueue(1, tf.float32, shapes=())
+            taken, put, size = queue.dequeue(), queue.enqueue(1.0), queue.size()
+        with pytest.raises(KeyboardInterrupt):
+            session.run(taken)
+        monkeypatch.undo()
+        _until(lambda: not task.running)
+        session.run(put)
+        assert session.run(size) == 1
 
 
 def test_what_is_registered_of_a_step_that_was_interrupted_before_it_began_is_forgotten(shared, monkeypatch):

@@ -65,7 +65,7 @@ GOLDEN = {
         20,
         {"worker to ps, int64 ? B": 4, "ps to worker, float32 ? B": 4, "worker to ps, float32 ? B": 4},
     ),
-    replica: (5, {"worker to ps, int64 8 B": 1, "worker to ps, float32 4 B": 1, "ps to worker, int64 ? B": 1}),
+    replica: (5, {"worker to ps, int64 8 B": 1, "worker to ps, float32 4 B": 1, "ps to worker, int64 8 B": 1}),
     lstm: (9, {"ps to ps, float32 96 B": 2, "ps to worker, float32 96 B": 1}),
 }
 
@@ -111,6 +111,76 @@ def test_small_tensors_of_a_part_that_is_quick_go_to_a_task_as_one_message(targe
                 assert sum(isinstance(edge, str) for edge in edges) == at_once
                 assert [edge for edge in edges if not isinstance(edge, str)] == [3] * turn
             came.clear()
+
+
+def there_and_back():
+    """What a worker's variable is, to a server that adds it, and the sum back."""
+    with tf.device("/job:worker/task:0"):
+        own = tf.Variable(1.0, name="own")
+    with tf.device("/job:ps/task:0"):
+        total = tf.Variable(0.0, name="total").assign_add(own)
+    with tf.device("/job:worker/task:0"):
+        return own.assign(total)
+
+
+def test_small_tensors_go_with_the_message_that_starts_a_part_and_with_its_answer(monkeypatch):
+    monkeypatch.setattr("graphdock_cluster.registered.QUICK", 1e9)
+    with ThreadCluster({"ps": 1, "worker": 1}) as cluster:
+        server = cluster.server("worker0")
+        with tf.Graph(host=server.host).as_default():
+            step = there_and_back()
+            with tf.Session(server.target) as session:
+                session.run(tf.global_variables_initializer())
+                found, counts = [], []
+                for _ in range(5):
+                    before = cluster.network.delivered
+                    found.append(float(session.run(step)))
+                    counts.append(cluster.network.delivered - before)
+    assert found == [1.0, 2.0, 4.0, 8.0, 16.0]
+    assert counts[2:] == [2, 2, 2]
+
+
+def test_a_tensor_that_its_own_part_waits_for_goes_at_once(monkeypatch):
+    """A server's part sends a number, and then waits for an element that the worker puts in once it has the number."""
+    monkeypatch.setattr("graphdock_cluster.registered.QUICK", 1e9)
+    with ThreadCluster({"ps": 1, "worker": 1}) as cluster:
+        server = cluster.server("worker0")
+        with tf.Graph(host=server.host).as_default():
+            with tf.device("/job:ps/task:0"):
+                queue = tf.FIFOQueue(9, tf.float32, [[]])
+                number = tf.Variable(3.0).read_value()
+            with tf.device("/job:worker/task:0"):
+                twice = number * 2.0
+            put, taken = queue.enqueue(twice), queue.dequeue()
+            with tf.Session(server.target) as session:
+                session.run(tf.global_variables_initializer())
+                options = tf.RunOptions(timeout_in_ms=30_000)
+                for _ in range(4):
+                    assert session.run([taken, put], options=options)[0] == 6.0
+
+
+@pytest.mark.parametrize("quick", [0.0, 1e9])
+def test_a_step_whose_own_part_fails_leaves_nothing_on_the_others(monkeypatch, quick):
+    monkeypatch.setattr("graphdock_cluster.registered.QUICK", quick)
+    with ThreadCluster({"ps": 1, "worker": 1}) as cluster:
+        server = cluster.server("worker0")
+        with tf.Graph(host=server.host).as_default():
+            x = tf.placeholder(tf.int32, [])
+            with tf.device("/job:worker/task:0"):
+                own = tf.Variable([1.0, 2.0]).read_value()
+                row = tf.gather(own, x)
+            with tf.device("/job:ps/task:0"):
+                added = tf.Variable(0.0, name="sum").assign_add(row)
+            with tf.Session(server.target) as session:
+                session.run(tf.global_variables_initializer())
+                for number in range(3):
+                    assert session.run(added, {x: 0}) == number + 1.0
+                with pytest.raises(tf.errors.InvalidArgumentError):
+                    session.run(added, {x: 5})
+                assert session.run(added, {x: 0}) == 4.0
+                task = cluster.server("ps0")._task
+                opened = task._sessions[task.sessions[0]]
+                assert not task.running and not opened.exchange.steps
 
 
 def test_a_large_constant_is_sent_once_to_a_task_for_as_long_as_a_part_there_has_it(monkeypatch):

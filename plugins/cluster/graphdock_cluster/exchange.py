@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -114,6 +114,23 @@ class Exchange:
             future = Answer()
             meeting.waiting[edge] = future
             return future
+
+    def take_all(self, step: int, edges: Sequence[str]) -> list[Any] | None:
+        """The values of edges in a step, each once; None where one is not there, and then none is taken.
+
+        Raises:
+          The error that the step was aborted with. AbortedError: it has ended.
+        """
+        with self._lock:
+            meeting = self._meeting(step)
+            if meeting is None:
+                raise errors.AbortedError(f"step {step} has ended on this task")
+            if meeting.error is not None:
+                raise meeting.error
+            values = meeting.values
+            if not all([edge in values for edge in edges]):
+                return None
+            return [values.pop(edge) for edge in edges]
 
     def arrive(self, step: int, edge: str, value: Any) -> None:
         """Bring a value. Of a step that has ended, or was aborted, it is dropped.

@@ -150,7 +150,8 @@ class ClusterSession(Session):
                 results[number] = value
             return results
         number = next(self._numbers)
-        running = RunningStep(self._name, number, self._transport, [p.address for p in step.parts])
+        home = self._transport.local.find(self._addresses[self._own])
+        running = RunningStep(self._name, number, self._transport, [p.address for p in step.parts], home)
         self._running[number] = running
         try:
             made_by = running.run(
@@ -339,6 +340,7 @@ class ClusterSession(Session):
                 "targets": [op.name for op in part.targets],
                 "reads": [[op.name, t.op.name] for op, t in part.graph._reads.items()],
                 "before": before,
+                "home": "" if self._transport.local.find(self._addresses[self._own]) is None else str(self._own),
             }
             while True:
                 known = [digest for digest in constants if digest in sent]

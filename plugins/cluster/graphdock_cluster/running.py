@@ -68,7 +68,8 @@ class _PartClock(DeadlineClock):
         part = _current.part
         if part is not None:
             part.began(token)
-        DEADLINES.schedule(token)
+        if token.limit is None or token.limit < NO_LIMIT:
+            DEADLINES.schedule(token)
 
 
 CLOCK = _PartClock()

@@ -18,10 +18,10 @@ from graphdock.contracts.waiting import Answer
 from graphdock_cluster.running import NO_LIMIT, RunningPart
 
 if TYPE_CHECKING:
-    from graphdock_cluster.registered import Registered
+    from graphdock_cluster.registered import Kept, Registered
     from graphdock_cluster.task import Opened
 
-__all__ = ["RECEIVING", "StartedPart"]
+__all__ = ["RECEIVING", "StartedPart", "answer_of", "fetched"]
 
 
 class _Receiving(threading.local):
@@ -33,11 +33,11 @@ RECEIVING = _Receiving()
 
 
 class StartedPart:
-    """One step of a part. ``future`` gets what it fetches, or its error.
+    """One step of a part. ``future`` gets what it fetches, or its error; see :func:`answer_of`.
 
     Args:
       opened: its session. ``parts``: its phases. ``step``, ``seconds``, ``feeds``: as of ``TaskServer.run``.
-      submit: runs a function on a thread of the task.
+      submit: runs a function on a thread of the task. ``home``: the task of its master, which takes tensors with the answer.
     """
 
     def __init__(
@@ -48,10 +48,13 @@ class StartedPart:
         seconds: float | None,
         feeds: Sequence[Any],
         submit: Callable[..., Any],
+        home: str = "",
     ) -> None:
         self.future = Answer()
         self._opened, self._parts, self._step, self._feeds = opened, parts, step, list(feeds)
         self._submit = submit
+        self._home = home
+        self._kept: Kept = {home: ([], [])} if home else {}
         self._until = None if seconds is None else time.monotonic() + seconds
         self._token: CancellationToken | None = None
         self._at, self._met = 0, False
@@ -74,23 +77,23 @@ class StartedPart:
                     return
                 if self._token is not None:
                     self._token.deadline = None
-                self._run(part)
+                self._run(part, self._kept if self._at == len(self._parts) - 1 else {})
                 self._at, self._met = self._at + 1, False
         except BaseException as error:  # noqa: BLE001 - it is the caller's, who waits for the Future
             self._end()
             self.future.set_exception(error)
         else:
             self._end()
-            self.future.set_result(self._results)
+            self.future.set_result(answer_of(self._results, self._kept.get(self._home)))
 
-    def _run(self, part: Registered) -> None:
+    def _run(self, part: Registered, kept: Kept) -> None:
         before, RECEIVING.here = RECEIVING.here, False
         try:
             self._opened.exchange.check(self._step)
             own, self._feeds = self._feeds[: part.fed], self._feeds[part.fed :]
             left = NO_LIMIT if self._until is None else max(0.001, self._until - time.monotonic())
             with self._running:
-                self._results += part.run(self._step, own, left)
+                self._results += part.run(self._opened.exchange, self._step, own, left, kept)
         finally:
             RECEIVING.here = before
 
@@ -108,3 +111,16 @@ class StartedPart:
     def _end(self) -> None:
         self._opened.running.pop(self._step, None)
         self._opened.exchange.end(self._step)
+
+
+def answer_of(results: list[Any], kept: tuple[list[str], list[Any]] | None) -> Any:
+    """Answer to the message that started a part: what it fetches, and with it tensors that it sends to its master's task."""
+    if kept is None or not kept[0]:
+        return results
+    return {"fetched": results, "edges": kept[0], "values": kept[1]}
+
+
+def fetched(answer: Any) -> list[Any]:
+    """What a part fetches, of its answer."""
+    found: list[Any] = answer["fetched"] if isinstance(answer, dict) else answer
+    return found

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -17,6 +17,7 @@ from graphdock.contracts import errors
 from graphdock.contracts.cluster import TaskInfo, TaskName, Transport
 from graphdock.contracts.deadlines import DeadlineClock
 from graphdock.contracts.failures import raised
+from graphdock.contracts.interrupts import Interrupts
 from graphdock.contracts.runtime.resources import ResourceStore
 from graphdock.contracts.streams import RandomOrdinals
 from graphdock.contracts.waiting import Answer
@@ -30,7 +31,7 @@ from graphdock.session.session import Session
 
 from graphdock_cluster.constants import Constants
 from graphdock_cluster.exchange import Exchange
-from graphdock_cluster.registered import Registered, held_back
+from graphdock_cluster.registered import Kept, Registered, held_back
 from graphdock_cluster.running import CLOCK, NO_LIMIT, RunningPart
 from graphdock_cluster.started import RECEIVING, StartedPart
 
@@ -221,6 +222,7 @@ class TaskServer:
         reads: Sequence[Sequence[str]],
         known: Sequence[str] = (),
         before: int = 0,
+        home: str = "",
     ) -> dict[str, Any]:
         """Register a part of a session's steps: its ``handle``; or, where nothing was done, the digests that are ``missing`` here.
         Names are of the part's own graph.
@@ -229,6 +231,7 @@ class TaskServer:
           graph: in graphdock's JSON. ``constants``: those that it names by their digests.
           known: digests of more of them, which were sent for other parts of the session.
           before: handle of the part that runs before this one, which then stands for both.
+          home: the task of the session's master, which takes tensors with the answer; empty where the master has none.
         """
         opened = self._opened(session)
         kept = opened.constants.find(known)
@@ -248,6 +251,7 @@ class TaskServer:
             [_tensor(made, n) for n in fetches],
             [made.get_operation_by_name(n) for n in targets],
             before,
+            home,
         )
         return {"handle": number}
 
@@ -256,28 +260,52 @@ class TaskServer:
         feeds, fetches = [t for _, t in part.feeds], [t for _, t in part.fetches]
         return self._register(session, part.graph, part.step, feeds, fetches, part.targets, before)
 
-    def run(self, session: str, handle: int, step: int, seconds: float | None, feeds: Sequence[Any]) -> list[Any]:
+    def run(
+        self,
+        session: str,
+        handle: int,
+        step: int,
+        seconds: float | None,
+        feeds: Sequence[Any],
+        begin: Callable[[Kept], None] | None = None,
+        others: Collection[str] = (),
+    ) -> list[Any]:
         """Run a part in a step: what it fetches.
+
+        Args:
+          begin: starts the other parts of the step; called once, however the part ends. It is given what goes with the messages
+            that start those of the tasks ``others``: where the first phase is quick, the tensors that it sends to them.
 
         Raises:
           What the part raises. AbortedError: the task does not know the session or part: it came back after it had died.
         """
-        opened = self._opened(session)
-        parts = self._parts(opened, handle)
+        starts = [] if begin is None else [begin]
+        opened = None
         began, results, running = time.monotonic(), list[Any](), RunningPart()
-        opened.running[step] = running
         try:
+            opened = self._opened(session)
+            parts = self._parts(opened, handle)
+            opened.running[step] = running
             opened.exchange.check(step)
             with running:
                 for part in parts:
+                    if starts and (part.first or not part.quick):
+                        starts.pop()({})
+                    kept: Kept = {task: ([], []) for task in others} if starts else {}
                     own, feeds = list(feeds[: part.fed]), feeds[part.fed :]
                     self._meet(opened.exchange, step, part, seconds, began)
                     left = NO_LIMIT if seconds is None else max(0.001, seconds - (time.monotonic() - began))
-                    results += part.run(step, own, left)
+                    results += part.run(opened.exchange, step, own, left, kept)
+                    if starts:
+                        starts.pop()(kept)
         finally:
-            opened.running.pop(step, None)
-            opened.exchange.end(step)
-            self.look_for_ended()
+            with Interrupts():
+                if starts:
+                    starts.pop()({})
+                if opened is not None:
+                    opened.running.pop(step, None)
+                    opened.exchange.end(step)
+                    self.look_for_ended()
         return results
 
     def _meet(self, exchange: Exchange, step: int, part: Registered, seconds: float | None, began: float) -> None:
@@ -286,15 +314,29 @@ class TaskServer:
         if part.first and not exchange.meet(step, part.first, lambda: met.set_result(None)):
             self.transport.wait(met, None if seconds is None else max(0.0, seconds - (time.monotonic() - began)))
 
-    def start(self, session: str, handle: int, step: int, seconds: float | None, feeds: Sequence[Any]) -> Future[Any]:
-        """Run a part in a step, as :meth:`run` does, on threads that need not wait for it: the Future of what it fetches.
+    def start(
+        self,
+        session: str,
+        handle: int,
+        step: int,
+        seconds: float | None,
+        feeds: Sequence[Any],
+        edges: Sequence[str] = (),
+        values: Sequence[Any] = (),
+    ) -> Future[Any]:
+        """Run a part in a step, as :meth:`run` does, on threads that need not wait for it: the Future of its answer.
+
+        Args:
+          edges, values: tensors of the master's task that come with it.
 
         Raises:
           AbortedError: the task does not know the session or part.
         """
         opened = self._opened(session)
         parts = self._parts(opened, handle)
-        started = StartedPart(opened, parts, step, seconds, feeds, self._threads.submit)
+        for edge, value in zip(edges, values, strict=True):
+            opened.exchange.arrive(step, edge, value)
+        started = StartedPart(opened, parts, step, seconds, feeds, self._threads.submit, parts[-1].home)
         started.future.add_done_callback(lambda done: self.look_for_ended())
         started.go_on()
         return started.future
@@ -446,10 +488,11 @@ class TaskServer:
         fetches: Sequence[Tensor],
         targets: Sequence[Operation],
         before: int,
+        home: str = "",
     ) -> int:
         opened = self._opened(session)
         handle = before or next(self._handles)
-        made = Registered(_PartSession(graph, self, opened), step, feeds, fetches, targets)
+        made = Registered(_PartSession(graph, self, opened), step, feeds, fetches, targets, home)
         opened.parts.setdefault(handle, []).append(made)
         return handle
 

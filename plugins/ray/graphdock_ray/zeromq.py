@@ -24,9 +24,9 @@ from typing import Any
 
 import zmq
 from graphdock.contracts import Answer, Transport, WaitingThreads, errors, failure_of, pack, raised, unpack
+from graphdock.contracts.interrupts import Interrupts
 from graphdock.locks import new_lock
 
-from graphdock_ray.interrupts import Interrupts
 from graphdock_ray.keys import Keys
 from graphdock_ray.listener import Listener
 from graphdock_ray.peer import CALL, FAILED, HELLO, POST, RESULT, SMALL, Peer, returned, split

@@ -151,6 +151,7 @@ class SyncReplicasOptimizer(Optimizer):
                         component_types=tokens.dtypes,
                     )
                     (token,) = token if isinstance(token, list) else [token]
+                    token.set_shape(())
                 train = local_step.assign(token)
                 with _tf.control_dependencies([update]):
                     each = _tf.fill([max(self._total, self._required)], global_step)

@@ -6,7 +6,7 @@ import signal
 import threading
 
 import pytest
-from graphdock_ray.interrupts import Interrupts
+from graphdock.contracts.interrupts import Interrupts
 
 
 def test_an_interrupt_waits_for_what_must_not_be_torn():
