@@ -142,6 +142,17 @@ def test_a_piece_waits_as_a_step_does(session):
     assert [type(e) for e in ended] == [errors.CancelledError]
 
 
+def test_a_piece_that_waits_ends_at_the_time_limit_and_time_between_pieces_does_not_count():
+    with tf.Graph().as_default(), tf.Session(config=tf.SessionConfig(operation_timeout=0.2)) as session:
+        queue, x = tf.FIFOQueue(1, tf.float32, shapes=[[]]), tf.placeholder(tf.float32, [])
+        doubled, taken = x * 2.0, queue.dequeue()
+        run = session.partial_run_setup([doubled, taken], [x])
+        assert session.partial_run(run, doubled, {x: 3.0}) == 6
+        with pytest.raises(errors.DeadlineExceededError, match="limit of 0.2 s"):
+            session.partial_run(run, taken)
+        assert session.run(doubled, {x: 4.0}) == 8
+
+
 def test_executors_say_whether_they_run_pieces():
     with tf.Graph().as_default(), tf.Session(config=tf.SessionConfig(executor="straight_line")) as session:
         x = tf.placeholder(tf.float32, [])

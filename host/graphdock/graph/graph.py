@@ -53,6 +53,8 @@ class Graph(ScopedGraph):
         self._ops: list[Operation] = []
         self._by_name: dict[str, Operation] = {}
         self._reads: dict[Operation, Tensor] = {}
+        #: Operations of whose outputs ``set_shape`` has said more than their ops do.
+        self._promising: set[Operation] = set()
         self._names = NameTable()
         self._scopes = Scopes()
         self._collections: dict[Any, list[Any]] = {}
@@ -215,6 +217,7 @@ class Graph(ScopedGraph):
             learned = merge(tensor._dims, dims)
             if learned != tensor._dims:
                 tensor._dims = learned
+                self._promising.add(tensor.op)
                 self._integers.forget(tensor)
 
     def _adopt(self, tensor: Tensor, op_type: str) -> Tensor:

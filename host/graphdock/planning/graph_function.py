@@ -10,13 +10,13 @@ import numpy as np
 
 from graphdock.contracts.runtime.resources import ResourceClosed
 from graphdock.contracts.step import StepServices
-from graphdock.errors import DTypeError, InvalidArgumentError
+from graphdock.errors import DTypeError, InvalidArgumentError, ShapeError
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.locks import new_lock
 from graphdock.planning.plan import Plan
-from graphdock.shape import Dims
+from graphdock.shape import Dims, compatible, show
 
 if TYPE_CHECKING:
     from graphdock.planning.planner import Planner
@@ -79,7 +79,7 @@ class GraphFunction:
             given.append(array)
         shapes = tuple([a.shape for a in given])
         while True:
-            plan = self._plans.get(shapes) or self._plans.get(None) or self._plan(shapes)
+            plan = self._plans.get(shapes) or self._plan(shapes)
             step = plan.lease()
             step.services = services
             try:
@@ -107,6 +107,18 @@ class GraphFunction:
         return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
     def _plan(self, shapes: tuple[Dims, ...]) -> Plan:
+        """The plan for arguments of these shapes, made now if there is none."""
+        for tensor, shape in zip(self.arguments, shapes, strict=True):
+            if not compatible(tensor._dims, shape):
+                raise ShapeError(
+                    f"the function {self._body.name} got the wrong shape for {tensor.name}",
+                    expected=show(tensor._dims),
+                    got=show(shape),
+                    hint="the function's set_shape says more than is so",
+                )
+        found = self._plans.get(None)
+        if found is not None:
+            return found
         with self._lock:
             key: tuple[Dims, ...] | None = shapes if len(self._plans) < SHAPES else None
             plan = self._plans.get(key)

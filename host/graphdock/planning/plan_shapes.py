@@ -111,7 +111,7 @@ class PlanShapes:
 
     def _is_settled(self, op: Operation, inputs: Sequence[Value], static: Sequence[Dims]) -> bool:
         """Return whether everything was known and checked when the operation was made, and feeds have changed nothing."""
-        if op.bodies or op.verb == "read":
+        if op.bodies or op.verb == "read" or op in op.graph._promising:
             return False
         for dims in static:
             if dims is None or None in dims:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import NoneType, TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
@@ -39,6 +40,7 @@ from graphdock.typing import HasTensor
 
 if TYPE_CHECKING:
     from graphdock.contracts.deadlines import DeadlineClock
+    from graphdock.contracts.step import StepContext
     from graphdock.session.overlap import Overlap
     from graphdock.session.partial_run import PartialRun
 
@@ -415,7 +417,9 @@ class Session(metaclass=SessionType):
             self._pieces[key] = plan
             if len(self._pieces) > self.config.plan_cache_size:
                 del self._pieces[next(iter(self._pieces))]
-        return plan.program.begin(plan.lease())
+        step = plan.lease()
+        run = plan.program.begin(step)
+        return run if self._timeout is None else partial(_piece, step, self._timeout, run)
 
     def partial_run(self, handle: PartialRun, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
         """The next piece of the step that ``partial_run_setup`` began.
@@ -498,6 +502,15 @@ class Session(metaclass=SessionType):
             if self._overlap is None:
                 self._recent = plan
             return plan
+
+
+def _piece(step: StepContext, limit: float, run: Callable[..., Any], *given: Any) -> Any:
+    """Run the next piece of a step, within so many seconds."""
+    step.limit(limit)
+    try:
+        return run(*given)
+    finally:
+        step.token.deadline = None
 
 
 class InteractiveSession(Session):

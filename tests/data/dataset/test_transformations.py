@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import _thread
 import collections
+import itertools
 import sqlite3
 
 import graphdock as tf
 import pytest
+from graphdock_data.dataset.stages.stage import fill
 
 Dataset, experimental = tf.data.Dataset, tf.data.experimental
 
@@ -17,6 +20,46 @@ def taken(dataset, count, feeds=None):
     with tf.Session() as session:
         session.run(iterator.initializer, feeds)
         return [session.run(element) for _ in range(count)]
+
+
+@pytest.mark.parametrize("batch", [False, True], ids=["elements", "batches"])
+@pytest.mark.parametrize(
+    "shape, sizes", [([3], [3, 1, 3, 3]), ([1], [1, 3, 1, 1]), ([], [0, 1, 0, 0]), ([3], [1] * 12)]
+)
+def test_elements_of_another_shape_than_a_functions_set_shape_says_are_refused(batch, shape, sizes):
+    def function(x):
+        x.set_shape(shape)
+        return x * 2.0
+
+    def generate():
+        yield from ([1.0] * size if size else 1.0 for size in sizes)
+
+    dataset = Dataset.from_generator(generate, tf.float32, None).map(function)
+    element = (dataset.batch(1) if batch else dataset).make_one_shot_iterator().get_next()
+    with tf.Session() as session:
+        for size in sizes:
+            if (not size and not shape) or [size] == shape:
+                made = [2.0] * size if size else 2.0
+                assert session.run(element).tolist() == ([made] if batch else made)
+            else:
+                with pytest.raises(
+                    tf.errors.InvalidArgumentError, match=r"MapDataset \(made at .*wrong shape"
+                ) as caught:
+                    session.run(element)
+                assert "set_shape" in caught.value.hint
+
+
+def test_an_interrupt_ends_a_batch_of_many_elements():
+    def rows():
+        interrupt = itertools.islice(
+            iter(_thread.interrupt_main, 0), 1
+        )  # C all the way: no bytecode until it is asked for
+        return itertools.chain(itertools.repeat((1,), 10), interrupt, itertools.repeat((1,)))
+
+    taken_so_far: list[tuple[int]] = []
+    with pytest.raises(KeyboardInterrupt):
+        fill(taken_so_far, rows(), 10**6)
+    assert len(taken_so_far) < 10**5
 
 
 def test_samples_come_as_often_as_their_weights_say():

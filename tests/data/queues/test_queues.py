@@ -181,6 +181,10 @@ def test_what_cannot_be():
             wrong()
     with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="specified shapes"):
         session.run(names.dequeue_many(1))
+    for capacity, least in ((3, 3), (3, 4), (0, 0)):
+        never = tf.RandomShuffleQueue(capacity, least, [tf.int32], shapes=[[]])
+        with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="must be < capacity"):
+            session.run(never.size())
 
 
 def test_what_is_dequeued_is_the_callers(start):

@@ -192,6 +192,23 @@ def test_lists_and_absent_inputs_find_their_arguments():
         check(np.zeros(2), np.zeros(3), np.int32(1))
 
 
+@pytest.mark.parametrize("late", [False, True], ids=["plain", "waits"])
+def test_set_shape_of_what_an_op_makes_of_known_shapes_is_compared(late):
+    with tf.Graph().as_default(), tf.Session() as session:
+        text = tf.placeholder(tf.string, [])
+        y = tf.decode_raw(text, tf.uint8)
+        if late:
+            queue = tf.FIFOQueue(1, tf.uint8)
+            with tf.control_dependencies([queue.enqueue([y])]):
+                y = queue.dequeue()
+        y.set_shape([3])
+        doubled = tf.cast(y, tf.float32) * 2.0
+        assert session.run(doubled, {text: b"abc"}).tolist() == [194, 196, 198]
+        for _ in range(2):
+            with pytest.raises(ShapeError, match="promised by set_shape"):
+                session.run(doubled, {text: b"a"})
+
+
 def test_a_promise_is_compared_with_what_came():
     x = tf.placeholder(tf.float64, [None])
     y = tf.where(x > 0.0)

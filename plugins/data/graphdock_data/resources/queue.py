@@ -409,6 +409,10 @@ def _padding(name: str, capacity: int, kinds: Any, shapes: Any, attrs: Any) -> Q
 def _shuffled(name: str, capacity: int, kinds: Any, shapes: Any, attrs: Any) -> Queue:
     seeds = (attrs["seed"], attrs["seed2"])
     least = attrs["min_after_dequeue"]
+    if 0 <= capacity <= least:
+        raise errors.InvalidArgumentError(
+            f"the queue {name!r} could never give an element: min_after_dequeue {least} must be < capacity {capacity}"
+        )
     return _Shuffled(name, "RandomShuffleQueue", capacity, kinds, shapes, least=least, seeds=seeds)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from graphdock.contracts import errors
 
 from graphdock_data.dataset.stages.sparse import cut, stacked
-from graphdock_data.dataset.stages.stage import Element, Function, Resumed, Run, Stage, Steps, Value
+from graphdock_data.dataset.stages.stage import Element, Function, Resumed, Run, Stage, Steps, Value, fill
 
 __all__ = [
     "Batch",
@@ -101,7 +101,8 @@ class Batch(Stage):
         least = size if run.array(self.drop) else 1
 
         def step() -> Element:
-            rows = list(itertools.islice(source, size))
+            rows: list[Element] = []
+            fill(rows, source, size)
             if len(rows) < least:
                 raise StopIteration
             with self.blame():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import itertools
 import random
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphdock_data.dataset.stages.sources import Tensors
-from graphdock_data.dataset.stages.stage import Element, Resumed, Run, Stage, Steps, Value
+from graphdock_data.dataset.stages.stage import Element, Resumed, Run, Stage, Steps, Value, fill
 
 __all__ = ["Concatenate", "Passing", "Repeat", "Shard", "Shuffle", "Skip", "Take", "Zip"]
 
@@ -60,7 +59,7 @@ class Shuffle(Passing):
 def _shuffled(source: Iterator[Element], size: int, order: random.Random, buffer: list[Element]) -> Iterator[Element]:
     """Any of the next elements. Source: Knuth, The Art of Computer Programming, 3.2.2, algorithm B."""
     draw = order.random
-    buffer.extend(itertools.islice(source, size - len(buffer)))
+    fill(buffer, source, size - len(buffer))
     while len(buffer) == size:
         at = int(draw() * size)
         chosen = buffer[at]
@@ -157,7 +156,8 @@ class Skip(Passing):
 
 
 def _skipped(source: Iterator[Element], left: _Left) -> Iterator[Element]:
-    collections.deque(itertools.islice(source, left.count), maxlen=0)  # after an error as many anew, as in TensorFlow
+    for _ in itertools.islice(source, left.count):  # after an error as many anew, as in TensorFlow
+        pass
     left.count = 0
     yield from source
 
@@ -185,7 +185,8 @@ class Shard(Passing):
 
 def _sharded(source: Iterator[Element], every: int, left: _Left) -> Iterator[Element]:
     while True:
-        collections.deque(itertools.islice(source, left.count), maxlen=0)
+        for _ in itertools.islice(source, left.count):
+            pass
         left.count = 0
         element = next(source, None)
         if element is None:

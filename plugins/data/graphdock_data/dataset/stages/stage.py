@@ -7,6 +7,7 @@ is the dataset's business (:mod:`graphdock_data.dataset.elements`).
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -15,7 +16,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 import numpy as np
 from graphdock.contracts import errors
 
-__all__ = ["Dims", "Element", "Function", "Pipeline", "Resumed", "Run", "Stage", "Steps", "Value", "as_text"]
+__all__ = ["Dims", "Element", "Function", "Pipeline", "Resumed", "Run", "Stage", "Steps", "Value", "as_text", "fill"]
 
 Element: TypeAlias = tuple[Any, ...]
 Dims: TypeAlias = "tuple[int | None, ...] | None"
@@ -138,6 +139,20 @@ class Resumed(Iterator[Element]):
         except BaseException:
             self._rest = self._begin()
             raise
+
+
+#: Elements that :func:`fill` takes at once.
+_AT_ONCE = 4096
+
+
+def fill(rows: list[Element], source: Iterator[Element], count: int) -> None:
+    """Append so many elements, or as many as there are, in pieces: between them a step can be interrupted."""
+    while count > 0:
+        before, asked = len(rows), min(count, _AT_ONCE)
+        rows.extend(itertools.islice(source, asked))
+        if len(rows) - before < asked:
+            return
+        count -= asked
 
 
 class _Blame:
