@@ -38,12 +38,12 @@ _VIEWS = 8
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Arrays that a node's program writes besides, float32 of these shapes: where they are not ``good``, what ``instead(*arrays)``
-    computes counts.
+    """Numbers that a node's program writes behind its arrays, float32 of this shape: where they are not ``good``, what
+    ``instead(*arrays)`` computes counts.
     """
 
-    shapes: tuple[tuple[int, ...], ...]
-    good: Callable[..., bool]
+    shape: tuple[int, ...]
+    good: Callable[[Any], bool]
     instead: Callable[..., None]
 
 
@@ -184,11 +184,11 @@ def _bind(
     watch: Watch | None,
 ) -> Callable[..., Any]:  # fmt: skip
     count, ends = call.inputs, len(call.shapes)
-    constants = {i: a.value for i, a in enumerate(told.inputs) if a.value is not None}
+    constants = {i: np.ascontiguousarray(told.inputs[i].value) for i in call.constants}
     node = _Node(lib, make, call, steady, constants, kept)
     buffers = [*told.buffers[:count], *([None] * (ends - count) if told.fresh else told.buffers[count:ends])]
     scratch = told.buffers[-1] if len(told.buffers) > (count if told.fresh else ends) else None
-    sums = [] if watch is None else [np.empty(s, np.float32) for s in watch.shapes]
+    sums = [] if watch is None else [np.empty(watch.shape, np.float32)]
     shared = node.shared(call, threads, [*buffers, *sums], scratch)
     empty = [partial(np.empty, s, o.dtype.np) for s, o in zip(call.shapes[count:], told.outputs, strict=True)]
     fresh = told.fresh
@@ -201,7 +201,7 @@ def _bind(
             node.of_views(arrays, threads).run(arrays)
         else:
             shared.run(arrays, args[-1])
-        if watch is not None and not watch.good(*sums):
+        if watch is not None and not watch.good(sums[0]):
             watch.instead(*arrays)
         if fresh:
             return made[0] if len(made) == 1 else tuple(made)

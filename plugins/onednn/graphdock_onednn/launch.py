@@ -143,13 +143,18 @@ class Shared:
             CLAIMS[me] = None
             if self._all:
                 self._many.run(arrays, scratch)
-            elif len(CLAIMS) == 1 and self._pace.several():
-                start = perf_counter()
-                self._many.run(arrays, scratch)
-                self._pace.took(perf_counter() - start)
-            else:
-                if self._alone is None:
-                    self._alone = self._make(1, False)
-                self._alone.run(arrays, scratch)
+                return
+            if len(CLAIMS) > 1:  # others have the threads
+                self._of_one().run(arrays, scratch)
+                return
+            launch = self._many if self._pace.several else self._of_one()
+            start = perf_counter()
+            launch.run(arrays, scratch)
+            self._pace.took(perf_counter() - start)
         finally:
             CLAIMS.pop(me, None)
+
+    def _of_one(self) -> Launch:
+        if self._alone is None:
+            self._alone = self._make(1, False)
+        return self._alone

@@ -27,6 +27,7 @@ class Call:
       inputs: how many of them are inputs.
       attrs: attributes of the node that the program depends on.
       used: whether each output is read.
+      constants: places of inputs that are always the same, which may be brought into another layout for nothing.
     """
 
     shapes: tuple[tuple[int, ...], ...]
@@ -35,13 +36,14 @@ class Call:
     inputs: int
     attrs: tuple[tuple[str, Any], ...]
     used: tuple[bool, ...]
+    constants: tuple[int, ...] = ()
 
     def attr(self, name: str) -> Any:
         return dict(self.attrs)[name]
 
     def lying(self, place: int, strides: tuple[int, ...]) -> Call:
-        """The same with another array in one place."""
-        return replace(self, strides=(*self.strides[:place], strides, *self.strides[place + 1 :]))
+        """The same with an array in one place that lies otherwise; none of them is constant."""
+        return replace(self, strides=(*self.strides[:place], strides, *self.strides[place + 1 :]), constants=())
 
     @classmethod
     def contiguous(
@@ -54,9 +56,9 @@ class Call:
         every = (*inputs, *outputs)
         shapes = tuple(tuple(i.shape) for i in every)
         strides = tuple(row_major(s) for s in shapes)
-        return cls(
-            shapes, strides, tuple(i.dtype.name for i in every), len(inputs), attrs, tuple(o.used for o in outputs)
-        )
+        dtypes, used = tuple(i.dtype.name for i in every), tuple(o.used for o in outputs)
+        constants = tuple(number for number, i in enumerate(inputs) if i.value is not None)
+        return cls(shapes, strides, dtypes, len(inputs), attrs, used, constants)
 
 
 #: Adds to the steps what computes a call.

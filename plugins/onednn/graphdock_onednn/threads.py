@@ -1,8 +1,8 @@
 """Threads of a library: those of its OpenMP runtime, which one step at a time has.
 
 While one thread of Python computes with them, another that calls computes alone: together they are no more than the process's
-cores. A kernel whose parts wait for a core that is busy is computed alone for some calls, for a static division of the work has to
-wait for its slowest part. A process that forks gives the threads up before: a child has none of them, and the runtime would wait
+cores. A static division of the work has to wait for its slowest part: a kernel whose parts wait for a core that is busy is computed
+alone where that takes less. A process that forks gives the threads up before: a child has none of them, and the runtime would wait
 for them there.
 """
 
@@ -18,45 +18,58 @@ __all__ = ["CLAIMS", "Pace", "use"]
 
 #: The threads of Python that are inside of the library: one alone has its threads. Each adds and removes itself, in one call.
 CLAIMS: dict[int, None] = {}
-#: Seconds that several threads may lose to one in the mean before they are left, over so many calls.
+#: Seconds that several threads may lose in the mean before one is tried, and over how many calls.
 _SLACK, _CALLS = 100e-6, 8
-#: Calls that one thread computes before several are tried again, at least and at most.
-_SHORT, _LONG = 16, 1024
+#: Calls of a trial; calls that a choice holds, at least and at most.
+_TRIAL, _SHORT, _LONG = 4, 16, 1024
 
 _USED: list[Library] = []
 
 
 class Pace:
-    """Times of one kernel's calls on several threads, and the choice whether the next one is for them.
+    """Times of one kernel's calls on all threads and on one, and the choice of the next one's.
 
-    One thread takes at most as many times the shortest call as there are threads. Where several take longer than that in the mean,
-    they are left for some calls, for twice as many each time.
+    Alone on its core, one thread takes at most as many times the shortest call as there are threads. Where all threads take longer
+    than that in the mean, one is tried for some calls: on a machine with much else to do it gets half of the time that two would
+    get, and may be as slow. What took less holds for some calls, and for twice as many each time.
     """
 
-    __slots__ = ("_best", "_mean", "_pause", "_rest", "_threads")
+    __slots__ = ("_alone", "_best", "_calls", "_hold", "_least", "_mean", "_threads", "_tried")
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
         self._best, self._mean = float("inf"), 0.0
-        self._pause, self._rest = _SHORT, 0
+        self._alone, self._calls, self._least, self._hold = False, 0, 0, _SHORT
+        self._tried: float | None = None
 
+    @property
     def several(self) -> bool:
         """Return whether the next call is for all threads."""
-        if self._rest:
-            self._rest -= 1
-            return False
-        return True
+        return not self._alone
 
     def took(self, seconds: float) -> None:
-        """Count a call on all threads."""
-        if seconds < self._best:
-            self._best = seconds
-        alone = self._threads * self._best
-        self._mean += (seconds - self._mean) / _CALLS
-        if self._mean > alone + _SLACK:
-            self._rest, self._pause, self._mean = self._pause, min(2 * self._pause, _LONG), alone
-        elif self._mean < alone:
-            self._pause = _SHORT
+        """Count a call as it was chosen."""
+        self._calls += 1
+        self._mean += (seconds - self._mean) / min(self._calls, _CALLS)
+        if self._alone:
+            if self._calls >= self._least:
+                self._tried = self._mean
+                self._turn(False, _TRIAL)
+            return
+        self._best = min(self._best, seconds)
+        if self._calls < self._least:
+            return
+        if self._mean <= self._threads * self._best + _SLACK:
+            self._hold, self._tried = _SHORT, None
+        elif self._tried is None:
+            self._turn(True, _TRIAL)
+        else:
+            self._turn(self._tried < self._mean, self._hold)
+            self._hold = min(2 * self._hold, _LONG)
+            self._tried = None
+
+    def _turn(self, alone: bool, least: int) -> None:
+        self._alone, self._calls, self._least, self._mean = alone, 0, least, 0.0
 
 
 def use(library: Library) -> None:

@@ -106,9 +106,11 @@ def test_a_relu_keeps_nan(rng):
 
 
 def test_weights_that_never_change_are_brought_into_a_layout_once(both, rng):
-    a, x = fed(rng, [6, 64])
-    w = tf.constant(rng.normal(size=(64, 32)).astype(np.float32))
-    assert both([tf.matmul(a, w)], {a: x}) == {"onednn.mat_mul": 1}
+    (a, x), (c, y) = fed(rng, [6, 64]), fed(rng, [3, 6, 64])
+    w, v = (tf.constant(rng.normal(size=size).astype(np.float32)) for size in ((64, 32), (32, 64)))
+    assert both([tf.matmul(a, w), tf.matmul(a, v, transpose_b=True)], {a: x}) == {"onednn.mat_mul": 2}
+    assert both([tf.nn.relu(tf.matmul(a, w) + v[:, 0])], {a: x})["onednn.fused_mat_mul"] == 1
+    assert both([tf.matmul(c, w)], {c: y}) == {"onednn.mat_mul": 1}
 
 
 def test_shapes_that_are_not_known_stay_the_cpus_and_explain_says_so(rng):

@@ -167,18 +167,27 @@ def test_a_deterministic_session_gives_the_same_bits(rng):
         assert all((sess.run(slope, feed) == first).all() for _ in range(20))
 
 
+def paced(pace, calls, several, alone):
+    """Seconds of so many calls, and how many of them were on one thread."""
+    spent, single = 0.0, 0
+    for _ in range(calls):
+        took = several if pace.several else alone
+        single += not pace.several
+        spent += took
+        pace.took(took)
+    return spent, single
+
+
 def test_calls_that_wait_for_a_busy_core_are_given_to_one_thread_and_tried_again():
-    pace, alone = Pace(2), 0
-    for _ in range(50):
-        assert pace.several()
-        pace.took(1e-3)
-    for _ in range(1000):
-        if pace.several():
-            pace.took(15e-3)
-        else:
-            alone += 1
-    assert alone > 900, "several threads cost 15 ms a call, one 2 ms"
-    for _ in range(3000):
-        if pace.several():
-            pace.took(1e-3)
-    assert sum(pace.several() for _ in range(200)) == 200, "the core is free again"
+    pace = Pace(2)
+    assert paced(pace, 50, 1e-3, 2e-3)[1] == 0
+    spent, single = paced(pace, 1000, 15e-3, 2e-3)
+    assert single > 900 and spent < 1000 * 3e-3, "all threads cost 15 ms a call, one 2 ms"
+    paced(pace, 3000, 1e-3, 2e-3)
+    assert paced(pace, 200, 1e-3, 2e-3)[1] == 0, "the core is free again"
+
+
+def test_one_thread_that_is_as_slow_among_much_else_is_left():
+    pace = Pace(2)
+    paced(pace, 50, 1e-3, 2e-3)
+    assert paced(pace, 2000, 5e-3, 10e-3)[1] < 150, "two threads get twice the time of one"

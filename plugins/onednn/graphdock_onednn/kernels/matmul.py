@@ -5,10 +5,11 @@ A transposed operand is one whose strides stand the other way round; so is a vie
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from graphdock_onednn.activations import activate, activation_refused, behind
-from graphdock_onednn.interface import Arg
+from graphdock_onednn.interface import Arg, Fact
 from graphdock_onednn.kernel import kernel
 from graphdock_onednn.program import Steps
 from graphdock_onednn.programs import Call
@@ -36,9 +37,29 @@ def _product(steps: Steps, call: Call) -> None:
         steps.layout(dtype, _turned(shape, turn), _turned(strides, turn))
         for dtype, (shape, strides), turn in zip(call.dtypes, lying, (ta, tb, False), strict=True)
     )
-    made = steps.described("matmul", a, b, None, y, steps.attributes())
-    slots = {Arg.SRC: steps.array(0, a), Arg.WEIGHTS: steps.array(1, b), Arg.DST: steps.array(2, y)}
-    steps.add(made, slots, (slots[Arg.DST],))
+    _multiply(steps, call, (a, b, None), steps.array(2, y), {}, steps.attributes())
+
+
+def _multiply(
+    steps: Steps, call: Call, factors: tuple[Any, Any, Any], target: int, more: Mapping[int, int], attributes: Any
+) -> None:
+    """Add the product of two matrices, and a bias or none, of these layouts, into a slot.
+
+    A right matrix that is constant is brought into the layout that the library likes.
+    """
+    a, b, bias = factors
+    shape = _turned(call.shapes[1], call.attr("transpose_b"))
+    plain = 1 not in call.constants or len(shape) > 2 or len(call.shapes[0]) > 2
+    liked = b if plain else steps.layout(call.dtypes[1], shape)
+    made = steps.described("matmul", a, liked, bias, steps.layout_of(target), attributes)
+    slots = {
+        Arg.SRC: steps.array(0, a),
+        Arg.WEIGHTS: steps.read(steps.array(1, b), steps.wants(made, Fact.WEIGHTS)),
+        Arg.DST: target,
+    }
+    if bias is not None:
+        slots[Arg.BIAS] = steps.array(2, bias)
+    steps.add(made, slots | dict(more), (target,))
 
 
 def _fused(steps: Steps, call: Call) -> None:
@@ -51,17 +72,9 @@ def _fused(steps: Steps, call: Call) -> None:
         steps.layout(dtype, _turned(shape, turn), _turned(lying, turn))
         for dtype, shape, lying, turn in zip(call.dtypes, shapes, strides, turns, strict=True)
     )
-    made_into = 4 if before else 3
     attributes, more = behind(steps, "none" if before else name, 2)
-    made = steps.described("matmul", a, b, bias, other if before else y, attributes)
-    target = steps.array(made_into, other if before else y)
-    slots = {
-        Arg.SRC: steps.array(0, a),
-        Arg.WEIGHTS: steps.array(1, b),
-        Arg.BIAS: steps.array(2, bias),
-        Arg.DST: target,
-    }
-    steps.add(made, slots | more, (target,))
+    target = steps.array(4, other) if before else steps.array(3, y)
+    _multiply(steps, call, (a, b, bias), target, more, attributes)
     if before and after:
         activate(steps, name, target, steps.array(3, y))
 

@@ -2,8 +2,8 @@
 
 The library's maximum passes over NaN, and is the lowest number where all is minus infinity. Each maximum pool has the library add
 up its input by lines, too: where a sum is not finite, the pool is computed by NumPy, which does as the ops' specs say. The gradient
-of a maximum pool computes the pool once more, for the places of the largest elements; where that is not the pool that it is given,
-NumPy computes it, too.
+of a maximum pool computes the pool once more, for the places of the largest elements, and has the library count where that is not
+the pool that it is given, as where NaN is: NumPy computes it then.
 """
 
 from __future__ import annotations
@@ -70,14 +70,14 @@ def _rows(call: Call, place: int) -> tuple[int, ...]:
     return (math.prod(call.shapes[place][:2]),)
 
 
-def _add_sums(steps: Steps, call: Call, place: int, source: int | None, behind: int) -> None:
-    """Add up an array by lines, or a slot of its shape in float32, into the array that stands so far behind all others."""
+def _add_sums(steps: Steps, call: Call, place: int, source: int | None = None) -> None:
+    """Add up an array by lines, or a slot of its shape in float32, into the array that stands behind all others."""
     (rows,) = _rows(call, place)
     shape = rows, math.prod(call.shapes[place]) // rows
     flat = steps.layout(call.dtypes[place] if source is None else "float32", shape, row_major(shape))
     sums = steps.layout("float32", (rows, 1), (1, 1))
     given = steps.array(place, flat) if source is None else steps.again(source, flat)
-    target = steps.array(len(call.shapes) + behind, sums)
+    target = steps.array(len(call.shapes), sums)
     if shape[1] == 1:
         steps.copy(given, target)
         return
@@ -91,7 +91,7 @@ def _add_differences(steps: Steps, call: Call, pool: _Pool, again: int) -> None:
     given = Algorithm.NOT_EQUAL, pool.y, pool.y, steps.layout_of(counted), steps.attributes()
     slots = {Arg.SRC: again, Arg.SRC_1: steps.array(1, pool.y), Arg.DST: counted}
     steps.add(steps.described("binary", *given), slots, (counted,))
-    _add_sums(steps, call, 1, counted, 1)
+    _add_sums(steps, call, 1, counted)
 
 
 def _max_pool(steps: Steps, call: Call) -> None:
@@ -99,7 +99,7 @@ def _max_pool(steps: Steps, call: Call) -> None:
     pool = _Pool(steps, call, 0, 1)
     x, y = steps.array(0, pool.x), steps.array(1, pool.y)
     steps.add(pool.forward(Kind.INFERENCE, Algorithm.POOL_MAX), {Arg.SRC: x, Arg.DST: y}, (y,))
-    _add_sums(steps, call, 0, None, 0)
+    _add_sums(steps, call, 0)
 
 
 def _max_pool_grad(steps: Steps, call: Call) -> None:
@@ -112,7 +112,6 @@ def _max_pool_grad(steps: Steps, call: Call) -> None:
     steps.add(forward, {Arg.SRC: x, Arg.DST: again, Arg.WORKSPACE: places}, (again, places))
     grad, dx = steps.array(2, pool.y), steps.array(3, pool.x)
     steps.add(backward, {Arg.DIFF_DST: grad, Arg.WORKSPACE: places, Arg.DIFF_SRC: dx}, (dx,))
-    _add_sums(steps, call, 0, None, 0)
     _add_differences(steps, call, pool, again)
 
 
@@ -157,7 +156,7 @@ def _of_max(call: Call) -> Watch:
         for windows, images in taps:
             np.maximum(y[windows], x[images], out=y[windows])
 
-    return Watch((_rows(call, 0),), lambda sums: bool(np.isfinite(sums).all()), instead)
+    return Watch(_rows(call, 0), lambda sums: bool(np.isfinite(sums).all()), instead)
 
 
 def _of_max_grad(call: Call) -> Watch:
@@ -171,8 +170,7 @@ def _of_max_grad(call: Call) -> Watch:
             np.add(dx[images], grad[windows], out=dx[images], where=found)
             waiting[windows] &= ~found
 
-    shapes = _rows(call, 0), _rows(call, 1)
-    return Watch(shapes, lambda sums, others: bool(np.isfinite(sums).all() and not others.any()), instead)
+    return Watch(_rows(call, 1), lambda counts: not counts.any(), instead)
 
 
 KERNELS = [
