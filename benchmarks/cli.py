@@ -18,6 +18,7 @@ from benchmarks.report import as_json, as_table
 __all__ = ["BENCHMARKS", "benchmark_main", "parse", "publish", "wanted"]
 
 BENCHMARKS = (
+    "memory",
     "import_time",
     "null_step",
     "seed_step",

@@ -35,6 +35,7 @@ MODULES = (
     "native_kernel",
     "summaries",
     "checkpoint",
+    "memory",
 )
 
 
