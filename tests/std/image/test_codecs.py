@@ -183,3 +183,12 @@ def test_a_side_that_jpeg_does_not_have_is_refused() -> None:
     wide = np.zeros((1, 65_501, 3), np.uint8)
     with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="too large for JPEG"):
         session.run(tf.image.encode_jpeg(wide))
+
+
+def test_a_png_of_16_bits_keeps_them_as_floats():
+    """TensorFlow: 900 of 65535, not 3 of 255; pixels of 8 bits are the same number of 255."""
+    deep = np.array([[[3, 900, 65535], [60000, 256, 0]]], np.uint16)
+    found = decode(tf.image.decode_image, run(tf.image.encode_png, deep), dtype=tf.float32)
+    np.testing.assert_allclose(found, deep / 65535, rtol=1e-6)
+    found = decode(tf.image.decode_image, run(tf.image.encode_png, NOISE), dtype=tf.float32)
+    np.testing.assert_allclose(found, NOISE / 255, rtol=1e-6)

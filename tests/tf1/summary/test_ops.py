@@ -133,6 +133,14 @@ def test_audio():
         tf.summary.audio("a", tf.zeros([4]), 8000)
 
 
+@pytest.mark.parametrize("shape", [(2, 0), (2, 0, 2)])
+def test_a_sound_of_no_frames_is_a_file_without_them(shape):
+    found = run(tf.summary.audio("a", tf.zeros(shape), 8000))
+    assert [v.audio.length_frames for v in found.value] == [0, 0]
+    with wave.open(io.BytesIO(found.value[0].audio.encoded_audio_string)) as file:
+        assert (file.getnframes(), file.getnchannels()) == (0, 1 if len(shape) == 2 else 2)
+
+
 def test_text_and_tensors():
     found = value(tf.summary.text("t", tf.constant(["a", "b"])))
     assert found.metadata.plugin_data.plugin_name == "text" and found.tensor.string_val == [b"a", b"b"]

@@ -42,7 +42,7 @@ def decode_image(
             "DecodeImage",
             contents=contents,
             channels=channels or 0,
-            dtype=kind if kind.is_integer else dtypes.uint8,
+            dtype=kind if kind.is_integer else dtypes.uint16,  # a PNG may have 16 bits
             expand_animations=expand_animations,
         )
         return convert_image_dtype(made, kind)

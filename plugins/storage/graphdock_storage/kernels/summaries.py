@@ -119,7 +119,7 @@ def _audio(ctx: BuildContext) -> Bound:
             raise refused(ctx.node, "sample_rate is wrong", expected="frames per second, above 0", got=f"{rate:g}")
         parts = []
         for name, samples in zip(_tags(tag.item(), b"audio", most, min(most, len(tensor))), tensor, strict=False):
-            samples = samples.reshape(len(samples), -1) if samples.ndim == 1 else samples
+            samples = samples[:, None] if samples.ndim == 1 else samples
             frames, channels = samples.shape
             if not channels:
                 raise refused(ctx.node, "a sound without channels is no sound")
