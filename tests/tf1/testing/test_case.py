@@ -70,6 +70,8 @@ def test_errors_are_looked_into(case) -> None:
         x = tf.placeholder(tf.float32, [], name="fed")
         with case.assertRaisesOpError("fed"):
             x.eval()
+    with case.assertRaisesOpError("Caused by: BroadcastTo"):  # an error of a graph that is made has the name alone
+        tf.broadcast_to(tf.zeros([3]), [2])
     with case.assertRaisesWithPredicateMatch(ValueError, lambda e: "b" in str(e)):
         raise ValueError("abc")
     with (

@@ -179,5 +179,5 @@ def _told(error: BaseException) -> str:
     """An error's message, with the name of its operation."""
     if not isinstance(error, _tf.errors.OpError):
         return str(error)
-    op = getattr(error, "op", None)
-    return f"{error}\n{error.message}" + (f"\nCaused by: {op.name}" if op is not None else "")
+    op = error.op_name
+    return f"{error}\n{error.message}" + (f"\nCaused by: {op}" if op is not None else "")
