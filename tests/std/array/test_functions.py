@@ -433,3 +433,13 @@ def test_a_range_whose_limit_lies_behind_its_start_is_an_error(known: bool, boun
             session.run(tf.range(*given), {} if known else dict(zip(given, bounds, strict=True)))
         for empty in ((3, 3), (3, 3, -1), (2.0, 2.0, 0.5)):
             assert session.run(tf.range(*empty)).shape == (0,)
+
+
+def test_eye_of_a_number_of_unknown_rank_knows_its_batch():
+    rows = tf.placeholder_with_default(2, shape=None)
+    assert tf.eye(rows, batch_shape=(2, 3)).shape.as_list() == [2, 3, None, None]
+    assert tf.eye(rows, 3, batch_shape=(2, 3)).shape.as_list() == [2, 3, None, 3]
+    with tf.Session() as session:
+        assert (
+            session.run(tf.eye(3, rows, batch_shape=(2,))).tolist() == np.broadcast_to(np.eye(3, 2), (2, 3, 2)).tolist()
+        )

@@ -363,7 +363,8 @@ def eye(
 ) -> _ops.Tensor:
     """The identity matrix, or a batch of it."""
     with _ops.name_scope(name or "eye") as scope:
-        columns = num_rows if num_columns is None else num_columns
+        num_rows = _scalar(num_rows)
+        columns = num_rows if num_columns is None else _scalar(num_columns)
         from graphdock_std.array.indexing import one_hot
 
         matrix = one_hot(range(num_rows), columns, dtype=dtype, name=scope if batch_shape is None else None)
@@ -371,6 +372,11 @@ def eye(
             return matrix
         shape = concat([_convert(batch_shape, preferred_dtype=dtypes.int32), stack([num_rows, columns])], 0)
         return _ops.apply_op("BroadcastTo", x=matrix, shape=shape, name=scope)
+
+
+def _scalar(value: TensorLike) -> TensorLike:
+    """The value, known to be a scalar where it is a tensor of unknown rank."""
+    return _ops.apply_op("Reshape", x=value, shape=[]) if is_tensor(value) and static_shape(value) is None else value  # type: ignore[no-any-return]
 
 
 def diag(diagonal: TensorLike, name: str | None = None) -> _ops.Tensor:
