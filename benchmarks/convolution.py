@@ -249,7 +249,9 @@ def main(arguments: list[str] | None = None) -> int:
                     ratio = sums[subject] / sums["tensorflow"]
                     missed |= ratio > at_most
                     verdict = "pass" if ratio <= at_most else "MISS"
-                    print(f"  {subject} at most {at_most:g} of tensorflow in the sum of {net.name}: {ratio:.3f}  {verdict}")
+                    print(
+                        f"  {subject} at most {at_most:g} of tensorflow in the sum of {net.name}: {ratio:.3f}  {verdict}"
+                    )
             print()
     status = publish("convolution", outcomes, options, (before, load_average()))
     return 1 if missed and options.strict else status
