@@ -17,7 +17,7 @@ from graphdock.contracts.runtime.return_check import ReturnCheck, argument_posit
 from graphdock.contracts.step import CancellationToken
 from graphdock.errors import GraphdockError
 
-__all__ = ["FirstCallCheck", "Marks", "once_per_shape"]
+__all__ = ["FirstCallCheck", "Marks", "Watched", "once_per_shape"]
 
 #: Sets of feed shapes that an instance remembers as checked; beyond, they are forgotten and checked again.
 _REMEMBERED = 1024
@@ -35,6 +35,44 @@ _SIGNALS = {
 _SAMPLES = 8
 
 
+class Watched:
+    """Facts of the first call of a kernel: those of kernels that were told the same are the same.
+
+    Args:
+      marks: its planned outputs may be written to before.
+      bound: the kernel was told the buffers that stay, and may know them again: they are handed to it as they are.
+
+    Attributes:
+      check: of what is returned. ``device``: the kernel's.
+      writes: of each output that is to be written, position among the arguments, name, and whether it is marked.
+      read_only: positions and names of the inputs that must stay as they are.
+    """
+
+    __slots__ = ("check", "device", "read_only", "writes")
+
+    def __init__(self, kernel: Bound, ctx: BuildContext, marks: bool = True, bound: bool = False) -> None:
+        self.check, self.device = ReturnCheck(ctx), ctx.device
+        self.read_only: list[tuple[int, str]] = []
+        self.writes: list[tuple[int, str, bool]] = []
+        reads, writes = argument_positions(kernel, ctx)
+        given = [o for o in ctx.outputs if o.mode.kind in ("planned", "inplace")]
+        at_once = ctx.device.memory_space == HOST_MEMORY and not isinstance(ctx.queue, Queue)
+        for at, i in writes:
+            if i < len(given) and (given[i].memory_space == HOST_MEMORY or not at_once):
+                marked = at_once and marks and given[i].used and given[i].mode.kind == "planned"
+                self.writes.append((at, given[i].name, marked))
+        if not at_once or bound:
+            return
+        # a view that a kernel returns, or an input that it keeps, is written by others later
+        lent = {*kernel.retains} if all(o.mode.kind != "view" for o in ctx.outputs) else set(range(len(ctx.inputs)))
+        kept = kept_inputs(ctx) - lent
+        self.read_only = [(at, ctx.inputs[i].name) for at, i in reads if i in kept]
+
+    def __bool__(self) -> bool:
+        """Return whether there is anything to check."""
+        return bool(self.check.outputs or self.writes or self.read_only)
+
+
 class FirstCallCheck:
     """Stands for a kernel in an instance's namespace until it has been called, and checks that call.
 
@@ -44,83 +82,42 @@ class FirstCallCheck:
 
     Args:
       called: what puts kernels back after an interrupt (see ``interrupter``).
-      marks: its planned outputs may be written to before.
-      bound: the kernel was told the buffers that stay, and may know them again: they are handed to it as they are.
     """
 
-    __slots__ = (
-        "_called",
-        "_checked",
-        "_compute",
-        "_device",
-        "_name",
-        "_namespace",
-        "_read_only",
-        "_token",
-        "_writes",
-        "check",
-    )
+    __slots__ = ("_called", "_checked", "_compute", "_name", "_namespace", "_token", "_watched", "check")
 
     def __init__(
         self,
-        kernel: Bound,
-        ctx: BuildContext,
+        compute: Callable[..., Any],
+        watched: Watched,
         name: str,
         namespace: dict[str, Any],
         called: dict[str, Any],
         token: CancellationToken,
-        marks: bool = True,
-        bound: bool = False,
     ) -> None:
-        self.check, self._device = ReturnCheck(ctx), ctx.device
-        self._compute, self._name, self._checked = kernel.compute, name, False
+        self._watched, self.check = watched, watched.check
+        self._compute, self._name, self._checked = compute, name, False
         self._namespace, self._called, self._token = namespace, called, token
-        self._read_only: list[tuple[int, str]] = []
-        self._writes: list[tuple[int, str, bool]] = []
-        self._watch(kernel, ctx, marks)
-        if bound:
-            self._read_only.clear()
-
-    def _watch(self, kernel: Bound, ctx: BuildContext, marks: bool) -> None:
-        """Positions and names of the inputs that must stay as they are, and of the outputs that are to be written."""
-        reads, writes = argument_positions(kernel, ctx)
-        given = [o for o in ctx.outputs if o.mode.kind in ("planned", "inplace")]
-        at_once = ctx.device.memory_space == HOST_MEMORY and not isinstance(ctx.queue, Queue)
-        for at, i in writes:
-            if i < len(given) and (given[i].memory_space == HOST_MEMORY or not at_once):
-                marked = at_once and marks and given[i].used and given[i].mode.kind == "planned"
-                self._writes.append((at, given[i].name, marked))
-        if not at_once:
-            return
-        # a view that a kernel returns, or an input that it keeps, is written by others later
-        lent = {*kernel.retains} if all(o.mode.kind != "view" for o in ctx.outputs) else set(range(len(ctx.inputs)))
-        kept = kept_inputs(ctx) - lent
-        self._read_only = [(at, ctx.inputs[i].name) for at, i in reads if i in kept]
-
-    @property
-    def watches(self) -> bool:
-        """Return whether there is anything to check."""
-        return bool(self.check.outputs or self._writes or self._read_only)
 
     def __call__(self, *args: Any) -> Any:
         if self._checked:  # by a step that is traced, whose own functions stand in the namespace
             return self._compute(*args)
         handed = list(args)
-        for at, _ in self._read_only:
+        for at, _ in self._watched.read_only:
             handed[at] = _read_only(args[at])
-        marked = [(name, Marks(args[at])) for at, name, new in self._writes if new]
+        marked = [(name, Marks(args[at])) for at, name, new in self._watched.writes if new]
         try:
             result = self._compute(*handed)
         except ValueError as error:
             if "read-only" not in str(error) or isinstance(error, GraphdockError):
                 raise
-            names = ", ".join([repr(name) for _, name in self._read_only])
+            names = ", ".join([repr(name) for _, name in self._watched.read_only])
             raise self.check.error(
                 f"writes to an input: {error}",
-                f"{names} as {'it is' if len(self._read_only) == 1 else 'they are'}: others read them too",
+                f"{names} as {'it is' if len(self._watched.read_only) == 1 else 'they are'}: others read them too",
                 hint="write to the output, or take a copy; a kernel may take an input over only as its `inplace` says",
             ) from error
-        if self._writes:
+        if self._watched.writes:
             self._see_that_given(result, args)
         for name, marks in marked:
             if marks.left():
@@ -137,10 +134,10 @@ class FirstCallCheck:
         """Raise where the kernel returned an array, or a buffer of the device, that is none of those it was to write."""
         if result is None or self.check.outputs:
             return
-        given = [args[at] for at, _, _ in self._writes]
+        given = [args[at] for at, _, _ in self._watched.writes]
         for made in result if isinstance(result, (tuple, list)) else (result,):
-            if _is_buffer(made, given) and not any(_is_of(self._device, made, each) for each in given):
-                names = ", ".join([repr(name) for _, name, _ in self._writes])
+            if _is_buffer(made, given) and not any(_is_of(self._watched.device, made, each) for each in given):
+                names = ", ".join([repr(name) for _, name, _ in self._watched.writes])
                 raise self.check.error(
                     "returned an array and is to write one",
                     f"its result in the buffer for {names}, which follows the inputs among its arguments",

@@ -10,7 +10,7 @@ from graphdock.contracts.runtime.return_check import ReturnCheck
 from graphdock.contracts.step import CancellationToken
 from graphdock.errors import InternalError
 from graphdock_cpu.device import CpuFactory
-from graphdock_executor.first_call import FirstCallCheck
+from graphdock_executor.first_call import FirstCallCheck, Watched
 
 PLACES = ("cpu", "chip", "queued")
 #: What a kernel does instead of returning one fresh float32 array of x's shape.
@@ -138,7 +138,7 @@ def test_a_step_that_is_cancelled_during_the_first_call_stops(between):
     device = CpuFactory().open(CpuFactory().probe()[0], {})
     out = OutInfo("y", dtypes.float32, (), HOST_MEMORY, FRESH)
     context = BuildContext(PlanNode("Op", "node", OpDef("Op"), {}, []), (), (out,), device)
-    first = namespace["k"] = FirstCallCheck(Bound(compute), context, "k", namespace, called, token)
+    first = namespace["k"] = FirstCallCheck(compute, Watched(Bound(compute), context), "k", namespace, called, token)
     if between:
         with pytest.raises(RuntimeError, match="stop"):
             first()

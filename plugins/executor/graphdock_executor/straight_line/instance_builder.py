@@ -23,7 +23,7 @@ from graphdock.locks import new_lock
 from graphdock.shape import concrete
 
 from graphdock_executor.device_error import asking, explain_exhausted
-from graphdock_executor.first_call import FirstCallCheck, once_per_shape
+from graphdock_executor.first_call import FirstCallCheck, Watched, once_per_shape
 from graphdock_executor.lower import Build, Lowered, Setup
 from graphdock_executor.storage import Root
 from graphdock_executor.straight_line.helpers import HELPERS, poison
@@ -243,30 +243,38 @@ class InstanceBuilder:
     ) -> list[FirstCallCheck]:
         """Make what statements call, and the views that are made once; returns what is checked at its first call."""
         firsts: list[FirstCallCheck] = []
+        known: dict[tuple[int, int] | None, Watched] = {}
         setups = {setup.kernel: setup for setup in self._lowered.setups}
         for build, bound in zip(self._lowered.builds, bounds, strict=True):
             if bound is None:
                 ns[build.name.text] = self._placed.functions(build.node)
                 continue
+            # nodes that share a kernel were told the same, but for what set_shape promises of each
+            shares = build.prepared is None and build.node.guard is None
+            key = (id(bound), id(build.told)) if shares else None
             if build.prepared is not None:
                 bound = self._bound(build, build.prepared, ns, stream_slots, token)
             if "waits" in build.node.opdef.effects:
                 bound = replace(bound, compute=_waiting(bound.compute, token))
-            name, context = build.name.text, _context(build, stream_slots)
+            name = build.name.text
             ns[name] = bound.compute
             if canaries is not None:
                 from graphdock_executor.kernel_sanitizer import sanitize
 
-                ns[name] = sanitize(bound, context, canaries)
+                ns[name] = sanitize(bound, _context(build, stream_slots), canaries)
             else:
-                marks = build.kernel is None or "all_or_nothing" not in build.kernel.modes
-                first = FirstCallCheck(bound, context, name, ns, called, token, marks, build.prepared is not None)
-                joins = (
-                    build.prepared is not None and build.prepared.joins is not None
-                )  # it is told the kernels themselves
-                if first.watches and not (joins and not first.check.outputs):
+                watched = known.get(key)
+                if watched is None:
+                    marks = build.kernel is None or "all_or_nothing" not in build.kernel.modes
+                    context = _context(build, stream_slots)
+                    watched = Watched(bound, context, marks, build.prepared is not None)
+                    if key is not None:
+                        known[key] = watched
+                # a kernel that joins others is told them themselves
+                joins = build.prepared is not None and build.prepared.joins is not None
+                if watched and not (joins and not watched.check.outputs):
+                    first = ns[name] = FirstCallCheck(bound.compute, watched, name, ns, called, token)
                     firsts.append(first)
-                    ns[name] = first
             for literal, index in build.literals:
                 assert bound.args is not None
                 item = bound.args[index]
