@@ -42,12 +42,12 @@ class _Sends:
     """Small tensors that this thread sends within ``with``: those for one task go as one message at its end, if it ends well.
 
     Args:
-      whom: the tasks for which they are held back; None: all. The others get each at once.
+      whom: the tasks for which they are held back. The others get each at once.
       kept: takes those for the tasks that it names, in the place of a message.
       watched: a task. ``since``: when the first tensor for it was sent.
     """
 
-    def __init__(self, whom: Collection[str] | None, kept: Kept, watched: str = "") -> None:
+    def __init__(self, whom: Collection[str], kept: Kept, watched: str = "") -> None:
         self._whom, self._kept, self._watched = whom, kept, watched
         self._held: dict[Any, tuple[list[str], list[Any]]] = {}
         self.since: float | None = None
@@ -70,7 +70,7 @@ class _Sends:
         """Return whether a tensor is held back, as it is now."""
         if self.since is None and task == self._watched:
             self.since = time.perf_counter()
-        if self._whom is not None and task not in self._whom:
+        if task not in self._whom:
             return False
         if not isinstance(value, (np.ndarray, np.generic)) or value.nbytes > SMALL or value.dtype.kind == "O":
             return False
@@ -140,12 +140,16 @@ class Registered:
         if self._received and (received := exchange.take_all(step, list(self._received))) is not None:
             fed.update(zip(self._received.values(), received, strict=True))
         options = _UNLIMITED if seconds >= NO_LIMIT else _tf.RunOptions(timeout_in_ms=max(1, int(seconds * 1e3)))
-        whom: Collection[str] | None = ()
+        began = time.perf_counter()
+        if not self._sent:
+            results = self.session.run(self._fetches, fed, options=options)
+            self.quick = self._may_be_quick and time.perf_counter() - began < QUICK
+            return list(results[: self._count])
+        whom: Collection[str] = ()
         if self.quick:
             whom = [task for task, count in self._sent.items() if count > 1 or task in kept]
         elif self._ends_soon and self.home in kept:
             whom = (self.home,)
-        began = time.perf_counter()
         with _Sends(whom, kept, self.home) as sends:
             results = self.session.run(self._fetches, fed, options=options)
         ended = time.perf_counter()
