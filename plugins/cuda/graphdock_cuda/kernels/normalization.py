@@ -60,7 +60,7 @@ class _Batch:
         self.inner = math.prod(x.shape[2:]) if first else 1
         self.batch = x.shape[0] if first else math.prod(x.shape[:-1])
         self.dims = (self.batch, self.channels, self.inner)
-        self.layout = "first" if first and self.inner > 1 else "last"
+        self.layout = "first" if first and self.inner != 1 else "last"
         types = {"TYPE": w.ctype(x), "STATISTICS": w.ctype(statistics), "WIDE": w.ctype(self.wide)}
         self.source: Source = source("block.cuh", "columns.cuh", name, **types)
 
@@ -99,7 +99,7 @@ def fused_batch_norm_grad(w: Work) -> None:
     entry = f"batch_norm_grad_sums_{b.layout}"
     parts, count = over_columns(w, b.source, entry, (dy, x, mean), b.dims, 2 * b.wide.size)
     vectors = (parts, i32(count), scale, variance, to_scale, to_offset, factors)
-    sizes = (i64(b.channels), i64(max(b.batch * b.inner, 1)), f64(w.attr("epsilon")))
+    sizes = (i64(b.channels), i64(b.batch * b.inner), f64(w.attr("epsilon")))
     w.launch(b.source, "batch_norm_grad_vectors", blocks(b.channels), 256, *vectors, *sizes, training)
     if x.size:
         apply = (dy, x, mean, factors, dx, i64(x.size), i64(b.channels), i64(b.inner), training)

@@ -52,3 +52,12 @@ def test_local_responses(run: Callable[..., Any], channels: int) -> None:
         strict=True,
     ):
         np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("op", "index"), [("FusedBatchNorm", 1), ("FusedBatchNormGrad", 1)])
+def test_edges_of_a_batch_with_channels_first(kit: Any, op: str, index: int) -> None:
+    """Images of no height have statistics of nothing; whoever took channels for the last axis then read behind the images."""
+    of = {"T": "float32", "U": "float64"}
+    (case,) = [c for c in kit.cases(op) if c.kind == "drawn" and c.index == index and c.types == of]
+    assert case.attrs["data_format"] == "NCHW"
+    kit.check(case)
