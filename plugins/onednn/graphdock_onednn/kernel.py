@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
@@ -23,8 +23,8 @@ from graphdock.contracts import (
 )
 
 from graphdock_onednn.launch import Kept, Launch, Shared, room_of
-from graphdock_onednn.library import Library, library
-from graphdock_onednn.programs import Call, Make, program_of
+from graphdock_onednn.library import Library, Unimplemented, library
+from graphdock_onednn.programs import KEPT, Call, Make, program_of
 
 __all__ = ["FLOATS", "Watch", "kernel"]
 
@@ -32,6 +32,13 @@ __all__ = ["FLOATS", "Watch", "kernel"]
 FLOATS = ("float32", "bfloat16", "float16")
 #: Bytes of a tensor from which on the library's own numbers might overflow.
 _LARGEST = 1 << 31
+#: Elements of all arrays, up to which a node is computed before threads of BLAS would disturb it: a step of such nodes alone is
+#: spared the context, which takes some microseconds.
+_SMALL = 1 << 14
+#: Elements of the largest array, from which on ways are measured.
+_LARGE = 1 << 17
+#: What was measured.
+_CHOSEN: dict[Hashable, Make] = {}
 #: How many ways for arrays to lie a node keeps launches for.
 _VIEWS = 8
 
@@ -70,6 +77,7 @@ def kernel(
     types: Sequence[str] = FLOATS,
     strided: bool = False,
     watch: Callable[[Call], Watch] | None = None,
+    other: Make | None = None,
 ) -> list[KernelDef]:
     """Kernels whose program ``make`` adds to its steps: one that is computed on one thread where others have the threads, or would
     not get a core, with other bits then; and one for sessions that want the same bits always.
@@ -79,16 +87,17 @@ def kernel(
       check: why a node of known shapes is not for it.
       strided: arrays may be views: the program is made for how they lie.
       watch: what is computed by NumPy, where the library computes something else than the op's spec says.
+      other: another way to the same, which is measured beside ``make`` where much is to be computed and bits may differ.
     """
 
     def reason(node: PlanNode) -> str | None:
         return refused(node) or (None if check is None else check(node))
 
     def prepare(ctx: PrepareContext) -> Prepared:
-        return _prepare(ctx, make, tuple(attrs), strided, watch, steady=False)
+        return _prepare(ctx, (make,) if other is None else (make, other), tuple(attrs), strided, watch, steady=False)
 
     def prepare_steady(ctx: PrepareContext) -> Prepared:
-        return _prepare(ctx, make, tuple(attrs), strided, watch, steady=True)
+        return _prepare(ctx, (make,), tuple(attrs), strided, watch, steady=True)
 
     facts: dict[str, Any] = {"types": {"T": tuple(types)}, "check": reason, "probe": _probe}
     facts["layout"] = "strided" if strided else "contiguous"
@@ -106,9 +115,40 @@ def _frozen(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
+def _quickest(ctx: PrepareContext, lib: Library, makes: Sequence[Make], call: Call) -> Make:
+    """The way of least time: measured where there are several and it is worth it, once per process; else the first one."""
+    key = lib.path, tuple(makes), call, ctx.threads
+    if len(makes) < 2 or max(math.prod(s) for s in call.shapes) < _LARGE:
+        return makes[0]
+    if key in _CHOSEN:
+        return _CHOSEN[key]
+    ran: set[Make] = set()
+
+    def candidate(make: Make) -> Callable[..., None]:
+        program = program_of(lib, make, call, ctx.threads)
+        room = room_of(program.nbytes) if program.nbytes else None
+        launch = Launch(program, [None] * len(call.shapes), room, {}, {})
+
+        def run(queue: Any, *arrays: Any) -> None:
+            launch.run(arrays)
+            ran.add(make)
+
+        return run
+
+    try:
+        chosen = makes[ctx.measure([candidate(make) for make in makes])]
+    except Unimplemented:
+        return makes[0]
+    if len(ran) == len(makes):  # a plan that is only explained measures nothing
+        if len(_CHOSEN) >= KEPT:
+            _CHOSEN.clear()
+        _CHOSEN[key] = chosen
+    return chosen
+
+
 def _prepare(
     ctx: PrepareContext,
-    make: Make,
+    makes: Sequence[Make],
     names: tuple[str, ...],
     strided: bool,
     watch: Callable[[Call], Watch] | None,
@@ -119,13 +159,15 @@ def _prepare(
         raise KernelRefused(why)
     lib = library(str(ctx.options.get("library", "")))
     call = Call.contiguous(ctx.inputs, ctx.outputs, tuple((n, _frozen(ctx.attr(n))) for n in names))
+    make = _quickest(ctx, lib, makes, call)
     program = program_of(lib, make, call, ctx.threads)
     bound = partial(
         _bind, lib=lib, make=make, call=call, threads=ctx.threads, kept={}, steady=steady, strided=strided,
         watch=None if watch is None else watch(call),
     )  # fmt: skip
     scratch = (Scratch(dtypes.uint8, (program.nbytes,)),) if program.nbytes else ()
-    return Prepared(bound, scratch=scratch, within=_single_threaded(ctx))
+    small = sum(math.prod(s) for s in call.shapes) <= _SMALL
+    return Prepared(bound, scratch=scratch, within=None if small else _single_threaded(ctx))
 
 
 def _single_threaded(ctx: PrepareContext) -> AbstractContextManager[Any] | None:

@@ -12,7 +12,7 @@ from graphdock.locks import new_lock
 from graphdock_onednn.library import Library
 from graphdock_onednn.program import Program, Steps, row_major
 
-__all__ = ["Call", "Make", "program_of"]
+__all__ = ["KEPT", "Call", "Make", "program_of"]
 
 #: Programs that are kept, with their primitives; what runs has its own hold of them.
 KEPT = 512

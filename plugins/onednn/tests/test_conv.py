@@ -122,3 +122,10 @@ def test_nan_stays_in_the_windows_that_hold_it(rng):
     with tf.Session(config=tf.SessionConfig(backends=("onednn", "cpu"))) as sess:
         got = np.isnan(sess.run(tf.nn.conv2d(x, w, [1, 1, 1, 1], "SAME"), {x: u, w: v}))
     assert got[0, 1:4, 1:4].all() and got.sum() == 9 * 16
+
+
+def test_a_large_filter_gradient_takes_whichever_way_is_quicker(both, rng):
+    (x, u), (w, v) = fed(rng, [4, 28, 28, 64]), fed(rng, [3, 3, 64, 64])
+    y = tf.nn.conv2d(x, w, [1, 1, 1, 1], "SAME")
+    assert both([tf.gradients(y * y, w)[0]], {x: u, w: v}, near=1e-4)["onednn.conv2d_backprop_filter"] == 1
+    both([tf.gradients(y * y, w)[0]], {x: u, w: v}, near=1e-4, deterministic=True)
