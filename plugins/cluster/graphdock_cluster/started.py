@@ -121,6 +121,6 @@ def answer_of(results: list[Any], kept: tuple[list[str], list[Any]] | None) -> A
 
 
 def fetched(answer: Any) -> list[Any]:
-    """What a part fetches, of its answer."""
+    """Values that a part fetches, of its answer."""
     found: list[Any] = answer["fetched"] if isinstance(answer, dict) else answer
     return found
