@@ -73,7 +73,7 @@ def test_the_table(site, builder):
     assert cell("cpu", "STATUS") == "found"
     assert cell("fusion", "BRINGS").startswith("13 passes  ")
     assert cell("tensorflow", "BRINGS").startswith("3 graph formats, 2 checkpoint formats, ")
-    found = len(builder.shipped() | {"cuda", "llvm", "ray", "triton"})
+    found = len(builder.shipped() | {"cuda", "llvm", "onednn", "ray", "triton"})
     assert done.stdout.splitlines()[-1] == (
         f"{found + 2} plugins: {found} found, 1 blocked, 1 missing module. Nothing was imported; "
         "`graphdock doctor` loads and probes."

@@ -68,7 +68,7 @@ def test_a_spoilt_record_stops_nobody_else(site, builder):
     assert names["fine"] == ("graphdock-fine", "1.0", "graphdock_fine.plugin")
     assert names["bare"] == ("bare-package", "0", "bare_package.plugin")
     assert "thing" not in names
-    assert set(names) - {"queued"} == builder.shipped() | {"cuda", "llvm", "ray", "triton", "fine", "bare"}
+    assert set(names) - {"queued"} == builder.shipped() | {"cuda", "llvm", "onednn", "ray", "triton", "fine", "bare"}
 
 
 def test_odd_package_names_have_no_manifest():

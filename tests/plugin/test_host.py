@@ -68,7 +68,7 @@ def test_an_unknown_backend_gets_the_nearest_name_or_else_the_pip_line(site):
     assert caught.value.message == "graphdock.toml:2: no installed plugin provides the backend 'tpu_v5'"
     wanted = "install the package that brings it; if that is graphdock-tpu-v5: pip install graphdock-tpu-v5"
     assert caught.value.hint == wanted
-    assert caught.value.expected == "one of cpu, cuda, llvm, triton"
+    assert caught.value.expected == "one of cpu, cuda, llvm, onednn, triton"
     with pytest.raises(UnknownBackendError) as caught:
         Host().backend("cpuu")
     assert caught.value.hint == "did you mean 'cpu'?"
@@ -185,7 +185,7 @@ def test_core_ops_are_there_with_every_plugin_blocked(site, builder):
         assert host.ops.get(name).package == "graphdock"
     assert stages(host) == {
         **dict.fromkeys(builder.shipped(), "blocked"),
-        **dict.fromkeys(("cuda", "llvm", "ray", "triton"), "found"),
+        **dict.fromkeys(("cuda", "llvm", "onednn", "ray", "triton"), "found"),
     }
 
 
