@@ -31,7 +31,7 @@ def ward(site, builder):
 
 def test_each_plugin_gets_a_line_and_crashes_stay_in_the_child(ward, builder):
     found = rows(run("--json"))
-    for name in ("cuda", "llvm", "onednn", "ray", "triton"):  # are installed beside what the tests run in, and find a GPU or none
+    for name in ("cuda", "llvm", "onednn", "ray", "triton"):  # are installed here, and find a GPU or none
         found.pop(name)
     assert {name: row["stage"] for name, row in found.items()} == {
         **dict.fromkeys(builder.shipped(), "registered"),
