@@ -114,7 +114,7 @@ def test_small_tensors_of_a_part_that_is_quick_go_to_a_task_as_one_message(targe
 
 
 def there_and_back():
-    """What a worker's variable is, to a server that adds it, and the sum back."""
+    """Step that sends a worker's variable to a server, which adds it, and the sum back."""
     with tf.device("/job:worker/task:0"):
         own = tf.Variable(1.0, name="own")
     with tf.device("/job:ps/task:0"):

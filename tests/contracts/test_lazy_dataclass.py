@@ -85,7 +85,7 @@ ARGUMENTS = {
 
 
 def facts(cls, arguments):
-    """What a user sees of a class and of instances of it; of each thing that fails the class of the error and its text."""
+    """Facts that a user sees of a class and of instances of it; of each thing that fails the class of the error and its text."""
 
     def outcome(ask):
         try:

@@ -14,7 +14,7 @@ from typing import Any
 
 
 def answer(tf: Any, sessions: dict[bytes, Any], request: tuple[bytes, list[tuple[list[str], Any]]]) -> tuple[str, Any]:
-    """What TensorFlow does with a request. ``sessions``: of the graph that came last, by its bytes."""
+    """Answer of TensorFlow to a request. ``sessions``: of the graph that came last, by its bytes."""
     graph, runs = request
     errors = tf.errors
     try:

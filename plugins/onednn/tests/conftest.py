@@ -1,4 +1,4 @@
-"""What the tests of the onednn plugin share: sessions with it and without, beside each other."""
+"""Fixtures of the onednn plugin's tests: sessions with it and without, beside each other."""
 
 from __future__ import annotations
 
