@@ -1,8 +1,9 @@
 """Faults at random in synchronous training over processes: `python -m benchmarks.process_faults --faults 60`.
 
 A server and two workers, of which the first is the chief and saves, each a process of this machine; every connection between them
-goes over a link of this process. At a random moment a task is killed, or frozen with SIGSTOP and then killed, and started anew; or
-the link from one task to another is cut, or held so that nothing passes. Printed, for each kind of fault: after how many seconds it
+goes over a link of this process. In every second training all that they send does, as between machines; else they know that they
+are on one. At a random moment a task is killed, or frozen with SIGSTOP and then killed, and started anew; or the link from one task
+to another is cut, or held so that nothing passes. Printed, for each kind of fault: after how many seconds it
 is noticed, and how many steps are taken again; whether the losses of every step, however often it was taken, are bit by bit those
 of an undisturbed run, and none from before the last complete save is lost; and what is left of processes and ports, and of segments
 and semaphores in /dev/shm.
@@ -67,11 +68,18 @@ def undisturbed() -> list[str]:
             return [float(session.run([loss, train], {step: n})[0]).hex() for n in range(STEPS)]
 
 
-def take_part(job: str, index: str, ps: str, workers: str, folder: str) -> None:
-    """Serve, or train. Prints ``gone TIME`` for each session whose process is lost; ``loss STEP VALUE`` for each step, and ``lost
-    TIME`` for each error that tells of a lost task."""
+def take_part(job: str, index: str, ps: str, workers: str, folder: str, apart: str) -> None:
+    """Serve, or train; with ``apart``, as if each task were on a machine of its own.
+
+    Prints ``gone TIME`` for each session whose process is lost; ``loss STEP VALUE`` for each step, and ``lost TIME`` for each error
+    that tells of a lost task.
+    """
     import graphdock as tf
 
+    if apart:
+        from graphdock_ray import listener, peer
+
+        listener.machine = peer.machine = lambda: b""
     cluster = {"ps": ps.split(","), "worker": workers.split(",")}
     number, own = int(index), f"/job:worker/task:{index}"
     if job == "ps":
@@ -132,12 +140,18 @@ def _serve(cluster: Any, number: int) -> None:
 
     look = Listener.look
 
-    def noted(self: Any, run: Any, lost: Any) -> None:
-        def told(gone: Any, session: str) -> None:
-            print("gone", time.time(), flush=True)
-            run(gone, session)
+    def noted(self: Any, lost: Any) -> None:
+        gone = self._gone
 
-        look(self, told, lost)
+        def told(session: str) -> None:
+            print("gone", time.time(), flush=True)
+            gone(session)
+
+        self._gone = told
+        try:
+            look(self, lost)
+        finally:
+            self._gone = gone
 
     Listener.look = noted  # type: ignore[method-assign]
     tf.train.Server(cluster, "ps", number).join()
@@ -161,7 +175,7 @@ class Run:
     """
 
     def __init__(self, folder: str, seed: int, faults: int) -> None:
-        self.random, self.folder = random.Random(seed), folder
+        self.random, self.folder, self.apart = random.Random(seed), folder, "apart" if seed % 2 else ""
         self.addresses = dict(zip(TASKS, _free(len(TASKS)), strict=True))
         self.links = {f"{a} to {b}": Link(self.addresses[b]) for a, b in LINKS}
         self.losses: dict[int, set[str]] = {}
@@ -192,7 +206,8 @@ class Run:
             self.links[f"{name} to {t}"].address if f"{name} to {t}" in self.links else a
             for t, a in self.addresses.items()
         ]
-        command = [sys.executable, "-c", _PROGRAM, name[:-1], name[-1], known[0], ",".join(known[1:]), self.folder]
+        command = [sys.executable, "-c", _PROGRAM, name[:-1], name[-1], known[0], ",".join(known[1:])]
+        command += [self.folder, self.apart]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.tasks[name] = process
         threading.Thread(target=self.read, args=(name, process), daemon=True).start()

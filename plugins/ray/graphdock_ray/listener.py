@@ -13,6 +13,7 @@ from zmq.utils.monitor import parse_monitor_message
 from graphdock_ray.keys import Keys
 from graphdock_ray.peer import HELLO, has_come, join, received, send_small, set_up
 from graphdock_ray.segments import machine
+from graphdock_ray.way import Door
 
 __all__ = ["Listener"]
 
@@ -21,7 +22,7 @@ class Listener:
     """An address of this process. Any thread may reply; all else is done by the transport's own.
 
     Args:
-      answer: of the task. ``gone``: is told of sessions whose process is lost.
+      answer: of the task. ``gone``: is told of sessions whose process is lost; it does not wait.
 
     Raises:
       UnavailableError: the address is taken, or is not of this machine.
@@ -32,7 +33,7 @@ class Listener:
         context: Any,
         address: str,
         answer: Callable[[str, Mapping[str, Any]], Any],
-        gone: Callable[[str], None],
+        gone: Callable[[str], Any],
         keys: Keys | None,
     ) -> None:
         self.answer, self._gone = answer, gone
@@ -54,11 +55,12 @@ class Listener:
         self._sessions: dict[int, set[str]] = {}
         self._readers: dict[int, bytes] = {}
         self.near: set[bytes] = set()
+        self.door = Door() if machine() else None
 
-    def note(self, frame: Any, method: str, arguments: Mapping[str, Any]) -> None:
+    def note(self, connection: int, method: str, arguments: Mapping[str, Any]) -> None:
         """Remember by which connection a session was opened."""
-        if method == "open" and (fd := frame.get(zmq.SRCFD)) > 0:
-            self._sessions.setdefault(fd, set()).add(str(arguments.get("session")))
+        if method == "open" and connection > 0:
+            self._sessions.setdefault(connection, set()).add(str(arguments.get("session")))
 
     def receive(self) -> list[Any] | None:
         """The frames of a message that has come; None where there is none."""
@@ -68,6 +70,9 @@ class Listener:
     def reply(self, sender: bytes, head: bytes, frames: list[Any]) -> bool:
         """Answer a call, on any thread; whether something has come. A caller that is gone gets nothing."""
         one = join(head, frames)
+        way = None if self.door is None else self.door.ways.get(sender)
+        if one is not None and way is not None and way.send(one):
+            return False
         with self.lock:
             if self.socket.closed:
                 return False
@@ -79,13 +84,16 @@ class Listener:
 
     def greet(self, frame: Any, sender: bytes, frames: list[Any]) -> bool:
         """Answer the first message of a connection: whether its sender is of this machine is known from then on."""
-        if machine() and [bytes(f) for f in frames] == [machine()]:
-            self._readers[frame.get(zmq.SRCFD)] = sender
+        invited: list[bytes] = []
+        if self.door is not None and [bytes(f) for f in frames] == [machine()]:
+            connection = frame.get(zmq.SRCFD)
+            self._readers[connection] = sender
             self.near.add(sender)
-        return self.reply(sender, HELLO + bytes(8), [machine()])
+            invited = self.door.invite(sender, connection)
+        return self.reply(sender, HELLO + bytes(8), [machine(), *invited])
 
-    def look(self, run: Callable[..., Any], lost: Callable[[bytes], None]) -> None:
-        """Take note of connections that have ended: tell of their sessions, on other threads, and of the lost reader."""
+    def look(self, lost: Callable[[bytes], None]) -> None:
+        """Take note of connections that have ended: tell of their sessions, and of the lost reader."""
         while True:
             try:
                 said = parse_monitor_message(self.monitor.recv_multipart(zmq.NOBLOCK))
@@ -96,7 +104,7 @@ class Listener:
                 self.near.discard(reader)
                 lost(reader)
             for session in self._sessions.pop(said["value"], ()):
-                run(self._gone, session)
+                self._gone(session)
 
     def close(self) -> None:
         """Close the sockets."""

@@ -6,7 +6,7 @@ import json
 import os
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -18,6 +18,7 @@ from zmq.utils.monitor import parse_monitor_message
 
 from graphdock_ray.keys import Keys
 from graphdock_ray.segments import machine, opened
+from graphdock_ray.way import Way
 
 __all__ = [
     "CALL",
@@ -93,11 +94,10 @@ def join(head: bytes, frames: Sequence[Any]) -> bytes | None:
     return b"".join([head, struct.pack(f"<{len(frames) + 1}I", len(frames), *lengths), *frames])
 
 
-def split(frames: Sequence[Any]) -> tuple[bytes, list[Any]]:
-    """Head and frames of a message. Raises DataLossError: it is damaged."""
-    text = frames[0].buffer
-    if len(frames) > 1:
-        return bytes(text[:9]), [f.buffer for f in frames[1:]]
+def split(text: memoryview, more: Sequence[Any] = ()) -> tuple[bytes, list[Any]]:
+    """Head and frames of a message, of its first frame, and of those that follow. Raises DataLossError: it is damaged."""
+    if more:
+        return bytes(text[:9]), [f.buffer for f in more]
     try:
         (count,) = struct.unpack_from("<I", text, 9)
         lengths = struct.unpack_from(f"<{count}I", text, 13)
@@ -126,11 +126,13 @@ class Peer:
     """A connection. Any thread may send small messages; all else is done by the transport's own thread.
 
     Args:
-      address: ``host:port``.
+      address: ``host:port``. ``found``: is given the way to it, where there is one.
     """
 
-    def __init__(self, context: Any, address: str, keys: Keys | None) -> None:
+    def __init__(self, context: Any, address: str, keys: Keys | None, found: Callable[[Peer, Way], None]) -> None:
         self.address = address
+        self._found = found
+        self.way: Way | None = None
         self._secret = keys is not None
         self.socket = context.socket(zmq.DEALER)
         set_up(self.socket)
@@ -177,6 +179,8 @@ class Peer:
             one = join(head, frames)
             if one is None:
                 self.socket.send_multipart([head, *frames], copy=False)
+            elif self.way is not None and self.way.send(one):
+                return False
             else:
                 send_small(self.socket, one)
             return has_come(self.socket)
@@ -188,26 +192,48 @@ class Peer:
                 came = received(self.socket)
             if came is None:
                 return
-            try:
-                head, frames = returned(*split(came))
-            except errors.DataLossError as error:
-                self.fail(f"the task at {self.address} sent what is no answer: {error.message}")
-                return
-            if head[:1] == HELLO:
-                self.near = bool(machine()) and [bytes(f) for f in frames] == [machine()]
-                continue
-            future = self._calls.pop(struct.unpack("<q", head[1:])[0] if len(head) == 9 else 0, None)
-            if future is None or not future.set_running_or_notify_cancel():
-                continue
-            try:
-                value = unpack(frames)
-            except errors.GraphdockError as error:
-                future.set_exception(error)
-                continue
-            if head[:1] == RESULT:
-                future.set_result(value)
+            self._take(unpack, failed, came[0].buffer, came[1:])
+
+    def receive_on_way(self, unpack: Any, failed: Any, buffer: bytearray) -> None:
+        """Complete the calls whose answers have come by the way."""
+        text = memoryview(buffer).toreadonly()
+        while self.error is None and self.way is not None and (size := self.way.receive(buffer)) is not None:
+            if size:
+                self._take(unpack, failed, text[:size])
             else:
-                future.set_exception(failed(value))
+                self.fail(f"the task at {self.address} is lost: its connection ended")
+
+    def _take(self, unpack: Any, failed: Any, text: memoryview, more: Sequence[Any] = ()) -> None:
+        """Complete the call that a message answers."""
+        try:
+            head, frames = returned(*split(text, more))
+        except errors.DataLossError as error:
+            self.fail(f"the task at {self.address} sent what is no answer: {error.message}")
+            return
+        if head[:1] == HELLO:
+            self._greeted([bytes(f) for f in frames])
+            return
+        future = self._calls.pop(struct.unpack("<q", head[1:])[0] if len(head) == 9 else 0, None)
+        if future is None or not future.set_running_or_notify_cancel():
+            return
+        try:
+            value = unpack(frames)
+        except errors.GraphdockError as error:
+            future.set_exception(error)
+            return
+        if head[:1] == RESULT:
+            future.set_result(value)
+        else:
+            future.set_exception(failed(value))
+
+    def _greeted(self, said: list[bytes]) -> None:
+        """Take note of whether the other end is of this machine, and go the way to it."""
+        self.near = bool(machine()) and said[:1] == [machine()]
+        way = Way.dialled(*said[1:]) if self.near and len(said) == 3 and self.way is None else None
+        if way is not None:
+            self._found(self, way)
+            with self.lock:
+                self.way = way
 
     def look(self) -> None:
         """Take note of what became of the connection."""
@@ -246,6 +272,8 @@ class Peer:
     def close(self) -> None:
         """Close the sockets of a peer that has failed."""
         with self.lock:
+            if self.way is not None:
+                self.way.close()
             self.socket.disable_monitor()
             self.monitor.close(0)
             self.socket.close(0)

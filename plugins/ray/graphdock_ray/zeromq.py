@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import json
 import logging
 import os
@@ -23,14 +24,16 @@ from concurrent.futures import Future
 from typing import Any
 
 import zmq
-from graphdock.contracts import Answer, Transport, WaitingThreads, errors, failure_of, pack, raised, unpack
+from graphdock.contracts import Answer, Transport, WaitingThreads, pack, raised, unpack
 from graphdock.contracts.interrupts import Interrupts
 from graphdock.locks import new_lock
 
 from graphdock_ray.keys import Keys
 from graphdock_ray.listener import Listener
-from graphdock_ray.peer import CALL, FAILED, HELLO, POST, RESULT, SMALL, Peer, returned, split
+from graphdock_ray.peer import CALL, POST, SMALL, Peer
 from graphdock_ray.segments import LEAST, Segments
+from graphdock_ray.service import Service
+from graphdock_ray.way import Way
 
 __all__ = ["ZeroMQTransport"]
 
@@ -149,7 +152,7 @@ class _Loop:
         self._epoll.register(self._wake, select.EPOLLIN | select.EPOLLET)
         self.peers: dict[str, Peer] = {}
         self.trusted: dict[str, Keys] = {}
-        self._listeners: dict[str, Listener] = {}
+        self._served: dict[str, Service] = {}
         self._ready: dict[int, Callable[[], None]] = {}
         self._threads = WaitingThreads("graphdock call")
         self._stopped = False
@@ -157,6 +160,8 @@ class _Loop:
         #: Held by who handles what has come; and by the thread, of those that wait, that receives.
         self._handling, self._driving = new_lock(), new_lock()
         self._segments: Segments | None = None
+        #: What comes by a way, until it is read.
+        self.buffer = bytearray(2 * SMALL)
         threading.Thread(target=self._run, name="graphdock zeromq", daemon=True).start()
 
     def give(self, action: Callable[[_Loop], Any]) -> None:
@@ -283,11 +288,14 @@ class _Loop:
         if found is None or found.error is not None:
             if found is not None:
                 self._drop(found)
-            made = found = Peer(self._context, address, self.trusted.get(address, self._keys))
+            made = found = Peer(self._context, address, self.trusted.get(address, self._keys), self._go)
             self.peers[address] = made
-            self._watch(made.socket, lambda: made.receive(unpack, raised))
-            self._watch(made.monitor, made.look)
+            self.watch(made.socket.FD, lambda: made.receive(unpack, raised))
+            self.watch(made.monitor.FD, made.look)
         return found
+
+    def _go(self, peer: Peer, way: Way) -> None:
+        self.watch(way.fd, lambda: peer.receive_on_way(unpack, raised, self.buffer))
 
     def listen(
         self,
@@ -297,22 +305,22 @@ class _Loop:
         keys: Keys | None,
     ) -> str:
         """Serve an address."""
-        made = Listener(self._context, address, answer, gone, keys or self._keys)
-        self._listeners[made.address] = made
-        self._watch(made.socket, lambda: self._take(made))
-        self._watch(made.monitor, lambda: made.look(self._threads.submit, self.forget_reader))
-        return made.address
+        listener = Listener(
+            self._context, address, answer, functools.partial(self._threads.submit, gone), keys or self._keys
+        )
+        made = self._served[listener.address] = Service(self, listener)
+        made.begin()
+        return listener.address
 
     def forget(self, address: str) -> None:
         """Serve an address no more."""
-        made = self._listeners.pop(address, None)
+        made = self._served.pop(address, None)
         if made is not None:
-            self._unwatch(made.socket, made.monitor)
             made.close()
 
     def stop(self) -> None:
         """End the thread, and what waits."""
-        for address in list(self._listeners):
+        for address in list(self._served):
             self.forget(address)
         for peer in list(self.peers.values()):
             if peer.error is None:
@@ -327,7 +335,7 @@ class _Loop:
     def _drop(self, peer: Peer) -> None:
         if self.peers.get(peer.address) is peer:
             del self.peers[peer.address]
-        self._unwatch(peer.socket, peer.monitor)
+        self.unwatch(peer.socket.FD, peer.monitor.FD, *([] if peer.way is None else [peer.way.fd]))
         peer.close()
         self.forget_reader(peer.reader)
         for session, step in peer.posted.items():
@@ -336,78 +344,17 @@ class _Loop:
             transport.lost(peer.address)
 
     def _unreached(self, address: str, session: str, step: int) -> None:
-        for listener in list(self._listeners.values()):
-            self._post(listener, "unreached", {"session": session, "address": address, "step": step})
+        for service in list(self._served.values()):
+            service.post("unreached", {"session": session, "address": address, "step": step})
 
-    def _watch(self, socket: Any, act: Callable[[], None]) -> None:
-        self._epoll.register(socket.FD, select.EPOLLIN | select.EPOLLET)
-        self._ready[socket.FD] = act
+    def watch(self, fd: int, act: Callable[[], None]) -> None:
+        """Act whenever something has come to a descriptor, which is read until it is empty."""
+        self._epoll.register(fd, select.EPOLLIN | select.EPOLLET)
+        self._ready[fd] = act
         act()  # the descriptor tells of what comes, not of what is there
 
-    def _unwatch(self, *sockets: Any) -> None:
-        for each in sockets:
-            if self._ready.pop(each.FD, None) is not None:
-                self._epoll.unregister(each.FD)
-
-    def _take(self, listener: Listener) -> None:
-        """Answer what has come to an address of ours."""
-        while not listener.socket.closed and (came := listener.receive()) is not None:
-            sender, *rest = came
-            head = b""
-            try:
-                head, frames = split(rest)
-                if head[:1] == HELLO:
-                    if listener.greet(rest[0], sender.bytes, frames):
-                        self.give(lambda loop: loop._take(listener))
-                    continue
-                head, frames = returned(head, frames)
-                method, arguments = unpack(frames)
-                if len(head) != 9 or not isinstance(arguments, dict) or not isinstance(method, str):
-                    raise errors.DataLossError("a message is damaged: it calls no method")
-            except (ValueError, TypeError, IndexError, errors.GraphdockError) as error:
-                self._answer(listener, sender.bytes, head, FAILED, failure_of(error))
-                continue
-            listener.note(rest[0], method, arguments)
-            if head[:1] == POST:
-                self._post(listener, method, arguments)
-            else:
-                self._call(listener, sender.bytes, head, method, arguments)
-
-    @staticmethod
-    def _post(listener: Listener, method: str, arguments: Mapping[str, Any]) -> None:
-        try:
-            listener.answer(method, arguments)
-        except Exception as error:  # noqa: BLE001 - a stranger's message ends nothing but itself
-            _log.warning("what another task posted was refused: %s", errors.format_error(error))
-
-    def _call(self, listener: Listener, sender: bytes, head: bytes, method: str, arguments: Mapping[str, Any]) -> None:
-        def answered(made: Future[Any]) -> None:
-            try:
-                frames = pack(made.result())
-            except BaseException as error:  # noqa: BLE001 - it is the caller's
-                self._answer(listener, sender, head, FAILED, failure_of(error))
-            else:
-                self._reply(listener, sender, RESULT + head[1:], frames)
-
-        try:
-            result = listener.answer(method, arguments)
-        except Exception as error:  # noqa: BLE001 - it is the caller's
-            self._answer(listener, sender, head, FAILED, failure_of(error))
-        else:
-            if not isinstance(result, Future):
-                made, result = result, Future[Any]()
-                result.set_result(made)
-            result.add_done_callback(answered)
-
-    def _answer(self, listener: Listener, sender: bytes, head: bytes, kind: bytes, value: Any) -> None:
-        if head[:1] == CALL and len(head) == 9:
-            self._reply(listener, sender, kind + head[1:], pack(value))
-
-    def _reply(self, listener: Listener, sender: bytes, head: bytes, frames: list[Any]) -> None:
-        if sender in listener.near:
-            kind, frames = self.lend(head[:1], frames, sender)
-            head = kind + head[1:]
-        with Interrupts():  # it may be of several frames
-            more = listener.reply(sender, head, frames)
-        if more:
-            self.give(lambda loop: loop._take(listener))
+    def unwatch(self, *fds: int) -> None:
+        """Act on them no more."""
+        for fd in fds:
+            if self._ready.pop(fd, None) is not None:
+                self._epoll.unregister(fd)

@@ -185,7 +185,7 @@ def test_a_step_ends_whose_tensor_is_lost_on_its_way_to_a_task(how):
     try:
         with tf.Graph().as_default():
             with tf.device("/job:ps/task:0"):
-                v = tf.Variable(tf.fill([5000], 3.0))  # too large to go with the answer
+                v = tf.Variable(tf.fill([30_000], 3.0))  # too large to go with the answer, or by a way of this machine
             with tf.device("/job:worker/task:0"):
                 taken = tf.reduce_max(v + 1.0)
             with tf.Session(server.target) as session:
