@@ -7,7 +7,6 @@ import functools
 import math
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 __all__ = ["cores", "threads"]
 
@@ -35,25 +34,30 @@ def _share(root: str = "/") -> float:
     """Seconds of processors that all threads together are given per second, by the tightest of the control groups around."""
     found = [math.inf]
     with contextlib.suppress(OSError):  # no Linux, or nothing that may be read
-        lines = (Path(root) / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+        lines = _text(root, "proc/self/cgroup").splitlines()
         for group in (line.split(":", 2) for line in lines):
             if len(group) == 3:
-                found += _quotas(Path(root) / "sys/fs/cgroup", group[1].split(","), group[2])
+                found += _quotas(os.path.join(root, "sys/fs/cgroup"), group[1].split(","), group[2])
     return min(found)
 
 
-def _quotas(mounted: Path, controllers: list[str], path: str) -> Iterator[float]:
+def _text(*path: str) -> str:
+    with open(os.path.join(*path), encoding="utf-8") as opened:
+        return opened.read()
+
+
+def _quotas(mounted: str, controllers: list[str], path: str) -> Iterator[float]:
     """Of one line of /proc/self/cgroup: what the group and those around it say. Within a container its path may not be there."""
     files: tuple[str, ...] = ("cpu.max",)
     if controllers == [""]:  # version 2
         top = mounted
     elif "cpu" in controllers:
-        top, files = mounted / "cpu", ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+        top, files = os.path.join(mounted, "cpu"), ("cpu.cfs_quota_us", "cpu.cfs_period_us")
     else:
         return
-    at = top.joinpath(*[part for part in path.split("/") if part not in ("", "..")])
-    for folder in [at, *at.parents][: len(at.parts) - len(top.parts) + 1]:
+    parts = [part for part in path.split("/") if part not in ("", ".", "..")]
+    for depth in range(len(parts), -1, -1):
         with contextlib.suppress(OSError):
-            words = " ".join([(folder / file).read_text(encoding="utf-8") for file in files]).split()
+            words = " ".join([_text(top, *parts[:depth], file) for file in files]).split()
             if len(words) == 2 and words[0].isdecimal() and words[1].isdecimal() and int(words[1]):
                 yield int(words[0]) / int(words[1])

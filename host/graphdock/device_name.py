@@ -14,7 +14,7 @@ from graphdock.errors import InvalidArgumentError
 
 __all__ = ["DeviceSpec"]
 
-_FIELD = re.compile(
+_FIELD = (
     r"/job:(?P<job>[A-Za-z_][A-Za-z0-9_]*|\*)"
     r"|/replica:(?P<replica>\d+|\*)"
     r"|/task:(?P<task>\d+|\*)"
@@ -64,7 +64,7 @@ class DeviceSpec:
             found[field] = value
 
         while position < len(text):
-            match = _FIELD.match(text, position)
+            match = re.compile(_FIELD).match(text, position)
             if match is None or match.end() == position:
                 raise InvalidArgumentError(
                     f"{source!r} is not a device name",

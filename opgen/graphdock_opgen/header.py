@@ -141,7 +141,7 @@ def ops_with_kernels(package: Path) -> list[str]:
       NotFoundError: the package has no manifest, or one without kernels.
     """
     path = package / FILE_NAME
-    found = sorted({kernel.op for kernel in load(path).kernels}) if path.is_file() else []
+    found = sorted({kernel.op for kernel in load(str(path)).kernels}) if path.is_file() else []
     if not found:
         raise NotFoundError(f"{path} lists no kernels", hint=f"graphdock opgen manifest {package}, or name the ops")
     return found

@@ -186,7 +186,7 @@ def _plugin_name(directory: Path) -> str:
             f"{directory} holds neither specs/*.yaml nor {FILE_NAME}",
             hint="`graphdock new plugin` makes a package",
         )
-    return manifest.load(path).name
+    return manifest.load(str(path)).name
 
 
 def _refuse_declared(library: Any, type_: str) -> None:

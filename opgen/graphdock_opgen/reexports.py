@@ -7,6 +7,7 @@ type from the one place that declares it: the annotations of the wrapper, or of 
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -60,7 +61,7 @@ def _of_other_plugins(package: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for plugin in discover():
         path = manifest_path(plugin.module) if plugin.is_own and plugin.package != package else None
-        if path is not None and path.is_file():
+        if path is not None and os.path.isfile(path):
             found = {**published_names(load(path).endpoints, plugin.plugin), **found}
     return found
 

@@ -127,7 +127,7 @@ def test_its_manifest_lies_beside_its_module_in_a_package_of_several_plugins():
     assert [(f.plugin, f.module, f.package) for f in opt_in] == [
         ("queued", "graphdock_testing.queued", "graphdock_testing")
     ]
-    assert manifest_path(opt_in[0].module).parent.name == "queued"
+    assert Path(manifest_path(opt_in[0].module)).parent.name == "queued"
     assert manifest_path("graphdock_testing.plugin") == manifest_path("graphdock_testing")
 
 

@@ -11,7 +11,6 @@ import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import field, fields
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
@@ -23,7 +22,8 @@ from graphdock.plugin import settings
 from graphdock.plugin.settings import KEYS, ConfigFile
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
-_DEFAULTS: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("defaults.toml").read_text(encoding="utf-8"))
+with open(os.path.join(os.path.dirname(__file__), "defaults.toml"), "rb") as _opened:
+    _DEFAULTS: Mapping[str, Any] = tomllib.load(_opened)
 
 #: TensorFlow's ConfigProto fields -> what to write instead.
 _REPLACED = {
@@ -171,7 +171,7 @@ class SessionConfig:
         Raises:
           ConfigError: the file can't be read; an unknown key or profile, a value of the wrong type; with its line.
         """
-        return cls._of(_from_file(settings.read_file(Path(os.fsdecode(path))), profile, "profile"))
+        return cls._of(_from_file(settings.read_file(os.fsdecode(path)), profile, "profile"))
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None) -> SessionConfig:

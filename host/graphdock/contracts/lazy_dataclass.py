@@ -1,9 +1,9 @@
-"""Dataclasses whose methods are compiled when one of them is first called.
+"""Dataclasses whose fields are looked at, and whose methods are compiled, when somebody asks for them.
 
-``dataclasses.dataclass`` compiles up to six functions of each class when its module is imported, and most are never called:
-that took a third of the time from the import to a first result. ``lazy_dataclass`` makes the same class with the same fields, and
-lets the standard library make its methods at the first call of ``__init__``, ``__repr__``, a comparison or ``__hash__``
-(docs/adr/0109).
+``dataclasses.dataclass`` looks at each field and compiles up to six functions of each class when its module is imported, and most
+are never called: that took a third of the time from the import to a first result. ``lazy_dataclass`` makes the same class; the
+standard library finds its fields when somebody asks for them, and makes ``__repr__``, comparisons and ``__hash__`` at their first
+call. A loop binds the arguments of the first instances; the class that has many gets a compiled ``__init__`` (docs/adr/0109).
 """
 
 from __future__ import annotations
@@ -16,36 +16,202 @@ if TYPE_CHECKING:
     from dataclasses import dataclass as lazy_dataclass
 else:
     import inspect
-    from dataclasses import FrozenInstanceError, dataclass, field, fields, make_dataclass
+    from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields, make_dataclass
+    from types import SimpleNamespace
 
     _ORDER = ("__lt__", "__le__", "__gt__", "__ge__")
+    #: Instances of a class that are made before its ``__init__`` is compiled, which takes as long as to bind some 40.
+    _FEW = 24
+    _set_field = object.__setattr__
 
     def lazy_dataclass(cls=None, /, *, frozen=False, eq=True, order=False, slots=False, kw_only=False):
-        """A decorator as ``dataclasses.dataclass``, for what is made seldom enough that a first call of 1 ms does not matter.
+        """A decorator as ``dataclasses.dataclass``, for modules that a first session loads.
 
-        A dataclass that inherits from a lazy one is lazy as well; there is no ``InitVar``. Any thread may make the first call.
+        A dataclass that inherits from a lazy one is lazy as well. There is no ``InitVar``, and annotations are texts. Any thread
+        may make the first call.
         """
 
         def wrap(cls):
-            own = set(cls.__dict__)
-            made = dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)(cls)
-            names = ["__init__", "__repr__", *(("__eq__",) if eq else ()), *(_ORDER if order else ())]
+            own = dict(cls.__dict__)
+            names = [name for name, kind in cls.__annotations__.items() if not _is_of_class(kind)]
+            given = {name: own.get(name, MISSING) for name in names}
+            made = _with_slots(cls, own, names) if slots else _without_fields(cls, given)
+            methods = ["__repr__", *(("__eq__",) if eq else ()), *(_ORDER if order else ())]
             if eq and frozen:
-                names.append("__hash__")
+                methods.append("__hash__")
             elif eq and "__hash__" not in own:
                 made.__hash__ = None
-            names = [name for name in names if name not in own]
-            made._lazily = frozen, slots
-            for name in names:
-                setattr(made, name, _stub(made, name))
+            made._lazily = frozen, kw_only, given
+            made.__dataclass_params__ = _PARAMS
+            made.__dataclass_fields__ = _Late(made, "__dataclass_fields__", _fields)
+            made.__match_args__ = _Late(made, "__match_args__", _match_args)
+            made.__signature__ = _Signature()
+            if "__init__" not in own:
+                made.__init__ = _binder(made)
+            for name in methods:
+                if name not in own:
+                    setattr(made, name, _stub(made, name))
             if frozen:
                 made.__setattr__, made.__delattr__ = _set, _delete
                 if slots:
                     made.__getstate__, made.__setstate__ = _state, _restore
-            made.__signature__ = _Signature()
             return made
 
         return wrap if cls is None else wrap(cls)
+
+    #: What a dataclass that inherits from a lazy one asks of it.
+    _PARAMS = SimpleNamespace(frozen=False)
+
+    def _is_of_class(kind):
+        return str(kind).removeprefix("typing.").startswith("ClassVar")
+
+    def _with_slots(cls, own, names):
+        """The class again, with slots for its fields."""
+        taken = {name for base in cls.__mro__[1:] for name in base.__dict__.get("__slots__", ())}
+        space = {name: value for name, value in own.items() if name not in (*names, "__dict__", "__weakref__")}
+        space["__slots__"] = tuple([name for name in names if name not in taken])
+        made = type(cls)(cls.__name__, cls.__bases__, space)
+        made.__qualname__ = cls.__qualname__
+        return made
+
+    def _without_fields(cls, given):
+        """The class with plain defaults."""
+        for name, value in given.items():
+            if isinstance(value, Field):
+                if value.default is MISSING:
+                    delattr(cls, name)
+                else:
+                    setattr(cls, name, value.default)
+        return cls
+
+    class _Late:
+        """Attribute of a class that is made when it is first asked for."""
+
+        def __init__(self, cls, name, make):
+            self.of = cls, name, make
+
+        def __get__(self, instance, owner):
+            cls, name, make = self.of
+            value = make(cls)
+            setattr(cls, name, value)
+            return value
+
+    def _fields(cls):
+        """The fields, by the standard library, those of bases first."""
+        _, kw_only, given = cls._lazily
+        found = {}
+        for base in reversed(cls.__mro__[1:]):
+            found |= getattr(base, "__dataclass_fields__", {})
+        space = {name: value for name, value in given.items() if value is not MISSING}
+        space |= {"__module__": cls.__module__, "__doc__": "", "__annotations__": cls.__annotations__}
+        own = dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(type(cls.__name__, (), space))
+        return found | own.__dataclass_fields__
+
+    def _match_args(cls):
+        return tuple([f.name for f in fields(cls) if f.init and not f.kw_only])
+
+    def _arguments(cls):
+        """Name -> default, factory, whether ``__init__`` takes it and whether by keyword alone, of each field."""
+        found = {}
+        for each in reversed(cls.__mro__):
+            space = each.__dict__
+            if "_lazily" not in space:
+                for f in space.get("__dataclass_fields__", {}).values():
+                    found[f.name] = f.default, f.default_factory, f.init, f.kw_only
+                continue
+            _, kw_only, given = space["_lazily"]
+            for name, value in given.items():
+                if isinstance(value, Field):
+                    by_keyword = kw_only if value.kw_only is MISSING else value.kw_only
+                    found[name] = value.default, value.default_factory, value.init, by_keyword
+                else:
+                    found[name] = value, MISSING, True, kw_only
+        return found
+
+    def _binder(cls):
+        """The ``__init__`` of a class until it is compiled."""
+        made, known = 0, None
+
+        def method(self, *args, **kwargs):
+            nonlocal made, known
+            if known is None:
+                arguments = _arguments(cls)
+                taken = {name for name, (_, _, init, _) in arguments.items() if init}
+                needed = {n for n in taken if arguments[n][0] is arguments[n][1] is MISSING}
+                known = (
+                    arguments,
+                    taken,
+                    needed,
+                    [name for name in arguments if name in taken and not arguments[name][3]],
+                )
+            made += 1
+            arguments, taken, needed, positional = known
+            given = dict(zip(positional, args, strict=False))
+            fits = len(args) <= len(positional) and given.keys().isdisjoint(kwargs)
+            given.update(kwargs)
+            if made > _FEW or not fits or not needed <= given.keys() <= taken:
+                _compiled_init(cls)(self, *args, **kwargs)
+                return
+            put = _set_field if cls._lazily[0] else setattr
+            for name, (default, factory, _, _) in arguments.items():
+                if name in given:
+                    put(self, name, given[name])
+                elif factory is not MISSING:
+                    put(self, name, factory())
+                elif default is not MISSING:
+                    put(self, name, default)
+            if hasattr(cls, "__post_init__"):
+                self.__post_init__()
+
+        return _named(method, cls, "__init__")
+
+    def _named(method, cls, name):
+        method.__name__, method.__qualname__, method.of = name, f"{cls.__qualname__}.{name}", cls
+        return method
+
+    class _Factory:
+        """The default of an argument whose field has a factory."""
+
+        def __repr__(self):
+            return "<factory>"
+
+    _FACTORY = _Factory()
+
+    def _compiled_init(cls):
+        """The ``__init__`` of a class, compiled, which it has from now on."""
+        space = {"_set_field": _set_field, "_FACTORY": _FACTORY}
+        parameters, keywords, body = ["self"], [], []
+        arguments = _arguments(cls)
+        for name, (default, factory, init, by_keyword) in arguments.items():
+            default_text, value = "", name
+            if factory is not MISSING:
+                space[f"_make_{name}"] = factory
+                default_text, value = "=_FACTORY", f"_make_{name}() if {name} is _FACTORY else {name}"
+            elif default is not MISSING:
+                space[f"_default_{name}"] = default
+                default_text = f"=_default_{name}"
+            if init:
+                (keywords if by_keyword else parameters).append(name + default_text)
+            elif factory is not MISSING:
+                value = f"_make_{name}()"
+            elif default is not MISSING:
+                value = f"_default_{name}"
+            else:
+                continue
+            body.append(f"_set_field(self, {name!r}, {value})" if cls._lazily[0] else f"self.{name} = {value}")
+        if hasattr(cls, "__post_init__"):
+            body.append("self.__post_init__()")
+        head = ", ".join([*parameters, *(("*", *keywords) if keywords else ())])
+        exec(f"def __init__({head}):\n  " + "\n  ".join(body or ["pass"]), space)
+        method = space["__init__"]
+        method.__qualname__ = f"{cls.__qualname__}.__init__"
+        types = [each.__dict__.get("__annotations__", {}) for each in reversed(cls.__mro__)]
+        kinds = {name: kind for said in types for name, kind in said.items()}
+        method.__annotations__ = {name: kinds[name] for name, (_, _, init, _) in arguments.items() if init} | {
+            "return": None
+        }
+        cls.__init__ = method
+        return method
 
     def _stub(cls, name):
         """The method of that name until it is called."""
@@ -53,27 +219,20 @@ else:
         def method(self, *args, **kwargs):
             return _compiled(cls, name)(self, *args, **kwargs)
 
-        method.__name__, method.__qualname__, method.of = name, f"{cls.__qualname__}.{name}", cls
-        return method
+        return _named(method, cls, name)
 
     def _compiled(cls, name):
         """Let the standard library make a class of the same fields with this method, and take it."""
-        frozen, slots = cls._lazily
         like = [(f.name, f.type, _like(f)) for f in fields(cls)]
-        said = {"__doc__": cls.__doc__}
-        if hasattr(cls, "__post_init__"):
-            said["__post_init__"] = cls.__post_init__
-        init, compares = name == "__init__", name in ("__eq__", "__hash__", *_ORDER)
         twin = make_dataclass(
             cls.__name__,
             like,
-            namespace=said,
-            init=init,
+            namespace={"__doc__": ""},
+            init=False,
             repr=name == "__repr__",
-            eq=compares,
+            eq=name != "__repr__",
             order=name in _ORDER,
-            frozen=frozen and (init or compares),
-            slots=slots and init,
+            frozen=cls._lazily[0] and name != "__repr__",
         )
         method = getattr(twin, name)
         method.__qualname__ = f"{cls.__qualname__}.{name}"
@@ -90,7 +249,7 @@ else:
 
         def __get__(self, instance, owner):
             init = owner.__init__
-            found = inspect.signature(_compiled(init.of, "__init__") if hasattr(init, "of") else init)
+            found = inspect.signature(_compiled_init(init.of) if hasattr(init, "of") else init)
             return found.replace(parameters=list(found.parameters.values())[1:])
 
     def _set(self, name, value):
@@ -104,4 +263,4 @@ else:
 
     def _restore(self, state):
         for f, value in zip(fields(self), state, strict=True):
-            object.__setattr__(self, f.name, value)
+            _set_field(self, f.name, value)

@@ -6,7 +6,6 @@ op's spec.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -15,6 +14,7 @@ from graphdock.contracts.opdef import resolve
 from graphdock.errors import AlreadyExistsError, GradientError, did_you_mean
 from graphdock.graph.operation import Operation
 from graphdock.locks import new_lock
+from graphdock.logger import logger
 
 __all__ = [
     "GradientSource",
@@ -28,7 +28,6 @@ __all__ = [
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_log = logging.getLogger("graphdock")
 _lock = new_lock()
 #: Name -> function, or None for one that has no derivative.
 _registered: dict[str, Callable[..., Any] | None] = {}
@@ -148,7 +147,7 @@ def gradient_of(op: Operation) -> GradientSource:
         function = _registered[op.type]
         if opdef.gradient is not None and op.type not in _announced:
             _announced.add(op.type)
-            _log.info(
+            logger().info(
                 "the gradient of %s is the one registered by the user (%s), not its spec's",
                 op.type,
                 _describe(function),

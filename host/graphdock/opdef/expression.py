@@ -8,9 +8,10 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.errors import OpSpecError, ShapeError
 from graphdock.shape import Symbol, broadcast, plain, size
 
@@ -28,7 +29,7 @@ def is_open(value: Any) -> bool:
     return value is None or isinstance(value, Symbol)
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class Language:
     """Vocabulary of expressions of one kind, beside names, comparisons, ``and``, ``or``, ``not`` and ``a if c else b``.
 

@@ -9,7 +9,6 @@ satisfies the request of its handle. A kernel that takes its handle runs there t
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, TypeAlias
@@ -21,6 +20,7 @@ from graphdock.contracts.passes import RegionNote
 from graphdock.contracts.resource import VARIABLE
 from graphdock.device_name import DeviceSpec
 from graphdock.errors import InvalidArgumentError
+from graphdock.logger import logger
 from graphdock.placement.choose import Chooser
 from graphdock.plugin.kernel_registry import RegisteredKernel
 
@@ -34,8 +34,6 @@ __all__ = ["Decomposed", "Movable", "Placement", "place", "warn_of_fallbacks"]
 Movable: TypeAlias = "tuple[Sequence[PlanNode], Sequence[DeviceSpec]]"
 
 _HOST = Decision("host", "host", "the host runs it itself")
-
-_log = logging.getLogger("graphdock")
 
 
 @lazy_dataclass(frozen=True, slots=True)
@@ -152,7 +150,7 @@ def warn_of_fallbacks(placement: Placement, fallback: Callable[[str], str]) -> N
     if loud:
         lines = "; ".join(f"{n.name} ({n.op}) on {n.device.short() if n.device else '?'}: {why}" for n, why in loud)
         nodes_fall = "node falls" if len(loud) == 1 else "nodes fall"
-        _log.warning("%d %s back to another device: %s", len(loud), nodes_fall, lines)
+        logger().warning("%d %s back to another device: %s", len(loud), nodes_fall, lines)
 
 
 def _is_variable(node: PlanNode) -> bool:

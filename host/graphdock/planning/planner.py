@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
-import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -28,6 +27,7 @@ from graphdock.errors import (
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.locks import new_lock
+from graphdock.logger import logger
 from graphdock.passes.pipeline import checked_switches, known_passes
 from graphdock.placement.choose import Chooser
 from graphdock.planning.decompose import Decomposer
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
 __all__ = ["AUTO", "Planner", "collector_paused"]
 
-_log = logging.getLogger("graphdock")
 T = TypeVar("T")
 
 #: Executors that ``executor="auto"`` asks, in order.
@@ -202,7 +201,7 @@ class Planner:
                 raise DeviceUnavailable(f"no device {kind}: {error.reason}", error.hint)
             if policy == "warn":
                 others = ", ".join(d.short() for d in self.devices)
-                _log.warning(
+                logger().warning(
                     "no device %s here%s, the session runs on %s: %s", kind, self._named_by(), others, error.reason
                 )
 
@@ -211,7 +210,7 @@ class Planner:
         installed = [state.name for state in self._host.plugins(every=True)]
         for name in options.keys() - set(installed):
             if near := did_you_mean(name, installed):
-                _log.warning("options[%r] are nobody's here: no plugin of that name is installed; %s", name, near)
+                logger().warning("options[%r] are nobody's here: no plugin of that name is installed; %s", name, near)
 
     def plan(
         self,

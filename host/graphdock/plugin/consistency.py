@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graphdock.contracts import Device, DeviceFactory, Executor, Program, Queue, SessionFactory
@@ -30,8 +31,8 @@ def check_parts(host: Host, state: PluginState) -> None:
     devices = {*host.devices.names(), *(d.type for m in stated for d in m.devices)}
     namespaces = {state.name, *(name.rpartition(".")[0] for name in declared)}
     found = [
-        *(() if state.found.in_memory else lint.spec_drift(state.manifest.path.parent, declared)),
-        *(() if state.found.in_memory else lint.stale_libraries(state.manifest.path.parent)),
+        *(() if state.found.in_memory else lint.spec_drift(Path(state.manifest.path).parent, declared)),
+        *(() if state.found.in_memory else lint.stale_libraries(Path(state.manifest.path).parent)),
         *lint.unknown_ops(mine, known, namespaces),
         *lint.unknown_devices(mine, devices),
         *lint.unknown_arguments(mine, lambda op: host.ops.get(op) if op in host.ops else None),

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from importlib.machinery import PathFinder
-from pathlib import Path
 
 from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.errors import did_you_mean
@@ -135,7 +134,8 @@ def _records() -> Iterator[tuple[Callable[[str], str | None], Callable[[], str]]
 
 def _text(record: str, file: str) -> str | None:
     try:
-        return Path(record, file).read_text(encoding="utf-8")
+        with open(os.path.join(record, file), encoding="utf-8") as opened:
+            return opened.read()
     except OSError:
         return None
 
@@ -169,7 +169,7 @@ def duplicates(found: Iterable[Found]) -> dict[Found, list[Found]]:
     return losers
 
 
-def manifest_path(module: str) -> Path | None:
+def manifest_path(module: str) -> str | None:
     """Return where the manifest of an entry point's module should lie; None when Python can't find its package.
 
     It lies in the top-level package or, of a package that holds several plugins, in the nearest folder on the way to the module.
@@ -182,8 +182,8 @@ def manifest_path(module: str) -> Path | None:
         spec = None
     if spec is None:
         return None
-    folders = [Path(f) for f in spec.submodule_search_locations or ()]
+    folders = list(spec.submodule_search_locations or ())
     if not folders:
-        return Path(spec.origin or package).parent / package / FILE_NAME
-    ways = [f.joinpath(*inner[:depth], FILE_NAME) for depth in range(len(inner), -1, -1) for f in folders]
-    return next((p for p in ways if p.is_file()), folders[0] / FILE_NAME)
+        return os.path.join(os.path.dirname(spec.origin or package), package, FILE_NAME)
+    ways = [os.path.join(f, *inner[:depth], FILE_NAME) for depth in range(len(inner), -1, -1) for f in folders]
+    return next((p for p in ways if os.path.isfile(p)), os.path.join(folders[0], FILE_NAME))

@@ -15,6 +15,7 @@ Threads: any. No lock is held while a plugin's module is imported; two threads m
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -80,7 +81,7 @@ def _has_names(state: PluginState) -> bool:
         return state.manifest is None or state.manifest.endpoints is not None
     path = manifest_path(state.found.module)
     try:
-        return path is not None and path.is_file() and manifest.load(path).endpoints is not None
+        return path is not None and os.path.isfile(path) and manifest.load(path).endpoints is not None
     except ManifestError:
         return True
 

@@ -6,7 +6,6 @@ The default host is made at first use, never at import; others may be made for t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from graphdock.contracts.device import HOST_MEMORY
@@ -165,7 +164,7 @@ class Host:
             if any(s.name == name for s in others):
                 raise AlreadyExistsError(f"a plugin named {name!r} is there already")
             state = PluginState(Found(name, module, f"graphdock-{name}", "0", ""), triaged=True, module=plugin)
-            state.manifest = Manifest(name, "registered in memory", "", Path(module), module)
+            state.manifest = Manifest(name, "registered in memory", "", module, module)
             self._states = [*others, state]
             self._loaded_for_plans = frozenset()
             self._compared = False

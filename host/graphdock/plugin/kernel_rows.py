@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from graphdock import dtypes
 from graphdock.contracts.kernel_facts import LAYOUTS
@@ -67,17 +67,8 @@ class KernelRow:
         return snake_case(self.op)
 
 
-@lazy_dataclass(frozen=True, slots=True)
-class _Line:
-    """A row that is not parsed yet; ``facts`` is what it says behind its module, None where it has another form."""
-
-    number: int
-    text: str
-    op: str
-    device: str
-    name: str
-    module: str | None
-    facts: str | None
+#: A row that is not parsed yet: its line's number and text, and the match of the usual form, None where it has another.
+_Line: TypeAlias = tuple[int, str, re.Match[str] | None]
 
 
 class KernelRows:
@@ -94,9 +85,9 @@ class KernelRows:
     def __init__(self, text: str, label: str, offset: int) -> None:
         self._label = label
         self._lines: dict[str, list[_Line]] = {}
-        self._modules: dict[str | None, Counter[tuple[str, str]]] = {}
+        self._modules: dict[str | None, dict[tuple[str, str], int]] = {}
         self._read: dict[str, tuple[KernelRow, ...]] = {}
-        self._facts: dict[str | None, KernelRow] = {}
+        self._facts: dict[str, KernelRow] = {}
         if not text:
             return
         if not text.startswith(HEADER):
@@ -121,13 +112,13 @@ class KernelRows:
     def _add(self, number: int, text: str) -> None:
         usual = _USUAL.fullmatch(text)
         if usual is not None and (usual[4] or "module" not in text):
-            line = _Line(number, text, usual[1], usual[2], usual[3] or "", usual[4], usual[5])
+            op, device, module = usual.group(1, 2, 4)
         else:
-            row = self._parsed(number, text)
-            line = _Line(number, text, row.op, row.device, row.name, row.module, None)
-        self._lines.setdefault(line.op, []).append(line)
-        counts = self._modules.setdefault(line.module, Counter())
-        counts[line.op, line.device] += 1
+            usual, row = None, self._parsed(number, text)
+            op, device, module = row.op, row.device, row.module
+        self._lines.setdefault(op, []).append((number, text, usual))
+        counts = self._modules.setdefault(module, {})
+        counts[op, device] = counts.get((op, device), 0) + 1
 
     def __len__(self) -> int:
         return sum(map(len, self._lines.values()))
@@ -145,7 +136,7 @@ class KernelRows:
 
     def devices(self, module: str | None = None) -> set[str]:
         """The device types that kernels are for: those of a module, or all."""
-        chosen = self._modules.values() if module is None else [self._modules.get(module, Counter())]
+        chosen = self._modules.values() if module is None else [self._modules.get(module, {})]
         return {device for counts in chosen for _, device in counts}
 
     def of(self, op: str) -> tuple[KernelRow, ...]:
@@ -162,14 +153,16 @@ class KernelRows:
             yield from self.of(op)
 
     def _row(self, line: _Line) -> KernelRow:
-        facts = self._facts.get(line.facts)
-        if facts is not None:
-            return replace(facts, op=line.op, device=line.device, name=line.name, module=line.module)
-        row = self._parsed(line.number, line.text)
-        plain = replace(row, op=line.op, device=line.device, name=line.name, module=line.module)
-        if line.facts is not None and row == plain:
-            self._facts[line.facts] = row
-        return row
+        number, text, usual = line
+        if usual is None:
+            return self._parsed(number, text)
+        op, device, name, module, more = usual.groups()
+        facts = self._facts.get(more)
+        row = self._parsed(number, text) if facts is None else facts
+        here = replace(row, op=op, device=device, name=name or "", module=module)
+        if facts is None and row == here:
+            self._facts[more] = row
+        return row if facts is None else here
 
     def _parsed(self, number: int, line: str) -> KernelRow:
         reader = ManifestReader(f"kernels = {line.removesuffix(',')}", self._label, number - 1)

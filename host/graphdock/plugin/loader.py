@@ -21,7 +21,7 @@ from graphdock.contracts.version import API_VERSION, api_accepts
 from graphdock.errors import ManifestError, PluginError
 from graphdock.locks import new_lock
 from graphdock.plugin import hookspecs, manifest
-from graphdock.plugin.discovery import FILE_NAME, manifest_path
+from graphdock.plugin.discovery import manifest_path
 from graphdock.plugin.hookspecs import HOOKS
 from graphdock.plugin.state import Added, PluginState, cause_of
 
@@ -63,10 +63,10 @@ def _triage(state: PluginState) -> None:
             f"reinstall it: pip install --force-reinstall {found.distribution}",
         )
         return
-    if not path.is_file():
+    if not os.path.isfile(path):
         state.stop(
             "no manifest",
-            f"{path.parent.name}/{FILE_NAME} is not installed",
+            f"{manifest.label_of(path)} is not installed",
             "a wheel built by setuptools leaves *.toml out unless told (package-data); hatchling keeps it",
         )
         return

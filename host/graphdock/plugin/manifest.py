@@ -8,11 +8,11 @@ lower part says otherwise the ledger says ``manifest drift``.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import field, replace
 from functools import cached_property, lru_cache
-from pathlib import Path as FilePath
 from typing import Any
 
 from graphdock import dtypes
@@ -31,6 +31,8 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _COMMAND_NAME = re.compile(r"[a-z][a-z0-9_-]*")
 _OPTION_TYPES: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,), "string": (str,)}
 _PER = ("device", "session")
+#: The names of ops as ``graphdock opgen manifest`` writes them: hundreds, which are read faster than as TOML.
+_OPS = re.compile(r'^names = \[\n((?:  "\w+",\n)+)\]$', re.MULTILINE)
 
 
 @lazy_dataclass(frozen=True, slots=True)
@@ -143,7 +145,7 @@ class Manifest:
     name: str
     summary: str
     api: str
-    path: FilePath
+    path: str
     label: str
     imports: tuple[str, ...] = ()
     install: str | None = None
@@ -162,7 +164,10 @@ class Manifest:
     @cached_property
     def _lower(self) -> tuple[Mapping[str, tuple[str, ...]], Mapping[str, tuple[str, ...]], KernelRows]:
         above, header, rows = (self.generated or "").partition("\n[kernels]\n")
-        reader = ManifestReader(above, self.label, self._offset)
+        listed = _OPS.search(above)
+        names = listed[1].split('"')[1::2] if listed is not None else ()
+        without = _OPS.sub("names = [" + "\n" * (len(names) + 1) + "]", above, 1)
+        reader = ManifestReader(without, self.label, self._offset)
         if "kernels" in reader.root:
             raise reader.fail(
                 ("kernels",),
@@ -175,6 +180,7 @@ class Manifest:
         ops = reader.table(root.get("ops", {}), ("ops",), lists)
         kinds = {hook.registry: Key(list, items=bool) for hook in HOOKS.values() if hook.noun is not None}
         provides = reader.table(root.get("provides", {}), ("provides",), kinds)
+        ops["names"] = (*names, *ops.get("names", ()))
         offset = self._offset + above.count("\n") + 1
         return ops, provides, KernelRows(header.lstrip() + rows, self.label, offset)
 
@@ -320,13 +326,13 @@ def _commands(reader: ManifestReader, value: Any, plugin: str) -> tuple[CommandD
 
 
 @lru_cache(maxsize=64)  # hosts of one process, and its probes, read the same ones
-def loads(text: str, path: FilePath) -> Manifest:
+def loads(text: str, path: str) -> Manifest:
     """Read a manifest's text; ``path`` is named in messages as ``package/graphdock-plugin.toml``.
 
     Raises:
       ManifestError: not TOML, an unknown key, a missing key, a wrong type or value; with file, line and did-you-mean.
     """
-    label = f"{path.parent.name}/{path.name}"
+    label = label_of(path)
     upper, marker, lower = text.partition(MARKER)
     reader = ManifestReader(upper, label)
     root = reader.table(reader.root, (), _FILE)
@@ -357,12 +363,19 @@ def loads(text: str, path: FilePath) -> Manifest:
     )
 
 
-def load(path: FilePath) -> Manifest:
+def label_of(path: str) -> str:
+    """Return how messages name the file: with the folder it lies in."""
+    folder, name = os.path.split(path)
+    return f"{os.path.basename(folder)}/{name}"
+
+
+def load(path: str) -> Manifest:
     """Read the manifest at ``path``. Raises ManifestError."""
     try:
-        text = path.read_text(encoding="utf-8")
+        with open(path, encoding="utf-8") as opened:
+            text = opened.read()
     except UnicodeDecodeError as error:
-        raise ManifestError(f"{path.parent.name}/{path.name}: not UTF-8: {error}") from error
+        raise ManifestError(f"{label_of(path)}: not UTF-8: {error}") from error
     except OSError as error:
-        raise ManifestError(f"{path.parent.name}/{path.name}: can't be read: {error}") from error
+        raise ManifestError(f"{label_of(path)}: can't be read: {error}") from error
     return loads(text, path)

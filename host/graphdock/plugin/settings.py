@@ -11,14 +11,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from stat import S_ISREG
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.errors import ConfigError
 from graphdock.plugin.admission import Admission
 from graphdock.plugin.toml_text import line_of, parse
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 #: Keys of ``[session]``, which are the fields of a SessionConfig, and of ``[plugins]``.
 KEYS: dict[str, tuple[str, ...]] = {
@@ -132,7 +134,7 @@ def environment(environ: Mapping[str, str] | None = None) -> dict[str, str]:
     return mine
 
 
-def find_file(variables: Mapping[str, str], folder: Path | None = None) -> ConfigFile | None:
+def find_file(variables: Mapping[str, str], folder: str | os.PathLike[str] = "") -> ConfigFile | None:
     """The configuration file that holds for a process in ``folder`` (default: the working directory), or None.
 
     Raises:
@@ -142,16 +144,17 @@ def find_file(variables: Mapping[str, str], folder: Path | None = None) -> Confi
     if named:
         if not os.path.lexists(named):
             raise ConfigError(f"GRAPHDOCK_CONFIG: there is no file {_short(named)}")
-        return read_file(Path(named))
-    start = Path.cwd() if folder is None else folder
-    folders = [start, *start.parents]
-    root = next((i for i, f in enumerate(folders) if (f / ".git").exists()), 0)
+        return read_file(named)
+    folders = [os.path.abspath(folder)]
+    while (above := os.path.dirname(folders[-1])) != folders[-1]:
+        folders.append(above)
+    root = next((i for i, f in enumerate(folders) if os.path.exists(os.path.join(f, ".git"))), 0)
     for here in folders[: root + 1]:
-        if (here / "graphdock.toml").is_file():
-            return read_file(here / "graphdock.toml")
+        if os.path.isfile(path := os.path.join(here, "graphdock.toml")):
+            return read_file(path)
     for here in folders[: root + 1]:
-        if (here / "pyproject.toml").is_file():
-            found = read_file(here / "pyproject.toml")
+        if os.path.isfile(path := os.path.join(here, "pyproject.toml")):
+            found = read_file(path)
             if found.tables:
                 return found
     return None
@@ -164,12 +167,15 @@ def _short(text: str) -> str:
 _read: dict[tuple[str, int, int, str], ConfigFile] = {}
 
 
-def read_file(path: Path) -> ConfigFile:
+def read_file(name: str) -> ConfigFile:
     """Read a configuration file, or ``[tool.graphdock]`` of a ``pyproject.toml``. Read again only when it changed.
 
     Raises:
       ConfigError: it can't be read, is not TOML, or has an unknown table.
     """
+    from pathlib import Path  # a first session without a file does without it
+
+    path = Path(name)
     try:
         stat = path.stat()
         if not S_ISREG(stat.st_mode):
