@@ -222,11 +222,15 @@ class BindContext(BuildContext):
         in every step of this instance, else None. ``compute`` is called with all of them all the same.
       debug: the session holds its kernels to what they promise; one that takes memory by itself watches it then.
       check: raises the error of a step that must stop; a kernel that may compute for long calls it now and then.
+      versions: one per input, or none at all: a function where the input is a variable's own buffer, which the plan only reads.
+        Called by ``compute``, it gives another number after each step that may have written the variable: what was made of its
+        elements, such as a copy in another layout, holds while the number does.
     """
 
     buffers: tuple[Any, ...] = ()
     debug: bool = False
     check: Callable[[], None] = _goes_on
+    versions: tuple[Callable[[], int] | None, ...] = field(default=(), kw_only=True)
 
 
 @lazy_dataclass(frozen=True, slots=True)

@@ -63,7 +63,8 @@ class Plan:
         operation -> the passes that changed nodes of it, of a plan that is explained. ``stages``: what planning took.
       loops: what became of loops that could have been written out. ``notes``: what else passes said.
       costs: ``costs()`` is the cost model of its session.
-      resources: all that its steps touch; ``touched``: with whether they do more than read it. ``lock_set``: what they hold while
+      resources: all that its steps touch; ``touched``: with whether they do more than read it; ``written``: what they write, and
+        lock before. ``lock_set``: what they hold while
         they run.
       stores: the containers of its resources, of which there is rarely more than one. ``locks``: of those containers.
       latest, previous: when the plan was used last, and the time before (None: never); :meth:`used` counts.
@@ -106,6 +107,7 @@ class Plan:
         self.resources: tuple[Resource, ...] = tuple([r for r, _ in self.touched])
         self.lock_set: LockSet = access.lock_set or LockSet("a step that locks nothing")
         self.locks = access.locks
+        self.written = tuple([r for r, writes in self.touched if writes and r.locked_by_steps])
         self.stores = tuple(sorted({r.store for r in self.resources}, key=lambda s: s.resource_lock.number))
         for store in self.stores:
             store.add_user(self)
@@ -232,6 +234,8 @@ def _run_locked(plan: Plan, step: Step, feeds: Sequence[Any]) -> Any:
                 lock.wait(step, step.token)
             if plan.stores[0].epoch != step.epoch:
                 plan.check(step)
+            for resource in plan.written:
+                resource.version += 1
             return plan.program.run(step, feeds)
         finally:
             requests.pop(step, None)
@@ -249,6 +253,8 @@ def _run_with_locks(plan: Plan, step: Step, feeds: Sequence[Any]) -> Any:
 
 def _run_checked(plan: Plan, step: Step, feeds: Sequence[Any]) -> Any:
     plan.check(step)
+    for resource in plan.written:
+        resource.version += 1
     return plan.program.run(step, feeds)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
@@ -22,7 +22,7 @@ from graphdock.contracts import (
     errors,
 )
 
-from graphdock_onednn.launch import Kept, Launch, Shared, room_of
+from graphdock_onednn.launch import Kept, Lasting, Launch, Shared, room_of
 from graphdock_onednn.library import Library, Unimplemented, library
 from graphdock_onednn.programs import KEPT, Call, Make, program_of
 
@@ -127,7 +127,7 @@ def _quickest(ctx: PrepareContext, lib: Library, makes: Sequence[Make], call: Ca
     def candidate(make: Make) -> Callable[..., None]:
         program = program_of(lib, make, call, ctx.threads)
         room = room_of(program.nbytes) if program.nbytes else None
-        launch = Launch(program, [None] * len(call.shapes), room, {}, {})
+        launch = Launch(program, [None] * len(call.shapes), room, Lasting(), Kept())
 
         def run(queue: Any, *arrays: Any) -> None:
             launch.run(arrays)
@@ -162,7 +162,7 @@ def _prepare(
     make = _quickest(ctx, lib, makes, call)
     program = program_of(lib, make, call, ctx.threads)
     bound = partial(
-        _bind, lib=lib, make=make, call=call, threads=ctx.threads, kept={}, steady=steady, strided=strided,
+        _bind, lib=lib, make=make, call=call, threads=ctx.threads, kept=Kept(), steady=steady, strided=strided,
         watch=None if watch is None else watch(call),
     )  # fmt: skip
     scratch = (Scratch(dtypes.uint8, (program.nbytes,)),) if program.nbytes else ()
@@ -182,26 +182,23 @@ def _single_threaded(ctx: PrepareContext) -> AbstractContextManager[Any] | None:
 class _Node:
     """Launches of one node in one instance, by how its arrays lie."""
 
-    def __init__(
-        self, lib: Library, make: Make, call: Call, steady: bool, constants: Mapping[int, Any], kept: Kept
-    ) -> None:
+    def __init__(self, lib: Library, make: Make, call: Call, steady: bool, lasting: Lasting, kept: Kept) -> None:
         self._library, self._make, self.call, self._steady = lib, make, call, steady
-        self._constants, self._kept = constants, kept
+        self._lasting, self._kept = lasting, kept
         self._views: dict[Any, Shared] = {}
 
     def shared(self, call: Call, threads: int, buffers: Sequence[Any], scratch: Any) -> Shared:
         """For arrays that lie as the call says; ``scratch``: the instance's own."""
         own = call is self.call
-        constants, kept = (self._constants, self._kept) if own else ({}, {})
+        lasting, kept = (self._lasting, self._kept) if own else (Lasting(), Kept())
 
         def launch(threads: int, first: bool) -> Launch:
             program = program_of(self._library, self._make, call, threads)
             if first:
-                return Launch(program, buffers, scratch, constants, kept)
+                return Launch(program, buffers, scratch, lasting, kept)
             lent = room_of(program.nbytes) if program.nbytes else None
-            return Launch(
-                program, [b if i >= len(call.dtypes) else None for i, b in enumerate(buffers)], lent, constants, kept
-            )
+            own = [b if i >= len(call.dtypes) else None for i, b in enumerate(buffers)]
+            return Launch(program, own, lent, lasting, kept)
 
         return Shared(self._library, launch, threads, self._steady)
 
@@ -227,7 +224,9 @@ def _bind(
 ) -> Callable[..., Any]:  # fmt: skip
     count, ends = call.inputs, len(call.shapes)
     constants = {i: np.ascontiguousarray(told.inputs[i].value) for i in call.constants}
-    node = _Node(lib, make, call, steady, constants, kept)
+    versions = {i: v for i, v in enumerate(told.versions) if v is not None and told.buffers[i] is not None}
+    lasting = Lasting(constants, {i: told.buffers[i] for i in versions}, tuple(versions.values()))
+    node = _Node(lib, make, call, steady, lasting, kept)
     buffers = [*told.buffers[:count], *([None] * (ends - count) if told.fresh else told.buffers[count:ends])]
     scratch = told.buffers[-1] if len(told.buffers) > (count if told.fresh else ends) else None
     sums = [] if watch is None else [np.empty(watch.shape, np.float32)]

@@ -3,21 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from threading import get_ident
 from time import perf_counter
 from typing import Any
 
 import numpy as np
+from graphdock.locks import new_lock
 
 from graphdock_onednn.library import Library
 from graphdock_onednn.program import Program
 from graphdock_onednn.threads import CLAIMS, Pace, use
 
-__all__ = ["Kept", "Launch", "Shared", "room_of"]
+__all__ = ["Kept", "Lasting", "Launch", "Shared", "room_of"]
 
-#: Number of threads and slot -> memory of what steps over constant arrays alone have made; and which of these, by a number below 0,
-#: have run.
-Kept = dict[tuple[int, int], Any]
+
+@dataclass(frozen=True, slots=True)
+class Lasting:
+    """Arrays of which copies in another layout are kept, by place: of constants, and of variables with what tells of writing."""
+
+    constants: Mapping[int, Any] = field(default_factory=dict)
+    variables: Mapping[int, Any] = field(default_factory=dict)
+    versions: tuple[Callable[[], int], ...] = ()
+
+
+class Kept:
+    """Results of steps over lasting arrays, shared by the instances of a plan, by number of threads.
+
+    Attributes:
+      rooms: and slot -> memory. ``versions``: of the variables that it was made of; None until it was made.
+      lock: who makes it holds that. Whoever reads the variables is kept from their being written by the step that it is in.
+    """
+
+    def __init__(self) -> None:
+        self.lock = new_lock()
+        self.rooms: dict[tuple[int, int], Any] = {}
+        self.versions: dict[tuple[int, bool], list[int]] = {}
 
 
 def room_of(nbytes: int) -> Any:
@@ -32,12 +53,10 @@ class Launch:
 
     Args:
       buffers: arrays whose address stays, None for the others. ``scratch``: the scratch memory, where its address stays.
-      constants: arrays that stay as they are, by place. ``kept``: what was made of them, shared by instances.
+      lasting: arrays that stay as they are for a while. ``kept``: what was made of them.
     """
 
-    def __init__(
-        self, program: Program, buffers: Sequence[Any], scratch: Any, constants: Mapping[int, Any], kept: Kept
-    ) -> None:
+    def __init__(self, program: Program, buffers: Sequence[Any], scratch: Any, lasting: Lasting, kept: Kept) -> None:
         lib = program.library
         self._library, self._threads = lib, program.threads
         self._stream = lib.made("dnnl_stream_t", lib.api.dnnl_stream_create, lib.engine, 1)
@@ -49,8 +68,10 @@ class Launch:
             lib.made("dnnl_memory_t", lib.api.dnnl_memory_create, s.layout, lib.engine, lib.ffi.NULL)
             for s in program.slots
         ]
-        once = program.of_constants(constants)
-        made = {slot for number in once for _, slot in program.steps[number].args if program.slots[slot].is_room}
+        once = program.of_constants(lasting.constants)
+        again = [n for n in program.of_constants({*lasting.constants, *lasting.variables}) if n not in once]
+        earlier = {*once, *again}
+        made = {slot for number in earlier for _, slot in program.steps[number].args if program.slots[slot].is_room}
         self._moving: list[tuple[Any, int]] = []
         self._rooms: list[tuple[Any, int]] = []
         for number, (slot, memory) in enumerate(zip(program.slots, self._memories, strict=True)):
@@ -67,12 +88,18 @@ class Launch:
         if scratch is not None:
             self._lay_out(scratch)
             self._rooms = []
-        self._steps = [
-            (step.primitive, len(step.args), self._arguments(step.args))
-            for number, step in enumerate(program.steps)
-            if number not in once
-        ]
-        self._kept = [self._keep(program, number, constants, kept) for number in once]
+        self._steps = [self._prepared(program, n) for n in range(len(program.steps)) if n not in earlier]
+        self._kept, self._versions = kept, lasting.versions if again else ()
+        self._seen: list[int] | None = None
+        arrays = {**lasting.constants, **lasting.variables}
+        self._held = [self._hold(program, number, arrays) for number in (*once, *again)]
+        self._again = [self._prepared(program, number) for number in again]
+        if once:
+            self._make(False, [], [self._prepared(program, number) for number in once])
+
+    def _prepared(self, program: Program, number: int) -> tuple[Any, int, Any]:
+        step = program.steps[number]
+        return step.primitive, len(step.args), self._arguments(step.args)
 
     def _arguments(self, args: Sequence[tuple[int, int]]) -> Any:
         rows = [{"arg": arg, "memory": self._memories[slot]} for arg, slot in args]
@@ -89,23 +116,31 @@ class Launch:
         for memory, offset in self._rooms:
             self._set(memory, self._library.ffi.cast("void *", base + offset))
 
-    def _keep(self, program: Program, number: int, constants: Mapping[int, Any], kept: Kept) -> list[Any]:
-        """Run a step over constants, unless another instance has; the memory that it works on."""
-        step, arrays = program.steps[number], []
-        for _, slot in step.args:
+    def _hold(self, program: Program, number: int, arrays: Mapping[int, Any]) -> list[Any]:
+        """The memory that a step over lasting arrays works on, which is shared by instances."""
+        rooms, held = self._kept.rooms, []
+        for _, slot in program.steps[number].args:
             of = program.slots[slot]
-            key = program.threads, slot
-            if of.is_room and key not in kept:
-                kept[key] = room_of(of.nbytes)
-            arrays.append(kept[key] if of.is_room else of.same if of.place is None else constants[of.place])
-            self._place(self._memories[slot], arrays[-1])
-        key = program.threads, -1 - number
-        if key not in kept:
-            self._use(self._threads)
-            status = self._execute(step.primitive, self._stream, len(step.args), self._arguments(step.args))
-            self._library.check(status, "a primitive")
-            kept[key] = True
-        return arrays
+            if of.is_room:
+                with self._kept.lock:
+                    found = rooms.get((program.threads, slot))
+                    if found is None:
+                        found = rooms[program.threads, slot] = room_of(of.nbytes)
+            else:
+                found = of.same if of.place is None else arrays[of.place]
+            held.append(found)
+            self._place(self._memories[slot], found)
+        return held
+
+    def _make(self, variable: bool, versions: list[int], steps: Sequence[tuple[Any, int, Any]]) -> None:
+        """Run the steps over lasting arrays, unless another instance has since these had the versions."""
+        kept, key = self._kept, (self._threads, variable)
+        with kept.lock:
+            if kept.versions.get(key) != versions:
+                self._use(self._threads)
+                for primitive, count, args in steps:
+                    self._library.check(self._execute(primitive, self._stream, count, args), "a primitive")
+                kept.versions[key] = versions
 
     def run(self, arrays: Sequence[Any], scratch: Any = None) -> None:
         """Compute: ``arrays`` are the inputs, then the outputs; ``scratch`` where its address does not stay."""
@@ -114,6 +149,11 @@ class Launch:
             place(memory, ffi.cast("void *", arrays[number].ctypes.data))
         if self._rooms:
             self._lay_out(scratch)
+        if self._versions:
+            versions = [version() for version in self._versions]
+            if versions != self._seen:
+                self._make(True, versions, self._again)
+                self._seen = versions
         self._use(self._threads)
         execute, stream = self._execute, self._stream
         for primitive, count, args in self._steps:

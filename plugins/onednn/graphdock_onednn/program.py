@@ -7,7 +7,7 @@ A primitive is made for a number of threads, which it divides its work among; no
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -65,8 +65,8 @@ class Program:
     steps: tuple[Step, ...]
     nbytes: int
 
-    def of_constants(self, constants: Mapping[int, Any]) -> list[int]:
-        """Numbers of the steps that read nothing but constant arrays, by place."""
+    def of_constants(self, constants: Collection[int]) -> list[int]:
+        """Numbers of the steps that read nothing but constant arrays, of these places."""
         known = {i for i, slot in enumerate(self.slots) if slot.same is not None or slot.place in constants}
         found = []
         for number, step in enumerate(self.steps):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import graphdock as tf
 import numpy as np
 import pytest
+from graphdock_onednn.library import library
 
 
 def fed(rng, shape):
@@ -108,6 +109,76 @@ def test_a_variable_that_is_written_between_calls_is_read_anew(rng):
         first = sess.run(y, {x: u})
         sess.run(tf.assign(w, w * 2.0))
         np.testing.assert_allclose(sess.run(y, {x: u}), 2 * first, rtol=1e-5, atol=1e-5)
+
+
+class Calls:
+    """The functions of a library, of which it counts the primitives that are run."""
+
+    def __init__(self, api):
+        self.api, self.count = api, 0
+
+    def __getattr__(self, name):
+        return getattr(self.api, name)
+
+    def dnnl_primitive_execute(self, *args):
+        self.count += 1
+        return self.api.dnnl_primitive_execute(*args)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.plain
+def test_a_variable_filter_is_brought_into_the_librarys_layout_once_per_write(rng, monkeypatch, threads):
+    x, u = fed(rng, [1, 6, 6, 16])
+    start = rng.normal(size=(3, 3, 16, 16)).astype(np.float32)
+    w, other = tf.Variable(start), tf.Variable(1.0)
+    y = tf.nn.conv2d(x, w, [1, 1, 1, 1], "SAME")
+    doubled, changed = tf.assign(w, w * 2.0), tf.assign_add(other, 1.0)
+    both_ways = [y, tf.nn.conv2d(x, doubled, [1, 1, 1, 1], "SAME")]
+    calls = Calls(library().api)
+    monkeypatch.setattr(library(), "api", calls)
+    config = tf.SessionConfig(backends=("onednn", "cpu"), intra_op_threads=threads, deterministic=True)
+    with tf.Session(config=config) as sess:
+
+        def counted(fetches):
+            before = calls.count
+            found = sess.run(fetches, {x: u})
+            return found, calls.count - before
+
+        sess.run(tf.global_variables_initializer())
+        first, _ = counted(y)
+        same, count = counted(y)
+        assert count == 1, "the convolution alone"
+        sess.run(changed)
+        assert counted(y)[1] == 1, "another variable was written"
+        np.testing.assert_array_equal(first, same)
+        for _ in range(2):
+            sess.run(doubled)
+            before, (same, count) = same, counted(y)
+            assert count == 2, "the filter's layout, too"
+            np.testing.assert_allclose(same, 2 * before, rtol=1e-5, atol=1e-5)
+        w.load(start, sess)
+        assert counted(y)[1] == 2
+        np.testing.assert_array_equal(counted(y)[0], first)
+        for _ in range(2):  # a plan that writes it brings it there in each step
+            assert counted(both_ways)[1] >= 3
+
+
+def test_a_shared_variable_that_another_session_writes_is_read_anew(rng):
+    x, u = fed(rng, [1, 6, 6, 16])
+    with tf.container("shared_filter"):
+        w = tf.Variable(rng.normal(size=(3, 3, 16, 16)).astype(np.float32))
+    y = tf.nn.conv2d(x, w, [1, 1, 1, 1], "SAME")
+    doubled = tf.assign(w, w * 2.0)
+    config = tf.SessionConfig(backends=("onednn", "cpu"))
+    with tf.Session(config=config) as one, tf.Session(config=config) as other:
+        one.run(tf.global_variables_initializer())
+        first = one.run(y, {x: u})
+        np.testing.assert_array_equal(other.run(y, {x: u}), first)
+        other.run(doubled)
+        np.testing.assert_allclose(one.run(y, {x: u}), 2 * first, rtol=1e-5, atol=1e-5)
+        one.run(doubled)
+        np.testing.assert_allclose(other.run(y, {x: u}), 4 * first, rtol=1e-5, atol=1e-5)
+        tf.Session.reset(containers=["shared_filter"])
 
 
 def test_two_steps_share_what_was_made_of_a_constant_filter(both, rng):

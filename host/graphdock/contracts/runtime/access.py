@@ -62,6 +62,8 @@ class Access:
             if resource.closed:
                 raise AbortedError(f"{resource} was reset while the step ran", hint="run the step again")
             resource.settle(resource in self._written)
+        for resource in self._written:
+            resource.version += 1
         return function(*[a.variable.buffer if isinstance(a, Current) else a for a in args])
 
 

@@ -98,10 +98,13 @@ class Resource:
       closed: its container was reset or closed. A plan that holds it is of no use any more.
       made: ``open`` has made it.
       static: what ``open`` returns stays the same for the resource's life.
+      version: another number after each step that may have written it, and has locked it.
       access_history: of the steps that may still be at work on it though they hold it no more.
     """
 
-    __slots__ = ("__weakref__", "_object", "access_history", "closed", "kind", "made", "number", "request", "store")
+    __slots__ = (
+        "__weakref__", "_object", "access_history", "closed", "kind", "made", "number", "request", "store", "version",
+    )  # fmt: skip
 
     static: bool = True
 
@@ -112,6 +115,7 @@ class Resource:
         self.number = next(_numbers)
         self.closed = False
         self.made = False
+        self.version = 0
         self._object: Any = None
         self.access_history = AccessHistory()
 

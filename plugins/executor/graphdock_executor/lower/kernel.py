@@ -1,13 +1,7 @@
-"""Lowering of the verb ``kernel``: each output gets its mode, the kernel is built, and its call is a Launch.
-
-Some values a kernel writes straight into the variables that they are assigned to, so that nobody copies them there. A kernel of
-mode ``all_or_nothing`` writes nothing before all that may be refused has been accepted. So a variable may lend it its memory where
-the assignment comes right after the kernel, and nothing else in the plan knows the variable or the value.
-"""
+"""Lowering of the verb ``kernel``: each output gets its mode, the kernel is built, and its call is a Launch."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import field
 from typing import Any
@@ -32,7 +26,6 @@ from graphdock.contracts.opdef import ArgDef
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.contracts.runtime.resources import Resource, Variable
 from graphdock.contracts.streams import streams_of
-from graphdock.dtypes import string
 from graphdock.shape import concrete
 
 from graphdock_executor.lower.modes import (
@@ -48,7 +41,6 @@ from graphdock_executor.lower.modes import (
 )
 from graphdock_executor.lower.records import Build, Setup, Slot
 from graphdock_executor.lower.state import (
-    LoweringInput,
     State,
     activate,
     constant,
@@ -59,12 +51,20 @@ from graphdock_executor.lower.state import (
     resolve,
     slot,
 )
-from graphdock_executor.lower.variables import access, is_remote, lower_read_as_copy, settled, touch, variable_slot
-from graphdock_executor.step_program.names import Literal, Name, Operand, Suffixed, helper
+from graphdock_executor.lower.variables import (
+    access,
+    is_remote,
+    lower_read_as_copy,
+    settled,
+    store_directly,
+    touch,
+    variable_slot,
+)
+from graphdock_executor.step_program.names import Literal, Name, Operand, Suffixed
 from graphdock_executor.step_program.statements import Block, Call, Compute, Launch, Wrap
 from graphdock_executor.storage import Root
 
-__all__ = ["direct_stores", "lower_kernel", "store_directly"]
+__all__ = ["lower_kernel"]
 
 _NO_LITERALS: tuple[tuple[Name, int], ...] = ()
 
@@ -126,7 +126,8 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
     else:
         args, literals = _call(state, bound, given, [*written, *(name for _, name in scratch)])
     static = () if prepared is None else _static(slots, made, modes, bound, scratch)
-    state.out.builds.append(Build(name, node, kernel, told, literals, prepared, static))
+    lasting = () if prepared is None else _lasting(state, node, slots)
+    state.out.builds.append(Build(name, node, kernel, told, literals, prepared, static, lasting))
     if viewed and all(s.static for s in made):
         state.out.setups.append(Setup(tuple(returned), name, tuple(args)))
         return
@@ -369,6 +370,17 @@ def _static(
     return (*names, *(name for _, name in scratch))
 
 
+def _lasting(state: State, node: PlanNode, slots: Sequence[Slot]) -> tuple[Variable | None, ...]:
+    """Of each input, the variable whose buffer it is, where nothing in the plan writes that."""
+    given, found = state.given, []
+    for value, where in zip(node.inputs, slots, strict=True):
+        read = resolve(state, value).node if where.kind == "variable" and where.static else None
+        handle = given.placed.handles[read.inputs[0]] if read is not None and read.verb == "read" else None
+        resource = None if handle is None or handle in given.facts.writes else given.resource(handle)
+        found.append(resource if isinstance(resource, Variable) else None)
+    return tuple(found)
+
+
 def _hold(state: State, node: PlanNode, bound: Bound, infos: Sequence[ArgInfo], device: Device) -> str:
     """Reason why a device can't record the launch: what the host hands over would be frozen."""
     if not bound.capture_safe:
@@ -428,68 +440,3 @@ def _scalar(state: State, node: PlanNode, block: Block) -> None:
     if value.dtype.name != "bool":
         block.add(Wrap(name, value.dtype.size * 8, node=node))
     extend_lifetime(state, value, Slot(name, (), True, False, "scalar"), 0)
-
-
-#: Verbs of nodes that run nothing.
-_IDLE = frozenset({"constant", "handle", "none"})
-
-
-def direct_stores(given: LoweringInput) -> dict[Value, Variable]:
-    """Value -> the variable in whose memory its kernel writes it.
-
-    None in a step that holds no locks while it runs, for others see the variable between kernel and assignment; and none in debug
-    mode, which fills outputs with what no result contains before a kernel is called.
-    """
-    makers = {n for n, kernel in given.placed.kernels.items() if "all_or_nothing" in kernel.modes and n.guard is None}
-    if not makers or not given.locked or given.placed.debug:
-        return {}
-    used = _uses(given)
-    nodes = given.placed.graph.nodes
-    found: dict[Value, Variable] = {}
-    for i, node in enumerate(nodes):
-        if node in makers:
-            for assign in _assignments(nodes[i + 1 :], node):
-                value, variable = assign.inputs[1], given.resource(given.placed.handles[assign.inputs[0]])
-                if used[value] == 1 and used[variable] == 1 and _fits(given, value, variable):
-                    assert isinstance(variable, Variable)
-                    found[value] = variable
-    return found
-
-
-def _assignments(behind: Sequence[PlanNode], maker: PlanNode) -> Iterator[PlanNode]:
-    """The assignments of what a node makes, up to the first node that does anything else."""
-    for node in behind:
-        if node.verb == "assign" and node.inputs[1].node is maker and node.guard is None:
-            yield node
-        elif node.verb not in _IDLE:
-            return
-
-
-def _uses(given: LoweringInput) -> Counter[object]:
-    """Of every value, and of every resource, how many inputs of nodes it is; a result of the step is used once more."""
-    used: Counter[object] = Counter(given.placed.graph.outputs)
-    for level in given.placed.graph.all_graphs():
-        used.update(level.outputs)
-        for node in level.nodes:
-            used.update(node.inputs)
-            used.update({given.resource(given.placed.handles[v]) for v in node.inputs if v in given.placed.handles})
-    return used
-
-
-def _fits(given: LoweringInput, value: Value, variable: object) -> bool:
-    return (
-        isinstance(variable, Variable)
-        and variable.static
-        and variable.dims == value.shape
-        and variable.dtype is not string
-        and variable.device.memory_space == HOST_MEMORY == given.placed.home[value]
-    )
-
-
-def store_directly(
-    state: State, kernel: Name, variables: Sequence[Variable], args: Sequence[Operand]
-) -> tuple[Operand, tuple[Operand, ...]]:
-    """A function and arguments that stand for the launch of a kernel on variables' memory."""
-    name = state.names.new("object")
-    state.out.objects[name] = tuple(variables)
-    return helper("all_or_nothing"), (kernel, name, *args)

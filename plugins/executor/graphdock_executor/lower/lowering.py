@@ -15,10 +15,10 @@ from graphdock.contracts.device import HOST_MEMORY
 from graphdock.contracts.ir import PlanGraph, PlanNode
 from graphdock.contracts.queue import QueuedDevice
 
-from graphdock_executor.lower.kernel import direct_stores, lower_kernel
+from graphdock_executor.lower.kernel import lower_kernel
 from graphdock_executor.lower.records import Bodies, Lowered, Slot
 from graphdock_executor.lower.state import LoweringInput, State, extend_lifetime, method, resolve, slot
-from graphdock_executor.lower.variables import lent_reads, lower_assign, lower_read
+from graphdock_executor.lower.variables import direct_stores, lent_reads, lower_assign, lower_read
 from graphdock_executor.step_program.names import Apply, Literal, Name, Operand, Suffixed, helper
 from graphdock_executor.step_program.statements import Activate, Block, Call, Statement, Synchronize, Wait
 from graphdock_executor.storage import Root

@@ -57,7 +57,7 @@ class Build:
       told: what it is told, or what it was told for a node alike, whose function it shares.
       literals: name -> index in the Bound's ``args`` of the object that it stands for.
       prepared: what the kernel stated, when it has ``prepare``. ``static``: then, of each of its buffers, the name where it is
-        the same in every step.
+        the same in every step. ``lasting``: of each input, the variable that it is, where the plan only reads that.
     """
 
     name: Name
@@ -67,6 +67,7 @@ class Build:
     literals: tuple[tuple[Name, int], ...] = ()
     prepared: Prepared | None = None
     static: tuple[Name | None, ...] = ()
+    lasting: tuple[Variable | None, ...] = ()
 
     @property
     def ctx(self) -> BuildContext | None:

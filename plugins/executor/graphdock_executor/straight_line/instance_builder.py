@@ -298,7 +298,8 @@ class InstanceBuilder:
         buffers = tuple([None if name is None else name.value(ns) for name in build.static])
         debug = self._placed.debug
         facts = (ctx.node, ctx.inputs, ctx.outputs, ctx.device, ctx.queue, ctx.threads)
-        context = BindContext(*facts, buffers, debug, token.check, functions=ctx.functions)
+        versions = tuple([None if v is None else functools.partial(getattr, v, "version") for v in build.lasting])
+        context = BindContext(*facts, buffers, debug, token.check, functions=ctx.functions, versions=versions)
         try:
             with self._lock:
                 return prepared.facts(prepared.bind(context))
