@@ -99,6 +99,30 @@ def test_a_full_queue_keeps_a_step_waiting(start):
         assert session.run(q.size()) == 2
 
 
+@pytest.mark.parametrize("full", [False, True])
+def test_a_close_behind_pending_elements_closes_when_its_turn_comes(start, full):
+    """In TensorFlow nothing cancels it; here its step may end before, at its deadline, and it stays in the line."""
+    q = tf.FIFOQueue(2, tf.int32, shapes=[[]])
+    fill, one, close, put = q.enqueue_many([[1, 2, 3, 4]]), q.dequeue(), q.close(), q.enqueue(5)
+    with tf.Session() as session:
+        session.run(q.size())
+        step = start(lambda: session.run(fill))
+        waiting(session, q)
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            session.run(close, options=tf.RunOptions(timeout_in_ms=20))
+        assert not session.run(q.is_closed())
+        behind = start(lambda: session.run(put)) if full else None
+        assert [session.run(one) for _ in range(2)] == [1, 2] and step.join().error is None
+        assert session.run(q.is_closed())
+        if behind is not None:
+            assert isinstance(behind.join().error, tf.errors.CancelledError)
+        with pytest.raises(tf.errors.CancelledError, match="closed"):
+            session.run(put)
+        assert [session.run(one) for _ in range(2)] == [3, 4]
+        with pytest.raises(tf.errors.OutOfRangeError):
+            session.run(one)
+
+
 def test_a_step_that_waits_lets_others_update_variables(start):
     q = tf.FIFOQueue(2, tf.float32, shapes=[[]])
     v = tf.Variable(1.0)

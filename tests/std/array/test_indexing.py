@@ -40,6 +40,25 @@ def test_gather_over_batches() -> None:
         run(tf.gather(x, tf.placeholder_with_default([[0], [3]], [2, 1]), batch_dims=1))
 
 
+@pytest.mark.parametrize(
+    ("params", "indices", "want"),
+    [
+        ([2, None], [None, 5], [2, 5]),
+        ([None, 3, 4], [2, 2], [2, 2, 4]),
+        ([None, None, None], [None, 7], [None, 7, None]),
+        (None, [2, 2], None),
+        ([4, None], [4, None], [4, None]),
+    ],
+)
+def test_static_shapes_of_gathered_batches(params: Any, indices: Any, want: Any) -> None:
+    """As TensorFlow 2.21's; both tensors know something of the batch."""
+    x, at = tf.placeholder(tf.float32, params), tf.placeholder(tf.int32, indices)
+    for y in (tf.batch_gather(x, at), tf.gather(x, at, batch_dims=1)):
+        assert (y.shape.as_list() if y.shape.rank is not None else None) == want
+    if params is None:
+        np.testing.assert_array_equal(run(y, {x: X[:2], at: [[2, 0], [1, 1]]}), [X[0, [2, 0]], X[1, [1, 1]]])
+
+
 def test_gather_nd_over_batches() -> None:
     assert run(tf.gather_nd(X, [[[1, 2]], [[0, 3]]], batch_dims=1)).tolist() == [[X[0, 1, 2]], [X[1, 0, 3]]]
     np.testing.assert_array_equal(run(tf.gather_nd(X, [[1], [0]], batch_dims=1)), [X[0, 1], X[1, 0]])

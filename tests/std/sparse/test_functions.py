@@ -254,7 +254,7 @@ def test_embeddings_of_weighted_ids(combiner: Any, by: list[float]) -> None:
 
 def test_safe_embeddings_of_missing_and_invalid_ids() -> None:
     ids = tf.SparseTensor([[0, 0], [0, 1], [1, 0]], tf.constant([1, -1, 0], tf.int64), [3, 2])
-    weights = tf.SparseTensor([[0, 0], [0, 1], [1, 0]], [1.0, 1.0, 0.0], [3, 2])
+    weights = tf.SparseTensor([[0, 0], [0, 1], [1, 0]], np.array([1.0, 1.0, 0.0]), [3, 2])
     table = tf.constant(TABLE)
     plain = tf.nn.safe_embedding_lookup_sparse([table], ids)
     weighed = tf.nn.safe_embedding_lookup_sparse([table], ids, weights, default_id=2)
@@ -262,6 +262,17 @@ def test_safe_embeddings_of_missing_and_invalid_ids() -> None:
     found = run([plain, weighed])
     np.testing.assert_array_equal(found[0], [TABLE[1], TABLE[0], np.zeros(3)])
     np.testing.assert_array_equal(found[1], [TABLE[1], TABLE[2], TABLE[2]])
+
+
+@pytest.mark.parametrize("made", [tf.Variable, tf.constant])
+def test_safe_embeddings_of_weights_of_another_dtype(made: Any) -> None:
+    """TensorFlow converts the table to the dtype of the weights, which only arrays can be."""
+    ids = tf.SparseTensor([[0, 0]], tf.constant([1], tf.int64), [1, 2])
+    weights = tf.SparseTensor([[0, 0]], np.ones(1), [1, 2])
+    assert tf.nn.safe_embedding_lookup_sparse(np.ones((4, 3), np.float32), ids, weights).dtype is tf.float64
+    for table in (made(np.ones((4, 3), np.float32)), [made(np.ones((4, 3), np.float32))]):
+        with pytest.raises(TypeError, match="dtype"):
+            tf.nn.safe_embedding_lookup_sparse(table, ids, weights)
 
 
 def test_edit_distances() -> None:

@@ -164,10 +164,8 @@ class Queue(TokenExchange):
                 return True
             return self._lost(attempt)
         if attempt.count:  # it closes
-            if not attempt.claim():
-                return self._lost(attempt)
             self.closed = True
-            return True
+            return True if attempt.claim() else self._lost(attempt)
         while attempt.items and self._has_room(attempt.items[0]):
             if len(attempt.items) == 1 and not attempt.claim():
                 return self._lost(attempt)
@@ -208,6 +206,10 @@ class Queue(TokenExchange):
                 f"(requested {attempt.count}, current size {len(self._store)})"
             )
         return True
+
+    def _withdraw(self, line: deque[Attempt], attempt: Attempt) -> None:
+        if attempt.count >= 0:  # a close that nobody waits for any more closes when its turn comes
+            super()._withdraw(line, attempt)
 
     def _give_back(self, attempt: Attempt) -> None:
         if attempt.finish is not None and attempt.items and not attempt.looks:

@@ -38,23 +38,26 @@ def gather(
     with _ops.name_scope(name or "GatherV2"):
         x, at = _ops.convert_to_tensor(params), _ops.convert_to_tensor(indices, preferred_dtype=dtypes.int32)
         dims, index_dims = static_shape(x), static_shape(at)
-        if dims is None or index_dims is None:
+        if index_dims is None or (dims is None and axis is not None):
             raise errors.InvalidArgumentError(
                 "gather with batch_dims needs tensors of known rank", hint="use set_shape"
             )
         lead = batch_dims + len(index_dims) if batch_dims < 0 else batch_dims
-        along = lead if axis is None else _constant_axis(axis, len(dims))
+        along = lead if axis is None or dims is None else _constant_axis(axis, len(dims))
         if not 0 <= lead <= min(len(index_dims), along):
             raise errors.InvalidArgumentError(
                 f"batch_dims is {batch_dims} for indices of rank {len(index_dims)} and axis {along}",
                 expected="at most either",
             )
-        if along != lead:
+        if along != lead and dims is not None:
             x = _ops.apply_op(
                 "Transpose", x=x, perm=[*range(lead), along, *(i for i in range(lead, len(dims)) if i != along)]
             )
         found = _ops.apply_op("GatherNd", params=x, indices=batch_tuples(at, lead))
-        if along == lead:
+        if dims is not None:
+            both = zip(dims[:lead], index_dims[:lead], strict=True)
+            found.set_shape([*(i if p is None else p for p, i in both), *found.shape.as_list()[lead:]])
+        if along == lead or dims is None:
             return found  # type: ignore[no-any-return]
         extra = len(index_dims) - lead
         middle = range(lead + extra, extra + along)

@@ -149,10 +149,8 @@ def _norm_axes(axis: Any) -> Any:
     """None, an axis, or a pair of axes as a tuple."""
     if axis is None or isinstance(axis, (int, np.integer)):
         return axis
-    axes = tuple(np.asarray(axis).reshape(-1).tolist()) if isinstance(axis, (tuple, list, np.ndarray)) else (axis,)
-    if len(axes) == 1:
-        return axes[0]
-    if len(axes) != 2 or axes[0] == axes[1]:
+    axes = tuple(axis) if isinstance(axis, (tuple, list)) else ()
+    if len(axes) != 2 or not all(isinstance(a, (int, np.integer)) for a in axes) or axes[0] == axes[1]:
         raise InvalidArgumentError("'axis' must be None, an integer, or a tuple of 2 unique integers", got=repr(axis))
     return axes
 

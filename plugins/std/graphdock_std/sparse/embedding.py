@@ -88,10 +88,13 @@ def safe_embedding_lookup_sparse(
     row ``default_id`` of the table, or zeros.
 
     Args:
-      sparse_ids: ids of shape ``[*batch, any]``, of rank 2 or more.
+      sparse_ids: ids of shape ``[*batch, any]``, of rank 2 or more. sparse_weights: of the dtype of the table.
 
     Returns:
       A tensor of shape ``[*batch, *dims]``.
+
+    Raises:
+      DTypeError: weights of another dtype than a Variable or tensor of the table.
     """
     with _ops.name_scope(name or "safe_embedding_lookup_sparse"):
         given = as_sparse(sparse_ids, "sparse_ids")
@@ -102,6 +105,9 @@ def safe_embedding_lookup_sparse(
         keep = _tf.greater_equal(ids.values, 0)
         if sparse_weights is not None:
             weights = SparseTensor(ids.indices, as_sparse(sparse_weights, "sparse_weights").values, ids.dense_shape)
+            several = isinstance(embedding_weights, (list, tuple, _tf.PartitionedVariable))
+            parts = list(embedding_weights) if several else [embedding_weights]
+            embedding_weights = [_of_dtype(part, weights.dtype) for part in parts]
             if combiner != "sum":
                 keep = _tf.logical_and(keep, _tf.greater(weights.values, 0))
             weights = sparse_retain(weights, keep)
@@ -119,6 +125,14 @@ def safe_embedding_lookup_sparse(
         if dims is not None and batch.rank is not None:
             result.set_shape([*batch.as_list()[:-1], *dims[1:]])
         return result
+
+
+def _of_dtype(part: Any, dtype: dtypes.DType) -> Any:
+    if not isinstance(part, (_tf.Variable, _tf.Tensor)):
+        return _ops.convert_to_tensor(part, dtype)
+    if part.dtype.base_dtype is not dtype:
+        raise errors.DTypeError("sparse_weights must be of the table's dtype", expected=str(part.dtype), got=str(dtype))
+    return part
 
 
 def edit_distance(
