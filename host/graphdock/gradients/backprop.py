@@ -163,7 +163,7 @@ def gradients(
     mode = str(getattr(unconnected_gradients, "value", unconnected_gradients))
     if mode not in ("none", "zero"):
         raise InvalidArgumentError(
-            "gradients: unconnected_gradients is wrong", expected="'none' or 'zero'", got=repr(mode)
+            "Unknown value for unconnected_gradients", expected="'none' or 'zero'", got=repr(mode)
         )
     AggregationMethod.check(aggregation_method)
     outputs = [_tensor(y, f"ys[{i}]") for i, y in enumerate(_as_list(ys))]

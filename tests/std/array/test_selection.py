@@ -109,6 +109,7 @@ def test_histograms() -> None:
     values = [-1.0, 0.0, 1.5, 2.0, 5.0, 15.0]
     assert run(tf.histogram_fixed_width(values, [0.0, 5.0], nbins=5)).tolist() == [2, 1, 1, 0, 2]
     assert run(tf.histogram_fixed_width_bins(values, [0.0, 5.0], nbins=5)).tolist() == [0, 0, 1, 2, 4, 4]
+    assert tf.histogram_fixed_width_bins(values, [0.0, 5.0], dtype=tf.int64).dtype is tf.int32  # as TensorFlow's
     assert tf.histogram_fixed_width(values, [0.0, 5.0]).shape.as_list() == [100]
 
 

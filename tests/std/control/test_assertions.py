@@ -117,3 +117,21 @@ def test_orders() -> None:
 def test_what_is_a_tensor_of_numbers() -> None:
     assert tf.is_numeric_tensor(tf.constant(1.0)) and tf.debugging.is_numeric_tensor(tf.Variable(1))
     assert not any(tf.is_numeric_tensor(v) for v in (tf.constant("a"), tf.constant(True), np.ones(2), 1.0))
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "words"),
+    [
+        ("positive", ([-1.0],), "Condition x > 0 did not hold"),
+        ("non_negative", ([-1.0],), "Condition x >= 0 did not hold"),
+        ("less", ([1.0], [0.0]), "Condition x < y did not hold element-wise"),
+        ("equal", ([1.0], [0.0]), "Condition x == y did not hold element-wise"),
+        ("near", ([1.0], [0.0]), "x and y not equal to tolerance"),
+    ],
+)
+@pytest.mark.parametrize("known", [False, True])
+def test_words_that_programs_look_for(name: str, args: Any, words: str, known: bool) -> None:
+    """TensorFlow's, and the message of one's own before them."""
+    with pytest.raises(tf.errors.InvalidArgumentError, match=rf"mine.*{words}"), tf.Session() as session:
+        given = [tf.constant(a) if known else tf.placeholder_with_default(np.float32(a), [1]) for a in args]
+        session.run(getattr(tf, f"assert_{name}")(*given, message="mine"))

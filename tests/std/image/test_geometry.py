@@ -114,9 +114,9 @@ def test_boxes_that_leave_the_image_are_refused() -> None:
     x = tf.placeholder(tf.float32, [5, 4, 3])
     with pytest.raises(ValueError, match="leaves the image"):
         tf.image.crop_to_bounding_box(x, 3, 0, 3, 4)
-    with pytest.raises(ValueError, match="offset_width is -1"):
+    with pytest.raises(ValueError, match="offset_width must be >= 0"):
         tf.image.crop_to_bounding_box(x, 0, -1, 3, 4)
-    with pytest.raises(ValueError, match="target_height is 0"):
+    with pytest.raises(ValueError, match="target_height must be > 0"):
         tf.image.resize_image_with_crop_or_pad(x, 0, 4)
     with pytest.raises(ValueError, match="does not fit"):
         tf.image.pad_to_bounding_box(x, 1, 0, 5, 4)

@@ -146,3 +146,9 @@ def test_errors_name_what_is_wrong() -> None:
         tf.image.resize_bicubic(x, [2, 2], align_corners=True, half_pixel_centers=True)
     with pytest.raises(ValueError, match="must be positive"):
         tf.image.resize_image_with_pad(x, 0, 2)
+
+
+@pytest.mark.parametrize("size", [[6.0, 4.0], [6.5, 4.0]])
+def test_sizes_that_are_no_integers_are_refused(size: Any) -> None:
+    with pytest.raises(ValueError):
+        tf.image.resize_images(np.zeros((1, 6, 4, 1), np.float32), tf.constant(size))

@@ -42,7 +42,7 @@ def test_the_poisson_loss_is_tensorflows() -> None:
     short, slope = run([tf.nn.log_poisson_loss(targets, rates), tf.gradients(full, targets)[0]])
     np.testing.assert_allclose(short, np.exp([0.1, 0.2, 0.3, 0.4]) - np.array([0, 0.2, 0.6, 2.0]), rtol=1e-6)
     assert np.isfinite(slope).all()
-    with pytest.raises(ValueError, match="one shape"):
+    with pytest.raises(ValueError, match="the same shape"):
         tf.nn.log_poisson_loss(tf.zeros([2]), tf.zeros([3]))
 
 

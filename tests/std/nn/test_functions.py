@@ -194,6 +194,17 @@ def test_dropout_rejects_what_is_no_probability() -> None:
             tf.nn.dropout(tf.zeros([2]), **arguments)
 
 
+def test_dropout_takes_a_scalar() -> None:
+    """As TensorFlow, which refuses any other shape."""
+    with tf.Graph().as_default():
+        x = tf.zeros([2])
+        for keep in (np.float64(0.5), np.array(0.5), tf.placeholder(tf.float32), tf.Variable(0.5)):
+            assert tf.nn.dropout(x, keep).shape.as_list() == [2]
+        for keep in ([0.0, 1.0], tf.placeholder(tf.float32, [2]), np.float32(1.5)):
+            with pytest.raises(ValueError):
+                tf.nn.dropout(x, keep)
+
+
 @pytest.mark.parametrize("keep", [True, False])
 def test_moments(keep: bool) -> None:
     mean, variance = run(lambda x: tf.nn.moments(x, [0, 2], keepdims=keep), X)

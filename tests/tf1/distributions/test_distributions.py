@@ -228,3 +228,29 @@ def test_all_of_a_uniform_distribution_without_a_range_lies_below_its_end() -> N
     with tf.Graph().as_default(), tf.Session() as session:
         point = tf.distributions.Uniform(2.0, 2.0)
         np.testing.assert_array_equal(session.run(point.cdf([1.0, 2.0, 3.0])), [0, 1, 1])
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda d: d.Bernoulli(probs=[1.01], validate_args=True).probs, "probs has components greater than 1"),
+        (lambda d: d.Bernoulli(probs=[-0.1], validate_args=True).probs, "Condition x >= 0"),
+        (lambda d: d.Bernoulli(probs=[0.2], validate_args=True).prob([-1]), "must be non-negative."),
+        (lambda d: d.Bernoulli(probs=[0.2], validate_args=True).prob([2]), "Elements cannot exceed 1."),
+        (lambda d: d.Beta(1.0, 2.0, validate_args=True).prob([0.0]), "sample must be positive"),
+        (lambda d: d.Beta(1.0, 2.0, validate_args=True).prob([1.0]), "sample must be less than `1`"),
+        (lambda d: d.Beta(1.0, 2.0, allow_nan_stats=False).mode(), "Condition x < y"),
+        (lambda d: d.StudentT(0.5, 0.0, 1.0, allow_nan_stats=False).variance(), "Condition x < y"),
+        (lambda d: d.Dirichlet([1.0, 2.0], validate_args=True).prob([-1.0, 2.0]), "samples must be positive"),
+        (lambda d: d.Dirichlet([1.0, 2.0], validate_args=True).prob([0.3, 0.3]), "must sum to `1`"),
+        (lambda d: d.Multinomial(5.0, probs=[0.4, 0.6], validate_args=True).prob([3.0, 3.0]), "counts must sum to"),
+        (lambda d: d.Multinomial(5.0, probs=[0.4, 0.6], validate_args=True).prob([2.5, 2.5]), "fractional components"),
+        (lambda d: d.DirichletMultinomial(5.0, [1.0, 2.0], validate_args=True).prob([-1.0, 6.0]), "non-negative"),
+        (lambda d: d.Normal(0.0, -1.0, validate_args=True).scale, "Condition x > 0"),
+    ],
+)
+def test_words_of_what_is_not_valid(make, words):
+    """TensorFlow's, which programs look for."""
+    with tf.Graph().as_default(), tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        session.run(make(tf.distributions))
+    assert words in str(caught.value)

@@ -85,7 +85,7 @@ def test_arguments() -> None:
         lambda a, b: tf.nn.weighted_cross_entropy_with_logits(labels=a, logits=b, pos_weight=1.0),
         tf.nn.log_poisson_loss,
     ):
-        with pytest.raises(ValueError, match="must have one shape"):
+        with pytest.raises(ValueError, match="must have the same shape"):
             loss(tf.zeros([2, 3]), tf.zeros([2]))
 
 

@@ -22,10 +22,19 @@ _PASSES = ((0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2),
 
 
 def write(pixels: Any, level: int) -> bytes:
-    """The file of ``[H,W,C]`` pixels of uint16, whose rows are not filtered; ``level`` is zlib's, or -1."""
+    """The file of ``[H,W,C]`` pixels of uint16; ``level`` is zlib's, or -1.
+
+    Of the five filters each row takes the one whose differences have the least sum, which the standard advises (12.7).
+    """
     height, width, count = pixels.shape
-    rows = pixels.astype(">u2").view(np.uint8).reshape(height, -1)
-    data = np.concatenate([np.zeros((height, 1), np.uint8), rows], 1).tobytes()
+    rows = pixels.astype(">u2").view(np.uint8).reshape(height, width, 2 * count).astype(np.int16)
+    left, above, corner = np.zeros_like(rows), np.zeros_like(rows), np.zeros_like(rows)
+    left[:, 1:], above[1:], corner[1:, 1:] = rows[:, :-1], rows[:-1], rows[:-1, :-1]
+    bases = (0, left, above, (left + above) // 2, _nearest(left, above, corner))
+    filtered = np.stack([(rows - base).astype(np.uint8).reshape(height, -1) for base in bases])
+    kinds = np.abs(filtered.view(np.int8).astype(np.int32)).sum(2).argmin(0)
+    chosen = filtered[kinds, np.arange(height)]
+    data = np.concatenate([kinds[:, None].astype(np.uint8), chosen], 1).tobytes()
     header = struct.pack(">IIBBBBB", width, height, 16, _TYPES[count], 0, 0, 0)
     parts = [(b"IHDR", header), (b"IDAT", zlib.compress(data, level)), (b"IEND", b"")]
     return _SIGNATURE + b"".join(
@@ -80,6 +89,13 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
         at += 12 + size
 
 
+def _nearest(left: Any, above: Any, corner: Any) -> Any:
+    """The neighbour that is nearest to ``left + above - corner``. Source: the standard's 9.4, after Paeth."""
+    guess = left + above - corner
+    far = np.abs(np.stack([left, above, corner]) - guess)
+    return np.where((far[0] <= far[1]) & (far[0] <= far[2]), left, np.where(far[1] <= far[2], above, corner))
+
+
 def _unfiltered(kinds: Any, rows: Any) -> Any:
     """The bytes ``[H,W,B]`` of rows that say by their kind of what each byte is the difference.
 
@@ -93,9 +109,7 @@ def _unfiltered(kinds: Any, rows: Any) -> Any:
         r = np.arange(max(0, d - width + 1), min(height, d + 1))
         c = d - r
         left, above, corner = made[r + 1, c], made[r, c + 1], made[r, c]
-        guess = left + above - corner
-        far = np.abs(np.stack([left, above, corner]) - guess)
-        nearest = np.where((far[0] <= far[1]) & (far[0] <= far[2]), left, np.where(far[1] <= far[2], above, corner))
+        nearest = _nearest(left, above, corner)
         base = np.choose(kinds[r][:, None], [np.zeros_like(left), left, above, (left + above) // 2, nearest])
         made[r + 1, c + 1] = (rows[r, c] + base) & 255
     return made[1:, 1:].astype(np.uint8)

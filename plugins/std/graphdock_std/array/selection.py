@@ -131,14 +131,17 @@ def histogram_fixed_width_bins(
     dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> _ops.Tensor:
-    """The part of :func:`histogram_fixed_width` that each value falls into, in the shape of ``values``."""
+    """The part of :func:`histogram_fixed_width` that each value falls into, in the shape of ``values``.
+
+    It is int32 for any ``dtype``, as TensorFlow's is.
+    """
     with _ops.name_scope(name or "histogram_fixed_width_bins"):
         x = _ops.convert_to_tensor(values)
         ends = _ops.convert_to_tensor(value_range, x.dtype)
         fractions = _tf.truediv(x - ends[0], ends[1] - ends[0])
         parts = _tf.floor(fractions * _ops.cast(nbins, fractions.dtype))
         last = _ops.cast(_ops.convert_to_tensor(nbins, dtypes.int32) - 1, fractions.dtype)
-        return _ops.cast(_tf.clip_by_value(parts, _ops.zeros_like(last), last), dtype)
+        return _ops.cast(_tf.clip_by_value(parts, _ops.zeros_like(last), last), dtypes.int32)
 
 
 def bincount(

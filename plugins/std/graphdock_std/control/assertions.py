@@ -30,23 +30,25 @@ def _compared(
     data: Sequence[TensorLike] | None,
     summarize: int | None,
     message: str | None,
+    other: str = "y",
 ) -> _ops.Operation:
-    """An assertion that a comparison holds for every element.
+    """An assertion that a comparison holds for every element; the words are TensorFlow's, which programs look for.
 
     Args:
-      rule: its symbol, and its name in TensorFlow and in NumPy.
+      rule: its symbol, and its name in TensorFlow and in NumPy. other: ``y``, or the number that it is.
     """
     symbol, test = rule
     with _tf.name_scope(name):
         a = _ops.convert_to_tensor(x, name="x")
         b = _ops.convert_to_tensor(y, a.dtype, "y")
-        told = [f"condition x {symbol} y did not hold for every element: x ({a.name}) =", a, f"y ({b.name}) =", b]
+        said = f"Condition x {symbol} {other} did not hold element-wise:"
+        told = [said, f"x ({a.name}) =", a, *([f"y ({b.name}) =", b] if other == "y" else [])]
         first, second = _value(a), _value(b)
         if first is not None and second is not None and not np.all(getattr(np, test)(first, second)):
             raise InvalidArgumentError(
-                f"{message + ': ' if message else ''}x {symbol} y does not hold for every element",
-                expected=f"x {symbol} y",
-                got=f"x = {_short(first)}, y = {_short(second)}",
+                f"{message + ': ' if message else ''}{said[:-1]}",
+                expected=f"x {symbol} {other}",
+                got=f"x = {_short(first)}" + (f", y = {_short(second)}" if other == "y" else ""),
             )
         if data is None:
             data = [*([message] if message else []), *told]
@@ -81,7 +83,7 @@ def _of_one(
     message: str | None = None,
     name: str | None = None,
 ) -> _ops.Operation:
-    return _compared(name or own, rule, x, 0, data, summarize, message)
+    return _compared(name or own, rule, x, 0, data, summarize, message, "0")
 
 
 assert_equal = _of_two(
@@ -168,7 +170,7 @@ def assert_near(
         if data is None:
             data = [
                 *([message] if message else []),
-                "x and y are not near for every element: rtol =",
+                "x and y not equal to tolerance: rtol =",
                 relative,
                 "atol =",
                 absolute,

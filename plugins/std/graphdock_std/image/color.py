@@ -19,6 +19,8 @@ from graphdock.typing import DTypeLike, TensorLike
 from graphdock_std.grad_support import static_shape
 from graphdock_std.image.support import of_rank, with_channels, with_pixels
 
+_GAMMA = "Gamma should be a non-negative real number."
+
 #: What an op computes as it is.
 _NATIVE = ("float16", "float32")
 
@@ -116,12 +118,12 @@ def adjust_gamma(image: TensorLike, gamma: TensorLike = 1, gain: TensorLike = 1)
       InvalidArgumentError: a negative gamma; in the step where it is a tensor.
     """
     if isinstance(gamma, (int, float)) and gamma < 0:
-        raise InvalidArgumentError("gamma must not be negative", got=str(gamma))
+        raise InvalidArgumentError(_GAMMA, got=str(gamma))
 
     def change(x: Any) -> Any:
         power = gamma
         if isinstance(gamma, _tf.Tensor | _tf.Variable):
-            valid = _tf.Assert(_tf.reduce_all(_tf.greater_equal(gamma, 0)), ["gamma must not be negative", gamma])
+            valid = _tf.Assert(_tf.reduce_all(_tf.greater_equal(gamma, 0)), [_GAMMA, gamma])
             with _ops.control_dependencies([valid]):
                 power = _ops.identity(gamma)
         return gain * x**power

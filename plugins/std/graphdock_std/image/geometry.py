@@ -19,7 +19,7 @@ _MOST = 2**31 - 1
 
 def _least(name: str, value: Any, least: int) -> None:
     if isinstance(value, int) and value < least:
-        raise InvalidArgumentError(f"{name} is {value}", expected=f"{least} or more")
+        raise InvalidArgumentError(f"{name} must be {'>= 0' if not least else '> 0'}", got=str(value))
 
 
 def _set_size(image: Any, height: Any, width: Any, channels: Any) -> None:
@@ -52,7 +52,8 @@ def crop_to_bounding_box(
             _least(f"target_{what}", target, 1)
             if all(isinstance(v, int) for v in (offset, target, size)) and offset + target > size:
                 raise InvalidArgumentError(
-                    f"the box leaves the image: its {what} is {size}", got=f"offset {offset} and target {target}"
+                    f"the box leaves the image: {what} must be >= target + offset",
+                    got=f"{size}, target {target}, offset {offset}",
                 )
         begin = _tf.stack([0, offset_height, offset_width, 0])
         cropped = _tf.slice(images, begin, _tf.stack([-1, target_height, target_width, -1]))
@@ -82,7 +83,8 @@ def pad_to_bounding_box(
             after = target - offset - size
             if isinstance(after, int) and after < 0:
                 raise InvalidArgumentError(
-                    f"the image of {what} {size} does not fit", got=f"offset {offset} and target {target}"
+                    f"the image does not fit: {what} must be <= target - offset",
+                    got=f"{size}, target {target}, offset {offset}",
                 )
             margins += [offset, after]
         paddings = _tf.reshape(_tf.stack([0, 0, *margins, 0, 0]), [4, 2])
@@ -128,9 +130,9 @@ def central_crop(image: TensorLike, central_fraction: float) -> _ops.Tensor:
     """
     if not 0.0 < central_fraction <= 1.0:
         raise InvalidArgumentError("central_fraction must be in (0, 1]", got=str(central_fraction))
-    if central_fraction == 1.0:
-        return _ops.convert_to_tensor(image)
     with _ops.name_scope("central_crop"):
+        if central_fraction == 1.0:
+            return _ops.convert_to_tensor(image, name="image")
         images, batch = batched(image)
         images = with_pixels(images)
         starts: list[Any] = []

@@ -7,7 +7,7 @@ from typing import Any
 import graphdock as _tf
 import numpy as np
 from graphdock import ops as _ops
-from graphdock.errors import InvalidArgumentError, ShapeError
+from graphdock.errors import DTypeError, InvalidArgumentError, ShapeError
 from graphdock.typing import TensorLike
 
 from graphdock_std.grad_support import static_shape
@@ -40,6 +40,8 @@ def _sampled(op: str, images: Any, size: Any, align: bool, half: bool, name: str
 def _size(size: Any) -> Any:
     """A size as the ops take it: int32."""
     if isinstance(size, _tf.Tensor | _tf.Variable):
+        if not size.dtype.is_integer:
+            raise DTypeError("size must be a vector of int32", got=size.dtype.name)
         return size if size.dtype.name == "int32" else _ops.cast(size, "int32")
     dims = getattr(size, "dims", size)
     if isinstance(dims, list | tuple) and any(isinstance(d, _tf.Tensor) for d in dims):
@@ -101,7 +103,7 @@ def resize_images(
       The images, as they are where their size is known to be ``size``: then in their own dtype.
 
     Raises:
-      ShapeError: images are of no such rank, or size is no vector of two.
+      ShapeError: images are of no such rank, or size is no vector of two. DTypeError: size is a tensor of no integers.
       InvalidArgumentError: no such method.
     """
     with _ops.name_scope(name or "resize"):

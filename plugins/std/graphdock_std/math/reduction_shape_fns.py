@@ -18,7 +18,7 @@ def reduction(ctx: ShapeContext) -> list[Dims]:
     """
     x, axis, keep = ctx.shape("x"), ctx.shape("axis"), bool(ctx.attrs["keep_dims"])
     if axis is not None and len(axis) > 1:
-        raise ctx.fail(f"axis must be a scalar or a vector, but it has rank {len(axis)}")
+        raise ctx.fail(f"axis must be at most rank 1, a scalar or a vector, but it has rank {len(axis)}")
     if x is None:
         return [None]
     values = ctx.values("axis")

@@ -176,7 +176,7 @@ def _pair(what: str, labels: Any, logits: Any, names: tuple[str, str] = ("labels
     z = _ops.convert_to_tensor(labels, x.dtype)
     if not x.shape.is_compatible_with(z.shape):
         raise ShapeError(
-            f"{what}: {names[0]} and {names[1]} must have one shape", expected=str(x.shape), got=str(z.shape)
+            f"{what}: {names[0]} and {names[1]} must have the same shape", expected=str(x.shape), got=str(z.shape)
         )
     return z, x
 

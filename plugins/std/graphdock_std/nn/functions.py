@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import graphdock as _tf
+import numpy as np
 from graphdock import ops as _ops
-from graphdock.errors import InvalidArgumentError
+from graphdock.errors import InvalidArgumentError, ShapeError
 from graphdock.typing import TensorLike
 
 from graphdock_std.grad_support import static_shape
@@ -143,7 +144,7 @@ def dropout(
         x = _ops.convert_to_tensor(x)
         if not x.dtype.is_floating:
             raise InvalidArgumentError("dropout scales what it keeps", expected="a floating tensor", got=x.dtype.name)
-        if isinstance(number, int | float):
+        if isinstance(number, int | float | np.number):
             dropped = float(number) if keep_prob is None else 1.0 - number
             if not 0.0 <= dropped < 1.0:
                 valid = "0 <= rate < 1" if keep_prob is None else "0 < keep_prob <= 1"
@@ -152,7 +153,10 @@ def dropout(
                 return x
             scale: Any = 1.0 / (1.0 - dropped if keep_prob is None else float(number))
         else:
-            number = _ops.cast(_ops.convert_to_tensor(number), x.dtype.accumulator)
+            given = _ops.convert_to_tensor(number)
+            if given.shape.rank:
+                raise ShapeError("dropout: a probability is a scalar", got=f"shape {given.shape}")
+            number = _ops.cast(given, x.dtype.accumulator)
             dropped = number if keep_prob is None else 1.0 - number
             staying = 1.0 - dropped if keep_prob is None else number
             scale = _ops.cast(_tf.div_no_nan(_tf.ones_like(staying), staying), x.dtype)  # 0 where nothing is kept

@@ -16,7 +16,8 @@ def _assert(condition: Any, said: str, x: Any) -> Any:
 
 def counts(x: Any) -> Any:
     """Each element is a whole number, 0 or more."""
-    return _tf.group(_tf.assert_non_negative(x), _assert(_tf.equal(x, _tf.floor(x)), "is no whole number", x))
+    whole = _assert(_tf.equal(x, _tf.floor(x)), f"{x.name} cannot contain fractional components.", x)
+    return _tf.group(_tf.assert_non_negative(x, message=f"{x.name} must be non-negative."), whole)
 
 
 def integers(x: Any) -> Any:
@@ -30,23 +31,34 @@ def integers(x: Any) -> Any:
 
 def bits(x: Any) -> Any:
     """Each element, of any dtype, is 0 or 1."""
-    return _assert(_tf.logical_or(_tf.equal(x, _tf.zeros_like(x)), _tf.equal(x, _tf.ones_like(x))), "is not 0 or 1", x)
+    return _tf.group(
+        _tf.assert_non_negative(x, message="Elements must be non-negative."),
+        _tf.assert_less_equal(x, _tf.ones_like(x), message="Elements cannot exceed 1."),
+        _assert(_tf.equal(x, _tf.floor(x)) if x.dtype.is_floating else True, "Elements must be 0 or 1.", x),
+    )
 
 
 def inside_unit(x: Any) -> Any:
     """Each element is above 0 and below 1."""
-    return _tf.group(_tf.assert_positive(x), _tf.assert_less(x, _tf.ones_like(x)))
+    return _tf.group(
+        _tf.assert_positive(x, message="sample must be positive"),
+        _tf.assert_less(x, _tf.ones_like(x), message="sample must be less than `1`."),
+    )
 
 
 def of_simplex(x: Any) -> Any:
     """Vectors of positive numbers that sum to 1."""
     sums = _tf.reduce_sum(x, -1)
-    return _tf.group(_tf.assert_positive(x), _tf.assert_near(sums, _tf.ones_like(sums)))
+    return _tf.group(
+        _tf.assert_positive(x, message="samples must be positive"),
+        _tf.assert_near(_tf.ones_like(sums), sums, message="sample last-dimension must sum to `1`"),
+    )
 
 
-def total(of: Any) -> Any:
+def total(of: Any, vectors: str = "counts") -> Any:
     """The check that vectors sum to ``of``."""
-    return lambda x: _tf.assert_equal(of, _tf.reduce_sum(x, -1))
+    said = f"{vectors} must sum to `self.total_count`"
+    return lambda x: _tf.assert_equal(of, _tf.reduce_sum(x, -1), message=said)
 
 
 def enough_classes(x: Any) -> Any:

@@ -64,7 +64,7 @@ class DirichletMultinomial(VectorDistribution):
         return _tf.reshape(_tf.reduce_sum(each, 1), self._joined(shape))
 
     def _log_prob(self, x: Any) -> Any:
-        x = self._checked(x, counts, total(self._total_count))
+        x = self._checked(x, counts, total(self._total_count, "counts last-dimension"))
         ways = _tf.lgamma(self._total_count + 1.0) - _tf.reduce_sum(_tf.lgamma(x + 1.0), -1)
         return _tf.lbeta(self._concentration + x) - _tf.lbeta(self._concentration) + ways
 

@@ -37,10 +37,12 @@ class _Discrete(Distribution):
             return
 
         def parts(p: Any) -> Any:
-            checks = [_tf.assert_non_negative(p), _tf.assert_less_equal(p, _tf.ones_like(p))]
-            if many:
-                checks += [_tf.assert_near(_tf.reduce_sum(p, -1), _ops.constant(1.0, p.dtype)), enough_classes(p)]
-            return _tf.group(*checks)
+            one = _ops.constant(1.0, p.dtype)
+            above = _tf.assert_less_equal(p, one, message="probs has components greater than 1.")
+            if not many:
+                return _tf.group(_tf.assert_non_negative(p), above)
+            whole = _tf.assert_near(_tf.reduce_sum(p, -1), one, message="probs does not sum to 1.")
+            return _tf.group(_tf.assert_non_negative(p), above, whole, enough_classes(p))
 
         self._probs = self._checked(_ops.convert_to_tensor(probs, kind), parts)
         self._logits = _tf.log(self._probs) - (0.0 if many else _tf.log1p(-self._probs))

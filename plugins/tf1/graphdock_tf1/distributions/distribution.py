@@ -12,6 +12,9 @@ from graphdock import ops as _ops
 from graphdock.errors import UnimplementedError
 from graphdock.typing import TensorLike
 
+#: What TensorFlow says of ``1 < parameter``; programs look for it.
+_UNDEFINED = "Condition x < y did not hold element-wise: x = 1, y = the parameter"
+
 
 class ReparameterizationType:
     """Kind of a distribution: whether gradients flow from samples to parameters."""
@@ -272,10 +275,10 @@ class Distribution:
     _validating = False
 
     def _where_defined(self, defined: Any, value: Any, said: str) -> Any:
-        """A statistic, NaN (or an error of the step) where it is not defined."""
+        """A statistic, NaN (or an error of the step) where it is not defined: a parameter is not above 1."""
         if self._allow_nan_stats:
             return _tf.where_v2(defined, value, _tf.cast(float("nan"), value.dtype))
-        with _tf.control_dependencies([_tf.Assert(_tf.reduce_all(defined), [said])]):
+        with _tf.control_dependencies([_tf.Assert(_tf.reduce_all(defined), [said, _UNDEFINED])]):
             return _tf.identity(value)
 
     def __repr__(self) -> str:
