@@ -8,6 +8,7 @@ the environment while the library is opened, unless the program has said it.
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import metadata
@@ -90,7 +91,7 @@ def find(path: str = "") -> str:
             raise errors.FailedPreconditionError(
                 "options.onednn.library names no file", got=path, hint=f"leave it out, and {INSTALL}"
             )
-        return str(Path(path).expanduser())
+        return str(Path(path).expanduser().resolve())
     found = _in_wheel()
     if found:
         return found
@@ -144,11 +145,25 @@ def _sleeping_soon() -> Iterator[None]:
         os.environ.pop(_SAID[0], None)
 
 
+def _is_whole(file: str) -> bool:
+    """Return whether an ELF file of 64 bits reaches as far as it says; of another one the loader tells more."""
+    with Path(file).open("rb") as opened:
+        head = opened.read(64)
+    if len(head) < 64 or head[:6] != b"\x7fELF\x02\x01":
+        return True
+    start, size, count = struct.unpack_from("<Q", head, 40) + struct.unpack_from("<HH", head, 58)
+    return bool(start + size * count <= Path(file).stat().st_size)
+
+
 def _open(file: str) -> Library:
     import cffi
 
     ffi = cffi.FFI()
     ffi.cdef(DECLARATIONS)
+    if not _is_whole(file):
+        raise errors.FailedPreconditionError(
+            f"{file} is cut short: opening it would end the process", hint="install it again; or leave the option out"
+        )
     try:
         with _sleeping_soon():
             api = ffi.dlopen(file)

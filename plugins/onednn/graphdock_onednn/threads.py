@@ -20,6 +20,8 @@ __all__ = ["CLAIMS", "Pace", "use"]
 CLAIMS: dict[int, None] = {}
 #: Seconds that several threads may lose in the mean before one is tried, and over how many calls.
 _SLACK, _CALLS = 100e-6, 8
+#: Calls at the beginning that find cold memory, and tell nothing.
+_COLD = 2
 #: Calls of a trial; calls that a choice holds, at least and at most.
 _TRIAL, _SHORT, _LONG = 4, 16, 1024
 
@@ -31,7 +33,7 @@ class Pace:
 
     Alone on its core, one thread takes at most as many times the shortest call as there are threads. Where all threads take longer
     than that in the mean, one is tried for some calls: on a machine with much else to do it gets half of the time that two would
-    get, and may be as slow. What took less holds for some calls, and for twice as many each time.
+    get, and may be as slow. What took less holds for some calls, and for twice as many each time. The first calls don't count.
     """
 
     __slots__ = ("_alone", "_best", "_calls", "_hold", "_least", "_mean", "_threads", "_tried")
@@ -39,7 +41,7 @@ class Pace:
     def __init__(self, threads: int) -> None:
         self._threads = threads
         self._best, self._mean = float("inf"), 0.0
-        self._alone, self._calls, self._least, self._hold = False, 0, 0, _SHORT
+        self._alone, self._calls, self._least, self._hold = False, -_COLD, _CALLS, _SHORT
         self._tried: float | None = None
 
     @property
@@ -50,6 +52,8 @@ class Pace:
     def took(self, seconds: float) -> None:
         """Count a call as it was chosen."""
         self._calls += 1
+        if self._calls <= 0:
+            return
         self._mean += (seconds - self._mean) / min(self._calls, _CALLS)
         if self._alone:
             if self._calls >= self._least:

@@ -36,6 +36,26 @@ def output(text, **environment):
     return done.stdout
 
 
+def test_a_file_is_named_from_the_working_directory(tmp_path, monkeypatch):
+    (tmp_path / "libdnnl.so").write_bytes(b"no library at all")
+    monkeypatch.chdir(tmp_path)
+    told = output(program(', options={"onednn": {"library": "libdnnl.so"}}'))
+    assert f"{tmp_path}/libdnnl.so can't be opened" in told and "file too short" in told
+
+
+@pytest.mark.parametrize("share", [0.1, 0.7, 0.999])
+def test_a_file_that_is_cut_short_is_refused(tmp_path, share):
+    try:
+        whole = module.find()
+    except tf.errors.FailedPreconditionError as error:
+        pytest.skip(str(error))
+    cut = tmp_path / "libdnnl.so"
+    with open(whole, "rb") as file:
+        cut.write_bytes(file.read(int(os.path.getsize(whole) * share)))
+    told = output(program(f', options={{"onednn": {{"library": {str(cut)!r}}}}}'))
+    assert f"{cut} is cut short" in told
+
+
 def test_nothing_is_opened_before_a_plan_chooses_a_kernel():
     text = """
 import sys
