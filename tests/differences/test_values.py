@@ -23,6 +23,10 @@ CONSTANTS = {
     "zeros at the end of bytes": (lambda: tf.constant(b"a\0\0"), b"a\0\0"),
     "zeros at the end of a list's": (lambda: tf.constant([b"a\0\0", b"bc\0"]), text(b"a\0\0", b"bc\0")),
     "text": (lambda: tf.constant(["é", b"x\0"]), text("é".encode(), b"x\0")),
+    "extended precision": (
+        lambda: tf.constant(np.array([1.5, 1e300], np.longdouble), tf.float32),
+        np.array([1.5, np.inf], F),
+    ),
     "whole floats of an array": (lambda: tf.constant(np.array([1.0, 2.0]), tf.int32), np.array([1, 2], I)),
     "tensors decide the dtype of a list": (
         lambda: tf.convert_to_tensor([[0.0, 0.0], tf.constant([0.0, 1.0], tf.float64)]),
@@ -93,6 +97,8 @@ FEEDS = {
     "1": (tf.bool, 1, np.True_),
     "zeros at the end": (tf.string, [b"a\0\0", b"b"], text(b"a\0\0", b"b")),
     "text": (tf.string, "é\0", "é\0".encode()),
+    "extended precision": (tf.float32, np.array([1.5, 1e300], np.longdouble), np.array([1.5, np.inf], F)),
+    "of complex numbers": (tf.complex64, np.array([1 + 2j], np.clongdouble), np.array([1 + 2j], np.complex64)),
 }
 
 

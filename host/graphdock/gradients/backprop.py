@@ -162,9 +162,7 @@ def gradients(
     """
     mode = str(getattr(unconnected_gradients, "value", unconnected_gradients))
     if mode not in ("none", "zero"):
-        raise InvalidArgumentError(
-            "Unknown value for unconnected_gradients", expected="'none' or 'zero'", got=repr(mode)
-        )
+        raise InvalidArgumentError(f"Unknown value for unconnected_gradients: {mode!r}", expected="'none' or 'zero'")
     AggregationMethod.check(aggregation_method)
     outputs = [_tensor(y, f"ys[{i}]") for i, y in enumerate(_as_list(ys))]
     if not outputs:

@@ -208,6 +208,7 @@ def _make_array(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], 
             small = array.size == 0 or (array.min() >= -(2**31) and array.max() < 2**31)
             found = int32 if small else int64
         dtype = found
+    array = narrowed(array)
     source = as_dtype(array.dtype)
     if source is not dtype:
         if dtype is string:
@@ -239,6 +240,15 @@ def _all_integers(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return bool(value) and all(_all_integers(v) for v in value)
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def narrowed(array: Any) -> Any:
+    """An array of NumPy's extended precision, which no tensor has, in the next that one has; any other as it is."""
+    kind = {"g": np.float64, "G": np.complex128}.get(array.dtype.char)
+    if kind is None:
+        return array
+    with np.errstate(over="ignore"):
+        return array.astype(kind)
 
 
 def keeps_all(array: np.ndarray[Any, Any], dtype: DType) -> bool:

@@ -29,7 +29,7 @@ from graphdock.graph.operation import Operation
 from graphdock.graph.site import capture, describe
 from graphdock.graph.tensor import Tensor
 from graphdock.nest import flatten, flatten_up_to
-from graphdock.ops.convert import check_room, keeps_all
+from graphdock.ops.convert import check_room, keeps_all, narrowed
 from graphdock.shape import Dims, compatible, show
 from graphdock.variables.variable import Variable
 
@@ -274,6 +274,7 @@ def _cast(feed: Feed, array: Any, value: Any) -> Any:
     dtype, name = feed.dtype, feed.tensor.name
     if array.dtype.kind not in "biufcV" or array.dtype.hasobject:
         raise _wrong_dtype(feed, "text" if array.dtype.kind in "US" else f"{array.dtype}")
+    array = narrowed(array)
     source = as_dtype(array.dtype)
     empty = array.size == 0 and not isinstance(value, np.ndarray)
     if _ORDER[source.kind] > _ORDER[dtype.kind] and not empty and not keeps_all(array, dtype):

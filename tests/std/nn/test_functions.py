@@ -195,12 +195,12 @@ def test_dropout_rejects_what_is_no_probability() -> None:
 
 
 def test_dropout_takes_a_scalar() -> None:
-    """As TensorFlow, which refuses any other shape."""
+    """As TensorFlow, which refuses any other shape, and a wider dtype."""
     with tf.Graph().as_default():
         x = tf.zeros([2])
         for keep in (np.float64(0.5), np.array(0.5), tf.placeholder(tf.float32), tf.Variable(0.5)):
             assert tf.nn.dropout(x, keep).shape.as_list() == [2]
-        for keep in ([0.0, 1.0], tf.placeholder(tf.float32, [2]), np.float32(1.5)):
+        for keep in ([0.0, 1.0], tf.placeholder(tf.float64), tf.placeholder(tf.float32, [2]), np.float32(1.5)):
             with pytest.raises(ValueError):
                 tf.nn.dropout(x, keep)
 

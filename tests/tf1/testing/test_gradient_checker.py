@@ -56,6 +56,20 @@ def test_lists_targets_and_feeds() -> None:
     np.testing.assert_allclose([n[0, 0] for _, n in found], [30.0, 10.0], rtol=1e-9)
 
 
+def test_the_gradient_of_an_empty_tensor_is_looked_at() -> None:
+    """As TensorFlow, in its words."""
+
+    def turned(x: tf.Tensor) -> tf.Tensor:
+        return tf.custom_gradient(lambda x: (tf.identity(x), lambda dy: tf.transpose(dy)))(x)
+
+    with tf.Graph().as_default(), tf.Session():
+        x = tf.placeholder(tf.float32)
+        found, numeric = tf.test.compute_gradient(x, (0, 3), tf.identity(x), (0, 3))
+        assert found.shape == numeric.shape == (0, 0)
+        with pytest.raises(ValueError, match=r"Empty gradient has wrong shape: expected \(0, 3\), got \(3, 0\)"):
+            tf.test.compute_gradient_error(x, (0, 3), turned(x), (0, 3))
+
+
 def test_bad_input_is_told() -> None:
     with tf.Graph().as_default():
         x = tf.constant([1.0])

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import graphdock as _tf
 import numpy as np
 from graphdock import ops as _ops
-from graphdock.errors import InvalidArgumentError, ShapeError
+from graphdock.errors import DTypeError, InvalidArgumentError, ShapeError
 from graphdock.typing import TensorLike
 
 from graphdock_std.grad_support import static_shape
@@ -156,6 +156,10 @@ def dropout(
             given = _ops.convert_to_tensor(number)
             if given.shape.rank:
                 raise ShapeError("dropout: a probability is a scalar", got=f"shape {given.shape}")
+            if isinstance(number, _tf.Tensor | _tf.Variable) and given.dtype.size > x.dtype.accumulator.size:
+                raise DTypeError(
+                    "dropout: a probability is no wider than x", expected=x.dtype.name, got=given.dtype.name
+                )
             number = _ops.cast(given, x.dtype.accumulator)
             dropped = number if keep_prob is None else 1.0 - number
             staying = 1.0 - dropped if keep_prob is None else number

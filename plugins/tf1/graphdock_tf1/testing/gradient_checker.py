@@ -34,7 +34,8 @@ def compute_gradient(
       list of tensors.
 
     Raises:
-      DTypeError: a tensor is neither floating nor complex. ShapeError: ``x_init_value`` has another shape than ``x_shape``.
+      DTypeError: a tensor is neither floating nor complex. ShapeError: ``x_init_value`` has another shape than ``x_shape``,
+        or the gradient of an empty ``x`` another than it.
       FailedPreconditionError: there is no default session.
     """
     session = _tf.get_default_session()
@@ -98,6 +99,10 @@ def _pair(session: Any, x: Any, at: Any, y: Any, y_shape: list[int], delta: floa
         dx = _tf.zeros_like(x)
     out = np.zeros(y_shape, y.dtype.as_numpy_dtype)
     rows, columns = _parts(at).size, _parts(out).size
+    if not rows or not columns:
+        got = np.shape(session.run(_tf.convert_to_tensor(dx), {**feeds, dy: out}))
+        if got != at.shape:
+            raise ShapeError(f"Empty gradient has wrong shape: expected {at.shape}, got {got}")
     theoretical = np.zeros((rows, columns), _parts(at).dtype)
     for j in range(columns):
         theoretical[:, j] = _parts(session.run(_tf.convert_to_tensor(dx), {**feeds, dy: _moved(out, j, 1)}))
