@@ -90,6 +90,7 @@ ELSEWHERE = {
     "data/dataset/stages/cache.py": "tests/data/dataset/test_cache.py",
     "data/dataset/stages/choosing.py": DATASETS,
     "data/dataset/stages/grouping.py": "tests/data/dataset/test_grouping.py",
+    "data/dataset/stages/windows.py": "tests/data/dataset/test_windows.py",
     "data/dataset/stages/sparse.py": DATASETS,
     "data/dataset/stages/sql.py": "tests/data/dataset/test_transformations.py",
     "data/records/sequences.py": "tests/data/records/test_parsing.py",

@@ -62,7 +62,7 @@ def test_early_names_lead_to_names_of_today() -> None:
     [
         ("mul", "has no attribute 'mul'; use tf.multiply"),
         ("keras", "it is not here: Keras is a project of its own"),
-        ("distribute.Strategy", "it is not yet here: several machines"),
+        ("distribute.Strategy", "it is not yet here: distribution strategies"),
         (
             "summary.initialize",
             "it is not yet here: writers within the graph are TensorFlow 2's",

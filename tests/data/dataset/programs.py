@@ -680,6 +680,102 @@ def rows_of_what_is_not_sparse(tf):
     return tf.data.Dataset.from_sparse_tensor_slices(tf.constant([[1.0, 0.0]]))
 
 
+def sliding_windows(tf):
+    return tf.data.Dataset.range(7).window(3, shift=1, drop_remainder=True).flat_map(lambda window: window.batch(3))
+
+
+def windows_side_by_side(tf):
+    return tf.data.Dataset.range(7).window(3).flat_map(lambda window: window.batch(3))
+
+
+def windows_with_strides(tf):
+    return tf.data.Dataset.range(12).window(3, 2, 2).flat_map(lambda window: window.batch(3))
+
+
+def windows_with_gaps(tf):
+    return tf.data.Dataset.range(20).window(3, 7, 2, drop_remainder=True).flat_map(lambda window: window.batch(3))
+
+
+def windows_with_gaps_and_a_rest(tf):
+    return tf.data.Dataset.range(16).window(2, 5).flat_map(lambda window: window.batch(2))
+
+
+def windows_of_nothing(tf):
+    return tf.data.Dataset.range(0).window(3).flat_map(lambda window: window.batch(3))
+
+
+def windows_of_no_size(tf):
+    return tf.data.Dataset.range(3).window(0, 1).flat_map(lambda window: window.batch(3))
+
+
+def windows_of_no_shift(tf):
+    return tf.data.Dataset.range(3).window(2, 0).flat_map(lambda window: window.batch(3))
+
+
+def windows_of_tuples(tf):
+    pairs = tf.data.Dataset.from_tensor_slices((np.arange(5), np.ones((5, 2), np.float32)))
+    return pairs.window(2).flat_map(lambda a, b: tf.data.Dataset.zip((a.batch(2), b.skip(1).batch(2))))
+
+
+def windows_of_a_dict(tf):
+    rows = tf.data.Dataset.from_tensor_slices({"b": np.arange(5), "a": ["v", "w", "x", "y", "z"]})
+    return rows.window(3).flat_map(lambda row: tf.data.Dataset.zip((row["a"], row["b"].map(lambda b: b * 10))))
+
+
+def windows_of_windows(tf):
+    twice = tf.data.Dataset.range(10).window(2).window(2)
+    return twice.flat_map(lambda outer: outer.flat_map(lambda inner: inner.batch(2)).batch(2))
+
+
+def windows_counted_and_shuffled(tf):
+    numbered = tf.data.Dataset.range(8).window(2).shuffle(10, seed=3).take(2).repeat(2).skip(1)
+    return (
+        tf.data.Dataset.zip((tf.data.Dataset.range(9), numbered))
+        .flat_map(lambda number, window: tf.data.Dataset.zip((window.batch(2), tf.data.Dataset.from_tensors(number))))
+        .map(lambda window, number: (number, tf.shape(window)))
+    )
+
+
+def windows_interleaved(tf):
+    return tf.data.Dataset.range(9).window(3).interleave(lambda window: window, cycle_length=2, block_length=2)
+
+
+def windows_of_sparse_tensors(tf):
+    sparse = tf.SparseTensor([[0, 0], [1, 2], [3, 1]], [1.0, 2.0, 3.0], [4, 3])
+    return (
+        tf.data.Dataset.from_tensor_slices(sparse)
+        .window(2)
+        .flat_map(lambda window: window.map(lambda row: tf.sparse.to_dense(row)).batch(2))
+    )
+
+
+def reduced(tf):
+    return tf.data.Dataset.from_tensors(tf.data.Dataset.range(5).reduce(np.int64(7), lambda total, x: total + x))
+
+
+def reduced_from_nothing(tf):
+    return tf.data.Dataset.from_tensors(tf.data.Dataset.range(0).reduce(np.int64(7), lambda total, x: total + x))
+
+
+def reduced_to_a_pair(tf):
+    pairs = tf.data.Dataset.from_tensor_slices(([1.0, 5.0, 3.0], ["a", "b", "c"]))
+
+    def step(state, pair):
+        number, text = pair
+        return {"most": tf.maximum(state["most"], number), "all": tf.strings.join([state["all"], text])}
+
+    return tf.data.Dataset.from_tensors(pairs.reduce({"most": 0.0, "all": ""}, step))
+
+
+def reduced_to_a_longer_vector(tf):
+    grown = tf.data.Dataset.range(4).reduce(np.zeros(0, np.int64), lambda row, x: tf.concat([row, [x]], 0))
+    return tf.data.Dataset.from_tensors(grown)
+
+
+def reduced_to_another_dtype(tf):
+    return tf.data.Dataset.from_tensors(tf.data.Dataset.range(4).reduce(0.0, lambda total, x: x))
+
+
 def map_that_stops(tf):
     """A Python function of a map that raises StopIteration ends the elements."""
 

@@ -392,6 +392,14 @@ _iterators_ops: _Rows = {
         effects=("waits",),
         traits=("host", "stateful"),
     ),
+    "GraphdockReduceDataset": lambda op: op(
+        _args(arguments=_arg("Targuments", arity="many", count="len(Targuments)", memory="host")),
+        _args(components=_arg("output_types", arity="many", count="len(output_types)", memory="host")),
+        _attrs(dataset="func", output_shapes="list(shape)"),
+        types=_types(Targuments=_type_var(_ANY, is_list=True), output_types=_type_var(_ANY, is_list=True)),
+        shape_fn="graphdock_data.dataset.shape_fns:components",
+        traits=("host", "stateful"),
+    ),
 }
 
 _queues_ops: _Rows = {
@@ -1069,7 +1077,7 @@ SPECS: dict[str, str] = {
     "barriers.yaml": "631cfbc878af50b8",
     "examples.yaml": "848a8d44b9a2a5bb",
     "files.yaml": "6f7ea432c49248cd",
-    "iterators.yaml": "f0acea525d407e81",
+    "iterators.yaml": "e830113797accde7",
     "queues.yaml": "81c7e21f8ae0a05b",
     "readers.yaml": "2417f65aa2198061",
     "serialized.yaml": "09f91bd61aad0530",

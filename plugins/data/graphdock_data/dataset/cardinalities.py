@@ -59,6 +59,15 @@ def _batches(stage: Any) -> int:
     return count // size if _number(stage.drop) else -(-count // size)
 
 
+def _windows(stage: Any) -> int:
+    count, size, shift, stride = (_count(stage.source), *map(_number, (stage.size, stage.shift, stage.stride)))
+    if min(size, shift, stride) <= 0:
+        raise _UnknownError
+    if count < 0:
+        return count
+    return max(0, -(-(count - (size - 1) * stride) // shift)) if _number(stage.drop) else -(-count // shift)
+
+
 def _repeated(stage: Any) -> int:
     count, times = _count(stage.source), _number(stage.count)
     if 0 in (count, times):
@@ -109,6 +118,8 @@ _RULES: Mapping[str, Callable[[Any], int]] = {
     "RandomDataset": lambda stage: INFINITE_CARDINALITY,
     "BatchDataset": _batches,
     "PaddedBatchDataset": _batches,
+    "WindowDataset": _windows,
+    "ReduceDataset": lambda stage: 1,
     "DenseToSparseBatchDataset": _batches,
     "RepeatDataset": _repeated,
     "TakeDataset": _taken,

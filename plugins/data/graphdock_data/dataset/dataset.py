@@ -13,12 +13,14 @@ from graphdock.typing import DTypeLike
 
 from graphdock_data.dataset import iterator as _iterator
 from graphdock_data.dataset.elements import (
+    Window,
     dims_of,
     flatten,
     flatten_up_to,
     flattening,
     map_up_to,
     pack,
+    refuse_windows,
     reshaped,
     sparse_at,
     spread,
@@ -59,16 +61,18 @@ class Dataset:
 
     @property
     def output_types(self) -> Any:
-        return pack(self._structure, self._stage.types, lambda leaf, *kinds: kinds[1])
+        return pack(self._structure, self._stage.types, _of_leaf(lambda leaf, *kinds: kinds[1], "output_types"))
 
     @property
     def output_shapes(self) -> Any:
         shapes = [_tf.TensorShape(dims) for dims in self._stage.shapes]
-        return pack(self._structure, shapes, lambda leaf, *parts: _tf.TensorShape(leaf.dims))
+        return pack(self._structure, shapes, _of_leaf(lambda leaf, *parts: _tf.TensorShape(leaf.dims), "output_shapes"))
 
     @property
     def output_classes(self) -> Any:
-        return pack(self._structure, [_tf.Tensor] * len(self._stage.types), lambda *parts: _tf.SparseTensor)
+        return pack(
+            self._structure, [_tf.Tensor] * len(self._stage.types), _of_leaf(lambda *parts: _tf.SparseTensor, None)
+        )
 
     def __repr__(self) -> str:
         return f"<{self._stage.title} shapes: {self.output_shapes}, types: {self.output_types}>"
@@ -247,6 +251,7 @@ class Dataset:
         Args:
           filename: begins the name of a file that keeps them, for later programs too; default: they stay in memory.
         """
+        refuse_windows(self._structure, "Dataset.cache()")
         return self._with(Cache, file=argument(filename, _tf.string))
 
     def prefetch(self, buffer_size: Any) -> Dataset:
@@ -257,6 +262,7 @@ class Dataset:
 
     def batch(self, batch_size: Any, drop_remainder: Any = False) -> Dataset:
         """Batches of ``batch_size`` elements along a new first axis; the last one may be smaller, or is dropped."""
+        refuse_windows(self._structure, "Dataset.batch()")
         size, drop = integer(batch_size), argument(drop_remainder, _tf.bool)
         known = _known(size, drop)
         structure, shapes = reshaped(self._structure, self._stage.shapes, lambda d: None if d is None else (known, *d))
@@ -268,6 +274,7 @@ class Dataset:
 
     def unbatch(self) -> Dataset:
         """The elements of batches, one after another."""
+        refuse_windows(self._structure, "Dataset.unbatch()")
         structure, shapes = reshaped(
             self._structure, self._stage.shapes, lambda dims: None if dims is None else dims[1:]
         )
@@ -291,6 +298,7 @@ class Dataset:
           TypeError: a padding value of another dtype. In the step DataLossError: an element is larger than the padded shape.
         """
         stage = self._stage
+        refuse_windows(self._structure, "Dataset.padded_batch()")
         if sparse_at(self._structure):
             raise ArgumentTypeError("Batching of padded sparse tensors is not currently supported")
         if padded_shapes is None:
@@ -368,6 +376,34 @@ class Dataset:
         stage = self._with(Interleave, **named, types=traced.types, shapes=traced.shapes)._stage
         return Dataset(stage, traced.structure)
 
+    def window(self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: Any = False) -> Dataset:
+        """Windows of the elements, each a dataset in the place of every tensor, for :meth:`flat_map` and :meth:`interleave`.
+
+        Args:
+          size: elements of a window. shift: elements from one window's first to the next one's; default: ``size``.
+          stride: elements from one element of a window to the next. drop_remainder: the last windows are full, or left out.
+
+        Raises:
+          in the step InvalidArgumentError: a number below 1.
+        """
+        from graphdock_data.dataset.windows import windows
+
+        return windows(self, size, shift, stride, drop_remainder)
+
+    def reduce(self, initial_state: Any, reduce_func: Callable[..., Any]) -> Any:
+        """What a function makes of all elements: a nested structure of tensors like ``initial_state``, in every step anew.
+
+        Args:
+          initial_state: nested structure of tensors, the result of no elements.
+          reduce_func: of a state and an element; gives the next state.
+
+        Raises:
+          TypeError: it gives a state of other dtypes or another structure.
+        """
+        from graphdock_data.dataset.windows import reduced
+
+        return reduced(self, initial_state, reduce_func)
+
     def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
         """What a function makes of this dataset.
 
@@ -415,6 +451,17 @@ class Dataset:
         """A dataset of this one's structure, with one stage more."""
         mine: dict[str, Any] = {"types": self._stage.types, "shapes": self._stage.shapes, "site": _ops.call_site()}
         return Dataset(kind(**{**mine, "source": self._stage, **fields}), self._structure)
+
+
+def _of_leaf(sparse: Callable[..., Any], window: str | None) -> Callable[..., Any]:
+    """What stands for a leaf of several components: of a window the attribute of its dataset, or the class of datasets."""
+
+    def made(leaf: Any, *parts: Any) -> Any:
+        if not isinstance(leaf, Window):
+            return sparse(leaf, *parts)
+        return Dataset if window is None else getattr(leaf.tensor(), window)
+
+    return made
 
 
 # -- arguments --------------------------------------------------------------------------------------------------------------

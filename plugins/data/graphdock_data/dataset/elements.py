@@ -11,21 +11,25 @@ from typing import Any
 
 import graphdock as _tf
 from graphdock import ops as _ops
+from graphdock.errors import ArgumentTypeError
 
-from graphdock_data.dataset.stages.stage import Dims
+from graphdock_data.dataset.stages.stage import Dims, Stage
 
 __all__ = [
     "Sparse",
+    "Window",
     "dims_of",
     "flatten",
     "flatten_up_to",
     "flattening",
     "map_up_to",
     "pack",
+    "refuse_windows",
     "reshaped",
     "sparse_at",
     "spread",
     "spread_kinds",
+    "windows_at",
 ]
 
 
@@ -48,6 +52,22 @@ class Sparse:
         """The SparseTensor of three components; one of a known shape says so."""
         known = self.dims is not None and None not in self.dims
         return _tf.SparseTensor(indices, values, _ops.constant(self.dims, _tf.int64) if known else dense_shape)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Window:
+    """A dataset in a structure: a window of elements, which is one component, their list.
+
+    Attributes:
+      given: the stage that hands them over. dataset: over it, as functions of elements get it.
+    """
+
+    given: Stage
+    dataset: Any
+
+    def tensor(self, rows: Any = None) -> Any:
+        """The dataset, for a function of elements."""
+        return self.dataset
 
 
 def _nested(value: Any) -> bool:
@@ -79,7 +99,8 @@ def pack(template: Any, components: Any, sparse: Callable[..., Any] | None = Non
     """Components in a structure like ``template``.
 
     Args:
-      sparse: what stands for a :class:`Sparse`: called with it and its three components; default: one component does.
+      sparse: what stands for a :class:`Sparse` or a :class:`Window`: called with it and its components, three or one; default: one
+        component does.
     """
     left = iter(components)
 
@@ -93,6 +114,8 @@ def pack(template: Any, components: Any, sparse: Callable[..., Any] | None = Non
             return type(part)(*items) if hasattr(part, "_fields") else tuple(items)
         if sparse is not None and isinstance(part, Sparse):
             return sparse(part, next(left), next(left), next(left))
+        if sparse is not None and isinstance(part, Window):
+            return sparse(part, next(left))
         return next(left)
 
     return build(template)
@@ -183,6 +206,25 @@ def sparse_at(structure: Any) -> tuple[int, ...]:
             found.append(at)
         at += 3 if isinstance(leaf, Sparse) else 1
     return tuple(found)
+
+
+def windows_at(structure: Any) -> tuple[tuple[int, Stage], ...]:
+    """Places among the components where windows stand, with the stages that hand over their elements."""
+    found, at = [], 0
+    for leaf in flatten(structure):
+        if isinstance(leaf, Window):
+            found.append((at, leaf.given))
+        at += 3 if isinstance(leaf, Sparse) else 1
+    return tuple(found)
+
+
+def refuse_windows(structure: Any, what: str) -> None:
+    """Raise TypeError where elements hold datasets, which only what makes datasets of elements takes."""
+    if windows_at(structure):
+        raise ArgumentTypeError(
+            f"{what} takes tensors, and elements of this dataset are windows, which are datasets",
+            hint="flat_map(lambda window: window.batch(size)) makes tensors of them",
+        )
 
 
 def reshaped(structure: Any, shapes: Sequence[Dims], change: Callable[[Dims], Dims]) -> tuple[Any, tuple[Dims, ...]]:

@@ -9,8 +9,8 @@ import graphdock as _tf
 from graphdock import ops as _ops
 from graphdock.errors import ArgumentTypeError, GraphdockError, InvalidArgumentError
 
-from graphdock_data.dataset.elements import Sparse, dims_of, flatten, pack, spread
-from graphdock_data.dataset.stages.stage import Function, Pipeline
+from graphdock_data.dataset.elements import dims_of, flatten, pack, refuse_windows, spread, windows_at
+from graphdock_data.dataset.stages.stage import Function, Pipeline, Stage
 
 if TYPE_CHECKING:
     from graphdock_data.dataset.dataset import Dataset
@@ -51,11 +51,12 @@ def _called(what: str, function: Callable[..., Any], dataset: Dataset, more: tup
     stage = dataset._stage
     body = _ops.BodyGraph(what.rpartition(".")[2].strip("()"), _ops.get_default_graph())
     with body.as_default():
+        windows = dict(windows_at(dataset._structure))
         placed = [
-            body.add_parameter(f"arg{i}", kind, dims)
+            None if i in windows else body.add_parameter(f"arg{i}", kind, dims)
             for i, (kind, dims) in enumerate(zip(stage.types, stage.shapes, strict=True))
         ]
-        args = pack(dataset._structure, placed, Sparse.tensor)
+        args = pack(dataset._structure, placed, lambda leaf, *components: leaf.tensor(*components))
         result = function(*more, *args) if type(args) is tuple else function(*more, args)
     return body, tuple(result) if isinstance(result, list) else result
 
@@ -66,6 +67,7 @@ def trace(what: str, function: Callable[..., Any], dataset: Dataset) -> Traced:
     Args:
       what: for messages: ``"Dataset.map()"``.
     """
+    refuse_windows(dataset._structure, what)
     body, result = _called(what, function, dataset)
     with body.as_default():
         try:
@@ -98,15 +100,13 @@ def trace_dataset(what: str, function: Callable[..., Any], dataset: Dataset) -> 
     Raises:
       TypeError: it returns something else.
     """
-    from graphdock_data.dataset.dataset import Dataset
-
     body, result = _called(what, function, dataset)
-    if not isinstance(result, Dataset):
+    if not isinstance(getattr(result, "_stage", None), Stage):
         raise ArgumentTypeError(f"{what}: the function must return a `Dataset` object", got=repr(result))
-    return returned(body, result)
+    return returned(body, result, windows_at(dataset._structure))
 
 
-def returned(body: Any, result: Dataset) -> Traced:
+def returned(body: Any, result: Dataset, windows: tuple[tuple[int, Stage], ...] = ()) -> Traced:
     """The function of a body that returned a dataset."""
     inner = Pipeline.of(result._stage)
     with body.as_default():
@@ -115,16 +115,16 @@ def returned(body: Any, result: Dataset) -> Traced:
         for outer in function.body.captures:
             if outer.dtype.name == "resource":
                 body.capture(outer)
-    made = Traced(_function(body, inner), result._structure, [], result)
+    made = Traced(_function(body, inner, windows), result._structure, [], result)
     made.types, made.shapes = result._stage.types, result._stage.shapes
     return made
 
 
-def _function(body: Any, inner: Pipeline | None = None) -> Function:
+def _function(body: Any, inner: Pipeline | None = None, windows: tuple[tuple[int, Stage], ...] = ()) -> Function:
     body.targets = [op for op in body.get_operations() if _acts(op)]
     captured = tuple([t for t in body.captures if t.dtype.name != "resource"])
     handles = len(captured) < len(body.captures) or any(op.op_def.accesses for op in body.get_operations())
-    return Function(body, captured, handles, inner)
+    return Function(body, captured, handles, inner, windows)
 
 
 def _acts(op: Any) -> bool:

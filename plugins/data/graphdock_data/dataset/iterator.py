@@ -8,7 +8,7 @@ import graphdock as _tf
 from graphdock import ops as _ops
 from graphdock.errors import ArgumentTypeError, InvalidArgumentError
 
-from graphdock_data.dataset.elements import Sparse, flatten, map_up_to, pack, spread_kinds
+from graphdock_data.dataset.elements import flatten, map_up_to, pack, refuse_windows, spread_kinds
 from graphdock_data.dataset.stages.stage import Pipeline
 
 __all__ = ["Iterator"]
@@ -89,6 +89,7 @@ class Iterator:
         """
         if self._iterator_resource is None:
             raise InvalidArgumentError("an iterator from a string handle has no initializer")
+        refuse_windows(dataset._structure, "an iterator")
         mine, its = flatten(self.output_types), flatten(dataset.output_types)
         if mine != its or self.output_classes != dataset.output_classes:
             raise ArgumentTypeError(
@@ -117,7 +118,7 @@ class Iterator:
             made = _ops.apply_op(
                 "GraphdockIteratorGetNext", name, iterator=self._iterator_resource, **self._one_shot(), **what
             )
-        return pack(self._structure, made, Sparse.tensor)
+        return pack(self._structure, made, lambda leaf, *components: leaf.tensor(*components))
 
     def string_handle(self, name: str | None = None) -> Any:
         """A scalar string that names this iterator, to be fed to one of :meth:`from_string_handle` in the same process."""
@@ -181,6 +182,7 @@ def begin(resource: Any, dataset: Any, name: str) -> Any:
 
 def initializable(dataset: Any, shared_name: str | None) -> Iterator:
     """An iterator over a dataset, with the operation that begins it."""
+    refuse_windows(dataset._structure, "an iterator")
     resource = _resource(dataset._stage.types, dataset._stage.shapes, shared_name)
     return _of(dataset, resource, begin(resource, dataset, "MakeIterator"))
 
@@ -197,6 +199,7 @@ def one_shot(dataset: Any) -> Iterator:
     Raises:
       ValueError: the dataset needs a placeholder, a variable or another resource.
     """
+    refuse_windows(dataset._structure, "an iterator")
     pipeline = Pipeline.of(dataset._stage)
     for function in pipeline.functions:
         if function.handles:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from graphdock.contracts import Bound, BuildContext, KernelDef
 
-from graphdock_data.dataset.stages.stage import Function, Pipeline
+from graphdock_data.dataset.stages.stage import Function, Pipeline, Run
 from graphdock_data.resources.iterator import DatasetIterator, find_iterator
 
 __all__ = ["KERNELS"]
@@ -76,7 +76,23 @@ def _get_next_of(ctx: BuildContext) -> Bound:
     return Bound(compute)
 
 
+def _reduce(ctx: BuildContext) -> Bound:
+    pipeline = ctx.attr("dataset")
+    functions = _functions(ctx, pipeline)
+
+    def compute(*arrays: Any) -> Any:
+        run = Run.of(pipeline, arrays, _anew(functions))
+        try:
+            made = [np.array(part) for part in next(pipeline.stage.iterate(run))]
+        finally:
+            run.close()
+        return made[0] if len(made) == 1 else tuple(made)
+
+    return Bound(compute)
+
+
 KERNELS = [
+    KernelDef("GraphdockReduceDataset", "host", _reduce, modes=("fresh",)),
     KernelDef("GraphdockMakeIterator", "host", _begin),
     KernelDef("GraphdockIteratorGetNext", "host", _get_next, modes=("fresh",)),
     KernelDef("GraphdockIteratorToStringHandle", "host", _to_string, modes=("fresh",)),

@@ -62,10 +62,15 @@ def _inner(stage: Stage, function: Function, run: Run) -> Callable[[Element], It
     assert pipeline is not None
     compute = unpacked(stage, run.call(function)) if pipeline.tensors else _nothing
     known: Pipeline = pipeline
+    windows = function.windows
+    places = {at for at, _ in windows}
 
     def begin(element: Element) -> Iterator[Element] | None:
+        given = {each: element[at] for at, each in windows}
+        if windows:
+            element = tuple([part for at, part in enumerate(element) if at not in places])
         try:
-            inside = run.inside(known, compute(element))
+            inside = run.inside(known, compute(element), given)
         except StopIteration:
             return None
         return known.stage.iterate(inside)

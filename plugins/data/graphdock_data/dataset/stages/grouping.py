@@ -16,7 +16,7 @@ __all__ = ["Given", "GroupByReducer", "GroupByWindow"]
 class Given(Stage):
     """Elements that another stage hands over: those of a window."""
 
-    title = "WindowDataset"
+    title = "GivenDataset"
 
     def iterate(self, run: Run) -> Iterator[Element]:
         return iter(run.given[self])

@@ -43,12 +43,14 @@ class Function:
       body: its graph. captures: the tensors that it captures, but for handles: arguments behind the element.
       handles: it captures a resource, such as a variable or a table.
       inner: the dataset that it returns, whose tensors are what its graph gives; None where it returns an element.
+      windows: places of components that are windows, which its graph does not take, and the stages that hand over their elements.
     """
 
     body: Any
     captures: tuple[Any, ...]
     handles: bool = False
     inner: Pipeline | None = None
+    windows: tuple[tuple[int, Stage], ...] = ()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
