@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import collections
+import contextlib
 import itertools
 import sqlite3
 
@@ -178,3 +179,59 @@ def test_a_padded_shape_must_fit():
 
 def test_unbatch_and_enumerate_are_methods():
     assert taken(Dataset.from_tensors([7, 8]).unbatch().enumerate(3), 2) == [(3, 7), (4, 8)]
+
+
+def _ranks(dataset, count=12):
+    """Elements as numbers of those that were seen, up to the end, whatever the generator draws."""
+    element, found, seen = dataset.make_one_shot_iterator().get_next(), [], {}
+    with tf.Session() as session, contextlib.suppress(tf.errors.OutOfRangeError):
+        for _ in range(count):
+            drawn = session.run(element)
+            each = [seen.setdefault(x, len(seen)) for x in (drawn if isinstance(drawn, tuple) else (drawn,))]
+            found.append(each if len(each) > 1 else each[0])
+    return found
+
+
+_drawn = {
+    "map": lambda: Dataset.range(3).map(lambda x: tf.random_uniform([], seed=5)),
+    "shuffle": lambda: Dataset.range(3).shuffle(3, seed=5),
+    "shuffled once": lambda: Dataset.range(3).shuffle(3, seed=5, reshuffle_each_iteration=False),
+}
+
+
+@pytest.mark.parametrize("make", _drawn.values(), ids=_drawn)
+def test_each_use_of_a_dataset_begins_its_own_draws(make):
+    """As TensorFlow 2.21 does: what shares a dataset gets one column twice; a dataset that is repeated goes on."""
+    assert _ranks(Dataset.zip(((d := make()), d))) == [[0, 0], [1, 1], [2, 2]]
+    assert _ranks(Dataset.zip(((d := make()), d.map(lambda x: x)))) == [[0, 0], [1, 1], [2, 2]]
+    assert _ranks((d := make()).concatenate(d)) == [0, 1, 2, 0, 1, 2]
+    assert _ranks(Dataset.zip(((d := make()).take(2), d.skip(1)))) == [[0, 1], [1, 2]]
+    chosen = experimental.choose_from_datasets([(d := make()), d], Dataset.range(6).map(lambda i: i % 2))
+    assert _ranks(chosen) == [0, 0, 1, 1, 2, 2]
+    twice = _ranks(Dataset.zip(((d := make()), d)).repeat(2))
+    assert len(twice) == 6 and all(a == b for a, b in twice)
+
+
+def test_a_repeated_map_goes_on_and_a_zip_of_it_with_itself_does():
+    def drawn():
+        return Dataset.range(3).map(lambda x: tf.random_uniform([], seed=5))
+
+    assert _ranks(drawn().repeat(2)) == [0, 1, 2, 3, 4, 5]
+    assert _ranks(Dataset.zip(((d := drawn()), d)).repeat(2)) == [[i, i] for i in range(6)]
+    again = _ranks(Dataset.zip(((d := Dataset.range(3).map(lambda x: tf.random_uniform([])).cache()), d)).repeat(2))
+    assert again == [[0, 1], [2, 3], [4, 5]] * 2
+
+
+@pytest.mark.parametrize(("at", "calls"), [(0, 3), (1, 3)])
+def test_a_zip_that_ends_takes_an_element_of_every_dataset(at, calls):
+    """As TensorFlow does, so that caches of one length are filled; and after its end none."""
+    seen = []
+    noted = Dataset.range(5).map(lambda x: tf.py_func(lambda x: seen.append(x) or x, [x], tf.int64))
+    parts = [noted]
+    parts.insert(at, Dataset.range(2))
+    element = Dataset.zip(tuple(parts)).make_one_shot_iterator().get_next()
+    with tf.Session() as session:
+        for ends in (False, False, True, True):
+            with pytest.raises(tf.errors.OutOfRangeError) if ends else contextlib.nullcontext():
+                session.run(element)
+    assert len(seen) == calls

@@ -23,16 +23,11 @@ def _functions(ctx: BuildContext, pipeline: Pipeline) -> Mapping[Function, Any]:
     return made
 
 
-def _anew(functions: Mapping[Function, Any]) -> Mapping[Function, Any]:
-    """The functions for one iterator: each draws what its seeds say, whatever other iterators have drawn."""
-    return {function: call.anew() for function, call in functions.items()}
-
-
 def _begin(ctx: BuildContext) -> Bound:
     pipeline = ctx.attr("dataset")
     functions = _functions(ctx, pipeline)
     return Bound(
-        lambda iterator, *arrays: iterator.begin(pipeline, arrays, _anew(functions)),
+        lambda iterator, *arrays: iterator.begin(pipeline, arrays, functions),
         retains=tuple(range(1, len(ctx.inputs))),
     )
 
@@ -45,7 +40,7 @@ def _get_next(ctx: BuildContext) -> Bound:
 
     def compute(iterator: DatasetIterator, *arrays: Any) -> Any:
         if not iterator.begun:
-            iterator.begin_once(pipeline, arrays, _anew(functions))
+            iterator.begin_once(pipeline, arrays, functions)
         return iterator.get_next()
 
     return Bound(compute)
@@ -57,7 +52,7 @@ def _to_string(ctx: BuildContext) -> Bound:
 
     def compute(iterator: DatasetIterator, *arrays: Any) -> Any:
         if pipeline is not None:
-            iterator.begin_once(pipeline, arrays, _anew(functions))
+            iterator.begin_once(pipeline, arrays, functions)
         out = np.empty((), object)
         out[()] = iterator.handle
         return out
@@ -81,7 +76,7 @@ def _reduce(ctx: BuildContext) -> Bound:
     functions = _functions(ctx, pipeline)
 
     def compute(*arrays: Any) -> Any:
-        run = Run.of(pipeline, arrays, _anew(functions))
+        run = Run.of(pipeline, arrays, functions)
         try:
             made = [np.array(part) for part in next(pipeline.stage.iterate(run))]
         finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,9 +41,7 @@ class DatasetIterator:
         self._closed = False
         _living[self.handle] = self
 
-    def begin(
-        self, pipeline: Pipeline, arrays: Sequence[Any], functions: Mapping[Function, Callable[..., Any]]
-    ) -> None:
+    def begin(self, pipeline: Pipeline, arrays: Sequence[Any], functions: Mapping[Function, Any]) -> None:
         """Begin a dataset, in the place of the one before.
 
         Args:
@@ -64,9 +62,7 @@ class DatasetIterator:
     def begun(self) -> bool:
         return self._elements is not None
 
-    def begin_once(
-        self, pipeline: Pipeline, arrays: Sequence[Any], functions: Mapping[Function, Callable[..., Any]]
-    ) -> None:
+    def begin_once(self, pipeline: Pipeline, arrays: Sequence[Any], functions: Mapping[Function, Any]) -> None:
         """Begin a dataset, if none was; the arrays are copied then."""
         with self._lock:
             if self._elements is None:

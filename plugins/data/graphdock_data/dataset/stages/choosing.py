@@ -131,8 +131,9 @@ class Directed(Stage):
     sources: tuple[Stage, ...]
 
     def iterate(self, run: Run) -> Iterator[Element]:
-        left = dict(enumerate([source.iterate(run) for source in self.sources]))
-        selector = self.selector.iterate(run)
+        *runs, chooses = run.apart(self, every := (*self.sources, self.selector))
+        left = dict(enumerate([source.iterate(own) for source, own in zip(every, runs, strict=False)]))
+        selector = self.selector.iterate(chooses)
         return Resumed(lambda: self._chosen(selector, left))
 
     def _chosen(self, selector: Iterator[Element], left: dict[int, Iterator[Element]]) -> Iterator[Element]:

@@ -203,7 +203,8 @@ class Concatenate(Stage):
     sources: tuple[Stage, ...]
 
     def iterate(self, run: Run) -> Iterator[Element]:
-        return itertools.chain.from_iterable(source.iterate(run) for source in self.sources)
+        runs = zip(self.sources, run.apart(self, self.sources), strict=True)
+        return itertools.chain.from_iterable(source.iterate(own) for source, own in runs)
 
     def own(self) -> bool:
         return all(source.own() for source in self.sources)
@@ -217,7 +218,8 @@ class Zip(Stage):
     sources: tuple[Stage, ...]
 
     def iterate(self, run: Run) -> Iterator[Element]:
-        sources = [source.iterate(run) for source in self.sources]
+        runs = zip(self.sources, run.apart(self, self.sources), strict=True)
+        sources = [source.iterate(own) for source, own in runs]
 
         def step() -> Element:
             joined: list[Any] = []
@@ -226,12 +228,14 @@ class Zip(Stage):
                 for source in sources:
                     at += 1
                     joined += next(source)
-            except StopIteration:
-                raise
-            except BaseException:
-                for source in sources[at:]:  # so that the next elements belong together
+            except BaseException as error:
+                for source in sources[at:]:  # so that the next elements belong together, and all of one length end
                     next(source, None)
+                if isinstance(error, StopIteration):
+                    sources.clear()
                 raise
+            if not sources:
+                raise StopIteration
             return tuple(joined)
 
         return Steps(step)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, ClassVar, TypeAlias, TypeVar
@@ -83,6 +83,13 @@ class Stage:
             for one in value if isinstance(value, tuple) else (value,):
                 if isinstance(one, Stage | Value | Function):
                     yield one
+
+    def tree(self) -> Iterator[Stage]:
+        """It and all stages behind it, each as often as it is read."""
+        stack = [self]
+        while stack:
+            yield (stage := stack.pop())
+            stack.extend([part for part in stage.parts() if isinstance(part, Stage)])
 
     def own(self) -> bool:
         """Return whether the components that it gives are nobody else's."""
@@ -205,12 +212,17 @@ class Pipeline:
         return cls(stage, tuple(tensors), tuple(functions))
 
 
+def _anew(makers: Mapping[Function, Any]) -> dict[Function, Callable[..., Any]]:
+    return {function: maker.anew() for function, maker in makers.items()}
+
+
 @dataclass(slots=True, eq=False)
 class Run:
     """State of one iterator over a tree.
 
     Attributes:
       values: tensor -> its array. functions: Function -> what calls it with arrays.
+      makers: Function -> what makes such a caller, which draws what its seeds say, whatever others have drawn (``anew()``).
       closers: called when the iterator ends before its elements do; of threads, say. They may be called twice.
       given: stage -> the elements that another stage hands to it (:class:`graphdock_data.dataset.stages.grouping.Given`).
     """
@@ -219,28 +231,38 @@ class Run:
     functions: Mapping[Function, Callable[..., Any]]
     closers: dict[Any, Callable[[], None]] = field(default_factory=dict)
     given: Mapping[Stage, Any] = field(default_factory=dict)
+    makers: Mapping[Function, Any] = field(default_factory=dict)
     _states: dict[Hashable, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, pipeline: Pipeline, arrays: Any, functions: Mapping[Function, Callable[..., Any]]) -> Run:
+    def of(cls, pipeline: Pipeline, arrays: Any, makers: Mapping[Function, Any]) -> Run:
         """A new iterator's state. Raises whatever the stages refuse."""
-        run = cls(dict(zip(pipeline.tensors, arrays, strict=True)), functions)
+        run = cls(dict(zip(pipeline.tensors, arrays, strict=True)), _anew(makers), makers=makers)
         run._check(pipeline.stage)
         return run
 
     def inside(self, pipeline: Pipeline, arrays: Any, given: Mapping[Stage, Any] | None = None) -> Run:
         """The state of an iterator within this one, over a dataset that a function returned."""
         values = dict(zip(pipeline.tensors, arrays, strict=True))
-        run = Run(values, self.functions, self.closers, {**self.given, **(given or {})})
+        run = Run(values, self.functions, self.closers, {**self.given, **(given or {})}, self.makers)
         run._check(pipeline.stage)
         return run
 
     def _check(self, last: Stage) -> None:
-        stack = [last]
-        while stack:
-            stage = stack.pop()
+        for stage in last.tree():
             stage.check(self)
-            stack.extend([part for part in stage.parts() if isinstance(part, Stage)])
+
+    def apart(self, stage: Stage, sources: Sequence[Stage]) -> list[Run]:
+        """A state for each source of a stage: one that shares a stage with one before has its own, as TensorFlow's iterators do."""
+        runs, seen = list[Run](), set[Stage]()
+        for i, source in enumerate(sources):
+            behind = set(source.tree())
+            runs.append(self.state((stage, i), self._branch) if behind & seen else self)
+            seen |= behind
+        return runs
+
+    def _branch(self) -> Run:
+        return Run(self.values, _anew(self.makers), self.closers, self.given, self.makers)
 
     def array(self, value: Value) -> Any:
         """The array of an argument."""
