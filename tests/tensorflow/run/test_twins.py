@@ -120,3 +120,14 @@ def test_the_moving_average_that_programs_import(run):
 
 def test_version_is_tensorflows_there_alone():
     assert tf.__version__ != "1.15.0" and tf.VERSION == "1.15.0"
+
+
+def test_modules_and_names_of_the_inside_that_moved_before_1_0(run):
+    text = (
+        "import tensorflow as tf\nfrom tensorflow.python.ops import math_ops\n"
+        "print(tf.nn.seq2seq.model_with_buckets is tf.contrib.legacy_seq2seq.model_with_buckets, math_ops.mul is tf.multiply)\n"
+    )
+    done = run(text, "--before-1.0")
+    assert done.stdout == "True True\n", done.stderr
+    without = run(text)
+    assert without.returncode == 1 and "tf.contrib.legacy_seq2seq" in without.stderr

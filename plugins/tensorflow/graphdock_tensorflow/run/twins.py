@@ -145,7 +145,10 @@ class Twin(types.ModuleType):
         value = self._found(name) if self._spaces else self._module(name)
         if isinstance(value, types.ModuleType) and value.__name__.startswith("graphdock."):
             inner = f"{self.__name__}.{name}"
-            value = sys.modules.get(inner) or Twin(inner, self._inner(name), self._uses, before=self._before)
+            spaces = self._inner(name) or [
+                value.__name__.removeprefix("graphdock.")
+            ]  # one that was elsewhere before 1.0
+            value = sys.modules.get(inner) or Twin(inner, spaces, self._uses, before=self._before)
         self.__dict__[name] = value
         return value
 
@@ -179,8 +182,8 @@ class Twin(types.ModuleType):
             space, _, last = elsewhere.rpartition(".")
             return getattr(_namespace(space.rstrip(".") if space != "run" else "run.stand_ins"), last)
         public = f"{self._below}.{name}".lstrip(".")
-        if self._before and inside is None:
-            old = _of_before(public)
+        if self._before:
+            old = _of_before(public if inside is None else name)
             if old is not None:
                 return old
         for space in self._spaces:
