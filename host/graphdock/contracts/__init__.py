@@ -76,9 +76,9 @@ _PUBLISHED = {
     "ir_check": "check",
     "ir_print": "print_graph print_node",
     "loop_program": "LoopBuffer LoopProgram LoopStep",
-    "kernel": "ArgInfo BindContext Bound build_kernel BuildContext Candidate Decision FRESH In inplace KernelDef KernelModule "
-    "Lit Mode Native NativeCall NativeShapes Out OutInfo PartialWriteError PLANNED PrepareContext Prepared Scratch UNDECIDED "
-    "view ViewRule",
+    "kernel": "ArgInfo BindContext Bound build_kernel BuildContext Candidate Decision FRESH In inplace "
+    "KernelDef KernelModule Lit Mode Native NativeCall NativeShapes NotCompiled Out OutInfo PartialWriteError "
+    "PLANNED PrepareContext Prepared Scratch UNDECIDED view ViewRule",
     "kernel_errors": "kernel_error",
     "opdef": "ArgDef AttrDef OpDef OpLibrary RegionForm REQUIRED TypeVarDef",
     "parallel": "intra_op_pool IntraOpPool",

@@ -61,6 +61,7 @@ __all__ = [
     "Native",
     "NativeCall",
     "NativeShapes",
+    "NotCompiled",
     "Out",
     "OutInfo",
     "PLANNED",
@@ -261,6 +262,19 @@ class PrepareContext:
 
     def attr(self, name: str) -> Any:
         return self.node.attrs[name]
+
+
+class NotCompiled(Exception):
+    """Raised by ``prepare``: code is wanted that ``compile`` makes, which takes long.
+
+    ``compile()`` is called once, on any thread; then ``prepare`` is called again and finds the code. That is at once, or, where
+    steps need not wait, while they run without the kernel, which counts as one that refuses until then. An error of ``compile`` is
+    one of ``prepare``; an error beside steps is raised by the next of them, which compiles again.
+    """
+
+    def __init__(self, compile: Callable[[], Any]) -> None:
+        super().__init__("code is not compiled yet")
+        self.compile = compile
 
 
 @lazy_dataclass(frozen=True, slots=True)

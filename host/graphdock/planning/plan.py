@@ -62,6 +62,7 @@ class Plan:
       translated: nodes before pruning and passes. ``reports``: what the passes did. ``changes``:
         operation -> the passes that changed nodes of it, of a plan that is explained. ``stages``: what planning took.
       loops: what became of loops that could have been written out. ``notes``: what else passes said.
+      later: functions that compile kernels which it does without; a plan made after that has them.
       costs: ``costs()`` is the cost model of its session.
       resources: all that its steps touch; ``touched``: with whether they do more than read it; ``written``: what they write, and
         lock before. ``lock_set``: what they hold while
@@ -86,7 +87,12 @@ class Plan:
         self.reports = tuple(draft.reports)
         self.changes = {} if draft.history is None else draft.history.changes
         self.loops = () if draft.loop_writer is None else tuple(draft.loop_writer.notes)
+        self.later = tuple(draft.later or ())
         self.notes = tuple(f"pass {name}: {said}" for name, said in draft.said())
+        if self.later:
+            what, they = ("kernel is", "it") if len(self.later) == 1 else ("kernels are", "them")
+            said = f"{len(self.later)} {what} compiled while its steps run, and a plan with {they} takes its place"
+            self.notes = (*self.notes, said)
         self.translated = draft.translated
         self.program = draft.program
         self._sources = {n.name: p.source for n, p in draft.prepared.items() if p.source is not None}

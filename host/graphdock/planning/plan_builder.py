@@ -135,6 +135,7 @@ class PlanBuilder:
         resource.
       executor: name of the one that made the program. ``refusals``: a line for each that was asked before, with its reason.
       stages: the stages that it went through.
+      later: what is to be compiled while steps run without it; None where steps wait for it.
     """
 
     setting: PlanningContext
@@ -166,6 +167,7 @@ class PlanBuilder:
     executor: str = ""
     refusals: list[str] = field(default_factory=list)
     stages: list[StageReport] = field(default_factory=list)
+    later: list[Callable[[], Any]] | None = None
 
     @property
     def fixed(self) -> bool:

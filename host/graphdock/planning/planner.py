@@ -221,6 +221,7 @@ class Planner:
         done: Collection[Operation] = (),
         handles: Mapping[Tensor, Operation] = MappingProxyType({}),
         pieces: bool = False,
+        patient: bool = True,
     ) -> Plan:
         """The plan that computes ``outputs`` and runs ``targets``, given feeds of these shapes.
 
@@ -228,6 +229,7 @@ class Planner:
           dry: it is to be explained; nothing is measured. ``done``: operations that a part of the step before has run.
           handles: placeholder of a handle, of a body that is planned by itself -> the operation that makes the handle.
           pieces: its steps are fed and fetched piece by piece.
+          patient: code that a kernel wants is compiled first; else the plan does without the kernel, and says so in ``later``.
 
         Raises:
           InvalidArgumentError, ShapeError: the graph and the feeds do not fit. KernelNotFoundError, KernelTieError: no kernel,
@@ -246,6 +248,7 @@ class Planner:
                 from graphdock.passes.history import PassHistory  # of plans that are explained
 
                 draft.history = PassHistory()
+            draft.later = None if patient else []
             draft.stages = run_stages(STAGES, draft, self.setting.config.debug)
             return make_plan(draft, self._pool)
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from graphdock.contracts.device import HOST_MEMORY
 from graphdock.contracts.ir import PlanNode, Value, arg_of
-from graphdock.contracts.kernel import UNDECIDED, ArgInfo, OutInfo, PrepareContext, Prepared
+from graphdock.contracts.kernel import UNDECIDED, ArgInfo, NotCompiled, OutInfo, PrepareContext, Prepared
 from graphdock.contracts.kernel_errors import kernel_error
 from graphdock.contracts.runtime.resources import Variable
 from graphdock.errors import KernelRefused, format_error
@@ -37,11 +37,12 @@ def prepare_kernels(draft: PlanBuilder, choose_again: Callable[[PlanBuilder], No
         asked = _asked(draft)
         refusals: list[tuple[PlanNode, RegisteredKernel, str]] = []
         waiting: list[tuple[_Asked, RegisteredKernel, Prepared]] = []
+        wanted = not draft.later  # what stands in for a kernel that is compiled is not wanted for long
         for key, registered in asked.items():
             if key in done:
                 continue
             try:
-                prepared = _prepared(draft, key, registered)
+                prepared = _prepared(draft, key, registered, wanted)
             except KernelRefused as refusal:
                 refusals.append((key.node, registered, refusal.message))
                 continue
@@ -82,11 +83,20 @@ def _asked(draft: PlanBuilder) -> dict[_Asked, RegisteredKernel]:
     return {_Asked(n, r.full_name, tuple([v in read for v in n.outputs])): r for n, r in chosen}
 
 
-def _prepared(draft: PlanBuilder, asked: _Asked, registered: RegisteredKernel) -> Prepared:
+def _prepared(draft: PlanBuilder, asked: _Asked, registered: RegisteredKernel, wanted: bool) -> Prepared:
+    """Statement of a kernel. ``wanted``: code that it lacks is compiled later, where the plan does without it."""
     assert registered.kernel.prepare is not None
     node = asked.node
     try:
-        prepared = registered.kernel.prepare(_context(draft, asked, registered))
+        try:
+            prepared = registered.kernel.prepare(_context(draft, asked, registered))
+        except NotCompiled as missing:
+            if draft.later is not None:
+                if wanted:
+                    draft.later.append(missing.compile)
+                raise KernelRefused("its code is compiled while steps run without it") from None
+            missing.compile()
+            prepared = registered.kernel.prepare(_context(draft, asked, registered))
     except KernelRefused:
         raise
     except Exception as error:  # noqa: BLE001 - whatever a kernel raises is raised again with its node

@@ -29,6 +29,7 @@ __all__ = [
     "SHAPES",
     "PlanCache",
     "Signature",
+    "made_for",
     "plan_for",
     "signature_of",
     "with_static_shapes",
@@ -99,10 +100,12 @@ class PlanCache:
 
     Attributes:
       signatures: key -> signature, of those that have a plan.
+      patient: new plans wait for their code: bits are to stay the same, or compiling it beside steps has failed.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, patient: bool = False) -> None:
         self._size = size
+        self.patient = patient
         self._nodes = 0
         self._order: OrderedDict[Plan, tuple[Signature, Any]] = OrderedDict()
         self.signatures: dict[Any, Signature] = {}
@@ -144,6 +147,16 @@ class PlanCache:
             signature, shapes = self._order[plan]
             signature.exact -= shapes != "generic"
             self._drop(plan)
+
+    def place(self, plan: Plan) -> tuple[Signature, Any] | None:
+        """The signature and the shapes that a plan is kept for; None once it is dropped."""
+        return self._order.get(plan)
+
+    def replace(self, old: Plan, new: Plan) -> None:
+        """``new`` stands in the place of ``old`` from the next step on."""
+        signature, shapes = self._order[old]
+        self._drop(old)
+        self.add(signature, shapes, new)
 
     def clear(self) -> None:
         """Drop all plans, and the memory of their idle instances."""
@@ -224,6 +237,14 @@ def with_static_shapes(
     return fetch, list(dims.items())
 
 
+def made_for(signature: Signature, shapes: Any, planner: Planner, patient: bool) -> Plan:
+    """A new plan for feeds of these shapes, or ``"generic"``. ``patient``: it waits for code that is compiled."""
+    dims = [f.dims for f in signature.feeds] if shapes == "generic" else shapes
+    feeds = [(f.tensor, d) for f, d in zip(signature.feeds, dims, strict=True)]
+    fetch = signature.fetch
+    return planner.plan(fetch.tensors, fetch.operations, feeds, done=signature.done, patient=patient)
+
+
 def plan_for(
     signature: Signature, shapes: tuple[Any, ...], plans: PlanCache, planner: Planner, config: SessionConfig
 ) -> Plan:
@@ -240,11 +261,10 @@ def plan_for(
         plan = signature.plans.get("generic")
 
     def new(generic: bool) -> Plan:
-        dims = [f.dims for f in signature.feeds] if generic else shapes
-        feeds = list(zip(tensors, dims, strict=True))
-        plan = planner.plan(fetch.tensors, fetch.operations, feeds, done=signature.done)
+        key = "generic" if generic else shapes
+        plan = made_for(signature, key, planner, plans.patient)
         signature.exact += not generic
-        plans.add(signature, "generic" if generic else shapes, plan)
+        plans.add(signature, key, plan)
         if config.log_device_placement:
             from graphdock.session.explain import log_placement
 

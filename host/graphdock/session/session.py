@@ -41,6 +41,7 @@ from graphdock.typing import HasTensor
 if TYPE_CHECKING:
     from graphdock.contracts.deadlines import DeadlineClock
     from graphdock.contracts.step import StepContext
+    from graphdock.session.compiling import Compiling
     from graphdock.session.overlap import Overlap
     from graphdock.session.partial_run import PartialRun
 
@@ -86,7 +87,8 @@ class Session(metaclass=SessionType):
         self._store = ResourceStore()
         self._ordinals = self._make_ordinals()
         c = self.config
-        self._plans = PlanCache(c.plan_cache_size)
+        self._plans = PlanCache(c.plan_cache_size, c.deterministic)
+        self._compiling: Compiling | None = None
         self._pieces: dict[Any, Plan] = {}
         self._signatures = self._plans.signatures
         self._recent: Plan | None = None
@@ -153,6 +155,8 @@ class Session(metaclass=SessionType):
           GraphdockError: a step failed after it had returned (``steps_in_flight``) and was not raised yet. All is closed.
         """
         self._closed = True
+        if self._compiling is not None:
+            self._compiling.close()
         self._planner.close()
         self._host.keep_measured()
         with self._lock:
@@ -449,11 +453,14 @@ class Session(metaclass=SessionType):
         fetch, dims = with_static_shapes(self.graph, fetches, feed_dict)
         part = input_part(self.graph, fetch, [t for t, _ in dims])
         if part is None:
-            return [self._planner.plan(fetch.tensors, fetch.operations, dims, dry=True)]
-        first = self._planner.plan(part.tensors, part.operations, dims, dry=True)
+            return [self._planner.plan(fetch.tensors, fetch.operations, dims, dry=True, patient=self._plans.patient)]
+        first = self._planner.plan(part.tensors, part.operations, dims, dry=True, patient=self._plans.patient)
         fed = [*dims, *[(t, t._dims) for t in part.tensors]]
         operations = [op for op in fetch.operations if op not in part.done]
-        return [first, self._planner.plan(fetch.tensors, operations, fed, dry=True, done=part.done)]
+        return [
+            first,
+            self._planner.plan(fetch.tensors, operations, fed, dry=True, done=part.done, patient=self._plans.patient),
+        ]
 
     def explain(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
         """Plan of what a step would do: per node its device, kernel and why. See :class:`graphdock.session.explain.Explanation`."""
@@ -491,7 +498,19 @@ class Session(metaclass=SessionType):
         with self._lock:
             self._check_open()
             # another thread may have made it meanwhile
-            return plan_for(self._plans.known(signature) or signature, shapes, self._plans, self._planner, self.config)
+            known = self._plans.known(signature) or signature
+            plan = plan_for(known, shapes, self._plans, self._planner, self.config)
+            if plan.later:
+                self._complete(plan)
+            return plan
+
+    def _complete(self, plan: Plan) -> None:
+        """Have what a plan does without compiled beside its steps, and a plan that has it put in its place."""
+        if self._compiling is None or self._compiling.process != os.getpid():
+            from graphdock.session.compiling import Compiling
+
+            self._compiling = Compiling(self._plans, self._planner, self.graph, self._lock)
+        self._compiling.add(plan)
 
     def _remake(self, signature: Signature, stale: Plan, shapes: tuple[Any, ...]) -> Plan:
         """A plan in place of one whose resources were reset."""

@@ -17,6 +17,7 @@ from graphdock.contracts import (
     LoopProgram,
     Native,
     NativeCall,
+    NotCompiled,
     PlanNode,
     PrepareContext,
     Prepared,
@@ -35,7 +36,7 @@ from graphdock_llvm.primitives import rows_of, unsupported, written_often
 from graphdock_llvm.printer import ALONE, Printed, is_brief, print_functions
 from graphdock_llvm.products import products_of
 from graphdock_llvm.schedule import forbidden
-from graphdock_llvm.target import compiled, width
+from graphdock_llvm.target import compiled, is_compiled, width
 from graphdock_llvm.tiles import nodes_of_a_tile, print_tiles, tiles_of
 
 __all__ = ["VectorRegions"]
@@ -111,7 +112,7 @@ class VectorRegions(RegionCompiler):
         shared = ctx.threads > 1 and printed.shared
         numbers = (ctx.threads, pool_address()) if shared else ALONE
         within = _single_threaded(ctx.device) if shared else None
-        address = compiled(printed.text())
+        address = _address(ctx, printed.text())
         if all(a.extent is not None for a in program.axes):
             native = Native(address, chain, numbers, tiles is None and is_brief(program))
             bind = functools.partial(_bound, native, count, program)
@@ -128,6 +129,13 @@ class VectorRegions(RegionCompiler):
             within=within,
             source=lambda: f"{program}\n\n{_printed(program, count).text()}",
         )
+
+
+def _address(ctx: PrepareContext, text: str, optimized: bool = False) -> int:
+    """Address of a function. Raises NotCompiled where steps need not wait for it."""
+    if ctx.options.get("compile") == "meanwhile" and not is_compiled(text, optimized):
+        raise NotCompiled(functools.partial(compiled, text, optimized))
+    return compiled(text, optimized)
 
 
 def _printed(program: RegionProgram, count: int) -> Printed:
@@ -215,7 +223,7 @@ def _prepared_loop(loop: LoopProgram, ctx: PrepareContext) -> Prepared:
     text, shared = print_loop(loop, width())
     shared = shared and ctx.threads > 1
     numbers = (ctx.threads, pool_address()) if shared else ALONE
-    address = compiled(text, optimized=True)
+    address = _address(ctx, text, optimized=True)
     within = _single_threaded(ctx.device) if shared else None
     shapes = [(loop.buffers[v].shape, loop.buffers[v].dtype.np) for v in (loop.variables[r] for r in loop.results)]
     return Prepared(

@@ -10,7 +10,7 @@ from typing import Any
 
 from graphdock.contracts import cache_dir, errors, read_cache, write_cache
 
-__all__ = ["compiled", "compiled_here", "functions", "width"]
+__all__ = ["compiled", "compiled_here", "functions", "is_compiled", "width"]
 
 #: Lanes of float32 in a vector register, by the feature of the CPU that has it.
 _WIDTHS = (("avx512f", 16), ("avx2", 8), ("neon", 4))
@@ -65,6 +65,11 @@ def compiled(text: str, optimized: bool = False) -> int:
     return functions(text, ("region",), optimized)[0]
 
 
+def is_compiled(text: str, optimized: bool = False) -> bool:
+    """Return whether :func:`compiled` has only to load it, if that."""
+    return text in _alive or _file(text, optimized)[0].exists()
+
+
 def compiled_here(text: str) -> int:
     """Address of the function ``region`` of a module with addresses of this process, which is not kept on disk."""
     return _compile(text, ("region",), kept=False)[0]
@@ -79,7 +84,6 @@ def functions(text: str, names: tuple[str, ...], optimized: bool = False) -> tup
 
 
 def _compile(text: str, names: tuple[str, ...], kept: bool = True, optimized: bool = False) -> tuple[int, ...]:
-    import llvmlite
     import llvmlite.binding as llvm
 
     _initialize()
@@ -89,15 +93,13 @@ def _compile(text: str, names: tuple[str, ...], kept: bool = True, optimized: bo
         module.verify()
     except RuntimeError as error:
         raise errors.InternalError(f"LLVM refuses the text of a region: {error}") from error
-    cpu = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
-    key = hashlib.sha256(repr((text, cpu, optimized, llvmlite.__version__, llvm.llvm_version_info)).encode())
-    path = cache_dir() / "llvm" / f"{key.hexdigest()}.o"
-    data = _kept(path, key.digest()) if kept else None
+    path, key = _file(text, optimized)
+    data = _kept(path, key) if kept else None
     if data is None:
         (_optimize if optimized else _simplify)(module)
     engine = llvm.create_mcjit_compiler(module, _machine())
     if kept:
-        engine.set_object_cache(lambda _, made: write_cache(path, key.digest() + bytes(made)) and None, lambda _: data)
+        engine.set_object_cache(lambda _, made: write_cache(path, key + bytes(made)) and None, lambda _: data)
     engine.finalize_object()
     found = tuple([engine.get_function_address(name) for name in names])
     if lost := [name for name, address in zip(names, found, strict=True) if not address]:
@@ -106,6 +108,16 @@ def _compile(text: str, names: tuple[str, ...], kept: bool = True, optimized: bo
         )
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))  # not even the interpreter's end takes the code away
     return found
+
+
+def _file(text: str, optimized: bool) -> tuple[Path, bytes]:
+    """File of the object of a text, on this CPU by this compiler, and the key that it begins with."""
+    import llvmlite
+    import llvmlite.binding as llvm
+
+    cpu = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    key = hashlib.sha256(repr((text, cpu, optimized, llvmlite.__version__, llvm.llvm_version_info)).encode())
+    return cache_dir() / "llvm" / f"{key.hexdigest()}.o", key.digest()
 
 
 def _optimize(module: Any) -> None:
