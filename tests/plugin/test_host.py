@@ -417,3 +417,17 @@ def test_running_a_program_imports_no_generator_and_no_terminal_library():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_a_first_session_that_says_nothing_imports_neither_logging_nor_pathlib(tmp_path):
+    program = (
+        "import sys; before = set(sys.modules)\n"
+        "import graphdock as tf\n"
+        "x = tf.placeholder(tf.float32, [3])\n"
+        "y = x + 1\n"
+        "with tf.Session(config=tf.SessionConfig(backends=['cpu'], fusion=False)) as session:\n"
+        "    session.run(y, {x: [1, 2, 3]})\n"
+        "print({'logging', 'pathlib'} & (set(sys.modules) - before))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.strip() == "set()"

@@ -14,7 +14,6 @@ from graphdock.contracts.opdef import resolve
 from graphdock.errors import AlreadyExistsError, GradientError, did_you_mean
 from graphdock.graph.operation import Operation
 from graphdock.locks import new_lock
-from graphdock.logger import logger
 
 __all__ = [
     "GradientSource",
@@ -147,7 +146,9 @@ def gradient_of(op: Operation) -> GradientSource:
         function = _registered[op.type]
         if opdef.gradient is not None and op.type not in _announced:
             _announced.add(op.type)
-            logger().info(
+            import logging  # few sessions say anything
+
+            logging.getLogger("graphdock").info(
                 "the gradient of %s is the one registered by the user (%s), not its spec's",
                 op.type,
                 _describe(function),

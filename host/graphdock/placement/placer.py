@@ -20,7 +20,6 @@ from graphdock.contracts.passes import RegionNote
 from graphdock.contracts.resource import VARIABLE
 from graphdock.device_name import DeviceSpec
 from graphdock.errors import InvalidArgumentError
-from graphdock.logger import logger
 from graphdock.placement.choose import Chooser
 from graphdock.plugin.kernel_registry import RegisteredKernel
 
@@ -148,9 +147,11 @@ def warn_of_fallbacks(placement: Placement, fallback: Callable[[str], str]) -> N
     """One warning for all nodes of a plan that run on another device type than they prefer, where the policy is ``warn``."""
     loud = [(n, why) for n, why in placement.fallbacks if fallback(n.op) == "warn"]
     if loud:
+        import logging  # few sessions say anything
+
         lines = "; ".join(f"{n.name} ({n.op}) on {n.device.short() if n.device else '?'}: {why}" for n, why in loud)
         nodes_fall = "node falls" if len(loud) == 1 else "nodes fall"
-        logger().warning("%d %s back to another device: %s", len(loud), nodes_fall, lines)
+        logging.getLogger("graphdock").warning("%d %s back to another device: %s", len(loud), nodes_fall, lines)
 
 
 def _is_variable(node: PlanNode) -> bool:

@@ -27,7 +27,6 @@ from graphdock.errors import (
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.locks import new_lock
-from graphdock.logger import logger
 from graphdock.passes.pipeline import checked_switches, known_passes
 from graphdock.placement.choose import Chooser
 from graphdock.planning.decompose import Decomposer
@@ -200,8 +199,10 @@ class Planner:
             if policy == "forbid" or not self.devices:
                 raise DeviceUnavailable(f"no device {kind}: {error.reason}", error.hint)
             if policy == "warn":
+                import logging  # few sessions say anything
+
                 others = ", ".join(d.short() for d in self.devices)
-                logger().warning(
+                logging.getLogger("graphdock").warning(
                     "no device %s here%s, the session runs on %s: %s", kind, self._named_by(), others, error.reason
                 )
 
@@ -210,7 +211,11 @@ class Planner:
         installed = [state.name for state in self._host.plugins(every=True)]
         for name in options.keys() - set(installed):
             if near := did_you_mean(name, installed):
-                logger().warning("options[%r] are nobody's here: no plugin of that name is installed; %s", name, near)
+                import logging  # few sessions say anything
+
+                logging.getLogger("graphdock").warning(
+                    "options[%r] are nobody's here: no plugin of that name is installed; %s", name, near
+                )
 
     def plan(
         self,
