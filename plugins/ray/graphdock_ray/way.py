@@ -75,7 +75,7 @@ class Way:
 
 
 class Door:
-    """Where the ways of one listener begin. Only processes of the same user that were told a token come in, each once.
+    """The beginning of the ways of one listener. Only processes of the same user that were told a token come in, each once.
 
     Attributes:
       ways: those that are open, by the identities of their connections.

@@ -391,7 +391,7 @@ class Dataset:
         return windows(self, size, shift, stride, drop_remainder)
 
     def reduce(self, initial_state: Any, reduce_func: Callable[..., Any]) -> Any:
-        """What a function makes of all elements: a nested structure of tensors like ``initial_state``, in every step anew.
+        """The result of a function of all elements: a nested structure of tensors like ``initial_state``, in every step anew.
 
         Args:
           initial_state: nested structure of tensors, the result of no elements.
@@ -405,7 +405,7 @@ class Dataset:
         return reduced(self, initial_state, reduce_func)
 
     def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
-        """What a function makes of this dataset.
+        """The result of a function of this dataset.
 
         Raises:
           TypeError: it returns no dataset.
@@ -454,7 +454,7 @@ class Dataset:
 
 
 def _of_leaf(sparse: Callable[..., Any], window: str | None) -> Callable[..., Any]:
-    """What stands for a leaf of several components: of a window the attribute of its dataset, or the class of datasets."""
+    """The stand-in for a leaf of several components: of a window the attribute of its dataset, or the class of datasets."""
 
     def made(leaf: Any, *parts: Any) -> Any:
         if not isinstance(leaf, Window):
