@@ -178,3 +178,31 @@ def test_an_import_and_the_first_instances_compile_no_methods():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["0", "0", "True"]
+
+
+def test_a_program_that_catches_an_interrupt_while_a_method_is_compiled_ends_well():
+    text = """
+import sys
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
+
+@lazy_dataclass
+class Point:
+    x: int
+
+def interrupt(frame, event, arg):
+    if event == "call" and frame.f_back is not None and frame.f_back.f_code.co_name == "_compiled_init":
+        if frame.f_code.co_name == "<module>":
+            raise KeyboardInterrupt
+
+caught = False
+sys.settrace(interrupt)
+try:
+    for i in range(100):
+        Point(i)
+except KeyboardInterrupt:
+    caught = True
+sys.settrace(None)
+assert caught
+"""
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr

@@ -202,7 +202,9 @@ else:
         if hasattr(cls, "__post_init__"):
             body.append("self.__post_init__()")
         head = ", ".join([*parameters, *(("*", *keywords) if keywords else ())])
-        exec(f"def __init__({head}):\n  " + "\n  ".join(body or ["pass"]), space)
+        text = f"def __init__({head}):\n  " + "\n  ".join(body or ["pass"])
+        # not a text: Python would end with an interrupt's exit code where one comes here, though the program goes on
+        exec(compile(text, "<lazy dataclass>", "exec"), space)
         method = space["__init__"]
         method.__qualname__ = f"{cls.__qualname__}.__init__"
         types = [each.__dict__.get("__annotations__", {}) for each in reversed(cls.__mro__)]

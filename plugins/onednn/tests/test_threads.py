@@ -133,8 +133,8 @@ sess.run(y, {x: u})
 caught = 0
 signal.signal(signal.SIGALRM, signal.default_int_handler)
 for i in range(60):
-    signal.setitimer(signal.ITIMER_REAL, 0.0005 + i * 1e-5)
     try:
+        signal.setitimer(signal.ITIMER_REAL, 0.0005 + i * 1e-5)
         while True:
             sess.run(y, {x: u})
     except KeyboardInterrupt:
@@ -143,6 +143,69 @@ for i in range(60):
 assert caught == 60 and not CLAIMS and sess.run(y, {x: u}) == want
 """
     run(text)
+
+
+def test_interrupts_while_a_variable_is_written_and_read_leave_nothing_half_made():
+    text = """
+v, k = tf.Variable(np.ones((3, 3, 32, 64), np.float32)), tf.placeholder(tf.float32, [])
+z = tf.reduce_sum(tf.nn.conv2d(x, v, [1, 1, 1, 1], "SAME"))
+grown, put = tf.assign_add(v, tf.ones_like(v)).op, tf.assign(v, tf.ones_like(v) * k).op
+sess = session(2)
+sess.run(v.initializer)
+sess.run(z, {x: u})
+fired = []
+def interrupt(*_):
+    fired.append(1)
+    raise KeyboardInterrupt
+signal.signal(signal.SIGALRM, interrupt)
+for i in range(60):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.0005 + i * 2e-5)
+        while len(fired) == i:  # a finalizer may have got the interrupt, which Python leaves at that
+            sess.run(grown)
+            sess.run(z, {x: u})
+    except KeyboardInterrupt:
+        pass
+    sess.run(put, {k: i + 1.0})
+    assert sess.run(z, {x: u}) == (i + 1) * want
+"""
+    run(text)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_variables_written_beside_steps_of_many_threads_are_read_whole(threads, rng):
+    x = tf.placeholder(tf.float32, [1, 9, 9, 16])
+    start = rng.normal(size=(3, 3, 16, 32)).astype(np.float32)
+    with tf.container("read_whole"):
+        w = tf.Variable(start)
+    times = tf.placeholder(tf.float32, [])
+    y, put = tf.nn.conv2d(x, w, [1, 1, 1, 1], "SAME"), tf.assign(w, start * times)
+    both, feed = [y, tf.reshape(w, [-1])[0]], {x: rng.normal(size=(1, 9, 9, 16))}
+    config = tf.SessionConfig(backends=("onednn", "cpu"), intra_op_threads=threads)
+    wrong: list[float] = []
+    reads: list[int] = []
+    stop = threading.Event()
+    with tf.Session(config=config) as one, tf.Session(config=config) as other:
+        one.run(w.initializer)
+        first = one.run(y, feed)
+
+        def read(sess):
+            while not stop.is_set():
+                made, element = sess.run(both, feed)
+                if not np.allclose(made, first * (element / start.flat[0]), rtol=1e-3, atol=1e-3):
+                    wrong.append(element)
+                reads.append(1)
+
+        several = [threading.Thread(target=read, args=(s,)) for s in (one, other) * 3]
+        for thread in several:
+            thread.start()
+        for number in range(60):
+            (one, other)[number % 2].run(put, {times: float(1 + number % 7)})
+        stop.set()
+        for thread in several:
+            thread.join()
+        tf.Session.reset(containers=["read_whole"])
+    assert reads and not wrong
 
 
 @pytest.mark.parametrize("threads", [1, 2])
