@@ -68,5 +68,8 @@ def test_each_task_does_its_part(tmp_path, monkeypatch):
     metrics, exports = results["evaluator"]
     step = int(metrics["global_step"])
     assert step >= STEPS and exports == []
-    kept = tf.train.load_checkpoint(f"{tmp_path}/model.ckpt-{step}").get_tensor("w")
-    assert metrics["mean"] == kept and metrics["loss"] == np.square(kept - np.float32(0.5)) and kept < 3.0
+    # the worker goes on while the chief saves: a save may hold later steps than the one that it is named after
+    saved = [tf.train.load_checkpoint(str(p.with_suffix(""))) for p in tmp_path.glob("model.ckpt-*.index")]
+    kept = metrics["mean"]
+    assert kept in [s.get_tensor("w") for s in saved if s.get_tensor("global_step") == step]
+    assert metrics["loss"] == np.square(kept - np.float32(0.5)) and kept < 3.0

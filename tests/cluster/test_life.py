@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import signal
 import threading
+import time
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import graphdock as tf
 import pytest
+from graphdock.contracts import pack, unpack
+from graphdock_cluster.opened import Opened
 from graphdock_cluster.steps import RunningStep
-from graphdock_cluster.task import Opened
 from graphdock_testing.thread_cluster import ThreadCluster
 
 
@@ -184,16 +186,16 @@ class _Interrupted(Future):
 
 @pytest.mark.parametrize("first", ["tell", "end"])
 def test_what_is_told_while_something_is_told_is_told_next(monkeypatch, first):
-    monkeypatch.setattr("graphdock_cluster.task.Future", _Interrupted)
+    monkeypatch.setattr("graphdock_cluster.opened.Future", _Interrupted)
     opened = Opened(None, False)
     watched = opened.watch()
     _Interrupted.act = staticmethod(lambda: [opened.tell("two", 2), opened.tell("two", 1)])
-    opened.tell("one", 1) if first == "tell" else opened.end()
+    opened.tell("one", 1) if first == "tell" else opened.close()
     assert watched.result(0) == ({"unreached": "one", "step": 1} if first == "tell" else {})
     assert opened.watch().result(0) == {"unreached": "two", "step": 2}
     last = opened.watch()
     assert last.done() == (first == "end")
-    _Interrupted.act = staticmethod(opened.end)
+    _Interrupted.act = staticmethod(opened.close)
     opened.tell("three", 3)
     assert last.result(0) == ({} if first == "end" else {"unreached": "three", "step": 3})
 
@@ -282,7 +284,59 @@ def _calls(cluster, address):
 
 
 def _until(holds):
-    for _ in range(10_000):
+    """Wait until something is so, for half a minute at most."""
+    for _ in range(30_000):
         if holds():
             return
+        time.sleep(0.001)
     raise AssertionError("it never came to be")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_message_that_comes_again_counts_once(seed, monkeypatch):
+    """Each tensor comes a second time at once, and whatever starts a part while it runs, after it has ended, and much later."""
+    with ThreadCluster({"ps": 1, "worker": 1}, seed) as cluster:
+        server, network, sent, repeats = cluster.server("worker0"), cluster.network, [], []
+        call, post = network.call_from, network.post_from
+
+        def called(caller, address, method, arguments):
+            if method == "run":
+                frames = pack(dict(arguments))  # as it is now
+                sent.append(lambda: repeats.append(call(caller, address, method, unpack(frames))))
+            return call(caller, address, method, arguments)
+
+        def posted(caller, address, method, arguments):
+            for _ in range(1 + (method == "arrive")):
+                post(caller, address, method, arguments)
+
+        monkeypatch.setattr(network, "call_from", called)
+        monkeypatch.setattr(network, "post_from", posted)
+        with tf.Graph(server.host).as_default(), tf.Session(server.target) as session:
+            with tf.device("/job:ps/task:0"):
+                v, w = tf.Variable(0.0), tf.Variable(0.0)
+                queue = tf.FIFOQueue(9, tf.float32, shapes=())
+                waits, put = w.assign_add(queue.dequeue()), queue.enqueue(1.0)
+            with tf.device("/job:worker/task:0"):
+                change = tf.identity(v) * 0.0 + 1.0
+            add = tf.group(v.assign_add(change), w.assign_add(1.0))
+            session.run([v.initializer, w.initializer])
+            sent.clear()
+            for n in range(10):
+                session.run(add)
+                if n % 2:
+                    sent[-1]()
+            with ThreadPoolExecutor() as pool:
+                step = pool.submit(session.run, waits)
+                _until(lambda: cluster.server("ps0")._task.running)
+                sent[-1]()
+                twice = repeats[-1]
+                _until(twice.done)
+                session.run(put)
+                assert step.result(30) == 11.0
+            assert isinstance(twice.exception(), tf.errors.AlreadyExistsError)
+            for send in sent:
+                send()
+            for repeat in repeats:
+                _until(repeat.done)
+                assert isinstance(repeat.exception(), tf.errors.AlreadyExistsError | tf.errors.AbortedError)
+            assert session.run([v, w, queue.size()]) == [10.0, 11.0, 0]

@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 from graphdock.contracts.opdef import OpDef
 from graphdock.dtypes import DType
+from graphdock.locks import parse_expression
 
 __all__ = [
     "AXIS_WORDS",
@@ -86,7 +87,7 @@ _PYTHON: Mapping[str, str] = MappingProxyType(
 @functools.cache
 def parse_formula(text: str) -> ast.expr:
     """The formula's tree. It was checked when the spec was generated."""
-    return ast.parse(text, mode="eval").body
+    return parse_expression(text)
 
 
 def host_scalar(opdef: OpDef, dtype: DType) -> str | None:

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.errors import OpSpecError, ShapeError
+from graphdock.locks import parse_expression
 from graphdock.shape import Symbol, broadcast, plain, size
 
 __all__ = ["DIMS", "FACTS", "Env", "Evaluator", "Language", "compile_expression", "is_open"]
@@ -94,7 +95,7 @@ def compile_expression(text: str, language: Language = DIMS) -> tuple[Evaluator,
       OpSpecError: the text is not such an expression.
     """
     try:
-        tree = ast.parse(text, mode="eval").body
+        tree = parse_expression(text)
     except SyntaxError as error:
         raise OpSpecError(f"{text!r} is not an expression: {error.msg}") from None
     names: set[str] = set()

@@ -12,6 +12,7 @@ from typing import Any
 
 from graphdock.contracts.opdef import ArgDef, OpDef, resolve
 from graphdock.errors import OpSpecError, ShapeError
+from graphdock.locks import parse_expression
 from graphdock.opdef.expression import FACTS, Env, Evaluator, compile_expression, is_open
 from graphdock.opdef.shape_context import Assumptions, ShapeContext
 from graphdock.opdef.shape_values import Known
@@ -298,7 +299,7 @@ class ShapeRule:
 
 def _sides(check: str) -> tuple[Evaluator, Evaluator] | None:
     """Both sides of a check that says that two dims are equal."""
-    tree = ast.parse(check, mode="eval").body
+    tree = parse_expression(check)
     if not (isinstance(tree, ast.Compare) and len(tree.ops) == 1 and isinstance(tree.ops[0], ast.Eq)):
         return None
     left, right = (compile_expression(ast.unparse(side))[0] for side in (tree.left, tree.comparators[0]))

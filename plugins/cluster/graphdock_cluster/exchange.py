@@ -74,6 +74,12 @@ class Exchange:
         with _lock:
             _exchanges[self.name] = self
 
+    def check_begins(self, step: int) -> None:
+        """Return at once, unless the step has ended here. Raises AbortedError."""
+        with self._lock:
+            if step in self._ended:
+                raise errors.AbortedError(f"step {step} has ended on this task")
+
     def check(self, step: int) -> None:
         """Return at once, unless the step was aborted before it began here. Raises the error."""
         with self._lock:
@@ -102,11 +108,7 @@ class Exchange:
           The error that the step was aborted with, as the Future does. AlreadyExistsError: it was taken before.
         """
         with self._lock:
-            meeting = self._meeting(step)
-            if meeting is None:
-                raise errors.AbortedError(f"step {step} has ended on this task")
-            if meeting.error is not None:
-                raise meeting.error
+            meeting = self._going(step)
             if edge in meeting.values:
                 return meeting.values.pop(edge)
             if edge in meeting.waiting:
@@ -122,12 +124,7 @@ class Exchange:
           The error that the step was aborted with. AbortedError: it has ended.
         """
         with self._lock:
-            meeting = self._meeting(step)
-            if meeting is None:
-                raise errors.AbortedError(f"step {step} has ended on this task")
-            if meeting.error is not None:
-                raise meeting.error
-            values = meeting.values
+            values = self._going(step).values
             if not all([edge in values for edge in edges]):
                 return None
             return [values.pop(edge) for edge in edges]
@@ -195,6 +192,15 @@ class Exchange:
         found = self._meetings.get(step)
         if found is None and step not in self._ended:
             found = self._meetings[step] = _Meeting()
+        return found
+
+    def _going(self, step: int) -> _Meeting:
+        """Meeting of a step that goes on. Raises the error that it was aborted with. AbortedError: it has ended."""
+        found = self._meeting(step)
+        if found is None:
+            raise errors.AbortedError(f"step {step} has ended on this task")
+        if found.error is not None:
+            raise found.error
         return found
 
     def _poison(self, meeting: _Meeting, error: BaseException) -> list[Future[Any]]:

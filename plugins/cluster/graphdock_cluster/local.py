@@ -12,7 +12,8 @@ from graphdock.contracts.cluster import Transport
 from graphdock.contracts.waiting_threads import WaitingThreads
 from graphdock.locks import new_lock
 
-from graphdock_cluster.task import TaskServer, answer
+from graphdock_cluster.answers import answer
+from graphdock_cluster.task import TaskServer
 
 __all__ = ["LocalTransport"]
 

@@ -11,7 +11,6 @@ import logging
 import os
 import time
 import weakref
-from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, wait
 from typing import Any
@@ -25,13 +24,13 @@ from graphdock.device_name import DeviceSpec
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.locks import new_lock
 from graphdock.partition.assign import Assignment
-from graphdock.partition.cut import Part, Partition, partition
+from graphdock.partition.cut import Partition, partition
 from graphdock.plugin.host import Host
 from graphdock.session.fetches import Feed, FetchPlan, convert_feed, single_tensors
 from graphdock.session.session import Session
 
+from graphdock_cluster.registry import Registry, Remote
 from graphdock_cluster.steps import RunningStep
-from graphdock_cluster.task import TaskServer
 from graphdock_cluster.transports import RoutedTransport
 
 __all__ = ["ClusterSession", "ServerSessions"]
@@ -41,17 +40,6 @@ _log = logging.getLogger("graphdock")
 PATIENCE = 10.0
 
 
-class _Remote:
-    """A part that is registered with its task."""
-
-    __slots__ = ("address", "feeds", "fetches", "handle", "local", "task")
-
-    def __init__(self, part: Part, address: str, handle: int, local: TaskServer | None) -> None:
-        self.task, self.address, self.handle, self.local = part.task, address, handle, local
-        self.feeds = [number for number, _ in part.feeds]
-        self.fetches = [number for number, _ in part.fetches]
-
-
 class _Step:
     """One signature: what it fetches and is fed, and its parts."""
 
@@ -59,7 +47,7 @@ class _Step:
 
     def __init__(self, fetch: FetchPlan, feeds: list[Feed], mutation: int, single: bool, cut: Partition) -> None:
         self.fetch, self.feeds, self.mutation, self.single, self.cut = fetch, feeds, mutation, single, cut
-        self.parts: list[_Remote] = []
+        self.parts: list[Remote] = []
 
 
 class ClusterSession(Session):
@@ -93,11 +81,7 @@ class ClusterSession(Session):
         self._name = f"session-{os.urandom(8).hex()}"
         self._numbers = itertools.count(1)
         self._steps: dict[Any, _Step] = {}
-        #: Addresses and handles of parts that no step of any thread runs any more, to be forgotten by their tasks.
-        self._dropped: deque[list[tuple[str, int]]] = deque()
         self._opened: dict[TaskName, dict[str, Any]] = {}
-        #: Digests of large constants that each task has had, and has for as long as a part of the session there holds them.
-        self._sent: dict[TaskName, set[str]] = {}
         self._running: dict[int, RunningStep] = {}
         self._assigned: tuple[Any, Assignment] | None = None
         self._has_lost = False
@@ -111,6 +95,7 @@ class ClusterSession(Session):
         self._own = TaskName.parse(said["name"])
         self._addresses = self._transport.tasks(address, said)
         self._addresses[self._own] = address
+        self._registry = Registry(self._name, self._transport, self._addresses, self._own)
         self._tasks = _seen(sorted(self._addresses), self._own, self.config.device_filters)
 
     # -- running ------------------------------------------------------------------------------------------------------
@@ -208,18 +193,18 @@ class ClusterSession(Session):
         )
         alone = not isinstance(fetches, (list, tuple, Mapping)) and len(fetch.tensors) == 1
         made = _Step(fetch, feeds, self.graph._mutation, alone, cut)
-        made.parts = self._register_all(cut.parts, limit)
+        for part in cut.parts:
+            self._open(part.task, limit)
+        made.parts = self._registry.register_all(cut.parts, limit, self._answer)
         made.parts.sort(key=lambda p: p.local is not None)  # those of this process run last, on the caller's thread
         handles = [(part.address, part.handle) for part in made.parts]
-        weakref.finalize(made, self._dropped.append, handles).atexit = False
+        weakref.finalize(made, self._registry.dropped.append, handles).atexit = False
         if key is not None:
             with self._lock:
                 self._steps[key] = made
                 while len(self._steps) > self.config.plan_cache_size:
                     del self._steps[next(iter(self._steps))]
-        while self._dropped:
-            for address, handle in self._dropped.popleft():
-                self._transport.post(address, "forget", {"session": self._name, "handle": handle})
+        self._registry.forget_dropped()
         return made
 
     def _assignment(self) -> Assignment:
@@ -305,67 +290,6 @@ class ClusterSession(Session):
                         running.lost(both, task, error)
 
         self._transport.call(address, "watch", {"session": self._name}).add_done_callback(lost)
-
-    def _register_all(self, parts: Sequence[Part], limit: float | None) -> list[_Remote]:
-        """Register the parts of a step; those of one task run one after the other, by one handle."""
-        made: dict[TaskName, _Remote] = {}
-        try:
-            for part in parts:
-                before = made.get(part.task)
-                remote = self._register(part, 0 if before is None else before.handle, limit)
-                if before is not None:
-                    remote.feeds = before.feeds + remote.feeds
-                    remote.fetches = before.fetches + remote.fetches
-                made[part.task] = remote
-        except BaseException:
-            self._dropped.append([(remote.address, remote.handle) for remote in made.values()])
-            raise
-        return list(made.values())
-
-    def _register(self, part: Part, before: int, limit: float | None) -> _Remote:
-        self._open(part.task, limit)
-        address = self._addresses[part.task]
-        local = self._transport.local.find(address)
-        if local is not None:
-            handle = local.register_part(self._name, part, before)
-        else:
-            text, constants = part.graph.as_graph_def(form="frames")
-            sent = self._sent.setdefault(part.task, set())
-            arguments = {
-                "session": self._name,
-                "graph": text,
-                "step": "" if part.step is None else part.step.name,
-                "feeds": [t.name for _, t in part.feeds],
-                "fetches": [t.name for _, t in part.fetches],
-                "targets": [op.name for op in part.targets],
-                "reads": [[op.name, t.op.name] for op, t in part.graph._reads.items()],
-                "before": before,
-                "home": "" if self._transport.local.find(self._addresses[self._own]) is None else str(self._own),
-            }
-            while True:
-                known = [digest for digest in constants if digest in sent]
-                news = {digest: array for digest, array in constants.items() if digest not in sent}
-                call = self._transport.call(address, "register", {**arguments, "constants": news, "known": known})
-                try:
-                    said = self._answer(call, limit)
-                except BaseException as error:
-                    call.add_done_callback(lambda done: self._drop(done, address))  # it may come to be yet
-                    if not isinstance(error, TimeoutError):
-                        raise
-                    raise errors.DeadlineExceededError(
-                        f"{part.task} did not answer within {limit:g} s: it was to take its part of the step"
-                    ) from None
-                if "handle" in said:
-                    break
-                sent.difference_update(said["missing"])  # no part there has them any more
-            handle = said["handle"]
-            sent.update(constants)
-        return _Remote(part, address, handle, local)
-
-    def _drop(self, call: Future[Any], address: str) -> None:
-        """Have a part forgotten that nobody waits for any more."""
-        if not call.cancelled() and call.exception() is None and "handle" in call.result():
-            self._dropped.append([(address, call.result()["handle"])])
 
     def list_devices(self) -> list[str]:
         """Whole names of the devices of all its tasks. Waits for each task."""

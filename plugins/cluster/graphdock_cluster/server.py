@@ -13,7 +13,8 @@ from graphdock.contracts import errors
 from graphdock.contracts.cluster import TaskName
 from graphdock.plugin.host import Host, default_host
 
-from graphdock_cluster.task import TaskServer, receive
+from graphdock_cluster.answers import receive
+from graphdock_cluster.task import TaskServer
 from graphdock_cluster.transports import RoutedTransport
 
 __all__ = ["Server"]

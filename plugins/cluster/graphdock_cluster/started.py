@@ -18,8 +18,8 @@ from graphdock.contracts.waiting import Answer
 from graphdock_cluster.running import NO_LIMIT, RunningPart
 
 if TYPE_CHECKING:
+    from graphdock_cluster.opened import Opened
     from graphdock_cluster.registered import Kept, Registered
-    from graphdock_cluster.task import Opened
 
 __all__ = ["RECEIVING", "StartedPart", "answer_of", "fetched"]
 
@@ -38,6 +38,9 @@ class StartedPart:
     Args:
       opened: its session. ``parts``: its phases. ``step``, ``seconds``, ``feeds``: as of ``TaskServer.run``.
       submit: runs a function on a thread of the task. ``home``: the task of its master, which takes tensors with the answer.
+
+    Raises:
+      AlreadyExistsError: the step runs already. AbortedError: it has ended.
     """
 
     def __init__(
@@ -59,7 +62,19 @@ class StartedPart:
         self._token: CancellationToken | None = None
         self._at, self._met = 0, False
         self._results: list[Any] = []
-        self._running = opened.running[step] = RunningPart()
+        self._running = RunningPart()
+        opened.begin(step, self._running)
+
+    def begin(self, edges: Sequence[str], values: Sequence[Any]) -> None:
+        """Run what can be run by now, with tensors that came with the message; see :meth:`go_on`."""
+        try:
+            for edge, value in zip(edges, values, strict=True):
+                self._opened.exchange.arrive(self._step, edge, value)
+        except BaseException as error:  # noqa: BLE001 - it is the caller's, who waits for the Future
+            self._opened.end(self._step, self._running)
+            self.future.set_exception(error)
+        else:
+            self.go_on()
 
     def go_on(self) -> None:
         """Run what can be run by now, here where this thread may, else on another."""
@@ -80,10 +95,10 @@ class StartedPart:
                 self._run(part, self._kept if self._at == len(self._parts) - 1 else {})
                 self._at, self._met = self._at + 1, False
         except BaseException as error:  # noqa: BLE001 - it is the caller's, who waits for the Future
-            self._end()
+            self._opened.end(self._step, self._running)
             self.future.set_exception(error)
         else:
-            self._end()
+            self._opened.end(self._step, self._running)
             self.future.set_result(answer_of(self._results, self._kept.get(self._home)))
 
     def _run(self, part: Registered, kept: Kept) -> None:
@@ -107,10 +122,6 @@ class StartedPart:
             self._token.watch(lambda error: self._opened.exchange.abort(self._step, error))
         self._token.deadline = self._until
         DEADLINES.schedule(self._token)
-
-    def _end(self) -> None:
-        self._opened.running.pop(self._step, None)
-        self._opened.exchange.end(self._step)
 
 
 def answer_of(results: list[Any], kept: tuple[list[str], list[Any]] | None) -> Any:

@@ -15,11 +15,8 @@ import graphdock as _tf
 from graphdock.config.session_config import SessionConfig
 from graphdock.contracts import errors
 from graphdock.contracts.cluster import TaskInfo, TaskName, Transport
-from graphdock.contracts.deadlines import DeadlineClock
 from graphdock.contracts.failures import raised
 from graphdock.contracts.interrupts import Interrupts
-from graphdock.contracts.runtime.resources import ResourceStore
-from graphdock.contracts.streams import RandomOrdinals
 from graphdock.contracts.waiting import Answer
 from graphdock.contracts.waiting_threads import WaitingThreads
 from graphdock.graph.operation import Operation
@@ -29,110 +26,17 @@ from graphdock.partition.cut import Part
 from graphdock.plugin.host import Host
 from graphdock.session.session import Session
 
-from graphdock_cluster.constants import Constants
 from graphdock_cluster.exchange import Exchange
+from graphdock_cluster.opened import Containers, Opened, PartSession
 from graphdock_cluster.registered import Kept, Registered, held_back
-from graphdock_cluster.running import CLOCK, NO_LIMIT, RunningPart
-from graphdock_cluster.started import RECEIVING, StartedPart
+from graphdock_cluster.running import NO_LIMIT, RunningPart
+from graphdock_cluster.started import StartedPart
 
-__all__ = ["METHODS", "TaskServer", "answer", "receive"]
-
-
-class _Containers:
-    """Stores by the names of their containers: of a task, or of one isolated session on it."""
-
-    def __init__(self) -> None:
-        self._lock = new_lock()
-        self._stores: dict[str, ResourceStore] = {}
-
-    def store(self, name: str) -> ResourceStore:
-        with self._lock:
-            found = self._stores.get(name)
-            if found is None:
-                found = self._stores[name] = ResourceStore(name)
-            return found
-
-    def clear(self, names: Sequence[str] | None = None) -> None:
-        """Free what is in containers: of these names, or of all."""
-        with self._lock:
-            stores = [self._stores.get(n) for n in (list(self._stores) if names is None else names)]
-        for store in stores:
-            if store is not None:
-                store.clear()
+__all__ = ["TaskServer"]
 
 
 #: Seconds at most that it takes a step to end once it is cancelled.
 ENDING = 5.0
-
-
-class _PartSession(Session):
-    """A session over the graph of one part: its random ordinals are those of the whole session, its resources the task's or, where
-    the session is isolated, the session's."""
-
-    _is_part = True
-
-    def __init__(self, graph: Any, task: TaskServer, opened: Opened) -> None:
-        self._task, self._opened = task, opened
-        super().__init__("", graph, task.config, task.host)
-
-    def _deadline_clock(self) -> DeadlineClock:
-        return CLOCK
-
-    def _make_ordinals(self) -> RandomOrdinals:
-        return self._opened.ordinals
-
-    def _container(self, name: str) -> ResourceStore:
-        return (self._opened.containers or self._task.containers).store(name)
-
-
-class Opened:
-    """The record of one session on a task: its parts, where they meet, how often its random ops ran, and its own containers."""
-
-    def __init__(self, exchange: Exchange, isolated: bool) -> None:
-        self.exchange = exchange
-        self.containers = _Containers() if isolated else None
-        self.ordinals = RandomOrdinals()
-        self.constants = Constants()
-        self.parts: dict[int, list[Registered]] = {}
-        self.running: dict[int, RunningPart] = {}
-        self._lock = new_lock()
-        #: Taken by the thread that sets it.
-        self._watched: Future[dict[str, Any]] | None = None
-        #: Tasks that are not reached, each with the last step of which tensors may be lost: of what nobody was told yet.
-        self._unseen: dict[str, int] = {}
-        self._ended = False
-
-    def watch(self) -> Future[dict[str, Any]]:
-        """The Future of what becomes of the session next: ``unreached``, a task that tensors of steps up to ``step`` may not have
-        reached; empty at its end."""
-        with self._lock:
-            if not self._ended and not self._unseen:
-                if self._watched is None:
-                    self._watched = Future()
-                return self._watched
-            said: dict[str, Any] = {}
-            if self._unseen:
-                said["unreached"], said["step"] = self._unseen.popitem()
-        told: Future[dict[str, Any]] = Future()
-        told.set_result(said)
-        return told
-
-    def tell(self, unreached: str, step: int) -> None:
-        """Tell who watches, now or later, that tensors of steps up to one may be lost on their way to a task."""
-        with self._lock:
-            told, self._watched = self._watched, None
-            if told is None:
-                self._unseen[unreached] = max(step, self._unseen.get(unreached, step))
-        if told is not None:
-            told.set_result({"unreached": unreached, "step": step})
-
-    def end(self) -> None:
-        """Tell who watches that the session has ended."""
-        with self._lock:
-            self._ended = True
-            told, self._watched = self._watched, None
-        if told is not None:
-            told.set_result({})
 
 
 class TaskServer:
@@ -158,13 +62,14 @@ class TaskServer:
         self.incarnation = int.from_bytes(os.urandom(8), "little") >> 1 | 1
         self.transport = transport
         self._lock = new_lock()
-        self.containers = _Containers()
+        self.containers = Containers()
         self._sessions: dict[str, Opened] = {}
         self._ending: dict[str, Opened] = {}
         self._ended = threading.Condition(self._lock)
         self._handles = itertools.count(1)
         self._devices: tuple[str, ...] | None = None
-        self._threads = WaitingThreads("graphdock part")
+        #: Run what may wait.
+        self.threads = WaitingThreads("graphdock part")
 
     @property
     def address(self) -> str:
@@ -277,7 +182,8 @@ class TaskServer:
             that start those of the tasks ``others``: where the first phase is quick, the tensors that it sends to them.
 
         Raises:
-          What the part raises. AbortedError: the task does not know the session or part: it came back after it had died.
+          What the part raises. AbortedError: the task does not know the session or part: it came back after it had died; or the
+            step has ended. AlreadyExistsError: it runs.
         """
         starts = [] if begin is None else [begin]
         opened = None
@@ -285,7 +191,7 @@ class TaskServer:
         try:
             opened = self._opened(session)
             parts = self._parts(opened, handle)
-            opened.running[step] = running
+            opened.begin(step, running)
             opened.exchange.check(step)
             with running:
                 for part in parts:
@@ -303,8 +209,7 @@ class TaskServer:
                 if starts:
                     starts.pop()({})
                 if opened is not None:
-                    opened.running.pop(step, None)
-                    opened.exchange.end(step)
+                    opened.end(step, running)
                     self.look_for_ended()
         return results
 
@@ -330,15 +235,13 @@ class TaskServer:
           edges, values: tensors of the master's task that come with it.
 
         Raises:
-          AbortedError: the task does not know the session or part.
+          AbortedError: the task does not know the session or part, or the step has ended. AlreadyExistsError: it runs.
         """
         opened = self._opened(session)
         parts = self._parts(opened, handle)
-        for edge, value in zip(edges, values, strict=True):
-            opened.exchange.arrive(step, edge, value)
-        started = StartedPart(opened, parts, step, seconds, feeds, self._threads.submit, parts[-1].home)
+        started = StartedPart(opened, parts, step, seconds, feeds, self.threads.submit, parts[-1].home)
         started.future.add_done_callback(lambda done: self.look_for_ended())
-        started.go_on()
+        started.begin(edges, values)
         return started.future
 
     def explain(self, session: str, handle: int, shapes: Sequence[Sequence[int]]) -> list[dict[str, Any]]:
@@ -420,7 +323,7 @@ class TaskServer:
             self._ended.wait_for(lambda: not opened.running, ENDING)
             self._ending.pop(session, None)
             self._ended.notify_all()
-        opened.end()
+        opened.close()
 
     def reset(self, containers: Sequence[str] | None) -> None:
         """Free what is in containers: of these names, or of all."""
@@ -492,7 +395,7 @@ class TaskServer:
     ) -> int:
         opened = self._opened(session)
         handle = before or next(self._handles)
-        made = Registered(_PartSession(graph, self, opened), step, feeds, fetches, targets, home)
+        made = Registered(PartSession(graph, self, opened), step, feeds, fetches, targets, home)
         opened.parts.setdefault(handle, []).append(made)
         return handle
 
@@ -511,39 +414,8 @@ class TaskServer:
         return send
 
 
-#: What a transport may call.
-METHODS = (
-    *("info", "open", "watch", "register", "explain", "run", "arrive", "unreached", "abort", "forget"),
-    *("close_session", "reset"),
-)
-
-
 def _tensor(graph: Any, name: str) -> Tensor:
     """The tensor of that very name: of a variable's handle, the handle."""
     op, _, port = name.rpartition(":")
     tensor: Tensor = graph.get_operation_by_name(op).outputs[int(port)]
     return tensor
-
-
-def answer(server: TaskServer, method: str, arguments: Mapping[str, Any]) -> Any:
-    """Call a method of a task for a transport.
-
-    Raises:
-      UnimplementedError: there is no such method. Or what it raises, with the task's name noted.
-    """
-    if method not in METHODS:
-        raise errors.UnimplementedError(f"a task answers no {method!r}", expected="one of " + ", ".join(METHODS))
-    return getattr(server, method)(**arguments)
-
-
-def receive(server: TaskServer, method: str, arguments: Mapping[str, Any]) -> Any:
-    """Answer on the thread that a transport receives on: at once, or by a Future. See :func:`answer`."""
-    RECEIVING.here = True
-    try:
-        if method == "run":
-            return server.start(**arguments)
-        if method in ("arrive", "unreached", "abort", "forget", "watch"):
-            return answer(server, method, arguments)
-        return server._threads.submit(answer, server, method, arguments)
-    finally:
-        RECEIVING.here = False

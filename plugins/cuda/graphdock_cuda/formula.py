@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from graphdock.contracts import errors
+from graphdock.contracts.scalar_formula import parse_formula
 
 __all__ = ["printed"]
 
@@ -29,7 +30,7 @@ _COMPARISONS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.G
 
 @functools.lru_cache(1024)
 def _parsed(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
+    return parse_formula(text)
 
 
 def printed(text: str, inputs: Mapping[str, str], attrs: Mapping[str, Any], out: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from graphdock.contracts import PassContext, PlanGraph, PlanNode, Rewriter, Value
 from graphdock.contracts.ir import arg_of, make_node
+from graphdock.contracts.scalar_formula import parse_formula
 
 from graphdock_std.arithmetic.rules import COMPUTED, RULES, Rule
 
@@ -27,7 +28,7 @@ Term: TypeAlias = "str | tuple[str, tuple[Any, ...]]"
 @functools.cache
 def parsed(text: str) -> tuple[Term, Mapping[str, str]]:
     """Return a term as plain data: a variable, or (op or function, terms); and keyword -> the attribute that it negates."""
-    tree = ast.parse(text, mode="eval").body
+    tree = parse_formula(text)
     negated = {}
     for keyword in tree.keywords if isinstance(tree, ast.Call) else ():
         assert isinstance(keyword.value, ast.UnaryOp) and isinstance(keyword.value.operand, ast.Name)
