@@ -236,6 +236,55 @@ def test_a_pass_that_breaks_the_graph_or_raises_is_named(phase, function, what):
     assert caught.value.__cause__ is not None
 
 
+def _returns(change):
+    def run(graph, context):
+        if graph.name == "main":
+            with Rewriter(graph) as rewriter:
+                rewriter.returns(change(graph.outputs))
+
+    return run
+
+
+@pytest.mark.parametrize("phase", [p for p in PHASES if p != "translate"])
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (lambda outputs: [], "it has 0 outputs in place of 2"),
+        (lambda outputs: outputs[:1], "it has 1 outputs in place of 2"),
+        (lambda outputs: [*outputs, outputs[0]], "it has 3 outputs in place of 2"),
+        (lambda outputs: outputs[::-1], r"output 0 is int32 \[3\] in place of float32 \[3\]"),
+    ],
+)
+def test_a_pass_that_gives_other_outputs_is_named(phase, change, what):
+    host = lab(Pass("wrong", phase, 15, "", _returns(change)))
+    with tf.Graph(host=host).as_default(), tf.Session(host=host) as session:
+        x = tf.placeholder(tf.float32, [3])
+        both = [tf.exp(x), tf.cast(tf.exp(x) * 2.0, tf.int32)]
+        with pytest.raises(PluginError, match=rf"the pass 'wrong' .* broke the plan: graph main: .*{what}"):
+            session.run(both, {x: X})
+
+
+def _erase_updates(graph, context):
+    with Rewriter(graph) as change:
+        for node in graph.nodes:
+            if node.op == "AssignAddVariableOp":
+                change.erase(node)
+
+
+@pytest.mark.parametrize("phase", [p for p in PHASES if p != "translate"])
+def test_a_pass_that_drops_what_the_step_is_to_run_is_named(phase):
+    host = lab(Pass("wrong", phase, 15, "", _erase_updates))
+    with tf.Graph(host=host).as_default(), tf.Session(host=host) as session:
+        v = tf.Variable(1.0)
+        session.run(v.initializer)
+        up = v.assign_add(2.0, read_value=False)
+        with pytest.raises(
+            PluginError, match=r"broke the plan: .*\(AssignAddVariableOp\), which the step is to run, is gone"
+        ):
+            session.run(up)
+        assert session.run(v) == 1.0
+
+
 def _as_int(graph, context):
     with Rewriter(graph) as change:
         for node in graph.nodes:

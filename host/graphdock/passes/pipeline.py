@@ -6,20 +6,22 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from graphdock.contracts.ir import PlanGraph
+from graphdock.contracts.ir import PlanGraph, PlanNode
 from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.contracts.opdef import resolve
 from graphdock.contracts.passes import PHASES, Pass, PassContext
+from graphdock.dtypes import DType
 from graphdock.errors import ConfigError, GraphdockError, PlanError, PluginError
 from graphdock.passes.dead_code import eliminate_dead_code, prune
 from graphdock.passes.simplify import algebra, captures, cse, fold, identities, known_integers, powers
 from graphdock.plugin.host import Host, default_host
 from graphdock.plugin.registry import RegisteredPass
+from graphdock.shape import Dims, compatible, show
 
 if TYPE_CHECKING:
     from graphdock.passes.history import PassHistory
 
-__all__ = ["PassReport", "apply_pass", "checked_switches", "known_passes", "run_passes", "simplifications"]
+__all__ = ["PassReport", "Promise", "apply_pass", "checked_switches", "known_passes", "run_passes", "simplifications"]
 
 #: The host's own; those of plugins stand between them by their order.
 _OWN = (
@@ -107,6 +109,7 @@ def run_passes(
     dirty: set[PlanGraph] = set()  # levels that may hold what nobody needs: the host's own passes let it lie
     for number, row in enumerate(passes):
         start, before = time.perf_counter(), after
+        promise = None if row.own else Promise.of(graph)
         lies = not verify and row.plugin == "host" and number + 1 < len(passes) and passes[number + 1].plugin == "host"
         # as they are now: a pass that makes bodies within bodies comes to an end
         for level in list(graph.all_graphs()):
@@ -119,7 +122,7 @@ def run_passes(
                 dirty.discard(level)
         took = (time.perf_counter() - start) * 1e3
         if verify or not row.own:
-            check_after(row, graph)
+            check_after(row, graph, promise)
         if history is not None:
             history.note(row.each.name, graph)
         after = _count(graph)
@@ -156,8 +159,43 @@ def apply_pass(row: RegisteredPass, graph: PlanGraph, levels: Iterable[PlanGraph
     return result
 
 
-def check_after(row: RegisteredPass, graph: PlanGraph) -> None:
-    """Check grammar and order of a graph that a pass has changed, perhaps; after a third party's, attributes and dtypes too.
+@lazy_dataclass(frozen=True, slots=True)
+class Promise:
+    """What a plan gives and does, whatever passes make of it.
+
+    Attributes:
+      outputs: dtype and shape of each. acts: origins of the targets that do something although nobody reads them.
+    """
+
+    outputs: tuple[tuple[DType, Dims], ...]
+    acts: Mapping[str, PlanNode]
+
+    @classmethod
+    def of(cls, graph: PlanGraph) -> Promise:
+        acts = {origin: node for node in graph.targets if node.opdef.is_active for origin in node.origins}
+        return cls(tuple([(v.dtype, v.shape) for v in graph.outputs]), acts)
+
+    def broken_by(self, graph: PlanGraph) -> str | None:
+        """What a graph does not give any more; None where it keeps all."""
+        outputs, texts = [(v.dtype, v.shape) for v in graph.outputs], []
+        for number, (dtype, shape) in enumerate(self.outputs[: len(outputs)]):
+            got, dims = outputs[number]
+            if got is not dtype or not compatible(dims, shape):
+                texts.append(f"output {number} is {got.name} {show(dims)} in place of {dtype.name} {show(shape)}")
+        if len(outputs) != len(self.outputs):
+            texts.append(f"it has {len(outputs)} outputs in place of {len(self.outputs)}")
+        there = {origin for node in graph.nodes for origin in node.origins}
+        texts += [
+            f"{node.name} ({node.op}), which the step is to run, is gone"
+            for o, node in self.acts.items()
+            if o not in there
+        ]
+        return "; ".join(texts) or None
+
+
+def check_after(row: RegisteredPass, graph: PlanGraph, promise: Promise | None = None) -> None:
+    """Check grammar and order of a graph that a pass has changed, perhaps; after a third party's, attributes, dtypes and what the
+    plan promised, too.
 
     Raises:
       PlanError: one of the host's own broke it. PluginError: a third party's did; names pass and node.
@@ -169,6 +207,9 @@ def check_after(row: RegisteredPass, graph: PlanGraph) -> None:
         if not row.own:
             check_signatures(graph)
         check_order(graph, f"the pass {row.each.name}")
+        lost = None if promise is None else promise.broken_by(graph)
+        if lost is not None:
+            raise PlanError(f"graph {graph.name}: {lost}")
     except PlanError as error:
         if row.own:
             raise

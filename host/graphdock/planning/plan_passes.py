@@ -29,7 +29,7 @@ from graphdock.contracts.queue import QueuedDevice, can_record
 from graphdock.contracts.rewriter import Rewriter
 from graphdock.dtypes import DType
 from graphdock.errors import ConfigError
-from graphdock.passes.pipeline import PassReport, apply_pass, broken, check_after, run_passes
+from graphdock.passes.pipeline import PassReport, Promise, apply_pass, broken, check_after, run_passes
 from graphdock.placement.choose import Chooser
 from graphdock.planning.decompose import missing_kernel_reason, trace
 from graphdock.planning.plan_builder import PlanBuilder, PlanningContext
@@ -94,6 +94,7 @@ def run_phase(draft: PlanBuilder, phase: str) -> bool:
         was = [level.nodes for level in levels]
         held = set() if row.own else {node for nodes in was for node in nodes}
         known = set(context.replacements)
+        promise = None if row.own else Promise.of(draft.graph)
         if draft.history is not None:
             draft.history.see(draft.graph)
         start = time.perf_counter()
@@ -102,7 +103,7 @@ def run_phase(draft: PlanBuilder, phase: str) -> bool:
         here = any(level.nodes is not nodes for level, nodes in zip(levels, was, strict=True))
         changed = changed or here
         if not row.own or (draft.setting.config.debug and here):
-            check_after(row, draft.graph)
+            check_after(row, draft.graph, promise)
         if draft.history is not None:
             draft.history.note(row.each.name, draft.graph)
         if not row.own:

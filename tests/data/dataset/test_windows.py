@@ -103,3 +103,31 @@ def test_a_function_of_a_reduction_that_returns_another_state_is_told():
         tf.data.Dataset.range(3).reduce(0.0, lambda total, x: (total, total))
     with pytest.raises(TypeError, match="Dataset.reduce"):
         tf.data.Dataset.range(3).reduce(0.0, "add")
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda window: window.reduce(np.int64(0), lambda a, b: a + b),
+        lambda window: window.batch(3).reduce(np.int64(0), lambda a, b: a + tf.reduce_sum(b)),
+    ],
+)
+def test_a_reduction_of_a_window_within_its_function_is_refused_where_it_is_written(use):
+    rows = tf.data.Dataset.range(6)
+    with pytest.raises(TypeError, match=r"within the function that gets it\n.*window.batch\(size\)"):
+        rows.window(3).flat_map(lambda window: tf.data.Dataset.from_tensors(use(window)))
+    by_key = tf.data.experimental.group_by_window(
+        lambda x: x % 2, lambda key, window: tf.data.Dataset.from_tensors(use(window)), 2
+    )
+    with pytest.raises(TypeError, match="within the function that gets it"):
+        rows.apply(by_key)
+
+
+def test_a_reduction_takes_what_grouped_or_flattened_windows():
+    by_key = tf.data.experimental.group_by_window(lambda x: x % 2, lambda key, window: window.batch(2), 2)
+    grouped = (
+        tf.data.Dataset.range(6).apply(by_key).reduce(np.int64(0), lambda total, pair: total + tf.reduce_max(pair))
+    )
+    flat = tf.data.Dataset.range(6).window(3).flat_map(lambda window: window.batch(3))
+    with tf.Session() as session:
+        assert session.run([grouped, flat.reduce(np.int64(0), lambda total, row: total + row[0])]) == [2 + 3 + 4 + 5, 3]

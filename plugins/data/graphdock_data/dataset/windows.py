@@ -13,7 +13,7 @@ from graphdock_data.dataset.dataset import Dataset, argument, arguments, integer
 from graphdock_data.dataset.elements import Sparse, Window, flatten, pack, refuse_windows
 from graphdock_data.dataset.functions import trace
 from graphdock_data.dataset.stages.grouping import Given
-from graphdock_data.dataset.stages.stage import Dims, Pipeline
+from graphdock_data.dataset.stages.stage import Dims, Pipeline, Stage
 from graphdock_data.dataset.stages.windows import Reduce, Windows
 
 __all__ = ["reduced", "windows"]
@@ -46,6 +46,11 @@ def windows(dataset: Dataset, size: Any, shift: Any, stride: Any, drop_remainder
 def reduced(dataset: Dataset, initial_state: Any, reduce_func: Callable[..., Any]) -> Any:
     """The value of :meth:`Dataset.reduce`."""
     refuse_windows(dataset._structure, "Dataset.reduce()")
+    if _is_within(dataset._stage):
+        raise ArgumentTypeError(
+            "Dataset.reduce() is no value of a window, or of a key's elements, within the function that gets it",
+            hint="flat_map(lambda window: window.batch(size)), and then map() with tf.reduce_sum or the like",
+        )
     structure, values, types, shapes = arguments(initial_state)
     stage = dataset._stage
     while True:
@@ -73,6 +78,19 @@ def reduced(dataset: Dataset, initial_state: Any, reduce_func: Callable[..., Any
         output_shapes=list(shapes),
     )
     return pack(structure, parts, lambda leaf, *three: leaf.tensor(*three))
+
+
+def _is_within(stage: Stage) -> bool:
+    """Return whether a dataset goes through elements that a stage outside of it hands over."""
+    stack = [stage]
+    while stack:
+        at = stack.pop()
+        if isinstance(at, Given):
+            return True
+        stack.extend(
+            [part for part in at.parts() if isinstance(part, Stage) and part is not getattr(at, "window", None)]
+        )
+    return False
 
 
 def _weaker(one: Dims, other: Dims) -> Dims:
