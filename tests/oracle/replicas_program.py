@@ -74,7 +74,10 @@ for required, total in ((2, 2), (2, 3)):
         opt = tf.train.SyncReplicasOptimizer(tf.train.MomentumOptimizer(0.1, 0.9), required, total, average, [a, b])
         opt.minimize(loss, global_step=step)
         saver = tf.train.Saver(sharded=True)
-    kinds, others = ("Accumulator", "Queue", "VarHandle"), ("SetGlobalStep", "Close", "q_enqueue")
+    kinds, others = (
+        ("Accumulator", "Queue", "VarHandle"),
+        ("SetGlobalStep", "Close", "q_enqueue", "q_Dequeue", "Graphdock", "sync_rep_generation"),
+    )
     for op in tf.get_default_graph().get_operations():
         if any(kind in op.type for kind in kinds) and not any(other in op.name for other in others):
             show(op.name, op.type, op.device.removesuffix("/device:CPU:*"))

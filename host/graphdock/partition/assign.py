@@ -98,7 +98,7 @@ class _Groups:
 
 
 def _is_on_a_placed_resource(op: Operation) -> bool:
-    """Whether it takes a resource that a scope has put somewhere. Nodes with bodies don't count: they are more than that."""
+    """Return whether it takes a resource that a scope has put somewhere. Nodes with bodies don't count: they are more than that."""
     if op.bodies:
         return False
     devices = (t.op._device for t in op.inputs if t.dtype.kind == "R")

@@ -161,7 +161,7 @@ def apply_pass(row: RegisteredPass, graph: PlanGraph, levels: Iterable[PlanGraph
 
 @lazy_dataclass(frozen=True, slots=True)
 class Promise:
-    """What a plan gives and does, whatever passes make of it.
+    """Outputs of a plan, and what it does, whatever passes make of it.
 
     Attributes:
       outputs: dtype and shape of each. acts: origins of the targets that do something although nobody reads them.
@@ -176,7 +176,7 @@ class Promise:
         return cls(tuple([(v.dtype, v.shape) for v in graph.outputs]), acts)
 
     def broken_by(self, graph: PlanGraph) -> str | None:
-        """What a graph does not give any more; None where it keeps all."""
+        """Text about what a graph does not give or do any more; None where it keeps all."""
         outputs, texts = [(v.dtype, v.shape) for v in graph.outputs], []
         for number, (dtype, shape) in enumerate(self.outputs[: len(outputs)]):
             got, dims = outputs[number]

@@ -85,6 +85,23 @@ def test_synchronous_steps_are_tensorflows():
     assert towers.chief.get_slot(towers.w, "momentum") is towers.chief._opt.get_slot(towers.w, "momentum")
 
 
+def test_rules_that_take_sums_of_rows_know_how_many_rows_a_variable_has():
+    """Adam and the rows of an embedding, against Adam on the mean of the dense gradients by hand."""
+    e = tf.get_variable("rows", initializer=[[1.0], [2.0], [3.0], [4.0]])
+    made = tf.train.SyncReplicasOptimizer(tf.train.AdamOptimizer(0.125), 1)
+    train = made.minimize(tf.reduce_sum(tf.gather(e, [0, 2, 2])), global_step=tf.train.get_or_create_global_step())
+    tokens, coord = made.get_init_tokens_op(0), tf.train.Coordinator()
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run([made.local_step_init_op, made.chief_init_op, tokens])
+        threads = made.get_chief_queue_runner().create_threads(session, coord, True, True)
+        for _ in range(2):
+            session.run(train)
+        np.testing.assert_allclose(session.run(e).ravel(), [0.75, 2.0, 2.75, 4.0], rtol=1e-5)
+        coord.request_stop()
+    coord.join(threads, stop_grace_period_secs=60)
+
+
 def test_a_backup_that_comes_late_is_dropped_and_counted(caplog):
     """Two of three count; the third one's gradient, of the step before, changes nothing."""
     before = DROPPED.count

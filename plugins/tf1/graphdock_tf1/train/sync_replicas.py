@@ -202,7 +202,7 @@ class SyncReplicasOptimizer(Optimizer):
         """An accumulator for a variable's gradients, what adds one of a replica, and the mean of enough of them."""
         name = f"{var.name}/grad_accum"
         if isinstance(grad, _tf.IndexedSlices):
-            rows = _tf.SparseConditionalAccumulator(grad.dtype, shape=None, shared_name=name)
+            rows = _tf.SparseConditionalAccumulator(grad.dtype, shape=var.shape, shared_name=name)
             add = rows.apply_indexed_slices_grad(grad, local_step=step, replica=replica)
             return rows, add, rows.take_indexed_slices_grad(self._required)
         if not isinstance(grad, _tf.Tensor):
