@@ -16,7 +16,7 @@
     ├── GD300 AlreadyExistsError (ValueError)     a name or registration that exists
     ├── GD400 FailedPreconditionError (RuntimeError) the state forbids the call: closed session, finalized graph
     │   ├── GD401 UninitializedError              a variable that was read before it was assigned
-    │   ├── GD402 PluginError                     a plugin that failed to load and is needed now
+    │   ├── GD402 PluginError                     a plugin that is needed now and failed to load, or broke a contract
     │   └── GD403 KernelTieError                  two kernels of equal rank
     ├── GD500 GradientError (LookupError)         an op on the path from the loss has no gradient
     │   └── GD501 GradientNotFilled               ... because its stub still waits for a person
@@ -272,7 +272,7 @@ class UninitializedError(FailedPreconditionError):
 
 
 class PluginError(FailedPreconditionError):
-    """A plugin that is needed now failed to load; ``__cause__`` is its first error."""
+    """A plugin that is needed now failed to load, or what it brought broke its contract; ``__cause__`` is its error."""
 
     code: ClassVar[str] = "GD402"
 

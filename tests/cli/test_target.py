@@ -69,6 +69,17 @@ def test_a_target_is_a_function_or_what_would_be_fetched(work, name, ops):
     assert "loaded" in done.stderr
 
 
+def test_all_adds_who_lost_and_leaves_nothing_out(work):
+    (work / "folded.py").write_text(
+        "import graphdock as tf\ny = tf.exp(tf.constant([1.0]) + tf.constant(2.0)) * tf.random_uniform([1])\n"
+    )
+    plain, whole = run("folded.py:y"), run("folded.py:y", "--all")
+    assert plain.exit_code == whole.exit_code == 0, whole.output
+    plan = plain.stdout.splitlines()
+    assert plan == [line for line in whole.stdout.splitlines() if not line.startswith("    ")]
+    assert any(line.startswith("passes  ") for line in plan)
+
+
 def test_the_graph_is_that_of_what_is_fetched(work):
     other = "import graphdock as tf\nmine = tf.Graph()\nwith mine.as_default():\n    y = tf.constant(1.0) + 2.0\n"
     (work / "other.py").write_text(other)

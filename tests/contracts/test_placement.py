@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import fields, replace
+from pathlib import Path
+
 import pytest
-from graphdock.contracts import PlacementProblem, PlacementTask, PlacementTensor, simulate
+from graphdock.contracts import PlacementProblem, PlacementTask, PlacementTensor, Timeline, simulate
+from graphdock.errors import InvalidArgumentError
 
 DEVICES = ("d:0", "d:1")
 MEMORY = {"d:0": "m0", "d:1": "m1"}
@@ -60,6 +65,51 @@ def test_the_peak_is_of_what_is_alive_at_once():
     assert apart.excess({"m1": 50, "m0": 50}) == {"m1": 20}
 
 
-@pytest.mark.parametrize("devices", [["d:0", "d:0"], ["d:1", "d:0"]])
-def test_nothing_to_do_takes_no_time(devices):
-    assert simulate(problem([], [0]), devices).makespan == 0.0
+def test_nothing_to_do_takes_no_time():
+    assert simulate(problem([], [0]), []).makespan == 0.0
+
+
+@pytest.mark.parametrize(
+    "devices",
+    [[], ["d:0"], ["d:0"] * 3, "d:", {0: "d:0", 1: "d:0"}, None, ["d:0", "d:7"], ["d:0", None], ["d:0", ["d:1"]]],
+    ids=repr,
+)
+def test_devices_that_are_not_one_per_group_are_refused_by_name(devices):
+    p = problem([((0,), (1,), (), (1, 1)), ((1,), (2,), (), (1, 1))], [0] * 3)
+    with pytest.raises(InvalidArgumentError, match=r"^devices(\[1\])? (are|is) wrong"):
+        simulate(p, devices)
+
+
+CHAIN = problem([((0,), (1,), (), (1, 1)), ((1,), (2,), (0,), (1, 1))], [0] * 3)
+WRONG = {
+    "memory has no space of 'd:1'": {"memory": {"d:0": "m0"}},
+    "links has no copy from 'm1' to 'm0'": {"links": {("m0", "m1"): (0.0, 0.0)}},
+    r"groups[1] is ('d:9',); devices are d:0, d:1": {"groups": (DEVICES, ("d:9",))},
+    "groups[0] is ()": {"groups": ((), DEVICES)},
+    "rules are wrong": {"rules": ("d:0",)},
+    "rules[1] is wrong": {"rules": ("d:0", "d:9")},
+    "tasks[1] is of group 2; there are 2": {"tasks": (CHAIN.tasks[0], replace(CHAIN.tasks[1], group=2))},
+    "tasks[1] reads tensor 2, which no task before makes": {
+        "tasks": (CHAIN.tasks[0], replace(CHAIN.tasks[1], reads=(0, 2)))
+    },
+    "tasks[0] reads tensor 1": {"tasks": CHAIN.tasks[::-1]},
+    "tasks[1] is after (1,), which is not before it": {"tasks": (CHAIN.tasks[0], replace(CHAIN.tasks[1], after=(1,)))},
+    "tasks[1] has no seconds on 'd:1'": {"tasks": (CHAIN.tasks[0], replace(CHAIN.tasks[1], seconds={"d:0": 1.0}))},
+    "a task makes tensor 8; there are 3": {"tasks": (CHAIN.tasks[0], replace(CHAIN.tasks[1], makes=(8,)))},
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_problem_whose_parts_do_not_belong_together_is_none(what):
+    with pytest.raises(InvalidArgumentError) as error:
+        replace(CHAIN, **WRONG[what])
+    assert what in error.value.message
+
+
+@pytest.mark.parametrize("kind", [PlacementProblem, PlacementTask, PlacementTensor, Timeline], ids=lambda c: c.__name__)
+def test_each_attribute_is_in_the_docstring_and_on_the_page(kind):
+    names = [f.name for f in fields(kind)]
+    assert re.findall(r"^ +(\w+): ", kind.__doc__.partition("Attributes:")[2].partition("Raises:")[0], re.M) == names
+    page = (Path(__file__).parents[2] / "docs" / "write-a-placer.md").read_text("utf-8")
+    table = page.partition(f"| of a `{kind.__name__}` | says |\n")[2].partition("\n\n")[0]
+    assert re.findall(r"`(\w+)`", "\n".join(row.split("|")[1] for row in table.splitlines()[1:])) == names

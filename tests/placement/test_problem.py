@@ -9,6 +9,7 @@ from graphdock.contracts import Placer, hookimpl
 from graphdock.errors import ConfigError, NotFoundError, PluginError
 from graphdock.plugin.host import Host
 
+APART = {"cpu": {"memories": "apart"}}
 FEED = np.linspace(-1, 1, 6, dtype=np.float32)
 
 
@@ -98,7 +99,41 @@ def test_tasks_follow_control_edges_and_order():
     assert any(added in t.after for t in tasks[added + 1 :])
 
 
+@pytest.mark.parametrize("integer", [np.int64, np.uint8, int], ids=lambda c: c.__name__)
+def test_groups_are_named_by_integers_of_any_kind(integer):
+    x = tf.placeholder(tf.float32, [6], name="x")
+    sess, _ = session(lambda p: {integer(i): np.str_(device) for i, device in last(p).items()})
+    with sess:
+        assert rows(sess, tf.tanh(x, name="y"), {x: FEED})["y"] == "cpu:2"
+
+
+def test_notes_of_several_lines_are_seen_to_belong_together():
+    def place(problem):
+        problem.notes.extend(["a\nb\r\n  c", 7])
+        return last(problem)
+
+    x = tf.placeholder(tf.float32, [6], name="x")
+    sess, _ = session(place)
+    with sess:
+        explained = sess.explain(tf.tanh(x, name="y"), {x: FEED})
+    assert "\nplacer mine: a\n    b\n    c\nplacer mine: 7\nplacer mine: a step of" in str(explained)
+    assert "placer mine: a\n    b\n    c" in explained.facts()["notes"]
+
+
+def test_transfers_are_counted_once_in_what_is_printed():
+    x = tf.placeholder(tf.float32, [6], name="x")
+    y = tf.sin(tf.tanh(x))
+    sess, _ = session(lambda p: {i: may[i % len(may)] for i, may in enumerate(p.groups)}, options=APART)
+    with sess:
+        explained = sess.explain(y, {x: FEED})
+    assert str(explained).count(" transfers") == 1
+    assert f"{sum(row.kernel == 'transfer' for row in explained.rows)} transfers" in explained.summary()
+
+
 WRONG = {
+    "placed 'Tanh', which is no number of a group but str": lambda p: {**last(p), "Tanh": "cpu:0"},
+    "placed 2.0, which is no number of a group but float": lambda p: {**last(p), 2.0: "cpu:0"},
+    "placed 98, which is none": lambda p: {**last(p), np.int64(98): "cpu:0"},
     "left out the group": lambda p: {},
     "placed 99, which is none": lambda p: {**last(p), 99: "cpu:0"},
     "it may be on cpu:0, cpu:1": lambda p: {**last(p), 0: "cpu:7"},

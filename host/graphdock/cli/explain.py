@@ -108,10 +108,7 @@ def _print(explanation: Any, lost: bool, source: bool, as_json: bool) -> None:
         texts = {"source": explanation.source, "compiled": explanation.compiled()} if source else {}
         print_json({**explanation.facts(), **texts})
         return
-    text = str(explanation)
-    if lost:
-        text = "\n".join([*text.splitlines()[:2], explanation.table(lost=True)])
-    click.echo(text)
+    click.echo(explanation.text(lost))
     if source:
         click.echo("\n" + explanation.source, nl=False)
         for name, text in explanation.compiled().items():

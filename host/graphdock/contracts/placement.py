@@ -14,12 +14,19 @@ from heapq import heappop, heappush
 from math import inf
 from typing import ClassVar
 
+from graphdock.errors import InvalidArgumentError
+
 __all__ = ["Placer", "PlacementProblem", "PlacementTask", "PlacementTensor", "Timeline", "simulate"]
 
 
 @dataclass(frozen=True, slots=True)
 class PlacementTensor:
-    """A tensor between tasks. ``nbytes``: 0 where nobody knows. ``home``: memory space in which it is from the start, else None."""
+    """A tensor between tasks.
+
+    Attributes:
+      nbytes: its bytes; 0 where nobody knows.
+      home: memory space in which it is from the start, None of one that a task makes.
+    """
 
     nbytes: int
     home: str | None = None
@@ -27,11 +34,14 @@ class PlacementTensor:
 
 @dataclass(frozen=True, slots=True)
 class PlacementTask:
-    """A node, as far as its device is concerned.
+    """A node, as far as its device is concerned. Tasks, groups and tensors have numbers: their places in the problem's tuples.
 
     Attributes:
-      name: of the node. ``group``: number of its group.
-      reads, makes: numbers of tensors. ``after``: tasks that it follows without reading from them.
+      name: of the node.
+      group: the group that it is of.
+      reads: tensors that it reads, each once.
+      makes: tensors that it makes.
+      after: tasks that it follows without reading from them.
       seconds: device -> what it takes there; for each device that its group may be on. 0 where nobody knows.
     """
 
@@ -48,13 +58,18 @@ class PlacementProblem:
     """The nodes of a plan, and where they may be.
 
     Attributes:
-      devices: names such as ``cuda:0``, in the session's order. ``memory``: device -> its memory space.
+      devices: names such as ``cuda:0``, in the session's order.
+      memory: device -> its memory space.
       groups: the devices that each group may be on; never none. Nodes of one group share a device.
       rules: where the host would put each group.
       tasks: in the order of the plan: a task comes behind those that it reads from and follows.
+      tensors: those that tasks read and make.
       links: (memory space, other one) -> seconds that a copy takes to begin, and per byte.
       limits: memory space -> bytes that tensors may take there; absent for no limit.
       notes: lines that a placer leaves for ``explain``.
+
+    Raises:
+      InvalidArgumentError: these do not belong together: a number of nothing, a device without memory, a time that is missing.
     """
 
     devices: tuple[str, ...]
@@ -66,6 +81,51 @@ class PlacementProblem:
     links: Mapping[tuple[str, str], tuple[float, float]]
     limits: Mapping[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        spaces = {*self.memory.values(), *(t.home for t in self.tensors if t.home is not None)}
+        if lost := [d for d in self.devices if d not in self.memory]:
+            raise _wrong(f"memory has no space of {lost[0]!r}")
+        if pairs := [(a, b) for a in spaces for b in spaces if a != b and (a, b) not in self.links]:
+            raise _wrong("links has no copy from {!r} to {!r}".format(*min(pairs)))
+        for group, may in enumerate(self.groups):
+            if not may or not set(may) <= set(self.devices):
+                raise _wrong(f"groups[{group}] is {may!r}; devices are {', '.join(self.devices)}")
+        _per_group("rules", self.rules, self.groups)
+        there = {i for i, t in enumerate(self.tensors) if t.home is not None}
+        for number, task in enumerate(self.tasks):
+            if not 0 <= task.group < len(self.groups):
+                raise _wrong(f"tasks[{number}] is of group {task.group}; there are {len(self.groups)}")
+            if not there.issuperset(task.reads):
+                unmade = min({*task.reads} - there)
+                raise _wrong(
+                    f"tasks[{number}] reads tensor {unmade}, which no task before makes, and which has no home"
+                )
+            if task.after and not 0 <= min(task.after) <= max(task.after) < number:
+                raise _wrong(f"tasks[{number}] is after {task.after}, which is not before it")
+            if lost := [d for d in self.groups[task.group] if d not in task.seconds]:
+                raise _wrong(f"tasks[{number}] has no seconds on {lost[0]!r}, on which its group may be")
+            there.update(task.makes)
+        if there and not 0 <= min(there) <= max(there) < len(self.tensors):
+            raise _wrong(f"a task makes tensor {max(there)}; there are {len(self.tensors)}")
+
+
+def _wrong(what: str) -> InvalidArgumentError:
+    return InvalidArgumentError(f"PlacementProblem: {what}")
+
+
+def _per_group(what: str, devices: Sequence[str], groups: Sequence[tuple[str, ...]]) -> None:
+    if not isinstance(devices, Sequence) or isinstance(devices, str) or len(devices) != len(groups):
+        raise InvalidArgumentError(
+            f"{what} are wrong", expected=f"a device for each of {len(groups)} groups", got=repr(devices)
+        )
+    for group, may in enumerate(groups):
+        if devices[group] not in may:
+            raise InvalidArgumentError(
+                f"{what}[{group}] is wrong",
+                expected=f"a device that the group may be on: {', '.join(may)}",
+                got=repr(devices[group]),
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +170,14 @@ def simulate(problem: PlacementProblem, devices: Sequence[str]) -> Timeline:
 
     A task can begin when what it follows has ended and what it reads is in its memory. A device that is free takes, of those that
     can begin, the first in the order of the plan. Copies between two memory spaces run one after another, beside what devices do.
+
+    Args:
+      devices: a device for each group, at the group's place.
+
+    Raises:
+      InvalidArgumentError: there are more or fewer devices than groups, or a group may not be on its device.
     """
+    _per_group("devices", devices, problem.groups)
     memory, tensors, links, tasks = problem.memory, problem.tensors, problem.links, problem.tasks
     missing, followers, first = _edges(problem)
     place = {device: i for i, device in enumerate(problem.devices)}

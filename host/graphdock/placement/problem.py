@@ -7,9 +7,10 @@ their node counts as what is in them, once.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, SupportsIndex
 
 from graphdock.contracts.costs import CostModel
 from graphdock.contracts.device import HOST_MEMORY
@@ -57,8 +58,7 @@ class Simulation:
         head = [f"placer {self.placer}: {note}" for note in self.problem.notes]
         whole = self.timeline.makespan
         head.append(
-            f"placer {self.placer}: a step of {in_seconds(whole)} (by the rules {in_seconds(self.rules.makespan)}), "
-            f"{len(self.timeline.transfers)} transfers"
+            f"placer {self.placer}: a step of {in_seconds(whole)} (by the rules {in_seconds(self.rules.makespan)})"
             + (f"; {self.unknown} nodes of unknown time count as none" if self.unknown else "")
         )
         for device in self.problem.devices:
@@ -182,9 +182,11 @@ def _checked(placer: Placer, plugin: str, problem: PlacementProblem) -> Mapping[
         raise wrong(f"failed: {type(error).__name__}: {error}") from error
     if not isinstance(answer, Mapping):
         raise wrong(f"returned {type(answer).__name__}, not a table of groups and devices")
-    strangers = [g for g in answer if not isinstance(g, int) or not 0 <= g < len(problem.groups)]
-    if strangers:
-        raise wrong(f"placed {strangers[0]!r}, which is none of the {len(problem.groups)} groups")
+    for group in answer:
+        if not isinstance(group, SupportsIndex):  # integers of NumPy are some
+            raise wrong(f"placed {group!r}, which is no number of a group but {type(group).__name__}")
+        if not 0 <= operator.index(group) < len(problem.groups):
+            raise wrong(f"placed {operator.index(group)}, which is none of the {len(problem.groups)} groups")
     for group, may in enumerate(problem.groups):
         name = next(t.name for t in problem.tasks if t.group == group)
         if group not in answer:

@@ -136,7 +136,8 @@ class Explanation:
         refusals = [f"executor {self.plan.executor}: {reason}" for reason in self.plan.refusals]
         simulated = self.plan.placement.simulation
         placed = () if simulated is None else simulated.lines()
-        return [*self.plan.placement.lock_notes, *placed, *refusals, *self.plan.program.notes, *self.plan.notes]
+        lines = [*self.plan.placement.lock_notes, *placed, *refusals, *self.plan.program.notes, *self.plan.notes]
+        return [_indented(line) for line in lines]
 
     def summary(self) -> str:
         """One line: nodes before and after passes, devices, transfers, cost, planned memory, executor."""
@@ -160,14 +161,16 @@ class Explanation:
     def table(self, lost: bool = False) -> str:
         """The table as text; with ``lost`` every candidate that lost and its reason, and the passes that changed a node."""
         head = ("NODE", "OP", "SHAPES", "DEVICE", "KERNEL", "TIME", "WHY")
-        cells = [(r.node, r.op, r.shapes, r.device, r.kernel, r.time, r.why) for r in self.rows]
+        cells = [(r.node, r.op, r.shapes, r.device, r.kernel, r.time, " ".join(r.why.splitlines())) for r in self.rows]
         widths = [max(len(c[i]) for c in [head, *cells]) for i in range(len(head) - 1)]
         lines = []
         for cell, row in zip([head, *cells], [None, *self.rows], strict=True):
             lines.append("  ".join([c.ljust(w) for c, w in zip(cell, widths, strict=False)] + [cell[-1]]).rstrip())
             if lost and row is not None:
                 other = {name: f" ({_time(took, source)} on {where})" for name, where, took, source in row.elsewhere}
-                lines.extend(f"    lost: {name}: {reason}{other.get(name, '')}" for name, reason in row.lost)
+                lines.extend(
+                    _indented(f"    lost: {name}: {reason}{other.get(name, '')}", 8) for name, reason in row.lost
+                )
                 if row.passes:
                     lines.append(f"    changed by {', '.join(row.passes)}")
         return "\n".join(lines)
@@ -212,6 +215,12 @@ class Explanation:
         return difference(self, other)
 
     def __str__(self) -> str:
+        return self.text()
+
+    __repr__ = __str__
+
+    def text(self, lost: bool = False) -> str:
+        """All that is known of the plan, and its table; ``lost`` as :meth:`table` has it."""
         head = []
         if self.config is not None:
             backends = ",".join(self.config.backends)
@@ -247,10 +256,8 @@ class Explanation:
             *found,
             *refused,
         ]
-        parts = [f"inputs first, in a part that holds nothing:\n{part}\n" for part in self.before]
-        return "\n".join([*parts, *lines, self.table()])
-
-    __repr__ = __str__
+        parts = [f"inputs first, in a part that holds nothing:\n{part.text(lost)}\n" for part in self.before]
+        return "\n".join([*parts, *map(_indented, lines), self.table(lost)])
 
     def _passes(self) -> list[str]:
         """A line that says which passes dropped how many operations, and changed how many that are left; none where none did."""
@@ -326,6 +333,11 @@ def _elsewhere(node: PlanNode, costs: CostModel) -> Iterator[tuple[str, str, flo
             device = replace(node.device, type=lost.device, index=0)
             found = costs.predict(node, device, lost.name)
             yield lost.name, device.short(), found.seconds, found.source
+
+
+def _indented(text: str, by: int = 4) -> str:
+    """A note whose further lines, if it has some, are seen to belong to it."""
+    return "\n".join(line if i == 0 else " " * by + line.strip() for i, line in enumerate(text.splitlines()))
 
 
 def _time(seconds: float | None, known_from: str) -> str:
