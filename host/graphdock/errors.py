@@ -384,7 +384,7 @@ class KernelRefused(UnimplementedError):
 
 
 class UnknownError(GraphdockError):
-    """User code that a step called, such as a ``tf.py_func``, raised what no other class stands for."""
+    """User code that a step called, such as a ``tf.py_func``, raised what no other class stands for; or a server can't listen."""
 
     code: ClassVar[str] = "GD940"
 

@@ -48,9 +48,30 @@ def test_a_task_that_is_not_in_the_cluster_is_refused(arguments, message):
 def test_two_servers_of_one_address_are_refused():
     host = tf.Host(block=["ray"])
     server = tf.train.Server({"worker": ["test:12"]}, host=host)
-    with pytest.raises(tf.errors.AlreadyExistsError, match="test:12"):
-        tf.train.Server({"worker": ["test:12"]}, host=host)
+    with pytest.raises(
+        tf.errors.UnknownError, match="Could not start /job:other/task:0: the address test:12 is that of /job:worker"
+    ):
+        tf.train.Server({"other": ["test:12"]}, host=host)
     server.stop()
+
+
+@pytest.mark.parametrize(
+    "address", ["localhost", "", "localhost:", "localhost:abc", "localhost:-1", "localhost:70000", "http://x:1"]
+)
+def test_an_address_without_a_port_is_refused(address):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f'Could not parse port for local server from "{address}"'):
+        tf.train.Server({"worker": [address]}, host=tf.Host(block=["ray"]), start=False)
+
+
+def test_a_servers_configuration_is_in_its_definition():
+    config = tf.ConfigProto(operation_timeout_in_ms=50, gpu_options=tf.GPUOptions(per_process_gpu_memory_fraction=0.1))
+    server = tf.train.Server.create_local_server(config=config, start=False)
+    assert server.server_def.default_session_config == config
+    again = tf.train.Server(server.server_def, start=False)
+    assert again.server_def == server.server_def
+    other = tf.train.Server(server.server_def, config=tf.ConfigProto(operation_timeout_in_ms=9), start=False)
+    assert other.server_def.default_session_config == tf.ConfigProto(operation_timeout_in_ms=9)
+    assert not tf.train.Server.create_local_server(start=False).server_def.HasField("default_session_config")
 
 
 def test_a_protocol_that_is_not_known_is_refused():

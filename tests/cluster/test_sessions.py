@@ -97,6 +97,60 @@ def test_variables_outlive_their_session_and_are_shared_until_they_are_reset(ser
             third.run(v)
 
 
+def test_a_reset_ends_the_sessions_of_its_target(servers):
+    """As TensorFlow does: also those whose containers are not named; sessions on other targets go on."""
+    with tf.Graph(host=HOST).as_default():
+        with tf.device("/job:ps/task:0"):
+            with tf.container("named"):
+                v = tf.Variable(1.0, name="v")
+            w = tf.Variable(2.0, name="w")
+            queue = tf.FIFOQueue(1, tf.float32, shapes=[])
+            taken = queue.dequeue()
+        with tf.device("/job:worker/task:1"):
+            elsewhere = tf.constant(3.0) + 1.0
+        with tf.Session(servers[1].target) as mine, tf.Session(servers[2].target) as other:
+            mine.run([v.initializer, w.initializer])
+            said = []
+
+            def wait():
+                try:
+                    mine.run(taken)
+                except tf.errors.AbortedError as error:
+                    said.append(error.message)
+
+            waiting = threading.Thread(target=wait)
+            waiting.start()
+            _until(lambda: servers[0]._task.running)
+            tf.Session.reset(servers[1].target, ["named"], host=HOST)
+            waiting.join()
+            assert said == ["the session was ended: its target /job:worker/task:0 was reset"]
+            for fetch in (
+                w,
+                w + 1.0,
+                elsewhere,
+                taken,
+            ):  # known signatures, new ones, and a task that it had not touched
+                with pytest.raises(tf.errors.AbortedError):
+                    mine.run(fetch)
+            assert other.run(w) == 2.0
+            with pytest.raises(tf.errors.FailedPreconditionError):
+                other.run(v)
+        with tf.Session(servers[1].target) as anew:
+            assert anew.run(w) == 2.0
+            with pytest.raises(tf.errors.FailedPreconditionError):
+                anew.run(v)
+
+
+def test_a_reset_that_nobody_answers_ends_with_its_limit():
+    config = tf.ConfigProto(operation_timeout_in_ms=5)
+    with pytest.raises(tf.errors.DeadlineExceededError, match="grpc://test:77 was not reset within 0.005 s"):
+        tf.Session.reset("grpc://test:77", ["named"], config=config, host=HOST)
+    with pytest.raises(tf.errors.UnavailableError):
+        tf.Session.reset("grpc://test:77", host=HOST)
+    with pytest.raises(tf.errors.NotFoundError):
+        tf.Session.reset("nonexistent", ["named"], host=HOST)
+
+
 def test_two_tasks_of_one_process_share_no_variables(servers):
     with tf.Graph(host=HOST).as_default():
         found, v = [], tf.get_variable("mine", initializer=1.0)
@@ -125,7 +179,7 @@ def test_an_isolated_session_has_containers_of_its_own(servers):
                         with pytest.raises(tf.errors.FailedPreconditionError):
                             each.run(variable)
                 shared.run(both)
-                tf.Session.reset(target, host=HOST)
+                tf.Session.reset(servers[2].target, host=HOST)
                 assert alone.run([v, w]) == [6.0, 7.0]
                 (own,) = [o.containers for o in servers[0]._task._sessions.values() if o.containers and o.parts][:1]
                 stores = [own.store(name) for name in ("", "named")]

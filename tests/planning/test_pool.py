@@ -216,6 +216,6 @@ def test_a_session_that_is_closed_while_a_step_is_planned_does_not_begin_it(monk
         return made
 
     monkeypatch.setattr(sess._planner, "plan", late)
-    with pytest.raises(tf.errors.CancelledError, match="the session was closed while the step ran"):
+    with pytest.raises(tf.errors.CancelledError, match="the step was cancelled: its session was closed while it ran"):
         sess.run(x + 1.0, {x: 1.0})
     sess.close()

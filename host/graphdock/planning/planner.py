@@ -276,7 +276,7 @@ class Planner:
 
     def close(self) -> None:
         """Stop every step that runs, and free the memory of all others."""
-        self._pool.close(lambda: CancelledError("the session was closed while the step ran"))
+        self._pool.close(lambda: CancelledError("the step was cancelled: its session was closed while it ran"))
 
     def _by_type(self, label: str, table: Mapping[str, T]) -> dict[str, T]:
         """A table by device type, from one that may name aliases (``gpu``). Raises ConfigError where two names mean one type."""

@@ -27,10 +27,10 @@ class LocalTransport(Transport):
         self._threads = WaitingThreads("graphdock task")
 
     def add(self, address: str, task: TaskServer) -> None:
-        """Let a task be reached. Raises AlreadyExistsError: another one has the address."""
+        """Let a task be reached. Raises UnavailableError: another one has the address."""
         with self._lock:
             if address in self._tasks:
-                raise errors.AlreadyExistsError(
+                raise errors.UnavailableError(
                     f"the address {address} is that of {self._tasks[address].name} of this process already"
                 )
             self._tasks[address] = task

@@ -253,10 +253,13 @@ class ClusterSession(Session):
         """Answer of a task about the session, which is opened there."""
         found = self._opened.get(task)
         if found is None:
+            if task != self._own:
+                self._open(self._own, limit)  # who resets it tells the others of its sessions
             arguments = {
                 "session": self._name,
                 "version": _tf.__version__,
                 "isolated": self.config.isolate_session_state,
+                "master": str(self._own),
             }
             self._opened[task] = found = self._ask(task, self._addresses[task], "open", arguments, limit)
             if self._closed:  # meanwhile
@@ -309,7 +312,7 @@ class ClusterSession(Session):
             self._closed = True
             opened = list(self._opened)
             self._steps.clear()
-        error = errors.CancelledError("the session was closed")
+        error = errors.CancelledError("the step was cancelled by an explicit call to `Session::Close()`")
         for running in list(self._running.values()):
             running.abort(error)
         calls = [
@@ -384,6 +387,17 @@ class ServerSessions(SessionFactory):
     def reset(self, target: str, containers: Sequence[str] | None, config: Any, host: Any) -> None:
         address = _address(target)
         transport = RoutedTransport(host, target.partition("://")[0])
-        said = transport.call(address, "info", {}).result()
-        for where in transport.tasks(address, said).values():
-            transport.call(where, "reset", {"containers": containers}).result()
+        limit = effective_config(config).operation_timeout
+        try:
+            said = transport.call(address, "info", {}).result(limit)
+            named = {"containers": containers, "target": said["name"]}
+            named["ended"] = transport.call(address, "reset", named).result(limit)
+            others = [where for where in transport.tasks(address, said).values() if where != address]
+            for call in [transport.call(where, "reset", named) for where in others]:
+                call.result(limit)
+        except (TimeoutError, errors.UnavailableError) as error:
+            if limit is None:
+                raise
+            raise errors.DeadlineExceededError(
+                f"{target} was not reset within {limit:g} s: {errors.format_error(error) or 'it did not answer'}"
+            ) from None

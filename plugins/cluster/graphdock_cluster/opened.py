@@ -68,10 +68,11 @@ class PartSession(Session):
 
 
 class Opened:
-    """The record of one session on a task: its parts, where they meet, how often its random ops ran, and its own containers."""
+    """The record of one session on a task: its parts, where they meet, how often its random ops ran, its own containers, and the
+    task of its master."""
 
-    def __init__(self, exchange: Exchange, isolated: bool) -> None:
-        self.exchange = exchange
+    def __init__(self, exchange: Exchange, isolated: bool, master: str = "") -> None:
+        self.exchange, self.master = exchange, master
         self.containers = Containers() if isolated else None
         self.ordinals = RandomOrdinals()
         self.constants = Constants()

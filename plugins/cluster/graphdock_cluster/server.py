@@ -8,6 +8,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
+import graphdock as _tf
 from graphdock.config.session_config import Translatable, effective_config
 from graphdock.contracts import errors
 from graphdock.contracts.cluster import TaskName
@@ -32,12 +33,13 @@ class Server:
       job_name, task_index: which task of the cluster this is; where the cluster has only one, they may be left out.
       protocol: ``grpc`` (the default), whose literal targets ``grpc://host:port`` name tasks, or the scheme of another transport,
         such as ``ray``, of which the cluster's addresses are then.
-      config: of the steps that run here: a ``SessionConfig`` or ``ConfigProto``.
+      config: of the steps that run here: a ``SessionConfig`` or ``ConfigProto``; where a ``ServerDef`` is given, default: its own.
       start: begin at once.
       host: whose plugins are used; default: the process's own.
 
     Raises:
-      ValueError: the task is not in the cluster, or is not named. AlreadyExistsError: the address is taken.
+      ValueError: the task is not in the cluster, or is not named, or its address has no port. UnknownError: it can't listen there:
+        another server does, say.
     """
 
     def __init__(
@@ -50,9 +52,13 @@ class Server:
         start: bool = True,
         host: Host | None = None,
     ) -> None:
+        if config is None and hasattr(server_or_cluster_def, "default_session_config"):  # a ServerDef
+            own = server_or_cluster_def.default_session_config
+            config = own if own.ListFields() else None
         jobs, job_name, task_index = _cluster_of(server_or_cluster_def, job_name, task_index)
         self._jobs = jobs
         self._name = _task_of(jobs, job_name, task_index)
+        self._config = config
         if isinstance(config, Translatable):
             config = config.to_session_config()
         self.host = host = default_host() if host is None else host
@@ -61,7 +67,7 @@ class Server:
         self._transport = transport = RoutedTransport(host, protocol)
         if protocol != "grpc" and not transport.reaches_others:
             raise errors.UnimplementedError("Server: the protocol is not known", expected="grpc", got=repr(protocol))
-        local = protocol == "grpc" and _port(addresses[self._name]) == "0"
+        local = protocol == "grpc" and _port(addresses[self._name]) == 0
         if local:
             addresses[self._name] = f"in-process:{next(_numbers)}"
         self._listens = not local and transport.reaches_others
@@ -72,18 +78,26 @@ class Server:
             self.start()
 
     def start(self) -> None:
-        """Begin; a second time does nothing. Raises AlreadyExistsError: the address is taken."""
+        """Begin; a second time does nothing. Raises UnknownError, as TensorFlow does: it can't listen at its address."""
         if self._started:
             return
         task = self._task
-        self._transport.local.add(task.address, task)
+        try:
+            self._transport.local.add(task.address, task)
+        except errors.UnavailableError as error:
+            raise self._unstarted(error) from None
         try:
             if self._listens:
                 task.transport.serve(task.address, functools.partial(receive, task), task.close_session)
-        except BaseException:
+        except BaseException as error:
             self._transport.local.remove(task.address)
+            if isinstance(error, errors.UnavailableError):
+                raise self._unstarted(error) from None
             raise
         self._started = True
+
+    def _unstarted(self, error: errors.GraphdockError) -> errors.GraphdockError:
+        return errors.UnknownError(f"Could not start {self._name}: {error.message}", hint=error.hint)
 
     def stop(self) -> None:
         """End the task: its steps end with UnavailableError, its variables are freed. ``join`` returns."""
@@ -106,15 +120,15 @@ class Server:
 
     @property
     def server_def(self) -> Any:
-        """A ``ServerDef`` of it."""
-        from graphdock.messages import make
-
-        made = make("ServerDef")
+        """A ``ServerDef`` of it, with its ``ConfigProto``, if it was given one."""
+        made = _tf.train.ServerDef()
         for job, tasks in self._jobs.items():
             row = made.cluster.job.add(name=job)
             for number, address in tasks.items():
                 row.tasks[number] = address
         made.job_name, made.task_index, made.protocol = self._name.job, self._name.index, self.protocol
+        if isinstance(self._config, type(made.default_session_config)):
+            made.default_session_config.CopyFrom(self._config)
         return made
 
     @staticmethod
@@ -170,5 +184,11 @@ def _task_of(jobs: Mapping[str, Mapping[int, str]], job: str | None, index: int 
     return TaskName(job, index)
 
 
-def _port(address: str) -> str:
-    return address.rpartition(":")[2]
+def _port(address: str) -> int:
+    """The port of an address. Raises InvalidArgumentError: it has none."""
+    host, _, port = address.rpartition(":")
+    if not (port.isascii() and port.isdigit() and int(port) < 1 << 16) or "/" in host:
+        raise errors.InvalidArgumentError(
+            f'Could not parse port for local server from "{address}".', expected="host:port, of a port below 65536"
+        )
+    return int(port)

@@ -7,6 +7,7 @@ import os
 import threading
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
@@ -35,6 +36,8 @@ from graphdock_cluster.started import StartedPart
 __all__ = ["TaskServer"]
 
 
+#: Sessions that were ended by a reset are remembered as far back.
+_REMEMBERED = 4096
 #: Seconds at most that it takes a step to end once it is cancelled.
 ENDING = 5.0
 
@@ -65,6 +68,8 @@ class TaskServer:
         self.containers = Containers()
         self._sessions: dict[str, Opened] = {}
         self._ending: dict[str, Opened] = {}
+        #: Sessions that a reset has ended, the last ones of them.
+        self._aborted: deque[str] = deque(maxlen=_REMEMBERED)
         self._ended = threading.Condition(self._lock)
         self._handles = itertools.count(1)
         self._devices: tuple[str, ...] | None = None
@@ -93,13 +98,16 @@ class TaskServer:
             "cluster": {str(name): address for name, address in self.addresses.items()},
         }
 
-    def open(self, session: str, version: str, isolated: bool = False) -> dict[str, Any]:
+    def open(self, session: str, version: str, isolated: bool = False, master: str = "") -> dict[str, Any]:
         """Open a session, or take note that it is open. One that is isolated has containers of its own, until it is closed.
 
         Steps of sessions that were closed have ended before: a new one never reads what they write.
 
+        Args:
+          master: the task that is the session's target, which ends it when it is reset.
+
         Raises:
-          FailedPreconditionError: its master runs another version of graphdock.
+          FailedPreconditionError: its master runs another version of graphdock. AbortedError: it was ended by a reset.
         """
         if version != _tf.__version__:
             raise errors.FailedPreconditionError(
@@ -112,7 +120,9 @@ class TaskServer:
             self._ended.wait_for(lambda: not self._ending, ENDING)
             opened = self._sessions.get(session)
             if opened is None:
-                opened = self._sessions[session] = Opened(Exchange(self._sender(session)), isolated)
+                if session in self._aborted:
+                    raise errors.AbortedError(f"the session was ended: its target {master} was reset")
+                opened = self._sessions[session] = Opened(Exchange(self._sender(session)), isolated, master)
             return {"exchange": opened.exchange.name, "incarnation": self.incarnation}
 
     def register(
@@ -304,30 +314,50 @@ class TaskServer:
 
     def close_session(self, session: str) -> None:
         """Forget a session. Its steps have ended, with CancelledError; what is in containers stays, but in those of its own."""
+        self._end_session(
+            session, errors.CancelledError("the step was cancelled by an explicit call to `Session::Close()`")
+        )
+
+    def _end_session(self, session: str, error: errors.GraphdockError) -> None:
         with self._lock:
             opened = self._sessions.pop(session, None)
             if opened is None:
                 self._ended.wait_for(lambda: session not in self._ending, ENDING)
                 return
             self._ending[session] = opened
-        error = errors.CancelledError("the session was closed")
         for running in list(opened.running.values()):
             running.cancel(error)
-        opened.exchange.abort_all(errors.CancelledError("the session was closed"))
+        opened.exchange.abort_all(error)
+        with self._lock:
+            self._ended.wait_for(lambda: not opened.running, ENDING)
         for parts in list(opened.parts.values()):
             for part in parts:
                 part.session.close()
         if opened.containers is not None:
             opened.containers.clear()
         with self._lock:
-            self._ended.wait_for(lambda: not opened.running, ENDING)
+            self._ended.wait_for(lambda: not opened.running, ENDING)  # one may have begun until its part was closed
             self._ending.pop(session, None)
             self._ended.notify_all()
         opened.close()
 
-    def reset(self, containers: Sequence[str] | None) -> None:
-        """Free what is in containers: of these names, or of all."""
+    def reset(
+        self, containers: Sequence[str] | None, target: str = "", ended: Sequence[str] | None = None
+    ) -> list[str]:
+        """Free what is in containers: of these names, or of all. The names of the sessions that end.
+
+        Args:
+          target: the task that is reset, whose sessions end: their steps, those to come as well, with AbortedError.
+          ended: the names that it said; nothing where this is the target.
+        """
+        with self._lock:
+            if ended is None:
+                ended = [name for name, opened in self._sessions.items() if target and opened.master == target]
+            self._aborted.extend(ended)
+        for name in ended:
+            self._end_session(name, errors.AbortedError(f"the session was ended: its target {target} was reset"))
         self.containers.clear(containers)
+        return list(ended)
 
     # -- inside of the process ----------------------------------------------------------------------------------------
 
@@ -370,7 +400,7 @@ class TaskServer:
             opened = self._sessions.get(session)
         if opened is None:
             raise errors.AbortedError(
-                f"{self.name} does not know the session; it has started anew since, or was closed"
+                f"{self.name} does not know the session; it has started anew since, was reset, or the session was closed"
             )
         return opened
 

@@ -15,7 +15,7 @@ from graphdock import messages
 from graphdock.locks import new_lock
 from graphdock.passes.pipeline import simplifications
 
-__all__ = ["ConfigProto", "GPUOptions", "GraphOptions", "OptimizerOptions", "translated"]
+__all__ = ["ConfigProto", "GPUOptions", "GraphOptions", "OptimizerOptions", "ServerDef", "translated"]
 
 _log = logging.getLogger("graphdock")
 
@@ -24,6 +24,7 @@ GPUOptions = messages.GPUOptions
 GraphOptions = messages.GraphOptions
 OptimizerOptions = messages.OptimizerOptions
 ConfigProto = messages.ConfigProto
+ServerDef = messages.ServerDef
 _MEMORY = "memory is planned and taken as needed; SessionConfig(memory_limit={'cuda': '8GiB'}) bounds it"
 _PASSES = "SessionConfig(passes={...}) switches graphdock's passes; `graphdock explain` shows what each did"
 #: Field, or the beginning of its dotted name -> why it means nothing here. The longest that fits holds.

@@ -7,12 +7,12 @@ from __future__ import annotations
 ENDPOINTS: dict[str, dict[str, str]] = {
     "graphdock_tensorflow.config_proto": {
         "tf": "ConfigProto GPUOptions GraphOptions OptimizerOptions",
+        "tf.train": "ServerDef",
     },
     "graphdock.messages": {
         "tf": "AttrValue GraphDef MetaGraphDef NameAttrList NodeDef TensorInfo",
         "tf.train": (
-            "BytesList ClusterDef Example Feature FeatureList FeatureLists Features FloatList Int64List JobDef SequenceExample "
-            "ServerDef"
+            "BytesList ClusterDef Example Feature FeatureList FeatureLists Features FloatList Int64List JobDef SequenceExample"
         ),
     },
     "graphdock_tensorflow.plain_data.reading": {

@@ -71,6 +71,9 @@ def test_what_cannot_be():
         Barrier([tf.int32], shapes=[[None]])
     barrier = Barrier([tf.int32], shapes=[()])
     with tf.Session() as session:
-        for wrong in (barrier.insert_many(3, ["a"], [1]), barrier.insert_many(0, ["a"], [[1]])):
-            with pytest.raises(tf.errors.InvalidArgumentError, match="component"):
+        for wrong, message in (
+            (barrier.insert_many(3, ["a"], [1]), "component"),
+            (barrier.insert_many(0, ["a"], [[1]]), r"Shape mismatch in tuple component 0. Expected \[1\], got \[1,1\]"),
+        ):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=message):
                 session.run(wrong)

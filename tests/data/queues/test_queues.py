@@ -339,3 +339,24 @@ def test_the_operation_of_a_shared_queue_refuses_another_queue(other):
         another.queue_ref.op.run()
         with pytest.raises(tf.errors.FailedPreconditionError, match="'q' exists in this session with other"):
             mine.queue_ref.op.run()
+
+
+@pytest.mark.parametrize(
+    ("components", "message"),
+    [
+        (([[1.0, 2.0], [1.0, 2.0]], [1.0]), r"component 1\. Expected \[2\], got \[1\]"),
+        (([[1.0, 2.0], [1.0, 2.0]], 1.0), r"component 1\. Expected \[2\], got \[\]"),
+        (([[1.0, 2.0, 3.0]], [1.0]), r"component 0\. Expected \[1,2\], got \[1,3\]"),
+    ],
+)
+def test_a_batch_of_another_shape_is_refused_in_tensorflows_words(components, message):
+    for shapes in ([[2], []], None):
+        if shapes is None and "Expected [1,2]" in message.replace("\\", ""):
+            continue  # any shape is taken
+        queue = tf.FIFOQueue(10, [tf.float32, tf.float32], shapes=shapes)
+        fed = [tf.placeholder_with_default(tf.constant(c), None) for c in components]
+        with (
+            tf.Session() as session,
+            pytest.raises(tf.errors.InvalidArgumentError, match="Shape mismatch in tuple " + message),
+        ):
+            session.run(queue.enqueue_many(fed))

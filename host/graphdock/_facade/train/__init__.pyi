@@ -11,7 +11,6 @@ from graphdock.messages import FloatList as FloatList
 from graphdock.messages import Int64List as Int64List
 from graphdock.messages import JobDef as JobDef
 from graphdock.messages import SequenceExample as SequenceExample
-from graphdock.messages import ServerDef as ServerDef
 from graphdock_cluster.server import Server as Server
 from graphdock_data.input.batching import batch as batch
 from graphdock_data.input.batching import batch_join as batch_join
@@ -30,6 +29,7 @@ from graphdock_data.input.queue_runner import QueueRunner as QueueRunner
 from graphdock_data.input.queue_runner import add_queue_runner as add_queue_runner
 from graphdock_data.input.queue_runner import start_queue_runners as start_queue_runners
 from graphdock_data.records.files import match_filenames_once as match_filenames_once
+from graphdock_tensorflow.config_proto import ServerDef as ServerDef
 from graphdock_tensorflow.graphs.meta_graph import export_meta_graph as export_meta_graph
 from graphdock_tensorflow.graphs.meta_graph import import_meta_graph as import_meta_graph
 from graphdock_tensorflow.graphs.write_graph import write_graph as write_graph

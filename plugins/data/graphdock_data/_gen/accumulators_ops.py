@@ -98,7 +98,7 @@ def sparse_accumulator_apply_gradient(
     Args:
       handle: handle of a data.Accumulator.
       local_step: scalar, int64. Its step.
-      gradient_indices: tensor of shape [N], int64. Places of the rows.
+      gradient_indices: tensor of any shape, int64. Places of the rows, a vector.
       gradient_values: tensor of any shape, integer, floating or complex. The rows.
       gradient_shape: tensor of shape [_], int64. Of the whole; or nothing.
       has_known_shape: gradient_shape says something.

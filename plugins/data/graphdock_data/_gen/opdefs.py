@@ -64,7 +64,7 @@ _accumulators_ops: _Rows = {
         _args(
             handle=_arg("resource[]", access="uses", resource="data.Accumulator"),
             local_step=_arg("int64[]", memory="host"),
-            gradient_indices=_arg("int64[N]", memory="host"),
+            gradient_indices=_arg("int64", memory="host"),
             gradient_values=_arg("dtype", memory="host"),
             gradient_shape=_arg("int64[_]", memory="host"),
         ),
@@ -1073,7 +1073,7 @@ OPERATORS: dict[str, str] = {}
 
 #: Spec -> digest of the text that all this was made from.
 SPECS: dict[str, str] = {
-    "accumulators.yaml": "6c5ec7f5d841a0d1",
+    "accumulators.yaml": "3c77ecfe1a521466",
     "barriers.yaml": "631cfbc878af50b8",
     "examples.yaml": "848a8d44b9a2a5bb",
     "files.yaml": "6f7ea432c49248cd",

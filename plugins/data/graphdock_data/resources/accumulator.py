@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -81,7 +82,7 @@ class Accumulator(Exchange):
           InvalidArgumentError: ``required`` is not above 0.
         """
         if int(required) <= 0:
-            raise errors.InvalidArgumentError("Argument num_required must be positive", got=str(int(required)))
+            raise errors.InvalidArgumentError(f"Argument num_required must be positive, but was {int(required)}")
         return self._line_up(self._takes, Attempt(deque(), int(required), lambda found: found[0]))
 
     def number(self) -> Any:
@@ -142,30 +143,18 @@ class Accumulator(Exchange):
 
     def _checked(self, *gradient: Any) -> Any:
         (array,) = gradient
-        self._fits(array.shape, self.shape)
-        self._fits_others(array.shape)
+        for dims in (self.shape, self._like):
+            if dims is not None and not _fits(array.shape, dims):
+                raise self._mismatch(f"expected {_text(dims)}, got {_text(array.shape)}")
         return array
 
     def _shape_of(self, gradient: Any) -> tuple[int, ...]:
         shape: tuple[int, ...] = gradient.shape
         return shape
 
-    def _fits_others(self, given: tuple[int, ...]) -> None:
-        like = self._like
-        if like is not None and like != given:
-            raise self._misfit(like, given)
-
-    def _fits(self, given: tuple[int, ...], dims: tuple[int | None, ...] | None) -> None:
-        if dims is not None and (
-            len(given) != len(dims) or any(d is not None and d != g for d, g in zip(dims, given, strict=True))
-        ):
-            raise self._misfit(dims, given)
-
-    def _misfit(self, expected: Any, got: Any) -> errors.InvalidArgumentError:
+    def _mismatch(self, what: str) -> errors.InvalidArgumentError:
         return errors.InvalidArgumentError(
-            f"Shape mismatch: the accumulator {self.name!r} has gradients of another shape",
-            expected=str(list(expected)),
-            got=str(list(got)),
+            f"Shape mismatch: {what}", hint=f"a gradient of the accumulator {self.name!r}"
         )
 
     def _add(self, gradient: Any) -> None:
@@ -185,31 +174,41 @@ class SparseAccumulator(Accumulator):
 
     def _checked(self, *gradient: Any) -> Any:
         indices, values, shape = gradient
+        if indices.ndim != 1:
+            raise errors.InvalidArgumentError(
+                f"Input indices should be vector but received shape: {_text(indices.shape)}"
+            )
         if not values.ndim:
             raise errors.InvalidArgumentError(
-                f"Values cannot be 0-dimensional: those of a gradient of {self.name!r} are rows"
+                f"Values cannot be 0-dimensional. Those of a gradient of {self.name!r} are rows"
             )
         if len(indices) != len(values):
-            raise errors.InvalidArgumentError(f"{len(indices)} indices for {len(values)} rows of {self.name!r}")
-        if len(shape):
-            self._begins(tuple(shape.tolist()), self.shape)
-            self._fits(values.shape[1:], tuple(shape.tolist())[1:])
-            limit: int | None = int(shape[0])
-        else:
-            limit = None
-            if self.shape:
-                self._begins(values.shape[1:], self.shape[1:])
-                limit = self.shape[0]
-        if len(indices) and (indices.min() < 0 or limit is not None and indices.max() >= limit):
-            raise errors.InvalidArgumentError(
-                f"an index of a gradient of {self.name!r} is out of range", expected=f"0 to {limit}", got=str(indices)
-            )
-        self._fits_others(values.shape[1:])
+            raise errors.InvalidArgumentError(f"Expected {len(indices)} non-empty input values, got {len(values)}")
+        dims, given, like = self.shape or (), tuple(shape.tolist()), self._like
+        if given:
+            self._compare("shape", given, dims, True)
+        if len(indices) and indices.min() < 0:
+            raise errors.InvalidArgumentError(f"an index of a gradient of {self.name!r} is below 0", got=str(indices))
+        for limit in (dims[:1], given[:1]):
+            if limit and limit[0] is not None and len(indices) and indices.max() >= limit[0]:
+                place = int(np.argmax(indices >= limit[0]))
+                raise self._mismatch(
+                    f"index of slice {place} exceeded limits of shape; index is {indices[place]} exceeded {limit[0]}"
+                )
+        rows = (None, *values.shape[1:])
+        self._compare("values", rows, dims if like is None else (None, *like), like is None)
+        if given:
+            self._compare("values", rows, (None, *given[1:]), False)
         return gradient
 
-    def _begins(self, given: tuple[int, ...], dims: tuple[int | None, ...] | None) -> None:
-        if dims is not None:
-            self._fits(given[: len(dims)], dims)
+    def _compare(self, what: str, given: Sequence[int | None], dims: Sequence[int | None], begins: bool) -> None:
+        """Compare dims of a gradient; ``begins``: it may have more of them."""
+        if len(given) < len(dims) or not begins and len(given) > len(dims):
+            least = "at least " if begins else ""
+            raise self._mismatch(f"expected {what} rank {least}{len(dims)}, got {len(given)}")
+        for i, (one, wanted) in enumerate(zip(given, dims, strict=False)):
+            if None not in (one, wanted) and one != wanted:
+                raise self._mismatch(f"expected {what} dim {i} to be {wanted}, got {one}")
 
     def _shape_of(self, gradient: Any) -> tuple[int, ...]:
         rest: tuple[int, ...] = gradient[1].shape[1:]
@@ -234,6 +233,14 @@ class SparseAccumulator(Accumulator):
         first = self.shape[0] if self.shape else None
         whole = [-1 if first is None else first, *self._rest]
         return np.array(places, np.int64), values, np.array(whole, np.int64)
+
+
+def _fits(given: Sequence[int], dims: Sequence[int | None]) -> bool:
+    return len(given) == len(dims) and all(d is None or d == g for d, g in zip(dims, given, strict=True))
+
+
+def _text(dims: Sequence[int | None]) -> str:
+    return f"[{','.join('?' if d is None else str(d) for d in dims)}]"
 
 
 def _in_order(waiting: list[tuple[int, Any]]) -> list[Any]:

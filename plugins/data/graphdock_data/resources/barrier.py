@@ -51,10 +51,10 @@ class Barrier(Exchange):
             )
         dims = self.shapes[component] if self.shapes else None
         if values.shape[:1] != keys.shape or dims is not None and values.shape[1:] != tuple(dims):
+            wanted = [*keys.shape, *(values.shape[1:] if dims is None else dims)]
             raise errors.InvalidArgumentError(
-                f"component {component} of the barrier {self.name!r} is of another shape",
-                expected=str([*keys.shape, *(dims or ())]),
-                got=str(list(values.shape)),
+                f"Barrier {self.name!r}: Shape mismatch in tuple component {component}. "
+                f"Expected [{','.join(map(str, wanted))}], got [{','.join(map(str, values.shape))}]"
             )
         if keys.size and not values.size:
             raise errors.InvalidArgumentError(

@@ -86,15 +86,14 @@ class Queue(TokenExchange):
 
     def enqueue_many(self, *components: Any) -> Any:
         """Add the elements that lie along the first axis, one after another; as :meth:`enqueue`."""
-        if any(c.ndim == 0 for c in components):
-            raise errors.InvalidArgumentError(f"{self.kind} {self.name!r}: every component needs a first axis")
+        count = len(components[0]) if components[0].ndim else None
+        for i, given in enumerate(components):
+            if not given.ndim or len(given) != count:
+                known = None if self.shapes is None else self.shapes[i]
+                dims = given.shape[1:] if known is None else known
+                raise self._misfit(i, ["?" if count is None else count, *dims], given.shape)
         self._check(components, 1)
-        lengths = {len(c) for c in components}
-        if len(lengths) > 1:
-            raise errors.InvalidArgumentError(
-                f"{self.kind} {self.name!r}: components with several sizes along axis 0", got=str(sorted(lengths))
-            )
-        elements = deque(tuple(c[i, ...] for c in components) for i in range(lengths.pop()))
+        elements = deque(tuple(c[i, ...] for c in components) for i in range(count or 0))
         return self._line_up(self._puts, Attempt(elements)) if elements else None
 
     def dequeue(self) -> Any:
@@ -229,11 +228,14 @@ class Queue(TokenExchange):
             if dims is None or found == dims:
                 continue
             if len(found) != len(dims) or any(d is not None and d != f for d, f in zip(dims, found, strict=True)):
-                wanted = [*given.shape[:batch], *("?" if d is None else d for d in dims)]
-                raise errors.InvalidArgumentError(
-                    f"{self.kind} {self.name!r}: Shape mismatch in tuple component {i}. "
-                    f"Expected [{','.join(map(str, wanted))}], got [{','.join(map(str, given.shape))}]"
-                )
+                raise self._misfit(i, [*given.shape[:batch], *dims], given.shape)
+
+    def _misfit(self, component: int, wanted: Sequence[Any], got: Sequence[int]) -> errors.InvalidArgumentError:
+        said = ",".join(["?" if d is None else str(d) for d in wanted])
+        return errors.InvalidArgumentError(
+            f"{self.kind} {self.name!r}: Shape mismatch in tuple component {component}. "
+            f"Expected [{said}], got [{','.join(map(str, got))}]"
+        )
 
     def _dequeue_batch(self, count: int, fewer: bool) -> Any:
         if count < 0:
