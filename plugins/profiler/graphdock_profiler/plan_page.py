@@ -17,8 +17,9 @@ __all__ = ["plan_facts", "plan_page"]
 def plan_page(explanation: Any) -> str:
     """Return a page of HTML about what ``session.explain(...)`` returned: graph, timeline, memory, a table to search.
 
-    A node's colour is its device's, its kernel is on its second line, a thick rim stands for several operations. Seconds are
-    predicted from measured steps, or from the rates of the device; a node of unknown seconds takes none. Any thread may call it.
+    A node's colour is its device's, its plugin's or its seconds', its kernel is on its second line, a thick rim stands for several
+    operations. Seconds are predicted from measured steps, or from the rates of the device; a node of unknown seconds takes none.
+    ``#NAME`` behind the page's address chooses a node. Any thread may call it.
     """
     facts = json.dumps(plan_facts(explanation), separators=(",", ":")).replace("<", "\\u003c")
     text = files("graphdock_profiler").joinpath("plan_page.html").read_text("utf-8")
@@ -31,24 +32,29 @@ def plan_facts(explanation: Any) -> dict[str, Any]:
     Returns:
       ``summary``, ``notes``, ``passes``. ``nodes``: a row per node that runs, bodies of branches and loops too: name, op, shapes,
       device, kernel, seconds (None where unknown), where they are from, how many operations it stands for, the level that it is in,
-      and the numbers of the rows that it reads or follows. ``own``: those of the plan's own level; ``begins``: when they begin, in
-      seconds, if each device works in the plan's order. ``memory``: device -> bytes alive at each node of that level, of buffers
-      whose shapes are known, as if none was written in place.
+      the numbers of the rows that it reads or follows, the numbers of three of the ``texts`` (why this kernel, the user's line, the
+      passes that changed it), flops and bytes, and the names of its operations if it is of several. ``own``: those of the plan's
+      own level; ``begins``: when they begin, in seconds, if each device works in the plan's order. ``memory``: device -> bytes
+      alive at each node of that level, of buffers whose shapes are known, as if none was written in place.
     """
     levels = list(explanation.plan.graph.all_graphs())
     nodes = [(at, n) for at, level in enumerate(levels) for n in level.nodes if not n.opdef.verb.silent]
     number = {node: i for i, (_, node) in enumerate(nodes)}
-    rows = []
+    rows: list[list[Any]] = []
+    texts: dict[str, int] = {}  # those of many nodes are the same
     for (at, node), row in zip(nodes, explanation.rows, strict=True):
         reads = sorted({number[n] for n in _behind(node) if n in number})
         facts = [row.node, row.op, row.shapes, row.device, row.kernel, row.seconds, row.known_from, len(node.origins)]
-        rows.append([*facts, levels[at].name, reads])
+        said = [texts.setdefault(text, len(texts)) for text in (row.why, row.site or "", ", ".join(row.passes))]
+        parts = list(node.origins) if len(node.origins) > 1 else []
+        rows.append([*facts, levels[at].name, reads, *said, row.flops, row.bytes, parts])
     own = [i for i, (at, _) in enumerate(nodes) if at == 0]
     return {
         "summary": explanation.summary(),
         "notes": explanation.notes(),
         "passes": [[p.name, p.before, p.after, p.ms] for p in explanation.plan.reports],
         "nodes": rows,
+        "texts": list(texts),
         "own": own,
         "begins": _begins(rows, own),
         "memory": _alive(explanation.plan.graph, number),
