@@ -95,7 +95,7 @@ _PUBLISHED = {
     "streams": "StreamName streams_of",
     "version": "api_accepts API_VERSION",
     "waiting": "Answer INTERRUPTS_SEEN wait_for wait_until_done",
-    "waiting_threads": "WaitingThreads",
+    "waiting_threads": "WaitingThreads keep_a_call",
     "wire": "pack unpack",
 }
 _HOMES = {name: module for module, names in _PUBLISHED.items() for name in names.split()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -11,9 +12,28 @@ from typing import Any
 
 from graphdock.contracts.waiting import Answer
 
-__all__ = ["WaitingThreads"]
+__all__ = ["WaitingThreads", "keep_a_call"]
 
 _Task = tuple["Future[Any]", Callable[..., Any], tuple[Any, ...]]
+
+
+class _Keeping(threading.local):
+    kept: list[_Task] | None = None
+
+
+_keeping = _Keeping()
+
+
+def keep_a_call(function: Callable[..., Any], *args: Any) -> Callable[[], None] | None:
+    """``function(*args)``, which raises nothing; the first call that it submits to threads, for this one to run: no other is woken.
+    None where it submits none.
+    """
+    before, _keeping.kept = _keeping.kept, []
+    try:
+        function(*args)
+    finally:
+        kept, _keeping.kept = _keeping.kept, before
+    return functools.partial(_run, *kept[0]) if kept else None
 
 
 class WaitingThreads:
@@ -32,6 +52,9 @@ class WaitingThreads:
     def submit(self, function: Callable[..., Any], *args: Any) -> Future[Any]:
         """Run ``function(*args)`` on a thread; the Future of its result."""
         future = Answer()
+        if _keeping.kept is not None and not _keeping.kept:
+            _keeping.kept.append((future, function, args))
+            return future
         try:
             inbox = self._idle.pop()
         except IndexError:
@@ -45,20 +68,21 @@ class WaitingThreads:
             task = inbox.get()
             if task is None:
                 return
-            future, function, args = task
+            _run(*task)
             del task
-            if future.set_running_or_notify_cancel():
-                try:
-                    result = function(*args)
-                except BaseException as error:  # noqa: BLE001 - it is the caller's, who waits for the Future
-                    future.set_exception(error)
-                else:
-                    future.set_result(result)
-                    del result
-            del future, function, args
             self._idle.append(inbox)
 
     def close(self) -> None:
         """End the threads that are idle; the others end the process's life as daemons."""
         while self._idle:
             self._idle.pop().put(None)
+
+
+def _run(future: Future[Any], function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    if future.set_running_or_notify_cancel():
+        try:
+            result = function(*args)
+        except BaseException as error:  # noqa: BLE001 - it is the caller's, who waits for the Future
+            future.set_exception(error)
+        else:
+            future.set_result(result)

@@ -1,5 +1,5 @@
 """The transport over ZeroMQ: one thread per process receives all messages, or a thread that waits for one does in its place; small
-ones are sent by who has them.
+ones are sent by who has them. A thread that has received what may wait does it, and another one receives meanwhile.
 
 A call that failed is not repeated, and what was queued for a lost address is dropped. A lost process is noticed when its connection
 ends, one that is frozen by heartbeats.
@@ -24,7 +24,7 @@ from concurrent.futures import Future
 from typing import Any
 
 import zmq
-from graphdock.contracts import Answer, Transport, WaitingThreads, pack, raised, unpack
+from graphdock.contracts import Answer, Transport, WaitingThreads, keep_a_call, pack, raised, unpack
 from graphdock.contracts.interrupts import Interrupts
 from graphdock.locks import new_lock
 
@@ -38,6 +38,8 @@ from graphdock_ray.way import Way
 __all__ = ["ZeroMQTransport"]
 
 _log = logging.getLogger("graphdock")
+#: Threads at most that sleep until something comes, ready to act on it.
+RECEIVERS = 4
 #: Seconds at most for which a thread that waits receives in the place of the transport's own, and between two looks whether another
 #: one has done it.
 DRIVEN, LOOK = 0.02, 0.001
@@ -162,6 +164,14 @@ class _Loop:
         self._segments: Segments | None = None
         #: What comes by a way, until it is read.
         self.buffer = bytearray(2 * SMALL)
+        self._count_lock = new_lock()
+        #: Threads that receive, or are about to.
+        self._receiving = 0
+        self._receive()
+
+    def _receive(self) -> None:
+        """Have one more thread receive."""
+        self._receiving += 1
         threading.Thread(target=self._run, name="graphdock zeromq", daemon=True).start()
 
     def give(self, action: Callable[[_Loop], Any]) -> None:
@@ -210,9 +220,34 @@ class _Loop:
             found = self._epoll.poll(1.0)
             if not found:  # who was interrupted between a send and its look at what has come has told nobody
                 self._todo.append(_Loop._look)
-            self._turn(found)
-        with self._driving:
-            self._epoll.close()
+            kept = keep_a_call(self._turn, found)
+            if kept is not None:
+                self._leave()
+                kept()
+                del kept
+                if not self._come_back():
+                    return
+        with self._count_lock:
+            self._receiving -= 1
+            is_last = not self._receiving
+        if is_last:
+            with self._driving:
+                self._epoll.close()
+
+    def _leave(self) -> None:
+        """Have another thread receive while this one does something that may wait."""
+        with self._count_lock:
+            self._receiving -= 1
+            if not self._receiving:
+                self._receive()
+
+    def _come_back(self) -> bool:
+        """Return whether this thread is to receive again: not where there are some, or none is to any more."""
+        with self._count_lock:
+            if self._stopped or self._receiving >= RECEIVERS:
+                return False
+            self._receiving += 1
+            return True
 
     def _turn(self, found: list[tuple[int, int]]) -> None:
         with self._handling:

@@ -12,6 +12,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 import zmq
+from graphdock.contracts import WaitingThreads
 from graphdock_ray.peer import HELLO, join, split
 from graphdock_ray.segments import machine
 from graphdock_ray.way import Door, Way
@@ -233,3 +234,47 @@ def test_many_threads_share_a_way(task, caller):
     asked(caller, task.address, 0)
     assert not wrong
     assert sorted(task.posted) == sorted(1000 * k + n for k in range(16) for n in range(200))
+
+
+def test_who_received_a_call_that_waits_does_it_and_others_receive_meanwhile():
+    """No other thread is woken for it; calls that wait for one another all end, however many they are."""
+    threads, names = WaitingThreads("other"), []
+    waiting = [threading.Event() for _ in range(12)]
+
+    def wait(number):
+        names.append(threading.current_thread().name)
+        assert waiting[number].wait(60)
+        if number:
+            waiting[number - 1].set()
+        return number
+
+    server, caller = ZeroMQTransport(), ZeroMQTransport()
+    try:
+        address = server.serve(
+            server.sample_address(),
+            lambda method, arguments: threads.submit(wait, arguments["n"]),
+            lambda session: None,
+        )
+        calls = [caller.call(address, "wait", {"n": n}) for n in range(len(waiting))]
+        for call in calls[:-1]:
+            assert not call.done()
+        while len(names) < len(waiting):
+            threading.Event().wait(0.001)
+        assert "graphdock zeromq" in names and not any(call.done() for call in calls)
+        waiting[-1].set()
+        assert [call.result(60) for call in calls] == list(range(len(waiting)))
+        names.clear()
+        for _ in range(50):  # one after another: the thread that receives is the one that works
+            waiting[0].set()
+            assert caller.call(address, "wait", {"n": 0}).result(60) == 0
+        assert names == ["graphdock zeromq"] * 50
+        waiting[0].clear()
+        last = caller.call(address, "wait", {"n": 0})
+        while len(names) == 50:
+            threading.Event().wait(0.001)
+    finally:
+        server.close()  # while a call waits
+    with pytest.raises(tf.errors.UnavailableError):
+        last.result(60)
+    waiting[0].set()
+    caller.close()
