@@ -34,10 +34,14 @@ _DTYPES = (
 class _Facade(types.ModuleType):
     """Keeps public names that are also modules (``shape``, ``gradients``) from being hidden when these are imported.
 
-    Python binds a submodule in its parent; ``tf.gradients`` would turn into the package ``graphdock.gradients``.
+    Python binds a submodule in its parent; ``tf.gradients`` would turn into the package ``graphdock.gradients``. To ``dtypes``
+    it adds the functions that plugins publish below it.
     """
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if name == "dtypes":
+            value.__getattr__ = _below_dtypes
+            value.__dir__ = lambda: sorted({*vars(value), *_below("dtypes.")})
         if not (name in _HOST and isinstance(value, types.ModuleType)):
             super().__setattr__(name, value)
 
@@ -58,6 +62,13 @@ def __getattr__(name: str) -> Any:
         value = _endpoint("", name)
     globals()[name] = value
     return value
+
+
+def _below_dtypes(name: str) -> Any:
+    """``tf.dtypes.cast`` and its like."""
+    if name.startswith("_"):
+        raise AttributeError(f"module 'graphdock.dtypes' has no attribute {name!r}")
+    return _endpoint("dtypes.", name)
 
 
 def _target(target: str) -> Any:

@@ -418,10 +418,12 @@ from graphdock_std.control.static_assertions import assert_proper_iterable as as
 from graphdock_std.control.static_assertions import assert_rank as assert_rank
 from graphdock_std.control.static_assertions import assert_rank_at_least as assert_rank_at_least
 from graphdock_std.control.static_assertions import assert_rank_in as assert_rank_in
+from graphdock_std.control.static_assertions import assert_same_float_dtype as assert_same_float_dtype
 from graphdock_std.control.static_assertions import assert_scalar as assert_scalar
 from graphdock_std.control.static_assertions import assert_type as assert_type
 from graphdock_std.control.static_assertions import assert_variables_initialized as assert_variables_initialized
 from graphdock_std.control.static_assertions import verify_tensor_all_finite as verify_tensor_all_finite
+from graphdock_std.grad_support import is_tensor as is_tensor
 from graphdock_std.image.color import saturate_cast as saturate_cast
 from graphdock_std.image.geometry import random_crop as random_crop
 from graphdock_std.io.printing import print_ as print
@@ -573,17 +575,21 @@ from graphdock_tf1.platform.compat import off as control_flow_v2_enabled
 from graphdock_tf1.platform.compat import off as executing_eagerly
 from graphdock_tf1.platform.compat import on as resource_variables_enabled
 from graphdock_tf1.platform.log import get_logger as get_logger
+from graphdock_tf1.static_value import constant_value as get_static_value
+from graphdock_tf1.switch_case import switch_case as switch_case
 from graphdock_tf1.train.supervision.scaffold import tables_initializer as initialize_all_tables
 from graphdock_tf1.train.supervision.scaffold import tables_initializer as tables_initializer
 from graphdock_tf1.variables.get_variable import get_local_variable as get_local_variable
 from graphdock_tf1.variables.get_variable import get_variable as get_variable
 from graphdock_tf1.variables.partitioned import PartitionedVariable as PartitionedVariable
+from graphdock_tf1.variables.partitioned import create_partitioned_variables as create_partitioned_variables
 from graphdock_tf1.variables.partitioned import fixed_size_partitioner as fixed_size_partitioner
 from graphdock_tf1.variables.partitioned import min_max_variable_partitioner as min_max_variable_partitioner
 from graphdock_tf1.variables.partitioned import variable_axis_size_partitioner as variable_axis_size_partitioner
 from graphdock_tf1.variables.scope import AUTO_REUSE as AUTO_REUSE
 from graphdock_tf1.variables.scope import VariableScope as VariableScope
 from graphdock_tf1.variables.scope import get_variable_scope as get_variable_scope
+from graphdock_tf1.variables.scope import op_scope as op_scope
 from graphdock_tf1.variables.scope import variable_op_scope as variable_op_scope
 from graphdock_tf1.variables.scope import variable_scope as variable_scope
 from graphdock_tf1.variables.template import make_template as make_template
@@ -699,6 +705,7 @@ __all__ = [
     "assert_rank",
     "assert_rank_at_least",
     "assert_rank_in",
+    "assert_same_float_dtype",
     "assert_scalar",
     "assert_type",
     "assert_variables_initialized",
@@ -755,6 +762,7 @@ __all__ = [
     "cosh",
     "count_nonzero",
     "count_up_to",
+    "create_partitioned_variables",
     "cross",
     "cumprod",
     "cumsum",
@@ -839,6 +847,7 @@ __all__ = [
     "get_local_variable",
     "get_logger",
     "get_seed",
+    "get_static_value",
     "get_variable",
     "get_variable_scope",
     "gfile",
@@ -885,6 +894,7 @@ __all__ = [
     "is_non_decreasing",
     "is_numeric_tensor",
     "is_strictly_increasing",
+    "is_tensor",
     "is_variable_initialized",
     "layers",
     "lbeta",
@@ -954,6 +964,7 @@ __all__ = [
     "ones",
     "ones_initializer",
     "ones_like",
+    "op_scope",
     "ops",
     "orthogonal_initializer",
     "pad",
@@ -1113,6 +1124,7 @@ __all__ = [
     "subtract",
     "summary",
     "svd",
+    "switch_case",
     "sysconfig",
     "tables_initializer",
     "tan",

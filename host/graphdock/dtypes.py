@@ -5,7 +5,7 @@ This module does not import NumPy: :attr:`DType.np` does, at first use, so that 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphdock.errors import DTypeError, did_you_mean
 
@@ -259,3 +259,8 @@ def as_dtype(value: Any) -> DType:
     if found is None:
         raise DTypeError(f"graphdock has no dtype for NumPy's {np_dtype.name!r}", expected="one of " + ", ".join(ALL))
     return found
+
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...  # ``tf.dtypes.cast`` and its like, which plugins publish

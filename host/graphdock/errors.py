@@ -387,6 +387,7 @@ class UnknownError(GraphdockError):
     """User code that a step called, such as a ``tf.py_func``, raised what no other class stands for; or a server can't listen."""
 
     code: ClassVar[str] = "GD940"
+    error_code: ClassVar[int] = 2
 
 
 class DataLossError(GraphdockError):
@@ -431,6 +432,17 @@ INTERNAL = 13
 UNAVAILABLE = 14
 DATA_LOSS = 15
 UNAUTHENTICATED = 16
+
+
+def exception_type_from_error_code(error_code: int) -> type[GraphdockError]:
+    """The class of a status, such as ``tf.errors.NOT_FOUND``. Raises KeyError for a number that no class has."""
+    kinds = {kind.error_code: kind for kind in reversed(GraphdockError.__subclasses__()) if "error_code" in vars(kind)}
+    return kinds[error_code]
+
+
+def error_code_from_exception_type(cls: type[GraphdockError]) -> int:
+    """TensorFlow's number of an error class's status; UNKNOWN for a class that is none of graphdock's."""
+    return cls.error_code if issubclass(cls, GraphdockError) else UNKNOWN
 
 
 def prefixed(what: str, error: GraphdockError, site: str | None = None) -> GraphdockError:

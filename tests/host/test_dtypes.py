@@ -89,3 +89,10 @@ def test_copies_are_the_same_object():
 def test_listing_dtypes_does_not_import_numpy():
     code = "import sys; from graphdock.dtypes import ALL, as_dtype; as_dtype('int8'); print('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_functions_that_plugins_publish_below_dtypes():
+    assert tf.dtypes.cast is tf.cast and tf.dtypes.saturate_cast is tf.saturate_cast and tf.dtypes.bool is tf.bool
+    assert {"as_string", "complex", "float32"} <= set(dir(tf.dtypes))
+    with pytest.raises(AttributeError, match="no attribute 'casst'; did you mean 'cast'"):
+        _ = tf.dtypes.casst

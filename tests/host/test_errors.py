@@ -75,3 +75,22 @@ def test_a_name_that_nobody_knows_is_told_with_those_that_are_known():
     assert (error.message, error.expected, error.hint) == ("no colour 'rde'", "one of red, blue", "did you mean 'red'?")
     assert NotFoundError.unknown("none", "red", ["red"], "ask elsewhere").hint == "ask elsewhere"
     assert NotFoundError.unknown("none", "x", []).text == "none\n  expected one of none"
+
+
+def test_classes_and_numbers_of_statuses():
+    """Numbers are those of TensorFlow; a class that stands for several has the one that is nearest to the base."""
+    pairs = {
+        errors.UNKNOWN: errors.UnknownError,
+        errors.INVALID_ARGUMENT: errors.InvalidArgumentError,
+        errors.NOT_FOUND: errors.NotFoundError,
+        errors.OUT_OF_RANGE: errors.OutOfRangeError,
+        errors.DATA_LOSS: errors.DataLossError,
+        errors.UNAVAILABLE: errors.UnavailableError,
+    }
+    for number, kind in pairs.items():
+        assert errors.exception_type_from_error_code(number) is kind
+        assert errors.error_code_from_exception_type(kind) == number
+    assert errors.error_code_from_exception_type(errors.ShapeError) == errors.INVALID_ARGUMENT
+    assert errors.error_code_from_exception_type(OSError) == errors.UNKNOWN
+    with pytest.raises(KeyError):
+        errors.exception_type_from_error_code(99)

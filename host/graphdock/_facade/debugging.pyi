@@ -23,6 +23,7 @@ from graphdock_std.control.static_assertions import assert_proper_iterable as as
 from graphdock_std.control.static_assertions import assert_rank as assert_rank
 from graphdock_std.control.static_assertions import assert_rank_at_least as assert_rank_at_least
 from graphdock_std.control.static_assertions import assert_rank_in as assert_rank_in
+from graphdock_std.control.static_assertions import assert_same_float_dtype as assert_same_float_dtype
 from graphdock_std.control.static_assertions import assert_scalar as assert_scalar
 from graphdock_std.control.static_assertions import assert_type as assert_type
 from graphdock_std.control.static_assertions import verify_tensor_all_finite as assert_all_finite
@@ -46,6 +47,7 @@ __all__ = [
     "assert_rank",
     "assert_rank_at_least",
     "assert_rank_in",
+    "assert_same_float_dtype",
     "assert_scalar",
     "assert_type",
     "check_numerics",

@@ -43,8 +43,36 @@ from graphdock_std.linalg.solve import tridiagonal_solve as tridiagonal_solve
 from graphdock_std.linalg.tensordot import tensordot as tensordot
 from graphdock_std.math.clipping import global_norm as global_norm
 from graphdock_std.nn.functions import l2_normalize as l2_normalize
+from graphdock_tf1.linear_operators.base import LinearOperator as LinearOperator
+from graphdock_tf1.linear_operators.block_diagonal import LinearOperatorBlockDiag as LinearOperatorBlockDiag
+from graphdock_tf1.linear_operators.composed import LinearOperatorAdjoint as LinearOperatorAdjoint
+from graphdock_tf1.linear_operators.composed import LinearOperatorComposition as LinearOperatorComposition
+from graphdock_tf1.linear_operators.composed import LinearOperatorInversion as LinearOperatorInversion
+from graphdock_tf1.linear_operators.dense import LinearOperatorFullMatrix as LinearOperatorFullMatrix
+from graphdock_tf1.linear_operators.dense import LinearOperatorLowerTriangular as LinearOperatorLowerTriangular
+from graphdock_tf1.linear_operators.diagonal import LinearOperatorDiag as LinearOperatorDiag
+from graphdock_tf1.linear_operators.diagonal import LinearOperatorIdentity as LinearOperatorIdentity
+from graphdock_tf1.linear_operators.diagonal import LinearOperatorScaledIdentity as LinearOperatorScaledIdentity
+from graphdock_tf1.linear_operators.diagonal import LinearOperatorZeros as LinearOperatorZeros
+from graphdock_tf1.linear_operators.householder import LinearOperatorHouseholder as LinearOperatorHouseholder
+from graphdock_tf1.linear_operators.kronecker import LinearOperatorKronecker as LinearOperatorKronecker
+from graphdock_tf1.linear_operators.low_rank import LinearOperatorLowRankUpdate as LinearOperatorLowRankUpdate
 
 __all__ = [
+    "LinearOperator",
+    "LinearOperatorAdjoint",
+    "LinearOperatorBlockDiag",
+    "LinearOperatorComposition",
+    "LinearOperatorDiag",
+    "LinearOperatorFullMatrix",
+    "LinearOperatorHouseholder",
+    "LinearOperatorIdentity",
+    "LinearOperatorInversion",
+    "LinearOperatorKronecker",
+    "LinearOperatorLowRankUpdate",
+    "LinearOperatorLowerTriangular",
+    "LinearOperatorScaledIdentity",
+    "LinearOperatorZeros",
     "adjoint",
     "band_part",
     "cholesky",

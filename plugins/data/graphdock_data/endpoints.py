@@ -20,7 +20,7 @@ ENDPOINTS: dict[str, dict[str, str]] = {
             "decode_compressed decode_json_example deserialize_many_sparse parse_tensor serialize_many_sparse "
             "serialize_sparse serialize_tensor"
         ),
-        "tf": "make_ndarray make_tensor_proto",
+        "tf tf.contrib.util": "make_ndarray make_tensor_proto",
     },
     "graphdock_data.records.files": {
         "tf tf.io": "matching_files read_file write_file",

@@ -7,7 +7,7 @@ import threading
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock_llvm import launch, target
+from graphdock_llvm import compiler, target
 
 CONFIG = {"backends": ("llvm", "cpu"), "options": {"llvm": {"compile": "meanwhile"}}}
 
@@ -35,7 +35,7 @@ def go(monkeypatch):
         assert threading.current_thread() is main or event.wait(60)
         return target.compiled(*args, **facts)
 
-    monkeypatch.setattr(launch, "compiled", compiled)
+    monkeypatch.setattr(compiler, "compiled", compiled)
     yield event
     event.set()
 

@@ -81,7 +81,7 @@ FUNCTIONS: dict[str, dict[str, str]] = {
             "grayscale_to_rgb per_image_standardization random_brightness random_contrast random_hue "
             "random_saturation rgb_to_grayscale rgb_to_yiq rgb_to_yuv yiq_to_rgb yuv_to_rgb"
         ),
-        "tf": "saturate_cast",
+        "tf tf.dtypes": "saturate_cast",
     },
     "graphdock_std.image.geometry": {
         "tf.image": (
@@ -125,7 +125,7 @@ FUNCTIONS: dict[str, dict[str, str]] = {
     },
     "graphdock_std.math.complex": {
         "tf tf.math": "abs angle conj imag real",
-        "tf": "complex",
+        "tf tf.dtypes": "complex",
     },
     "graphdock_std.math.functions": {
         "tf tf.math": "accumulate_n divide round scalar_mul squared_difference truediv",
@@ -221,7 +221,14 @@ FUNCTIONS: dict[str, dict[str, str]] = {
 
 #: Public names that mean nothing in a formula: classes, seeds, what takes a variable, returns operations or works on files.
 ENDPOINTS: dict[str, dict[str, str]] = {
-    "graphdock.ops.core": {"tf.debugging": "Assert"},
+    "graphdock.dtypes": {"tf.dtypes": "bool=bool_"},
+    "graphdock.ops.core": {"tf.debugging": "Assert", "tf.dtypes": "cast"},
+    "graphdock.variables.initialization": {
+        "tf.initializers": (
+            "global_variables=global_variables_initializer local_variables=local_variables_initializer "
+            "variables=variables_initializer"
+        ),
+    },
     "graphdock_std.array.functions": {"tf": "newaxis"},
     "graphdock_std.array.scatter": {
         "tf": (
@@ -242,7 +249,7 @@ ENDPOINTS: dict[str, dict[str, str]] = {
         "tf": "add_check_numerics_ops assert_variables_initialized",
         "tf tf.debugging": (
             "assert_integer assert_proper_iterable assert_rank assert_rank_at_least assert_rank_in assert_scalar "
-            "assert_type"
+            "assert_same_float_dtype assert_type"
         ),
     },
     "graphdock_std.image.resize": {"tf.image": "ResizeMethod"},

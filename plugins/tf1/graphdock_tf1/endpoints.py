@@ -88,6 +88,21 @@ ENDPOINTS: dict[str, dict[str, str]] = {
     "graphdock_tf1.summary.writer_cache": {"tf.summary": "FileWriterCache"},
     "graphdock_tf1.summary.ops": {"tf.summary": "audio histogram image merge merge_all scalar tensor_summary text"},
     "graphdock_tf1.summary.reading": {"tf.summary": "get_summary_description", "tf.train": "summary_iterator"},
+    "graphdock_tf1.static_value": {"tf": "get_static_value=constant_value", "tf.contrib.util": "constant_value"},
+    "graphdock_tf1.switch_case": {"tf": "switch_case"},
+    # linear operators
+    "graphdock_tf1.linear_operators.base": {"tf.linalg": "LinearOperator"},
+    "graphdock_tf1.linear_operators.block_diagonal": {"tf.linalg": "LinearOperatorBlockDiag"},
+    "graphdock_tf1.linear_operators.composed": {
+        "tf.linalg": "LinearOperatorAdjoint LinearOperatorComposition LinearOperatorInversion",
+    },
+    "graphdock_tf1.linear_operators.dense": {"tf.linalg": "LinearOperatorFullMatrix LinearOperatorLowerTriangular"},
+    "graphdock_tf1.linear_operators.diagonal": {
+        "tf.linalg": ("LinearOperatorDiag LinearOperatorIdentity LinearOperatorScaledIdentity LinearOperatorZeros"),
+    },
+    "graphdock_tf1.linear_operators.householder": {"tf.linalg": "LinearOperatorHouseholder"},
+    "graphdock_tf1.linear_operators.kronecker": {"tf.linalg": "LinearOperatorKronecker"},
+    "graphdock_tf1.linear_operators.low_rank": {"tf.linalg": "LinearOperatorLowRankUpdate"},
     # platform
     "graphdock_tf1.platform.compat": {
         "tf tf.version": "VERSION",
@@ -168,10 +183,13 @@ ENDPOINTS: dict[str, dict[str, str]] = {
     # variables
     "graphdock_tf1.variables.get_variable": {"tf": "get_variable get_local_variable"},
     "graphdock_tf1.variables.partitioned": {
-        "tf": "PartitionedVariable fixed_size_partitioner min_max_variable_partitioner variable_axis_size_partitioner",
+        "tf": (
+            "PartitionedVariable create_partitioned_variables fixed_size_partitioner min_max_variable_partitioner "
+            "variable_axis_size_partitioner"
+        ),
     },
     "graphdock_tf1.variables.scope": {
-        "tf": "get_variable_scope variable_op_scope variable_scope VariableScope AUTO_REUSE",
+        "tf": "get_variable_scope op_scope variable_op_scope variable_scope VariableScope AUTO_REUSE",
     },
     "graphdock_tf1.variables.template": {"tf": "make_template"},
     "graphdock_tf1.variables.stored": {"tf.ops": "set_initial_value stored_variables"},
@@ -407,7 +425,7 @@ ENDPOINTS: dict[str, dict[str, str]] = {
         "tf.contrib.slim.data_decoder": "DataDecoder",
         "tf.contrib.slim.data_provider": "DataProvider",
         "tf.contrib.slim.dataset_data_provider": "DatasetDataProvider",
-        "tf.contrib.slim.parallel_reader": "parallel_read",
+        "tf.contrib.slim.parallel_reader": "get_data_files parallel_read",
         "tf.contrib.slim.queues": "QueueRunners",
         "tf.contrib.slim.tfexample_decoder": (
             "BoundingBox Image ItemHandler ItemHandlerCallback TFExampleDecoder Tensor"
@@ -428,6 +446,7 @@ ENDPOINTS: dict[str, dict[str, str]] = {
     "graphdock_tf1.contrib.vocabulary": {
         "tf.contrib.learn.preprocessing": "CategoricalVocabulary VocabularyProcessor tokenizer",
     },
+    "graphdock_tf1.contrib.downloads": {"tf.contrib.learn.datasets.base": "maybe_download"},
     "graphdock_tf1.contrib.modes": {"tf.contrib.learn": "ModeKeys"},
     "graphdock_tf1.contrib.projector": {"tf.contrib.tensorboard.plugins.projector": "visualize_embeddings"},
     "graphdock_tf1.contrib.model_analyzer": {"tf.contrib.slim.model_analyzer": "analyze_vars"},
@@ -444,7 +463,7 @@ ENDPOINTS: dict[str, dict[str, str]] = {
             "get_variables_by_suffix get_variables_to_restore global_variable local_variable model_variable variable"
         ),
     },
-    "graphdock_std.grad_support": {"tf.contrib.framework": "is_tensor"},
+    "graphdock_std.grad_support": {"tf tf.contrib.framework": "is_tensor"},
     "graphdock_tf1.contrib.optimize": {"tf.contrib.layers": "OPTIMIZER_CLS_NAMES optimize_loss OPTIMIZER_SUMMARIES"},
     "graphdock_tf1.contrib.regularizers": {
         "tf.contrib.layers tf.contrib.slim": (
@@ -464,13 +483,16 @@ ENDPOINTS: dict[str, dict[str, str]] = {
     },
     "graphdock_tf1.contrib.convolution": {
         "tf.contrib.layers tf.contrib.slim": (
-            "conv1d=convolution1d conv2d=convolution2d conv2d_transpose=convolution2d_transpose conv3d=convolution3d "
-            "conv3d_transpose=convolution3d_transpose convolution convolution1d convolution2d convolution2d_transpose "
-            "convolution3d convolution3d_transpose separable_conv2d=separable_convolution2d separable_convolution2d"
+            "conv1d=convolution1d conv2d=convolution2d conv2d_in_plane=convolution2d_in_plane "
+            "conv2d_transpose=convolution2d_transpose conv3d=convolution3d conv3d_transpose=convolution3d_transpose "
+            "convolution convolution1d convolution2d convolution2d_in_plane convolution2d_transpose convolution3d "
+            "convolution3d_transpose separable_conv2d=separable_convolution2d separable_convolution2d"
         ),
     },
     "graphdock_tf1.contrib.support": {
-        "tf.contrib.layers.utils tf.contrib.slim.utils": "collect_named_outputs convert_collection_to_dict",
+        "tf.contrib.layers.utils tf.contrib.slim.utils": (
+            "collect_named_outputs convert_collection_to_dict get_variable_collections=collections_of"
+        ),
     },
     "graphdock_tf1.contrib.initializers": {
         "tf.contrib.layers.initializers tf.contrib.slim.initializers": (

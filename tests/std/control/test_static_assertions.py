@@ -115,3 +115,17 @@ def test_print_counts(capsys: Any) -> None:
     with tf.Session() as session:
         assert [session.run(shown, {x: v}) for v in (1.0, 2.0, 3.0)] == [1.0, 2.0, 3.0]
     assert capsys.readouterr().err.splitlines() == ["x is [1.0]", "x is [2.0]"]
+
+
+def test_the_floating_dtype_of_all() -> None:
+    a, b = tf.constant(1.0), tf.constant(1.0, tf.float64)
+    assert tf.assert_same_float_dtype([a, tf.placeholder(tf.float32)]) == tf.float32
+    assert tf.assert_same_float_dtype([b]) == tf.float64 == tf.assert_same_float_dtype(dtype=tf.float64)
+    assert tf.assert_same_float_dtype() == tf.float32
+    for tensors, dtype, words in (
+        ([a, b], None, "float64"),
+        ([a], tf.float64, "float32"),
+        ([tf.constant(1)], None, "int32"),
+    ):
+        with pytest.raises((ValueError, TypeError), match=words):
+            tf.assert_same_float_dtype(tensors, dtype)

@@ -84,13 +84,14 @@ def test_what_a_function_of_the_program_raises_is_shown_in_its_lines_and_keeps_i
 
 def test_what_is_not_here_is_listed_at_the_end(run):
     done = run(
-        "import tensorflow as tf\nfor _ in range(2):\n    print(hasattr(tf, 'keras'))\ntry:\n    import tensorflow.python.keras\n"
+        "import tensorflow as tf\nfor _ in range(2):\n    print(hasattr(tf, 'enable_eager_execution'))\n"
+        "try:\n    import tensorflow.python.keras\n"
         "except ImportError as error:\n    print(error)\n"
     )
     assert done.returncode == 0
     assert "No module named 'tensorflow.python.keras'" in done.stdout
     assert "asked for 2 names that graphdock lacks" in done.stderr
-    assert "tf.keras  (script.py:3): it is not here: Keras is a project of its own" in done.stderr
+    assert "tf.enable_eager_execution  (script.py:3): it is not yet here: eager execution comes" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -209,7 +210,7 @@ def test_no_script_is_an_error_that_names_it():
 def test_exits_in_threads_and_forks_are_the_programs_own(run_apart):
     done = run_apart(
         "import os, sys, threading\nimport tensorflow as tf\nt = threading.Thread(target=sys.exit)\nt.start()\nt.join()\n"
-        "hasattr(tf, 'keras')\npid = os.fork()\nif not pid:\n    sys.exit(0)\nos.waitpid(pid, 0)\nprint('end')\n"
+        "hasattr(tf, 'enable_eager_execution')\npid = os.fork()\nif not pid:\n    sys.exit(0)\nos.waitpid(pid, 0)\nprint('end')\n"
     )
     assert done.returncode == 0 and done.stdout == "end\n"
     assert done.stderr.count("lacks") == 1
@@ -247,7 +248,7 @@ def test_a_program_that_imports_itself_runs_as_under_python(run, monkeypatch):
 def test_an_interrupt_ends_the_program_with_its_own_lines(run, where):
     done = run(
         "import signal\nimport tensorflow as tf\ndef stop(x):\n    signal.raise_signal(signal.SIGINT)\n    return x\n"
-        f"hasattr(tf, 'keras')\n{where}\nprint('after')\n"
+        f"hasattr(tf, 'enable_eager_execution')\n{where}\nprint('after')\n"
     )
     assert done.returncode == 130 and done.stdout == "" and "KeyboardInterrupt" in done.stderr
     assert 'script.py", line 7' in done.stderr and "asked for 1 name" in done.stderr

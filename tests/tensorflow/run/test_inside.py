@@ -6,7 +6,8 @@ import json
 
 import graphdock as tf
 import numpy as np
-from graphdock_tensorflow.run import control_flow_ops, device_lib, file_io, mnist_network, stand_ins, timeline
+import pytest
+from graphdock_tensorflow.run import control_flow_ops, device_lib, file_io, mnist, mnist_network, stand_ins, timeline
 
 
 def test_files(tmp_path):
@@ -99,3 +100,30 @@ def test_a_tensor_waits_for_its_dependencies():
 
 def test_shapes_of_which_little_is_known():
     assert stand_ins.unknown_shape().rank is None and stand_ins.unknown_shape(2).as_list() == [None, None]
+
+
+def test_an_events_file_of_a_writer_of_the_inside(tmp_path):
+    writer = stand_ins.EventsWriter(str(tmp_path / "events").encode())
+    value = tf.Summary(value=[tf.Summary.Value(tag="loss", simple_value=0.5)])
+    writer.WriteEvent(tf.Event(wall_time=1.0, step=3, summary=value))
+    assert writer.Flush() and writer.Close()
+    assert writer.FileName().startswith(str(tmp_path / "events.out.tfevents.").encode())
+    first, second = tf.train.summary_iterator(writer.FileName().decode())
+    assert first.file_version == "brain.Event:2"
+    assert (second.step, second.summary.value[0].tag, second.summary.value[0].simple_value) == (3, "loss", 0.5)
+
+
+def test_words_of_boolean_flags():
+    read = stand_ins.BooleanParser().Parse
+    assert [read(word) for word in ("true", "T", "1", True)] == [True] * 4
+    assert [read(word) for word in ("False", "f", "0")] == [False] * 3
+    with pytest.raises(ValueError, match="Non-boolean"):
+        read("yes")
+
+
+def test_a_file_of_mnist_is_where_it_is_or_said_to_be_missing(tmp_path):
+    name = "train-images-idx3-ubyte.gz"
+    with pytest.raises(tf.errors.NotFoundError, match=f"put https.*{name} there"):
+        mnist.maybe_download(name, str(tmp_path / "new"))
+    (tmp_path / "new" / name).write_bytes(b"")
+    assert mnist.maybe_download(name, str(tmp_path / "new")) == str(tmp_path / "new" / name)

@@ -131,3 +131,35 @@ def test_modules_and_names_of_the_inside_that_moved_before_1_0(run):
     assert done.stdout == "True True\n", done.stderr
     without = run(text)
     assert without.returncode == 1 and "tf.contrib.legacy_seq2seq" in without.stderr
+
+
+def test_modules_of_tensorflows_first_months(run):
+    text = """
+import tensorflow as tf
+import tensorflow.g3doc.tutorials.mnist.mnist as mnist
+from tensorflow.g3doc.tutorials.mnist import input_data
+from tensorflow.python.kernel_tests import gradient_checker
+
+images = tf.placeholder(tf.float32, [2, mnist.IMAGE_PIXELS])
+logits = mnist.inference(images, 4, 3)
+up = tf.nn.deconv2d(tf.ones([1, 2, 2, 1]), tf.ones([2, 2, 1, 1]), [1, 4, 4, 1], [1, 2, 2, 1])
+x = tf.ones([2])
+with tf.Session() as sess:
+    assert sess.run(up).sum() == 16
+    assert gradient_checker.ComputeGradientError(x, [2], x * 3.0, [2]) < 1e-3
+    print(logits.get_shape(), input_data.read_data_sets("/nowhere", fake_data=True).train.num_examples)
+"""
+    done = run(text, "--before-1.0")
+    assert (done.returncode, done.stdout) == (0, "(2, 10) 10000\n"), done.stderr
+    assert run("import tensorflow.g3doc").returncode != 0
+
+
+def test_initializers_under_the_name_of_keras(run):
+    text = """
+import tensorflow as tf
+made = tf.get_variable("a", [3], initializer=tf.keras.initializers.glorot_uniform(seed=1))
+from tensorflow.keras.initializers import he_normal
+print(type(he_normal()).__name__)
+"""
+    done = run(text)
+    assert (done.returncode, done.stdout) == (0, "HeNormal\n"), done.stderr

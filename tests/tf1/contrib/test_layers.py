@@ -95,6 +95,23 @@ def test_convolutions_of_one_filter_and_formats():
     np.testing.assert_allclose(np.moveaxis(a, 1, -1), b, rtol=1e-5)
 
 
+def test_one_filter_for_each_channel():
+    """Each channel by itself gives what ``tf.nn.conv2d`` gives of it alone."""
+    x = tf.constant(np.random.default_rng(0).normal(size=(2, 5, 6, 3)), tf.float32)
+    with slim.arg_scope([slim.conv2d_in_plane], stride=2, variables_collections={"weights": ["mine"]}):
+        y = slim.conv2d_in_plane(x, [3, 2], activation_fn=None, biases_initializer=tf.constant_initializer(0.5))
+    weights, biases = tf.model_variables()
+    assert [f"{v.op.name} {v.shape.as_list()}" for v in (weights, biases)] == [
+        "ConvInPlane/weights [3, 2, 1, 1]",
+        "ConvInPlane/biases [3]",
+    ]
+    assert tf.get_collection("mine") == [weights]
+    alone = [tf.nn.conv2d(x[..., i : i + 1], weights, [1, 2, 2, 1], "SAME") + 0.5 for i in range(3)]
+    got, want = run([y, tf.concat(alone, -1)])
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+    assert L.utils.get_variable_collections({"weights": "a"}, "weights") == ["a"]
+
+
 def test_pools_and_what_has_no_variables():
     x = tf.constant(np.arange(32.0).reshape(1, 4, 4, 2), tf.float32)
     made = [L.max_pool2d(x, 2), L.avg_pool2d(x, [2, 2], stride=1, padding="SAME"), L.flatten(x), slim.softmax(x)]

@@ -71,3 +71,12 @@ def test_what_does_not_fit_is_refused(records):
         slim.parallel_reader.parallel_read(records + ".absent", tf.TFRecordReader)
     with pytest.raises(ValueError, match=r"\['b'\] are not among \['a'\]"):
         slim.data_provider.DataProvider({"a": 1}, 1).get(["b"])
+
+
+def test_files_of_sources(tmp_path):
+    for name in ("b.txt", "a.txt"):
+        (tmp_path / name).write_text("")
+    found = slim.parallel_reader.get_data_files([str(tmp_path / "*.txt"), "elsewhere"])
+    assert found == [str(tmp_path / "a.txt"), str(tmp_path / "b.txt"), "elsewhere"]
+    with pytest.raises(InvalidArgumentError, match="no data files found"):
+        slim.parallel_reader.get_data_files(str(tmp_path / "*.csv"))

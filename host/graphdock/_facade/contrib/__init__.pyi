@@ -21,6 +21,7 @@ from graphdock._facade.contrib import tensorboard as tensorboard
 from graphdock._facade.contrib import tfprof as tfprof
 from graphdock._facade.contrib import tpu as tpu
 from graphdock._facade.contrib import training as training
+from graphdock._facade.contrib import util as util
 
 __all__ = [
     "cluster_resolver",
@@ -45,4 +46,5 @@ __all__ = [
     "tfprof",
     "tpu",
     "training",
+    "util",
 ]

@@ -96,15 +96,17 @@ class Image:
     """
 
     def __init__(self, image: bytes) -> None:
-        # the loader knows libraries by their inode: while one is open, no other file may get it
-        self._file = tempfile.NamedTemporaryFile(prefix="graphdock-cuda-", suffix=".so")  # noqa: SIM115
-        self._file.write(image)
-        self._file.flush()
+        # the loader knows libraries by their inode: while one is open, no other file may get it, though it has no name any more
+        self._file = tempfile.NamedTemporaryFile(prefix="graphdock-cuda-", suffix=".so", delete=False)  # noqa: SIM115
         try:
+            self._file.write(image)
+            self._file.flush()
             self._library = ctypes.CDLL(self._file.name)
         except OSError as error:
             self._file.close()
             raise ValueError(f"not an image of the emulator: {error}") from error
+        finally:
+            os.unlink(self._file.name)
         self._closing = weakref.finalize(self, _ctypes.dlclose, self._library._handle)
         self._closing.atexit = False
         self._library.gd_kernel.restype = ctypes.POINTER(_Entry)

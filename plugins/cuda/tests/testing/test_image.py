@@ -74,3 +74,15 @@ def test_a_closed_image_has_no_kernels(build):
     image = Image(build("GD_KERNEL(k)() {}"))
     image.close()
     assert not image.kernels
+
+
+def test_an_open_image_leaves_no_file_behind(build, tmp_path, monkeypatch):
+    """A process that ends, however it does, leaves nothing in the temporary folder; two images are two libraries all the same."""
+    image = build(CODE)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    first, second = Image(image), Image(image)
+    assert not list(tmp_path.iterdir())
+    assert first._library._handle != second._library._handle
+    with pytest.raises(ValueError, match="not an image"):
+        Image(b"nothing")
+    assert not list(tmp_path.iterdir())

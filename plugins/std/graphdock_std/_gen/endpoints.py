@@ -90,7 +90,8 @@ _NAMES: dict[str, dict[str, str]] = {
     "graphdock_std._gen.spectral_ops": {"tf tf.signal tf.spectral": "fft fft2d fft3d ifft ifft2d ifft3d"},
     "graphdock_std._gen.strings_ops": {
         "tf": "string_join string_strip string_to_hash_bucket_fast string_to_hash_bucket_strong",
-        "tf tf.strings": "as_string regex_replace substr",
+        "tf tf.dtypes tf.strings": "as_string",
+        "tf tf.strings": "regex_replace substr",
         "tf.strings": (
             "join=string_join length lower regex_full_match strip=string_strip "
             "to_hash_bucket_fast=string_to_hash_bucket_fast to_hash_bucket_strong=string_to_hash_bucket_strong upper"

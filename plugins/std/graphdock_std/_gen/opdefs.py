@@ -4770,7 +4770,7 @@ SPECS: dict[str, str] = {
     "sparse.yaml": "e3b538123ba5a49b",
     "special.yaml": "6034451bfc5b964c",
     "spectral.yaml": "521c2e4c5cee30f0",
-    "strings.yaml": "eea6a841514b27b1",
+    "strings.yaml": "b0d76cac53cfaa1e",
     "summary.yaml": "a13b8396fd0f91b6",
     "suppression.yaml": "9c831178337e1cba",
     "train.yaml": "872f73399986653d",

@@ -115,6 +115,26 @@ def assert_integer(x: TensorLike, message: str | None = None, name: str | None =
         return _tf.no_op(name="statically_determined_is_integer")
 
 
+def assert_same_float_dtype(tensors: Sequence[TensorLike] | None = None, dtype: DTypeLike | None = None) -> Any:
+    """Return the floating dtype that all tensors have, float32 where nothing tells one.
+
+    Raises:
+      DTypeError: two differ, or differ from ``dtype``; or it is no floating one.
+    """
+    wanted = None if dtype is None else _tf.as_dtype(dtype).base_dtype
+    for tensor in tensors or ():
+        found = _ops.convert_to_tensor(tensor)
+        if wanted not in (None, found.dtype):
+            raise DTypeError(
+                f"{found.name} has another dtype", op=found.op.name, expected=wanted.name, got=found.dtype.name
+            )
+        wanted = found.dtype
+    wanted = wanted or _tf.float32
+    if not wanted.is_floating:
+        raise DTypeError("expected a floating dtype", got=wanted.name)
+    return wanted
+
+
 def assert_type(
     tensor: TensorLike, tf_type: DTypeLike, message: str | None = None, name: str | None = None
 ) -> _ops.Operation:

@@ -8,6 +8,7 @@ import graphdock as tf
 
 __all__ = [
     "concat",
+    "deconv2d",
     "matmul",
     "resize_images",
     "sigmoid_cross_entropy_with_logits",
@@ -59,3 +60,10 @@ def resize_images(
     """``tf.image.resize_images`` with height and width apart; a pair, as of 1.0, is taken too."""
     size = new_height if new_width is None else [new_height, new_width]
     return tf.image.resize_images(images, size, method=method, align_corners=align_corners)
+
+
+def deconv2d(
+    value: Any, filter: Any, output_shape: Any, strides: Any, padding: str = "SAME", name: str | None = None
+) -> Any:
+    """``tf.nn.conv2d_transpose`` under its first name."""
+    return tf.nn.conv2d_transpose(value, filter, output_shape, strides, padding, name=name)

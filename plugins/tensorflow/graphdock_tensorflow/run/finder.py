@@ -36,8 +36,15 @@ _WRITTEN = {
     "tensorflow.keras.datasets.fashion_mnist": "graphdock_tensorflow.run.datasets.fashion_mnist",
     "tensorflow.keras.datasets.cifar10": "graphdock_tensorflow.run.datasets.cifar10",
 }
+#: Of TensorFlow's first months, for ``--before-1.0``.
+_WRITTEN_BEFORE_ONE = {
+    name.replace("examples", "g3doc"): module
+    for name, module in _WRITTEN.items()
+    if name.startswith("tensorflow.examples")
+}
+_EMPTY_BEFORE_ONE = {"tensorflow.g3doc", "tensorflow.g3doc.tutorials"}
 #: Packages without names of their own.
-_EMPTY = {"tensorflow.examples", "tensorflow.examples.tutorials", "tensorflow.keras"}
+_EMPTY = {"tensorflow.examples", "tensorflow.examples.tutorials"}
 
 
 @dataclass(frozen=True)
@@ -58,24 +65,30 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def __init__(self, options: Options, uses: Uses) -> None:
         self.options = options
         self.uses = uses
+        self._written = {**_WRITTEN, **(_WRITTEN_BEFORE_ONE if options.before_one else {})}
+        self._empty = _EMPTY | (_EMPTY_BEFORE_ONE if options.before_one else set())
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: types.ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         if fullname != "tensorflow" and not fullname.startswith("tensorflow."):
             return None
-        if fullname not in _WRITTEN and fullname not in _EMPTY and spaces_of(fullname.partition(".")[2]) is None:
+        if (
+            fullname not in self._written
+            and fullname not in self._empty
+            and spaces_of(fullname.partition(".")[2]) is None
+        ):
             from graphdock_tensorflow.catalogue import hint
 
             name = fullname.partition(".")[2]
-            why = hint(name) or "graphdock has nothing of that name"
+            why = hint(name) or hint(name.partition(".")[0]) or "graphdock has nothing of that name"
             self.uses.add(fullname, why)
             raise ModuleNotFoundError(f"No module named {fullname!r}: {why}", name=fullname)
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
-        if spec.name in _WRITTEN:
-            return _Mirror(spec.name, _WRITTEN[spec.name])
+        if spec.name in self._written:
+            return _Mirror(spec.name, self._written[spec.name])
         below = spec.name.partition(".")[2]
         return Twin(spec.name, spaces_of(below) or [], self.uses, before=self.options.before_one)
 

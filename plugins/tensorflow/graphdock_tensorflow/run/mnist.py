@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from graphdock_tensorflow.run import digits
 
-__all__ = ["DataSet", "Datasets", "extract_images", "extract_labels", "read_data_sets"]
+__all__ = ["DataSet", "Datasets", "extract_images", "extract_labels", "maybe_download", "read_data_sets"]
 
 #: Where the files of MNIST are published.
 SOURCE_URL = "https://storage.googleapis.com/cvdf-datasets/mnist/"
@@ -165,6 +165,14 @@ def extract_labels(f: Any, one_hot: bool = False, num_classes: int = 10) -> NDAr
     """Labels of an open file of MNIST's, compressed."""
     labels = digits.read_idx(Path(f.name))
     return np.eye(num_classes)[labels] if one_hot else labels
+
+
+def maybe_download(filename: str, work_directory: str) -> str:
+    """Path of a file of MNIST that is there. Raises NotFoundError where it is not: graphdock downloads nothing."""
+    from graphdock_tf1.contrib.downloads import maybe_download as there
+
+    path: str = there(filename, work_directory, SOURCE_URL + filename)
+    return path
 
 
 def __getattr__(name: str) -> Any:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import logging
+import os
+import socket
+import time
 from typing import Any
 
 import graphdock as tf
 from graphdock_tf1.platform.log import get_logger
 
 __all__ = [
+    "BooleanParser",
+    "EventsWriter",
     "assign_moving_average",
     "graph_of_inputs",
     "initialize_resources",
@@ -50,6 +55,48 @@ def graph_of_inputs(inputs: Any, graph: Any = None) -> Any:
 def unknown_shape(rank: int | None = None) -> tf.TensorShape:
     """The shape of which nothing is known but its rank, or not even that."""
     return tf.TensorShape(None if rank is None else [None] * rank)
+
+
+class BooleanParser:
+    """Reads the words of a boolean flag."""
+
+    def Parse(self, argument: Any) -> bool:  # noqa: N802
+        """Return the boolean of ``true``, ``t``, ``1`` or their contraries, in any case. Raises ValueError for other words."""
+        word = str(argument).lower()
+        if word not in ("true", "t", "1", "false", "f", "0"):
+            raise ValueError("Non-boolean argument to boolean flag", argument)
+        return word in ("true", "t", "1")
+
+
+class EventsWriter:
+    """File of events whose name begins with ``prefix``, a path, and goes on with ``.out.tfevents.``, the time and the machine.
+
+    Threads: one at a time. Errors: as of ``tf.python_io.TFRecordWriter``.
+    """
+
+    def __init__(self, prefix: bytes | str) -> None:
+        now = time.time()
+        self._path = f"{os.fsdecode(prefix)}.out.tfevents.{int(now):010d}.{socket.gethostname()}"
+        self._records = tf.python_io.TFRecordWriter(self._path)
+        self.WriteEvent(tf.Event(wall_time=now, file_version="brain.Event:2"))
+
+    def FileName(self) -> bytes:  # noqa: N802
+        """Path of the file."""
+        return os.fsencode(self._path)
+
+    def WriteEvent(self, event: Any) -> None:  # noqa: N802
+        """Write an Event."""
+        self._records.write(event.SerializeToString())
+
+    def Flush(self) -> bool:  # noqa: N802
+        """Bring what was written to the file; True."""
+        self._records.flush()
+        return True
+
+    def Close(self) -> bool:  # noqa: N802
+        """Close the file; True."""
+        self._records.close()
+        return True
 
 
 def shared_resources() -> list[Any]:

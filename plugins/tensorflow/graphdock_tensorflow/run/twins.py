@@ -50,6 +50,8 @@ def spaces_of(module: str) -> Sequence[str] | None:
     module = "" if module == "compat.v1" else module.removeprefix("compat.v1.")
     if not module:
         return [""]
+    if module in table()["parts"]:
+        return list(table()["parts"][module])
     first, _, rest = module.partition(".")
     if first == "contrib" and "python" in rest.split("."):
         return _inside_contrib(module)
@@ -190,6 +192,8 @@ class Twin(types.ModuleType):
             names = _namespace(space)
             if names is not None and name in dir(names):
                 return getattr(names, name)
+        if public in table()["parts"]:
+            return importlib.import_module(f"tensorflow.{public}")
         if inside is None and not self._below.startswith("core"):
             why = hint(public)
             try:

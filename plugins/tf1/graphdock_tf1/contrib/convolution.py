@@ -189,3 +189,27 @@ def separable_convolution2d(
             )
             outputs = _tf.nn.bias_add(outputs, biases, data_format=data_format)
         return finished(outputs, normalizer_fn, normalizer_params, activation_fn, outputs_collections, sc.name)  # type: ignore[no-any-return]
+
+
+@add_arg_scope
+@like(convolution, without=("num_outputs", "data_format", "rate", "conv_dims"))
+def convolution2d_in_plane(**given: Any) -> _tf.Tensor:
+    """One filter over each channel of images by itself, with variables ``ConvInPlane/weights [h, w, 1, 1]`` and ``biases``.
+
+    Args: those of ``convolution``; channels are last.
+    """
+    kept = given["variables_collections"]
+    with _tf.variable_scope(given["scope"], "ConvInPlane", [given["inputs"]], reuse=given["reuse"]) as sc:
+        inputs = _ops.convert_to_tensor(given["inputs"])
+        channels = inputs.shape[3].value
+        made = [inputs.dtype, given["weights_initializer"], given["weights_regularizer"], given["trainable"]]
+        shape = [*numbers(given["kernel_size"], 2, "kernel_size"), 1, 1]
+        weights = model_variable("weights", shape, *made, collections_of(kept, "weights"))
+        strides = [1, *numbers(given["stride"], 2, "stride"), 1]
+        filters = _tf.tile(weights, [1, 1, channels, 1])
+        outputs = _tf.nn.depthwise_conv2d(inputs, filters, strides, given["padding"])
+        if given["normalizer_fn"] is None and given["biases_initializer"] is not None:
+            made = [inputs.dtype, given["biases_initializer"], given["biases_regularizer"], given["trainable"]]
+            outputs += model_variable("biases", [channels], *made, collections_of(kept, "biases"))
+        normalizer = given["normalizer_fn"], given["normalizer_params"]
+        return finished(outputs, *normalizer, given["activation_fn"], given["outputs_collections"], sc.name)  # type: ignore[no-any-return]

@@ -176,6 +176,23 @@ class TFExampleDecoder(DataDecoder):
         return [handler.tensors_to_item({key: parsed[key] for key in handler.keys}) for handler in handlers]
 
 
+def get_data_files(data_sources: Any) -> list[str]:
+    """Files of sources: those that a pattern finds, in the order of their names, and those that are named, there or not.
+
+    Args:
+      data_sources: files, or patterns of them; one, or a list.
+
+    Raises:
+      InvalidArgumentError: there is none.
+    """
+    given = list(data_sources) if isinstance(data_sources, (list, tuple)) else [data_sources]
+    patterns = [any(sign in source for sign in "*?[") for source in given]
+    files = [f for s, many in zip(given, patterns, strict=True) for f in (sorted(_tf.gfile.Glob(s)) if many else [s])]
+    if not files:
+        raise InvalidArgumentError(f"no data files found in {data_sources}")
+    return files
+
+
 def parallel_read(
     data_sources: Any,
     reader_class: Callable[..., Any],
@@ -199,11 +216,9 @@ def parallel_read(
       InvalidArgumentError: no file is there.
     """
     with _tf.name_scope(scope, "parallel_read"):
-        given = list(data_sources) if isinstance(data_sources, (list, tuple)) else [data_sources]
-        files = [file for each in given for file in sorted(_tf.gfile.Glob(each))]
-        if not files:
-            raise InvalidArgumentError(f"no data files found in {data_sources}")
-        names = _tf.train.string_input_producer(files, num_epochs, shuffle, seed, name="filenames")
+        names = _tf.train.string_input_producer(
+            get_data_files(data_sources), num_epochs, shuffle, seed, name="filenames"
+        )
         kinds = list(dtypes or (_tf.string, _tf.string))
         if shuffle:
             queue = _tf.RandomShuffleQueue(capacity, min_after_dequeue, kinds, seed=seed, name="common_queue")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphdock import TensorShape, Variable
-from graphdock.dtypes import DType, as_dtype
+from graphdock.dtypes import DType, as_dtype, float32
 from graphdock.errors import InvalidArgumentError
 from graphdock.ops import Tensor, apply_op, convert_to_tensor, get_default_graph, register_tensor_conversion_function
 from graphdock.typing import DTypeLike
@@ -216,3 +216,33 @@ def min_max_variable_partitioner(
         return partitions
 
     return partitioner
+
+
+def create_partitioned_variables(
+    shape: Any,
+    slicing: Sequence[int],
+    initializer: Any,
+    dtype: DTypeLike = float32,
+    trainable: bool = True,
+    collections: Any = None,
+    name: str | None = None,
+    reuse: bool | None = None,
+) -> list[Any]:
+    """The parts of a variable that is cut along one axis: ``tf.get_variable`` with a partitioner, as of before that took one.
+
+    Args:
+      shape: of the whole. slicing: how many parts of each axis; all but one are 1. The others: as ``tf.get_variable``.
+
+    Raises:
+      InvalidArgumentError: ``slicing`` cuts several axes, or is as long as no shape of this rank.
+    """
+    import graphdock as tf  # the modules of variable scopes import this one
+
+    cut = tuple(int(parts) for parts in slicing)
+    with tf.variable_scope(name, "PartitionedVariable") as scope:
+        full = scope.name
+    outer = tf.get_variable_scope()
+    with tf.variable_scope(outer, reuse=reuse):
+        own = full[len(outer.name) + 1 :] if outer.name else full
+        more = {"trainable": trainable, "collections": collections, "partitioner": lambda **_: cut}
+        return list(tf.get_variable(own, shape, dtype, initializer, **more))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Final
 
@@ -289,3 +289,10 @@ def variable_op_scope(
 ) -> variable_scope:
     """:class:`variable_scope` with the order of arguments of before TensorFlow 1.0; further ones are the same."""
     return variable_scope(name_or_scope, default_name, values, *args, **keywords)
+
+
+@contextlib.contextmanager
+def op_scope(values: Sequence[Any], name: str | None, default_name: str | None = None) -> Iterator[str]:
+    """``tf.name_scope`` with the order of arguments of before TensorFlow 1.0; yields the full prefix."""
+    with name_scope(name, default_name, values) as scope:
+        yield scope

@@ -15,6 +15,8 @@ from graphdock_tf1.contrib.convolution import convolution1d as conv1d
 from graphdock_tf1.contrib.convolution import convolution1d as convolution1d
 from graphdock_tf1.contrib.convolution import convolution2d as conv2d
 from graphdock_tf1.contrib.convolution import convolution2d as convolution2d
+from graphdock_tf1.contrib.convolution import convolution2d_in_plane as conv2d_in_plane
+from graphdock_tf1.contrib.convolution import convolution2d_in_plane as convolution2d_in_plane
 from graphdock_tf1.contrib.convolution import convolution2d_transpose as conv2d_transpose
 from graphdock_tf1.contrib.convolution import convolution2d_transpose as convolution2d_transpose
 from graphdock_tf1.contrib.convolution import convolution3d as conv3d
@@ -63,12 +65,14 @@ __all__ = [
     "bias_add",
     "conv1d",
     "conv2d",
+    "conv2d_in_plane",
     "conv2d_transpose",
     "conv3d",
     "conv3d_transpose",
     "convolution",
     "convolution1d",
     "convolution2d",
+    "convolution2d_in_plane",
     "convolution2d_transpose",
     "convolution3d",
     "convolution3d_transpose",

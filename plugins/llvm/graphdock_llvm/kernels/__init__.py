@@ -1,1 +1,0 @@
-"""Kernels, a module per family of ops."""
