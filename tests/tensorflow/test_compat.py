@@ -40,7 +40,10 @@ def test_a_script(tmp_path):
     assert "refused" in rows["tf.keras.layers.Dense"]
     assert "tf.multiply" in rows["tf.mul"]
     assert "not TensorFlow's" in rows["tf.no_such_thing"]
-    assert done.stdout.splitlines()[-1] == "2 files use 5 names of TensorFlow: 1 here, 4 not."
+    assert (
+        done.stdout.splitlines()[-1]
+        == "2 files use 5 names of TensorFlow: 1 here, 4 not. `graphdock run --before-1.0` answers 1 of these."
+    )
     facts = json.loads(run(tmp_path, "--json").stdout)
     assert (facts["names"], facts["here"], len(facts["missing"])) == (5, 1, 5)
     assert run(tmp_path / "fine.py").exit_code == 0
@@ -51,7 +54,9 @@ def test_insides_of_tensorflow_are_told_apart_from_what_it_never_had(tmp_path):
     (tmp_path / "ops.py").write_text("from tensorflow.python.layers import core\n")
     said = run(tmp_path / "mnist.py").stdout
     assert "not public" in said and "`graphdock run` answers it" in said
-    assert said.splitlines()[-1] == "1 file uses 1 name of TensorFlow: 0 here, 1 not."
+    assert (
+        said.splitlines()[-1] == "1 file uses 1 name of TensorFlow: 0 here, 1 not. `graphdock run` answers 1 of these."
+    )
     assert "tensorflow.python is the inside of TensorFlow" in run(tmp_path / "ops.py").stdout
 
 

@@ -13,9 +13,10 @@ from graphdock.contracts.command_line.output import count, json_option, print_js
 from graphdock.errors import InvalidArgumentError
 
 from graphdock_tensorflow.behaviours import Behaviour, behaviours_of
-from graphdock_tensorflow.catalogue import Entry, catalogue, counts, entry
+from graphdock_tensorflow.catalogue import Entry, catalogue, counts, entry, renamed
 from graphdock_tensorflow.rewrite import rewritten
 from graphdock_tensorflow.run.twins import public_twin, run_answers
+from graphdock_tensorflow.run.twins import table as table_of_twins
 from graphdock_tensorflow.script import Use, attributes, uses
 
 __all__ = ["command"]
@@ -84,7 +85,10 @@ def command(
             {
                 "names": len(names),
                 "here": sum(e is not None and e.status == "here" for e in names.values()),
-                "missing": [{"file": str(f), "line": line, "name": n, **_said(n, e)} for f, n, line, e in missing],
+                "missing": [
+                    {"file": str(f), "line": line, "name": n, **_said(n, e), "run": _by_run(n)}
+                    for f, n, line, e in missing
+                ],
                 "differing": [
                     {"file": str(file), "line": use.line, "name": use.name, "here": row.here, "why": row.why}
                     for row, places in differing.items()
@@ -123,24 +127,28 @@ def _rewrite(file: Path, yes: bool) -> None:
         file.write_bytes(after.encode("utf-8"))
 
 
+def _by_run(name: str) -> str | None:
+    """The command by which a program has a name that is not here as it stands; None where there is none."""
+    if run_answers(name) or name.startswith("examples.tutorials.mnist"):
+        return "graphdock run"
+    return "graphdock run --before-1.0" if name in renamed() or name in table_of_twins()["before"] else None
+
+
 def _is_space(name: str) -> bool:
     return name not in catalogue() and any(n.startswith(name + ".") for n in catalogue())
 
 
 def _said(name: str, found: Entry | None) -> dict[str, Any]:
+    package = name.partition(".")[0]
+    within = package in ("python", "core") or (package == "contrib" and "python" in name.split("."))
+    twin = public_twin(name) if within else None
+    if within and (twin is not None or run_answers(name)):
+        instead = "`graphdock run` answers it" if twin is None else f"tf.{twin}"
+        inside = name[: name.index("python") + len("python")] if package == "contrib" else package
+        return {"status": "inside", "why": f"tensorflow.{inside} is {_INSIDES['python'][0]}", "instead": instead}
     if found is None:
-        package = name.partition(".")[0]
-        twin = public_twin(name) if package in ("python", "core") else None
-        if twin is not None:
-            return {
-                "status": "inside",
-                "why": f"tensorflow.{package} is {_INSIDES[package][0]}",
-                "instead": f"tf.{twin}",
-            }
         if package in _INSIDES:
             what, instead = _INSIDES[package]
-            if package in ("python", "core") and run_answers(name):
-                instead = "`graphdock run` answers it"
             return {"status": "inside", "why": f"tensorflow.{package} is {what}", "instead": instead}
         return {"status": "unknown", "why": "TensorFlow 1.15's core API has no such name", "instead": None}
     return {"status": found.status, "why": found.why, "instead": found.instead}
@@ -170,9 +178,10 @@ def _report(
         click.echo(f"  {row.what}  ({found[0][0]}:{found[0][1].line}{more}): {row.here}")
     here = sum(e is not None and e.status == "here" for e in names.values())
     verb = "uses" if len(files) == 1 else "use"
-    click.echo(
-        f"{count(len(files), 'file')} {verb} {count(len(names), 'name')} of TensorFlow: {here} here, {len(names) - here} not."
-    )
+    answered = Counter(_by_run(name) for name in by_name)
+    by_run = "".join(f" `{how}` answers {answered[how]} of these." for how in sorted(filter(None, answered)))
+    asked = f"{count(len(files), 'file')} {verb} {count(len(names), 'name')} of TensorFlow"
+    click.echo(f"{asked}: {here} here, {len(names) - here} not.{by_run}")
 
 
 def _the_api(every: bool, as_json: bool) -> None:

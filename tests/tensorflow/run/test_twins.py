@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import graphdock as tf
 import numpy as np
 import pytest
@@ -163,3 +165,23 @@ print(type(he_normal()).__name__)
 """
     done = run(text)
     assert (done.returncode, done.stdout) == (0, "HeNormal\n"), done.stderr
+
+
+def test_compat_says_what_run_answers(run):
+    """The same truth before running: each name that it says is answered is there when the program runs."""
+    text = (
+        "from tensorflow.contrib.slim.python.slim.nets import resnet_v1\nfrom tensorflow.python import debug, pywrap_tensorflow\n"
+        "import tensorflow as tf\n"
+        "resnet_v1.resnet_v1_block\ndebug.has_inf_or_nan\npywrap_tensorflow.EventsWriter\ntf.keras.initializers.he_normal\n"
+        "debug.no_such_thing\ntf.keras.layers.Dense\n"
+    )
+    said = json.loads(run(text, "--json", command="compat").stdout)
+    found = {row["name"]: (row["run"], row["instead"]) for row in said["missing"]}
+    block = "contrib.slim.nets.resnet_v1.resnet_v1_block"
+    assert found["contrib.slim.python.slim.nets.resnet_v1.resnet_v1_block"] == ("graphdock run", f"tf.{block}")
+    answered = {name for name, (how, _) in found.items() if how == "graphdock run"}
+    assert found.keys() - answered == {"python.debug.no_such_thing", "keras.layers.Dense"}
+    assert f"`graphdock run` answers {len(answered)} of these." in run(text, command="compat").stdout
+    lines = "".join(f"tensorflow.{name}\n" for name in sorted(answered))
+    done = run(f"import tensorflow.contrib.slim.python.slim.nets.resnet_v1, tensorflow.python.debug\n{lines}")
+    assert done.returncode == 0, done.stderr

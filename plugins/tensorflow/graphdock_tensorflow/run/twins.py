@@ -117,9 +117,11 @@ def public_twin(name: str) -> str | None:
 
 
 def run_answers(name: str) -> bool:
-    """Return whether ``graphdock run`` answers a name of TensorFlow's inside, below ``tensorflow``, public or not."""
+    """Return whether ``graphdock run`` answers a name of TensorFlow's inside, or a module, below ``tensorflow``, public or not."""
+    if spaces_of(name) is not None:
+        return True
     parts = name.split(".")
-    for cut in range(len(parts) - 1, 1, -1):
+    for cut in range(len(parts) - 1, 0, -1):
         module, first = ".".join(parts[:cut]), parts[cut]
         if f"{module.removeprefix('python.')}:{first}" in table()["names"]:
             return True
