@@ -38,7 +38,8 @@ def run(tmp_path, monkeypatch):
     monkeypatch.delenv("GRAPHDOCK_DEBUG", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
-    monkeypatch.setattr(np, "__getattr__", vars(np)["__getattr__"])
+    for name in ("__getattr__", "reshape", "array", "fromstring"):
+        monkeypatch.setattr(np, name, vars(np)[name])
     monkeypatch.setattr(digits, "_allowed", digits._allowed)
     logger = get_logger()
     monkeypatch.setattr(logger, "parent", logger.parent)

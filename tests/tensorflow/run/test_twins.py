@@ -185,3 +185,24 @@ def test_compat_says_what_run_answers(run):
     lines = "".join(f"tensorflow.{name}\n" for name in sorted(answered))
     done = run(f"import tensorflow.contrib.slim.python.slim.nets.resnet_v1, tensorflow.python.debug\n{lines}")
     assert done.returncode == 0, done.stderr
+
+
+def test_arguments_that_numpy_and_python_dropped(run_apart):
+    text = """
+import collections, urllib
+import numpy as np
+import tensorflow as tf
+
+assert np.reshape([1, 2], newshape=[2, 1]).shape == (2, 1)
+assert np.array([1, 2], copy=False).tolist() == [1, 2] and np.array([1], np.float32).dtype == np.float32
+assert np.fromstring(b"\\0\\1", np.uint8).tolist() == [0, 1] and np.fromstring("1,2", sep=",").tolist() == [1.0, 2.0]
+assert np.asscalar(np.array(3.0)) == 3.0 and isinstance([], collections.Iterable)
+assert callable(urllib.request.urlretrieve) and callable(tf.contrib.learn.python.learn.datasets.base.maybe_download)
+for module, name in ((collections, "NoSuchThing"), (np, "no_such_thing")):
+    assert not hasattr(module, name)
+print("end")
+"""
+    done = run_apart(text, "--old-numpy")
+    assert (done.returncode, done.stdout) == (0, "end\n"), done.stderr
+    assert "newshape of np.reshape is gone" in done.stderr and "collections.Iterable is gone" in done.stderr
+    assert run_apart(text).returncode == 1

@@ -133,6 +133,8 @@ def install(options: Options, *, children: bool = True) -> Finder:
         from graphdock_tensorflow.run import shims
 
         shims.install()
+    importlib.import_module("urllib.request")  # programs use it without importing it, for TensorFlow does
+
     from graphdock_tensorflow.run import digits, stand_ins
 
     digits.allow_toy_data(options.toy_data)

@@ -1,11 +1,13 @@
-"""Names that NumPy and SciPy dropped since programs of TensorFlow 1 were written; each warns once when it is used.
+"""Names and arguments that NumPy, SciPy and Python's ``collections`` dropped since programs of TensorFlow 1 were written.
 
+Each warns once when it is used.
 What has a twin is answered by it (``np.int`` is ``int``, ``scipy.misc.imread`` reads by Pillow). Modules that moved are answered
 when they are imported.
 """
 
 from __future__ import annotations
 
+import collections.abc
 import functools
 import importlib
 import importlib.abc
@@ -27,7 +29,7 @@ _NUMPY: dict[str, Any] = {
     "unicode_": np.str_, "infty": np.inf, "Inf": np.inf, "Infinity": np.inf, "NaN": np.nan, "PINF": np.inf, "NINF": -np.inf,
     "product": np.prod, "cumproduct": np.cumprod, "sometrue": np.any, "alltrue": np.all, "row_stack": np.vstack,
     "asfarray": lambda a, dtype=np.float64: np.asarray(a, dtype), "in1d": np.isin, "trapz": getattr(np, "trapezoid", None),
-    "round_": np.round, "rank": np.ndim,
+    "round_": np.round, "rank": np.ndim, "asscalar": lambda a: a.item(),
 }  # fmt: skip
 #: Module that moved -> the one that has its names today.
 _MOVED = {
@@ -52,7 +54,61 @@ def install() -> None:
         return absent[name]
 
     np.__getattr__ = answer  # type: ignore[method-assign]
+    for name, change in _CHANGED.items():
+        setattr(np, name, change(getattr(np, name)))
+    vars(collections)["__getattr__"] = _of_collections
     sys.meta_path.insert(0, _Moved())
+
+
+def _of_collections(name: str) -> Any:
+    """``collections.Iterable`` and its like, which stand in ``collections.abc`` alone since Python 3.10."""
+    if name.startswith("_") or name not in collections.abc.__all__:
+        raise AttributeError(f"module 'collections' has no attribute {name!r}")
+    _warn(f"collections.{name}")
+    return getattr(collections.abc, name)
+
+
+def _reshape(today: Callable[..., Any]) -> Callable[..., Any]:
+    """``np.reshape`` that takes ``newshape``."""
+
+    @functools.wraps(today)
+    def reshape(*args: Any, **keywords: Any) -> Any:
+        if "newshape" in keywords:
+            _warn("newshape of np.reshape")
+            keywords["shape"] = keywords.pop("newshape")
+        return today(*args, **keywords)
+
+    return reshape
+
+
+def _array(today: Callable[..., Any]) -> Callable[..., Any]:
+    """``np.array`` whose ``copy=False`` copies where it must, as before NumPy 2."""
+
+    @functools.wraps(today)
+    def array(*args: Any, **keywords: Any) -> Any:
+        if keywords.get("copy") is False:
+            _warn("copy=False of np.array that copies where it must")
+            keywords["copy"] = None
+        return today(*args, **keywords)
+
+    return array
+
+
+def _fromstring(today: Callable[..., Any]) -> Callable[..., Any]:
+    """``np.fromstring`` that reads bytes as they lie in memory where there is no separator: a copy, which may be written."""
+
+    @functools.wraps(today)
+    def fromstring(string: Any, dtype: Any = float, count: int = -1, *, sep: str = "", **keywords: Any) -> Any:
+        if sep:
+            return today(string, dtype, count, sep=sep, **keywords)
+        _warn("np.fromstring of bytes")
+        return np.frombuffer(string, dtype, count).copy()
+
+    return fromstring
+
+
+#: Functions that take other arguments today -> what makes one that takes the old ones too.
+_CHANGED = {"reshape": _reshape, "array": _array, "fromstring": _fromstring}
 
 
 def _warn(name: str) -> None:

@@ -196,6 +196,9 @@ class Twin(types.ModuleType):
                 return getattr(names, name)
         if public in table()["parts"]:
             return importlib.import_module(f"tensorflow.{public}")
+        within = ".python" in self._below or (self._below.startswith("contrib.") and name == "python")
+        if within and spaces_of(public) is not None:
+            return self._module(name)
         if inside is None and not self._below.startswith("core"):
             why = hint(public)
             try:
@@ -204,8 +207,6 @@ class Twin(types.ModuleType):
                 text = str(error).partition("; ")[2] or "TensorFlow 1.15 has no such public name"
                 self._uses.add(f"tf.{public}", why or text)
                 raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}; {why or text}") from None
-        if self._below.startswith("contrib.") and self._below.rpartition(".")[2] in table()["contrib_packages"]:
-            return self._module(name)
         known = entry(name)
         why = "it is a part of TensorFlow's inside" + (f"; tf.{name} is public" if known is not None else "")
         self._uses.add(f"{self.__name__}.{name}", why)
