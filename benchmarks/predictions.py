@@ -1,11 +1,13 @@
 """Predictions beside a step: what the cost model says of a network's step after one traced step, and what the next one takes.
 
-    python -m benchmarks.predictions [mlp ...] [--steps 3]
+    python -m benchmarks.predictions [mlp ...] [--rounds 5]
 
-Seconds are those of the step's kernels and transfers, as traces tell them; the step before the first traced one loads modules,
-and is not traced. A row says how far the sum of all predictions is from the next step's, which part of its time is in nodes
-whose own prediction is within a quarter, and of which part nothing was known. The aims are 15 % summed, 25 % a node. Times
-go to a cache of their own, and other work of the machine counts: on a busy one the next step itself is another.
+A round is a session that knows no times: a step that loads modules, a traced one, a prediction, and the step that it is of. Seconds
+are those of the step's kernels and transfers, as traces tell them. A row says how far the sum of all predictions is from the
+step's, which part of its time is in nodes whose own prediction is within a quarter, and of which part nothing was known: the
+medians of all rounds, and how far off the rounds were. The aims are 15 % summed, 25 % a node. The same step takes longer one time
+than the other, on a busy machine by half; ``again`` is how far apart the two traced steps of a round were, which no prediction
+from the first can better.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import argparse
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -51,10 +54,13 @@ def compare(predicted: Mapping[Any, float | None], measured: Mapping[Any, float]
     return Compared(sum(known.values()) + unknown, whole, near / whole, unknown / whole)
 
 
-def _steps(name: str, count: int) -> list[Compared]:
+def _rounds(name: str, count: int) -> list[tuple[Compared, float]]:
+    """Each round's comparison, and the time of its first traced step over that of its second."""
     from benchmarks.network_sessions import build
 
     tf = graphdock()
+    from graphdock.plugin.host import Host
+
     shape: Any = next(p for p in PROGRAMS if p.name == name).builders["jax"]  # which has them by name, as all have
     shape = shape.keywords
     with tf.Graph().as_default():
@@ -62,18 +68,23 @@ def _steps(name: str, count: int) -> list[Compared]:
         (loss,) = graph.losses
         optimizer = getattr(tf.train, f"{shape['optimizer']}Optimizer")(**OPTIMIZERS[shape["optimizer"]])
         fetches = [loss, optimizer.minimize(loss)]
-        with tf.Session() as session:
-            session.run(tf.global_variables_initializer())
-            session.run(fetches, graph.feed)
-            _traced(tf, session, fetches, graph.feed)
-            found = []
-            for _ in range(count):
+        found = []
+        for _ in range(count):
+            with (
+                tempfile.TemporaryDirectory() as folder,
+                mock.patch("graphdock.measured_times.cache_dir", partial(Path, folder)),
+                tf.Session(host=Host()) as session,
+            ):
+                session.run(tf.global_variables_initializer())
+                session.run(fetches, graph.feed)
+                first = _traced(tf, session, fetches, graph.feed)
                 predicted: dict[Any, float | None] = {}
                 for row in session.explain(fetches, graph.feed).rows:
                     key = row.node, row.op
                     predicted[key] = None if row.seconds is None else (predicted.get(key) or 0.0) + row.seconds
-                found.append(compare(predicted, _traced(tf, session, fetches, graph.feed)))
-            return found
+                second = _traced(tf, session, fetches, graph.feed)
+            found.append((compare(predicted, second), sum(first.values()) / sum(second.values())))
+        return found
 
 
 def _traced(tf: Any, session: Any, fetches: Any, feed: Any) -> Counter[Any]:
@@ -92,24 +103,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
         prog="python -m benchmarks.predictions", description=(__doc__ or "").split("\n")[0]
     )
     parser.add_argument("networks", nargs="*", default=NETWORKS)
-    parser.add_argument("--steps", type=int, default=3, help="how many steps are predicted, each after all before it")
+    parser.add_argument("--rounds", type=int, default=5, help="how many sessions predict a step each")
     given = parser.parse_args(arguments)
-    print(f"{'network':12} {'predicted':>11} {'measured':>11} {'off':>7} {'within 25 %':>12} {'unknown':>8}")
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        mock.patch("graphdock.measured_times.cache_dir", lambda: Path(folder)),
-    ):
-        for name in given.networks:
-            found = _steps(name, given.steps)
-            for label, each in [(name, found[0]), *([("  median", _median(found))] if len(found) > 1 else [])]:
-                print(
-                    f"{label:12} {each.predicted * 1e3:8.2f} ms {each.measured * 1e3:8.2f} ms {each.error:+7.1%} "
-                    f"{each.near:12.0%} {each.unknown:8.1%}"
-                )
-
-
-def _median(found: Sequence[Compared]) -> Compared:
-    return Compared(*(median(values) for values in zip(*found, strict=True)))
+    print(
+        f"{'network':12} {'predicted':>11} {'measured':>11} {'off':>7} {'again':>7} {'within 25 %':>12} {'unknown':>8}  rounds"
+    )
+    for name in given.networks:
+        found = _rounds(name, given.rounds)
+        each = Compared(*(median(values) for values in zip(*(c for c, _ in found), strict=True)))
+        off, again = median(c.error for c, _ in found), median(ratio - 1.0 for _, ratio in found)
+        print(
+            f"{name:12} {each.predicted * 1e3:8.2f} ms {each.measured * 1e3:8.2f} ms {off:+7.1%} {again:+7.1%} "
+            f"{each.near:12.0%} {each.unknown:8.1%}  {' '.join(f'{c.error:+.1%}' for c, _ in found)}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

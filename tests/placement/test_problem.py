@@ -168,11 +168,13 @@ def test_a_placer_that_nobody_brings_is_an_error_of_the_session():
     assert "simulated" in str(error.value)
 
 
-def test_one_device_is_no_choice():
+def test_one_device_is_no_choice_and_no_placer_is_asked_but_by_explain():
     x = tf.placeholder(tf.float32, [6])
     sess, placer = session(last, cpus=1)
     with sess:
         sess.run(tf.tanh(x), {x: FEED})
+        assert not hasattr(placer, "problem")
+        assert "placer mine: a step of" in str(sess.explain(tf.tanh(x), {x: FEED}))
     assert all(len(may) == 1 for may in placer.problem.groups)
 
 

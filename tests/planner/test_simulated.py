@@ -156,3 +156,13 @@ def test_its_step_is_shorter_than_that_of_the_best_device_and_of_round_robin(hos
     assert len({row.device for row in explained.rows if row.kernel.startswith("cpu.")}) == 3
     assert "placer simulated: a step of" in str(explained) and "cpu:2: " in str(explained)
     assert len(explained.facts()["timeline"]["tasks"]) == len(found.tasks)
+
+
+def test_on_one_device_a_plan_is_that_of_the_rules():
+    fetched, feeds = data_parallel()
+    sources = []
+    for placer in ("rules", "simulated"):
+        with tf.Session(config=tf.SessionConfig(placer=placer)) as sess:
+            explained = sess.explain(fetched, feeds)
+            sources.append((explained.source, [(row.node, row.device, row.kernel) for row in explained.rows]))
+    assert sources[0] == sources[1]

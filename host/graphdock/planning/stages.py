@@ -107,6 +107,8 @@ def _choose_devices(draft: PlanBuilder, placement: Placement) -> None:
     if setting.lock is not None:
         placement.lock_notes = setting.lock.replay(draft.graph, placement, draft.chooser, setting.devices)
         return
+    if not draft.dry and all(len(allowed) == 1 for _, allowed in placement.movable):
+        return  # there is no choice; who explains the plan is told what a step would take all the same
     from graphdock.placement.problem import place_by
 
     assert setting.placer is not None
