@@ -438,3 +438,27 @@ def test_signatures_are_kept_up_to_the_plan_cache_and_tasks_forget_the_others(se
             session.run(made[0])
             assert {made[3], made[5], made[0]} == set(session._steps)
             assert session.run(made) == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+
+
+def test_settings_of_a_session_hold_on_its_tasks(servers, capfd):
+    """Soft placement, passes and checks are the session's; backends and threads stay each server's."""
+    with tf.Graph(host=HOST).as_default():
+        with tf.device("/job:ps/task:0/device:GPU:0"):
+            x = tf.placeholder_with_default(2.0, [])
+            y = tf.log(x - 2.0, name="y")
+        soft = tf.SessionConfig(fallback="allow", log_device_placement=True)
+        for config in (None, tf.SessionConfig(inter_op_threads=1)):
+            with (
+                tf.Session(servers[1].target, config=config) as session,
+                pytest.raises(tf.errors.InvalidArgumentError, match="asks for the device"),
+            ):
+                session.run(y)
+        with tf.Session(servers[1].target, config=soft) as session:
+            assert session.run(y) == -np.inf
+        assert "y" in capfd.readouterr().err
+        checked = tf.SessionConfig(fallback="allow", check_numerics=True)
+        with (
+            tf.Session(servers[1].target, config=checked) as session,
+            pytest.raises(tf.errors.InvalidArgumentError, match="y"),
+        ):
+            session.run(y)

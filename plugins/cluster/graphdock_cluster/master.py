@@ -38,6 +38,8 @@ __all__ = ["ClusterSession", "ServerSessions"]
 _log = logging.getLogger("graphdock")
 #: Seconds after which a session says again which task it waits for.
 PATIENCE = 10.0
+#: Settings of a session's configuration that hold on all tasks where the program gave them; the others are each server's own.
+CARRIED = ("check_numerics", "deterministic", "fallback", "fusion", "log_device_placement", "passes", "shape_policy")
 
 
 class _Step:
@@ -58,7 +60,8 @@ class ClusterSession(Session):
     that one of them names. Steps may be run from many threads.
 
     Args:
-      target: of the server whose task runs what asks for no other. ``graph``, ``config``, ``host``: as of any session.
+      target: of the server whose task runs what asks for no other. ``graph``, ``host``: as of any session.
+      config: what it says of :data:`CARRIED` holds on each task; backends, threads, memory and options are those of each server.
 
     Raises:
       UnavailableError: the target can't be reached.
@@ -78,6 +81,11 @@ class ClusterSession(Session):
         self._closed = False
         self._lock = new_lock()
         self._timeout = self.config.operation_timeout
+        self._carried = {
+            name: dict(value) if isinstance(value, Mapping) else value
+            for name, (value, source) in self.config.resolved().items()
+            if name in CARRIED and source == "code"
+        }
         self._name = f"session-{os.urandom(8).hex()}"
         self._numbers = itertools.count(1)
         self._steps: dict[Any, _Step] = {}
@@ -260,6 +268,7 @@ class ClusterSession(Session):
                 "version": _tf.__version__,
                 "isolated": self.config.isolate_session_state,
                 "master": str(self._own),
+                **({"settings": self._carried} if self._carried else {}),
             }
             self._opened[task] = found = self._ask(task, self._addresses[task], "open", arguments, limit)
             if self._closed:  # meanwhile

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
+from graphdock.config.session_config import SessionConfig
 from graphdock.contracts import errors
 from graphdock.contracts.deadlines import DeadlineClock
 from graphdock.contracts.runtime.resources import ResourceStore
@@ -55,7 +56,7 @@ class PartSession(Session):
 
     def __init__(self, graph: Any, task: TaskServer, opened: Opened) -> None:
         self._task, self._opened = task, opened
-        super().__init__("", graph, task.config, task.host)
+        super().__init__("", graph, opened.config or task.config, task.host)
 
     def _deadline_clock(self) -> DeadlineClock:
         return CLOCK
@@ -68,11 +69,13 @@ class PartSession(Session):
 
 
 class Opened:
-    """The record of one session on a task: its parts, where they meet, how often its random ops ran, its own containers, and the
-    task of its master."""
+    """The record of one session on a task: its parts, where they meet, how often its random ops ran, its own containers, the task
+    of its master, and the configuration of its steps here."""
 
-    def __init__(self, exchange: Exchange, isolated: bool, master: str = "") -> None:
-        self.exchange, self.master = exchange, master
+    def __init__(
+        self, exchange: Exchange, isolated: bool, master: str = "", config: SessionConfig | None = None
+    ) -> None:
+        self.exchange, self.master, self.config = exchange, master, config
         self.containers = Containers() if isolated else None
         self.ordinals = RandomOrdinals()
         self.constants = Constants()

@@ -98,16 +98,25 @@ class TaskServer:
             "cluster": {str(name): address for name, address in self.addresses.items()},
         }
 
-    def open(self, session: str, version: str, isolated: bool = False, master: str = "") -> dict[str, Any]:
+    def open(
+        self,
+        session: str,
+        version: str,
+        isolated: bool = False,
+        master: str = "",
+        settings: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
         """Open a session, or take note that it is open. One that is isolated has containers of its own, until it is closed.
 
         Steps of sessions that were closed have ended before: a new one never reads what they write.
 
         Args:
           master: the task that is the session's target, which ends it when it is reset.
+          settings: of the session's configuration that hold for its steps, in place of this task's own.
 
         Raises:
-          FailedPreconditionError: its master runs another version of graphdock. AbortedError: it was ended by a reset.
+          ConfigError: a setting that there is not. FailedPreconditionError: its master runs another version of graphdock.
+          AbortedError: it was ended by a reset.
         """
         if version != _tf.__version__:
             raise errors.FailedPreconditionError(
@@ -122,7 +131,8 @@ class TaskServer:
             if opened is None:
                 if session in self._aborted:
                     raise errors.AbortedError(f"the session was ended: its target {master} was reset")
-                opened = self._sessions[session] = Opened(Exchange(self._sender(session)), isolated, master)
+                config = self.config.replace(**settings) if settings else self.config
+                opened = self._sessions[session] = Opened(Exchange(self._sender(session)), isolated, master, config)
             return {"exchange": opened.exchange.name, "incarnation": self.incarnation}
 
     def register(
