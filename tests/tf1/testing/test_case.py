@@ -121,3 +121,15 @@ def test_a_script_of_tests_runs(tmp_path, words, status, said) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
     done = subprocess.run([sys.executable, tmp_path / "script.py", *words], capture_output=True, text=True, check=False)
     assert done.returncode == status and said in done.stderr, done.stderr
+
+
+def test_a_device_that_is_not_there_is_no_matter_unless_it_is_forced(case) -> None:
+    """As in TensorFlow, whose tests place softly."""
+    with tf.device("/device:GPU:7"):
+        x = tf.placeholder_with_default(2.0, []) + 1.0
+    for opened in (case.session, case.cached_session, case.test_session):
+        with opened() as sess:
+            assert sess.run(x) == 3.0
+    for refused in ({"force_gpu": True}, {"config": tf.SessionConfig(inter_op_threads=1)}):
+        with case.session(**refused) as sess, pytest.raises(tf.errors.InvalidArgumentError, match="device"):
+            sess.run(x)

@@ -74,10 +74,11 @@ class TestCase(Comparisons):
         """A new session, the default one inside; closed behind.
 
         Args:
-          graph: default: the default graph. config: of the session.
+          graph: default: the default graph. config: of the session; default: as in TensorFlow, what asks for a device that is
+            not there runs elsewhere, unless ``force_gpu``.
           use_gpu: False puts what is made inside on the cpu. force_gpu: puts it on the GPU.
         """
-        opened = _tf.Session(graph=graph or _tf.get_default_graph(), config=config)
+        opened = _tf.Session(graph=graph or _tf.get_default_graph(), config=_config(config, force_gpu))
         with opened as made, self._placed(made, use_gpu, force_gpu):
             yield made
 
@@ -115,7 +116,10 @@ class TestCase(Comparisons):
     def _kept(self, graph: Any, config: Any, force_gpu: bool, *, strict: bool) -> Any:
         given = (graph, config, force_gpu)
         if self._cached is None:
-            self._cached = (_tf.Session(graph=graph or _tf.get_default_graph(), config=config), given)
+            self._cached = (
+                _tf.Session(graph=graph or _tf.get_default_graph(), config=_config(config, force_gpu)),
+                given,
+            )
         if strict:
             for name, now, before in zip(("graph", "config", "force_gpu"), given, self._cached[1], strict=True):
                 if now is not before:
@@ -181,3 +185,8 @@ def _told(error: BaseException) -> str:
         return str(error)
     op = error.op_name
     return f"{error}\n{error.message}" + (f"\nCaused by: {op}" if op is not None else "")
+
+
+def _config(config: Any, force_gpu: bool) -> Any:
+    """A test's configuration, or that of a test that has none."""
+    return _tf.SessionConfig(fallback="allow") if config is None and not force_gpu else config
