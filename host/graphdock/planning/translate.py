@@ -277,7 +277,7 @@ class _Translation:
                 op.node_attrs,
                 inputs,
                 [n for b in op._control for n in self.after(b)] + [*self.waits] if op._control or self.waits else (),
-                _requested(op),
+                _requested(op) if op.colocation else op._device,
                 _Site(op),
                 bodies,
                 (op.name,),

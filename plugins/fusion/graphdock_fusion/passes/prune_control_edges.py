@@ -61,13 +61,12 @@ def _behind(node: PlanNode, known: dict[PlanNode, frozenset[PlanNode] | None]) -
 
 def _needed(graph: PlanGraph, dropped: dict[PlanNode, list[PlanNode]]) -> set[PlanNode]:
     """The nodes that the level's outputs and targets need without those edges."""
-    found: set[PlanNode] = set()
-    stack = [*graph.targets, *[v.node for v in graph.outputs if v.node is not None]]
-    while stack:
-        node = stack.pop()
-        if node not in found:
-            found.add(node)
-            gone = dropped.get(node, ())
-            stack.extend([v.node for v in node.inputs if v.node is not None])
-            stack.extend([before for before in node.control if before not in gone])
-    return found
+    needed, read = set(graph.targets), set(graph.outputs)
+    for node in reversed(graph.nodes):  # whoever needs a node stands behind it
+        if node in needed or not read.isdisjoint(node.outputs):
+            needed.add(node)
+            read.update(node.inputs)
+            if node.control:
+                gone = dropped.get(node, ())
+                needed.update([before for before in node.control if before not in gone])
+    return needed
