@@ -284,7 +284,7 @@ def test_closing_from_within_a_step_is_refused_and_from_python_functions_ends_th
     within.call = lambda: sess._store.clear()
     with pytest.raises(tf.errors.FailedPreconditionError, match="the reset of this session would wait for the step of"):
         sess.run(outer)
-    with pytest.raises(tf.errors.CancelledError, match="closed while the step ran"):
+    with pytest.raises(tf.errors.CancelledError, match="session was closed while it ran"):
         sess.run(python)
     with pytest.raises(tf.errors.FailedPreconditionError, match="closed"):
         sess.run(v)
