@@ -13,6 +13,7 @@ import pytest
 from graphdock.contracts import pack, unpack
 from graphdock_cluster.opened import Opened
 from graphdock_cluster.steps import RunningStep
+from graphdock_cluster.task import TaskServer
 from graphdock_testing.thread_cluster import ThreadCluster
 
 
@@ -96,6 +97,51 @@ def test_a_chief_restores_a_server_that_came_back_empty_and_others_wait(cluster,
     assert found and found[0] >= 9
     latest = tf.train.load_checkpoint(tf.train.latest_checkpoint(str(tmp_path)))
     assert latest.get_tensor("total") == latest.get_tensor("global_step")
+
+
+def test_two_chiefs_of_one_folder_spoil_no_checkpoint(cluster, tmp_path):
+    """Who saves while the other does is refused; what was saved is whole, and the next chief goes on from it."""
+    with ThreadPoolExecutor(2) as pool:
+        found = [pool.submit(count_up, cluster, f"worker{n}", True, tmp_path, 12) for n in (0, 1)]
+        for each in found:
+            if (error := each.exception(60)) is not None:
+                if isinstance(
+                    error, tf.errors.NotFoundError
+                ):  # the other one has just ended its save, and removed its parts
+                    assert "cannot write the checkpoint" in error.message
+                else:
+                    assert isinstance(error, tf.errors.FailedPreconditionError), error
+                    assert "save from one process only" in error.hint
+    saved = tf.train.load_checkpoint(tf.train.latest_checkpoint(str(tmp_path)))
+    step = int(saved.get_tensor("global_step"))
+    assert saved.get_tensor("total").shape == () and step >= 0
+    assert count_up(cluster, "worker0", True, tmp_path, step + 6) > 0
+    latest = tf.train.load_checkpoint(tf.train.latest_checkpoint(str(tmp_path)))
+    assert latest.get_tensor("global_step") >= step + 6
+
+
+def test_a_master_of_another_version_is_refused_with_both_versions(cluster, monkeypatch):
+    server = cluster.server("worker0")
+    with tf.Graph(server.host).as_default(), monkeypatch.context() as patch:
+        with tf.device("/job:ps/task:0"):
+            v = tf.get_variable("v", initializer=3.0)
+        with tf.Session(server.target) as session:
+            patch.setattr("graphdock_cluster.master._tf.__version__", "0.0.1")
+            calls = TaskServer.open
+
+            def opened(self, *arguments, **named):
+                patch.setattr("graphdock_cluster.task._tf.__version__", "0.0.2")
+                try:
+                    return calls(self, *arguments, **named)
+                finally:
+                    patch.setattr("graphdock_cluster.task._tf.__version__", "0.0.1")
+
+            patch.setattr(TaskServer, "open", opened)
+            with pytest.raises(
+                tf.errors.FailedPreconditionError, match="graphdock 0.0.1 .*different versions"
+            ) as caught:
+                session.run(v.initializer)
+            assert caught.value.expected == "0.0.2" and caught.value.got == "0.0.1"
 
 
 def test_waiting_for_a_session_outlasts_a_task_that_is_lost(cluster):

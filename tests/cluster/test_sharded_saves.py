@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from concurrent.futures import Future
 
@@ -67,6 +68,36 @@ def test_a_save_is_unseen_where_a_task_dies(cluster, tmp_path):
         with tf.Session(server.target) as session:
             saver.restore(session, first)
             assert session.run(b).tolist() == [2.0, 2.0]
+
+
+def test_a_save_is_unseen_where_the_disk_of_a_task_is_full(cluster, tmp_path, monkeypatch):
+    server = cluster.server("worker0")
+    with tf.Graph(server.host).as_default():
+        (a, b), saver = variables()
+        with tf.Session(server.target) as session:
+            session.run([a.initializer, b.initializer])
+            first = saver.save(session, str(tmp_path / "model"), global_step=1, write_meta_graph=False)
+            session.run(b.assign([7.0, 7.0]))
+            synced, shards = os.fsync, []
+
+            def refuse(file):
+                """The second shard that is written finds no room."""
+                shards.append(file)
+                if len(shards) == 2:
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                synced(file)
+
+            with monkeypatch.context() as patch:
+                patch.setattr(os, "fsync", refuse)
+                with pytest.raises(tf.errors.ResourceExhaustedError, match="model-2") as caught:
+                    saver.save(session, str(tmp_path / "model"), global_step=2, write_meta_graph=False)
+            assert "/job:ps/task:" in "".join(caught.value.__notes__)
+            assert tf.train.latest_checkpoint(str(tmp_path)) == first
+            assert not tf.train.checkpoint_exists(str(tmp_path / "model-2"))
+            saver.restore(session, first)
+            assert session.run(b).tolist() == [2.0, 2.0]
+            third = saver.save(session, str(tmp_path / "model"), global_step=3, write_meta_graph=False)
+            assert tf.train.latest_checkpoint(str(tmp_path)) == third
 
 
 def test_tasks_without_a_common_folder_are_named(cluster, tmp_path, monkeypatch):

@@ -31,6 +31,36 @@ print("ready", flush=True)
 server.join()
 """
 
+FORKS = """
+import json, os, sys
+import graphdock as tf
+
+first, second, third = json.loads(sys.argv[1])
+
+
+def serve(address, value, who):
+    server = tf.train.Server({"local": [address]})
+    with tf.Graph().as_default(), tf.Session("grpc://" + address) as session:
+        print(session.run(tf.constant(value) + 1.0), who, flush=True)
+    return server
+
+
+def child(address):
+    pid = os.fork()
+    if pid == 0:
+        serve(address, 2.0, "child").stop()
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+
+
+child(first)
+with tf.Graph().as_default():
+    server = tf.train.Server({"local": [second]})
+    child(third)
+    with tf.Session(server.target) as session:
+        print(session.run(tf.constant(3.0) + 1.0), "parent", flush=True)
+"""
+
 
 def ports(count):
     """Free ports below those that connections are given, which might take one before its server does."""
@@ -244,6 +274,19 @@ def test_a_port_in_use_is_said():
         ):
             tf.train.Server({"worker": [address]})
     tf.train.Server({"worker": [address]}).stop()  # nothing of the first is left
+
+
+@pytest.mark.slow
+def test_a_process_that_is_forked_has_servers_of_its_own(tmp_path):
+    """Before the first server of its parent, and after its parent had one and ran steps: the child's transport begins anew."""
+    done = subprocess.run(
+        [sys.executable, "-c", FORKS, json.dumps([f"localhost:{port}" for port in ports(3)])],
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["3.0", "child", "3.0", "child", "4.0", "parent"]
 
 
 @pytest.mark.parametrize("seed", range(30))

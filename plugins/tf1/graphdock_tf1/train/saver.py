@@ -345,14 +345,15 @@ class Saver:
         if probe is None or not getattr(sess, "target", ""):
             return
         _, write, looks = probe
-        fed = {self.saver_def.filename_tensor_name: os.fsencode(path)}
+        own = f"{path}.{os.urandom(8).hex()}"  # another chief's Saver may look for its own at the same time
+        fed = {self.saver_def.filename_tensor_name: os.fsencode(own)}
         system(path).makedirs(os.path.dirname(path) or os.curdir)
         try:
             sess.run(write, fed)
             seen = sess.run([look.outputs[0] for look in looks], fed)
         finally:
             with contextlib.suppress(FileNotFoundError):
-                system(path).remove(path + PROBE_FILE)
+                system(path).remove(own + PROBE_FILE)
         blind = [look.device for look, found in zip(looks, seen, strict=True) if not len(found)]
         if blind:
             raise FailedPreconditionError(
