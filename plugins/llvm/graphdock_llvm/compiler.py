@@ -12,12 +12,10 @@ from graphdock.contracts import (
     REDUCTIONS,
     BindContext,
     Claim,
-    Device,
     KernelRefused,
     LoopProgram,
     Native,
     NativeCall,
-    NotCompiled,
     PlanNode,
     PrepareContext,
     Prepared,
@@ -25,10 +23,10 @@ from graphdock.contracts import (
     Region,
     RegionCompiler,
     RegionProgram,
-    errors,
 )
 
 from graphdock_llvm.extents import Extents, bind_any
+from graphdock_llvm.launch import address_of, single_threaded
 from graphdock_llvm.loops import print_loop, too_large
 from graphdock_llvm.native import chain, interface
 from graphdock_llvm.pool import pool_address
@@ -36,7 +34,7 @@ from graphdock_llvm.primitives import rows_of, unsupported, written_often
 from graphdock_llvm.printer import ALONE, Printed, is_brief, print_functions
 from graphdock_llvm.products import products_of
 from graphdock_llvm.schedule import forbidden
-from graphdock_llvm.target import compiled, is_compiled, width
+from graphdock_llvm.target import width
 from graphdock_llvm.tiles import nodes_of_a_tile, print_tiles, tiles_of
 
 __all__ = ["VectorRegions"]
@@ -111,8 +109,8 @@ class VectorRegions(RegionCompiler):
         printed = _printed(program, count)
         shared = ctx.threads > 1 and printed.shared
         numbers = (ctx.threads, pool_address()) if shared else ALONE
-        within = _single_threaded(ctx.device) if shared else None
-        address = _address(ctx, printed.text())
+        within = single_threaded(ctx.device) if shared else None
+        address = address_of(ctx, printed.text())
         if all(a.extent is not None for a in program.axes):
             native = Native(address, chain, numbers, tiles is None and is_brief(program))
             bind = functools.partial(_bound, native, count, program)
@@ -129,13 +127,6 @@ class VectorRegions(RegionCompiler):
             within=within,
             source=lambda: f"{program}\n\n{_printed(program, count).text()}",
         )
-
-
-def _address(ctx: PrepareContext, text: str, optimized: bool = False) -> int:
-    """Address of a function. Raises NotCompiled where steps need not wait for it."""
-    if ctx.options.get("compile") == "meanwhile" and not is_compiled(text, optimized):
-        raise NotCompiled(functools.partial(compiled, text, optimized))
-    return compiled(text, optimized)
 
 
 def _printed(program: RegionProgram, count: int) -> Printed:
@@ -178,14 +169,6 @@ def _of_rows(
     return chosen
 
 
-def _single_threaded(device: Device) -> Any:
-    """A context in which libraries keep to the calling thread, where the device has one."""
-    try:
-        return device.service("single-threaded", 1)
-    except errors.NotFoundError:
-        return None
-
-
 def _bound(native: Native | None, count: int, program: RegionProgram, ctx: BindContext) -> Callable[..., Any]:
     """The function of a region; nothing is called where it has no elements."""
     shapes = [(tuple(d or 0 for d in out.shape), out.dtype.np) for out in program.made]
@@ -223,8 +206,8 @@ def _prepared_loop(loop: LoopProgram, ctx: PrepareContext) -> Prepared:
     text, shared = print_loop(loop, width())
     shared = shared and ctx.threads > 1
     numbers = (ctx.threads, pool_address()) if shared else ALONE
-    address = _address(ctx, text, optimized=True)
-    within = _single_threaded(ctx.device) if shared else None
+    address = address_of(ctx, text, optimized=True)
+    within = single_threaded(ctx.device) if shared else None
     shapes = [(loop.buffers[v].shape, loop.buffers[v].dtype.np) for v in (loop.variables[r] for r in loop.results)]
     return Prepared(
         lambda bind: _bound_loop(bind, Native(address, chain, numbers), shapes),

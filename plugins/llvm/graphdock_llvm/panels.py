@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 from graphdock_llvm.emitter import Emitter
 
-__all__ = ["Matrices", "print_panels"]
+__all__ = ["Matrices", "print_panels", "transposed"]
 
 #: Rows of a block, by lanes: 24 sums of 32 registers, 12 of 16.
 _ROWS = {16: 12, 8: 6, 4: 6}
@@ -85,6 +85,24 @@ def print_panels(e: Emitter, name: str, matrices: Matrices, begin: Callable[[], 
       begin: emits what ``finish`` needs once for each tile. Both may read ``%table``.
     """
     return _Panels(e, name, matrices, begin, finish).text()
+
+
+def transposed(e: Emitter, scalar: str, rows: list[str]) -> list[str]:
+    """A square of vectors, turned by swapping halves, quarters, ..."""
+    type_, half = e.vector(scalar), e.width // 2
+    while half:
+        swapped = list(rows)
+        for i in range(e.width):
+            if i & half:
+                continue
+            a, b = rows[i], rows[i + half]
+            low = [lane if not lane & half else lane - half + e.width for lane in range(e.width)]
+            high = [lane + half if not lane & half else lane + e.width for lane in range(e.width)]
+            for target, lanes in ((i, low), (i + half, high)):
+                mask = ", ".join(f"i32 {lane}" for lane in lanes)
+                swapped[target] = e.value(f"shufflevector {type_} {a}, {type_} {b}, <{e.width} x i32> <{mask}>")
+        rows, half = swapped, half // 2
+    return rows
 
 
 class _Panels:
@@ -188,7 +206,7 @@ class _Panels:
                 rows.append(
                     e.value(f"load {self.type}, ptr {where}, align {self.size}") if whole else self._masked(where, mask)
                 )
-            for place, row in enumerate(self._transpose(rows)[:places]):
+            for place, row in enumerate(transposed(e, self.of.scalar, rows)[:places]):
                 at = e.binary("add", "i64", k, str(place))
                 where = self._at("%panel", (at, self.wide), (str(vector * e.width), 1))
                 e.line(f"store {self.type} {row}, ptr {where}, align 64")
@@ -202,25 +220,6 @@ class _Panels:
                 self._loop("0", str(whole), partial(squares, vector))
             if rest:
                 square(vector, str(whole * e.width), rest)
-
-    def _transpose(self, rows: list[str]) -> list[str]:
-        """A square of vectors, turned by swapping halves, quarters, ..."""
-        e, half = self.e, self.e.width // 2
-        while half:
-            swapped = list(rows)
-            for i in range(e.width):
-                if i & half:
-                    continue
-                a, b = rows[i], rows[i + half]
-                low = [lane if not lane & half else lane - half + e.width for lane in range(e.width)]
-                high = [lane + half if not lane & half else lane + e.width for lane in range(e.width)]
-                for target, lanes in ((i, low), (i + half, high)):
-                    mask = ", ".join(f"i32 {lane}" for lane in lanes)
-                    swapped[target] = e.value(
-                        f"shufflevector {self.type} {a}, {self.type} {b}, <{e.width} x i32> <{mask}>"
-                    )
-            rows, half = swapped, half // 2
-        return rows
 
     def _strip(self) -> str:
         """``strip(left, strip, rows)``: so many rows of a transposed matrix, side by side for each place."""

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from graphdock.contracts import RegionCompiler, hookimpl
+from graphdock.contracts import KernelModule, RegionCompiler, hookimpl
 
-__all__ = ["register_region_compilers"]
+__all__ = ["register_kernels", "register_region_compilers"]
+
+#: Modules of ``graphdock_llvm.kernels``; each holds a list ``KERNELS``.
+FAMILIES = ("conv",)
+
+
+@hookimpl
+def register_kernels() -> Iterable[KernelModule]:
+    return [KernelModule(f"graphdock_llvm.kernels.{family}") for family in FAMILIES]
 
 
 @hookimpl

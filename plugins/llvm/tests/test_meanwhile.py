@@ -7,7 +7,7 @@ import threading
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock_llvm import compiler, target
+from graphdock_llvm import launch, target
 
 CONFIG = {"backends": ("llvm", "cpu"), "options": {"llvm": {"compile": "meanwhile"}}}
 
@@ -35,7 +35,7 @@ def go(monkeypatch):
         assert threading.current_thread() is main or event.wait(60)
         return target.compiled(*args, **facts)
 
-    monkeypatch.setattr(compiler, "compiled", compiled)
+    monkeypatch.setattr(launch, "compiled", compiled)
     yield event
     event.set()
 

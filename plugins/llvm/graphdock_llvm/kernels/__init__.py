@@ -1,0 +1,1 @@
+"""Kernels, a module per family of ops."""

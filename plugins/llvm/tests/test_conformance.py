@@ -1,0 +1,24 @@
+"""The conformance kit over the plugin's ops, against the cpu's kernels and numeric gradients."""
+
+from __future__ import annotations
+
+import pytest
+from graphdock_testing.conformance import Conformance, Missing
+
+OPS = ("Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput")
+KIT = Conformance("llvm")
+CASES = [case for op in OPS for case in KIT.cases(op)]
+
+
+def test_every_op_that_has_a_kernel_is_checked():
+    assert {r.kernel.op for r in KIT.host.kernels.all() if r.plugin == "llvm"} - {"Region"} == set(OPS)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+@pytest.mark.sampled(8)
+@pytest.mark.modes
+def test_case(case):
+    try:
+        KIT.check(case)
+    except Missing as reason:
+        pytest.skip(str(reason))
