@@ -9,7 +9,7 @@ from typing import Any
 from graphdock_llvm.gathered import Frame, Problem, Work
 from graphdock_llvm.gathered_copies import LONGEST
 
-__all__ = ["Convolution", "by_filter", "by_input", "convolution", "forward"]
+__all__ = ["Convolution", "by_filter", "by_input", "convolution", "cut", "forward"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,8 @@ def _reach(c: Convolution) -> list[tuple[int, int]]:
     return [(-b, (o - 1) * s - b + (k - 1) * d) for b, o, s, k, d in pairs]
 
 
-def _cut(length: int) -> int | None:
-    """Into so many pieces a segment is cut; None where there is no such number."""
+def cut(length: int) -> int | None:
+    """The number of pieces into which a segment is cut; None where there is none."""
     return next((n for n in range(1, 65) if length % n == 0 and length // n <= LONGEST), None)
 
 
@@ -81,7 +81,7 @@ def forward(c: Convolution, room: int, bias: int = -1, relu: bool = False) -> Wo
     frame, (image, row, pixel, first) = _framed(c.images, c.sides, c.channels, _reach(c))
     (sh, sw), (dh, dw), (kh, kw) = c.stride, c.dilation, c.window
     run = kw * c.channels if dw == 1 else c.channels
-    pieces = _cut(run)
+    pieces = cut(run)
     if pieces is None:
         return None
     length, segments = run // pieces, []
@@ -119,7 +119,7 @@ def by_input(c: Convolution) -> Work | None:
         found.append(of)
     reach = [(first, last) for first, last in ends]
     frame, (image, row, pixel, first) = _framed(c.images, c.out, c.outputs, reach)
-    pieces = _cut(c.outputs)
+    pieces = cut(c.outputs)
     if pieces is None:
         return None
     length, depth = c.outputs // pieces, c.channels
@@ -143,7 +143,7 @@ def by_filter(c: Convolution) -> Work | None:
     frame, (image, row, pixel, first) = _framed(c.images, c.sides, c.channels, _reach(c))
     (sh, sw), (dh, dw), (kh, kw) = c.stride, c.dilation, c.window
     rows, columns = c.out
-    pieces = _cut(columns)
+    pieces = cut(columns)
     if pieces is None:
         return None
     length = columns // pieces
