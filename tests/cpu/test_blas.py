@@ -124,6 +124,26 @@ def test_a_thread_that_ended_inside_is_forgotten(library):
     assert library.number == 3
 
 
+def test_threads_that_leave_do_not_ask_for_the_frames_of_all(library, monkeypatch):
+    """CPython 3.11.7 stops for ever where the garbage collector finalizes a generator in ``sys._current_frames()`` (gh-106883)."""
+    monkeypatch.setattr(sys, "_current_frames", lambda: pytest.fail("asked for the frames of all threads"))
+    one, there, leave = OneThread(), threading.Event(), threading.Event()
+
+    def other():
+        with one:
+            there.set()
+            leave.wait(60)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    assert there.wait(60)
+    inside(one)
+    assert library.number == 1
+    leave.set()
+    thread.join(60)
+    assert library.number == 3
+
+
 @pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals are the main thread's")
 @pytest.mark.parametrize("levels", [1, 2])
 def test_ctrl_c_anywhere_gives_back(library, levels):

@@ -64,6 +64,7 @@ class OneThread:
         try:
             with self._lock:
                 first = not self._inside
+                threading.current_thread()  # lists a thread that Python did not start, too
                 self._inside.setdefault(threading.get_ident(), set()).add(frame)
                 if first:
                     self._keep_to_one()
@@ -95,8 +96,9 @@ class OneThread:
                 mine.intersection_update(_stack(frame))
             if not mine:
                 self._inside.pop(threading.get_ident(), None)
+            # Not sys._current_frames(): CPython 3.11.7 stops for ever where the garbage collector runs in it (gh-106883).
             if self._inside:
-                for thread in self._inside.keys() - sys._current_frames().keys():
+                for thread in self._inside.keys() - {thread.ident for thread in threading.enumerate()}:
                     del self._inside[thread]
             self._give_back()
 
