@@ -51,7 +51,7 @@ class Problem:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return self.counts[0] * self.counts[1] * self.counts[2]
 
 
@@ -80,7 +80,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What one call computes.
+    """Work of one call.
 
     Attributes:
       problems: of the same number of columns. ``copies``: places that are added to those of the left and right matrices and the
@@ -99,7 +99,7 @@ class Work:
 
 
 def numbers(work: Work, threads: int, lanes: int = 0) -> Any:
-    """What the function is told of some work, on so many threads, printed for so many lanes or for this CPU's."""
+    """Arguments of the function for some work, on so many threads, printed for so many lanes or for this CPU's."""
     lanes = lanes or width()
     vectors = _vectors(-(-work.columns // lanes))
     panels = -(-work.columns // (vectors * lanes * TOGETHER[vectors - 1]))

@@ -348,7 +348,7 @@ class _Print(Copies):
         return self._function(f"void @part{v}(ptr %context, i64 %part)")
 
     def _start(self, row: str, counts: Sequence[str], steps: Sequence[Sequence[str]]) -> list[str]:
-        """Where a row lies on the left and in the output, and its two quicker numbers."""
+        """Place of a row on the left and in the output, and its two quicker numbers."""
         e = self.e
         image = self._mul(counts[1], counts[2])
         outer, inner = e.binary("udiv", "i64", row, image), e.binary("urem", "i64", row, image)

@@ -164,10 +164,13 @@ def test_what_cannot_be():
     for wrong, words in (
         (lambda: queue.enqueue(n([1])), r"component 0. Expected \[\], got \[1\]"),
         (lambda: queue.enqueue_many(n([[1, 2]])), r"component 0. Expected \[1\], got \[1,2\]"),
-        (lambda: queue.enqueue_many(n(1)), "first axis"),
+        (lambda: queue.enqueue_many(n(1)), r"component 0. Expected \[\?\], got \[\]"),
         (lambda: queue.dequeue_many(n(-1)), "negative"),
         (lambda: make(shapes=()).dequeue_many(n(1)), "require the components to have specified shapes"),
-        (lambda: make(kinds=(dtypes.int64,) * 2, shapes=((), ())).enqueue_many(n([1]), n([1, 2])), "axis 0"),
+        (
+            lambda: make(kinds=(dtypes.int64,) * 2, shapes=((), ())).enqueue_many(n([1]), n([1, 2])),
+            r"component 1. Expected \[1\], got \[2\]",
+        ),
     ):
         with pytest.raises(errors.InvalidArgumentError, match=words):
             wrong()
