@@ -295,10 +295,8 @@ class LinearOperator:
         with self._scope(name):
             values = _tf.svd(self.to_dense(), compute_uv=False)
             least = _tf.reduce_min(values, -1) / _tf.reduce_max(values, -1)
-            floor = _tf.constant(_tf.as_dtype(self.dtype.real_dtype).as_numpy_dtype(0), self.dtype.real_dtype)
-            return _tf.assert_greater(
-                least, floor + epsilon(self.dtype), message="Singular matrix up to precision epsilon."
-            )
+            floor = epsilon(self.dtype)
+            return _tf.assert_greater(least, floor, message="Singular matrix up to precision epsilon.")
 
     def assert_positive_definite(self, name: str = "assert_positive_definite") -> Any:
         """Return an op that fails where a matrix is not positive definite."""
