@@ -30,8 +30,9 @@ from graphdock.session.fetches import Feed, FetchPlan, convert_feed, single_tens
 from graphdock.session.session import Session
 
 from graphdock_cluster.registry import Registry, Remote
-from graphdock_cluster.steps import RunningStep
+from graphdock_cluster.steps import RunningStep, noted
 from graphdock_cluster.transports import RoutedTransport
+from graphdock_cluster.versions import check_versions, taking_part
 
 __all__ = ["ClusterSession", "ServerSessions"]
 
@@ -201,8 +202,13 @@ class ClusterSession(Session):
         )
         alone = not isinstance(fetches, (list, tuple, Mapping)) and len(fetch.tensors) == 1
         made = _Step(fetch, feeds, self.graph._mutation, alone, cut)
-        for part in cut.parts:
-            self._open(part.task, limit)
+        scheme = self._transport.scheme
+        check_versions(
+            [
+                (str(p.task), taking_part(self._host, scheme, p.graph.get_operations()), self._open(p.task, limit))
+                for p in cut.parts
+            ]
+        )
         made.parts = self._registry.register_all(cut.parts, limit, self._answer)
         made.parts.sort(key=lambda p: p.local is not None)  # those of this process run last, on the caller's thread
         handles = [(part.address, part.handle) for part in made.parts]
@@ -239,6 +245,9 @@ class ClusterSession(Session):
                 if self._has_lost or self._closed:
                     raise
                 why = error.message
+            except errors.GraphdockError as error:
+                noted(error, task)
+                raise
             except TimeoutError:
                 why = why or "it did not answer"
             waited = time.monotonic() - begun

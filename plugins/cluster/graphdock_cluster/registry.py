@@ -11,6 +11,7 @@ from graphdock.contracts import errors
 from graphdock.contracts.cluster import TaskName
 from graphdock.partition.cut import Part
 
+from graphdock_cluster.steps import noted
 from graphdock_cluster.task import TaskServer
 from graphdock_cluster.transports import RoutedTransport
 
@@ -106,6 +107,7 @@ class Registry:
                 except BaseException as error:
                     call.add_done_callback(lambda done: self._drop_answered(done, address))  # it may come to be yet
                     if not isinstance(error, TimeoutError):
+                        noted(error, part.task)
                         raise
                     raise errors.DeadlineExceededError(
                         f"{part.task} did not answer within {limit:g} s: it was to take its part of the step"

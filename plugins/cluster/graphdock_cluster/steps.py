@@ -18,7 +18,7 @@ from graphdock_cluster.registered import Kept
 from graphdock_cluster.started import fetched
 from graphdock_cluster.task import TaskServer
 
-__all__ = ["RunningStep"]
+__all__ = ["RunningStep", "noted"]
 
 #: Seconds behind the deadline of a step after which a task that has not said so itself is given up.
 GRACE = 1.0
@@ -110,7 +110,7 @@ class RunningStep:
     def lost(self, addresses: Sequence[str], task: TaskName, error: BaseException) -> None:
         """End the step if it touches what is lost, one task or the way between two, though its parts may have ended there."""
         if all(address in self._addresses for address in addresses):
-            self._noted(error, task)
+            noted(error, task)
             self.abort(error, str(task))
 
     def abort(self, error: BaseException, source: str = "") -> None:
@@ -141,14 +141,14 @@ class RunningStep:
                 names,
             )
         except errors.GraphdockError as error:
-            self._noted(error, task)
+            noted(error, task)
             self.abort(error, str(task))
             raise
 
     def _done(self, call: Future[Any], task: TaskName) -> None:
         error = None if call.cancelled() else call.exception()
         if error is not None:
-            self._noted(error, task)
+            noted(error, task)
             self.abort(error, str(task))
 
     def _wait(self, calls: Sequence[Future[Any]], seconds: float | None) -> None:
@@ -158,10 +158,11 @@ class RunningStep:
             if not call.done():
                 self._transport.wait(call, None if until is None else max(0.0, until - time.monotonic()))
 
-    @staticmethod
-    def _noted(error: BaseException, task: TaskName) -> None:
-        if not any(note.startswith("raised on /job:") for note in getattr(error, "__notes__", ())):
-            error.add_note(f"raised on {task}")
+
+def noted(error: BaseException, task: object) -> None:
+    """Note the task that raised an error, unless one is noted."""
+    if not any(note.startswith("raised on /job:") for note in getattr(error, "__notes__", ())):
+        error.add_note(f"raised on {task}")
 
 
 #: Errors that mean the same wherever they are raised.

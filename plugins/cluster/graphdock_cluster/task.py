@@ -32,6 +32,7 @@ from graphdock_cluster.opened import Containers, Opened, PartSession
 from graphdock_cluster.registered import Kept, Registered, held_back
 from graphdock_cluster.running import NO_LIMIT, RunningPart
 from graphdock_cluster.started import StartedPart
+from graphdock_cluster.versions import installed, planning
 
 __all__ = ["TaskServer"]
 
@@ -72,7 +73,7 @@ class TaskServer:
         self._aborted: deque[str] = deque(maxlen=_REMEMBERED)
         self._ended = threading.Condition(self._lock)
         self._handles = itertools.count(1)
-        self._devices: tuple[str, ...] | None = None
+        self._described: tuple[list[str], list[str]] | None = None
         #: Run what may wait.
         self.threads = WaitingThreads("graphdock part")
 
@@ -85,18 +86,22 @@ class TaskServer:
 
     def info(self) -> dict[str, Any]:
         """Description of the task and of its cluster."""
-        if self._devices is None:
-            with Session(graph=_tf.Graph(self.host), config=self.config, host=self.host) as session:
-                names = [d.partition("/device")[2] for d in session.list_devices()]
-            self._devices = tuple([f"{self.name}/device{d}" for d in names])
         return {
             "name": str(self.name),
             "address": self.address,
             "incarnation": self.incarnation,
-            "devices": list(self._devices),
+            "devices": self._describe()[0],
             "version": _tf.__version__,
             "cluster": {str(name): address for name, address in self.addresses.items()},
         }
+
+    def _describe(self) -> tuple[list[str], list[str]]:
+        """Whole names of its devices, and the plugins with which it plans."""
+        if self._described is None:
+            with Session(graph=_tf.Graph(self.host), config=self.config, host=self.host) as session:
+                names = [d.partition("/device")[2] for d in session.list_devices()]
+                self._described = [f"{self.name}/device{d}" for d in names], planning(session)
+        return self._described
 
     def open(
         self,
@@ -106,7 +111,8 @@ class TaskServer:
         master: str = "",
         settings: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Open a session, or take note that it is open. One that is isolated has containers of its own, until it is closed.
+        """Open a session, or take note that it is open. One that is isolated has containers of its own, until it is closed. Says
+        which plugins there are, and with which the task plans (:mod:`graphdock_cluster.versions`).
 
         Steps of sessions that were closed have ended before: a new one never reads what they write.
 
@@ -133,7 +139,8 @@ class TaskServer:
                     raise errors.AbortedError(f"the session was ended: its target {master} was reset")
                 config = self.config.replace(**settings) if settings else self.config
                 opened = self._sessions[session] = Opened(Exchange(self._sender(session)), isolated, master, config)
-            return {"exchange": opened.exchange.name, "incarnation": self.incarnation}
+        said = {"exchange": opened.exchange.name, "incarnation": self.incarnation}
+        return {**said, "plugins": installed(self.host), "plans": self._describe()[1]}
 
     def register(
         self,

@@ -1,0 +1,90 @@
+"""Versions of the plugins that take part in a step: those of its tasks, and the session's, are to be the same.
+
+graphdock's own plugins are of graphdock's version, which tasks compare when they meet a session. Of the others these take part: on
+a task those with which it plans, namely those of its ``backends`` that have a device here or something for one, and those that
+bring passes, patterns or the placer; of the session those that declare ops of the step's graph, and the one that carries messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from graphdock.contracts import errors
+from graphdock.graph.operation import Operation
+from graphdock.plugin.host import Host
+from graphdock.session.session import Session
+
+__all__ = ["Versions", "check_versions", "installed", "planning", "taking_part"]
+
+#: Plugin -> version.
+Versions = Mapping[str, str]
+
+
+def installed(host: Host) -> dict[str, str]:
+    """Version of each plugin that may be used, but for graphdock's own."""
+    return {s.name: s.found.version for s in host.plugins() if s.usable and not s.found.is_own}
+
+
+def planning(session: Session) -> list[str]:
+    """Names of the plugins with which a session plans."""
+    setting = session._planner.setting
+    host, kinds = setting.host, {device.type for device in setting.devices}
+    backends = [host.backend(name) for name in setting.config.backends]
+    found = {b.name for b in backends if kinds.intersection((*b.device_types, *b.kernel_devices))}
+    found |= {made.plugin for made in setting.compilers if made.compiler.device_type in kinds}
+    found |= {row.plugin for row in setting.passes}
+    found |= {s.name for s in host.plugins() if s.usable and s.states("register_patterns")}
+    if setting.placer is not None:
+        found.add(setting.placer[1])
+    return sorted(found)
+
+
+def taking_part(host: Host, scheme: str, operations: Iterable[Operation]) -> dict[str, str]:
+    """Version of each plugin of a session that declares one of these operations, or carries its messages."""
+    others = [s for s in host.plugins() if s.usable and not s.found.is_own]
+    if not others:
+        return {}
+    packages = {op.op_def.package for op in operations}
+    carrier = host.transports.entry(scheme)
+    return {
+        s.name: s.found.version
+        for s in others
+        if s.found.package in packages or carrier is not None and carrier[1] == s.name
+    }
+
+
+def check_versions(parts: Sequence[tuple[str, Versions, Mapping[str, Any]]]) -> None:
+    """Return at once where all that takes part in a step is of one version each.
+
+    Args:
+      parts: of each part its task, what of the session's takes part in it, and what the task said when the session was opened
+        there: ``plugins``, which are installed, and ``plans``, with which of them it plans.
+
+    Raises:
+      FailedPreconditionError: a plugin is of two versions, with both tasks and both versions; or a task has none.
+    """
+    first: dict[str, tuple[str, str]] = {}
+    for task, mine, said in parts:
+        plugins: Versions = said["plugins"]
+        for name, version in mine.items():
+            _same(first, name, "the session", version)
+            if name not in plugins:
+                raise errors.FailedPreconditionError(
+                    f"{task} has no plugin {name!r}, which its part of the step needs",
+                    expected=f"{name} {version}, as for the session",
+                    hint="install it there; `graphdock doctor` says why one that is installed is not used",
+                )
+        for name in {*mine, *said["plans"]}.intersection(plugins):
+            _same(first, name, task, plugins[name])
+
+
+def _same(first: dict[str, tuple[str, str]], name: str, who: str, version: str) -> None:
+    other, found = first.setdefault(name, (who, version))
+    if found != version:
+        raise errors.FailedPreconditionError(
+            f"the plugin {name!r} is of different versions: {found} for {other}, {version} for {who}",
+            expected=found,
+            got=version,
+            hint="install one version for all tasks of a cluster",
+        )
