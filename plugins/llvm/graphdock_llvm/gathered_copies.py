@@ -154,8 +154,11 @@ class Copies:
         """``turned(lefts, strip, segments, count, length, step, rows)``: copy rows, side by side for each place."""
         e, lanes, most = self.e, self.lanes, self.height
         first = e.value(f"load ptr, ptr {self._at('ptr', '%lefts', 0)}")
-        last = e.value(f"load ptr, ptr {self._at('ptr', '%lefts', self._add('%rows', -1))}")
-        near = e.value(f"icmp eq ptr {last}, {self._at('float', first, self._add('%rows', -1))}")
+        near = "true"
+        for r in range(1, most):  # the last of too few rows is repeated: all are asked
+            row = e.value(f"load ptr, ptr {self._at('ptr', '%lefts', r)}")
+            beside = e.value(f"icmp eq ptr {row}, {self._at('float', first, r)}")
+            near = e.binary("and", "i1", near, e.binary("or", "i1", beside, e.value(f"icmp ule i64 %rows, {r}")))
         masks = []
         for begin in range(0, most, lanes):
             numbers = e.binary("add", e.vector("i64"), e.lanes("i64"), e.constant("i64", begin))
