@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import threading
 import time
@@ -100,18 +101,11 @@ def test_a_chief_restores_a_server_that_came_back_empty_and_others_wait(cluster,
 
 
 def test_two_chiefs_of_one_folder_spoil_no_checkpoint(cluster, tmp_path):
-    """Who saves while the other does is refused; what was saved is whole, and the next chief goes on from it."""
+    """Who saves while the other does waits for it: both train on, as TensorFlow's do, and the next goes on from a whole one."""
     with ThreadPoolExecutor(2) as pool:
         found = [pool.submit(count_up, cluster, f"worker{n}", True, tmp_path, 12) for n in (0, 1)]
-        for each in found:
-            if (error := each.exception(60)) is not None:
-                if isinstance(
-                    error, tf.errors.NotFoundError
-                ):  # the other one has just ended its save, and removed its parts
-                    assert "cannot write the checkpoint" in error.message
-                else:
-                    assert isinstance(error, tf.errors.FailedPreconditionError), error
-                    assert "save from one process only" in error.hint
+        assert all([each.result(60) > 0 for each in found])
+    assert not [name for name in os.listdir(tmp_path) if name.endswith(".lock") or "_temp" in name]
     saved = tf.train.load_checkpoint(tf.train.latest_checkpoint(str(tmp_path)))
     step = int(saved.get_tensor("global_step"))
     assert saved.get_tensor("total").shape == () and step >= 0

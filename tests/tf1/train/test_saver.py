@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import pathlib
+import threading
 import tracemalloc
 
 import graphdock as tf
@@ -431,3 +433,61 @@ def test_an_old_checkpoint_that_cant_be_removed_stays(tmp_path, sess, one, monke
 
     monkeypatch.setattr(module, "remove_checkpoint", refuse)
     assert saver.save(sess, str(tmp_path / "m"), global_step=2) and "an old checkpoint stays" in caplog.text
+
+
+def test_of_two_savers_of_one_path_the_second_waits_and_no_part_is_mixed(tmp_path, monkeypatch):
+    """The second begins when the first has written one of its two parts."""
+    path, sync = str(tmp_path / "model"), os.fsync
+    begun, waits, saved = threading.Event(), threading.Event(), []
+
+    def synced(file):
+        sync(file)
+        if threading.current_thread().name == "first" and not begun.is_set():
+            begun.set()
+            assert waits.wait(30)
+
+    class Waits(logging.Handler):
+        def emit(self, record):
+            if "waiting for it" in record.getMessage():
+                waits.set()
+
+    def save(value):
+        with tf.Graph().as_default(), tf.Session(config=tf.SessionConfig(device_count={"cpu": 2})) as sess:
+            made = []
+            for number in (0, 1):
+                with tf.device(f"/cpu:{number}"):
+                    made.append(tf.Variable(value, name=f"v{number}"))
+            sess.run(tf.global_variables_initializer())
+            try:
+                saved.append(tf.train.Saver(sharded=True).save(sess, path, write_meta_graph=False))
+            finally:
+                waits.set()
+
+    monkeypatch.setattr(os, "fsync", synced)
+    log, handler = logging.getLogger("graphdock"), Waits()
+    log.addHandler(handler)
+    try:
+        threads = [threading.Thread(target=save, args=(v,), name=n) for v, n in ((1.0, "first"), (2.0, "second"))]
+        threads[0].start()
+        assert begun.wait(30)
+        threads[1].start()
+        for thread in threads:
+            thread.join(60)
+    finally:
+        log.removeHandler(handler)
+    assert saved == [path, path], "both have saved"
+    found = tf.train.load_checkpoint(path)
+    assert [found.get_tensor("v0"), found.get_tensor("v1")] == [2.0, 2.0]
+    assert not [name for name in os.listdir(tmp_path) if "lock" in name or "_temp" in name]
+
+
+def test_a_saver_that_waits_for_another_ends_with_the_sessions_limit(tmp_path, one):
+    path = str(tmp_path / "model")
+    with tf.Session(config=tf.SessionConfig(operation_timeout=0.02)) as sess:
+        sess.run(tf.global_variables_initializer())
+        with (
+            files.held(path, suffix=".save.lock"),
+            pytest.raises(FailedPreconditionError, match="model' is being written by another saver"),
+        ):
+            tf.train.Saver().save(sess, path)
+        assert not tf.train.checkpoint_exists(path)

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import logging
 import os
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -42,6 +44,7 @@ __all__ = [
     "token",
 ]
 
+_log = logging.getLogger("graphdock")
 #: What names of unfinished files end with.
 TEMPORARY = ".tmp"
 #: Bytes are to be left as they are: Windows asks for it.
@@ -201,10 +204,13 @@ def replaced(path: str) -> Iterator[Sink]:
 
 
 @contextlib.contextmanager
-def held(prefix: str) -> Iterator[None]:
+def held(prefix: str, seconds: float = 0.0, suffix: str = ".lock") -> Iterator[None]:
     """Be the only writer of a checkpoint, among all threads and processes. A process that dies holds nothing.
 
     Nobody is kept from a checkpoint in a store: of two writers the index that comes last stays.
+
+    Args:
+      seconds: as long another writer is waited for, which is told in the log. ``suffix``: of the file that is locked.
 
     Raises:
       FailedPreconditionError: another one writes it. GraphdockError: the file system refuses, of the class that fits.
@@ -212,15 +218,29 @@ def held(prefix: str) -> Iterator[None]:
     if is_url(prefix):
         yield
         return
-    path = prefix + ".lock"
-    fd = _locked(path, prefix)
+    path = prefix + suffix
+    until, told = time.monotonic() + seconds, False
+    while True:
+        try:
+            fd = _locked(path, prefix)
+            break
+        except FailedPreconditionError as error:
+            if time.monotonic() >= until:
+                raise
+            if not told:
+                told = True
+                _log.warning("%s; waiting for it (%s)", error.message, error.hint)
+            time.sleep(0.01)
     try:
         yield
     finally:
         with contextlib.suppress(OSError):
             os.unlink(path)  # while it is held: who opened it meanwhile sees that it is gone
-        unlock(fd)  # a forked child has the descriptor too
-        os.close(fd)
+        try:
+            unlock(fd)  # a forked child has the descriptor too
+            os.close(fd)
+        except OSError as error:
+            raise explained(error, "cannot unlock the checkpoint", prefix) from error
 
 
 def _locked(path: str, prefix: str) -> int:

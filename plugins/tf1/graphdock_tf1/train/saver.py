@@ -21,6 +21,7 @@ from graphdock.errors import (
     NotFoundError,
     UnavailableError,
 )
+from graphdock_storage.checkpoint.files import held, make_folder
 from graphdock_storage.stores import system
 
 from graphdock_tf1.train.checkpoint_files import (
@@ -36,6 +37,10 @@ from graphdock_tf1.train.saver_def import SaverDef
 from graphdock_tf1.train.saver_ops import PROBE_FILE, add_saver_ops, probe_ops
 
 _log = logging.getLogger("graphdock")
+#: What is put behind the path for the lock of a whole save, of all its parts.
+_SAVING = ".save.lock"
+#: Seconds for which another Saver's save to the same path is waited for.
+_PATIENCE = 60.0
 
 
 class Saver:
@@ -212,7 +217,10 @@ class Saver:
                 self._next_kept += self.saver_def.keep_checkpoint_every_n_hours * 3600
                 continue
             try:
-                remove_checkpoint(path, meta_graph_suffix=meta_graph_suffix)
+                with held(path, suffix=_SAVING):
+                    remove_checkpoint(path, meta_graph_suffix=meta_graph_suffix)
+            except NotFoundError:
+                continue  # with its folder
             except GraphdockError as error:
                 _log.warning("an old checkpoint stays: %s", error.message)
 
@@ -247,7 +255,8 @@ class Saver:
         Raises:
           ArgumentTypeError: ``sess`` is no session.
           InvalidArgumentError: ``latest_filename`` is a path, or ``save_path`` has its name.
-          UninitializedError: a variable has no value. FailedPreconditionError: another one is writing that checkpoint.
+          UninitializedError: a variable has no value. FailedPreconditionError: another one is writing that checkpoint, and did not
+            end within the session's ``operation_timeout``, or a minute.
           NotFoundError, PermissionDeniedError, ResourceExhaustedError: the file system refuses; what was there is as it was.
         """
         self._check_built("save")
@@ -269,8 +278,14 @@ class Saver:
             return None
         assert self.saver_def is not None
         self._check_folder(sess, path)
-        sess.run(self.saver_def.save_tensor_name, {self.saver_def.filename_tensor_name: os.fsencode(path)})
-        if write_state:
+        fed = {self.saver_def.filename_tensor_name: os.fsencode(path)}
+        if not write_state:  # who runs this need not see the folder
+            sess.run(self.saver_def.save_tensor_name, fed)
+        else:
+            make_folder(os.path.dirname(path))
+            limit = sess.config.operation_timeout
+            with held(path, _PATIENCE if limit is None else limit, _SAVING):
+                sess.run(self.saver_def.save_tensor_name, fed)
             old = self._record(path)
             _write_state(self, os.path.dirname(path), path, latest_filename)
             self._remove(old, meta_graph_suffix)
