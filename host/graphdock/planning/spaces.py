@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import Any
+from typing import Any, TypeAlias
 
 from graphdock.contracts.bodies import captures, carried, elements, given, stacked
 from graphdock.contracts.device import HOST_MEMORY
@@ -30,6 +30,8 @@ __all__ = ["SCALAR", "TRANSFER", "Spaces", "assign_spaces", "transfer"]
 _PLACELESS = "RV"
 #: Verbs whose outputs lie nowhere: each reader of a constant has its own, and an empty slot has nothing.
 _HOMELESS = frozenset({"constant", "none"})
+#: Space that a node needs each input in, and that of each output; and whether its kernel reads histories as a whole.
+_Facts: TypeAlias = "tuple[Sequence[str | None], Sequence[str], bool]"
 #: The op of a transfer node; it never stands in a user's graph.
 TRANSFER = OpDef(
     "Transfer", summary="Moves a tensor to another memory space.", executes="move", traits=frozenset({"pure"})
@@ -80,9 +82,9 @@ class Spaces:
         self._levels: dict[PlanGraph, _Level] = {}
         #: identity of a node's device -> its memory space; hashing a DeviceSpec costs more than all else here
         self._at: dict[int, str] = {}
-        #: kernel, op, space and dtypes -> what a node of these needs; and node -> what it needs, once it was asked for
-        self._needs: dict[Any, Sequence[str | None]] = {}
-        self._found: dict[PlanNode, Sequence[str | None]] = {}
+        #: op, kernel, device and dtypes -> facts of a node of these; and node -> its facts, once they were asked for
+        self._alike: dict[Any, _Facts] = {}
+        self._found: dict[PlanNode, _Facts] = {}
         #: input of a body -> the space in which its first reader wants it, and that reader's device
         self._wanted: dict[Value, tuple[str, DeviceSpec | None]] = {}
         #: history that a kernel reads as a whole -> the space in which it does, and its device
@@ -115,65 +117,80 @@ class Spaces:
 
     def needs(self, node: PlanNode) -> Sequence[str | None]:
         """The space each input must be in; None where any will do."""
+        return self._facts(node)[0]
+
+    def _facts(self, node: PlanNode) -> _Facts:
         found = self._found.get(node)
         if found is None:
-            found = self._found[node] = self._of(node)
+            opdef, kernel, outputs, key = node.opdef, self.kernels.get(node), node.outputs, None
+            if opdef.plain and node.verb != "move" and (not self.scalars or self.scalars.isdisjoint(outputs)):
+                dtypes = [v.dtype.name for v in (*node.inputs, *outputs)]
+                key = id(opdef), id(kernel), id(node.device), len(outputs), *dtypes
+                found = self._alike.get(key)
+            if found is None:
+                found = self._alike[key] = self._made(node, kernel)
+            self._found[node] = found
         return found
 
-    def _of(self, node: PlanNode) -> Sequence[str | None]:
+    def _made(self, node: PlanNode, registered: RegisteredKernel | None) -> _Facts:
         if node.verb == "move":  # a pass put it there
-            return [node.attrs["source"]]
-        if node.opdef.verb.on_host:
-            return [None if v.dtype.kind in _PLACELESS else HOST_MEMORY for v in node.inputs]
-        if node.opdef.verb.silent:
-            return [None] * len(node.inputs)
-        if node.outputs and node.outputs[0] in self.scalars and not node.bodies:
-            return [None if v.dtype.kind in _PLACELESS else SCALAR for v in node.inputs]
-        registered = self.kernels.get(node)
-        space = self.device_space(node)
-        key = (id(registered), node.op, space, *[v.dtype.name for v in node.inputs]) if node.opdef.plain else None
-        found = self._needs.get(key)
-        if found is None:
-            host = registered.kernel.host if registered is not None else ()
-            found = tuple([_need(a, v.dtype, host, space) for a, v in zip(arg_of(node), node.inputs, strict=True)])
-            if key is not None:
-                self._needs[key] = found
-        return found
+            return [node.attrs["source"]], [node.attrs["target"]], False
+        verb, args = node.opdef.verb, node.opdef.outputs
+        args = args if len(args) == len(node.outputs) else args[:1] * len(node.outputs)
+        host = registered.kernel.host if registered is not None else ()
+        nowhere = verb.on_host or node.verb == "alias" or node.verb in _HOMELESS
+        space = HOST_MEMORY if nowhere else self.device_space(node)
+        needs: list[str | None] = [None] * len(node.inputs)
+        if verb.on_host or (not verb.silent and not node.bodies and self.scalars.intersection(node.outputs[:1])):
+            where = HOST_MEMORY if verb.on_host else SCALAR
+            needs = [None if v.dtype.kind in _PLACELESS else where for v in node.inputs]
+        elif not verb.silent:
+            needs = [_need(a, v.dtype, host, space) for a, v in zip(arg_of(node), node.inputs, strict=True)]
+        homes = []
+        for arg, value in zip(args, node.outputs, strict=True):
+            on_host = arg.memory == "host" or arg.name in host or value.dtype.name == "string"
+            homes.append(SCALAR if value in self.scalars else HOST_MEMORY if on_host else space)
+        whole = registered is not None and any(v.dtype.kind == "V" for v in node.inputs)
+        return needs, () if node.verb in _HOMELESS else homes, whole
 
     def level(self, graph: PlanGraph) -> Iterator[PlanGraph]:
-        level = self._levels[graph] = _Level(Rewriter(graph))
+        level, home = _Level(Rewriter(graph)), self.home
+        self._levels[graph] = level
         for node in graph.nodes:
             if node.verb == "branch":
                 yield from self.branch(node, level)
             elif node.verb == "loop":
                 yield from self.loop(node, level)
             else:
-                self.bind(node, self.needs(node), level)
-                self._check_histories(node)
-                self.outputs(node)
+                needs, homes, whole = self._facts(node)
+                self.bind(node, needs, level)
+                if whole:
+                    self._check_histories(node)
+                if node.verb == "alias":
+                    home[node.outputs[0]] = home.get(node.inputs[0], HOST_MEMORY)
+                else:
+                    home.update(zip(node.outputs, homes, strict=False))
 
     def _check_histories(self, node: PlanNode) -> None:
         """Refuse a kernel that reads a history which lies elsewhere: one that its own level's loop did not make for it."""
-        if node in self.kernels:
-            for value in node.inputs:
-                if value.dtype.kind == "V" and self.home.get(value, SCALAR) not in (SCALAR, self.device_space(node)):
-                    raise PlanError(
-                        f"{node.name} reads a history as a whole in {self.device_space(node)}, but it lies in {self.home[value]}",
-                        op=node.origin,
-                        site=node.site,
-                    )
+        for value in node.inputs:
+            if value.dtype.kind == "V" and self.home.get(value, SCALAR) not in (SCALAR, self.device_space(node)):
+                raise PlanError(
+                    f"{node.name} reads a history as a whole in {self.device_space(node)}, but it lies in {self.home[value]}",
+                    op=node.origin,
+                    site=node.site,
+                )
 
     def bind(self, node: PlanNode, needs: Sequence[str | None], level: _Level) -> None:
         """Let a node read its inputs in the spaces in which it needs them."""
-        inputs: list[Value] | None = None
+        home, inputs = self.home, node.inputs
         for i, need in enumerate(needs):
-            if need is not None and self.home.get(node.inputs[i]) != need:
+            if need is not None and home.get(node.inputs[i]) != need:
                 reader = self._near.get(node.bodies[-1].inputs[i]) if node.verb == "loop" else node.device
                 value = self.moved(node.inputs[i], need, level, node, reader)
                 if value is not node.inputs[i]:
-                    inputs = list(node.inputs) if inputs is None else inputs
-                    inputs[i] = value
-        if inputs is not None:
+                    inputs = [*inputs[:i], value, *inputs[i + 1 :]]
+        if inputs is not node.inputs:
             level.change.rebind(node, inputs=inputs)
 
     def returned(
@@ -188,32 +205,6 @@ class Spaces:
         ]
         if outputs != graph.outputs:
             level.change.returns(outputs)
-
-    def outputs(self, node: PlanNode) -> None:
-        if node.verb in _HOMELESS:
-            return
-        if node.verb == "alias":
-            source = node.inputs[0]
-            if source in self.home:
-                self.home[node.outputs[0]] = self.home[source]
-            else:
-                self.home[node.outputs[0]] = HOST_MEMORY
-            return
-        if node.verb == "move":
-            self.home[node.outputs[0]] = node.attrs["target"]
-            return
-        space = HOST_MEMORY if node.opdef.verb.on_host else self.device_space(node)
-        registered = self.kernels.get(node)
-        host = registered.kernel.host if registered is not None else ()
-        args = node.opdef.outputs
-        for i, value in enumerate(node.outputs):
-            arg = args[i] if len(args) == len(node.outputs) else args[0]
-            if value in self.scalars:
-                self.home[value] = SCALAR
-            elif arg.memory == "host" or arg.name in host or value.dtype.name == "string":
-                self.home[value] = HOST_MEMORY
-            else:
-                self.home[value] = space
 
     def is_constant(self, value: Value) -> bool:
         """A constant, or another name of one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import field, fields
 from typing import TYPE_CHECKING, Any
 
 from graphdock import contracts
@@ -64,8 +64,6 @@ class LazyModule:
         self.ops = rows.ops(name)
         self._rows = rows
         self._kernels: Mapping[tuple[str, str, str], KernelDef] | None = None
-        #: identity of a row that was asked for -> the row, which has no hash, and its kernel: each node of a plan asks
-        self._asked: dict[int, tuple[KernelRow, KernelDef]] = {}
 
     @property
     def devices(self) -> set[str]:
@@ -85,14 +83,9 @@ class LazyModule:
           PluginError: the module can't be imported, or has no kernels; names plugin, module and kernel; ``__cause__`` says why.
           ManifestError: it holds other kernels than the manifest says.
         """
-        known = self._asked.get(id(row))
-        if known is not None:
-            return known[1]
         if self._kernels is None:
             self._kernels = self._loaded(f"for the kernel {self.plugin}.{row.short_name} ({row.op} on {row.device})")
-        kernel = self._kernels[row.op, row.device, row.short_name]
-        self._asked[id(row)] = row, kernel
-        return kernel
+        return self._kernels[row.op, row.device, row.short_name]
 
     def load(self) -> None:
         """Import it and compare it with its rows. Raises as :meth:`kernel`."""
@@ -134,14 +127,20 @@ class RegisteredKernel:
     package: str
     facts: KernelDef | KernelRow
     _module: LazyModule | None = None
+    _held: KernelDef | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def kernel(self) -> KernelDef:
         """The kernel itself; imports its module where that was not done yet. Raises as :meth:`LazyModule.kernel`."""
-        if isinstance(self.facts, contracts.KernelDef):
-            return self.facts
-        assert self._module is not None
-        return self._module.kernel(self.facts)
+        held = self._held  # each node of a plan asks
+        if held is None:
+            if isinstance(self.facts, contracts.KernelDef):
+                held = self.facts
+            else:
+                assert self._module is not None
+                held = self._module.kernel(self.facts)
+            object.__setattr__(self, "_held", held)
+        return held
 
     @property
     def full_name(self) -> str:

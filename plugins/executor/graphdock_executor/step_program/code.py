@@ -6,19 +6,21 @@ of each form is compiled with other names in each place, and stands for all: eac
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import re
 from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any
 
-from graphdock_executor.step_program.names import Name
 from graphdock_executor.step_program.printer import Source
-from graphdock_executor.step_program.statements import Call, Copy, Launch, Statement
 
 __all__ = ["StepCode", "compile_step"]
 
-#: Names that a statement sets, and in how many places it reads one.
-_Form = tuple[int, int]
+_WORD = re.compile(r"\w+")
+#: Words that are no names.
+_LITERAL = re.compile(r"\b(?:\d|(?:None|True|False)\b)")
+#: Lines of calls of names on names, each name as ``t``.
+_CALLS = re.compile(r"(?:    (?:t(?:, t)* = )?t\((?:t(?:, t)*)?\)\n)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +40,20 @@ class StepCode:
 def compile_step(source: Source, filename: str) -> StepCode:
     """The code of a step's source. Lines are where they are in the text, for tracebacks and traces."""
     lines = source.lines.copy()
-    known: dict[Any, CodeType] = {}
+    known: dict[tuple[int, str], tuple[CodeType, list[int]]] = {}
     functions: dict[str, CodeType] = {}
     for part in source.parts:
-        read = [_names(s) for s in part.block.statements]
-        if None in read:
+        within = lines[part.first : part.last - 1]
+        head = next((i for i, line in enumerate(within) if not line.startswith("    global ")), 0)
+        text = "\n".join([*within[head:], ""])
+        form = _WORD.sub("t", text)
+        if _LITERAL.search(text) or not _CALLS.fullmatch(form):
             continue
-        forms = tuple([form for form, _ in read])  # type: ignore[misc]
-        head = part.last - part.first - len(forms) - 1
-        template = known.get((head, forms))
-        if template is None:
-            template = known[head, forms] = _template(head, forms, filename)
-        names = [n.text for _, found in read for n in found]  # type: ignore[misc]
-        places = tuple([names[int(place[1:])] for place in template.co_names])
+        if (head, form) not in known:
+            code = _template(head, form, filename)
+            known[head, form] = code, [int(place[1:]) for place in code.co_names]
+        template, order = known[head, form]
+        places = tuple(map(_WORD.findall(text).__getitem__, order))
         functions[part.name] = template.replace(
             co_names=places, co_firstlineno=part.first, co_name=part.name, co_qualname=part.name
         )
@@ -58,41 +61,16 @@ def compile_step(source: Source, filename: str) -> StepCode:
     return StepCode(compile("\n".join(lines) + "\n", filename, "exec"), functions)
 
 
-def _names(statement: Statement) -> tuple[_Form, Sequence[Name]] | None:
-    """The form of a statement that is one call of names on names, and the names; None for any other."""
-    kind = type(statement)
-    returns: tuple[Name, ...] = ()
-    read: tuple[Any, ...]
-    if kind is Launch:
-        assert isinstance(statement, Launch)
-        returns, read = statement.returns, (statement.kernel, *statement.args)
-    elif kind is Call:
-        assert isinstance(statement, Call)
-        returns, read = statement.returns, (statement.function, *statement.args)
-    elif kind is Copy:
-        assert isinstance(statement, Copy)
-        read = statement.method, statement.source, statement.target
-    else:
-        return None
-    if statement.access is not None or any([type(n) is not Name for n in read]):
-        return None
-    return (len(returns), len(read)), (*returns, *read)
-
-
-def _template(head: int, forms: Sequence[_Form], filename: str) -> CodeType:
-    """The code of a function of such statements, in which each place has a name of its own: ``t`` and its number.
+def _template(head: int, form: str, filename: str) -> CodeType:
+    """The code of a function of such calls, in which each place has a name of its own: ``t`` and its number.
 
     Args:
-      head: lines between the first one and the statements.
+      head: lines between the first one and the calls.
     """
-    lines, bound, at = [], list[str](), 0
-    for returns, read in forms:
-        names = [f"t{i}" for i in range(at, at + returns + read)]
-        at += returns + read
-        bound += names[:returns]
-        target = f"{', '.join(names[:returns])} = " if returns else ""
-        lines.append(f"    {target}{names[returns]}({', '.join(names[returns + 1 :])})")
-    above = [f"    global {', '.join(bound)}" if bound else ""] + [""] * head
-    text = "\n".join(["def part():", *above[:head], *lines, "    return", ""])
+    numbers = itertools.count()
+    text = _WORD.sub(lambda word: f"t{next(numbers)}", form)
+    bound = ", ".join([line.partition(" = ")[0].strip() for line in text.splitlines() if " = " in line])
+    above = [f"    global {bound}" if bound else "", *[""] * head][:head]
+    text = "\n".join(["def part():", *above, text + "    return", ""])
     (code,) = [c for c in compile(text, filename, "exec").co_consts if isinstance(c, CodeType)]
     return code

@@ -57,7 +57,6 @@ class Part:
     """A function of a large step, and its lines, counted from 1."""
 
     name: str
-    block: Block
     first: int
     last: int
 
@@ -84,11 +83,13 @@ def print_step(block: Block, feeds: Sequence[Name], results: Sequence[Operand]) 
     source = Source()
     tail = "," if len(results) == 1 else ""
     returned = f"return ({', '.join([r.text for r in results])}{tail})"
-    for name, body in _recorded(block):
-        _Printer(source).function(name, body)
-    for statement in walk(block):
-        if isinstance(statement, NativeRun):
-            _Printer(source).function(f"{statement.call.text}_body", statement.body, statement.args, statement.returns)
+    if not {Segment, Decide, NativeRun}.isdisjoint(map(type, walk(block))):
+        for name, body in _recorded(block):
+            _Printer(source).function(name, body)
+        for statement in walk(block):
+            if isinstance(statement, NativeRun):
+                args = statement.body, statement.args, statement.returns
+                _Printer(source).function(f"{statement.call.text}_body", *args)
     if _is_small(block):
         source.emit(f"def step({', '.join([f.text for f in feeds])}):")
         _Printer(source).lines(block, 1)
@@ -134,8 +135,10 @@ def _is_small(block: Block) -> bool:
         if depth > DEPTH + 1:
             return False
         count += len(inner.statements)
+        if count > CHUNK:
+            return False
         stack.extend([(b, depth + 1) for s in inner.statements for b in blocks_of(s)])
-    return count <= CHUNK
+    return True
 
 
 def _rows(names: Sequence[str]) -> Iterator[list[str]]:
@@ -145,8 +148,10 @@ def _rows(names: Sequence[str]) -> Iterator[list[str]]:
 
 def targets(statement: Statement) -> tuple[Name, ...]:
     """The names that a statement sets."""
-    if isinstance(statement, (Launch, Call, NativeRun)):
-        return statement.returns
+    kind = type(statement)
+    if kind is Launch or kind is Call or kind is NativeRun:
+        returns: tuple[Name, ...] = statement.returns  # type: ignore[attr-defined]
+        return returns
     if isinstance(statement, Let):
         return statement.targets
     return (statement.target,) if isinstance(statement, (Compute, Take, Wrap)) else ()
@@ -194,7 +199,7 @@ class _Printer:
         self.lines(block, 1)
         self.source.emit(f"    return {_args(returns)}".rstrip())
         if self.split:
-            self.source.parts.append(Part(name, block, first, len(self.source.lines)))
+            self.source.parts.append(Part(name, first, len(self.source.lines)))
 
     def lines(self, block: Block, indent: int) -> None:
         """Print a block; nested blocks are indented beneath the line before them."""
@@ -204,22 +209,21 @@ class _Printer:
             items, depth = stack[-1]
             pad = "    " * depth
             for item in items:
-                if isinstance(item, str):
+                text = _TEXT.get(type(item))
+                if text is not None:
+                    emit(pad + text(item), item)
+                elif isinstance(item, str):
                     emit(pad + item)
-                    continue
-                if isinstance(item, tuple):
-                    text, inner, statement = item
-                    emit(pad + text, statement)
+                elif isinstance(item, tuple):
+                    head, inner, statement = item
+                    emit(pad + head, statement)
                     stack.append((iter(inner.statements or ("pass",)), depth + 1))
                     break
-                blocks = () if isinstance(item, Segment) else blocks_of(item)
-                if not blocks:
-                    emit(pad + print_statement(item), item)
                 elif self.split and depth >= DEPTH:
                     emit(f"{pad}{self._later(Block([item]))}()", item)
                 else:
-                    heads = _heads(item)
-                    stack.append((iter([(h, b, item) for h, b in zip(heads, blocks, strict=True)]), depth))
+                    heads = zip(_heads(item), blocks_of(item), strict=True)
+                    stack.append((iter([(h, b, item) for h, b in heads]), depth))
                     break
             else:
                 stack.pop()
@@ -227,20 +231,20 @@ class _Printer:
 
 def _groups(block: Block) -> Iterator[Block]:
     """The statements of a large step in groups, which end at the same places of what recurs."""
-    group, size, last = Block(), 0, 0
+    start, size, last = 0, 0, 0
     least, most = min(LEAST, CHUNK), min(MOST, CHUNK)
-    for statement in block.statements:
-        group.add(statement)
+    for end, statement in enumerate(block.statements, 1):
         size += 1
-        for inner in blocks_of(statement):
-            size += sum(1 for _ in walk(inner))
-        if isinstance(statement, (Launch, Call)):
-            last = (last * 16 + 2 * len(statement.args) + len(statement.returns)) & 0xFFFF  # of the last four
+        kind = type(statement)
+        if kind is Launch or kind is Call:  # the last four
+            last = (last * 16 + 2 * len(statement.args) + len(statement.returns)) & 0xFFFF  # type: ignore[attr-defined]
+        else:
+            size += sum(1 for inner in blocks_of(statement) for _ in walk(inner))
         if size >= most or (size >= least and last % 7 == 0):
-            yield group
-            group, size = Block(), 0
-    if group.statements:
-        yield group
+            yield Block(block.statements[start:end])
+            start, size = end, 0
+    if start < len(block.statements):
+        yield Block(block.statements[start:])
 
 
 def _heads(statement: Statement) -> tuple[str, ...]:
@@ -261,13 +265,11 @@ def _locked(s: Any, function: Operand, args: Sequence[Operand]) -> str:
 
 
 def _launch(s: Any) -> str:
-    returned = f"{_args(s.returns)} = " if s.returns else ""
-    return returned + _locked(s, s.kernel, s.args)
+    return f"{_args(s.returns)} = {_locked(s, s.kernel, s.args)}" if s.returns else _locked(s, s.kernel, s.args)
 
 
 def _call(s: Any) -> str:
-    returned = f"{_args(s.returns)} = " if s.returns else ""
-    return returned + _locked(s, s.function, s.args)
+    return f"{_args(s.returns)} = {_locked(s, s.function, s.args)}" if s.returns else _locked(s, s.function, s.args)
 
 
 def _copy(s: Any) -> str:

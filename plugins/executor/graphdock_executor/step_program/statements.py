@@ -315,9 +315,8 @@ def walk(block: Block) -> Iterator[Statement]:
     while stack:
         for statement in stack[-1]:
             yield statement
-            inner = blocks_of(statement)
-            if inner:
-                stack.extend([iter(b.statements) for b in reversed(inner)])
+            if type(statement) in _BLOCKS:
+                stack.extend([iter(b.statements) for b in reversed(blocks_of(statement))])
                 break
         else:
             stack.pop()
