@@ -33,6 +33,17 @@ def test_a_device_computes_one_after_another_and_two_side_by_side():
     assert simulate(p, ["d:0", "d:1"]).makespan == 1 + 4  # a copy of no bytes takes as long as it takes to begin
 
 
+def test_devices_of_one_engine_compute_in_turn():
+    p = problem([((0,), (1,), (), (3, 4)), ((0,), (2,), (), (3, 4))], [0, 0, 0])
+    one = replace(p, engines={"d:0": "step", "d:1": "step"})
+    found = simulate(one, ["d:0", "d:1"])
+    assert found.makespan == 3 + 4
+    assert [(device, start) for device, start, _ in found.tasks] == [("d:0", 0), ("d:1", 3)]
+    assert simulate(replace(p, engines={"d:1": "its own"}), ["d:0", "d:1"]).makespan == 1 + 4
+    with pytest.raises(InvalidArgumentError, match="engines names 'd:7'"):
+        replace(p, engines={"d:7": "step"})
+
+
 def test_a_tensor_is_copied_once_per_memory_and_copies_follow_each_other():
     p = problem(
         [((0,), (1,), (), (1, 1)), ((1,), (2,), (), (1, 1)), ((1,), (3,), (), (1, 1)), ((0, 1), (4,), (), (1, 1))],

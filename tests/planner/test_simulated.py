@@ -89,9 +89,10 @@ def test_no_device_is_a_worse_choice_alone_and_the_same_problem_has_the_same_ans
             assert length(found, answer) <= length(found, alone) + 1e-12
 
 
-# -- networks over three cpus of unequal rates, with memories of their own
+# -- networks over three cpus of unequal rates, with memories and threads of their own
 
-CONFIG = {"device_count": {"cpu": 3}, "options": {"cpu": {"memories": "apart"}}}
+CPUS = {"device_count": {"cpu": 3}, "options": {"cpu": {"memories": "apart"}}}
+CONFIG = {**CPUS, "executor": "dataflow", "inter_op_threads": 3}
 
 
 @pytest.fixture
@@ -156,6 +157,30 @@ def test_its_step_is_shorter_than_that_of_the_best_device_and_of_round_robin(hos
     assert len({row.device for row in explained.rows if row.kernel.startswith("cpu.")}) == 3
     assert "placer simulated: a step of" in str(explained) and "cpu:2: " in str(explained)
     assert len(explained.facts()["timeline"]["tasks"]) == len(found.tasks)
+
+
+@pytest.mark.parametrize("build", [layers_of_lstm, data_parallel], ids=lambda f: f.__name__)
+def test_what_one_thread_computes_is_not_spread(host, build):
+    """A step's thread computes for all three: what is gained is the quickest of them, and what it takes is all of it."""
+    fetched, feeds = build()
+    with tf.Session(config=tf.SessionConfig(placer="simulated", passes={"products": False}, **CPUS), host=host) as sess:
+        sess.run(tf.global_variables_initializer())
+        simulation = sess.explain(fetched, feeds).plan.placement.simulation
+    found, spans = simulation.problem, sorted(span for _, *span in simulation.timeline.tasks)
+    assert set(found.engines) == {"cpu:0", "cpu:1", "cpu:2"} and len(set(found.engines.values())) == 1
+    assert all(end <= start + 1e-12 for (_, end), (start, _) in itertools.pairwise(spans))
+    everything = sum(min(task.seconds.values()) for task in found.tasks)
+    assert simulation.timeline.makespan >= everything * 0.999
+
+
+@pytest.mark.parametrize("build", [layers_of_lstm, data_parallel], ids=lambda f: f.__name__)
+def test_virtual_cpus_of_one_memory_and_one_thread_have_the_plan_of_the_rules(build):
+    fetched, feeds = build()
+    rows = []
+    for placer in ("rules", "simulated"):
+        with tf.Session(config=tf.SessionConfig(placer=placer, device_count={"cpu": 2})) as sess:
+            rows.append([(row.node, row.device, row.kernel) for row in sess.explain(fetched, feeds).rows])
+    assert rows[0] == rows[1]
 
 
 def test_on_one_device_a_plan_is_that_of_the_rules():

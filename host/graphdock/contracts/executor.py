@@ -215,10 +215,13 @@ class Program(ABC):
 class Executor(ABC):
     """Compiles placed graphs. ``name`` is what ``executor=`` in the configuration says.
 
+    ``concurrent``: it runs kernels of several nodes at once, on up to ``inter_op_threads`` threads.
+
     Threads: ``compile`` runs under the planner's lock.
     """
 
     name: ClassVar[str]
+    concurrent: ClassVar[bool] = False
 
     def refuses(self, placed: PlacedGraph) -> str | None:
         """Reason why it can't run this graph; None where it can. ``executor="auto"`` takes the first that does not refuse.

@@ -2,7 +2,7 @@
 
 Groups, what scopes ask for, which devices have kernels, and where variables live are the host's law, and settled before. A placer
 comes by the hook ``register_placers``, and ``SessionConfig(placer=...)`` names it. What its choice would take is simulated
-(:func:`simulate`): each device computes one task after another, and a tensor is copied once to each memory that reads it.
+(:func:`simulate`): each engine computes one task after another, and a tensor is copied once to each memory that reads it.
 """
 
 from __future__ import annotations
@@ -66,6 +66,8 @@ class PlacementProblem:
       tensors: those that tasks read and make.
       links: (memory space, other one) -> seconds that a copy takes to begin, and per byte.
       limits: memory space -> bytes that tensors may take there; absent for no limit.
+      engines: device -> what computes its tasks, one after another. Devices without queues share the thread of the step, unless
+        its executor has more threads. A device that is not named is an engine by itself.
       notes: lines that a placer leaves for ``explain``.
 
     Raises:
@@ -80,6 +82,7 @@ class PlacementProblem:
     tensors: tuple[PlacementTensor, ...]
     links: Mapping[tuple[str, str], tuple[float, float]]
     limits: Mapping[str, int] = field(default_factory=dict)
+    engines: Mapping[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -88,6 +91,8 @@ class PlacementProblem:
             raise _wrong(f"memory has no space of {lost[0]!r}")
         if pairs := [(a, b) for a in spaces for b in spaces if a != b and (a, b) not in self.links]:
             raise _wrong("links has no copy from {!r} to {!r}".format(*min(pairs)))
+        if lost := sorted(self.engines.keys() - set(self.devices)):
+            raise _wrong(f"engines names {lost[0]!r}; devices are {', '.join(self.devices)}")
         for group, may in enumerate(self.groups):
             if not may or not set(may) <= set(self.devices):
                 raise _wrong(f"groups[{group}] is {may!r}; devices are {', '.join(self.devices)}")
@@ -168,8 +173,9 @@ class Placer(ABC):
 def simulate(problem: PlacementProblem, devices: Sequence[str]) -> Timeline:
     """Seconds and bytes of a step with these devices of the groups.
 
-    A task can begin when what it follows has ended and what it reads is in its memory. A device that is free takes, of those that
-    can begin, the first in the order of the plan. Copies between two memory spaces run one after another, beside what devices do.
+    A task can begin when what it follows has ended and what it reads is in its memory. An engine that is free takes, of those that
+    can begin on its devices, the first in the order of the plan. Copies between two memory spaces run one after another, beside
+    what devices do.
 
     Args:
       devices: a device for each group, at the group's place.
@@ -180,10 +186,12 @@ def simulate(problem: PlacementProblem, devices: Sequence[str]) -> Timeline:
     _per_group("devices", devices, problem.groups)
     memory, tensors, links, tasks = problem.memory, problem.tensors, problem.links, problem.tasks
     missing, followers, first = _edges(problem)
-    place = {device: i for i, device in enumerate(problem.devices)}
-    free = [0.0] * len(place)
-    waiting: list[list[tuple[float, int]]] = [[] for _ in place]  # by the time at which they can begin
-    ready: list[list[int]] = [[] for _ in place]  # which can begin when the device is free, by number
+    engines = {device: problem.engines.get(device, device) for device in problem.devices}
+    number_of = {engine: i for i, engine in enumerate(dict.fromkeys(engines.values()))}
+    place = {device: number_of[engine] for device, engine in engines.items()}
+    free = [0.0] * len(number_of)
+    waiting: list[list[tuple[float, int]]] = [[] for _ in free]  # by the time at which they can begin
+    ready: list[list[int]] = [[] for _ in free]  # which can begin when the engine is free, by number
     busy: dict[tuple[str, str], float] = {}
     there: dict[tuple[int, str], float] = {(i, t.home): 0.0 for i, t in enumerate(tensors) if t.home is not None}
     home: list[str | None] = [t.home for t in tensors]

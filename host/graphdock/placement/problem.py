@@ -104,17 +104,20 @@ def place_by(
     memory: Callable[[DeviceSpec], str],
     devices: Sequence[DeviceSpec],
     limits: Mapping[str, int],
+    engines: Mapping[str, str],
 ) -> Simulation:
     """Ask a placer where the movable nodes go, and put them there.
 
     Args:
       plugin: the placer's. placement: the host's, with what is movable. memory: device -> its memory space.
-      limits: memory space -> bytes.
+      limits: memory space -> bytes. ``engines``: device -> what computes its nodes, one after another.
 
     Raises:
       PluginError: the placer raised, or its answer leaves groups out, names others, or a device that a group may not be on.
     """
-    problem, units, unknown = _Problem(graph, placement.movable, chooser, costs, memory, devices, limits).made()
+    problem, units, unknown = _Problem(
+        graph, placement.movable, chooser, costs, memory, devices, limits, engines
+    ).made()
     answer = _checked(placer, plugin, problem)
     for number, (nodes, choices) in units.items():
         spec = next(d for d in devices if d.short() == answer[number])
@@ -208,13 +211,14 @@ class _Problem:
         memory: Callable[[DeviceSpec], str],
         devices: Sequence[DeviceSpec],
         limits: Mapping[str, int],
+        engines: Mapping[str, str],
     ) -> None:
         self._graph = graph
         self._costs = costs
         self._devices = {d.short(): d for d in devices}
         self._memory = {name: memory(d) for name, d in self._devices.items()}
         self._chooser = chooser
-        self._limits = limits
+        self._limits, self._engines = limits, engines
         self._unknown = 0
         self._groups: list[tuple[str, ...]] = []
         self._rules: list[str] = []
@@ -277,6 +281,7 @@ class _Problem:
             tuple(tensors),
             self._links(),
             self._limits,
+            self._engines,
         )
         return problem, self._units, self._unknown
 

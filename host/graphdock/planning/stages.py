@@ -121,7 +121,15 @@ def _choose_devices(draft: PlanBuilder, placement: Placement) -> None:
         lambda d: setting.opened[d].memory_space,
         setting.devices,
         setting.limits,
+        _engines(setting),
     )
+
+
+def _engines(setting: PlanningContext) -> Mapping[str, str]:
+    """Devices that the thread of a step computes for, one after another: those without queues, where the executor has no others."""
+    if setting.workers > 1 or setting.config.inter_op_threads != 1 and setting.executors[0]().concurrent:
+        return {}
+    return {d.short(): "step" for d in setting.devices if setting.opened[d].queue is None}
 
 
 def _scalars(draft: PlanBuilder) -> None:

@@ -27,6 +27,7 @@ class Dataflow(Executor):
     """
 
     name: ClassVar[str] = "dataflow"
+    concurrent: ClassVar[bool] = True
 
     def __init__(
         self, seed: int | None = None, without: Iterable[tuple[str, str]] = (), hand_off: float = HAND_OFF

@@ -43,8 +43,8 @@ class Simulated(Placer):
 
 
 def _rank(found: Timeline, problem: PlacementProblem) -> tuple[int, float]:
-    """Order of results, the better first: fewer bytes beyond the limits, then a shorter step."""
-    return sum(found.excess(problem.limits).values()), found.makespan
+    """Order of results, the better first: fewer bytes beyond the limits, then a step that is shorter by more than rounding."""
+    return sum(found.excess(problem.limits).values()), float(f"{found.makespan:.9g}")
 
 
 def _candidates(problem: PlacementProblem) -> Iterator[tuple[str, list[str]]]:
@@ -77,7 +77,8 @@ def _list_schedule(
     """
     memory, tensors, links = problem.memory, problem.tensors, problem.links
     chosen: list[str | None] = [may[0] if len(may) == 1 else None for may in problem.groups]
-    free = dict.fromkeys(problem.devices, 0.0)
+    engine = {device: problem.engines.get(device, device) for device in problem.devices}
+    free = dict.fromkeys(engine.values(), 0.0)
     busy: dict[tuple[str, str], float] = {}
     there: dict[tuple[int, str], float] = {(i, t.home): 0.0 for i, t in enumerate(tensors) if t.home is not None}
     home: list[str | None] = [t.home for t in tensors]
@@ -109,7 +110,7 @@ def _list_schedule(
         for place, device in enumerate(problem.groups[task.group] if known is None else (known,)):
             space = memory[device]
             arrival, copies = arrivals(number, space)
-            end = max(free[device], waits, arrival) + task.seconds[device]
+            end = max(free[engine[device]], waits, arrival) + task.seconds[device]
             needs = made + sum(tensors[t].nbytes for t, _, _ in copies)
             over = max(0, held.get(space, 0) + needs - problem.limits.get(space, 1 << 62))
             later = 0.0 if tails is None else tails[number][device]
@@ -120,7 +121,7 @@ def _list_schedule(
         for tensor, source, at in copies:
             there[tensor, space] = busy[source, space] = at
         held[space] = held.get(space, 0) + needs
-        free[device] = end
+        free[engine[device]] = end
         ended[number] = end
         for tensor in task.makes:
             home[tensor] = space
