@@ -6,7 +6,6 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.contracts import Rates, TraceEvent
-from graphdock.placement.costs import observe
 from graphdock.plugin.host import Host
 from graphdock_cpu.device import CpuDevice
 
@@ -81,7 +80,7 @@ def test_nodes_that_a_trace_does_not_tell_apart_are_left_out(host):
         for node in plan.graph.nodes:
             node.origins = ("one",)
             node.op = "Same"
-        observe(host.measured, plan.graph, [TraceEvent("one", "cpu:0", 0.0, 1.0, "kernel", "Same", "k")], False)
+        plan.learn([TraceEvent("one", "cpu:0", 0.0, 1.0, "kernel", "Same", "k")], False)
         assert plan.costs().predict(plan.graph.nodes[-1]).source != "measured"
 
 
@@ -93,7 +92,7 @@ def test_nodes_of_one_operation_are_told_apart_by_their_bytes(host):
         part.origins = whole.origins
         for nbytes, seconds in ((4 * (32 + 8 + 16), 2.0), (4 * (8 + 8 + 4), 1.0), (3, 5.0)):
             event = TraceEvent(whole.origin, "cpu:0", 0.0, seconds, "kernel", "MatMul", "cpu.mat_mul", nbytes)
-            observe(host.measured, plan.graph, [event], False)
+            plan.learn([event], False)
         assert [plan.costs().predict(n).seconds for n in (whole, part)] == [2.0, 1.0]
 
 
@@ -102,7 +101,7 @@ def test_a_transposed_product_has_a_time_of_its_own(host):
     with tf.Session(host=host) as sess:
         plan = sess.plan([tf.matmul(x, x), tf.matmul(x, x, transpose_b=True)], {x: np.ones((4, 4))})
         one, other = (n for n in plan.graph.nodes if n.op == "MatMul")
-        observe(host.measured, plan.graph, [TraceEvent(one.origin, "cpu:0", 0.0, 2.0, "kernel", "MatMul")], False)
+        plan.learn([TraceEvent(one.origin, "cpu:0", 0.0, 2.0, "kernel", "MatMul")], False)
         assert [plan.costs().predict(n).source for n in (one, other)] == ["measured", "rates"]
 
 
@@ -140,3 +139,15 @@ def test_devices_that_differ_in_their_number_alone_have_the_same_rates(host, mon
         rows = {r.node: r for r in sess.explain([y, z], {x: np.ones((64, 64), np.float32)}).rows}
     assert (rows["product"].device, rows["other"].device) == ("cpu:0", "cpu:1")
     assert rows["product"].seconds == rows["other"].seconds and len(asked) == 1
+
+
+def test_what_one_device_took_its_twin_would_take(host):
+    x, y = program()
+    with tf.device("/cpu:1"):
+        z = tf.matmul(x, x, name="other")
+    with tf.Session(config=tf.SessionConfig(device_count={"cpu": 2}), host=host) as sess:
+        plan = sess.plan([y, z], {x: np.ones((64, 64), np.float32)})
+        plan.learn([TraceEvent("product", "cpu:0", 0.0, 2.0, "kernel", "MatMul", "cpu.mat_mul")], False)
+        rows = {r.node: r for r in sess.explain([y, z], {x: np.ones((64, 64), np.float32)}).rows}
+    assert (rows["product"].device, rows["other"].device) == ("cpu:0", "cpu:1")
+    assert rows["product"].seconds == rows["other"].seconds == 2.0 and rows["other"].known_from == "measured"

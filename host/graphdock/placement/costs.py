@@ -17,7 +17,7 @@ from graphdock.shape import concrete, size
 if TYPE_CHECKING:
     from graphdock.contracts.step import TraceEvent
 
-__all__ = ["Costs", "nbytes_of", "observe"]
+__all__ = ["Costs", "nbytes_of"]
 
 #: Letters of a key; what is longer ends with a digest.
 _LONGEST = 160
@@ -66,7 +66,7 @@ class Costs:
             return UNKNOWN_TIME if nbytes is None else self._moved(nbytes, *_ends(node))
         if where is None or node.opdef.verb.silent:
             return UNKNOWN_TIME
-        key = _key(node, where, kernel)
+        key = _key(node, self._place(where), kernel)
         seconds = None if key is None else self._measured.seconds(key)
         if seconds is not None:
             return Prediction(seconds, "measured")
@@ -90,6 +90,37 @@ class Costs:
         cost = cost_of(node.opdef, node.attrs, *typed)
         return None if cost.flops is None or cost.bytes is None else rates.seconds(cost.flops, cost.bytes)
 
+    def observe(self, graph: PlanGraph, events: Sequence[TraceEvent], cold: bool) -> None:
+        """Take in what a traced step told of the nodes of its plan. What can't be told apart, or has no known shape, is left out.
+
+        Args:
+          cold: the step was the first of its context.
+        """
+        keys: dict[tuple[str, str], dict[str | None, int | None]] = {}
+        for level in graph.all_graphs():
+            for node in level.nodes:
+                if node.verb == "move":
+                    nbytes = nbytes_of(node.inputs)
+                    key = None if nbytes is None else _transfer_key(nbytes, *_ends(node))
+                else:
+                    key = None if node.device is None else _key(node, self._place(node.device), None)
+                    nbytes = nbytes_of([*node.inputs, *node.outputs])
+                keys.setdefault((node.origin, node.op), {})[key] = nbytes
+        for event in events:
+            if event.kind not in ("kernel", "copy"):
+                continue
+            found = keys.get((event.name, event.op), {})
+            # nodes of one operation, such as joined products and what is left single, have bytes of their own
+            alike = [
+                key for key, nbytes in found.items() if len(found) == 1 or nbytes is None or nbytes == event.nbytes
+            ]
+            key = alike[0] if len(alike) == 1 else None
+            if key is not None and (event.kind == "copy") == key.startswith("move "):
+                try:
+                    self._measured.record(key, event.seconds, cold)
+                except InvalidArgumentError as error:
+                    _log.warning("a traced step told a cost that is none: %s", error.message)
+
     def _moved(self, nbytes: int, source: str, target: str) -> Prediction:
         seconds = self._measured.seconds(_transfer_key(nbytes, source, target))
         if seconds is not None:
@@ -102,40 +133,19 @@ class Costs:
     def _rates(self, device: Device | None) -> Rates | None:
         if device is None or device.info.device_type in self._declared:
             return None
-        info = device.info
-        # devices of which all this is equal have equal rates: what was measured twice would never tie
-        facts = (info.device_type, info.architecture, info.multiprocessors, info.memory_bytes)
-        return self._measured.rates(" ".join(str(f) for f in facts if f), device.rates)
+        return self._measured.rates(_facts(device), device.rates)
+
+    def _place(self, name: DeviceSpec) -> str:
+        """Text of a device for keys, the same for all that are alike."""
+        device = self._devices.get(name)
+        return f"{name.type}:{name.index}" if device is None else _facts(device)
 
 
-def observe(measured: MeasuredTimes, graph: PlanGraph, events: Sequence[TraceEvent], cold: bool) -> None:
-    """Take in what a traced step told of the nodes of its plan. What can't be told apart, or has no known shape, is left out.
-
-    Args:
-      cold: the step was the first of its context.
-    """
-    keys: dict[tuple[str, str], dict[str | None, int | None]] = {}
-    for level in graph.all_graphs():
-        for node in level.nodes:
-            if node.verb == "move":
-                nbytes = nbytes_of(node.inputs)
-                key = None if nbytes is None else _transfer_key(nbytes, *_ends(node))
-            else:
-                key = None if node.device is None else _key(node, node.device, None)
-                nbytes = nbytes_of([*node.inputs, *node.outputs])
-            keys.setdefault((node.origin, node.op), {})[key] = nbytes
-    for event in events:
-        if event.kind not in ("kernel", "copy"):
-            continue
-        found = keys.get((event.name, event.op), {})
-        # nodes of one operation, such as joined products and what is left single, have bytes of their own
-        alike = [key for key, nbytes in found.items() if len(found) == 1 or nbytes is None or nbytes == event.nbytes]
-        key = alike[0] if len(alike) == 1 else None
-        if key is not None and (event.kind == "copy") == key.startswith("move "):
-            try:
-                measured.record(key, event.seconds, cold)
-            except InvalidArgumentError as error:
-                _log.warning("a traced step told a cost that is none: %s", error.message)
+def _facts(device: Device) -> str:
+    """Text that is equal for devices that differ in their number alone: what is measured of each would never tie."""
+    info = device.info
+    facts = (info.device_type, info.architecture, info.multiprocessors, info.memory_bytes)
+    return " ".join(str(f) for f in facts if f)
 
 
 def _ends(node: PlanNode) -> tuple[str, str]:
@@ -146,7 +156,7 @@ def _transfer_key(nbytes: int, source: str, target: str) -> str:
     return f"move {source}>{target} {nbytes}"
 
 
-def _key(node: PlanNode, device: DeviceSpec, kernel: str | None) -> str | None:
+def _key(node: PlanNode, device: str, kernel: str | None) -> str | None:
     """Op, kernel, device, what attributes switch on (a transposed operand), dtypes and shapes of a node, as one text.
 
     None where a shape is unknown, or it has no kernel.
@@ -156,7 +166,7 @@ def _key(node: PlanNode, device: DeviceSpec, kernel: str | None) -> str | None:
     if kernel is None or not node.opdef.verb.kernel:
         return None
     parts = [node.op, *node.attrs["ops"]] if "ops" in node.attrs else [node.op]
-    parts += [kernel, f"{device.type}:{device.index}"]
+    parts += [kernel, device]
     parts += [name for name, value in node.attrs.items() if value is True and name[0] != "_"]
     for value in (*node.inputs, *node.outputs):
         dims = concrete(value.shape)

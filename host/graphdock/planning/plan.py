@@ -107,7 +107,6 @@ class Plan:
         self._live: weakref.WeakSet[Step] = weakref.WeakSet()
         self._pool = pool
         self._services = draft.setting.services
-        self._host = draft.setting.host
         self.costs = draft.setting.costs
         self.touched = tuple(sorted(touched, key=lambda item: item[0].number))
         self.resources: tuple[Resource, ...] = tuple([r for r, _ in self.touched])
@@ -138,9 +137,7 @@ class Plan:
 
     def learn(self, events: Sequence[TraceEvent], cold: bool) -> None:
         """Take what a traced step told into the costs of this machine. ``cold``: it was the first of its context."""
-        from graphdock.placement.costs import observe
-
-        observe(self._host.measured, self.graph, events, cold)
+        self.costs().observe(self.graph, events, cold)
 
     def lease(self) -> Step:
         """A context in which no step runs; made when none is idle. Give it back once the step has ended.

@@ -34,10 +34,10 @@ from graphdock.plugin.registry import RegisteredPass
 from graphdock.shape import Dims
 
 if TYPE_CHECKING:
-    from graphdock.contracts.costs import CostModel
     from graphdock.contracts.placement import Placer
     from graphdock.contracts.region import RegisteredCompiler
     from graphdock.passes.history import PassHistory
+    from graphdock.placement.costs import Costs
     from graphdock.placement.lock import Lock
 
 __all__ = ["PlanBuilder", "PlanningContext"]
@@ -81,7 +81,7 @@ class PlanningContext:
     passes: Sequence[RegisteredPass]
     pass_options: Callable[[str], Mapping[str, Any]]
     settings: Hashable
-    costs: Callable[[], CostModel]
+    costs: Callable[[], Costs]
     placer: tuple[Placer, str] | None = None
     limits: Mapping[str, int] = field(default_factory=dict)
     lock: Lock | None = None
