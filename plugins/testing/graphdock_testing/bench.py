@@ -161,8 +161,12 @@ class Bench:
         return results
 
 
-def agree(case: Case, got: Sequence[Any], want: Sequence[Any] | None, how: str) -> None:
-    """Raise ConformanceError unless two results are equal within the spec's tolerances; ``want`` None is unknown."""
+def agree(case: Case, got: Sequence[Any], want: Sequence[Any] | None, how: str, slack: Any = 0.0) -> None:
+    """Raise ConformanceError unless two results are equal within the spec's tolerances; ``want`` None is unknown.
+
+    Args:
+      slack: what elements may differ by whatever the tolerances are.
+    """
     if want is None:
         return
     if len(got) != len(want):
@@ -171,7 +175,7 @@ def agree(case: Case, got: Sequence[Any], want: Sequence[Any] | None, how: str) 
         tolerance = case.data["tolerances"].get(case.types.get("T", case.dtype))
         if tolerance is None:
             tolerance = case.data["tolerances"].get(np.asarray(a).dtype.name)
-        problem = difference(a, b, tolerance)
+        problem = difference(a, b, tolerance, slack)
         if problem:
             raise ConformanceError(f"{how}: output {i}: {problem}")
 

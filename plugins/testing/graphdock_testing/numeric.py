@@ -30,11 +30,12 @@ def same_bits(a: Any, b: Any) -> bool:
     return bool(np.ascontiguousarray(a).tobytes() == np.ascontiguousarray(b).tobytes())
 
 
-def difference(got: Any, want: Any, tolerance: Mapping[str, float] | None = None) -> str | None:
+def difference(got: Any, want: Any, tolerance: Mapping[str, float] | None = None, slack: Any = 0.0) -> str | None:
     """How ``got`` differs from ``want``, or None. Integers, booleans and strings must be equal; NaN equals NaN.
 
     Args:
       tolerance: ``rtol`` and ``atol``; default: :data:`TOLERANCES` of the dtype.
+      slack: what each element may differ by whatever they say.
     """
     got, want = np.asarray(got), np.asarray(want)
     if got.dtype != want.dtype:
@@ -50,7 +51,8 @@ def difference(got: Any, want: Any, tolerance: Mapping[str, float] | None = None
         rtol, atol = tolerance.get("rtol", usual[0]), tolerance.get("atol", usual[1])
         wide = np.complex128 if got.dtype.kind == "c" else np.float64
         a, b = got.astype(wide), want.astype(wide)
-        wrong = ~np.isclose(a, b, rtol, atol, equal_nan=True)
+        with np.errstate(invalid="ignore"):
+            wrong = ~(np.isclose(a, b, rtol, atol, equal_nan=True) | (np.abs(a - b) <= slack))
     if not np.any(wrong):
         return None
     places = np.argwhere(np.atleast_1d(wrong))

@@ -9,7 +9,7 @@ from typing import Any
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.contracts import Bound, BuildContext
+from graphdock.contracts import Bound, BuildContext, KernelDef
 from graphdock.plugin.host import default_host
 from graphdock_testing.conformance import Conformance, ConformanceError
 from graphdock_testing.facts import edge_case
@@ -202,3 +202,39 @@ def test_numbers_at_the_ends_of_ops_whose_samples_are_bounded(monkeypatch, op):
         for case in kit.cases(op):
             if case.kind == "drawn" and not case.index:
                 kit.check(case)
+
+
+def _adding(change: Callable[[Any], Any]) -> Callable[[BuildContext], Bound]:
+    """Sums one by one in the order of the elements, of what ``change`` makes of the terms of each."""
+
+    def build(ctx: BuildContext) -> Bound:
+        def compute(x: Any, axis: Any) -> Any:
+            axes = [int(a) % x.ndim for a in np.ravel(axis)]
+            kept = [1 if i in axes else d for i, d in enumerate(x.shape) if ctx.attr("keep_dims") or i not in axes]
+            if not x.size:
+                return np.zeros(kept, x.dtype)
+            others = [d for i, d in enumerate(x.shape) if i not in axes]
+            terms = np.moveaxis(x, axes, range(len(axes))).reshape(-1, *others)
+            terms = np.concatenate([np.zeros_like(terms[:1]), change(terms)])
+            kind = ctx.inputs[0].dtype.accumulator.np
+            return np.cumsum(terms, 0, kind)[-1].reshape(kept).astype(x.dtype)
+
+        return Bound(compute)
+
+    return build
+
+
+@pytest.mark.parametrize(("change", "right"), [(lambda x: x[::-1], True), (lambda x: x[1:], False)])
+def test_a_sum_may_be_added_in_any_order_but_not_in_part(change, right):
+    host = default_host()
+    host.backend("cpu")
+    try:
+        host.kernels.add(
+            KernelDef("Sum", "cpu", _adding(change), "faulty", label="fault", modes=("fresh",)), PLANTER, PLANTER
+        )
+        kit = Conformance("cpu", pins={"Sum@cpu": f"{PLANTER}.faulty"})
+        with np.errstate(all="ignore"):
+            found = _found(kit, "Sum", ("edge",))
+    finally:
+        host.kernels.discard(PLANTER)
+    assert (found is None) is right, found

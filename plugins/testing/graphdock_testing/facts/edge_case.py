@@ -10,10 +10,15 @@ views to the numbers of :func:`graphdock_testing.facts.edges.ends`. A plan for o
 
 from __future__ import annotations
 
+import ast
+import math
 import zlib
 from typing import Any
 
+import numpy as np
 from graphdock.contracts.opdef import OpDef
+from graphdock.contracts.scalar_formula import parse_formula
+from graphdock.dtypes import as_dtype
 from graphdock.errors import (
     ConfigError,
     GraphdockError,
@@ -75,11 +80,46 @@ def _check(bench: Bench, case: Case, arrays: Any, kind: str, how: str) -> None:
     session = bench.open(graph, "exact" if how == "planned" else "generic")
     kernel = bench.own_kernel(session, program, arrays, case)
     got = bench.step(session, program, arrays, kind)
-    agree(case, got, bench.expected(case, opdef, program, arrays, 0), kind)
+    agree(case, got, bench.expected(case, opdef, program, arrays, 0), kind, _rounding(bench, case, program, arrays))
     if kernel is None or kernel.deterministic:
         again = run_program(session, program, arrays)
         if not all(same_bits(a, b) for a, b in zip(got, again, strict=True)):
             raise ConformanceError(f"{kind}: the same inputs give other bits the second time")
+
+
+def _rounding(bench: Bench, case: Case, program: Program, arrays: Arrays) -> Any:
+    """What rounding alone may make of each element of a sum or a mean, in whatever order it is added up; 0.0 of other ops.
+
+    That is the unit roundoff times the sum of absolute values times the root of how many they are (Higham and Mary, "A new approach
+    to probabilistic rounding error analysis", 2019): where numbers cancel, it may be more than any part of the result.
+    """
+    opdef = bench.host.ops.get(case.op)
+    name = _summed(opdef)
+    if name is None or not as_dtype(arrays[name].dtype).is_floating:
+        return 0.0
+    x, kind = arrays[name], as_dtype(arrays[name].dtype).accumulator.np
+    found = bench.expected(case, opdef, program, {**arrays, name: np.abs(x)}, 0)
+    if found is None:
+        return 0.0
+    sizes = np.asarray(found[0], np.float64)
+    bound = 0.5 * np.finfo(kind).eps * math.sqrt(x.size / max(1, sizes.size)) * sizes
+    return np.where(np.isfinite(bound), bound, 0.0)
+
+
+def _summed(opdef: OpDef) -> str | None:
+    """The input whose elements an op adds up, or means, as it says of its one output in a region; None of other ops."""
+    if opdef.region is None or len(opdef.outputs) != 1:
+        return None
+    tree = parse_formula(opdef.region.outputs[opdef.outputs[0].name])
+    if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Div) and _called(tree.right) == "count":
+        tree = tree.left
+    if not isinstance(tree, ast.Call) or _called(tree) != "sum" or not isinstance(tree.args[0], ast.Name):
+        return None
+    return tree.args[0].id if tree.args[0].id in [a.name for a in opdef.inputs] else None
+
+
+def _called(tree: ast.expr) -> str | None:
+    return tree.func.id if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) else None
 
 
 def has_drawn(opdef: OpDef) -> bool:
