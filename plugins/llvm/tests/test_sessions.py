@@ -340,3 +340,13 @@ def test_the_kits_random_graphs_give_what_their_nodes_do(check):
     kit = Conformance("llvm")
     (case,) = [c for c in kit.cases("compiler llvm.region") if c.data["check"] == check]
     kit.check(case, brief=check == "regions")
+
+
+def test_a_batch_norm_with_given_statistics_is_one_kernel_with_what_follows():
+    x = tf.placeholder(tf.float32, [2, 5, 3, 20])
+    scale, offset, mean, variance = (tf.placeholder(tf.float32, [20]) for _ in range(4))
+    y, *_ = tf.nn.fused_batch_norm(x, scale, offset, mean, variance, epsilon=0.001, is_training=False)
+    feed = {v: numbers(*v.shape.as_list(), seed=i) for i, v in enumerate((x, scale, offset, mean))}
+    feed[variance] = numbers(20, seed=9) ** 2 + 0.5
+    assert both([tf.nn.relu(y)], feed) == {"llvm.region": 1}
+    both([y, *tf.gradients(tf.nn.relu(y), [x, scale, offset])], feed)

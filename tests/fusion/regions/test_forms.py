@@ -27,6 +27,8 @@ EXPECTED = (
     "complex",
     "string",
     "data_format is NCHW",
+    "is_training is True",
+    "U is ",
     "T is ",
     "pow of ",
     "does not lie on axes",
