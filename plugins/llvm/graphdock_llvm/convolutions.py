@@ -67,9 +67,10 @@ def _reach(c: Convolution) -> list[tuple[int, int]]:
     return [(-b, (o - 1) * s - b + (k - 1) * d) for b, o, s, k, d in pairs]
 
 
-def cut(length: int) -> int | None:
-    """The number of pieces into which a segment is cut; None where there is none."""
-    return next((n for n in range(1, 65) if length % n == 0 and length // n <= LONGEST), None)
+def cut(length: int, segments: int = 1) -> int | None:
+    """The number of pieces into which each of some segments is cut, so that passes are few; None where there is none."""
+    able = [n for n in range(1, 65) if length % n == 0 and length // n <= LONGEST]
+    return min(able, key=lambda n: (-(-segments * n // (LONGEST * n // length)), n), default=None)
 
 
 def forward(c: Convolution, room: int, bias: int = -1, relu: bool = False) -> Work | None:
@@ -81,7 +82,7 @@ def forward(c: Convolution, room: int, bias: int = -1, relu: bool = False) -> Wo
     frame, (image, row, pixel, first) = _framed(c.images, c.sides, c.channels, _reach(c))
     (sh, sw), (dh, dw), (kh, kw) = c.stride, c.dilation, c.window
     run = kw * c.channels if dw == 1 else c.channels
-    pieces = cut(run)
+    pieces = cut(run, kh * (1 if dw == 1 else kw))
     if pieces is None:
         return None
     length, segments = run // pieces, []
@@ -119,7 +120,7 @@ def by_input(c: Convolution) -> Work | None:
         found.append(of)
     reach = [(first, last) for first, last in ends]
     frame, (image, row, pixel, first) = _framed(c.images, c.out, c.outputs, reach)
-    pieces = cut(c.outputs)
+    pieces = cut(c.outputs, max(len(h) * len(w) for _, _, h in found[0] for _, _, w in found[1]))
     if pieces is None:
         return None
     length, depth = c.outputs // pieces, c.channels
@@ -143,7 +144,7 @@ def by_filter(c: Convolution) -> Work | None:
     frame, (image, row, pixel, first) = _framed(c.images, c.sides, c.channels, _reach(c))
     (sh, sw), (dh, dw), (kh, kw) = c.stride, c.dilation, c.window
     rows, columns = c.out
-    pieces = cut(columns)
+    pieces = cut(columns, c.images * rows)
     if pieces is None:
         return None
     length = columns // pieces

@@ -112,11 +112,59 @@ class Copies:
         given = "ptr noalias %right, ptr noalias %panel, ptr %segments, i64 %count, i64 %length"
         return self._function(f"void @pack{self.vectors}({given}, i64 %along, i64 %across, i64 %columns)")
 
+    def _pack_whole(self) -> str:
+        """``whole(right, panel, segments, count, length, along, panels)``: whole panels, whose columns lie side by side: of all of
+        them a place at a time, as memory has them."""
+        e, size = self.e, (LONGEST + self.lanes) * self.wide
+        self._fork(e.value("icmp ugt i64 %count, 0"), "segment", "out")
+        e.label("segment")
+        e.lines.append("  %s = phi i64 [ 0, %entry ], [ %s.next, %segment.end ]")
+        e.lines.append("  %to = phi ptr [ %panel, %entry ], [ %to.next, %segment.end ]")
+        place = self._at("i64", "%segments", self._add(self._mul("%s", 2), 1))
+        e.line(f"%from = getelementptr float, ptr %right, i64 {e.value(f'load i64, ptr {place}')}")
+        self._jump("row")
+        e.label("row")
+        e.lines.append("  %l = phi i64 [ 0, %segment ], [ %l.next, %row.end ]")
+        source = self._at("float", "%from", self._mul("%l", "%along"))
+        target = self._at("float", "%to", self._mul("%l", self.wide))
+        self._jump("each")
+        e.label("each")
+        e.lines.append("  %j = phi i64 [ 0, %row ], [ %j.next, %each ]")
+        read, written = (
+            self._at("float", source, self._mul("%j", self.wide)),
+            self._at("float", target, self._mul("%j", size)),
+        )
+        for at in range(0, self.wide, self.lanes):
+            value = e.value(f"load {self.type}, ptr {self._at('float', read, at)}, align 4")
+            e.line(f"store {self.type} {value}, ptr {self._at('float', written, at)}, align 64")
+        e.line("%j.next = add i64 %j, 1")
+        self._fork(e.value("icmp ult i64 %j.next, %panels"), "each", "row.end")
+        e.label("row.end")
+        e.line("%l.next = add i64 %l, 1")
+        self._fork(e.value("icmp ult i64 %l.next, %length"), "row", "segment.end")
+        e.label("segment.end")
+        e.line(f"%to.next = getelementptr float, ptr %to, i64 {self._mul('%length', self.wide)}")
+        e.line("%s.next = add i64 %s, 1")
+        self._fork(e.value("icmp ult i64 %s.next, %count"), "segment", "out")
+        e.label("out")
+        e.line("ret void")
+        given = "ptr noalias %right, ptr noalias %panel, ptr %segments, i64 %count, i64 %length"
+        return self._function(f"void @whole{self.vectors}({given}, i64 %along, i64 %panels)")
+
     # -- rows
 
     def _fill(self) -> str:
         """``fill(lefts, strip, segments, count, length, rows)``: copy rows, whose segments lie behind each other then."""
         e, lanes = self.e, self.lanes
+        # four vectors at a time, of which the last four have masks: how often a short loop ends is hard to foresee
+        piece = 4 * lanes
+        whole = self._mul(e.binary("udiv", "i64", self._add("%length", -1), str(piece)), piece)
+        some = e.value(f"icmp ugt i64 {whole}, 0")
+        left = e.broadcast("i64", e.binary("sub", "i64", "%length", whole))
+        inside = []
+        for at in range(0, piece, lanes):
+            numbers = e.binary("add", e.vector("i64"), e.lanes("i64"), e.constant("i64", at))
+            inside.append(e.value(f"icmp slt {e.vector('i64')} {numbers}, {left}"))
         self._jump("row")
         e.label("row")
         e.lines.append("  %r = phi i64 [ 0, %entry ], [ %r.next, %row.end ]")
@@ -128,15 +176,21 @@ class Copies:
         e.lines.append(f"  %to = phi ptr [ {target}, %row ], [ %to.next, %segment.end ]")
         place = e.value(f"load i64, ptr {self._at('i64', '%segments', self._mul('%s', 2))}")
         source = self._at("float", base, place)
-        self._jump("copy")
+        self._fork(some, "copy", "rest")
         e.label("copy")
         e.lines.append("  %k = phi i64 [ 0, %segment ], [ %k.next, %copy ]")
-        left = e.broadcast("i64", e.binary("sub", "i64", "%length", "%k"))
-        inside = e.value(f"icmp slt {e.vector('i64')} {e.lanes('i64')}, {left}")
-        value = self._masked(self._at("float", source, "%k"), inside)
-        e.line(f"store {self.type} {value}, ptr {self._at('float', '%to', '%k')}, align 4")
-        e.line(f"%k.next = add i64 %k, {lanes}")
-        self._fork(e.value("icmp ult i64 %k.next, %length"), "copy", "segment.end")
+        read, written = self._at("float", source, "%k"), self._at("float", "%to", "%k")
+        for at in range(0, piece, lanes):
+            value = e.value(f"load {self.type}, ptr {self._at('float', read, at)}, align 4")
+            e.line(f"store {self.type} {value}, ptr {self._at('float', written, at)}, align 4")
+        e.line(f"%k.next = add i64 %k, {piece}")
+        self._fork(e.value(f"icmp ult i64 %k.next, {whole}"), "copy", "rest")
+        e.label("rest")
+        read, written = self._at("float", source, whole), self._at("float", "%to", whole)
+        for number, mask in enumerate(inside):
+            value = self._masked(self._at("float", read, number * lanes), mask)
+            e.line(f"store {self.type} {value}, ptr {self._at('float', written, number * lanes)}, align 4")
+        self._jump("segment.end")
         e.label("segment.end")
         e.line("%to.next = getelementptr float, ptr %to, i64 %length")
         e.line("%s.next = add i64 %s, 1")

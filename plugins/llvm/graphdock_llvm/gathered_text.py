@@ -6,7 +6,8 @@ import functools
 from collections.abc import Iterator, Sequence
 
 from graphdock_llvm.emitter import Emitter
-from graphdock_llvm.gathered_copies import LONGEST, ROWS, TOGETHER, Copies
+from graphdock_llvm.gathered_copies import LONGEST, ROWS, TOGETHER
+from graphdock_llvm.gathered_tiles import Tiles
 
 __all__ = ["EACH", "HEAD", "text"]
 
@@ -152,7 +153,7 @@ compute:
 """
 
 
-class _Print(Copies):
+class _Print(Tiles):
     """Prints all functions for panels of so many vectors."""
 
     def functions(self) -> Iterator[str]:
@@ -161,80 +162,12 @@ class _Print(Copies):
         if self.vectors == 1 or ROWS[self.lanes][self.vectors - 2] != self.height:
             yield self._fill_turned()
         yield self._pack()
+        yield self._pack_whole()
         for turned in (False, True):
             yield self._block(self.height, turned)
             yield self._block(self.few, turned)
         yield self._finish()
         yield self._part()
-
-    def _block(self, height: int, turned: bool) -> str:
-        """``block(strip, panel, along, tile)``: a tile of so many rows."""
-        e, count = self.e, height * self.vectors
-        down, step = (1, self.height) if turned else (LONGEST + self.lanes, 1)
-        sums, ends = [e.name("sum") for _ in range(count)], [e.name("end") for _ in range(count)]
-        following: list[str] = []
-        self._fork(e.value("icmp ugt i64 %along, 0"), "place", "out")
-        e.label("place")
-        e.lines.append("  %k = phi i64 [ 0, %entry ], [ %k.next, %place ]")
-        at = len(e.lines)
-        panel, strip = self._at("float", "%panel", self._mul("%k", self.wide)), self._mul("%k", step)
-        columns = [
-            e.value(f"load {self.type}, ptr {self._at('float', panel, v * self.lanes)}, align 64")
-            for v in range(self.vectors)
-        ]
-        for r in range(height):
-            row = self._at("float", "%strip", r * down)
-            factor = e.broadcast("float", e.value(f"load float, ptr {self._at('float', row, strip)}, align 4"))
-            following += [
-                e.math("fma", "float", factor, columns[v], sums[r * self.vectors + v]) for v in range(self.vectors)
-            ]
-        e.line("%k.next = add i64 %k, 1")
-        self._fork(e.value("icmp ult i64 %k.next, %along"), "place", "out")
-        e.lines[at:at] = [
-            f"  {s} = phi {self.type} [ zeroinitializer, %entry ], [ {f}, %place ]"
-            for s, f in zip(sums, following, strict=True)
-        ]
-        e.label("out")
-        e.lines += [
-            f"  {end} = phi {self.type} [ zeroinitializer, %entry ], [ {value}, %place ]"
-            for end, value in zip(ends, following, strict=True)
-        ]
-        for number, value in enumerate(ends):
-            e.line(f"store {self.type} {value}, ptr {self._at('float', '%tile', number * self.lanes)}, align 64")
-        e.line("ret void")
-        name = f"block{self.vectors}x{height}{'turned' if turned else ''}"
-        return self._function(f"void @{name}(ptr noalias %strip, ptr noalias %panel, i64 %along, ptr noalias %tile)")
-
-    def _finish(self) -> str:
-        """``finish(out, outs, tile, rows, columns, bias, first, last, biased, relu)``: store rows of a tile where they belong."""
-        e, type_ = self.e, self.type
-        masks, flags = self._masks(), e.vector("i1")
-        again, biased, relu = (e.broadcast("i1", f"%{name}") for name in ("again", "biased", "relu"))
-        bias = [
-            self._masked(self._at("float", "%bias", v * self.lanes), e.binary("and", flags, mask, biased))
-            for v, mask in enumerate(masks)
-        ]
-        before = [e.binary("and", flags, mask, again) for mask in masks]
-        self._jump("row")
-        e.label("row")
-        e.lines.append("  %r = phi i64 [ 0, %entry ], [ %r.next, %row ]")
-        base = self._at("float", "%out", e.value(f"load i64, ptr {self._at('i64', '%outs', '%r')}"))
-        tile = self._at("float", "%tile", self._mul("%r", self.wide))
-        for v, mask in enumerate(masks):
-            where = self._at("float", base, v * self.lanes)
-            value = e.value(f"load {type_}, ptr {self._at('float', tile, v * self.lanes)}, align 64")
-            value = e.binary("fadd", type_, value, self._masked(where, before[v]))
-            value = e.binary("fadd", type_, value, bias[v])
-            less = e.value(f"fcmp olt {type_} {value}, zeroinitializer")
-            value = e.select(e.binary("and", flags, less, relu), type_, "zeroinitializer", value)
-            args = ((type_, value), ("ptr", where), ("i32", "4"), (flags, mask))
-            e.run(f"llvm.masked.store.{e.overload('float')}.p0", *args)
-        e.line("%r.next = add i64 %r, 1")
-        self._fork(e.value("icmp ult i64 %r.next, %rows"), "row", "end")
-        e.label("end")
-        e.line("ret void")
-        given = "ptr %out, ptr %outs, ptr %tile, i64 %rows, i64 %columns, ptr %bias, i1 %again, i1 %biased, i1 %relu"
-        return self._function(f"void @finish{self.vectors}({given})")
 
     # -- a part
 
@@ -243,7 +176,8 @@ class _Print(Copies):
         e, v, height = self.e, self.vectors, self.height
         size, together = (LONGEST + self.lanes) * self.wide, TOGETHER[v - 1]
         panel = e.value(f"alloca [{together * size} x float], align 64")
-        strip = e.value(f"alloca [{height * (LONGEST + self.lanes)} x float], align 64")
+        # behind its last row there is room for what is copied with it
+        strip = e.value(f"alloca [{height * (LONGEST + self.lanes) + 4 * self.lanes} x float], align 64")
         tile = e.value(f"alloca [{height * self.wide} x float], align 64")
         lefts, outs = e.value(f"alloca [{height} x ptr]"), e.value(f"alloca [{height} x i64]")
         state = [
@@ -295,9 +229,16 @@ class _Print(Copies):
         ends = [e.binary("and", "i1", flag, last) for flag in (biased, relu)]
         for slot_, start in zip(state, starts, strict=True):
             e.line(f"store i64 {start}, ptr {slot_}")
-        self._jump("pack")
+        packed = self._least(its_panels, e.binary("udiv", "i64", columns, str(self.wide)))
+        packed = e.value(f"select i1 {e.value(f'icmp eq i64 {across}, 1')}, i64 {packed}, i64 0")
+        self._fork(e.value(f"icmp ugt i64 {packed}, 0"), "whole", "some")
+        e.label("whole")
+        e.line(f"call void @whole{v}(ptr {right}, ptr {panel}, {given}, i64 {along}, i64 {packed})")
+        self._jump("some")
+        e.label("some")
+        self._fork(e.value(f"icmp ult i64 {packed}, {its_panels}"), "pack", "begin")
         e.label("pack")
-        e.lines.append("  %j = phi i64 [ 0, %pass ], [ %j.next, %pack ]")
+        e.lines.append(f"  %j = phi i64 [ {packed}, %some ], [ %j.next, %pack ]")
         over = self._mul("%j", self.wide)
         source, target = (
             self._at("float", right, self._mul(over, across)),
@@ -325,17 +266,26 @@ class _Print(Copies):
         e.line(f"call void @fill(ptr {lefts}, ptr {strip}, {given}, i64 {taken})")
         self._jump("panel")
         e.label("panel")
-        e.lines.append("  %m = phi i64 [ 0, %turn ], [ 0, %copy ], [ %m.next, %panel ]")
+        e.lines.append("  %m = phi i64 [ 0, %turn ], [ 0, %copy ], [ %m.next, %panel.end ]")
         here, over = self._at("float", panel, self._mul("%m", size)), self._mul("%m", self.wide)
         names = [f"@block{v}x{count}{kind}" for kind in ("", "turned") for count in (height, self.few)]
         kinds = [e.value(f"select i1 {whole}, ptr {a}, ptr {b}") for a, b in (names[:2], names[2:])]
         block = e.value(f"select i1 {turned}, ptr {kinds[1]}, ptr {kinds[0]}")
-        e.line(f"call void {block}(ptr {strip}, ptr {here}, i64 {places}, ptr {tile})")
-        few = e.binary("sub", "i64", columns, over)
+        few, there = e.binary("sub", "i64", columns, over), self._at("float", out, over)
+        full = e.value(f"icmp sge i64 {few}, {self.wide}")
+        direct = e.binary("and", "i1", full, e.binary("xor", "i1", e.binary("or", "i1", *ends), "true"))
         e.line(
-            f"call void @finish{v}(ptr {self._at('float', out, over)}, ptr {outs}, ptr {tile}, i64 {valid}, i64 {few}, "
+            f"call void {block}(ptr {strip}, ptr {here}, i64 {places}, ptr {tile}, ptr {there}, ptr {outs}, i1 {again}, "
+            f"i1 {direct})"
+        )
+        self._fork(direct, "panel.end", "finish")
+        e.label("finish")
+        e.line(
+            f"call void @finish{v}(ptr {there}, ptr {outs}, ptr {tile}, i64 {valid}, i64 {few}, "
             f"ptr {self._at('float', bias, over)}, i1 {again}, i1 {ends[0]}, i1 {ends[1]})"
         )
+        self._jump("panel.end")
+        e.label("panel.end")
         e.line("%m.next = add i64 %m, 1")
         self._fork(e.value(f"icmp ult i64 %m.next, {its_panels}"), "panel", "block.end")
         e.label("block.end")

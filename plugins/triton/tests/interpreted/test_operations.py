@@ -68,7 +68,8 @@ def test_a_step_of_a_network_of_images_and_of_words(session):
     assert all(kernels[f"triton.{name}"] == 1 for name in mine)
 
 
-def test_statistics_that_are_given_and_the_gradient_with_them(session):
+@pytest.mark.parametrize(("fusion", "kernel"), [(False, "triton.batch_norm"), (True, "triton.region")])
+def test_statistics_that_are_given_and_the_gradient_with_them(session, fusion, kernel):
     x, vectors = normal(2, 1, 3, 5), [normal(5), normal(5), normal(5), 0.5 + RNG.random(5, "f4")]
     with tf.Graph().as_default():
         given = tf.placeholder(tf.float32, x.shape)
@@ -76,12 +77,12 @@ def test_statistics_that_are_given_and_the_gradient_with_them(session):
         fetches = [*made, *tf.gradients(tf.sin(made[0]), [given])]
         results = []
         for backends in (["cpu"], BACKENDS):
-            with session(backends) as sess:
+            with session(backends, fusion=fusion) as sess:
                 results.append(sess.run(fetches, {given: x}))
                 kernels = sess.explain(fetches, {given: x}).kernels()
                 alone = sess.run(made[0], {given: x})  # whose kernel copies no statistics
                 np.testing.assert_array_equal(alone, results[-1][0])
-    assert kernels["triton.batch_norm"] == kernels["triton.batch_norm_grad"] == 1
+    assert kernels[kernel] and kernels["triton.batch_norm_grad"] == 1
     for want, got in zip(*results, strict=True):
         np.testing.assert_allclose(want, got, rtol=1e-5, atol=1e-6)
 
