@@ -72,6 +72,26 @@ def test_what_takes_no_part_in_plans_may_differ(cluster, site, builder, monkeypa
         assert session.run(two_tasks()).tolist() == [3.0, 5.0]
 
 
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_plugin_whose_patterns_are_looked_for_takes_part(cluster, site, builder, listed):
+    """Those of kernels that no backend lists are not."""
+    source = f"""\
+from graphdock.contracts import PatternLibrary, hookimpl
+
+@hookimpl
+def register_patterns(): return [PatternLibrary("graphdock_chip.patterns:ALL", ("Tanh",), listed={listed})]
+"""
+    site.plugin("chip", source, manifest=builder.MANIFEST.format(name="chip") + 'hooks = ["register_patterns"]\n')
+    begin_again(cluster, site, "ps0", "1.0")
+    server = begin_again(cluster, site, "worker0", "2.0")
+    with tf.Graph(host=server.host).as_default(), tf.Session(server.target) as session:
+        if listed:
+            assert session.run(two_tasks()).tolist() == [3.0, 5.0]
+        else:
+            with pytest.raises(tf.errors.FailedPreconditionError, match="'chip' is of different versions"):
+                session.run(two_tasks())
+
+
 def test_ops_are_declared_by_the_same_version_where_they_run(cluster, toy):
     begin_again(cluster, toy, "ps0", "1.0", "toy")
     server = begin_again(cluster, toy, "worker0", "2.0", "toy")

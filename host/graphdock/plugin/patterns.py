@@ -83,6 +83,10 @@ class PatternRegistry:
         """Every pattern that was brought, in order; imports all libraries."""
         return [found for entry in self._entries for found in entry.patterns()]
 
+    def plugins(self, backends: Collection[str]) -> set[str]:
+        """Names of the plugins whose patterns are looked for by sessions with these ``backends``."""
+        return {entry.plugin for entry in self._entries if not entry.item.listed or entry.plugin in backends}
+
     def around(
         self, nodes: Iterable[PlanNode], device_type: Callable[[PlanNode], str | None], backends: Collection[str]
     ) -> list[RegisteredPattern]:

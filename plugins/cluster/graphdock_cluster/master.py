@@ -30,6 +30,7 @@ from graphdock.session.fetches import Feed, FetchPlan, convert_feed, single_tens
 from graphdock.session.session import Session
 
 from graphdock_cluster.registry import Registry, Remote
+from graphdock_cluster.settings import carried
 from graphdock_cluster.steps import RunningStep, noted
 from graphdock_cluster.transports import RoutedTransport
 from graphdock_cluster.versions import check_versions, taking_part
@@ -39,8 +40,6 @@ __all__ = ["ClusterSession", "ServerSessions"]
 _log = logging.getLogger("graphdock")
 #: Seconds after which a session says again which task it waits for.
 PATIENCE = 10.0
-#: Settings of a session's configuration that hold on all tasks where the program gave them; the others are each server's own.
-CARRIED = ("check_numerics", "deterministic", "fallback", "fusion", "log_device_placement", "passes", "shape_policy")
 
 
 class _Step:
@@ -62,10 +61,11 @@ class ClusterSession(Session):
 
     Args:
       target: of the server whose task runs what asks for no other. ``graph``, ``host``: as of any session.
-      config: what it says of :data:`CARRIED` holds on each task; backends, threads, memory and options are those of each server.
+      config: what it says of :data:`graphdock_cluster.settings.CARRIED` holds on each task; backends, threads, memory and options
+        are those of each server.
 
     Raises:
-      UnavailableError: the target can't be reached.
+      UnavailableError: the target can't be reached. ConfigError: a pass that there is not.
     """
 
     def __init__(
@@ -82,11 +82,6 @@ class ClusterSession(Session):
         self._closed = False
         self._lock = new_lock()
         self._timeout = self.config.operation_timeout
-        self._carried = {
-            name: dict(value) if isinstance(value, Mapping) else value
-            for name, (value, source) in self.config.resolved().items()
-            if name in CARRIED and source == "code"
-        }
         self._name = f"session-{os.urandom(8).hex()}"
         self._numbers = itertools.count(1)
         self._steps: dict[Any, _Step] = {}
@@ -104,6 +99,8 @@ class ClusterSession(Session):
         self._own = TaskName.parse(said["name"])
         self._addresses = self._transport.tasks(address, said)
         self._addresses[self._own] = address
+        home = self._transport.local.find(address)
+        self._carried = carried(self.config, self._host, None if home is None else home.config)
         self._registry = Registry(self._name, self._transport, self._addresses, self._own)
         self._tasks = _seen(sorted(self._addresses), self._own, self.config.device_filters)
 

@@ -31,6 +31,7 @@ from graphdock_cluster.exchange import Exchange
 from graphdock_cluster.opened import Containers, Opened, PartSession
 from graphdock_cluster.registered import Kept, Registered, held_back
 from graphdock_cluster.running import NO_LIMIT, RunningPart
+from graphdock_cluster.settings import received
 from graphdock_cluster.started import StartedPart
 from graphdock_cluster.versions import installed, planning
 
@@ -62,7 +63,8 @@ class TaskServer:
         host: Host,
         transport: Transport,
     ) -> None:
-        self.name, self.addresses, self.config, self.host = name, dict(addresses), config, host
+        self.name, self.addresses, self.host = name, dict(addresses), host
+        self.config = config.replace(steps_in_flight=1)  # a part ends with its work, and its errors are its own
         self.incarnation = int.from_bytes(os.urandom(8), "little") >> 1 | 1
         self.transport = transport
         self._lock = new_lock()
@@ -121,7 +123,8 @@ class TaskServer:
           settings: of the session's configuration that hold for its steps, in place of this task's own.
 
         Raises:
-          ConfigError: a setting that there is not. FailedPreconditionError: its master runs another version of graphdock.
+          InvalidArgumentError, ConfigError: of the settings, one that is this task's own, or wrong. FailedPreconditionError: its
+            master runs another version of graphdock.
           AbortedError: it was ended by a reset.
         """
         if version != _tf.__version__:
@@ -131,13 +134,13 @@ class TaskServer:
                 got=version,
                 hint="install one version for all tasks of a cluster",
             )
+        config = received(settings, self.config, self.host)
         with self._lock:
             self._ended.wait_for(lambda: not self._ending, ENDING)
             opened = self._sessions.get(session)
             if opened is None:
                 if session in self._aborted:
                     raise errors.AbortedError(f"the session was ended: its target {master} was reset")
-                config = self.config.replace(**settings) if settings else self.config
                 opened = self._sessions[session] = Opened(Exchange(self._sender(session)), isolated, master, config)
         said = {"exchange": opened.exchange.name, "incarnation": self.incarnation}
         return {**said, "plugins": installed(self.host), "plans": self._describe()[1]}

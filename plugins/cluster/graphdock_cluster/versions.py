@@ -34,7 +34,7 @@ def planning(session: Session) -> list[str]:
     found = {b.name for b in backends if kinds.intersection((*b.device_types, *b.kernel_devices))}
     found |= {made.plugin for made in setting.compilers if made.compiler.device_type in kinds}
     found |= {row.plugin for row in setting.passes}
-    found |= {s.name for s in host.plugins() if s.usable and s.states("register_patterns")}
+    found |= host.load_patterns().plugins(setting.config.backends)
     if setting.placer is not None:
         found.add(setting.placer[1])
     return sorted(found)
