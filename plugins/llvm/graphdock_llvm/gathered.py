@@ -27,6 +27,8 @@ __all__ = ["Frame", "Problem", "Work", "numbers"]
 
 #: Multiplications of a part, at least; parts per thread, where there is enough to do.
 _LEAST, _PARTS = 1 << 18, 4
+#: What it costs a part to copy rows, in panels that meet them, and to pack a panel, in rows that it meets.
+_FILL, _PACK = 0.15, 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +104,17 @@ def numbers(work: Work, threads: int, lanes: int = 0) -> Any:
     """Arguments of the function for some work, on so many threads, printed for so many lanes or for this CPU's."""
     lanes = lanes or width()
     vectors = _vectors(-(-work.columns // lanes))
-    panels = -(-work.columns // (vectors * lanes * TOGETHER[vectors - 1]))
-    height = ROWS[lanes][vectors - 1]
     most = max(p.rows for p in work.problems)
     along = max(len(p.segments) * p.length for p in work.problems)
-    parts = panels * len(work.copies) * len(work.problems)
-    chunks = 1
+    panels = -(-work.columns // (vectors * lanes))
+    others, height = len(work.copies) * len(work.problems), ROWS[lanes][vectors - 1]
+    together, chunks = TOGETHER[vectors - 1], 1
     if threads > 1:
         by_work = most * along * vectors * lanes // _LEAST
-        chunks = max(1, min(-(-_PARTS * threads // parts), by_work, most // (2 * height)))
+        chunks = max(1, min(_PARTS * threads, by_work, most // (2 * height)))
+        together, chunks = _cut(panels, most, others, threads, (together, chunks))
+    panels = -(-panels // together)
+    parts = panels * others
     frame = work.frame
     head = [threads, pool_address() if threads > 1 else 0, parts * chunks, chunks, *work.slots[:4], int(work.relu)]
     if frame is None:
@@ -119,8 +123,7 @@ def numbers(work: Work, threads: int, lanes: int = 0) -> Any:
         rows = frame.rows, frame.high, frame.images, frame.top, frame.before, frame.middle, frame.behind
         head += [min(frame.rows, _PARTS * threads), *rows, work.slots[4]]
     copies = HEAD + EACH * len(work.problems)
-    head += [vectors, len(work.copies), panels, copies, vectors * lanes]
-    head += [0] * (HEAD - len(head))
+    head += [vectors, len(work.copies), panels, copies, vectors * lanes, together]
     tables: list[int] = [place for copy in work.copies for place in copy]
     for p in work.problems:
         passes = max(1, -(-len(p.segments) // (LONGEST // p.length)))
@@ -130,6 +133,22 @@ def numbers(work: Work, threads: int, lanes: int = 0) -> Any:
         head += its
         tables += [place for segment in p.segments for place in segment]
     return np.array(head + tables, np.int64)
+
+
+def _cut(panels: int, rows: int, others: int, threads: int, most: tuple[int, int]) -> tuple[int, int]:
+    """Panels that a part has, and chunks of the rows, at most so many: with which the threads are done first.
+
+    Of those that differ little it is the most parts, of which a thread takes fewer while its processor is busy with something else.
+    """
+    found = []
+    for together in range(1, most[0] + 1):
+        groups = -(-panels // together)
+        for chunks in range(1, most[1] + 1):
+            one = rows / chunks * (together + _FILL) + _PACK * together
+            found.append((-(-groups * chunks * others // threads) * one, -groups * chunks, together, chunks))
+    quickest = min(found)[0]
+    _, _, together, chunks = min((f for f in found if f[0] <= 1.05 * quickest), key=lambda f: (f[1], f[0]))
+    return together, chunks
 
 
 def _vectors(count: int) -> int:

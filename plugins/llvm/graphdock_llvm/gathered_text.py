@@ -174,8 +174,8 @@ class _Print(Tiles):
     def _part(self) -> str:
         """``part(context, number)``: some panels of a copy of a problem, and a chunk of its rows."""
         e, v, height = self.e, self.vectors, self.height
-        size, together = (LONGEST + self.lanes) * self.wide, TOGETHER[v - 1]
-        panel = e.value(f"alloca [{together * size} x float], align 64")
+        size = (LONGEST + self.lanes) * self.wide
+        panel = e.value(f"alloca [{TOGETHER[v - 1] * size} x float], align 64")
         # behind its last row there is room for what is copied with it
         strip = e.value(f"alloca [{height * (LONGEST + self.lanes) + 4 * self.lanes} x float], align 64")
         tile = e.value(f"alloca [{height * self.wide} x float], align 64")
@@ -195,7 +195,8 @@ class _Print(Tiles):
         segment_count, segment_at, length, step, along, across, all_columns, group = its[11:]
         triple = self._at("i64", "%n", self._add(self._number(21), self._mul(copy, 3)))
         added = [self._number(i, triple) for i in range(3)]
-        first = self._mul(j, together * self.wide)
+        together = self._number(23)
+        first = self._mul(self._mul(j, together), self.wide)
         bases = []
         for slot, place in zip((4, 5, 6), (its[6], self._mul(first, across), self._add(its[10], first)), strict=True):
             base = e.value(f"load ptr, ptr {self._at('ptr', '%table', self._number(slot))}")
@@ -209,7 +210,7 @@ class _Print(Tiles):
         turned = e.value(f"icmp ne i64 {step}, 1")
         columns = e.binary("sub", "i64", all_columns, first)
         whole = e.binary("udiv", "i64", self._add(columns, self.wide - 1), str(self.wide))
-        its_panels = self._least(str(together), whole)
+        its_panels = self._least(together, whole)
         rows = self._mul(self._mul(counts[0], counts[1]), counts[2])
         blocks = e.binary("udiv", "i64", self._add(rows, height - 1), str(height))
         begin, end = (
