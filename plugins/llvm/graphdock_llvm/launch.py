@@ -24,7 +24,7 @@ from graphdock_llvm import gathered, gathered_text
 from graphdock_llvm.native import chain
 from graphdock_llvm.target import compiled, is_compiled, width
 
-__all__ = ["address_of", "prepared", "single_threaded"]
+__all__ = ["address_of", "called", "prepared", "single_threaded"]
 
 
 def address_of(ctx: PrepareContext, text: str, optimized: bool = False) -> int:
@@ -44,13 +44,17 @@ def single_threaded(device: Device) -> Any:
 
 def prepared(ctx: PrepareContext, work: gathered.Work) -> Prepared:
     """A kernel of some work over a node's inputs, its one output, and memory for a frame."""
-    address = address_of(ctx, gathered_text.text(width()))
-    native = Native(address, chain, gathered.numbers(work, ctx.threads))
     size = 0 if work.frame is None else work.frame.size
+    return called(ctx, gathered_text.text(width()), gathered.numbers(work, ctx.threads), size)
+
+
+def called(ctx: PrepareContext, text: str, numbers: Any, size: int = 0) -> Prepared:
+    """A kernel by the function of a module, called with a node's inputs, its one output, and memory for so many numbers."""
+    native = Native(address_of(ctx, text), chain, numbers)
     scratch = (Scratch(dtypes.float32, (size,)),) if size else ()
     within = single_threaded(ctx.device) if ctx.threads > 1 else None
     bind = partial(_bound, native, len(ctx.inputs), bool(size))
-    return Prepared(bind, scratch=scratch, within=within, native=native, source=partial(gathered_text.text, width()))
+    return Prepared(bind, scratch=scratch, within=within, native=native, source=lambda: text)
 
 
 def _bound(native: Native, count: int, framed: bool, ctx: BindContext) -> Callable[..., Any]:
