@@ -22,6 +22,20 @@ def drained(dataset, limit=None):
         return found
 
 
+def test_what_a_function_captures_is_kept_for_all_of_its_calls():
+    calls = []
+
+    def rows():
+        for i in range(3):
+            calls.append(i)
+            yield i
+
+    with tf.Graph().as_default():
+        kept = Dataset.from_generator(rows, tf.int32, []).cache()
+        assert drained(Dataset.range(4).flat_map(lambda _: kept)) == [0, 1, 2] * 4
+    assert calls == [0, 1, 2]
+
+
 def test_a_later_program_reads_the_file_and_not_the_source(tmp_path):
     name, calls = str(tmp_path / "kept"), []
 

@@ -51,6 +51,39 @@ def test_repetitions_have_orders_of_their_own(again, same):
     assert (found[:30] == found[30:]) is same
 
 
+@pytest.mark.parametrize("again", [True, False])
+@pytest.mark.parametrize("captured", [True, False])
+def test_a_dataset_that_a_function_captures_goes_on_and_one_that_it_makes_begins_anew(captured, again):
+    """As TensorFlow 2.21 does."""
+
+    def make():
+        def shuffled():
+            return Dataset.range(30).shuffle(30, 7, again)
+
+        outside = shuffled()
+        return Dataset.range(2).flat_map(lambda _: outside if captured else shuffled())
+
+    one, other = numbers(make, runs=2)
+    assert one == other and sorted(one[:30]) == sorted(one[30:]) == list(range(30))
+    assert (one[:30] != one[30:]) is (captured and again)
+
+
+def test_what_a_function_within_a_function_captures_goes_on_from_where_it_was_made():
+    def make():
+        first = Dataset.range(9).shuffle(9, 7)
+
+        def rows(_):
+            second = Dataset.range(9, 18).shuffle(9, 7)
+            return Dataset.range(2).flat_map(lambda _: first.concatenate(second))
+
+        return Dataset.range(2).flat_map(rows)
+
+    (found,) = numbers(make)
+    orders = [tuple(found[i : i + 9]) for i in range(0, 72, 9)]
+    assert len(set(orders[::2])) == 4  # of the outermost dataset: each time another one
+    assert orders[1::4] == [orders[1]] * 2 and orders[3::4] == [orders[3]] * 2 and orders[1] != orders[3]
+
+
 @pytest.mark.parametrize("size", [1, 3, 10, 100])
 def test_an_element_comes_no_earlier_than_its_buffer_allows(size):
     (found,) = numbers(lambda: Dataset.range(40).shuffle(size, seed=5))

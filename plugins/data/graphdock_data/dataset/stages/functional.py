@@ -70,7 +70,7 @@ def _inner(stage: Stage, function: Function, run: Run) -> Callable[[Element], It
         if windows:
             element = tuple([part for at, part in enumerate(element) if at not in places])
         try:
-            inside = run.inside(known, compute(element), given)
+            inside = run.inside(function, compute(element), given)
         except StopIteration:
             return None
         return known.stage.iterate(inside)

@@ -96,7 +96,7 @@ class _Windows:
         pipeline = function.inner
         assert pipeline is not None
         arrays = self._reduce((self._key_array(key),)) if pipeline.tensors else ()
-        inside = self._run.inside(pipeline, arrays, {self._stage.window: rows})
+        inside = self._run.inside(function, arrays, {self._stage.window: rows})
         self._made = pipeline.stage.iterate(inside)
 
     def _key_array(self, key: int) -> Any:

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
+from graphdock import ops as _ops
 from graphdock.contracts import errors
 
 __all__ = ["Dims", "Element", "Function", "Pipeline", "Resumed", "Run", "Stage", "Steps", "Value", "as_text", "fill"]
@@ -59,7 +60,7 @@ class Stage:
 
     Attributes:
       types: dtypes of the components. shapes: theirs, as far as they are known.
-      site: the user's line that made it.
+      site: the user's line that made it. graph: the graph that it was made in, of a function, say.
     """
 
     title: ClassVar[str]
@@ -68,6 +69,7 @@ class Stage:
     types: tuple[Any, ...]
     shapes: tuple[Dims, ...]
     site: str | None = None
+    graph: Any = field(default_factory=_ops.get_default_graph, init=False, repr=False)
 
     def iterate(self, run: Run) -> Iterator[Element]:
         """An iterator over its elements. What it raises has passed :meth:`blame`."""
@@ -225,6 +227,7 @@ class Run:
       makers: Function -> what makes such a caller, which draws what its seeds say, whatever others have drawn (``anew()``).
       closers: called when the iterator ends before its elements do; of threads, say. They may be called twice.
       given: stage -> the elements that another stage hands to it (:class:`graphdock_data.dataset.stages.grouping.Given`).
+      outer, body: of an iterator within another one, the state of that, and the graph of the function whose dataset it reads.
     """
 
     values: Mapping[Any, Any]
@@ -232,6 +235,8 @@ class Run:
     closers: dict[Any, Callable[[], None]] = field(default_factory=dict)
     given: Mapping[Stage, Any] = field(default_factory=dict)
     makers: Mapping[Function, Any] = field(default_factory=dict)
+    outer: Run | None = None
+    body: Any = None
     _states: dict[Hashable, Any] = field(default_factory=dict)
 
     @classmethod
@@ -241,11 +246,13 @@ class Run:
         run._check(pipeline.stage)
         return run
 
-    def inside(self, pipeline: Pipeline, arrays: Any, given: Mapping[Stage, Any] | None = None) -> Run:
-        """The state of an iterator within this one, over a dataset that a function returned."""
-        values = dict(zip(pipeline.tensors, arrays, strict=True))
-        run = Run(values, self.functions, self.closers, {**self.given, **(given or {})}, self.makers)
-        run._check(pipeline.stage)
+    def inside(self, function: Function, arrays: Any, given: Mapping[Stage, Any] | None = None) -> Run:
+        """The state of an iterator within this one, over the dataset that a function returned."""
+        assert function.inner is not None
+        values = dict(zip(function.inner.tensors, arrays, strict=True))
+        given = {**self.given, **(given or {})}
+        run = Run(values, self.functions, self.closers, given, self.makers, self, function.body)
+        run._check(function.inner.stage)
         return run
 
     def _check(self, last: Stage) -> None:
@@ -272,11 +279,17 @@ class Run:
         """The integer of an argument."""
         return int(self.array(value))
 
-    def state(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What a stage keeps from one of its iterators to the next, in this run."""
-        if key not in self._states:
-            self._states[key] = make()
-        found: T = self._states[key]
+    def state(self, key: Stage | tuple[Stage, Hashable], make: Callable[[], T]) -> T:
+        """What a stage keeps from one of its iterators to the next, in this run.
+
+        A dataset that a function captures, and does not make, keeps it for all calls of the function.
+        """
+        run, stage = self, key if isinstance(key, Stage) else key[0]
+        while run.outer is not None and stage.graph is not run.body:
+            run = run.outer
+        if key not in run._states:
+            run._states[key] = make()
+        found: T = run._states[key]
         return found
 
     def call(self, function: Function) -> Callable[..., Any]:
