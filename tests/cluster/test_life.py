@@ -138,6 +138,21 @@ def test_a_master_of_another_version_is_refused_with_both_versions(cluster, monk
             assert caught.value.expected == "0.0.2" and caught.value.got == "0.0.1"
 
 
+def test_a_step_that_comes_before_its_task_has_noticed_the_lost_connection_is_unavailable(cluster):
+    """Not cancelled, as by a ``close()`` that nobody called: MonitoredSession makes a new session."""
+    server, gone = cluster.server("worker0"), cluster.network._served["ps0:1"][1]
+    with tf.Graph(server.host).as_default():
+        with tf.device("/job:ps/task:0"):
+            taken = tf.FIFOQueue(1, tf.float32, shapes=[]).dequeue()
+        with tf.Session(server.target) as session, ThreadPoolExecutor(1) as pool:
+            waits = pool.submit(session.run, taken)
+            while not cluster.server("ps0")._task.running:
+                time.sleep(0.001)
+            gone(session._name)
+            with pytest.raises(tf.errors.UnavailableError, match="connection to the session's process has ended"):
+                waits.result(30)
+
+
 def test_waiting_for_a_session_outlasts_a_task_that_is_lost(cluster):
     server = cluster.server("worker0")
     with tf.Graph(server.host).as_default() as graph:

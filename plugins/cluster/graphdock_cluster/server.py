@@ -88,7 +88,7 @@ class Server:
             raise self._unstarted(error) from None
         try:
             if self._listens:
-                task.transport.serve(task.address, functools.partial(receive, task), task.close_session)
+                task.transport.serve(task.address, functools.partial(receive, task), task.lose_session)
         except BaseException as error:
             self._transport.local.remove(task.address)
             if isinstance(error, errors.UnavailableError):

@@ -338,6 +338,10 @@ class TaskServer:
             session, errors.CancelledError("the step was cancelled by an explicit call to `Session::Close()`")
         )
 
+    def lose_session(self, session: str) -> None:
+        """Forget a session whose process is lost, or the way to it. A step of it that comes by another way meanwhile is told so."""
+        self._end_session(session, errors.UnavailableError("the connection to the session's process has ended"))
+
     def _end_session(self, session: str, error: errors.GraphdockError) -> None:
         with self._lock:
             opened = self._sessions.pop(session, None)
