@@ -147,6 +147,36 @@ def test_settings_hold_on_a_task_that_came_back_and_after_a_reset(cluster):
                 session.run(y)
 
 
+def test_what_the_server_of_the_target_was_given_holds_on_all_tasks_unless_the_session_says_otherwise():
+    """As with TensorFlow, where the master's server places the nodes of all tasks."""
+    host = tf.Host(block=["ray"])
+    cluster = {"ps": ["given:1"], "worker": ["given:2", "given:3"]}
+    soft = tf.ConfigProto(allow_soft_placement=True)
+    tasks = (("ps", 0, None), ("worker", 0, soft), ("worker", 1, None))
+    servers = [tf.train.Server(cluster, job, number, config=config, host=host) for job, number, config in tasks]
+    with tf.Graph(host=host).as_default():
+        for task in ("ps", "worker"):
+            with tf.device(f"/job:{task}/task:0/device:GPU:0"):
+                y = tf.placeholder_with_default(2.0, []) + 1.0
+            for config in (None, tf.ConfigProto(), tf.SessionConfig(check_numerics=True)):
+                with tf.Session(servers[1].target, config=config) as session:
+                    assert session.run(y) == 3.0
+        with (
+            tf.Session(servers[1].target, config=tf.SessionConfig(fallback="warn")) as session,
+            pytest.raises(tf.errors.InvalidArgumentError, match="asks for the device"),
+        ):
+            session.run(y)
+        with tf.device("/job:ps/task:0/device:GPU:0"):
+            y = tf.placeholder_with_default(2.0, []) + 1.0
+        with (
+            tf.Session(servers[2].target) as session,
+            pytest.raises(tf.errors.InvalidArgumentError, match="asks for the device"),
+        ):
+            session.run(y)
+    for server in servers:
+        server.stop()
+
+
 def reset(server):
     return lambda: tf.Session.reset(server.target, host=server.host)
 

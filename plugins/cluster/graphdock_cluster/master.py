@@ -61,8 +61,8 @@ class ClusterSession(Session):
 
     Args:
       target: of the server whose task runs what asks for no other. ``graph``, ``host``: as of any session.
-      config: what it says of :data:`graphdock_cluster.settings.CARRIED` holds on each task; backends, threads, memory and options
-        are those of each server.
+      config: what it says of :data:`graphdock_cluster.settings.CARRIED`, or else the target's server's, holds on each task;
+        backends, threads, memory and options are those of each server.
 
     Raises:
       UnavailableError: the target can't be reached. ConfigError: a pass that there is not.
@@ -100,7 +100,8 @@ class ClusterSession(Session):
         self._addresses = self._transport.tasks(address, said)
         self._addresses[self._own] = address
         home = self._transport.local.find(address)
-        self._carried = carried(self.config, self._host, None if home is None else home.config)
+        own = carried(self.config, self._host, None if home is None else home.config)
+        self._carried = {**said.get("settings", {}), **own}
         self._registry = Registry(self._name, self._transport, self._addresses, self._own)
         self._tasks = _seen(sorted(self._addresses), self._own, self.config.device_filters)
 

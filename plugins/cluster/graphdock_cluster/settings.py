@@ -12,10 +12,10 @@ from graphdock.contracts import errors
 from graphdock.plugin.host import Host
 from graphdock.session.pass_switches import check_passes, without_unknown
 
-__all__ = ["CARRIED", "carried", "received"]
+__all__ = ["CARRIED", "carried", "of_server", "received"]
 
 _log = logging.getLogger("graphdock")
-#: Settings that hold on all tasks where the program gave them.
+#: Settings that hold on all tasks where the session's program gave them, or that of its target's server.
 CARRIED = ("check_numerics", "deterministic", "fallback", "fusion", "log_device_placement", "passes", "shape_policy")
 #: Those that the session itself reads. The others are each server's own.
 _OWN = (
@@ -37,13 +37,18 @@ def carried(config: SessionConfig, host: Host, server: SessionConfig | None) -> 
     Raises:
       ConfigError: a pass that there is not.
     """
-    given = {name: value for name, (value, source) in config.resolved().items() if source == "code"}
+    given = _given(config)
     for name, value in given.items():
         if name not in CARRIED and name not in _OWN and (server is None or getattr(server, name) != value):
             _tell(name)
     if "passes" in given:
         check_passes(given["passes"], host)
-    return {n: dict(v) if isinstance(v, Mapping) else v for n, v in given.items() if n in CARRIED}
+    return _plain(given)
+
+
+def of_server(config: SessionConfig) -> dict[str, Any]:
+    """Settings that a server was given and that hold on all tasks for sessions on it that say nothing of them."""
+    return _plain(_given(config))
 
 
 def received(settings: Any, config: SessionConfig, host: Host) -> SessionConfig:
@@ -68,6 +73,14 @@ def received(settings: Any, config: SessionConfig, host: Host) -> SessionConfig:
     made = config.replace(**changes)
     check_passes(made.passes, host)
     return made
+
+
+def _given(config: SessionConfig) -> dict[str, Any]:
+    return {name: value for name, (value, source) in config.resolved().items() if source == "code"}
+
+
+def _plain(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {n: dict(v) if isinstance(v, Mapping) else v for n, v in given.items() if n in CARRIED}
 
 
 @functools.cache

@@ -31,7 +31,7 @@ from graphdock_cluster.exchange import Exchange
 from graphdock_cluster.opened import Containers, Opened, PartSession
 from graphdock_cluster.registered import Kept, Registered, held_back
 from graphdock_cluster.running import NO_LIMIT, RunningPart
-from graphdock_cluster.settings import received
+from graphdock_cluster.settings import of_server, received
 from graphdock_cluster.started import StartedPart
 from graphdock_cluster.versions import installed, planning
 
@@ -94,6 +94,7 @@ class TaskServer:
             "incarnation": self.incarnation,
             "devices": self._describe()[0],
             "version": _tf.__version__,
+            "settings": of_server(self.config),
             "cluster": {str(name): address for name, address in self.addresses.items()},
         }
 
