@@ -69,7 +69,7 @@ class Stage:
     types: tuple[Any, ...]
     shapes: tuple[Dims, ...]
     site: str | None = None
-    graph: Any = field(default_factory=_ops.get_default_graph, init=False, repr=False)
+    graph: Any = field(default_factory=_ops.get_default_graph, repr=False)
 
     def iterate(self, run: Run) -> Iterator[Element]:
         """An iterator over its elements. What it raises has passed :meth:`blame`."""
