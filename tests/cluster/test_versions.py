@@ -8,6 +8,7 @@ import shutil
 import graphdock as tf
 import pytest
 from graphdock_testing.thread_cluster import ThreadCluster
+from graphdock_testing.transport import SeededTransport
 
 
 @pytest.fixture
@@ -90,6 +91,44 @@ def register_patterns(): return [PatternLibrary("graphdock_chip.patterns:ALL", (
         else:
             with pytest.raises(tf.errors.FailedPreconditionError, match="'chip' is of different versions"):
                 session.run(two_tasks())
+
+
+#: A plugin whose transport is the network of a test, which it finds in its own module.
+CARRIER = """\
+from graphdock.contracts import hookimpl
+ENDS = []
+
+@hookimpl
+def register_transports(): return [ENDS.pop()]
+"""
+
+
+@pytest.mark.parametrize(("versions", "runs"), [(("1.0", "1.0"), True), (("1.0", "2.0"), False), ((None, "2.0"), True)])
+def test_what_carries_messages_is_of_one_version_or_of_another_plugin(site, versions, runs):
+    network, hosts = SeededTransport(), []
+    package = site.plugin("chip", CARRIER)
+    for address, version in zip(("ps0:1", "worker0:1"), versions, strict=True):
+        shutil.rmtree(next(site.folder.glob("*.dist-info")))
+        (end,) = network.plugin(address).register_transports()
+        hosts.append(tf.Host())
+        if version is None:
+            site.record("graphdock-chip", "0.1", {"unused": f"{package}.plugin"})
+            hosts[-1].register("network", network.plugin(address))
+        else:
+            site.record("graphdock-chip", version, {"chip": f"{package}.plugin"})
+            importlib.import_module(f"{package}.plugin").ENDS.append(end)
+            hosts[-1].backend("chip")
+    spec = {"ps": ["ps0:1"], "worker": ["worker0:1"]}
+    servers = [tf.train.Server(spec, job, 0, host=host) for job, host in zip(spec, hosts, strict=True)]
+    with tf.Graph(host=hosts[1]).as_default(), tf.Session(servers[1].target) as session:
+        if runs:
+            assert session.run(two_tasks()).tolist() == [3.0, 5.0]
+        else:
+            with pytest.raises(tf.errors.FailedPreconditionError, match=r"2\.0 for the session, 1\.0 for /job:ps"):
+                session.run(two_tasks())
+    for server in servers:
+        server.stop()
+    network.close()
 
 
 def test_ops_are_declared_by_the_same_version_where_they_run(cluster, toy):

@@ -33,7 +33,7 @@ from graphdock_cluster.registry import Registry, Remote
 from graphdock_cluster.settings import carried
 from graphdock_cluster.steps import RunningStep, noted
 from graphdock_cluster.transports import RoutedTransport
-from graphdock_cluster.versions import check_versions, taking_part
+from graphdock_cluster.versions import carrying, check_versions, declaring
 
 __all__ = ["ClusterSession", "ServerSessions"]
 
@@ -200,12 +200,10 @@ class ClusterSession(Session):
         )
         alone = not isinstance(fetches, (list, tuple, Mapping)) and len(fetch.tensors) == 1
         made = _Step(fetch, feeds, self.graph._mutation, alone, cut)
-        scheme = self._transport.scheme
+        needs = [(p, declaring(self._host, p.graph.get_operations())) for p in cut.parts]
         check_versions(
-            [
-                (str(p.task), taking_part(self._host, scheme, p.graph.get_operations()), self._open(p.task, limit))
-                for p in cut.parts
-            ]
+            [(str(p.task), needed, self._open(p.task, limit)) for p, needed in needs],
+            carrying(self._host, self._transport.scheme),
         )
         made.parts = self._registry.register_all(cut.parts, limit, self._answer)
         made.parts.sort(key=lambda p: p.local is not None)  # those of this process run last, on the caller's thread

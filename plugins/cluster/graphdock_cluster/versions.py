@@ -15,7 +15,7 @@ from graphdock.graph.operation import Operation
 from graphdock.plugin.host import Host
 from graphdock.session.session import Session
 
-__all__ = ["Versions", "check_versions", "installed", "planning", "taking_part"]
+__all__ = ["Versions", "carrying", "check_versions", "declaring", "installed", "planning"]
 
 #: Plugin -> version.
 Versions = Mapping[str, str]
@@ -40,31 +40,33 @@ def planning(session: Session) -> list[str]:
     return sorted(found)
 
 
-def taking_part(host: Host, scheme: str, operations: Iterable[Operation]) -> dict[str, str]:
-    """Version of each plugin of a session that declares one of these operations, or carries its messages."""
+def declaring(host: Host, operations: Iterable[Operation]) -> dict[str, str]:
+    """Version of each plugin of a session that declares one of these operations."""
     others = [s for s in host.plugins() if s.usable and not s.found.is_own]
     if not others:
         return {}
     packages = {op.op_def.package for op in operations}
+    return {s.name: s.found.version for s in others if s.found.package in packages}
+
+
+def carrying(host: Host, scheme: str) -> dict[str, str]:
+    """Version of the plugin that carries a session's messages, where one does."""
     carrier = host.transports.entry(scheme)
-    return {
-        s.name: s.found.version
-        for s in others
-        if s.found.package in packages or carrier is not None and carrier[1] == s.name
-    }
+    return {n: v for n, v in installed(host).items() if carrier is not None and carrier[1] == n}
 
 
-def check_versions(parts: Sequence[tuple[str, Versions, Mapping[str, Any]]]) -> None:
+def check_versions(parts: Sequence[tuple[str, Versions, Mapping[str, Any]]], carrier: Versions) -> None:
     """Return at once where all that takes part in a step is of one version each.
 
     Args:
-      parts: of each part its task, what of the session's takes part in it, and what the task said when the session was opened
+      parts: of each part its task, what of the session's declares its ops, and what the task said when the session was opened
         there: ``plugins``, which are installed, and ``plans``, with which of them it plans.
+      carrier: of the session's. Another plugin may carry the messages at a task's end.
 
     Raises:
       FailedPreconditionError: a plugin is of two versions, with both tasks and both versions; or a task has none.
     """
-    first: dict[str, tuple[str, str]] = {}
+    first = {name: ("the session", version) for name, version in carrier.items()}
     for task, mine, said in parts:
         plugins: Versions = said["plugins"]
         for name, version in mine.items():
@@ -75,7 +77,7 @@ def check_versions(parts: Sequence[tuple[str, Versions, Mapping[str, Any]]]) -> 
                     expected=f"{name} {version}, as for the session",
                     hint="install it there; `graphdock doctor` says why one that is installed is not used",
                 )
-        for name in {*mine, *said["plans"]}.intersection(plugins):
+        for name in sorted({*mine, *carrier, *said["plans"]}.intersection(plugins)):
             _same(first, name, task, plugins[name])
 
 
