@@ -88,7 +88,7 @@ def _check(bench: Bench, case: Case, arrays: Any, kind: str, how: str) -> None:
 
 
 def _rounding(bench: Bench, case: Case, program: Program, arrays: Arrays) -> Any:
-    """What rounding alone may make of each element of a sum or a mean, in whatever order it is added up; 0.0 of other ops.
+    """Most that rounding alone may change of each element of a sum or a mean, in whatever order it is added up; 0.0 of other ops.
 
     That is the unit roundoff times the sum of absolute values times the root of how many they are (Higham and Mary, "A new approach
     to probabilistic rounding error analysis", 2019): where numbers cancel, it may be more than any part of the result.
