@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+from types import SimpleNamespace
 from typing import Any
 
 import graphdock as tf
@@ -71,7 +72,7 @@ class Bench:
         known.update({t.name: next((d for d, _ in inputs), F) for t in opdef.types})
         b.node(opdef, "scope/node", values, {**known, **(attrs or {})}, outputs)
         node = b.graph.nodes[-1]
-        node.site_of = lambda: "train.py:7"
+        node.site_of = SimpleNamespace(site="train.py:7")
         space = self.device.memory_space
         infos = tuple(
             ArgInfo(a.name, v.dtype, v.shape, HOST_MEMORY if a.name in host else space, variable=a.name in variable)

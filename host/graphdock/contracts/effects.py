@@ -45,6 +45,8 @@ def handle_of(graph: PlanGraph) -> dict[Value, Value]:
     first: dict[tuple[str | None, str, str], Value] = {}
     for level in graph.all_graphs():
         for node in level.nodes:
+            if node.verb == "kernel":
+                continue
             if node.verb == "handle":
                 resource = node.opdef.resource, *resource_name(node)
                 table[node.outputs[0]] = first.setdefault(resource, node.outputs[0])
@@ -73,12 +75,11 @@ def check_handles(graph: PlanGraph, handles: Mapping[Value, Value] | None = None
     table = handle_of(graph) if handles is None else handles
     for level in graph.all_graphs():
         for node in level.nodes:
-            taken = [i for i, value in enumerate(node.inputs) if value.dtype.kind == "R"]
-            if not taken or node.bodies or node.verb == "alias" or node.opdef.verb.primitive:
+            if node.bodies or node.verb == "alias" or node.opdef.verb.primitive:
                 continue
-            args = arg_of(node)
-            for i in taken:
-                _check(node, node.inputs[i], args[i].resource or VARIABLE.name, table)
+            for i, value in enumerate(node.inputs):
+                if value.dtype.kind == "R":
+                    _check(node, value, arg_of(node)[i].resource or VARIABLE.name, table)
 
 
 def _check(node: PlanNode, value: Value, wanted: str, table: Mapping[Value, Value]) -> None:

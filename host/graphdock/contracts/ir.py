@@ -151,7 +151,7 @@ class PlanNode:
       requested: the device the user's scopes ask for; whole or partial.
       device: where it runs, once placed.
       decision: which kernel and why, once chosen.
-      site: the user's own line, ``"train.py:14"``, resolved when it is asked for.
+      site: the user's own line, ``"train.py:14"``, resolved when it is asked for: that of ``site_of``, the user's operation.
       bodies: nested graphs of Cond and While.
       origins: names of the user's operations that this node computes; ``origin`` is the first.
       guard: what has to be checked when it runs; None where inference has proven all.
@@ -217,7 +217,7 @@ class PlanNode:
 
     @property
     def site(self) -> str | None:
-        return None if self.site_of is None else str(self.site_of())
+        return None if self.site_of is None else str(self.site_of.site)
 
     def constant(self, index: int) -> Any:
         """The read-only array that input ``index`` always is, or None when it is not a constant."""

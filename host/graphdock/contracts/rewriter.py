@@ -28,7 +28,7 @@ from graphdock.shape import Dims, compatible, show
 __all__ = ["Builder", "Rewriter"]
 
 
-@lazy_dataclass(frozen=True, slots=True)
+@lazy_dataclass(slots=True, eq=False)
 class _Gone:
     """A node that goes.
 
@@ -303,8 +303,14 @@ class Rewriter:
         sweep = _Sweep(self)
         nodes = self._level.get("nodes", graph.nodes)
         if self._before:
-            nodes = [m for n in nodes for m in (*self._before.get(n, ()), n)] + self._before.get(None, [])
-            if len(nodes) != len(graph.nodes) + sum(map(len, self._before.values())):
+            before, held = self._before, nodes
+            nodes = []
+            for node in held:
+                if node in before:
+                    nodes += before[node]
+                nodes.append(node)
+            nodes += before.get(None, ())
+            if len(nodes) != len(graph.nodes) + sum(map(len, before.values())):
                 raise PlanError(f"graph {graph.name}: a node is put before one that it does not hold")
         # most nodes have to do with no change, and stay as they are
         lost = sweep.lost
@@ -363,6 +369,7 @@ class _Sweep:
 
     Attributes:
       lost: what nobody reads or follows any more: values that others stand for, nodes that go, and what those made.
+      final: value that another one stands for -> the one that readers of it will read.
       edges: node that changes -> its inputs, control and order to come.
       origins: node -> the origins that it takes over.
     """
@@ -370,6 +377,7 @@ class _Sweep:
     def __init__(self, changes: Rewriter) -> None:
         self.changes = changes
         self.graph, self.gone, self.values = changes.graph, changes._gone, changes._values
+        self.final = {v: changes.value(v) for v in self.values}
         self.edges: dict[PlanNode, tuple[list[Value], tuple[PlanNode, ...], tuple[PlanNode, ...]]] = {}
         self.origins: dict[PlanNode, list[str]] = {}
         self.lost: set[Value | PlanNode] = {*self.values, *self.gone, *(v for n in self.gone for v in n.outputs)}
@@ -395,14 +403,15 @@ class _Sweep:
             if self._waited:
                 waited = [n for value in inputs for n in self._waits(value)]
         if changed:
-            before, inputs = inputs, [self.changes.value(v) for v in inputs]
-            for value, old in zip(inputs, before, strict=True):
-                if value.node in gone:
-                    raise PlanError(
-                        f"graph {self.graph.name}: {node.name} ({node.op}) reads %{old.name}, which is erased",
-                        op=node.origin,
-                        site=node.site,
-                    )
+            now = self.final.get
+            before, inputs = inputs, [now(v, v) for v in inputs]
+            if not gone.keys().isdisjoint([v.node for v in inputs]):
+                old = next(old for value, old in zip(inputs, before, strict=True) if value.node in gone)
+                raise PlanError(
+                    f"graph {self.graph.name}: {node.name} ({node.op}) reads %{old.name}, which is erased",
+                    op=node.origin,
+                    site=node.site,
+                )
         if waited or not lost.isdisjoint(control):
             control = tuple(dict.fromkeys([*self._stand(control, 0), *waited]))
         if not lost.isdisjoint(order):
@@ -438,6 +447,8 @@ class _Sweep:
     def _kept(self, makers: Sequence[PlanNode]) -> list[PlanNode]:
         """The nodes that stay in place of ``makers``: who stands for one that goes itself."""
         found: dict[PlanNode, None] = {}
+        if self.gone.keys().isdisjoint(makers):
+            return list(dict.fromkeys(makers))
         stack = list(reversed(makers))
         while stack:
             maker = stack.pop()

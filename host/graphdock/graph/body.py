@@ -13,7 +13,7 @@ from graphdock.graph.tensor import Tensor
 from graphdock.shape import Dims
 from graphdock.trampoline import Visit, trampoline
 
-__all__ = ["BodyGraph", "captured", "copy_body", "copy_operation"]
+__all__ = ["BodyGraph", "captured", "copy_operation"]
 
 
 class BodyGraph(Graph):
@@ -150,17 +150,6 @@ class BodyGraph(Graph):
 def captured(graph: Graph, tensor: Tensor) -> Tensor:
     """The tensor as ops of ``graph`` read it: a body's captures stand for tensors of the graphs around it."""
     return graph.capture(tensor) if isinstance(graph, BodyGraph) else tensor
-
-
-def copy_body(
-    body: BodyGraph, name: str, outer: Graph, outer_of: Callable[[Tensor], Tensor]
-) -> tuple[BodyGraph, dict[Tensor, Tensor]]:
-    """A copy of ``body`` inside ``outer``, and what each of its tensors became.
-
-    Args:
-      outer_of: what a tensor captured by ``body`` is in ``outer``.
-    """
-    return trampoline(_body(body, name, outer, outer_of))
 
 
 def copy_operation(op: Operation, graph: Graph, became: dict[Tensor, Tensor], name: str) -> Operation:

@@ -139,7 +139,7 @@ def apply_pass(row: RegisteredPass, graph: PlanGraph, levels: Iterable[PlanGraph
     """
     wants = row.each.wants
     try:
-        if wants is not None and not any(map(wants, (n for level in levels for n in level.nodes))):
+        if wants is not None and not any(any(map(wants, level.nodes)) for level in levels):
             return None
         run = resolve(row.each.run) if isinstance(row.each.run, str) else row.each.run
         result = run(graph, context)

@@ -62,9 +62,16 @@ def known_integers(graph: PlanGraph, context: PassContext) -> None:
     known: list[PlanNode] = []
     with Rewriter(graph) as change:
         for node in graph.nodes:
-            if len(node.outputs) != 1 or node.verb == "constant" or node.control or node.bodies:
+            outputs = node.outputs
+            if (
+                len(outputs) != 1
+                or outputs[0].dtype.kind != "i"
+                or node.verb == "constant"
+                or node.control
+                or node.bodies
+            ):
                 continue
-            value = node.outputs[0]
+            value = outputs[0]
             if value.dtype.name not in ("int32", "int64") or value.shape is None or len(value.shape) > 1:
                 continue
             found = integers.value(value)
@@ -170,9 +177,8 @@ def fold(graph: PlanGraph, context: PassContext) -> None:
                 or node.control
                 or node.bodies
                 or not node.inputs
+                or not constants.issuperset(node.inputs)
             ):
-                continue
-            if not constants.issuperset(change.inputs(node)):
                 continue
             results = context.evaluate(change.seen(node)) if all(_small(v) for v in node.outputs) else None
             if results is not None:
@@ -181,7 +187,7 @@ def fold(graph: PlanGraph, context: PassContext) -> None:
                     for value, array in zip(node.outputs, results, strict=True)
                 ]
                 change.replace(node, made)
-                constants.update(made)
+                constants.update(node.outputs)
 
 
 def _small(value: Value) -> bool:

@@ -163,26 +163,26 @@ def _groups(nodes: Sequence[PlanNode], handles: Mapping[Value, Value]) -> dict[P
     """Node that shares a device with others -> all that share it, in order. A variable's handle has a group at least of its own."""
     union = _Groups()
     by_name: dict[str, PlanNode] = {}
-    if any("_colocate" in n.attrs for n in nodes):
+    if any(["_colocate" in n.attrs for n in nodes]):
         by_name = {origin: n for n in nodes for origin in n.origins}
     special: dict[PlanNode, None] = {}
     for node in nodes:
         for value in node.outputs if node.verb == "handle" else node.inputs:
-            if value.dtype.name == "resource" and not node.bodies:
+            if value.dtype.kind == "R" and not node.bodies:
                 owner = handles[value].node
                 assert owner is not None
                 if node.opdef.verb.kernel and _is_variable(owner):
                     continue  # it may run elsewhere, on a copy
                 union.union(owner, node)
                 special[owner] = special[node] = None
-        for name in node.attrs.get("_colocate", ()):
+        for name in node.attrs.get("_colocate", ()) if by_name else ():
             target = by_name.get(name)
             if target is not None:
                 union.union(target, node)
                 special[target] = special[node] = None
     members: dict[PlanNode, list[PlanNode]] = {}  # root -> its group
     result: dict[PlanNode, list[PlanNode]] = {}
-    for node in nodes:
+    for node in nodes if special else ():
         if node in special:
             group = result[node] = members.setdefault(union.find(node), [])
             group.append(node)

@@ -169,7 +169,8 @@ class Spaces:
                 if node.verb == "alias":
                     home[node.outputs[0]] = home.get(node.inputs[0], HOST_MEMORY)
                 else:
-                    home.update(zip(node.outputs, homes, strict=False))
+                    for i, space in enumerate(homes):
+                        home[node.outputs[i]] = space
 
     def _check_histories(self, node: PlanNode) -> None:
         """Refuse a kernel that reads a history which lies elsewhere: one that its own level's loop did not make for it."""

@@ -24,7 +24,6 @@ from graphdock.contracts.rewriter import Builder
 from graphdock.errors import InvalidArgumentError, ShapeError
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.operation import Operation
-from graphdock.graph.site import describe
 from graphdock.graph.tensor import Tensor
 from graphdock.planning.plan_shapes import PlanShapes, fed_extent
 from graphdock.shape import Dims, Symbol, compatible, plain, show
@@ -278,15 +277,17 @@ class _Translation:
                 inputs,
                 [n for b in op._control for n in self.after(b)] + [*self.waits] if op._control or self.waits else (),
                 _requested(op) if op.colocation else op._device,
-                _Site(op),
+                op,
                 bodies,
                 (op.name,),
             )
             node.guard = guard
             if op.verb == "next":
                 node.attrs = {**node.attrs, "merges": tuple(self.taken.get(op, ()))}
-            for index, (tensor, extent) in enumerate(zip(op.outputs, extents, strict=True)):
-                value = Value(name if index == 0 else f"{name}:{index}", tensor.dtype, plain(extent), node, index)
+            for index, tensor in enumerate(op.outputs):
+                extent = extents[index]
+                dims = extent if extent is tensor._dims else plain(extent)
+                value = Value(f"{name}:{index}" if index else name, tensor.dtype, dims, node, index)
                 value.extent = extent
                 node.outputs.append(value)
                 values.setdefault(tensor, value)
@@ -319,7 +320,7 @@ class _Translation:
         if not histories:
             return False
         node = self.nodes[op] = unrolling.stack(op, histories[0], self.builder)
-        node.site_of = _Site(op)
+        node.site_of = op
         node.control = tuple([n for b in op._control for n in self.after(b)])
         self.values.setdefault(op.outputs[0], node.outputs[0])
         return True
@@ -481,15 +482,3 @@ def _requested(op: Operation) -> Any:
         seen.add(found)
         asking = found
     return asking._device
-
-
-class _Site:
-    """Resolves an operation's creation site when it is asked for."""
-
-    __slots__ = ("_op",)
-
-    def __init__(self, op: Operation) -> None:
-        self._op = op
-
-    def __call__(self) -> str | None:
-        return describe(self._op._site)

@@ -94,7 +94,8 @@ class PatternRegistry:
         want their plugin listed, where it is among the ``backends``."""
         entries = [entry for entry in self._entries if not entry.item.listed or entry.plugin in backends]
         anchors = {anchor for entry in entries for anchor in entry.anchors}
-        here = {(n.op, device_type(n), n.outputs[0].dtype.name) for n in nodes if n.op in anchors}
+        alike = {(n.op, n.requested, n.outputs[0].dtype.name): n for n in nodes if n.op in anchors}
+        here = {(op, device_type(n), dtype) for (op, _, dtype), n in alike.items()}
         found = []
         for entry in entries:
             if any(op in entry.anchors and device not in (None, *entry.item.not_on) for op, device, _ in here):

@@ -76,9 +76,9 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
         _scalar(state, node, block)
         return
     kernel, device = placed.kernels[node], placed.device_of(node)
-    taken = _inputs(state, node, kernel, device, block, at)
-    slots, touched = taken.slots, taken.touched
-    kind = _kind(state, node, kernel, device, taken)
+    slots, numbers, taken = _inputs(state, node, kernel, device, block, at)
+    touched = taken.touched
+    kind = _kind(state, node, kernel, device, slots, numbers, taken)
     form, infos = kind.form, kind.infos
     if kind.unknown or form.steered:
         _note_shapes(state, node, form.steered)
@@ -109,11 +109,12 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
     made: list[Slot] = []
     written: list[Operand] = []
     returned: list[Name] = []
-    for value, mode, n in zip(node.outputs, modes, form.outputs, strict=True):
+    for i, value in enumerate(node.outputs):
+        mode = modes[i]
         if value in state.direct_stores:
             where = variable_slot(state, state.direct_stores[value])
         else:
-            where = output(state, value, mode, slots, kernel, n, at, block, once)
+            where = output(state, value, mode, slots, kernel, form.outputs[i], at, block, once)
         made.append(where)
         if mode.kind in ("planned", "inplace"):
             written.append(where.at)
@@ -158,14 +159,22 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
         check_launch(state, node, made, [r for r, w in touched if w], block)
 
 
-def _kind(state: State, node: PlanNode, kernel: KernelDef, device: Device, taken: _Taken) -> Kind:
+def _kind(
+    state: State,
+    node: PlanNode,
+    kernel: KernelDef,
+    device: Device,
+    slots: Sequence[Slot],
+    numbers: Sequence[int],
+    taken: _Taken,
+) -> Kind:
     """Key of what a node has in common with others that are lowered alike; not with one that takes resources but variables."""
     key: Hashable = None
     attrs = () if node.opdef.plain else attributes_of(node)
-    if attrs is not None and len(taken.numbers) == len(taken.slots):
+    if attrs is not None and len(numbers) == len(slots):
         last, number = state.given.facts.last, state.kinds.number
         outputs = [number(v) if v in last else ~number(v) for v in node.outputs]
-        key = id(node.opdef), id(kernel), id(device), attrs, len(outputs), *taken.numbers, *outputs
+        key = id(node.opdef), id(kernel), id(device), attrs, len(outputs), *numbers, *outputs
         known = state.kinds.known.get(key)
         if known is not None:
             return known
@@ -174,7 +183,7 @@ def _kind(state: State, node: PlanNode, kernel: KernelDef, device: Device, taken
     plans = form.plans and not form.waits and not any([concrete(v.shape) is None for v in node.outputs])
     shares = key is not None and kernel.prepare is None
     fixed = fixed_modes(form, plans, len(node.outputs))
-    kind = Kind(form, tuple(_infos(state, node, form, device, taken)), unknown, plans, fixed, shares)
+    kind = Kind(form, tuple(_infos(state, node, form, device, slots, taken)), unknown, plans, fixed, shares)
     if key is not None:
         state.kinds.known[key] = kind
     return kind
@@ -265,30 +274,33 @@ def _storages(
 
 @lazy_dataclass(slots=True)
 class _Taken:
-    """Inputs of a node.
+    """Resources that a node takes.
 
     Attributes:
-      slots: where each is. ``needs``: the spaces in which it is wanted. ``known``: input -> the array that it always is.
-      numbers: of each, as :class:`Kinds` has them, those of strided ones negative.
-      touched: the resources among them, with whether it writes them. ``copies``: what it gets for variables that live elsewhere.
-      variables: input -> the resource behind it.
+      touched: the resources among its inputs, with whether it writes them.
+      copies: what it gets for variables that live elsewhere. ``variables``: input -> the resource behind it.
     """
 
-    slots: list[Slot]
-    needs: Sequence[str | None]
-    numbers: list[int]
-    known: dict[int, Any] = field(default_factory=dict)
     touched: list[tuple[Resource, bool]] = field(default_factory=list)
     copies: dict[Variable, Slot] = field(default_factory=dict)
     variables: dict[int, Resource] = field(default_factory=dict)
 
 
-def _inputs(state: State, node: PlanNode, kernel: KernelDef, device: Device, block: Block, at: int) -> _Taken:
-    needs, kinds, strided = state.given.placed.needs(node), state.kinds, kernel.layout != "contiguous"
-    taken = _Taken([], needs, [])
-    slots, numbers = taken.slots, taken.numbers
+#: What nearly all nodes take.
+_NOTHING = _Taken()
+
+
+def _inputs(
+    state: State, node: PlanNode, kernel: KernelDef, device: Device, block: Block, at: int
+) -> tuple[list[Slot], list[int], _Taken]:
+    """Places of a node's inputs; their numbers, as :class:`Kinds` has them, those of strided ones negative; and its resources."""
+    needs, kinds, taken = state.given.placed.needs(node), state.kinds, _NOTHING
+    slots: list[Slot] = []
+    numbers: list[int] = []
+    numbered = kinds.numbered
     for i, value in enumerate(node.inputs):
         if value.dtype.kind == "R":
+            taken = _Taken() if taken is _NOTHING else taken
             slots.append(_resource(state, node, i, value, device, block, at, taken))
             resource = taken.variables[i]
             if isinstance(resource, Variable):
@@ -297,21 +309,21 @@ def _inputs(state: State, node: PlanNode, kernel: KernelDef, device: Device, blo
         source = resolve(state, value)
         if source.node is not None and source.node.verb == "constant":
             where = constant(state, source, needs[i] or HOST_MEMORY, node)
-            taken.known[i] = array = source.node.attrs["value"]
-            number = kinds.constant(array, value)
+            number = kinds.constant(source.node.attrs["value"], value)
         else:
-            where, number = state.slots[source], kinds.number(value)
+            where, number = state.slots[source], numbered.get(value) or kinds.number(value)
             lent = state.lent.get(source)
             if lent is not None:
+                taken = _Taken() if taken is _NOTHING else taken
                 taken.touched.append((state.given.resource(state.given.placed.handles[lent.inputs[0]]), False))
         if not where.contiguous:
-            if strided:
+            if kernel.layout != "contiguous":
                 number = ~number
             else:
                 where = contiguous_copy(state, value, where, needs[i] or HOST_MEMORY, block, at, node)
         slots.append(where)
         numbers.append(number)
-    return taken
+    return slots, numbers, taken
 
 
 def _resource(
@@ -330,17 +342,21 @@ def _resource(
     return taken.copies[resource]
 
 
-def _infos(state: State, node: PlanNode, form: Form, device: Device, taken: _Taken) -> Iterator[ArgInfo]:
+def _infos(
+    state: State, node: PlanNode, form: Form, device: Device, slots: Sequence[Slot], taken: _Taken
+) -> Iterator[ArgInfo]:
     """Facts of the inputs that a kernel is told."""
-    for i, (value, arg, where) in enumerate(zip(node.inputs, form.args, taken.slots, strict=True)):
+    needs = state.given.placed.needs(node)
+    for i, (value, arg, where) in enumerate(zip(node.inputs, form.args, slots, strict=True)):
         resource = taken.variables.get(i)
         if isinstance(resource, Variable):
             yield ArgInfo(arg.name, resource.dtype, resource.dims, device.memory_space, None, True, True)
         elif resource is not None:
             yield ArgInfo(arg.name, value.dtype, (), HOST_MEMORY)
         else:
-            space = taken.needs[i] or HOST_MEMORY
-            yield ArgInfo(arg.name, value.dtype, value.shape, space, taken.known.get(i), where.contiguous)
+            maker = resolve(state, value).node
+            known = maker.attrs["value"] if maker is not None and maker.verb == "constant" else None
+            yield ArgInfo(arg.name, value.dtype, value.shape, needs[i] or HOST_MEMORY, known, where.contiguous)
 
 
 def _built(kernel: KernelDef, ctx: BuildContext, node: PlanNode) -> Bound:

@@ -147,9 +147,9 @@ def grant(state: State, node: PlanNode, form: Form, slots: Sequence[Slot], at: i
         return [FRESH] * len(outputs)
     result: list[Mode] = []
     taken: set[int] = set()
-    for sources, value in zip(form.inplace, outputs, strict=True):
+    for i, value in enumerate(outputs):
         mode = PLANNED
-        for index in sources:
+        for index in form.inplace[i]:
             if index not in taken and _can_take_over(state, node.inputs[index], value, slots, index, at):
                 mode = inplace(index)
                 taken.add(index)
@@ -221,14 +221,14 @@ class Kinds:
     def __init__(self) -> None:
         self.known: dict[Hashable, Kind] = {}
         self._numbers: dict[Hashable, int] = {}
-        self._of: dict[Value, int] = {}
+        self.numbered: dict[Value, int] = {}  # those that were asked for
 
     def number(self, value: Value) -> int:
         """The number of a value that is no constant."""
-        number = self._of.get(value)
+        number = self.numbered.get(value)
         if number is None:
             key = value.dtype.name, value.shape
-            number = self._of[value] = self._numbers.setdefault(key, len(self._numbers))
+            number = self.numbered[value] = self._numbers.setdefault(key, len(self._numbers))
         return number
 
     def constant(self, array: Any, value: Value) -> int:

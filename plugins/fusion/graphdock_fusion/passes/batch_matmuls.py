@@ -10,6 +10,7 @@ Which op joins, cuts and adds the matrices is said by the spec of the product, b
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,10 +48,9 @@ class _Product:
 
 def batch_matmuls(graph: PlanGraph, context: PassContext) -> None:
     """Join the products by one matrix whose rows don't depend on one another, where that moves fewer elements."""
-    reads = Counter(v for n in graph.nodes for v in n.inputs)
-    reads.update(graph.outputs)
+    reads = Counter(itertools.chain(graph.outputs, *[n.inputs for n in graph.nodes]))
     cuts = {n.inputs[0]: n for n in graph.nodes if n.inputs and reads[n.inputs[0]] == 1}
-    kept = {*graph.targets, *(n for node in graph.nodes for n in node.control)}
+    kept = set(graph.targets).union(*[n.control for n in graph.nodes if n.control])
     groups: dict[Any, list[_Product]] = {}
     for node in graph.nodes:
         if node.opdef.joint and node not in kept:

@@ -7,6 +7,7 @@ tensor, as half the sum of its squares does, is joined whatever the shapes are: 
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from typing import Any
 
@@ -19,9 +20,8 @@ __all__ = ["flatten_sums"]
 
 def flatten_sums(graph: PlanGraph, context: PassContext) -> None:
     """Join the addends of an AddN that are alike but for their inputs, where that moves no more elements than adding them up."""
-    reads = Counter(v for n in graph.nodes for v in n.inputs)
-    reads.update(graph.outputs)
-    kept = {*graph.targets, *(n for node in graph.nodes for n in node.control)}
+    reads = Counter(itertools.chain(graph.outputs, *[n.inputs for n in graph.nodes]))
+    kept = set(graph.targets).union(*[n.control for n in graph.nodes if n.control])
     with Rewriter(graph) as change:
         for node in graph.nodes:
             if "aggregate" in node.opdef.traits and not node.control and node.guard is None:
