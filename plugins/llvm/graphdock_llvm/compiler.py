@@ -154,7 +154,11 @@ def _of_rows(
     for node in nodes:
         before = [n for n in (*(v.node for v in node.inputs), *node.control, *node.order) if n is not None]
         sets = candidate.reduces.get(node, frozenset()) if node.origin not in products else frozenset()
-        other = len(sets) > 1 or any(s not in allowed or wanted not in (None, s, one, rows) for s in sets)
+        other = (
+            len(sets) > 1
+            and not sets <= {one, rows}
+            or any(s not in allowed or wanted not in (None, s, one, rows) for s in sets)
+        )
         other = other or any(wanted not in (None, s) for s in sets if s not in (one, rows))
         after = any(n in behind for n in before)
         if other or node.origin in reasons or any(n in barred for n in before):

@@ -199,6 +199,7 @@ class _Printer(Rows):
             e.line(f"store i64 0, ptr {self.counter}")
         ends = {axis: ("0", self.sizes[axis]) for axis in self.plan.outer} if stages else {}
         self.between = between if self.plan.flat else None
+        ready = self._steady(tables) if stages else set()
         if between is not None and not self.plan.flat:
             ends[next(iter(ends))] = between
         some = [edges for axis, edges in ends.items() if axis in self.plan.open]
@@ -215,7 +216,6 @@ class _Printer(Rows):
             e.line(f"%i{axis} = phi i64 [ {begin}, %{self.block} ], [ %next{axis}, %end{axis} ]")
             self.block = f"outer{axis}"
         self._find_bases(stages, tables)
-        ready: set[int] = set()
         for stage in stages:
             self._stage(stage, ready)
             ready.update(n for n in kept if n in self.plan.needs(stage.targets))
@@ -235,6 +235,16 @@ class _Printer(Rows):
             e.line("br label %past")
             e.label("past")
             self.block, self.fixed = "past", {}
+
+    def _steady(self, tables: Sequence[str]) -> set[int]:
+        """Compute what is dear and the same for every row, into rows that are kept."""
+        numbers, inputs = self.plan.steady(), self.program.inputs
+        if numbers:
+            self.rows |= {n: self._room(n) for n in numbers}
+            read = [t.value for n in self.plan.needs(numbers) if (t := self.program.terms[n]).op == "input"]
+            self.bases = {n: self._base(inputs[n], tables[n]) for n in read}
+            self._loop([], [], lambda place, _: [] if self._values(numbers, place, set()) else [])
+        return set(numbers)
 
     def _end(self, stages: Sequence[Stage], tables: Sequence[str]) -> None:
         """All that is done once, behind all rows."""

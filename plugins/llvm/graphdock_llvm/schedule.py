@@ -129,9 +129,30 @@ class Schedule:
                     found.append(Stage(targets, [], chosen, loops, columns if loops else ()))
         return stages, last
 
+    def steady(self) -> list[int]:
+        """Terms along the row that are dear to compute and the same for every row: those that others, which are not, take."""
+        if self.flat or not self.outer or self.length is None:
+            return []
+        terms = self.program.terms
+        same, dear, found = set[int](), set[int](), list[int]()
+        for number, term in enumerate(terms):
+            if self.reduces(number) or number in self.products or not set(term.axes) <= {self.last}:
+                continue
+            if same.issuperset(term.args):
+                same.add(number)
+                if term.op in DEAR or dear.intersection(term.args):
+                    dear.add(number)
+        for stage in self.stages:
+            for number in self.needs(stage.targets):
+                taken = [number] if number in stage.targets else []
+                taken += [] if number in same else terms[number].args
+                found += [n for n in taken if n in dear and self.last in terms[n].axes and n not in found]
+        short = all(self.length * terms[n].dtype.size <= _KEPT and terms[n].dtype.name != "bool" for n in found)
+        return found if short and len(found) <= _ROWS else []
+
     def kept(self) -> list[int]:
         """Dear terms along the row that several loops need."""
-        terms = self.program.terms
+        terms, steady = self.program.terms, self.steady()
         seen: dict[int, int] = {}
         for stage in self.stages:
             if stage.loops:
@@ -140,7 +161,11 @@ class Schedule:
         found = [
             n
             for n, times in seen.items()
-            if times > 1 and terms[n].op in DEAR and self.last in terms[n].axes and terms[n].dtype.name != "bool"
+            if times > 1
+            and n not in steady
+            and terms[n].op in DEAR
+            and self.last in terms[n].axes
+            and terms[n].dtype.name != "bool"
         ]
         if self.length is None:
             short = [] if self.flat else found

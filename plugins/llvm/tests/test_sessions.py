@@ -350,3 +350,26 @@ def test_a_batch_norm_with_given_statistics_is_one_kernel_with_what_follows():
     feed[variance] = numbers(20, seed=9) ** 2 + 0.5
     assert both([tf.nn.relu(y)], feed) == {"llvm.region": 1}
     both([y, *tf.gradients(tf.nn.relu(y), [x, scale, offset])], feed)
+
+
+@pytest.mark.parametrize("channels", [7, 16, 20, 5000])
+def test_what_is_dear_and_the_same_for_all_rows_is_computed_before_them(channels):
+    x = tf.placeholder(tf.float32, [2, 3, 2, channels])
+    scale, offset, mean, variance = (tf.placeholder(tf.float32, [channels]) for _ in range(4))
+    y, *_ = tf.nn.fused_batch_norm(x, scale, offset, mean, variance, is_training=False)
+    feed = {v: numbers(*v.shape.as_list(), seed=i) for i, v in enumerate((x, scale, offset, mean))}
+    feed[variance] = numbers(channels, seed=9) ** 2 + 0.5
+    both([y, tf.reduce_mean(tf.nn.relu(y), 3), tf.reduce_max(y, [0, 1, 2])], feed)
+    with tf.Session(config=tf.SessionConfig(**LLVM)) as sess:
+        (text,) = sess.explain(tf.tanh(y), feed).compiled().values()
+    assert (text.index("@llvm.sqrt", text.index("define")) < text.index("outer0:")) is (channels < 5000)
+
+
+def test_a_layer_norm_and_its_gradient_are_one_kernel():
+    x, arriving = tf.placeholder(tf.float32, [70, 24]), tf.placeholder(tf.float32, [70, 24])
+    gamma, beta = tf.placeholder(tf.float32, [24]), tf.placeholder(tf.float32, [24])
+    mean, variance = tf.nn.moments(x, [-1], keep_dims=True)
+    y = tf.nn.batch_normalization(x, mean, variance, beta, gamma, 1e-6)
+    feed = {v: numbers(*v.shape.as_list(), seed=i) for i, v in enumerate((x, arriving, gamma, beta))}
+    assert both([y, *tf.gradients(y, [x, gamma, beta], grad_ys=[arriving])], feed) == {"llvm.region": 1}
+    assert both(tf.gradients(y, [x, gamma, beta], grad_ys=[arriving]), feed)["llvm.region"] >= 1
