@@ -37,6 +37,8 @@ __all__ = ["Turns", "check_threads", "has_threads"]
 _BEGIN, _PATIENCE, _TURNS = 10.0, 1.0, 4000
 #: Steps of each thread where nothing takes turns: as many as take so many seconds of its time, in these bounds.
 _SECONDS, _LEAST, _MOST = 0.02, 4, 100
+#: Sessions that are opened at most for two with a stream slot each.
+_SESSIONS = 8
 #: The text of a step, and modules that are no kernel's.
 _STEP, _OWN = "<graphdock step ", frozenset({"graphdock", "graphdock_executor", "graphdock_testing", "threading"})
 
@@ -63,15 +65,15 @@ def _check(bench: Bench, case: Case, first: Mapping[str, Any], second: Mapping[s
     kernel = bench.own_kernel(session, program, first, case)
     if kernel is None:
         return True
-    queued = kernel.device != HOST_MEMORY and isinstance(
-        bench.host.open_device(f"/device:{kernel.device}:0"), QueuedDevice
-    )
+    device = None if kernel.device == HOST_MEMORY else bench.host.open_device(f"/device:{kernel.device}:0")
+    queued = isinstance(device, QueuedDevice)
     alone = [run_program(session, program, arrays) for arrays in (first, second)]
+    pair = [session, bench.open(graph, plain=True)] if not queued else _apart(bench, graph, program, first, device)
     began = time.thread_time()
     run_program(session, program, first)
     rounds = min(most, max(_LEAST, int(_SECONDS / (time.thread_time() - began + 1e-6))))
     turns = Turns(whole=queued)
-    made = _at_once([session, bench.open(graph, plain=True)], program, (first, second), rounds, turns)
+    made = _at_once(pair, program, (first, second), rounds, turns)
     for known, results in zip(alone, made, strict=True):
         for got in results:
             if not kernel.deterministic:
@@ -81,6 +83,22 @@ def _check(bench: Bench, case: Case, first: Mapping[str, Any], second: Mapping[s
                     "a step gives other bits while another one runs: the kernel keeps something for both"
                 )
     return queued or turns.taken > 0
+
+
+def _apart(
+    bench: Bench, graph: Graph, program: Program, arrays: Mapping[str, Any], device: Any
+) -> tuple[Session, Session]:
+    """Two sessions, whose steps don't take turns on one stream slot of a device with queues that has several."""
+    opened: list[tuple[Session, set[Any]]] = []
+    while len(opened) < _SESSIONS:
+        session, before = bench.open(graph, plain=True), {slot: slot.instances for slot in device._slots}
+        run_program(session, program, arrays)
+        slots = {slot for slot in device._slots if slot.instances > before.get(slot, 0)}
+        for other, theirs in opened:
+            if not slots & theirs:
+                return other, session
+        opened.append((session, slots))
+    return opened[0][0], opened[-1][0]
 
 
 def _at_once(
