@@ -146,8 +146,7 @@ def test_a_step_that_comes_before_its_task_has_noticed_the_lost_connection_is_un
             taken = tf.FIFOQueue(1, tf.float32, shapes=[]).dequeue()
         with tf.Session(server.target) as session, ThreadPoolExecutor(1) as pool:
             waits = pool.submit(session.run, taken)
-            while not cluster.server("ps0")._task.running:
-                time.sleep(0.001)
+            _until(lambda: cluster.server("ps0")._task.running)
             gone(session._name)
             with pytest.raises(tf.errors.UnavailableError, match="connection to the session's process has ended"):
                 waits.result(30)

@@ -9,7 +9,7 @@ from graphdock_llvm.emitter import Emitter
 from graphdock_llvm.gathered_copies import LONGEST, ROWS, TOGETHER
 from graphdock_llvm.gathered_tiles import Tiles
 
-__all__ = ["EACH", "HEAD", "text"]
+__all__ = ["EACH", "HEAD", "SHARE", "text"]
 
 #: Numbers before those of problems, and of each of them.
 HEAD, EACH = 24, 20
@@ -22,7 +22,7 @@ def text(lanes: int) -> str:
     parts = [_Print(e, lanes, vectors) for vectors in (1, 2, 3)]
     bodies = [body for part in parts for body in part.functions()]
     declarations = "\n".join(e.declarations.values())
-    return "\n".join([declarations, *bodies, _PAD, _REGION])
+    return "\n".join([declarations, *bodies, _PAD, SHARE, _REGION])
 
 
 _PAD = """
@@ -104,7 +104,8 @@ out:
 }
 """
 
-_REGION = """
+#: ``share(function, context, parts, numbers)``: all parts of a function, by the pool where the first number, of threads, says so.
+SHARE = """
 define internal void @share(ptr %function, ptr %context, i64 %parts, ptr %n) {
 entry:
   %threads = load i64, ptr %n
@@ -124,7 +125,9 @@ alone:
 end:
   ret void
 }
+"""
 
+_REGION = """
 define void @region(ptr %table, ptr %n) {
 entry:
   %context = alloca [2 x ptr]

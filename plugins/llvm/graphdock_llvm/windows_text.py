@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 
+from graphdock_llvm.gathered_text import SHARE
+
 __all__ = ["text"]
 
 #: Vectors of channels that are looked at together.
@@ -106,23 +108,9 @@ entry:
   store ptr %table, ptr %context
   %n.at = getelementptr ptr, ptr %context, i64 1
   store ptr %n, ptr %n.at
-  %threads = load i64, ptr %n
   %parts.at = getelementptr i64, ptr %n, i64 2
   %parts = load i64, ptr %parts.at
-  %several = icmp ugt i64 %threads, 1
-  br i1 %several, label %shared, label %alone
-shared:
-  %run.at = getelementptr i64, ptr %n, i64 1
-  %run = load ptr, ptr %run.at
-  call void %run(ptr @part, ptr %context, i64 %parts, i64 %threads)
-  ret void
-alone:
-  %i = phi i64 [ 0, %entry ], [ %next, %alone ]
-  call void @part(ptr %context, i64 %i)
-  %next = add i64 %i, 1
-  %more = icmp ult i64 %next, %parts
-  br i1 %more, label %alone, label %end
-end:
+  call void @share(ptr @part, ptr %context, i64 %parts, ptr %n)
   ret void
 }
 """
@@ -171,7 +159,7 @@ def text(lanes: int) -> str:
             for v in vectors
         ],
     }
-    whole = _TEXT
+    whole = _TEXT + SHARE
     for word, texts in lines.items():
         whole = whole.replace(f"\n{word}\n", f"\n  {indent.join(texts)}\n")
     return whole.replace("LANES", str(lanes)).replace("TOGETHER", str(_TOGETHER * lanes))

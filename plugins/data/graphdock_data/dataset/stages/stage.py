@@ -280,7 +280,7 @@ class Run:
         return int(self.array(value))
 
     def state(self, key: Stage | tuple[Stage, Hashable], make: Callable[[], T]) -> T:
-        """What a stage keeps from one of its iterators to the next, in this run.
+        """State that a stage keeps from one of its iterators to the next, in this run.
 
         A dataset that a function captures, and does not make, keeps it for all calls of the function.
         """
