@@ -1,4 +1,4 @@
-"""Locks that a forked child may take."""
+"""Locks that a forked child may take, and pauses of the collector."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import weakref
 from pathlib import Path
 
 import pytest
-from graphdock.locks import new_lock
+from graphdock.locks import collector_paused, new_lock
 
 ROOT = Path(__file__).parents[2]
 #: Folders of the wheel whose locks a forked child may meet.
@@ -81,6 +81,66 @@ def test_a_lock_that_nobody_uses_goes():
     gone = weakref.ref(new_lock())
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.parametrize("first_out", ["the first", "the second"])
+def test_pauses_of_two_threads_leave_the_collector_as_it_was(first_out):
+    begun, end = threading.Event(), threading.Event()
+
+    def pause():
+        with collector_paused():
+            begun.set()
+            end.wait(60)
+
+    assert gc.isenabled()
+    first = threading.Thread(target=pause)
+    first.start()
+    assert begun.wait(60)
+    with collector_paused():
+        if first_out == "the first":
+            end.set()
+            first.join(60)
+        assert not gc.isenabled()
+    if first_out == "the second":
+        assert not gc.isenabled()
+        end.set()
+        first.join(60)
+    assert gc.isenabled()
+
+
+def test_a_pause_leaves_a_collector_off_that_was_off():
+    gc.disable()
+    try:
+        with pytest.raises(KeyError), collector_paused():
+            raise KeyError
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+@fork
+@pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")
+def test_a_forked_child_ends_the_pauses_of_other_threads():
+    begun, end = threading.Event(), threading.Event()
+
+    def pause():
+        with collector_paused():
+            begun.set()
+            end.wait(60)
+
+    def paused_by_itself():
+        with collector_paused():
+            return not gc.isenabled()
+
+    thread = threading.Thread(target=pause)
+    thread.start()
+    assert begun.wait(60)
+    assert in_child(lambda: gc.isenabled() and paused_by_itself() and gc.isenabled()) == 0
+    with collector_paused():
+        assert in_child(lambda: not gc.isenabled()) == 0
+    end.set()
+    thread.join(60)
+    assert gc.isenabled()
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from graphdock.contracts.cluster import TaskName
 from graphdock.device_name import DeviceSpec
 from graphdock.errors import InvalidArgumentError
 from graphdock.graph.operation import Operation
-from graphdock.planning.planner import collector_paused
+from graphdock.locks import collector_paused
 
 __all__ = ["Assignment"]
 

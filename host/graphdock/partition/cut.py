@@ -14,10 +14,10 @@ from graphdock.contracts.cluster import TaskName
 from graphdock.graph.graph import Graph
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
+from graphdock.locks import collector_paused
 from graphdock.partition.assign import Assignment
 from graphdock.partition.part_graph import PartGraph
 from graphdock.partition.phases import early_operations
-from graphdock.planning.planner import collector_paused
 from graphdock.planning.translate import needed_operations
 
 __all__ = ["SMALL", "Part", "Partition", "partition"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import gc
 import os
 import threading
 import weakref
@@ -12,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from graphdock.contracts import DType, Event, Queue, errors
+from graphdock.locks import collector_paused
 
 from graphdock_cuda.arguments import Sender
 from graphdock_cuda.driver.api import Driver
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CudaEvent", "CudaQueue"]
 
-#: One recording at a time switches the collector off and on again.
-_collector = threading.Lock()
+#: Held by the one recording of the process.
+_recorder = threading.Lock()
 
 
 class CudaEvent:
@@ -278,9 +278,8 @@ class CudaQueue(Queue):
 
     def _recorded(self, body: Callable[[], None], recording: _Recording) -> int:
         """The graph of what ``body`` queues. The collector rests: what it would free may not be freed within a recording."""
-        driver, collecting = self.driver, gc.isenabled()
-        with _collector, self._calling("record a segment"):
-            gc.disable()
+        driver = self.driver
+        with _recorder, collector_paused(), self._calling("record a segment"):
             self.device.pool.begin_recording(self.stream)
             try:
                 driver.capture_begin(self.stream)
@@ -302,8 +301,6 @@ class CudaQueue(Queue):
             finally:
                 for member in recording.members:
                     self.device.pool.end_recording(member.stream)
-                if collecting:
-                    gc.enable()
 
     def branch(self, flag: Array, then: Callable[[], None], otherwise: Callable[[], None] | None = None) -> None:
         if self._open("branch") is None:

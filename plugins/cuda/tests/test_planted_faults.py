@@ -309,8 +309,8 @@ FAULTS = {
         ),
         Fault(
             "the pool does not know of a recording",
-            "            gc.disable()\n            self.device.pool.begin_recording(self.stream)\n",
-            "            gc.disable()\n",
+            "            self.device.pool.begin_recording(self.stream)\n            try:\n",
+            "            try:\n",
             MEMORY + "what_goes_on_another_thread_is_freed_when_the_recording_has_ended",
         ),
         Fault(
