@@ -157,14 +157,6 @@ def _serve(cluster: Any, number: int) -> None:
     tf.train.Server(cluster, "ps", number).join()
 
 
-def _free(count: int) -> list[str]:
-    held = [socket.create_server(("localhost", 0)) for _ in range(count)]
-    found = [f"localhost:{s.getsockname()[1]}" for s in held]
-    for s in held:
-        s.close()
-    return found
-
-
 class Run:
     """One training, and the faults that it is given.
 
@@ -176,8 +168,10 @@ class Run:
 
     def __init__(self, folder: str, seed: int, faults: int) -> None:
         self.random, self.folder, self.apart = random.Random(seed), folder, "apart" if seed % 2 else ""
-        self.addresses = dict(zip(TASKS, _free(len(TASKS)), strict=True))
-        self.links = {f"{a} to {b}": Link(self.addresses[b]) for a, b in LINKS}
+        with contextlib.ExitStack() as held:  # else a link, which takes any free port, may take a task's
+            sockets = {task: held.enter_context(socket.create_server(("localhost", 0))) for task in TASKS}
+            self.addresses = {task: f"localhost:{s.getsockname()[1]}" for task, s in sockets.items()}
+            self.links = {f"{a} to {b}": Link(self.addresses[b]) for a, b in LINKS}
         self.losses: dict[int, set[str]] = {}
         self.lost: list[tuple[float, str]] = []
         self.table: list[list[Any]] = []
@@ -208,7 +202,8 @@ class Run:
         ]
         command = [sys.executable, "-c", _PROGRAM, name[:-1], name[-1], known[0], ",".join(known[1:])]
         command += [self.folder, self.apart]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        with open(Path(self.folder, f"{name}.log"), "ab") as log:
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
         self.tasks[name] = process
         threading.Thread(target=self.read, args=(name, process), daemon=True).start()
 
@@ -237,10 +232,12 @@ class Run:
         self.last = step
 
     def wait(self, holds: Any, seconds: float, what: str) -> None:
-        """Wait for what the tasks print. Raises TimeoutError."""
+        """Wait for what the tasks print. Raises TimeoutError, with the end of what each task wrote, and how it ended if it did."""
         with self.changed:
             if not self.changed.wait_for(holds, seconds):
-                raise TimeoutError(f"{what}: not within {seconds:g} s, after {self.said}")
+                logs = {t: Path(self.folder, f"{t}.log").read_text(errors="replace")[-2000:] for t in self.tasks}
+                wrote = "\n".join(f"{t} ({p.poll()}): {logs[t]}" for t, p in self.tasks.items())
+                raise TimeoutError(f"{what}: not within {seconds:g} s, after {self.said}\n{wrote}")
 
     def fault(self) -> None:
         """Do something to a task or a link some steps from now, and undo it."""
