@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping, Sequence
 
 from graphdock_llvm.gathered_text import SHARE
 
-__all__ = ["text"]
+__all__ = ["NUMBERS", "TOGETHER", "filled", "text"]
 
 #: Vectors of channels that are looked at together.
-_TOGETHER = 4
+TOGETHER = 4
 
-_TEXT = """
+_DECLARATIONS = """
 declare <LANES x float> @llvm.masked.load.vLANESf32.p0(ptr, i32, <LANES x i1>, <LANES x float>)
 declare void @llvm.masked.store.vLANESf32.p0(<LANES x float>, ptr, i32, <LANES x i1>)
 declare i64 @llvm.smax.i64(i64, i64)
 declare i64 @llvm.smin.i64(i64, i64)
+"""
 
+_TEXT = """
 define internal void @part(ptr %context, i64 %part) {
 entry:
   %table = load ptr, ptr %context
@@ -101,7 +104,9 @@ row.end:
 out:
   ret void
 }
+"""
 
+_REGION = """
 define void @region(ptr %table, ptr %n) {
 entry:
   %context = alloca [2 x ptr]
@@ -115,7 +120,7 @@ entry:
 }
 """
 #: Numbers behind threads and the pool's function, in order.
-_NUMBERS = (
+NUMBERS = (
     "parts", "rows", "out.high", "out.wide", "high", "wide", "channels", "window.high", "window.wide", "step.down",
     "step.right", "above", "before",
 )  # fmt: skip
@@ -128,19 +133,11 @@ def text(lanes: int) -> str:
     Its buffers are images and what is made of them; numbers are threads, the pool's function, parts, rows of all that is made, its
     sides, those of the images, channels, the window's sides, its steps, and places of padding above and before the first pixel.
     """
-    vector, mask, indent = f"<{lanes} x float>", f"<{lanes} x i1>", "\n  "
-    vectors = range(_TOGETHER)
+    vector, mask = f"<{lanes} x float>", f"<{lanes} x i1>"
+    vectors = range(TOGETHER)
     lowest = "splat (float 0xFFF0000000000000)"
     load = f"call {vector} @llvm.masked.load.v{lanes}f32.p0(ptr %from"
     lines = {
-        "NUMBERS": [
-            f"%{name}.at = getelementptr i64, ptr %n, i64 {i}\n  %{name} = load i64, ptr %{name}.at"
-            for i, name in enumerate(_NUMBERS, 2)
-        ],
-        "MASKS": [
-            f"%mask{v} = icmp slt <{lanes} x i64> <{', '.join(f'i64 {v * lanes + i}' for i in range(lanes))}>, %left.all"
-            for v in vectors
-        ],
         "BEGINS": [f"%begin{v} = phi {vector} [ {lowest}, %channel ], [ %most{v}, %line.end ]" for v in vectors],
         "SUMS": [f"%sum{v} = phi {vector} [ %begin{v}, %line ], [ %most{v}, %tap ]" for v in vectors],
         "TAPS": [
@@ -159,7 +156,20 @@ def text(lanes: int) -> str:
             for v in vectors
         ],
     }
-    whole = _TEXT + SHARE
-    for word, texts in lines.items():
-        whole = whole.replace(f"\n{word}\n", f"\n  {indent.join(texts)}\n")
-    return whole.replace("LANES", str(lanes)).replace("TOGETHER", str(_TOGETHER * lanes))
+    return filled(_TEXT, lines, lanes)
+
+
+def filled(text: str, lines: Mapping[str, Sequence[str]], lanes: int) -> str:
+    """A module of a text in which words stand for lines, and of the function that calls its parts."""
+    numbers = [
+        f"%{name}.at = getelementptr i64, ptr %n, i64 {i}\n  %{name} = load i64, ptr %{name}.at"
+        for i, name in enumerate(NUMBERS, 2)
+    ]
+    masks = [
+        f"%mask{v} = icmp slt <{lanes} x i64> <{', '.join(f'i64 {v * lanes + i}' for i in range(lanes))}>, %left.all"
+        for v in range(TOGETHER)
+    ]
+    whole = _DECLARATIONS + text + _REGION + SHARE
+    for word, texts in {"NUMBERS": numbers, "MASKS": masks, **lines}.items():
+        whole = whole.replace(f"\n{word}\n", "\n  " + "\n  ".join(texts) + "\n")
+    return whole.replace("LANES", str(lanes)).replace("TOGETHER", str(TOGETHER * lanes))

@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 from graphdock_testing.conformance import Conformance, Missing
 
-OPS = ("Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput", "MatMul", "MaxPool", "SparseTensorDenseMatMul")
+OPS = (
+    "Conv2D",
+    "Conv2DBackpropFilter",
+    "Conv2DBackpropInput",
+    "MatMul",
+    "MaxPool",
+    "MaxPoolGrad",
+    "SparseTensorDenseMatMul",
+)
 KIT = Conformance("llvm")
 CASES = [case for op in OPS for case in KIT.cases(op)]
 

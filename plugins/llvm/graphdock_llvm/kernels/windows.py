@@ -1,12 +1,12 @@
-"""The largest numbers in windows over images, channels last, by one native function."""
+"""The largest numbers in windows over images, channels last, and their gradients, by a native function each."""
 
 from __future__ import annotations
 
 import math
 
-from graphdock.contracts import KernelDef, KernelRefused, PlanNode, PrepareContext, Prepared
+from graphdock.contracts import KernelDef, KernelRefused, PlanNode, PrepareContext, Prepared, Value
 
-from graphdock_llvm import windows_text
+from graphdock_llvm import window_gradients_text, windows_text
 from graphdock_llvm.convolutions import convolution
 from graphdock_llvm.launch import called
 from graphdock_llvm.pool import pool_address
@@ -19,7 +19,7 @@ _LEAST, _PARTS = 1 << 16, 4
 
 
 def _check(node: PlanNode) -> str | None:
-    x, y, attrs = node.inputs[0].shape, node.outputs[0].shape, node.attrs
+    x, y, attrs = node.inputs[0].shape, _pool(node).shape, node.attrs
     if x is None or y is None or None in (*x, *y):
         return "its shapes are not known"
     if 0 in (*x, *y):
@@ -34,19 +34,27 @@ def _check(node: PlanNode) -> str | None:
     return None
 
 
+def _pool(node: PlanNode) -> Value:
+    return node.inputs[1] if node.op == "MaxPoolGrad" else node.outputs[0]
+
+
 def _prepare(ctx: PrepareContext) -> Prepared:
-    why = _check(ctx.node)
+    node = ctx.node
+    why = _check(node)
     if why:
         raise KernelRefused(why)
-    x, y = ([d or 0 for d in v.shape or ()] for v in (ctx.node.inputs[0], ctx.node.outputs[0]))
+    x, y, made = ([d or 0 for d in v.shape or ()] for v in (node.inputs[0], _pool(node), node.outputs[0]))
     window = ctx.attr("ksize")[1:3]
-    facts = convolution(x, (*window, x[3], x[3]), y, ctx.node.attrs)
-    rows, shared = y[0] * y[1], 1
+    facts = convolution(x, (*window, x[3], x[3]), y, node.attrs)
+    rows, shared = made[0] * made[1], 1
     if ctx.threads > 1:
         shared = max(1, min(_PARTS * ctx.threads, rows, math.prod(y) * math.prod(window) // _LEAST))
     threads = ctx.threads if shared > 1 else 1
     numbers = threads, pool_address() if threads > 1 else 0, shared, rows, y[1], y[2], x[1], x[2], x[3]
-    return called(ctx, windows_text.text(width()), (*numbers, *window, *facts.stride, *facts.before))
+    text = (windows_text if node.op == "MaxPool" else window_gradients_text).text(width())
+    return called(ctx, text, (*numbers, *window, *facts.stride, *facts.before))
 
 
-KERNELS = [KernelDef("MaxPool", "cpu", prepare=_prepare, types={"T": ("float32",)}, check=_check)]
+KERNELS = [
+    KernelDef(op, "cpu", prepare=_prepare, types={"T": ("float32",)}, check=_check) for op in ("MaxPool", "MaxPoolGrad")
+]
