@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields, replace
+from math import inf, nan
 from pathlib import Path
 
 import pytest
@@ -107,6 +108,13 @@ WRONG = {
     "tasks[1] is after (1,), which is not before it": {"tasks": (CHAIN.tasks[0], replace(CHAIN.tasks[1], after=(1,)))},
     "tasks[1] has no seconds on 'd:1'": {"tasks": (CHAIN.tasks[0], replace(CHAIN.tasks[1], seconds={"d:0": 1.0}))},
     "a task makes tensor 8; there are 3": {"tasks": (CHAIN.tasks[0], replace(CHAIN.tasks[1], makes=(8,)))},
+    "tasks[1] makes tensor 1, which is there before": {"tasks": (CHAIN.tasks[0], replace(CHAIN.tasks[1], makes=(1,)))},
+    "tasks[0] makes tensor 0, which is there before": {"tasks": (replace(CHAIN.tasks[0], makes=(0,)),)},
+    "tasks[0] takes {'d:0': nan, 'd:1': 1}": {"tasks": (replace(CHAIN.tasks[0], seconds={"d:0": nan, "d:1": 1}),)},
+    "tasks[0] takes {'d:0': inf, 'd:1': 1}": {"tasks": (replace(CHAIN.tasks[0], seconds={"d:0": inf, "d:1": 1}),)},
+    "tasks[0] takes {'d:0': -1, 'd:1': 1}": {"tasks": (replace(CHAIN.tasks[0], seconds={"d:0": -1, "d:1": 1}),)},
+    "a tensor has -8 bytes": {"tensors": (*CHAIN.tensors[:2], PlacementTensor(-8))},
+    "links takes (0.0, nan) from 'm1' to 'm0'": {"links": {**LINKS, ("m1", "m0"): (0.0, nan)}},
 }
 
 

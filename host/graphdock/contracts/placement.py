@@ -86,6 +86,10 @@ class PlacementProblem:
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        if wrong := [t for t in self.tensors if not 0 <= t.nbytes < inf]:
+            raise _wrong(f"a tensor has {wrong[0].nbytes} bytes")
+        if wrong := [k for k, costs in self.links.items() if not all(0.0 <= c < inf for c in costs)]:
+            raise _wrong(f"links takes {self.links[wrong[0]]} from {wrong[0][0]!r} to {wrong[0][1]!r}")
         spaces = {*self.memory.values(), *(t.home for t in self.tensors if t.home is not None)}
         if lost := [d for d in self.devices if d not in self.memory]:
             raise _wrong(f"memory has no space of {lost[0]!r}")
@@ -110,6 +114,10 @@ class PlacementProblem:
                 raise _wrong(f"tasks[{number}] is after {task.after}, which is not before it")
             if lost := [d for d in self.groups[task.group] if d not in task.seconds]:
                 raise _wrong(f"tasks[{number}] has no seconds on {lost[0]!r}, on which its group may be")
+            if not all(0.0 <= seconds < inf for seconds in task.seconds.values()):
+                raise _wrong(f"tasks[{number}] takes {dict(task.seconds)}; seconds are at least 0, and finite")
+            if not there.isdisjoint(task.makes):
+                raise _wrong(f"tasks[{number}] makes tensor {min(there & {*task.makes})}, which is there before")
             there.update(task.makes)
         if there and not 0 <= min(there) <= max(there) < len(self.tensors):
             raise _wrong(f"a task makes tensor {max(there)}; there are {len(self.tensors)}")

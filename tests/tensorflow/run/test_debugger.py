@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import graphdock as tf
 import numpy as np
@@ -86,6 +87,56 @@ def test_a_watched_step_gives_what_it_gives_unwatched(typed):
     assert got["up"] == 2.0 and sess.run(sparse).values.tolist() == [3.0] == got["sparse"].values.tolist()
 
 
+def test_what_is_typed_wrong_leaves_the_prompt_where_it_is(typed, capsys):
+    x = tf.placeholder(tf.float32, [3], name="x")
+    text = tf.constant("text", name="text")
+    both = tf.strings.join([text, "s"], name="both"), tf.exp(x, name="y")
+    sess = debugger.LocalCLIDebugWrapperSession(opened())
+    wrong = ["lt [", "lt (", "lt a**", "pt both[0]", "pt y[a]", "pt y[::0]", "pt y[0,1]", "run -n -f has_inf_or_nan"]
+    typed("run", *wrong, "pt both", "pt y[", "run")
+    assert sess.run(both, {x: [0.0, 0.0, 0.0]})[0] == b"texts"
+    out = capsys.readouterr().out
+    assert out.count("error: ") == len(wrong) and "both:0 =\nb'texts'" in out and "-n watches no tensors" in out
+
+
+def test_what_is_fed_is_not_computed_to_be_watched(typed, capsys):
+    x = tf.placeholder(tf.float32, [2], name="x")
+    mid = tf.tanh(x, name="mid")
+    out = tf.exp(mid, name="out")
+    sess = debugger.LocalCLIDebugWrapperSession(opened())
+    typed("run", "lt", "run", "lt", "run")
+    for key in (mid, "mid:0"):
+        np.testing.assert_allclose(sess.run([mid, out], {key: [0.0, 1.0]}), [[0, 1], np.exp([0, 1])], rtol=1e-6)
+    said = capsys.readouterr().out
+    assert said.count("out:0  float32  [2]") == 2 and "x:0" not in said
+
+
+def test_threads_that_the_filter_does_not_name_run_as_without_the_prompt(typed, network, capsys):
+    x, total = network
+    hook = debugger.LocalCLIDebugHook(thread_name_filter="Main")
+    sess = debugger.LocalCLIDebugWrapperSession(opened(), thread_name_filter="MainThread$")
+    typed("run", "pt total", "run", "run", "pt total", "run")
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(sess.run, total, {x: [1.0]}).result() == 0.0
+        assert capsys.readouterr().out == ""
+        sess.run(total, {x: [1.0]})
+        with tf.train.MonitoredSession(hooks=[hook]) as other:
+            assert pool.submit(other.run, total, {x: [1.0]}).result() == 0.0
+            other.run(total, {x: [1.0]})
+    out = capsys.readouterr().out
+    assert out.count("fetches") == out.count("total:0 =\n0.0") == 2
+
+
+def test_a_hook_looks_at_the_graph_of_its_session_from_any_thread(typed, capsys):
+    with tf.Graph().as_default():
+        total = tf.multiply(tf.constant(2.0, name="two"), 3.0, name="total")
+        with tf.train.MonitoredSession(hooks=[debugger.LocalCLIDebugHook()]) as sess, ThreadPoolExecutor(1) as pool:
+            typed("run", "ni total", "pt total", "run")
+            assert pool.submit(sess.run, total).result() == 6.0
+    out = capsys.readouterr().out
+    assert "total  Mul" in out and "input  two:0" in out and "total:0 =\n6.0" in out
+
+
 def test_a_hook_of_monitored_sessions(typed, network, capsys):
     x, total = network
     hook = debugger.LocalCLIDebugHook()
@@ -103,6 +154,8 @@ def test_a_hook_of_monitored_sessions(typed, network, capsys):
     [
         (np.float32([1, np.inf]), True),
         (np.float64(np.nan), True),
+        (np.array([1, np.nan], tf.bfloat16.as_numpy_dtype), True),
+        (np.array([1, 2], tf.bfloat16.as_numpy_dtype), False),
         (np.int32([1]), False),
         (b"text", False),
         (np.float32(1), False),

@@ -12,17 +12,21 @@ import cmd
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NamedTuple, NoReturn
 
 import graphdock as tf
 import numpy as np
+from graphdock.locks import new_lock
 from graphdock_tf1.train.hooks.run_hook import SessionRunArgs, SessionRunHook
 
 __all__ = ["DebugTensorDatum", "LocalCLIDebugHook", "LocalCLIDebugWrapperSession", "has_inf_or_nan"]
 
 #: dtypes whose tensors have no array.
 _WITHOUT_ARRAY = {"resource", "variant"}
+#: Which NumPy takes for bytes of no kind.
+_BFLOAT16 = tf.bfloat16.as_numpy_dtype
 
 
 class DebugTensorDatum(NamedTuple):
@@ -40,7 +44,9 @@ class DebugTensorDatum(NamedTuple):
 
 def has_inf_or_nan(datum: DebugTensorDatum, tensor: Any) -> bool:
     """Return whether an array of numbers has an infinity or a NaN; a filter."""
-    return isinstance(tensor, (np.ndarray, np.generic)) and tensor.dtype.kind in "fc" and not np.isfinite(tensor).all()
+    if not isinstance(tensor, (np.ndarray, np.generic)) or not (tensor.dtype.kind in "fc" or tensor.dtype == _BFLOAT16):
+        return False
+    return not np.isfinite(tensor).all()
 
 
 class _Words(argparse.ArgumentParser):
@@ -73,6 +79,8 @@ class _Prompt(cmd.Cmd):
         options = _run_options().parse_args(shlex.split(line))
         if options.till_filter_pass not in (None, *self._debugger.filters):
             raise ValueError(f"no filter {options.till_filter_pass!r}; there are {', '.join(self._debugger.filters)}")
+        if options.no_debug and options.till_filter_pass is not None:
+            raise ValueError("-n watches no tensors, which -f looks at")
         self._debugger.go_on(options.no_debug, max(options.times, 1), options.till_filter_pass)
         return True
 
@@ -90,7 +98,7 @@ class _Prompt(cmd.Cmd):
         if name not in values:
             raise ValueError(f"the step has no tensor {name!r}; `lt` lists them")
         value = values[name]
-        self._say(f"{name} =\n{value[_slices(part.rstrip().removesuffix(']'))] if bracket else value}")
+        self._say(f"{name} =\n{np.asarray(value)[_slices(part.rstrip().removesuffix(']'))] if bracket else value}")
 
     def do_ni(self, line: str) -> None:
         """ni NODE: an operation's type, device, inputs, and the line that made it."""
@@ -112,7 +120,7 @@ class _Prompt(cmd.Cmd):
     def onecmd(self, line: str) -> bool:
         try:
             return super().onecmd(line)
-        except (ValueError, LookupError, IndexError, tf.errors.GraphdockError) as error:
+        except (ValueError, LookupError, re.error, tf.errors.GraphdockError) as error:
             self._say(f"error: {error}")
             return False
 
@@ -135,9 +143,13 @@ def _slices(text: str) -> tuple[Any, ...]:
 
 
 class Debugger:
-    """Knows which steps are watched, and asks the user. ``filters``: name -> function of a datum and its array."""
+    """Knows which steps are watched, and asks the user, of several threads one at a time.
 
-    def __init__(self) -> None:
+    ``filters``: name -> function of a datum and its array. Steps of threads whose names ``threads`` does not match are left alone.
+    """
+
+    def __init__(self, threads: str | None) -> None:
+        self._threads, self._asking = re.compile(threads or ""), new_lock()
         self.filters: dict[str, Callable[[DebugTensorDatum, Any], bool]] = {"has_inf_or_nan": has_inf_or_nan}
         self._plain = False
         self._left = 0
@@ -148,30 +160,34 @@ class Debugger:
         """Say how the next steps run: without watching, how many before the next prompt, and until which filter finds something."""
         self._plain, self._left, self._filter = plain, times, until
 
-    def watches(self, fetches: Any, feeds: Any) -> dict[str, Any]:
-        """Tensors to fetch beside what a step asks for, by name; asks the user where it is time to."""
-        self._steps += 1
-        if self._left <= 0 and self._filter is None:
-            print(
-                f"run {self._steps}: {len(tf.nest.flatten(fetches))} fetches, {len(feeds or ())} feeds; `help` lists commands"
-            )
-            _Prompt(self, None).cmdloop()
-        self._left -= 1
-        return {} if self._plain else {t.name: t for t in _on_the_way(fetches, feeds)}
+    def watches(self, fetches: Any, feeds: Any) -> dict[str, Any] | None:
+        """Tensors to fetch beside what a step asks for, by name; None of one that is left alone. Asks the user where it is time to."""
+        if not self._threads.match(threading.current_thread().name):
+            return None
+        with self._asking:
+            self._steps += 1
+            if self._left <= 0 and self._filter is None:
+                print(
+                    f"run {self._steps}: {len(tf.nest.flatten(fetches))} fetches, {len(feeds or ())} feeds; `help` lists commands"
+                )
+                _Prompt(self, None).cmdloop()
+            self._left -= 1
+            return None if self._plain else {t.name: t for t in _on_the_way(fetches, feeds)}
 
-    def shows(self, values: Mapping[str, Any]) -> None:
+    def shows(self, values: Mapping[str, Any] | None) -> None:
         """Ask the user after a step that was watched, where it is the last before a prompt or a filter found something."""
-        if self._plain:
+        if values is None:
             return
-        if self._filter is not None:
-            found = [n for n, v in values.items() if self.filters[self._filter](_datum(n), v)]
-            if not found:
+        with self._asking:
+            if self._filter is not None:
+                found = [n for n, v in values.items() if self.filters[self._filter](_datum(n), v)]
+                if not found:
+                    return
+                print(f"{self._filter} found {', '.join(found)} in run {self._steps}")
+            elif self._left > 0:
                 return
-            print(f"{self._filter} found {', '.join(found)} in run {self._steps}")
-        elif self._left > 0:
-            return
-        self._left, self._filter = 0, None
-        _Prompt(self, values).cmdloop()
+            self._left, self._filter = 0, None
+            _Prompt(self, values).cmdloop()
 
 
 def _datum(name: str) -> DebugTensorDatum:
@@ -183,7 +199,7 @@ def _on_the_way(fetches: Any, feeds: Any) -> Iterator[Any]:
     """Tensors that a step computes, from what it asks for back to what is fed."""
     graph = tf.get_default_graph()
     fed = {graph.as_graph_element(key) for key in feeds or () if isinstance(key, (str, tf.Tensor))}
-    waiting = [op for item in tf.nest.flatten(fetches) for op in _operations(graph, item)]
+    waiting = [op for item in tf.nest.flatten(fetches) for op in _operations(graph, item, fed)]
     seen = set(waiting)
     while waiting:
         op = waiting.pop()
@@ -197,19 +213,20 @@ def _on_the_way(fetches: Any, feeds: Any) -> Iterator[Any]:
                 waiting.append(earlier)
 
 
-def _operations(graph: Any, item: Any) -> list[Any]:
-    """Operations that a fetch stands for."""
+def _operations(graph: Any, item: Any, fed: Collection[Any]) -> list[Any]:
+    """Operations that a fetch stands for; none for what is fed."""
     if isinstance(item, (tf.SparseTensor, tf.IndexedSlices)):
         return [item.values.op, item.indices.op]
     found = graph.as_graph_element(item)
-    return [found if isinstance(found, tf.Operation) else found.op]
+    return [found] if isinstance(found, tf.Operation) else [found.op] if found not in fed else []
 
 
 class LocalCLIDebugWrapperSession:
     """A session that asks at a prompt before each step, and shows the tensors of those that are watched.
 
     Args:
-      sess: the session. dump_root, log_usage, ui_type, thread_name_filter: taken for TensorFlow's sake: nothing is dumped.
+      sess: the session. dump_root, log_usage, ui_type: taken for TensorFlow's sake: nothing is dumped.
+      thread_name_filter: an expression; steps of threads whose names it does not match run as without the prompt.
     """
 
     def __init__(
@@ -220,7 +237,7 @@ class LocalCLIDebugWrapperSession:
         ui_type: str = "readline",
         thread_name_filter: str | None = None,
     ) -> None:
-        self._session, self._debugger = sess, Debugger()
+        self._session, self._debugger = sess, Debugger(thread_name_filter)
 
     def add_tensor_filter(self, filter_name: str, tensor_filter: Callable[[DebugTensorDatum, Any], bool]) -> None:
         """Add a filter for ``run -f NAME``: a function of a datum and its array, which returns whether to stop."""
@@ -230,8 +247,8 @@ class LocalCLIDebugWrapperSession:
         """As ``Session.run``; the values are those that the program asked for."""
         with self._session.graph.as_default():
             watched = self._debugger.watches(fetches, feed_dict)
-            result, values = self._session.run((fetches, watched), feed_dict, options, run_metadata)
-            self._debugger.shows(values)
+            result, values = self._session.run((fetches, watched or {}), feed_dict, options, run_metadata)
+            self._debugger.shows(None if watched is None else values)
         return result
 
     def __enter__(self) -> LocalCLIDebugWrapperSession:
@@ -254,7 +271,7 @@ class LocalCLIDebugHook(SessionRunHook):  # type: ignore[misc]
         dump_root: str | None = None,
         thread_name_filter: str | None = None,
     ) -> None:
-        self._debugger = Debugger()
+        self._debugger = Debugger(thread_name_filter)
 
     def add_tensor_filter(self, filter_name: str, tensor_filter: Callable[[DebugTensorDatum, Any], bool]) -> None:
         """Add a filter: see the session's."""
@@ -263,8 +280,10 @@ class LocalCLIDebugHook(SessionRunHook):  # type: ignore[misc]
     def before_run(self, run_context: Any) -> Any:
         """Ask for the tensors of a step that is watched."""
         asked = run_context.original_args
-        return SessionRunArgs(self._debugger.watches(asked.fetches, asked.feed_dict))
+        with run_context.session.graph.as_default():
+            return SessionRunArgs(self._debugger.watches(asked.fetches, asked.feed_dict))
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Show them."""
-        self._debugger.shows(run_values.results or {})
+        with run_context.session.graph.as_default():
+            self._debugger.shows(run_values.results)
