@@ -10,6 +10,7 @@ import time
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import graphdock as tf
+import numpy as np
 import pytest
 from graphdock.contracts import pack, unpack
 from graphdock_cluster.opened import Opened
@@ -394,3 +395,25 @@ def test_a_message_that_comes_again_counts_once(seed, monkeypatch):
                 _until(repeat.done)
                 assert isinstance(repeat.exception(), tf.errors.AlreadyExistsError | tf.errors.AbortedError)
             assert session.run([v, w, queue.size()]) == [10.0, 11.0, 0]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: tf.py_func(lambda: np.float32(3), [], tf.float32),
+        lambda: tf.data.Dataset.range(3).make_one_shot_iterator().get_next(),
+        lambda: tf.data.Dataset.range(3).make_initializable_iterator().initializer,
+    ],
+    ids=["py_func", "one_shot", "initializer"],
+)
+def test_what_holds_a_python_function_is_refused_on_another_process_by_its_task_and_runs_here(made):
+    with ThreadCluster({"ps": 1, "worker": 1}) as cluster, tf.Graph(host=cluster.server("worker0").host).as_default():
+        with tf.device("/job:ps/task:0"):
+            there = made()
+        with tf.device("/job:worker/task:0"):
+            here = made()
+        with tf.Session(cluster.server("worker0").target) as session:
+            with pytest.raises(tf.errors.InvalidArgumentError, match="holds a Python function") as caught:
+                session.run(there)
+            assert any(note.startswith("/job:ps/task:0 is of another process") for note in caught.value.__notes__)
+            session.run(here)

@@ -155,6 +155,29 @@ def test_ops_are_declared_by_the_same_version_where_they_run(cluster, toy):
             assert session.run(scaled) == 6.0
 
 
+@pytest.mark.parametrize("where", ["cond", "loop", "nested"])
+def test_ops_in_bodies_of_branches_and_loops_are_declared_by_the_same_version_too(cluster, toy, where):
+    begin_again(cluster, toy, "ps0", "1.0", "toy")
+    server = begin_again(cluster, toy, "worker0", "2.0", "toy")
+    scale = importlib.import_module("graphdock_toy").scale
+    with tf.Graph(host=server.host).as_default(), tf.device("/job:ps/task:0"):
+        x = tf.placeholder_with_default(2.0, [])
+
+        def loop(x):
+            return tf.while_loop(lambda i, y: i < 2, lambda i, y: (i + 1, scale(y, factor=3.0)), [0, x])[1]
+
+        made = {
+            "cond": lambda: tf.cond(x > 1, lambda: scale(x, factor=3.0), lambda: x),
+            "loop": lambda: loop(x),
+            "nested": lambda: tf.cond(x > 1, lambda: loop(x), lambda: x),
+        }[where]()
+        with (
+            tf.Session(server.target) as session,
+            pytest.raises(tf.errors.FailedPreconditionError, match=r"2\.0 for the session, 1\.0 for /job:ps/task:0"),
+        ):
+            session.run(made)
+
+
 @pytest.mark.parametrize(
     ("backends", "error", "message"),
     [("cpu,chip", tf.errors.UnknownBackendError, "backend 'chip'"), ("cpu", tf.errors.InvalidArgumentError, "chip:0")],

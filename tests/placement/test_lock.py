@@ -118,7 +118,9 @@ def test_nodes_that_a_lock_does_not_name_are_counted(program, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"schema": 2, "nodes": {}}', '{"schema": 1, "nodes": {"a": {"op": "Tanh"}}}']
+    "text",
+    ["", "[]", "{}", '{"schema": 2, "nodes": {}}', '{"schema": 1, "nodes": {"a": {"op": "Tanh"}}}', "[" * 100_000],
+    ids=lambda text: text[:50],
 )
 def test_a_file_that_is_no_lock_is_refused_when_the_session_is_made(tmp_path, text):
     path = tmp_path / "step.lock"

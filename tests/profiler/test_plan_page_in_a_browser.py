@@ -62,6 +62,10 @@ def test_a_node_is_found_by_search_and_by_address(page):
     assert page.evaluate("order.map(i=>N[i][0]).every(n=>n.includes('layer17/'))")
     page.open(page.path, "#layer31%2Fproduct")
     assert page.evaluate("N[chosen][0]") == "layer31/product"
+    for strange in ("#%", "#%E0%A4%A", "#__proto__"):
+        page.evaluate(f"location.hash={strange!r};home();choose(-1)")
+        page.open(page.path, strange)
+        assert page.evaluate("chosen") in (None, -1)
 
 
 def test_no_script_fails_and_no_name_is_markup(page):

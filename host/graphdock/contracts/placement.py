@@ -88,8 +88,9 @@ class PlacementProblem:
     def __post_init__(self) -> None:
         if wrong := [t for t in self.tensors if not 0 <= t.nbytes < inf]:
             raise _wrong(f"a tensor has {wrong[0].nbytes} bytes")
-        if wrong := [k for k, costs in self.links.items() if not all(0.0 <= c < inf for c in costs)]:
-            raise _wrong(f"links takes {self.links[wrong[0]]} from {wrong[0][0]!r} to {wrong[0][1]!r}")
+        for (a, b), costs in self.links.items():
+            if not all(0.0 <= c < inf for c in costs):
+                raise _wrong(f"links takes {costs} from {a!r} to {b!r}")
         spaces = {*self.memory.values(), *(t.home for t in self.tensors if t.home is not None)}
         if lost := [d for d in self.devices if d not in self.memory]:
             raise _wrong(f"memory has no space of {lost[0]!r}")

@@ -57,7 +57,7 @@ class Lock:
         self._warned: set[str] = set()
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise ConfigError(f"lock: {path} can't be read: {error}") from error
         nodes = data.get("nodes") if isinstance(data, dict) and data.get("schema") == _SCHEMA else None
         wrong = not isinstance(nodes, dict) or not all(

@@ -85,7 +85,11 @@ class Registry:
         if local is not None:
             handle = local.register_part(self._session, part, before)
         else:
-            text, constants = part.graph.as_graph_def(form="frames")
+            try:
+                text, constants = part.graph.as_graph_def(form="frames")
+            except errors.InvalidArgumentError as error:
+                error.add_note(f"{part.task} is of another process, which takes its part of the step as a GraphDef")
+                raise
             sent = self._sent.setdefault(part.task, set())
             arguments = {
                 "session": self._session,

@@ -45,7 +45,11 @@ def declaring(host: Host, operations: Iterable[Operation]) -> dict[str, str]:
     others = [s for s in host.plugins() if s.usable and not s.found.is_own]
     if not others:
         return {}
-    packages = {op.op_def.package for op in operations}
+    packages, waiting = set[str](), list(operations)
+    while waiting:
+        op = waiting.pop()
+        packages.add(op.op_def.package)
+        waiting += [inner for body in op.bodies for inner in body.get_operations()]
     return {s.name: s.found.version for s in others if s.found.package in packages}
 
 

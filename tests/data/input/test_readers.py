@@ -62,6 +62,9 @@ def test_the_other_readers(names, tmp_path):
         session.run(work)
         session.run(reader.restore_state(state))
         assert session.run(reader.num_records_produced()) == 1
+        for strange in (b"", b"{}", b"[1, 2]", b"[" * 100_000):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="Could not parse state"):
+                session.run(reader.restore_state(strange))
 
 
 def test_what_is_wrong_with_a_file_is_told(names, tmp_path):

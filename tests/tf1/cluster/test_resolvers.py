@@ -61,7 +61,7 @@ def test_one_that_reads_the_environment(said):
     assert "CPU" not in alone, "asked of a session of this process"
 
 
-@pytest.mark.parametrize("text", ["{", "[1]", '{"task": 3}'])
+@pytest.mark.parametrize("text", ["{", "[1]", '{"task": 3}', pytest.param("[" * 100_000, id="deep")])
 def test_what_is_no_table_is_named(monkeypatch, text):
     monkeypatch.setenv("TF_CONFIG", text)
     with pytest.raises(ConfigError, match="TF_CONFIG"):

@@ -108,7 +108,7 @@ class Reader:
             *counts, ahead = json.loads(state)
             started, completed, produced = map(int, counts)
             kept = [(key.encode("latin-1"), value.encode("latin-1")) for key, value in ahead]
-        except (ValueError, AttributeError, TypeError) as error:
+        except (ValueError, AttributeError, TypeError, RecursionError) as error:
             raise errors.InvalidArgumentError(
                 f"Could not parse state for {self.name!r}", got=repr(state[:40])
             ) from error

@@ -161,7 +161,7 @@ class Debugger:
         self._plain, self._left, self._filter = plain, times, until
 
     def watches(self, fetches: Any, feeds: Any) -> dict[str, Any] | None:
-        """Tensors to fetch beside what a step asks for, by name; None of one that is left alone. Asks the user where it is time to."""
+        """Tensors to fetch beside what a step asks for; None of one that is left alone. Asks the user where it is time to."""
         if not self._threads.match(threading.current_thread().name):
             return None
         with self._asking:

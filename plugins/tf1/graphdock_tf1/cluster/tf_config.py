@@ -23,7 +23,7 @@ def read_tf_config() -> dict[str, Any]:
     text = os.environ.get("TF_CONFIG") or "{}"
     try:
         found = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"TF_CONFIG is no JSON: {error}", got=text[:200]) from error
     if not isinstance(found, dict) or not isinstance(found.get("task", {}), dict):
         raise ConfigError("TF_CONFIG is wrong", expected="a table, with a table 'task'", got=text[:200])

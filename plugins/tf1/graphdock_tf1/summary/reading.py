@@ -36,7 +36,7 @@ def get_summary_description(node_def: Any) -> Any:
     try:
         fields = json.loads(text) if text else {}
         return messages.SummaryDescription(type_hint=fields.get("typeHint", fields.get("type_hint")))
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise InvalidArgumentError(
             f"the description of {node_def.name} is no SummaryDescription", got=repr(text)[:80]
         ) from error
