@@ -14,8 +14,14 @@ __all__ = ["LLVM", "ONEDNN", "graphdock", "graphdock_session", "session_builders
 #: The subject ``graphdock/llvm``: regions compiled, other kernels the cpu's.
 LLVM: tuple[str, dict[str, object]] = ("llvm", {"backends": ("llvm", "cpu")})
 
-#: The subject ``graphdock/onednn``: products, convolutions and pools by oneDNN, regions compiled.
-ONEDNN: tuple[str, dict[str, object]] = ("onednn", {"backends": ("onednn", "llvm", "cpu")})
+#: The subject ``graphdock/onednn``: products, convolutions and mean pools by oneDNN, regions and maximum pools compiled.
+ONEDNN: tuple[str, dict[str, object]] = (
+    "onednn",
+    {
+        "backends": ("onednn", "llvm", "cpu"),
+        "kernels": {"MaxPool@cpu": "llvm.max_pool", "MaxPoolGrad@cpu": "llvm.max_pool_grad"},
+    },
+)
 
 # Builds a program in the default graph: (tf, open_session) -> Case.
 TextV1 = Callable[[ModuleType, Callable[[], Any]], Case]
