@@ -15,7 +15,6 @@ from graphdock.contracts import (
     KernelRefused,
     LoopProgram,
     Native,
-    NativeCall,
     PlanNode,
     PrepareContext,
     Prepared,
@@ -26,7 +25,7 @@ from graphdock.contracts import (
 )
 
 from graphdock_llvm.extents import Extents, bind_any
-from graphdock_llvm.launch import address_of, single_threaded
+from graphdock_llvm.launch import address_of, bound, results_of, single_threaded
 from graphdock_llvm.loops import print_loop, too_large
 from graphdock_llvm.native import chain, interface
 from graphdock_llvm.pool import pool_address
@@ -178,32 +177,8 @@ def _bound(native: Native | None, count: int, program: RegionProgram, ctx: BindC
     shapes = [(tuple(d or 0 for d in out.shape), out.dtype.np) for out in program.made]
     if native is None:
         made = [i for i, o in enumerate(ctx.outputs) if o.mode.kind not in ("planned", "inplace")]
-        return lambda *_: _results([np.empty(*shapes[i]) for i in made])
-    return _with_fresh(ctx, native, count, shapes)
-
-
-def _with_fresh(ctx: BindContext, native: Native, count: int, shapes: Sequence[Any]) -> Callable[..., Any]:
-    """The function over buffers that stay, those that are given at each call, and those of outputs that are returned.
-
-    Args:
-      count: how many inputs there are. ``shapes``: shape and NumPy's dtype of each output.
-    """
-    made = [i for i, o in enumerate(ctx.outputs) if o.mode.kind not in ("planned", "inplace")]
-    total = count + len(shapes)
-    buffers = [i if b is None else b for i, b in enumerate(ctx.buffers[: total - len(made)])]
-    if not made:
-        return chain([_call(native, buffers)], total)
-    # what is returned stands among the others, and is given behind them
-    for place, i in enumerate(made):
-        buffers.insert(count + i, total - len(made) + place)
-    call, given = chain([_call(native, buffers)], total), total - len(made)
-
-    def fresh(*args: Any) -> Any:
-        results = [np.empty(*shapes[i]) for i in made]
-        call(*args[:given], *results)
-        return _results(results)
-
-    return fresh
+        return lambda *_: results_of([np.empty(*shapes[i]) for i in made])
+    return bound(ctx, native, count, shapes)
 
 
 def _prepared_loop(loop: LoopProgram, ctx: PrepareContext) -> Prepared:
@@ -233,7 +208,7 @@ def _bound_loop(ctx: BindContext, native: Native, shapes: Sequence[Any]) -> Call
 
     callback = ffi.callback("int64_t(void)", poll, error=1, onerror=failed)
     asked = replace(native, numbers=(*native.numbers, int(ffi.cast("intptr_t", callback))))
-    run = _with_fresh(ctx, asked, len(ctx.inputs), shapes)
+    run = bound(ctx, asked, len(ctx.inputs), shapes)
 
     def call(*buffers: Any, kept: Any = callback) -> Any:
         made = run(*buffers)
@@ -242,11 +217,3 @@ def _bound_loop(ctx: BindContext, native: Native, shapes: Sequence[Any]) -> Call
         return made
 
     return call
-
-
-def _call(native: Native, buffers: Sequence[Any]) -> NativeCall:
-    return NativeCall(native.address, tuple(buffers), native.numbers, native.brief)
-
-
-def _results(results: Sequence[Any]) -> Any:
-    return None if not results else results[0] if len(results) == 1 else tuple(results)

@@ -90,6 +90,8 @@ class Work:
       slots: which buffers are the left and right matrices, the output, the bias (-1 for none), and what a frame is put around
         (-1 for none): that goes into the left matrix's buffer first.
       relu: negative numbers become 0.
+      matrices: how many left matrices and right ones there are, in slots behind each other. Segments of the one problem are as many
+        of each.
     """
 
     problems: Sequence[Problem]
@@ -98,6 +100,7 @@ class Work:
     copies: Sequence[tuple[int, int, int]] = ((0, 0, 0),)
     frame: Frame | None = None
     relu: bool = False
+    matrices: int = 1
 
 
 def numbers(work: Work, threads: int, lanes: int = 0) -> Any:
@@ -123,7 +126,8 @@ def numbers(work: Work, threads: int, lanes: int = 0) -> Any:
         rows = frame.rows, frame.high, frame.images, frame.top, frame.before, frame.middle, frame.behind
         head += [min(frame.rows, _PARTS * threads), *rows, work.slots[4]]
     copies = HEAD + EACH * len(work.problems)
-    head += [vectors, len(work.copies), panels, copies, vectors * lanes, together]
+    size = copies + 3 * len(work.copies) + sum(2 * len(p.segments) for p in work.problems)
+    head += [vectors, len(work.copies), panels, copies, vectors * lanes, together, work.matrices, size]
     tables: list[int] = [place for copy in work.copies for place in copy]
     for p in work.problems:
         passes = max(1, -(-len(p.segments) // (LONGEST // p.length)))

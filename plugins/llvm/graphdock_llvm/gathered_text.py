@@ -11,8 +11,8 @@ from graphdock_llvm.gathered_tiles import Tiles
 
 __all__ = ["EACH", "HEAD", "SHARE", "text"]
 
-#: Numbers before those of problems, and of each of them.
-HEAD, EACH = 24, 20
+#: Numbers before those of problems, and of each of them, of which COUNT and PLACE are its segments and where these are.
+HEAD, EACH = 26, 20
 
 
 @functools.cache
@@ -128,7 +128,7 @@ end:
 """
 
 _REGION = """
-define void @region(ptr %table, ptr %n) {
+define internal void @compute(ptr %table, ptr %n) {
 entry:
   %context = alloca [2 x ptr]
   store ptr %table, ptr %context
@@ -153,7 +153,69 @@ compute:
   call void @share(ptr %function, ptr %context, i64 %parts, ptr %n)
   ret void
 }
-"""
+
+; segments of several matrices: how far each lies from the first one is added to its segments' places
+define internal void @apart(ptr %table, ptr %n) {
+entry:
+  %size.at = getelementptr i64, ptr %n, i64 25
+  %size = load i64, ptr %size.at
+  %own = alloca i64, i64 %size
+  %bytes = mul i64 %size, 8
+  call void @llvm.memcpy.p0.p0.i64(ptr %own, ptr %n, i64 %bytes, i1 false)
+  %matrices.at = getelementptr i64, ptr %n, i64 24
+  %matrices = load i64, ptr %matrices.at
+  %count.at = getelementptr i64, ptr %n, i64 COUNT
+  %count = load i64, ptr %count.at
+  %each = udiv i64 %count, %matrices
+  %place.at = getelementptr i64, ptr %n, i64 PLACE
+  %place = load i64, ptr %place.at
+  %segments = getelementptr i64, ptr %own, i64 %place
+  %left.at = getelementptr i64, ptr %n, i64 4
+  %left = load i64, ptr %left.at
+  %lefts = getelementptr ptr, ptr %table, i64 %left
+  %first.left = load i64, ptr %lefts
+  %right.at = getelementptr i64, ptr %n, i64 5
+  %right = load i64, ptr %right.at
+  %rights = getelementptr ptr, ptr %table, i64 %right
+  %first.right = load i64, ptr %rights
+  br label %segment
+segment:
+  %s = phi i64 [ 0, %entry ], [ %s.next, %segment ]
+  %matrix = udiv i64 %s, %each
+  %its.left.at = getelementptr ptr, ptr %lefts, i64 %matrix
+  %its.left = load i64, ptr %its.left.at
+  %left.bytes = sub i64 %its.left, %first.left
+  %left.over = ashr exact i64 %left.bytes, 2
+  %its.right.at = getelementptr ptr, ptr %rights, i64 %matrix
+  %its.right = load i64, ptr %its.right.at
+  %right.bytes = sub i64 %its.right, %first.right
+  %right.over = ashr exact i64 %right.bytes, 2
+  %pair = getelementptr [2 x i64], ptr %segments, i64 %s
+  %on.left = load i64, ptr %pair
+  %now.left = add i64 %on.left, %left.over
+  store i64 %now.left, ptr %pair
+  %second = getelementptr i64, ptr %pair, i64 1
+  %on.right = load i64, ptr %second
+  %now.right = add i64 %on.right, %right.over
+  store i64 %now.right, ptr %second
+  %s.next = add i64 %s, 1
+  %more = icmp ult i64 %s.next, %count
+  br i1 %more, label %segment, label %end
+end:
+  call void @compute(ptr %table, ptr %own)
+  ret void
+}
+
+define void @region(ptr %table, ptr %n) {
+entry:
+  %matrices.at = getelementptr i64, ptr %n, i64 24
+  %matrices = load i64, ptr %matrices.at
+  %several = icmp ugt i64 %matrices, 1
+  %function = select i1 %several, ptr @apart, ptr @compute
+  call void %function(ptr %table, ptr %n)
+  ret void
+}
+""".replace("COUNT", str(HEAD + 11)).replace("PLACE", str(HEAD + 12))
 
 
 class _Print(Tiles):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -24,7 +24,7 @@ from graphdock_llvm import gathered, gathered_text
 from graphdock_llvm.native import chain
 from graphdock_llvm.target import compiled, is_compiled, width
 
-__all__ = ["address_of", "called", "prepared", "single_threaded"]
+__all__ = ["address_of", "bound", "called", "prepared", "results_of", "single_threaded"]
 
 
 def address_of(ctx: PrepareContext, text: str, optimized: bool = False) -> int:
@@ -49,27 +49,43 @@ def prepared(ctx: PrepareContext, work: gathered.Work) -> Prepared:
 
 
 def called(ctx: PrepareContext, text: str, numbers: Any, size: int = 0) -> Prepared:
-    """A kernel by the function of a module, called with a node's inputs, its one output, and memory for so many numbers."""
+    """A kernel by the function of a module, called with a node's inputs, its outputs, and memory for so many numbers."""
     native = Native(address_of(ctx, text), chain, numbers)
     scratch = (Scratch(dtypes.float32, (size,)),) if size else ()
     within = single_threaded(ctx.device) if ctx.threads > 1 else None
-    bind = partial(_bound, native, len(ctx.inputs), bool(size))
+    shapes = [(tuple([d or 0 for d in out.shape or ()]), out.dtype.np) for out in ctx.outputs]
+    bind = partial(bound, native=native, count=len(ctx.inputs), shapes=shapes)
     return Prepared(bind, scratch=scratch, within=within, native=native, source=lambda: text)
 
 
-def _bound(native: Native, count: int, framed: bool, ctx: BindContext) -> Callable[..., Any]:
-    """The function of one instance. What is returned stands behind what is given."""
-    made, total = ctx.outputs[0].mode.kind not in ("planned", "inplace"), count + 1 + framed
-    buffers: list[Any] = [i if b is None else b for i, b in enumerate(ctx.buffers)]
+def bound(ctx: BindContext, native: Native, count: int, shapes: Sequence[Any]) -> Callable[..., Any]:
+    """The function over buffers that stay, those that are given at each call, and those of outputs that are returned.
+
+    Args:
+      count: how many inputs there are. ``shapes``: shape and NumPy's dtype of each output.
+    """
+    made = [i for i, o in enumerate(ctx.outputs) if o.mode.kind not in ("planned", "inplace")]
+    total = len(ctx.buffers) + len(made)
+    buffers = [i if b is None else b for i, b in enumerate(ctx.buffers)]
     if not made:
-        return chain([NativeCall(native.address, tuple(buffers), native.numbers)], total)
-    buffers.insert(count, total - 1)
-    call = chain([NativeCall(native.address, tuple(buffers), native.numbers)], total)
-    shape, dtype = [d or 0 for d in ctx.outputs[0].shape or ()], ctx.outputs[0].dtype.np
+        return chain([_call(native, buffers)], total)
+    # what is returned stands among the others, and is given behind them
+    for place, i in enumerate(made):
+        buffers.insert(count + i, total - len(made) + place)
+    call, given = chain([_call(native, buffers)], total), total - len(made)
 
     def fresh(*args: Any) -> Any:
-        result = np.empty(shape, dtype)
-        call(*args[: total - 1], result)
-        return result
+        results = [np.empty(*shapes[i]) for i in made]
+        call(*args[:given], *results)
+        return results_of(results)
 
     return fresh
+
+
+def _call(native: Native, buffers: Sequence[Any]) -> NativeCall:
+    return NativeCall(native.address, tuple(buffers), native.numbers, native.brief)
+
+
+def results_of(results: Sequence[Any]) -> Any:
+    """What a kernel returns that makes these outputs."""
+    return None if not results else results[0] if len(results) == 1 else tuple(results)

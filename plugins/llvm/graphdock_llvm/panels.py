@@ -24,8 +24,8 @@ __all__ = ["Matrices", "print_panels", "transposed"]
 _ROWS = {16: 12, 8: 6, 4: 6}
 #: Rows of a part that copies all panels for itself, at least.
 _TALL = 192
-#: Parts that threads share, at most; and multiplications that each has at least.
-_PARTS, _LEAST, _LARGE = 16, 1 << 21, 1 << 24
+#: Parts that threads share, at most; multiplications from which they do; those that each has at least.
+_PARTS, _SHARED, _LEAST, _LARGE = 16, 1 << 22, 1 << 19, 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,10 @@ class Matrices:
     def parts(self, width: int) -> int:
         """Number of parts that threads share: of panels, or of rows where those are fewer, with copies of all panels for each.
         Each copies the rows of a transposed left matrix for itself: its parts are larger."""
-        work = self.rows * self.along * self.columns // (_LARGE if self.turned else _LEAST)
+        work = self.rows * self.along * self.columns
+        if work < _SHARED:
+            return 1
+        work //= _LARGE if self.turned else _LEAST
         return max(1, min(_PARTS, work, max(self.panels(width), self.rows // _TALL)))
 
     def kept(self, width: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import graphdock as tf
 import numpy as np
 import pytest
+from graphdock import ops as tf_ops
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -31,3 +32,29 @@ def test_random_batches_agree_with_numpy(seed):
     scores = 0.1 * np.matmul(left.astype(np.float64), right.astype(np.float64))
     wanted = np.exp(scores - scores.max(-1, keepdims=True))
     np.testing.assert_allclose(made, wanted / wanted.sum(-1, keepdims=True), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_random_sums_of_products_agree_with_numpy(seed):
+    """As plans make them of the gradients by a weight that is used many times: matrices anywhere in memory."""
+    rng = np.random.default_rng(seed)
+    rows, columns = (int(n) for n in rng.integers(16, 150, 2))
+    along, count = int(rng.choice([16, 50, 70, 513, 600])), int(rng.integers(2, 30))
+    turns, batch = [bool(seed & bit) for bit in (1, 2)], [2, 3] if seed % 5 == 0 else []
+    shapes = (along, rows) if turns[0] else (rows, along), (columns, along) if turns[1] else (along, columns)
+    sides = [[rng.normal(size=(*batch, *shape)).astype(np.float32) for _ in range(count)] for shape in shapes]
+    with tf.Graph().as_default():
+        given = [[tf.placeholder(tf.float32, m.shape) for m in side] for side in sides]
+        y = tf_ops.apply_op("MatMulSum", a=given[0], b=given[1], transpose_a=turns[0], transpose_b=turns[1])
+        feed = dict(zip([*given[0], *given[1]], [*sides[0], *sides[1]], strict=True))
+        made = []
+        for threads in (1, 2):
+            config = tf.SessionConfig(backends=("llvm", "cpu"), intra_op_threads=threads)
+            with tf.Session(config=config) as session:
+                assert session.explain(y).kernels() == {"llvm.mat_mul_sum": 1}
+                made += [session.run(y, feed), session.run(tf.nn.relu(y), feed)]
+    left, right = ([np.swapaxes(m, -1, -2) if t else m for m in side] for side, t in zip(sides, turns, strict=True))
+    wanted = sum(p.astype(np.float64) @ q for p, q in zip(left, right, strict=True))
+    np.testing.assert_array_equal(made[0], made[2])
+    np.testing.assert_allclose(made[0], wanted, rtol=1e-4, atol=1e-5 * np.sqrt(along * count) * 4)
+    np.testing.assert_allclose(made[1], np.maximum(wanted, 0), rtol=1e-4, atol=1e-5 * np.sqrt(along * count) * 4)

@@ -6,13 +6,19 @@ import pytest
 from graphdock_testing.conformance import Conformance, Missing
 
 OPS = (
+    "Concat",
     "Conv2D",
     "Conv2DBackpropFilter",
     "Conv2DBackpropInput",
     "MatMul",
+    "MatMulSum",
     "MaxPool",
     "MaxPoolGrad",
+    "Pack",
     "SparseTensorDenseMatMul",
+    "Split",
+    "SplitV",
+    "Unpack",
 )
 KIT = Conformance("llvm")
 CASES = [case for op in OPS for case in KIT.cases(op)]

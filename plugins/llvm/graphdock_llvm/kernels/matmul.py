@@ -1,4 +1,4 @@
-"""Products of matrices in a batch, transposed or not: a product of gathered rows for each."""
+"""Products of matrices in a batch, and sums of products, transposed or not: a product of gathered rows for each of the batch."""
 
 from __future__ import annotations
 
@@ -13,35 +13,49 @@ from graphdock_llvm.launch import prepared
 
 __all__ = ["KERNELS"]
 
-#: Products of a batch, at most: each has three numbers.
-_MOST = 1 << 14
+#: Products of a batch, at most: each has three numbers. Segments of one that is a sum, at most: each has two.
+_MOST, _SEGMENTS = 1 << 14, 1 << 12
 #: Multiplications of one of them, at least: smaller ones are computed as quickly by NumPy's own loops.
 _LEAST = 1 << 12
+
+
+def _count(node: PlanNode) -> int:
+    """How many left matrices a node has, and how many right ones."""
+    return len(node.inputs) // 2
+
+
+def _shapes(node: PlanNode) -> list[tuple[int, ...]]:
+    """Of a left matrix, a right one, and the output."""
+    values = node.inputs[0], node.inputs[_count(node)], node.outputs[0]
+    return [tuple([d or 0 for d in value.shape or ()]) for value in values]
 
 
 def _check(node: PlanNode) -> str | None:
     shapes = [value.shape for value in (*node.inputs, node.outputs[0])]
     if any(shape is None or None in shape for shape in shapes):
         return "its shapes are not known"
-    a, _, y = (tuple(d or 0 for d in shape or ()) for shape in shapes)
-    if len(y) < 3:
+    a, b, y = _shapes(node)
+    if len(y) < 3 and node.op == "MatMul":
         return "it is no batch"
-    if any(0 in (shape or ()) for shape in shapes):
+    if 0 in (*a, *b, *y):
         return "it has no elements"
-    if max(math.prod(d or 0 for d in shape or ()) for shape in shapes) >= 1 << 31:
+    if max(map(math.prod, (a, b, y))) >= 1 << 31:
         return "a tensor has 2^31 elements or more"
     along = a[-2] if node.attrs["transpose_a"] else a[-1]
     if math.prod(y[:-2]) > _MOST or y[-1] * y[-2] * along < _LEAST:
         return "its matrices are many or small"
-    return None if cut(along) is not None else "the axis that is summed over has no small divisor"
+    pieces = cut(along, _count(node))
+    if pieces is None:
+        return "the axis that is summed over has no small divisor"
+    return "its matrices are many" if pieces * _count(node) > _SEGMENTS else None
 
 
 def _work(node: PlanNode) -> Work:
-    a, b, y = (tuple(d or 0 for d in value.shape or ()) for value in (*node.inputs, node.outputs[0]))
+    (a, b, y), count = _shapes(node), _count(node)
     turn_a, turn_b = node.attrs["transpose_a"], node.attrs["transpose_b"]
     rows, columns = y[-2:]
     along = a[-2] if turn_a else a[-1]
-    pieces = cut(along) or 1
+    pieces = cut(along, count) or 1
     length = along // pieces
     down, step = (1, rows) if turn_a else (along, 1)
     right = (1, along) if turn_b else (columns, 1)
@@ -51,8 +65,9 @@ def _work(node: PlanNode) -> Work:
         size = shape[-1] * shape[-2]
         numbers = np.arange(math.prod(shape[:-2])).reshape(shape[:-2]) * size
         places.append(np.broadcast_to(numbers, y[:-2]).ravel().tolist())
-    problem = Problem((1, 1, rows), (0, 0, down, 0), (0, 0, columns, 0), segments, length, step, right)
-    return Work([problem], columns, (0, 1, 2, -1, -1), list(zip(*places, strict=True)))
+    problem = Problem((1, 1, rows), (0, 0, down, 0), (0, 0, columns, 0), segments * count, length, step, right)
+    slots = 0, count, 2 * count, -1, -1
+    return Work([problem], columns, slots, list(zip(*places, strict=True)), matrices=count)
 
 
 def _prepare(ctx: PrepareContext) -> Prepared:
@@ -62,4 +77,6 @@ def _prepare(ctx: PrepareContext) -> Prepared:
     return prepared(ctx, _work(ctx.node))
 
 
-KERNELS = [KernelDef("MatMul", "cpu", prepare=_prepare, types={"T": ("float32",)}, check=_check)]
+KERNELS = [
+    KernelDef(op, "cpu", prepare=_prepare, types={"T": ("float32",)}, check=_check) for op in ("MatMul", "MatMulSum")
+]
