@@ -59,7 +59,7 @@ class RegionCompiler(ABC):
       unknown_dims: whether it takes programs with axes whose extent only the step knows (``Axis.extent`` is None). All dims on one
         axis are the same then; a kernel finds the extent in the shape of an input that has the axis, of which there is one.
       reductions: whether it takes one node by itself that reduces, such as a softmax, a sum, or the norm that a pattern put in the
-        place of several nodes.
+        place of several nodes; or that reads more than two tensors, as ``AddN`` and ``Select``.
     """
 
     name: str = "region"

@@ -73,7 +73,7 @@ class VectorRegions(RegionCompiler):
         products = {program.terms[n].origin for n in products_of(program)}
         chosen = _of_rows(nodes, candidate, program, reasons, products)
         alone = candidate.step or any(
-            n.opdef.accesses or n.origin in products or n in candidate.reduces for n in chosen
+            n.opdef.accesses or n.origin in products or n in candidate.reduces or len(n.inputs) > 2 for n in chosen
         )
         if not chosen or len(chosen) < 2 and not alone:
             return Refusal(next(iter(reasons.values()), None) or forbidden(program, lanes) or "nothing to fuse")

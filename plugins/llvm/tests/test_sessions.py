@@ -301,6 +301,15 @@ def test_reductions_by_themselves_are_regions_and_trigonometry_and_powers_are_fu
     assert both([tf.sin(x) * tf.cos(x) + tf.pow(y, x)], feed, 1e-4) == {"llvm.region": 1}
 
 
+def test_what_reads_more_than_two_tensors_is_a_region_by_itself():
+    x, y, z, w = (tf.placeholder(tf.float32, [30, 41]) for _ in range(4))
+    feed = {p: numbers(30, 41, seed=i) for i, p in enumerate((x, y, z, w))}
+    assert both([tf.add_n([x, y, z, w])], feed) == {"llvm.region": 1}
+    flag = tf.placeholder(tf.bool, [30, 41])
+    assert both([tf.where(flag, x, y)], {x: feed[x], y: feed[y], flag: feed[x] > 0}) == {"llvm.region": 1}
+    assert both([x * y], {x: feed[x], y: feed[y]}) == {"cpu.mul": 1}
+
+
 @pytest.mark.parametrize("offset", [1, 2, 3])
 def test_fed_arrays_may_lie_anywhere(offset):
     """Arrays with an odd address, with strides, read-only, and fed twice."""

@@ -28,7 +28,8 @@ class BySpace:
 
     Attributes:
       variables: handle -> dtype and dims of its variable, where updates may be in a region.
-      products: whether ops that name their space may. ``reductions``: whether one that reduces may be alone.
+      products: whether ops that name their space may.
+      reductions: whether one that reduces, or reads more than two tensors, may be alone.
       steps: whether any node may be alone, because the groups become parts of a loop.
       unknown_dims: whether a space may have axes of unknown extent.
       rematerializable: nodes that belong to every group that reads them (:mod:`graphdock_fusion.regions.rematerializable`).
@@ -76,8 +77,9 @@ class BySpace:
 
     def alone(self, node: PlanNode) -> bool:
         form = form_of(node.opdef)
-        reduces = form is not None and form.reduces and self._reductions
-        return form is not None and bool(self.steps or form.writes or form.space or reduces)
+        # of more than two tensors a kernel of NumPy's reads again what it has made
+        dear = form is not None and self._reductions and (form.reduces or len(node.inputs) > 2)
+        return form is not None and bool(self.steps or form.writes or form.space or dear)
 
     def options(self, node: PlanNode, before: Sequence[PlanNode]) -> Sequence[Hashable]:
         device, form = self._device_of(node), self._form(node)
