@@ -110,18 +110,20 @@ define internal void @share(ptr %function, ptr %context, i64 %parts, ptr %n) {
 entry:
   %threads = load i64, ptr %n
   %several = icmp ugt i64 %threads, 1
-  br i1 %several, label %shared, label %alone
+  br i1 %several, label %shared, label %look
 shared:
   %run.at = getelementptr i64, ptr %n, i64 1
   %run = load ptr, ptr %run.at
   call void %run(ptr %function, ptr %context, i64 %parts, i64 %threads)
   ret void
-alone:
+look:
   %part = phi i64 [ 0, %entry ], [ %next, %alone ]
+  %more = icmp ult i64 %part, %parts
+  br i1 %more, label %alone, label %end
+alone:
   call void %function(ptr %context, i64 %part)
   %next = add i64 %part, 1
-  %more = icmp ult i64 %next, %parts
-  br i1 %more, label %alone, label %end
+  br label %look
 end:
   ret void
 }

@@ -9,6 +9,8 @@ from __future__ import annotations
 import functools
 import textwrap
 
+from graphdock_llvm.gathered_text import SHARE
+
 __all__ = ["BAD", "text", "together"]
 
 #: Where in the numbers stands the first term that is out of bounds, or a negative number.
@@ -57,23 +59,7 @@ entry:
   call void @llvm.memset.p0.i64(ptr %out, i8 0, i64 %bytes, i1 false)
   %before = add i64 %columns, BEFORE
   %parts = udiv i64 %before, WIDE
-  %threads = load i64, ptr %n
-  %several = icmp ugt i64 %threads, 1
-  br i1 %several, label %shared, label %look
-shared:
-  %run.at = getelementptr i64, ptr %n, i64 1
-  %run = load ptr, ptr %run.at
-  call void %run(ptr @part, ptr %context, i64 %parts, i64 %threads)
-  ret void
-look:
-  %i = phi i64 [ 0, %entry ], [ %next, %alone ]
-  %more = icmp ult i64 %i, %parts
-  br i1 %more, label %alone, label %end
-alone:
-  call void @part(ptr %context, i64 %i)
-  %next = add i64 %i, 1
-  br label %look
-end:
+  call void @share(ptr @part, ptr %context, i64 %parts, ptr %n)
   ret void
 }
 """
@@ -228,6 +214,7 @@ def text(scalar: str, width: int) -> str:
         f"declare void @llvm.masked.store.{kind}.p0({vector}, ptr, i32, {masks})",
         f"declare {vector} @llvm.fma.{kind}({vector}, {vector}, {vector})",
         *parts,
+        SHARE,
         region,
     ])  # fmt: skip
     words = {"FLOAT": scalar, "LANES": lanes, "WIDE": _MOST * lanes, "SIZE": size, "BEFORE": _MOST * lanes - 1}
