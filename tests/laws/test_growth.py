@@ -187,6 +187,46 @@ def test_explaining_is_linear_in_the_number_of_nodes(monkeypatch):
     lab.check_growth(build, 50, 200, 1.3)
 
 
+# -- placers
+
+
+def test_looking_at_a_placers_answer_is_linear_in_the_number_of_nodes():
+    def build(size):
+        with tf.Graph().as_default() as graph:
+            rows = [tf.placeholder(tf.float32, [2]) for _ in range(2)]
+            feed = dict.fromkeys(rows, [1.0, 2.0])
+            for _ in range(size):
+                rows = [tf.tanh(row) for row in rows]
+        config = tf.SessionConfig(
+            placer="simulated", device_count={"cpu": 2}, options={"cpu": {"memories": "apart"}}, fusion=False
+        )
+        return lambda: tf.Session(graph=graph, config=config).run(rows, feed)
+
+    lab.check_growth(build, 25, 100, 1.2, instructions_of_looking)
+
+
+def instructions_of_looking(function, limit=float("inf")):
+    """How many of Python's instructions a call of ``function`` runs where the host looks at what a placer returned."""
+    count = 0
+
+    def hook(frame, event, arg):
+        nonlocal count
+        code = frame.f_code
+        if not code.co_filename.endswith("placement/problem.py") or not code.co_qualname.startswith("_checked"):
+            return None
+        frame.f_trace_opcodes = True
+        count += event == "opcode"
+        return hook
+
+    sys.settrace(hook)
+    try:
+        function()
+    finally:
+        sys.settrace(None)
+    assert 0 < count <= limit
+    return count
+
+
 # -- translation
 
 

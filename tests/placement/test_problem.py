@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Mapping
+
 import graphdock as tf
 import numpy as np
 import pytest
@@ -130,6 +133,19 @@ def test_transfers_are_counted_once_in_what_is_printed():
     assert f"{sum(row.kernel == 'transfer' for row in explained.rows)} transfers" in explained.summary()
 
 
+class Raising(Mapping):
+    """A table that fails when it is read."""
+
+    def __len__(self):
+        return 1
+
+    def __iter__(self):
+        return iter(range(1))
+
+    def __getitem__(self, key):
+        raise RuntimeError("no table")
+
+
 WRONG = {
     "placed 'Tanh', which is no number of a group but str": lambda p: {**last(p), "Tanh": "cpu:0"},
     "placed 2.0, which is no number of a group but float": lambda p: {**last(p), 2.0: "cpu:0"},
@@ -139,6 +155,9 @@ WRONG = {
     "it may be on cpu:0, cpu:1": lambda p: {**last(p), 0: "cpu:7"},
     "returned list, not a table": lambda p: ["cpu:0"],
     "failed: ZeroDivisionError": lambda p: 1 // 0,
+    "failed: RuntimeError: no table": lambda p: Raising(),
+    "failed: AttributeError": lambda p: p.engines.clear(),
+    "failed: TypeError": lambda p: operator.setitem(p.tasks[0].seconds, "cpu:0", 1.0),
 }
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, SupportsIndex
 
 from graphdock.contracts.costs import CostModel
@@ -176,8 +177,13 @@ def _checked(placer: Placer, plugin: str, problem: PlacementProblem) -> Mapping[
         message = f"the placer {placer.name!r} of plugin {plugin!r} {what}"
         return PluginError(message, hint='placer = "rules" under [session] does without it')
 
+    def name(group: int) -> str:
+        return next(t.name for t in problem.tasks if t.group == group)
+
     try:
         answer = placer.place(problem)
+        if isinstance(answer, Mapping):
+            answer = dict(answer)
     except GraphdockError as error:
         error.add_note(f"raised by the placer {placer.name} of plugin {plugin}")
         raise
@@ -191,11 +197,10 @@ def _checked(placer: Placer, plugin: str, problem: PlacementProblem) -> Mapping[
         if not 0 <= operator.index(group) < len(problem.groups):
             raise wrong(f"placed {operator.index(group)}, which is none of the {len(problem.groups)} groups")
     for group, may in enumerate(problem.groups):
-        name = next(t.name for t in problem.tasks if t.group == group)
         if group not in answer:
-            raise wrong(f"left out the group {group}, of {name}")
+            raise wrong(f"left out the group {group}, of {name(group)}")
         if answer[group] not in may:
-            raise wrong(f"put {name} on {answer[group]!r}; it may be on {', '.join(may)}")
+            raise wrong(f"put {name(group)} on {answer[group]!r}; it may be on {', '.join(may)}")
     return answer
 
 
@@ -224,7 +229,7 @@ class _Problem:
         self._rules: list[str] = []
         self._of: dict[PlanNode, int] = {}
         self._units: dict[int, tuple[Sequence[PlanNode], Mapping[str, Mapping[PlanNode, Choice]]]] = {}
-        self._seconds: dict[object, tuple[dict[str, float], bool]] = {}
+        self._seconds: dict[object, tuple[Mapping[str, float], bool]] = {}
         own = set(graph.nodes)
         for nodes, allowed in movable:
             if all(n in own and not n.bodies for n in nodes):
@@ -274,14 +279,14 @@ class _Problem:
             tasks.append(PlacementTask(node.origin, group, reads, makes, after, self._times(node, self._groups[group])))
         problem = PlacementProblem(
             tuple(self._devices),
-            self._memory,
+            MappingProxyType(self._memory),
             tuple(self._groups),
             tuple(self._rules),
             tuple(tasks),
             tuple(tensors),
-            self._links(),
-            self._limits,
-            self._engines,
+            MappingProxyType(self._links()),
+            MappingProxyType(self._limits),
+            MappingProxyType(self._engines),
         )
         return problem, self._units, self._unknown
 
@@ -301,7 +306,7 @@ class _Problem:
     def _times(self, node: PlanNode, may: Sequence[str]) -> Mapping[str, float]:
         if node.bodies:
             inside = [n for body in node.bodies for g in body.all_graphs() for n in g.nodes if not n.opdef.verb.silent]
-            return dict.fromkeys(may, sum(self._costs.node(n) or 0.0 for n in inside))
+            return MappingProxyType(dict.fromkeys(may, sum(self._costs.node(n) or 0.0 for n in inside)))
         same = (node.op, may, tuple((v.dtype.name, v.shape) for v in (*node.inputs, *node.outputs)))
         known = self._seconds.get(same) if node.opdef.plain else None
         if known is not None:
@@ -319,9 +324,10 @@ class _Problem:
             times[name] = 0.0 if seconds is None else seconds
             unknown = unknown or seconds is None
         self._unknown += unknown
+        read_only = MappingProxyType(times)  # tasks alike share it
         if node.opdef.plain:
-            self._seconds[same] = times, unknown
-        return times
+            self._seconds[same] = read_only, unknown
+        return read_only
 
     def _links(self) -> dict[tuple[str, str], tuple[float, float]]:
         spaces = dict.fromkeys((HOST_MEMORY, *self._memory.values()))
