@@ -266,7 +266,7 @@ def test_a_late_report_of_an_earlier_step_ends_no_later_one():
             session.run(queue.enqueue(1.0))
             assert session.run(both) == 2.0
             task = cluster.server("ps0")._task
-            opened = task._sessions[session._name]
+            opened = task._sessions.known(session._name)
             for ends in (False, True):
                 step = pool.submit(session.run, both)
                 _until(lambda: session.run(size) == 0 and session._running and task.running)
@@ -313,7 +313,7 @@ def test_what_is_registered_of_a_step_that_was_interrupted_before_it_began_is_fo
             with tf.device(f"/job:ps/task:{task}"):
                 ones.append(tf.identity(tf.constant(1.0)))
         assert session.run(ones) == [1.0, 1.0]
-        parts = [shared.server(f"ps{n}")._task._sessions[session._name].parts for n in (0, 1)]
+        parts = [shared.server(f"ps{n}")._task._sessions.known(session._name).parts for n in (0, 1)]
         before, asked, answer = [set(p) for p in parts], [], session._answer
 
         def interrupted(call, limit):

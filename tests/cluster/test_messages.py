@@ -179,7 +179,7 @@ def test_a_step_whose_own_part_fails_leaves_nothing_on_the_others(monkeypatch, q
                     session.run(added, {x: 5})
                 assert session.run(added, {x: 0}) == 4.0
                 task = cluster.server("ps0")._task
-                opened = task._sessions[task.sessions[0]]
+                opened = task._sessions.known(task.sessions[0])
                 assert not task.running and not opened.exchange.steps
 
 
@@ -211,7 +211,7 @@ def test_a_large_constant_is_sent_once_to_a_task_for_as_long_as_a_part_there_has
                     gc.collect()
                     session.run(tf.constant(1.0))
                     task = cluster.server("ps0")._task
-                    parts = task._sessions[session._name].parts
+                    parts = task._sessions.known(session._name).parts
                     until = time.monotonic() + 60
                     while parts:
                         assert time.monotonic() < until, f"{task.name} does not forget its parts {sorted(parts)}"

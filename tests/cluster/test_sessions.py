@@ -181,7 +181,9 @@ def test_an_isolated_session_has_containers_of_its_own(servers):
                 shared.run(both)
                 tf.Session.reset(servers[2].target, host=HOST)
                 assert alone.run([v, w]) == [6.0, 7.0]
-                (own,) = [o.containers for o in servers[0]._task._sessions.values() if o.containers and o.parts][:1]
+                (own,) = [o.containers for o in servers[0]._task._sessions.all().values() if o.containers and o.parts][
+                    :1
+                ]
                 stores = [own.store(name) for name in ("", "named")]
                 assert [len(store._resources) for store in stores] == [1, 1]
             assert [len(store._resources) for store in stores] == [0, 0], "they end with their session"
@@ -432,7 +434,7 @@ def test_signatures_are_kept_up_to_the_plan_cache_and_tasks_forget_the_others(se
             made = [tf.identity(tf.constant(float(n))) for n in range(6)]
         with tf.Session(servers[1].target, config=config) as session:
             assert [session.run(t) for t in made] == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
-            (opened,) = servers[0]._task._sessions.values()
+            (opened,) = servers[0]._task._sessions.all().values()
             assert len(session._steps) == len(opened.parts) == 3
             assert session.run(made[3]) == 3.0, "the oldest one is now the youngest"
             session.run(made[0])

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
-import threading
 import time
 import weakref
-from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
@@ -22,12 +20,12 @@ from graphdock.contracts.waiting import Answer
 from graphdock.contracts.waiting_threads import WaitingThreads
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
-from graphdock.locks import new_lock
 from graphdock.partition.cut import Part
 from graphdock.plugin.host import Host
 from graphdock.session.session import Session
 
 from graphdock_cluster.exchange import Exchange
+from graphdock_cluster.open_sessions import OpenSessions
 from graphdock_cluster.opened import Containers, Opened, PartSession
 from graphdock_cluster.registered import Kept, Registered, held_back
 from graphdock_cluster.running import NO_LIMIT, RunningPart
@@ -36,12 +34,6 @@ from graphdock_cluster.started import StartedPart
 from graphdock_cluster.versions import installed, planning
 
 __all__ = ["TaskServer"]
-
-
-#: Sessions that were ended by a reset are remembered as far back.
-_REMEMBERED = 4096
-#: Seconds at most that it takes a step to end once it is cancelled.
-ENDING = 5.0
 
 
 class TaskServer:
@@ -67,13 +59,8 @@ class TaskServer:
         self.config = config.replace(steps_in_flight=1)  # a part ends with its work, and its errors are its own
         self.incarnation = int.from_bytes(os.urandom(8), "little") >> 1 | 1
         self.transport = transport
-        self._lock = new_lock()
         self.containers = Containers()
-        self._sessions: dict[str, Opened] = {}
-        self._ending: dict[str, Opened] = {}
-        #: Sessions that a reset has ended, the last ones of them.
-        self._aborted: deque[str] = deque(maxlen=_REMEMBERED)
-        self._ended = threading.Condition(self._lock)
+        self._sessions = OpenSessions(name)
         self._handles = itertools.count(1)
         self._described: tuple[list[str], list[str]] | None = None
         #: Run what may wait.
@@ -136,13 +123,9 @@ class TaskServer:
                 hint="install one version for all tasks of a cluster",
             )
         config = received(settings, self.config, self.host)
-        with self._lock:
-            self._ended.wait_for(lambda: not self._ending, ENDING)
-            opened = self._sessions.get(session)
-            if opened is None:
-                if session in self._aborted:
-                    raise errors.AbortedError(f"the session was ended: its target {master} was reset")
-                opened = self._sessions[session] = Opened(Exchange(self._sender(session)), isolated, master, config)
+        opened = self._sessions.open(
+            session, master, lambda: Opened(Exchange(self._sender(session)), isolated, master, config)
+        )
         said = {"exchange": opened.exchange.name, "incarnation": self.incarnation}
         return {**said, "plugins": installed(self.host), "plans": self._describe()[1]}
 
@@ -169,7 +152,7 @@ class TaskServer:
           before: handle of the part that runs before this one, which then stands for both.
           home: the task of the session's master, which takes tensors with the answer; empty where the master has none.
         """
-        opened = self._opened(session)
+        opened = self._sessions.known(session)
         kept = opened.constants.find(known)
         if len(kept) < len(known):
             return {"missing": [digest for digest in known if digest not in kept]}
@@ -220,7 +203,7 @@ class TaskServer:
         opened = None
         began, results, running = time.monotonic(), list[Any](), RunningPart()
         try:
-            opened = self._opened(session)
+            opened = self._sessions.known(session)
             parts = self._parts(opened, handle)
             opened.begin(step, running)
             opened.exchange.check(step)
@@ -241,7 +224,7 @@ class TaskServer:
                     starts.pop()({})
                 if opened is not None:
                     opened.end(step, running)
-                    self.look_for_ended()
+                    self._sessions.step_ended()
         return results
 
     def _meet(self, exchange: Exchange, step: int, part: Registered, seconds: float | None, began: float) -> None:
@@ -268,10 +251,10 @@ class TaskServer:
         Raises:
           AbortedError: the task does not know the session or part, or the step has ended. AlreadyExistsError: it runs.
         """
-        opened = self._opened(session)
+        opened = self._sessions.known(session)
         parts = self._parts(opened, handle)
         started = StartedPart(opened, parts, step, seconds, feeds, self.threads.submit, parts[-1].home)
-        started.future.add_done_callback(lambda done: self.look_for_ended())
+        started.future.add_done_callback(lambda done: self._sessions.step_ended())
         started.begin(edges, values)
         return started.future
 
@@ -285,7 +268,7 @@ class TaskServer:
           AbortedError: the task does not know the session or part. What planning raises.
         """
         found = []
-        for part in self._parts(self._opened(session), handle):
+        for part in self._parts(self._sessions.known(session), handle):
             found.append(part.explain(shapes[: part.fed]))
             shapes = shapes[part.fed :]
         return found
@@ -297,34 +280,30 @@ class TaskServer:
         Raises:
           AbortedError: the task does not know the session.
         """
-        return self._opened(session).watch()
+        return self._sessions.known(session).watch()
 
     def unreached(self, session: str, address: str, step: int) -> None:
         """Take note that the way to an address is lost, by which tensors of a session went: ``step`` was the last one's."""
-        with self._lock:
-            opened = self._sessions.get(session)
+        opened = self._sessions.find(session)
         if opened is not None:
             opened.tell(next((str(name) for name, at in self.addresses.items() if at == address), ""), step)
 
     def forget(self, session: str, handle: int) -> None:
         """Forget a part, which no new step runs. One that runs it now ends well."""
-        with self._lock:
-            opened = self._sessions.get(session)
+        opened = self._sessions.find(session)
         if opened is not None:
             opened.parts.pop(handle, None)
 
     def arrive(self, session: str, step: int, edge: str | list[str], value: Any) -> None:
         """Bring a tensor of another task; or several, as two lists."""
-        with self._lock:
-            opened = self._sessions.get(session)
+        opened = self._sessions.find(session)
         if opened is not None:
             for one, tensor in ((edge, value),) if isinstance(edge, str) else zip(edge, value, strict=True):
                 opened.exchange.arrive(step, one, tensor)
 
     def abort(self, session: str, step: int, failure: Mapping[str, Any]) -> None:
         """Stop a step here: whatever runs and waits in it ends with the error."""
-        with self._lock:
-            opened = self._sessions.get(session)
+        opened = self._sessions.find(session)
         if opened is None:
             return
         error = raised(failure)
@@ -335,36 +314,13 @@ class TaskServer:
 
     def close_session(self, session: str) -> None:
         """Forget a session. Its steps have ended, with CancelledError; what is in containers stays, but in those of its own."""
-        self._end_session(
+        self._sessions.end(
             session, errors.CancelledError("the step was cancelled by an explicit call to `Session::Close()`")
         )
 
     def lose_session(self, session: str) -> None:
         """Forget a session whose process is lost, or the way to it. A step of it that comes by another way meanwhile is told so."""
-        self._end_session(session, errors.UnavailableError("the connection to the session's process has ended"))
-
-    def _end_session(self, session: str, error: errors.GraphdockError) -> None:
-        with self._lock:
-            opened = self._sessions.pop(session, None)
-            if opened is None:
-                self._ended.wait_for(lambda: session not in self._ending, ENDING)
-                return
-            self._ending[session] = opened
-        for running in list(opened.running.values()):
-            running.cancel(error)
-        opened.exchange.abort_all(error)
-        with self._lock:
-            self._ended.wait_for(lambda: not opened.running, ENDING)
-        for parts in list(opened.parts.values()):
-            for part in parts:
-                part.session.close()
-        if opened.containers is not None:
-            opened.containers.clear()
-        with self._lock:
-            self._ended.wait_for(lambda: not opened.running, ENDING)  # one may have begun until its part was closed
-            self._ending.pop(session, None)
-            self._ended.notify_all()
-        opened.close()
+        self._sessions.end(session, errors.UnavailableError("the connection to the session's process has ended"))
 
     def reset(
         self, containers: Sequence[str] | None, target: str = "", ended: Sequence[str] | None = None
@@ -375,59 +331,35 @@ class TaskServer:
           target: the task that is reset, whose sessions end: their steps, those to come as well, with AbortedError.
           ended: the names that it said; nothing where this is the target.
         """
-        with self._lock:
-            if ended is None:
-                ended = [name for name, opened in self._sessions.items() if target and opened.master == target]
-            self._aborted.extend(ended)
-        for name in ended:
-            self._end_session(name, errors.AbortedError(f"the session was ended: its target {target} was reset"))
+        ended = self._sessions.reset(target, ended)
         self.containers.clear(containers)
-        return list(ended)
+        return ended
 
     # -- inside of the process ----------------------------------------------------------------------------------------
 
     def stop(self, error: errors.GraphdockError) -> None:
         """End all sessions here, with an error for the steps that run."""
-        with self._lock:
-            sessions = list(self._sessions)
-            exchanges = [opened.exchange for opened in self._sessions.values()]
-        for exchange in exchanges:
-            exchange.abort_all(error)
-        for session in sessions:
+        opened = self._sessions.all()
+        for each in opened.values():
+            each.exchange.abort_all(error)
+        for session in opened:
             self.close_session(session)
         self.reset(None)
 
     @property
     def sessions(self) -> list[str]:
         """Names of the sessions that are open here."""
-        with self._lock:
-            return list(self._sessions)
+        return list(self._sessions.all())
 
     @property
     def running(self) -> list[int]:
         """Numbers of the steps that run here, of all sessions."""
-        with self._lock:
-            return [step for opened in self._sessions.values() for step in list(opened.running)]
+        return [step for opened in self._sessions.all().values() for step in list(opened.running)]
 
     def task_info(self) -> TaskInfo:
         """Description of it, as a value."""
         said = self.info()
         return TaskInfo(self.name, self.address, self.incarnation, tuple(said["devices"]), said["version"])
-
-    def look_for_ended(self) -> None:
-        """Let go on who waits for the steps of closed sessions; a step has ended."""
-        if self._ending:
-            with self._lock:
-                self._ended.notify_all()
-
-    def _opened(self, session: str) -> Opened:
-        with self._lock:
-            opened = self._sessions.get(session)
-        if opened is None:
-            raise errors.AbortedError(
-                f"{self.name} does not know the session; it has started anew since, was reset, or the session was closed"
-            )
-        return opened
 
     def _parts(self, opened: Opened, handle: int) -> list[Registered]:
         parts = opened.parts.get(handle)
@@ -448,7 +380,7 @@ class TaskServer:
         before: int,
         home: str = "",
     ) -> int:
-        opened = self._opened(session)
+        opened = self._sessions.known(session)
         handle = before or next(self._handles)
         made = Registered(PartSession(graph, self, opened), step, feeds, fetches, targets, home)
         opened.parts.setdefault(handle, []).append(made)
