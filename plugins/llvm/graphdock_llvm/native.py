@@ -172,9 +172,9 @@ def chain(calls: Sequence[NativeCall], count: int) -> Callable[..., None]:
     given = 1 + max(places[1::2], default=-1)
     head = [len(calls), len(places) // 2, given, all(c.brief for c in calls)]
     words = np.array([*head, *records, *places], np.int64)
-    # what stays must live as long as what points at it
-    kept = (table, numbers, [b for c in calls for b in c.buffers if not isinstance(b, int)])
     method = _method()
+    # what stays must live as long as what points at it; of two threads that ask first, one's method is not the one that is kept
+    kept = (method, table, numbers, [b for c in calls for b in c.buffers if not isinstance(b, int)])
     if method is None:
         return _through_cffi(words, table, kept, count)
     make = ctypes.pythonapi.PyCFunction_NewEx

@@ -67,3 +67,14 @@ def test_arrays_of_derived_classes_are_read_and_other_objects_refused(tmp_path):
     for wrong in ([np.float32(1), out], [b"1234", out], [None, out], [out]):
         with pytest.raises(TypeError, match="one array for each of its buffers"):
             run(*wrong)
+
+
+def test_a_run_keeps_the_method_that_it_was_made_of():
+    """Two threads that make the first runs at once make two methods, of which the cache keeps one."""
+    native._method.cache_clear()
+    run = native.chain([NativeCall(compiled(TEXT), (0, 1), (1,))], 2)
+    native._method.cache_clear()
+    others = [native._MethodDef(b"other", 0, 0, b"") for _ in range(1000)]  # where the method was, were it gone
+    x, y = np.float32([1.0]), np.zeros(1, np.float32)
+    run(x, y)
+    assert y[0] == 2.0 and len(others) == 1000
