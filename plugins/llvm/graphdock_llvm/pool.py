@@ -3,6 +3,10 @@
 A job is published by its *ticket*: the number of the job in the high half, the next part in the low half. Whoever takes a part
 reads what the job is, and then raises the ticket by one; had another job been published meanwhile, that would fail. The caller
 leaves when all parts are done, so that nobody reads what a job points at after that.
+
+On a busy machine a thread that has begun a part may lose its core, and the caller waits as long as that takes. So callers count
+what sharing gives: the time that a job would have taken them alone, as far as their own parts tell, less what it took. Where that
+adds up to a loss, the next jobs are computed alone: 8, then 16, up to 1024, as long as the tries between end in losses.
 """
 
 from __future__ import annotations
@@ -18,6 +22,8 @@ __all__ = ["pool_address"]
 
 #: How often a thread looks for the next job before it sleeps, some 20 us; and a caller for the last part before it gives its turn.
 _LOOKS, _WAITS = 400, 1000
+#: Gains that are remembered, and losses at which jobs are computed alone, in ns; how many jobs at first and at most.
+_GAIN, _LOSS, _ALONE = 2_000_000, 300_000, (8, 1024)
 #: Bytes that hold a mutex, a condition or a set of signals on any system.
 _ROOM = 256
 _PAUSES = {
@@ -37,6 +43,9 @@ declare i32 @pthread_cond_init(ptr, ptr)
 declare i32 @pthread_cond_wait(ptr, ptr)
 declare i32 @pthread_cond_broadcast(ptr)
 declare i32 @sched_yield()
+declare i32 @clock_gettime(i32, ptr)
+declare i64 @llvm.smin.i64(i64, i64)
+declare i64 @llvm.smax.i64(i64, i64)
 DECLARE
 @mutex = internal global [ROOM x i8] zeroinitializer, align 64
 @cond = internal global [ROOM x i8] zeroinitializer, align 64
@@ -49,6 +58,10 @@ DECLARE
 @busy = internal global i64 0, align 64
 @sleepers = internal global i64 0
 @workers = internal global i64 0
+; of the one that is busy: what sharing has given, jobs that are left to be computed alone, and how many there were last
+@balance = internal global i64 0
+@skip = internal global i64 0
+@alone.last = internal global i64 0
 
 ; what a child of a fork does: nobody is at work but the thread that forked
 define void @reset() {
@@ -57,14 +70,56 @@ define void @reset() {
   store i64 0, ptr @busy
   store i64 0, ptr @sleepers
   store i64 0, ptr @workers
+  store i64 0, ptr @balance
+  store i64 0, ptr @skip
+  store i64 0, ptr @alone.last
   ret void
 }
 
-; take parts of the job until none is left
-define internal void @work(i64 %job) {
+define internal i64 @now() {
+entry:
+  %time = alloca [2 x i64]
+  %1 = call i32 @clock_gettime(i32 MONOTONIC, ptr %time)
+  %seconds = load i64, ptr %time
+  %rest.at = getelementptr i64, ptr %time, i64 1
+  %rest = load i64, ptr %rest.at
+  %whole = mul i64 %seconds, 1000000000
+  %now = add i64 %whole, %rest
+  ret i64 %now
+}
+
+; what sharing has given with a job that would have taken so long alone
+define internal void @count(i64 %alone, i64 %took) {
+entry:
+  %gain = sub i64 %alone, %took
+  %before = load i64, ptr @balance
+  %sum = add i64 %before, %gain
+  %balance = call i64 @llvm.smin.i64(i64 %sum, i64 GAIN)
+  %last = load i64, ptr @alone.last
+  %lost = icmp slt i64 %balance, LOSS
+  br i1 %lost, label %alone.now, label %goes.on
+alone.now:
+  %double = shl i64 %last, 1
+  %some = call i64 @llvm.smax.i64(i64 %double, i64 FEWEST)
+  %next = call i64 @llvm.smin.i64(i64 %some, i64 MOST)
+  store i64 %next, ptr @alone.last
+  store i64 %next, ptr @skip
+  store i64 0, ptr @balance
+  ret void
+goes.on:
+  store i64 %balance, ptr @balance
+  %less = sub i64 %last, 1
+  %left = call i64 @llvm.smax.i64(i64 %less, i64 0)
+  store i64 %left, ptr @alone.last
+  ret void
+}
+
+; take parts of the job until none is left: how many
+define internal i64 @work(i64 %job) {
 entry:
   br label %look
 look:
+  %mine = phi i64 [ 0, %entry ], [ %mine, %take ], [ %mine.next, %run ]
   %ticket = load atomic i64, ptr @ticket acquire, align 8
   %now = lshr i64 %ticket, 32
   %same = icmp eq i64 %now, %job
@@ -84,9 +139,10 @@ take:
 run:
   call void %function(ptr %argument, i64 %part)
   %before = atomicrmw add ptr @done, i64 1 release
+  %mine.next = add i64 %mine, 1
   br label %look
 end:
-  ret void
+  ret i64 %mine
 }
 
 define internal ptr @serve(ptr %given) {
@@ -105,7 +161,7 @@ fresh:
   %mine = icmp ult i64 %index, %seats
   br i1 %mine, label %help, label %worked
 help:
-  call void @work(i64 %job)
+  %parts = call i64 @work(i64 %job)
   br label %worked
 worked:
   br label %look
@@ -188,7 +244,16 @@ entry:
 ask:
   %pair = cmpxchg ptr @busy, i64 0, i64 1 acq_rel acquire
   %mine = extractvalue { i64, i1 } %pair, 1
-  br i1 %mine, label %publish, label %single
+  br i1 %mine, label %judge, label %single
+judge:
+  %skip = load i64, ptr @skip
+  %tries = icmp eq i64 %skip, 0
+  br i1 %tries, label %publish, label %keep
+keep:
+  %skip.less = sub i64 %skip, 1
+  store i64 %skip.less, ptr @skip
+  store atomic i64 0, ptr @busy release, align 8
+  br label %single
 single:
   call void @alone(ptr %function, ptr %argument, i64 %parts)
   ret void
@@ -221,7 +286,9 @@ wake:
   %3 = call i32 @pthread_mutex_unlock(ptr @mutex)
   br label %take
 take:
-  call void @work(i64 %job)
+  %begun = call i64 @now()
+  %mine.parts = call i64 @work(i64 %job)
+  %ended = call i64 @now()
   br label %await
 await:
   %looks = phi i64 [ 0, %take ], [ %more, %pause ], [ 0, %yield ]
@@ -239,6 +306,15 @@ yield:
   %4 = call i32 @sched_yield()
   br label %await
 end:
+  %left = call i64 @now()
+  %took = sub i64 %left, %begun
+  %its.time = sub i64 %ended, %begun
+  %its.parts = call i64 @llvm.smax.i64(i64 %mine.parts, i64 1)
+  %all.time = mul i64 %its.time, %parts
+  %alone.time = sdiv i64 %all.time, %its.parts
+  %none = icmp eq i64 %mine.parts, 0
+  %guess = select i1 %none, i64 %took, i64 %alone.time
+  call void @count(i64 %guess, i64 %took)
   store atomic i64 0, ptr @busy release, align 8
   ret void
 }
@@ -268,6 +344,11 @@ def _make() -> int:
         "ROOM": str(_ROOM),
         "LOOKS": str(_LOOKS),
         "WAITS": str(_WAITS),
+        "GAIN": str(_GAIN),
+        "LOSS": str(-_LOSS),
+        "FEWEST": str(_ALONE[0]),
+        "MOST": str(_ALONE[1]),
+        "MONOTONIC": "1" if sys.platform.startswith("linux") else "6",
     }
     text = _TEXT + "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
     for word, value in words.items():

@@ -69,6 +69,39 @@ def test_callers_at_once_get_all_their_parts():
     assert not wrong
 
 
+#: Counts its parts by thread, the caller's and all others: those are slow, as where another process has their core.
+SLOW = """
+declare i64 @pthread_self()
+declare i32 @usleep(i32)
+define void @region(ptr %context, i64 %part) {
+entry:
+  %caller = load i64, ptr %context
+  %me = call i64 @pthread_self()
+  %mine = icmp eq i64 %me, %caller
+  %at = select i1 %mine, i64 1, i64 2
+  %time = select i1 %mine, i32 100, i32 100000
+  %1 = call i32 @usleep(i32 %time)
+  %counter = getelementptr i64, ptr %context, i64 %at
+  %before = atomicrmw add ptr %counter, i64 1 monotonic
+  ret void
+}
+"""
+
+
+def test_jobs_are_computed_alone_after_one_that_others_were_late_with():
+    context = FFI.new("int64_t[]", [threading.get_ident(), 0, 0])
+    call = FFI.cast("void (*)(void *, void *, int64_t, int64_t)", pool_address())
+    for _ in range(1000):
+        call(FFI.cast("void *", compiled(SLOW)), context, 32, 2)
+        if context[2]:
+            break
+    assert context[2] > 0, "no other thread took a part"
+    others, mine = context[2], context[1]
+    for _ in range(8):
+        call(FFI.cast("void *", compiled(SLOW)), context, 32, 2)
+    assert (context[2], context[1]) == (others, mine + 8 * 32)
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")
 def test_a_forked_child_has_threads_of_its_own():
