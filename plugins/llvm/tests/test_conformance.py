@@ -15,10 +15,12 @@ OPS = (
     "MaxPool",
     "MaxPoolGrad",
     "Pack",
+    "SparseSoftmaxCrossEntropyWithLogits",
     "SparseTensorDenseMatMul",
     "Split",
     "SplitV",
     "Unpack",
+    "UnsortedSegmentSum",
 )
 KIT = Conformance("llvm")
 CASES = [case for op in OPS for case in KIT.cases(op)]

@@ -1,0 +1,176 @@
+"""Cross-entropy with a class index per row: a region's program, then what the labels choose. They are checked from Python."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from graphdock.contracts import (
+    Axis,
+    BindContext,
+    KernelDef,
+    KernelRefused,
+    Native,
+    PlanNode,
+    PrepareContext,
+    Prepared,
+    RegionInput,
+    RegionOutput,
+    RegionProgram,
+    Scratch,
+    Term,
+    dtypes,
+    errors,
+)
+
+from graphdock_llvm.emitter import SCALARS
+from graphdock_llvm.launch import address_of, bound, single_threaded
+from graphdock_llvm.native import chain
+from graphdock_llvm.pool import pool_address
+from graphdock_llvm.printer import ALONE, Printed, print_functions
+from graphdock_llvm.schedule import forbidden
+from graphdock_llvm.target import width
+
+__all__ = ["KERNELS"]
+
+
+#: What is done with the one element of each row that is its label's, behind all rows.
+_LABELS = """
+define void @region(ptr %table, ptr %numbers) {
+entry:
+  call void @rows(ptr %table, ptr %numbers)
+  %features = load ptr, ptr %table
+  %labels.at = getelementptr ptr, ptr %table, i64 1
+  %labels = load ptr, ptr %labels.at
+  %loss.at = getelementptr ptr, ptr %table, i64 2
+  %loss = load ptr, ptr %loss.at
+  %derivative.at = getelementptr ptr, ptr %table, i64 3
+  %derivative = load ptr, ptr %derivative.at
+  %maxima.at = getelementptr ptr, ptr %table, i64 MAXIMA
+  %maxima = load ptr, ptr %maxima.at
+  br label %row
+row:
+  %r = phi i64 [ 0, %entry ], [ %r.next, %row ]
+  %label.at = getelementptr INDEX, ptr %labels, i64 %r
+  %its = load INDEX, ptr %label.at
+  %label = sext INDEX %its to i128
+  %class = trunc i128 %label to i64
+  %first = mul i64 %r, CLASSES
+  %place = add i64 %first, %class
+  %feature.at = getelementptr TYPE, ptr %features, i64 %place
+  %feature = load TYPE, ptr %feature.at
+  %max.at = getelementptr TYPE, ptr %maxima, i64 %r
+  %max = load TYPE, ptr %max.at
+  %d = fsub TYPE %feature, %max
+  %one.loss = getelementptr TYPE, ptr %loss, i64 %r
+  %log = load TYPE, ptr %one.loss
+  %whole = fsub TYPE %log, %d
+  store TYPE %whole, ptr %one.loss
+DERIVATIVE
+  %r.next = add i64 %r, 1
+  %more = icmp ult i64 %r.next, ROWS
+  br i1 %more, label %row, label %end
+end:
+  ret void
+}
+"""
+_DERIVATIVE = """
+  %slope.at = getelementptr TYPE, ptr %derivative, i64 %place
+  %p = load TYPE, ptr %slope.at
+  %less = fsub TYPE %p, 1.0
+  store TYPE %less, ptr %slope.at
+"""
+
+
+def _program(node: PlanNode, derivative: bool) -> RegionProgram:
+    """Of each row the logarithm of the sum and the largest element, and, where the derivative is read, the softmax between them.
+
+    Where nobody reads the derivative, its memory gets the largest elements.
+    """
+    shape, dtype = tuple([d or 0 for d in node.inputs[0].shape or ()]), node.inputs[0].dtype
+    extents, whole, rows = (math.prod(shape[:-1]), shape[-1]), (0, 1), (0,)
+    terms = [
+        Term("input", dtype, (), whole, 0),
+        Term("max", dtype, (0,), rows, (1,)),
+        Term("sub", dtype, (0, 1), whole),
+        Term("exp", dtype, (2,), whole),
+        Term("sum", dtype, (3,), rows, (1,)),
+        Term("log", dtype, (4,), rows),
+    ]
+    outputs = [RegionOutput("loss", 5, dtype, extents[:1], rows)]
+    if derivative:
+        terms.append(Term("divide", dtype, (3, 4), whole))
+        outputs.append(RegionOutput("derivative", 6, dtype, extents, whole))
+    outputs.append(RegionOutput("maxima", 1, dtype, extents[:1], rows))
+    features = RegionInput("features", 0, dtype, extents, whole)
+    axes = Axis("row", extents[0]), Axis("class", extents[1])
+    return RegionProgram(node.name, axes, (features,), tuple(terms), tuple(outputs))
+
+
+def _check(node: PlanNode) -> str | None:
+    shape = node.inputs[0].shape
+    if any(v.shape is None or None in v.shape for v in (*node.inputs, *node.outputs)):
+        return "its shapes are not known"
+    return "it has no elements" if 0 in (shape or ()) else forbidden(_program(node, True), width())
+
+
+def _text(program: RegionProgram, printed: Printed, index: str, derivative: bool) -> str:
+    rows, classes = (axis.extent for axis in program.axes)
+    text = _LABELS.replace("DERIVATIVE", _DERIVATIVE if derivative else "").replace(
+        "MAXIMA", "4" if derivative else "3"
+    )
+    words = {"TYPE": SCALARS[program.inputs[0].dtype.name], "INDEX": index, "ROWS": str(rows), "CLASSES": str(classes)}
+    for word, value in words.items():
+        text = text.replace(word, value)
+    return printed.text() + text
+
+
+def _prepare(ctx: PrepareContext) -> Prepared:
+    if why := _check(ctx.node):
+        raise KernelRefused(why)
+    derivative = ctx.outputs[1].used
+    program = _program(ctx.node, derivative)
+    printed = print_functions(program, len(ctx.inputs), width(), "rows", "internal")
+    text = _text(program, printed, SCALARS[ctx.inputs[1].dtype.name], derivative)
+    shared = ctx.threads > 1 and printed.shared
+    numbers = (ctx.threads, pool_address()) if shared else ALONE
+    native = Native(address_of(ctx, text), chain, numbers)
+    within = single_threaded(ctx.device) if shared else None
+    scratch = (Scratch(ctx.inputs[0].dtype, (program.axes[0].extent or 0,)),) if derivative else ()
+    return Prepared(partial(_bound, native), scratch=scratch, within=within, source=lambda: f"{program}\n\n{text}")
+
+
+def _bound(native: Native, ctx: BindContext) -> Callable[..., Any]:
+    features, labels = ctx.inputs
+    classes = (features.shape or (0,))[-1] or 0
+    shapes = [(tuple([d or 0 for d in out.shape or ()]), out.dtype.np) for out in ctx.outputs]
+    run = bound(ctx, native, len(ctx.inputs), shapes)
+    unsigned = np.dtype(np.uint32 if labels.dtype is dtypes.int32 else np.uint64)
+
+    def compute(*args: Any) -> Any:
+        bits = args[1].view(unsigned)
+        if bits.item(bits.argmax()) >= classes:  # a negative one is large
+            wrong = args[1][(args[1] < 0) | (args[1] >= classes)].flat[0]
+            raise errors.InvalidArgumentError(
+                "a label is no class index",
+                expected=f"labels from 0 to {classes - 1}",
+                got=str(wrong),
+                hint="features end in one column per class",
+            )
+        return run(*args)
+
+    return compute
+
+
+KERNELS = [
+    KernelDef(
+        "SparseSoftmaxCrossEntropyWithLogits",
+        "cpu",
+        prepare=_prepare,
+        types={"T": ("float32", "float64")},
+        check=_check,
+    )
+]

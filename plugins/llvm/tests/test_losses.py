@@ -1,0 +1,89 @@
+"""Cross-entropies with a class index per row, and sums of rows by number, by the plugin's functions beside NumPy's."""
+
+from __future__ import annotations
+
+import graphdock as tf
+import numpy as np
+import pytest
+
+
+def _run(build, feed, kernel, threads=1):
+    """What the plugin's kernel makes of it."""
+    with tf.Session(config=tf.SessionConfig(backends=("llvm", "cpu"), intra_op_threads=threads)) as session:
+        metadata = tf.RunMetadata()
+        made = session.run(build, feed, run_metadata=metadata)
+        assert kernel in {k.full_name for k in metadata.plan.placement.kernels.values()}
+    return made
+
+
+def _losses(x, labels):
+    """Loss of each row, and its derivative, in float64."""
+    d = x.astype(np.float64) - x.max(-1, keepdims=True)
+    e = np.exp(d)
+    s = e.sum(-1, keepdims=True)
+    hot = np.arange(x.shape[-1]) == labels[..., None]
+    return (np.log(s) - (d * hot).sum(-1, keepdims=True))[..., 0], e / s - hot
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_random_losses_agree_with_numpy(seed):
+    rng = np.random.default_rng(seed)
+    rows, classes = int(rng.choice([1, 3, 100, 4000])), int(rng.choice([1, 2, 10, 65, 300]))
+    shape = (rows, classes) if seed % 2 else (2, rows, classes)
+    x = (rng.normal(size=shape) * 5 + 1e3 * (seed % 3)).astype((np.float32, np.float64)[seed // 2 % 2])
+    labels = rng.integers(0, classes, shape[:-1]).astype((np.int32, np.int64)[seed // 4 % 2])
+    with tf.Graph().as_default():
+        features, chosen = (
+            tf.placeholder(tf.as_dtype(x.dtype), shape),
+            tf.placeholder(tf.as_dtype(labels.dtype), shape[:-1]),
+        )
+        loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=chosen, logits=features)
+        slope = tf.gradients(tf.reduce_sum(loss), features)[0]
+        feed, kernel = {features: x, chosen: labels}, "llvm.sparse_softmax_cross_entropy_with_logits"
+        both = _run([loss, slope], feed, kernel, 2)
+        alone = _run(loss, feed, kernel)
+    wanted, derivative = _losses(x, labels)
+    exact = {"rtol": 1e-5, "atol": 1e-5 if x.dtype == np.float32 else 1e-12}
+    np.testing.assert_allclose(both[0], wanted, **exact)
+    np.testing.assert_allclose(both[1], derivative, **exact)
+    np.testing.assert_array_equal(alone, both[0])
+
+
+@pytest.mark.parametrize("label", [-1, 3, 1 << 30])
+def test_a_label_that_is_no_class_is_an_error(label):
+    with tf.Graph().as_default():
+        labels = tf.placeholder(tf.int32, [2])
+        loss = tf.nn.sparse_softmax_cross_entropy_with_logits(
+            labels=labels, logits=tf.placeholder_with_default(np.ones((2, 3)), [2, 3])
+        )
+        with pytest.raises(tf.errors.InvalidArgumentError, match=f"(?s)labels from 0 to 2.*{label}"):
+            _run(loss, {labels: [0, label]}, "")
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_random_sums_of_rows_agree_with_numpy(seed):
+    rng = np.random.default_rng(seed)
+    rows, wide, count = (int(n) for n in rng.integers(1, 70, 3))
+    shape = [(rows,), (rows, wide), (rows, 3, wide)][seed % 3]
+    x = rng.normal(size=shape).astype((np.float32, np.float64)[seed // 2 % 2])
+    ids = rng.integers(-1, count, (rows, 3) if seed % 6 == 5 else rows).astype((np.int32, np.int64)[seed // 4 % 2])
+    with tf.Graph().as_default():
+        data, numbers = tf.placeholder(tf.as_dtype(x.dtype), shape), tf.placeholder(tf.as_dtype(ids.dtype), ids.shape)
+        y, feed = tf.unsorted_segment_sum(data, numbers, count), {data: x, numbers: ids}
+        made = _run(y, feed, "llvm.unsorted_segment_sum")
+        inside = _run(tf.nn.relu(y) + 1.0, feed, "llvm.unsorted_segment_sum")
+    wanted = np.zeros((count, *shape[ids.ndim :]), x.dtype)
+    flat = x.reshape(ids.size, *shape[ids.ndim :])
+    for row, number in zip(flat, ids.ravel(), strict=True):
+        if number >= 0:
+            wanted[number] += row
+    np.testing.assert_array_equal(made, wanted)
+    np.testing.assert_array_equal(inside, np.maximum(wanted, 0) + 1)
+
+
+def test_a_number_that_is_no_segment_is_an_error():
+    with tf.Graph().as_default():
+        numbers = tf.placeholder(tf.int64, [3])
+        y = tf.unsorted_segment_sum(tf.placeholder_with_default(np.ones((3, 4), np.float32), [3, 4]), numbers, 2)
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"segment_ids\[1\] is 2"):
+            _run(y, {numbers: [0, 2, 1]}, "")
