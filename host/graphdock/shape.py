@@ -146,7 +146,7 @@ def left_over(dims: Sequence[int], others: Sequence[int]) -> int:
 
 def compatible(a: Dims, b: Dims) -> bool:
     """Return whether one concrete shape could satisfy both."""
-    if a is None or b is None:
+    if a is None or b is None or a == b:
         return True
     return len(a) == len(b) and all([_agree(x, y) for x, y in zip(a, b, strict=True)])
 

@@ -11,6 +11,7 @@ it ends by an exception it stays so. All changes are applied in one sweep over t
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
@@ -26,6 +27,8 @@ from graphdock.errors import PlanError
 from graphdock.shape import Dims, compatible, show
 
 __all__ = ["Builder", "Rewriter"]
+
+_MAKER = operator.attrgetter("node")
 
 
 @lazy_dataclass(slots=True, eq=False)
@@ -140,11 +143,13 @@ class Rewriter:
         Raises:
           PlanError: a value has another dtype than the output, or a shape that can't be the output's.
         """
+        makers = [] if by is None else [by]
         for output, value in zip(node.outputs, values, strict=True):
             if value is not None:
                 self._check_stand_in(output, value)
                 self._values[output] = value
-        makers = [by] if by is not None else [v.node for v in values if v is not None and v.node is not None]
+                if by is None and value.node is not None:
+                    makers.append(value.node)
         self._gone[node] = _Gone(makers, makers, frozenset([by] if by is not None else ()))
         self._sort = self._sort or by is not None
 
@@ -380,7 +385,9 @@ class _Sweep:
         self.final = {v: changes.value(v) for v in self.values}
         self.edges: dict[PlanNode, tuple[list[Value], tuple[PlanNode, ...], tuple[PlanNode, ...]]] = {}
         self.origins: dict[PlanNode, list[str]] = {}
-        self.lost: set[Value | PlanNode] = {*self.values, *self.gone, *(v for n in self.gone for v in n.outputs)}
+        self.lost: set[Value | PlanNode] = {*self.values, *self.gone}
+        for node in self.gone:
+            self.lost.update(node.outputs)
         #: node that goes -> the nodes that stay and that its followers follow: by control, by order
         self._around: dict[PlanNode, tuple[list[PlanNode], list[PlanNode]]] = {}
         #: output of such a node -> what its readers wait for from now on, because it did
@@ -404,8 +411,8 @@ class _Sweep:
                 waited = [n for value in inputs for n in self._waits(value)]
         if changed:
             now = self.final.get
-            before, inputs = inputs, [now(v, v) for v in inputs]
-            if not gone.keys().isdisjoint([v.node for v in inputs]):
+            before, inputs = inputs, list(map(now, inputs, inputs))
+            if not gone.keys().isdisjoint(map(_MAKER, inputs)):
                 old = next(old for value, old in zip(inputs, before, strict=True) if value.node in gone)
                 raise PlanError(
                     f"graph {self.graph.name}: {node.name} ({node.op}) reads %{old.name}, which is erased",

@@ -203,8 +203,9 @@ def symbols(extents: Iterable[Any]) -> list[Symbol]:
     """Every symbol of some extents."""
     found: list[Symbol] = []
     for extent in extents:
-        dims = extent if isinstance(extent, tuple) else (extent,)
-        found += [d for d in dims if isinstance(d, Symbol)]
+        for dim in extent if isinstance(extent, tuple) else (extent,):
+            if isinstance(dim, Symbol):
+                found.append(dim)
     return found
 
 

@@ -205,7 +205,7 @@ class ShapeRule:
         key: Any = None
         if self.cacheable and (facts is None or not facts.open):
             try:
-                key = (tuple([tuple(s) for s in shapes]), tuple([attrs[n] for n in self._read_attrs]))
+                key = tuple(map(tuple, shapes)), tuple(map(attrs.__getitem__, self._read_attrs))
                 found = self._cache.get(key)
             except TypeError:
                 key, found = None, None

@@ -106,11 +106,11 @@ def run_passes(
         check_order(graph, "pruning")
     reports = []
     after = _count(graph)
-    dirty: set[PlanGraph] = set()  # levels that may hold what nobody needs: the host's own passes let it lie
+    dirty: set[PlanGraph] = set()  # levels that may hold what nobody needs: it lies before the host's own passes
     for number, row in enumerate(passes):
         start, before = time.perf_counter(), after
         promise = None if row.own else Promise.of(graph)
-        lies = not verify and row.plugin == "host" and number + 1 < len(passes) and passes[number + 1].plugin == "host"
+        lies = not verify and row.own and number + 1 < len(passes) and passes[number + 1].plugin == "host"
         # as they are now: a pass that makes bodies within bodies comes to an end
         for level in list(graph.all_graphs()):
             nodes = level.nodes

@@ -45,11 +45,11 @@ def _same_as(node: PlanNode, identity: str) -> Value | None:
     found = [v for v, arg in zip(node.inputs, arg_of(node), strict=True) if arg.name == identity]
     if len(found) != 1 or found[0].dtype is not node.outputs[0].dtype:
         return None
+    if node.verb == "alias" or _same_known_shape(found[0].shape, node.outputs[0].shape):
+        return found[0]
     given = opdef.input(identity)
-    always = node.verb == "alias" or (
-        given is not None and given.shape is not None and given.shape == opdef.outputs[0].shape
-    )
-    return found[0] if always or _same_known_shape(found[0].shape, node.outputs[0].shape) else None
+    always = given is not None and given.shape is not None and given.shape == opdef.outputs[0].shape
+    return found[0] if always else None
 
 
 def _same_known_shape(a: Dims, b: Dims) -> bool:

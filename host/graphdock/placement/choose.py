@@ -8,6 +8,7 @@ the node, those of lower rank are not asked.
 from __future__ import annotations
 
 import copy
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any, TypeAlias
@@ -33,6 +34,7 @@ class Choice:
     decision: Decision
 
 
+_NAME = operator.attrgetter("name")
 #: Kernels of an op, each with the reason against it.
 Found: TypeAlias = "Sequence[tuple[RegisteredKernel, str | None]]"
 
@@ -219,7 +221,7 @@ class Chooser:
             self._check_names(registered, node)
             mine = _OfOp(registered, any(r.facts.attrs for r in registered))
             self._ops[node.op, device_type] = mine
-        types = tuple([node.attrs.get(t.name) for t in opdef.types])
+        types = tuple(map(node.attrs.get, map(_NAME, opdef.types)))
         known = None if mine.constrained else mine.by_types.get(types)
         if known is None:
             found = [(r, self._reason(r, node)) for r in registered if r.facts.device in (device_type, "host")]

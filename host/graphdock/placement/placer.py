@@ -255,8 +255,9 @@ class _Placer:
         first = self._devices[0]
         for node in nodes:
             if node not in groups:
-                if self._variables_of(node):
-                    self._near(node, None)
+                taken = self._variables_of(node)
+                if taken:
+                    self._near(node, taken)
                 elif node.requested is not None or not self._alone(node, first):
                     self._group([node], self._allowed([node]))
             elif node in anchors:
@@ -265,7 +266,7 @@ class _Placer:
                     self._group(members, self._allowed(members))
                     continue
                 for member in members:
-                    self._near(member, anchor)
+                    self._near(member, [*self._variables_of(member), anchor])
 
     def note_movable(self, nodes: Sequence[PlanNode]) -> None:
         """Note the groups whose devices the rules chose freely, with all devices of the session that their scopes leave them."""
@@ -315,9 +316,13 @@ class _Placer:
         handles = self._handles
         if node.bodies or node.verb == "alias" or handles.keys().isdisjoint(node.inputs):
             return []
-        taken = [(a.mutates, handles[v].node) for v, a in zip(node.inputs, arg_of(node), strict=True) if v in handles]
-        found = [(writes, owner) for writes, owner in taken if owner is not None and _is_variable(owner)]
-        return [owner for _, owner in sorted(found, key=lambda item: not item[0])]
+        writes: list[PlanNode] = []
+        reads: list[PlanNode] = []
+        for value, arg in zip(node.inputs, arg_of(node), strict=True):
+            owner = handles[value].node if value in handles else None
+            if owner is not None and _is_variable(owner):
+                (writes if arg.mutates else reads).append(owner)
+        return writes + reads
 
     def _settle_variables(self, members: Sequence[PlanNode]) -> None:
         """Settle where the variables of a group live: each by its own request, for others of the group are not in every plan."""
@@ -333,9 +338,8 @@ class _Placer:
             for node in made:
                 node.device, node.decision = home, _HOST
 
-    def _near(self, node: PlanNode, anchor: PlanNode | None) -> None:
-        """Place a node that touches variables, or is colocated with one (``anchor``), where that lives, or else by itself."""
-        stays = [*self._variables_of(node), *([] if anchor is None else [anchor])]
+    def _near(self, node: PlanNode, stays: Sequence[PlanNode]) -> None:
+        """Place a node that touches variables (``stays``), or is colocated with one, where that lives, or else by itself."""
         near = node.device or stays[0].device
         assert near is not None
         if not node.opdef.verb.kernel:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -28,6 +29,8 @@ from graphdock.opdef.shape_values import Known, is_known, known_elements, plan_i
 from graphdock.shape import Dims, Extent, Symbol, compatible, plain, show
 
 __all__ = ["ROUNDS", "LoopShapes", "PlanShapes", "fed_extent", "infer_outputs"]
+
+_DIMS, _EXTENT = operator.attrgetter("_dims"), operator.attrgetter("extent")
 
 
 def infer_outputs(node: PlanNode, shapes: Sequence[Dims], elements: Mapping[int, Any]) -> Sequence[Dims]:
@@ -77,10 +80,10 @@ class PlanShapes:
         Raises:
           ShapeError: the shapes do not fit the op.
         """
-        static: list[Any] = [t._dims for t in op.outputs]
+        static: list[Any] = list(map(_DIMS, op.outputs))
         if self._is_settled(op, inputs, static):
-            return [*static], None
-        self.facts.begin([v.extent for v in inputs])
+            return static, None
+        self.facts.begin(map(_EXTENT, inputs))
         found: list[Any]
         asked: set[int] = set()
         try:
@@ -135,12 +138,11 @@ class PlanShapes:
             asked.add(index)
             return self.integers.value(inputs[index])
 
-        extents = [v.extent for v in inputs]
+        extents = map(_EXTENT, inputs)
         if op._input_lengths is None:
-            shapes: list[list[Any]] = [[extent] for extent in extents]
+            shapes: list[Sequence[Any]] = list(zip(extents))
         else:
-            rest = iter(extents)
-            shapes = [list(itertools.islice(rest, length)) for length in op._input_lengths]
+            shapes = [list(itertools.islice(extents, length)) for length in op._input_lengths]
         return rule_for(op.op_def).infer(op.node_attrs, shapes, known, self.facts)
 
     def bind(self, inner: Value, outer: Value) -> None:

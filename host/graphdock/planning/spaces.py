@@ -7,6 +7,7 @@ read in another space is moved where it is read, and those of a history that a k
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any, TypeAlias
@@ -26,6 +27,7 @@ from graphdock.shape import concrete
 
 __all__ = ["SCALAR", "TRANSFER", "Spaces", "assign_spaces", "transfer"]
 
+_DTYPE = operator.attrgetter("dtype.name")
 #: Kinds of dtypes whose values are never moved: handles, histories.
 _PLACELESS = "RV"
 #: Verbs whose outputs lie nowhere: each reader of a constant has its own, and an empty slot has nothing.
@@ -124,7 +126,7 @@ class Spaces:
         if found is None:
             opdef, kernel, outputs, key = node.opdef, self.kernels.get(node), node.outputs, None
             if opdef.plain and node.verb != "move" and (not self.scalars or self.scalars.isdisjoint(outputs)):
-                dtypes = [v.dtype.name for v in (*node.inputs, *outputs)]
+                dtypes = map(_DTYPE, (*node.inputs, *outputs))
                 key = id(opdef), id(kernel), id(node.device), len(outputs), *dtypes
                 found = self._alike.get(key)
             if found is None:

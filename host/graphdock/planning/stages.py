@@ -47,7 +47,7 @@ def _translate(draft: PlanBuilder) -> None:
         for node in [n for level in draft.graph.all_graphs() for n in level.nodes if n.requested is not None]:
             assert node.requested is not None
             node.requested = DeviceSpec(None, None, node.requested.type, node.requested.index) or None
-    draft.primitives = any(n.opdef.verb.primitive for g in draft.graph.all_graphs() for n in g.nodes)
+    draft.primitives = any([n.opdef.verb.primitive for g in draft.graph.all_graphs() for n in g.nodes])
     draft.translated = sum(len(g.nodes) for g in draft.graph.all_graphs())
 
 
@@ -135,7 +135,7 @@ def _engines(setting: PlanningContext) -> Mapping[str, str]:
 def _scalars(draft: PlanBuilder) -> None:
     """The small numbers that steer the step are the host's own, without kernels."""
     draft.scalars = set()
-    if not any(node.bodies for node in draft.graph.nodes):
+    if not draft.graph.holders:
         return
     from graphdock.planning.scalars import KEPT, scalar_values
 
@@ -155,7 +155,7 @@ def _regions(draft: PlanBuilder) -> None:
 
 def _prepare(draft: PlanBuilder) -> None:
     """Kernels compile and tune; where one refuses, what is between the choice and here is done again."""
-    if any(registered.kernel.prepare is not None for registered in draft.placement.kernels.values()):
+    if any([registered.kernel.prepare is not None for registered in draft.placement.kernels.values()]):
         from graphdock.planning.prepare import prepare_kernels
 
         prepare_kernels(draft, _choose_again)
@@ -206,7 +206,7 @@ def _seal(draft: PlanBuilder) -> None:
     for node, prepared in draft.prepared.items():
         if prepared.modes is not None:
             kernels[node] = _accepting(kernels[node], prepared.modes)
-    waiting = any("waits" in n.opdef.effects for g in graph.all_graphs() for n in g.nodes)
+    waiting = any(["waits" in n.opdef.effects for g in graph.all_graphs() for n in g.nodes])
     draft.placed = PlacedGraph(
         graph=graph,
         kernels=kernels,

@@ -256,7 +256,7 @@ class _Translation:
                 if op.outputs[0] not in values:
                     raise _not_fed(op)
                 continue
-            inputs = [values[t] for t in op.inputs]
+            inputs = list(map(values.__getitem__, op.inputs))
             bodies: list[PlanGraph] = []
             if self.unrolling is not None and (yield from self._written(op, inputs, self.unrolling)):
                 continue

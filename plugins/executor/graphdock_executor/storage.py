@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import bisect
 import heapq
+import operator
 from collections.abc import Sequence
 from dataclasses import field
 
@@ -82,7 +83,7 @@ def pack(roots: Sequence[Root], align: int, margin: int = 0) -> int:
         bisect.insort(holes, (size, offset))
         begins[offset] = ends[offset + size] = size
 
-    for root in sorted(roots, key=lambda r: r.first):
+    for root in sorted(roots, key=operator.attrgetter("first")):
         while live and live[0][0] < root.first:
             _, size, offset = heapq.heappop(live)
             leave(size, offset)

@@ -165,7 +165,7 @@ def _kind(
     kernel: KernelDef,
     device: Device,
     slots: Sequence[Slot],
-    numbers: Sequence[int],
+    numbers: list[int],
     taken: _Taken,
 ) -> Kind:
     """Key of what a node has in common with others that are lowered alike; not with one that takes resources but variables."""
@@ -173,8 +173,9 @@ def _kind(
     attrs = () if node.opdef.plain else attributes_of(node)
     if attrs is not None and len(numbers) == len(slots):
         last, number = state.given.facts.last, state.kinds.number
-        outputs = [number(v) if v in last else ~number(v) for v in node.outputs]
-        key = id(node.opdef), id(kernel), id(device), attrs, len(outputs), *numbers, *outputs
+        for value in node.outputs:
+            numbers.append(number(value) if value in last else ~number(value))
+        key = id(node.opdef), id(kernel), id(device), attrs, len(node.outputs), *numbers
         known = state.kinds.known.get(key)
         if known is not None:
             return known

@@ -318,8 +318,8 @@ def activate(state: State, device: Device, block: Block, node: PlanNode) -> None
 
     Queues are made current once all statements are there, see :mod:`graphdock_executor.step_program.hazards`.
     """
-    if isinstance(device, QueuedDevice):
+    if type(device).activate is Device.activate or state.active is device:
         return
-    if type(device).activate is not Device.activate and state.active is not device:
+    if not isinstance(device, QueuedDevice):
         state.active = device
         block.add(Activate(method(state, device, "activate"), node=node))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import string
 from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any
@@ -16,11 +17,15 @@ from graphdock_executor.step_program.printer import Source
 
 __all__ = ["StepCode", "compile_step"]
 
-_WORD = re.compile(r"\w+")
-#: Words that are no names.
-_LITERAL = re.compile(r"\b(?:\d|(?:None|True|False)\b)")
-#: Lines of calls of names on names, each name as ``t``.
-_CALLS = re.compile(r"(?:    (?:t(?:, t)* = )?t\((?:t(?:, t)*)?\)\n)+")
+#: Letters of words as ``t``, capital ones, as ``None`` has one, as ``T``, and digits as 0.
+_FORM = bytes.maketrans(
+    (string.ascii_lowercase + "_" + string.ascii_uppercase + string.digits).encode(), b"t" * 27 + b"T" * 26 + b"0" * 10
+)
+#: What stands between words, as spaces.
+_BETWEEN = str.maketrans("(),=", "    ")
+_WORD = re.compile("t+")
+#: Lines of calls of names on names.
+_CALLS = re.compile(r"(?:    (?:t+(?:, t+)* = )?t+\((?:t+(?:, t+)*)?\)\n)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,37 +45,43 @@ class StepCode:
 def compile_step(source: Source, filename: str) -> StepCode:
     """The code of a step's source. Lines are where they are in the text, for tracebacks and traces."""
     lines = source.lines.copy()
-    known: dict[tuple[int, str], tuple[CodeType, list[int]]] = {}
+    known: dict[tuple[int, bytes], tuple[CodeType, list[int]] | None] = {}
     functions: dict[str, CodeType] = {}
     for part in source.parts:
         within = lines[part.first : part.last - 1]
         head = next((i for i, line in enumerate(within) if not line.startswith("    global ")), 0)
         text = "\n".join([*within[head:], ""])
-        form = _WORD.sub("t", text)
-        if _LITERAL.search(text) or not _CALLS.fullmatch(form):
+        form = text.encode().translate(_FORM)
+        if b"(0" in form or b" 0" in form or b"T" in form:  # a literal
             continue
-        if (head, form) not in known:
-            code = _template(head, form, filename)
-            known[head, form] = code, [int(place[1:]) for place in code.co_names]
-        template, order = known[head, form]
-        places = tuple(map(_WORD.findall(text).__getitem__, order))
-        functions[part.name] = template.replace(
+        key = head, form.translate(None, b"0")
+        if key not in known:
+            known[key] = _template(head, key[1].decode(), filename)
+        template = known[key]
+        if template is None:
+            continue
+        code, order = template
+        places = tuple(map(text.translate(_BETWEEN).split().__getitem__, order))
+        functions[part.name] = code.replace(
             co_names=places, co_firstlineno=part.first, co_name=part.name, co_qualname=part.name
         )
         lines[part.first - 1 : part.last] = [""] * (part.last - part.first + 1)
     return StepCode(compile("\n".join(lines) + "\n", filename, "exec"), functions)
 
 
-def _template(head: int, form: str, filename: str) -> CodeType:
-    """The code of a function of such calls, in which each place has a name of its own: ``t`` and its number.
+def _template(head: int, form: str, filename: str) -> tuple[CodeType, list[int]] | None:
+    """The code of a function of such calls, in which each place has a name of its own: ``t`` and its number; and these, as the code
+    orders them. None where these are no calls.
 
     Args:
       head: lines between the first one and the calls.
     """
+    if not _CALLS.fullmatch(form):
+        return None
     numbers = itertools.count()
     text = _WORD.sub(lambda word: f"t{next(numbers)}", form)
     bound = ", ".join([line.partition(" = ")[0].strip() for line in text.splitlines() if " = " in line])
     above = [f"    global {bound}" if bound else "", *[""] * head][:head]
     text = "\n".join(["def part():", *above, text + "    return", ""])
     (code,) = [c for c in compile(text, filename, "exec").co_consts if isinstance(c, CodeType)]
-    return code
+    return code, [int(place[1:]) for place in code.co_names]

@@ -1,11 +1,13 @@
 """The text of a step program: Python source, and for each of its lines the statement that it was printed from.
 
 A small step is one function ``step`` over local names. A large or deep one is cut into functions that share their names as globals
-of the instance's own namespace; ``step`` then clears them, so that nothing of a step outlives it.
+of the instance's own namespace; ``step`` then clears them, so that nothing of a step outlives it but ``held``, which explains an
+error.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -41,15 +43,16 @@ from graphdock_executor.step_program.statements import (
 
 __all__ = ["CHUNK", "DEPTH", "Part", "Source", "print_step", "print_statement", "targets"]
 
-#: Most statements in one function; compiling is linear in the number of functions of this size.
-CHUNK = 1000
+#: Most statements in one function; compiling is linear in the number of functions of this size, or in that of their forms.
+CHUNK = 256
 #: Statements from which such a function ends where the last ones look like those before another end, so that many are alike; and
 #: most of them in one that is a row of calls.
-LEAST, MOST = 48, 96
+LEAST, MOST = 24, 48
 #: Deepest nesting of blocks inside one function. The 21st nested ``while`` is a SyntaxError.
 DEPTH = 8
 #: Names in one ``global`` statement or chain of assignments.
 _ROW = 40
+_TEXT_OF = operator.attrgetter("text")
 
 
 @lazy_dataclass(frozen=True, slots=True)
@@ -106,6 +109,9 @@ def print_step(block: Block, feeds: Sequence[Name], results: Sequence[Operand]) 
     for name in parts:
         source.emit(f"        {name}()")
     source.emit(f"        {returned}")
+    source.emit("    except Exception:")
+    source.emit("        held = globals().copy()")
+    source.emit("        raise")
     source.emit("    finally:")
     source.emit("        clear()")
     kept = [f.text for f in feeds] + [n.text for n in _local_targets(block)]
@@ -230,9 +236,10 @@ class _Printer:
 
 
 def _groups(block: Block) -> Iterator[Block]:
-    """The statements of a large step in groups, which end at the same places of what recurs."""
+    """The statements of a large step in groups. One ends behind four statements like those before the end of another."""
     start, size, last = 0, 0, 0
     least, most = min(LEAST, CHUNK), min(MOST, CHUNK)
+    ends: set[int] = set()
     for end, statement in enumerate(block.statements, 1):
         size += 1
         kind = type(statement)
@@ -240,7 +247,8 @@ def _groups(block: Block) -> Iterator[Block]:
             last = (last * 16 + 2 * len(statement.args) + len(statement.returns)) & 0xFFFF  # type: ignore[attr-defined]
         else:
             size += sum(1 for inner in blocks_of(statement) for _ in walk(inner))
-        if size >= most or (size >= least and last % 7 == 0):
+        if size >= most or (size >= least and (not ends or last in ends)):
+            ends.add(last)
             yield Block(block.statements[start:end])
             start, size = end, 0
     if start < len(block.statements):
@@ -254,7 +262,7 @@ def _heads(statement: Statement) -> tuple[str, ...]:
 
 
 def _args(operands: Sequence[Operand]) -> str:
-    return ", ".join([o.text for o in operands])
+    return ", ".join(map(_TEXT_OF, operands))
 
 
 def _locked(s: Any, function: Operand, args: Sequence[Operand]) -> str:

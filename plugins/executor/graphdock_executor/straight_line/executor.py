@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import field
 
@@ -26,12 +27,10 @@ def capturing_device(
     graph: PlanGraph, kernels: Mapping[PlanNode, KernelDef], device_of: Callable[[PlanNode], Device]
 ) -> Device | None:
     """The device that may record parts of this placed plan: the one with most kernels of those that can. None if none can."""
-    counts: dict[Device, int] = {}
-    for level in graph.all_graphs():
-        for node in level.nodes:
-            if node in kernels:
-                device = device_of(node)
-                counts[device] = counts.get(device, 0) + 1
+    placed = {id(n.device): n for level in graph.all_graphs() for n in level.nodes if n in kernels}
+    if not any([can_record(device_of(n)) for n in placed.values()]):
+        return None
+    counts = Counter([device_of(n) for level in graph.all_graphs() for n in level.nodes if n in kernels])
     able = [d for d in counts if can_record(d)]
     return max(able, key=lambda d: counts[d]) if able else None
 

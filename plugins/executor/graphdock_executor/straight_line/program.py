@@ -198,13 +198,13 @@ class StraightLineProgram(Program):
         trace, names = error.__traceback__, dict[str, Any]()
         while trace is not None:
             if trace.tb_frame.f_code.co_filename == self.filename:
-                names = {**trace.tb_frame.f_globals, **trace.tb_frame.f_locals}
+                held = names.get("held", trace.tb_frame.f_globals)
+                names = {"held": held, **held, **trace.tb_frame.f_locals}
             trace = trace.tb_next
         try:
             buffers = [operand.value(names) for operand in operands]
         except (KeyError, TypeError):
             return None
-        # a step of many statements has let go of them already
         return None if any(b is None for b in buffers) else check.refusal(buffers)
 
     def _asked(self, statement: Statement) -> tuple[Device, str] | None:
@@ -218,7 +218,7 @@ def _code(source: Source, filename: str) -> CodeType | StepCode:
     """The code of a step's source."""
     if not source.parts:
         return compile(source.text, filename, "exec")
-    from graphdock_executor.step_program.code import compile_step  # few steps are so large
+    from graphdock_executor.step_program.code import compile_step
 
     return compile_step(source, filename)
 
