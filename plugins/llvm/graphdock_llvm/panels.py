@@ -20,8 +20,10 @@ from graphdock_llvm.emitter import Emitter
 
 __all__ = ["Matrices", "print_panels", "transposed"]
 
-#: Rows of a block, by lanes: 24 sums of 32 registers, 12 of 16.
+#: Rows of a block at most, by lanes: 24 sums of 32 registers, 12 of 16. Blocks of fewer than the second take as long as one of so
+#: many, for a sum waits for its last product; and what a block costs besides, in rows.
 _ROWS = {16: 12, 8: 6, 4: 6}
+_WAITS, _BLOCK = 4, 0.5
 #: Rows of a part that copies all panels for itself, at least.
 _TALL = 192
 #: Parts that threads share, at most; multiplications from which they do; those that each has at least.
@@ -47,6 +49,16 @@ class Matrices:
     def turned(self) -> bool:
         """Return whether the left matrix lies transposed."""
         return self.left[0] == 1 and self.left[1] != 1
+
+    def height(self, width: int) -> int:
+        """Rows of a block: as many as registers allow, or somewhat fewer where the last block is too small then."""
+        most = min(_ROWS[width], self.rows)
+
+        def cost(height: int) -> float:
+            whole, rest = divmod(self.rows, height)
+            return whole * (height + _BLOCK) + (max(rest, _WAITS) + _BLOCK if rest else 0)
+
+        return min(range(most, max(most * 2 // 3, 1) - 1, -1), key=cost)
 
     def wide(self, width: int) -> int:
         """Columns of a panel: as many as two registers hold."""
@@ -111,7 +123,7 @@ def transposed(e: Emitter, scalar: str, rows: list[str]) -> list[str]:
 class _Panels:
     def __init__(self, e: Emitter, name: str, matrices: Matrices, begin: Callable[[], None], finish: Finish) -> None:
         self.e, self.name, self.of, self.begin, self.finish = e, name, matrices, begin, finish
-        self.wide, self.height = matrices.wide(e.width), min(_ROWS[e.width], matrices.rows)
+        self.wide, self.height = matrices.wide(e.width), matrices.height(e.width)
         self.vectors = self.wide // e.width
         self.type, self.size = e.vector(matrices.scalar), 4 if matrices.scalar == "float" else 8
         self.turns_left = matrices.turned
