@@ -202,3 +202,22 @@ def test_a_peak_beyond_a_limit_is_told():
     sess, _ = session(last, memory_limit={"cpu": "100KB"})
     with sess:
         assert "more than memory_limit" in str(sess.explain(tf.sin(tf.tanh(x)), {x: np.ones(100_000)}))
+
+
+@pytest.mark.parametrize(
+    ("fields", "shared"),
+    [
+        ({}, True),
+        ({"executor": "straight_line", "inter_op_threads": 4}, True),
+        ({"executor": "dataflow", "inter_op_threads": 1}, True),
+        ({"executor": "dataflow"}, False),
+        ({"inter_op_threads": 4}, False),
+    ],
+    ids=str,
+)
+def test_devices_share_the_thread_of_the_step_unless_its_executor_has_more(fields, shared):
+    x = tf.placeholder(tf.float32, [6])
+    sess, placer = session(last, **fields)
+    with sess:
+        sess.explain(tf.tanh(x), {x: FEED})
+    assert len(set(placer.problem.engines.values())) == int(shared) and bool(placer.problem.engines) is shared

@@ -127,7 +127,8 @@ def _choose_devices(draft: PlanBuilder, placement: Placement) -> None:
 
 def _engines(setting: PlanningContext) -> Mapping[str, str]:
     """Devices that the thread of a step computes for, one after another: those without queues, where the executor has no others."""
-    if setting.workers > 1 or setting.config.inter_op_threads != 1 and setting.executors[0]().concurrent:
+    candidates = setting.executors if setting.workers > 1 else setting.executors[:1]
+    if setting.config.inter_op_threads != 1 and any(make().concurrent for make in candidates):
         return {}
     return {d.short(): "step" for d in setting.devices if setting.opened[d].queue is None}
 

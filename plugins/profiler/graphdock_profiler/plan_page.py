@@ -107,7 +107,9 @@ def _alive(graph: Any, number: dict[Any, int]) -> dict[str, list[int]]:
     steps: dict[str, list[int]] = {}
     for value, (first, last) in spans.items():
         device = value.node.device.short() if value.node.device is not None else "host"
-        change = steps.setdefault(device, [0] * (len(own) + 1))
+        change = steps.get(device)
+        if change is None:
+            change = steps[device] = [0] * (len(own) + 1)
         nbytes = value.dtype.size * prod(value.shape)
         change[first] += nbytes
         change[last + 1] -= nbytes
