@@ -1,8 +1,9 @@
 """The intra-op pool as native code over POSIX threads: :mod:`graphdock.contracts.parallel` says what its function does.
 
 A job is published by its *ticket*: the number of the job in the high half, the next part in the low half. Whoever takes a part
-reads what the job is, and then raises the ticket by one; had another job been published meanwhile, that would fail. The caller
-leaves when all parts are done, so that nobody reads what a job points at after that.
+reads what the job is, and then raises the ticket by one. That fails if anything of the next job was among what was read: before a
+caller writes that, it closes the ticket, by a part that no job has. The caller leaves when all parts are done, so that nobody reads
+what a job points at after that.
 
 On a busy machine a thread that has begun a part may lose its core, and the caller waits as long as that takes. So callers count
 what sharing gives: the time that a job would have taken them alone, as far as their own parts tell, less what it took. Where that
@@ -67,6 +68,7 @@ DECLARE
 define void @reset() {
   %1 = call i32 @pthread_mutex_init(ptr @mutex, ptr null)
   %2 = call i32 @pthread_cond_init(ptr @cond, ptr null)
+  %3 = atomicrmw or ptr @ticket, i64 4294967295 seq_cst ; what the parent had at work stays the parent's
   store i64 0, ptr @busy
   store i64 0, ptr @sleepers
   store i64 0, ptr @workers
@@ -126,9 +128,9 @@ look:
   br i1 %same, label %read, label %end
 read:
   %part = and i64 %ticket, 4294967295
-  %limit = load atomic i64, ptr @limit monotonic, align 8
-  %function = load atomic ptr, ptr @function monotonic, align 8
-  %argument = load atomic ptr, ptr @argument monotonic, align 8
+  %limit = load atomic i64, ptr @limit acquire, align 8
+  %function = load atomic ptr, ptr @function acquire, align 8
+  %argument = load atomic ptr, ptr @argument acquire, align 8
   %left = icmp ult i64 %part, %limit
   br i1 %left, label %take, label %end
 take:
@@ -258,6 +260,7 @@ single:
   call void @alone(ptr %function, ptr %argument, i64 %parts)
   ret void
 publish:
+  %last = atomicrmw or ptr @ticket, i64 4294967295 seq_cst
   %others = sub i64 %threads, 1
   %there = load i64, ptr @workers
   %fewer = icmp ult i64 %there, %others
@@ -266,12 +269,11 @@ start:
   call void @begin(i64 %others)
   br label %ready
 ready:
-  store atomic i64 %parts, ptr @limit monotonic, align 8
-  store atomic ptr %function, ptr @function monotonic, align 8
-  store atomic ptr %argument, ptr @argument monotonic, align 8
+  store atomic i64 %parts, ptr @limit release, align 8
+  store atomic ptr %function, ptr @function release, align 8
+  store atomic ptr %argument, ptr @argument release, align 8
   store atomic i64 %others, ptr @seats monotonic, align 8
   store atomic i64 0, ptr @done monotonic, align 8
-  %last = load atomic i64, ptr @ticket monotonic, align 8
   %number = lshr i64 %last, 32
   %job.more = add i64 %number, 1
   %job = and i64 %job.more, 4294967295

@@ -176,3 +176,53 @@ def test_sessions_on_several_threads_share_the_pool():
         for thread in threads:
             thread.join()
     assert not wrong
+
+
+#: So many jobs of 2 and of 64 parts in turn, as quickly as they come: counts the parts that were not computed once when a job ends.
+TURNS = """
+define internal void @part(ptr %counts, i64 %number) {
+  %at = getelementptr i64, ptr %counts, i64 %number
+  %1 = atomicrmw add ptr %at, i64 1 monotonic
+  ret void
+}
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+define i64 @region(ptr %run, i64 %times, ptr %counts) {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %after ]
+  %wrong = phi i64 [ 0, %entry ], [ %sum, %after ]
+  %odd = and i64 %i, 1
+  %many = mul i64 %odd, 62
+  %parts = add i64 %many, 2
+  call void @llvm.memset.p0.i64(ptr %counts, i8 0, i64 512, i1 false)
+  call void %run(ptr @part, ptr %counts, i64 %parts, i64 4)
+  br label %look
+look:
+  %p = phi i64 [ 0, %loop ], [ %p.next, %look ]
+  %bad = phi i64 [ %wrong, %loop ], [ %sum, %look ]
+  %at = getelementptr i64, ptr %counts, i64 %p
+  %count = load atomic i64, ptr %at monotonic, align 8
+  %in = icmp ult i64 %p, %parts
+  %want = zext i1 %in to i64
+  %differs = icmp ne i64 %count, %want
+  %one = zext i1 %differs to i64
+  %sum = add i64 %bad, %one
+  %p.next = add i64 %p, 1
+  %more = icmp ult i64 %p.next, 64
+  br i1 %more, label %look, label %after
+after:
+  %next = add i64 %i, 1
+  %again = icmp ult i64 %next, %times
+  br i1 %again, label %loop, label %end
+end:
+  ret i64 %sum
+}
+"""
+
+
+def test_a_thread_that_is_late_for_one_job_takes_no_part_of_the_next_before_it_is_there():
+    """Jobs ended early, or never: a thread read the next job's parts under the ticket of the last one."""
+    count = FFI.cast("int64_t (*)(void *, int64_t, void *)", compiled(TURNS))
+    counts = FFI.new("int64_t[64]")
+    assert count(FFI.cast("void *", pool_address()), 200_000, counts) == 0
