@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ __all__ = ["compiled", "compiled_here", "functions", "is_compiled", "width"]
 _WIDTHS = (("avx512f", 16), ("avx2", 8), ("neon", 4))
 #: Text -> addresses of its functions. Code stays to the end of the process, where threads may still be in it.
 _alive: dict[str, tuple[int, ...]] = {}
+#: Numbers of what was linked: each has a name.
+_libraries = itertools.count()
 
 
 @functools.cache
@@ -41,7 +44,7 @@ def _initialize() -> None:
 
 
 def _machine() -> Any:
-    """A description of this CPU; an engine takes it over, so that each gets its own."""
+    """A description of this CPU, which who takes it over owns."""
     import llvmlite.binding as llvm
 
     _initialize()
@@ -50,6 +53,16 @@ def _machine() -> Any:
         features += ",-prefer-256-bit"
     target = llvm.Target.from_default_triple()
     return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=3, jit=True)
+
+
+@functools.cache
+def _compiler() -> tuple[Any, Any]:
+    """The machine that all objects are made for, whose tables are most of a megabyte, and the linker that all stay in."""
+    import llvmlite.binding as llvm
+
+    linker = llvm.create_lljit_compiler(_machine(), suppress_errors=True)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(linker))  # not even the interpreter's end takes the code away
+    return _machine(), linker
 
 
 def compiled(text: str, optimized: bool = False) -> int:
@@ -86,28 +99,38 @@ def functions(text: str, names: tuple[str, ...], optimized: bool = False) -> tup
 def _compile(text: str, names: tuple[str, ...], kept: bool = True, optimized: bool = False) -> tuple[int, ...]:
     import llvmlite.binding as llvm
 
-    _initialize()
+    path, key = _file(text, optimized)
+    data = found = _kept(path, key) if kept else None
+    if data is None:
+        data = _object(text, optimized)
+        if kept:
+            write_cache(path, key + data)
+    builder = llvm.JITLibraryBuilder().add_object_img(data).add_current_process()
+    for name in names:
+        builder.export_symbol(name)
+    try:
+        library = builder.link(_compiler()[1], f"region{next(_libraries)}")
+    except RuntimeError as error:
+        raise errors.InternalError(
+            f"LLVM links no {' and '.join(names)}: {error}; the object was {'kept' if found else 'made now'}: {path}"
+        ) from error
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))
+    return tuple([library[name] for name in names])
+
+
+def _object(text: str, optimized: bool) -> bytes:
+    """The object of a text, made now."""
+    import llvmlite.binding as llvm
+
+    machine = _compiler()[0]
     try:
         # in a context of its own: garbage that Python collects meanwhile, other modules, lies in others
         module = llvm.parse_assembly(text, llvm.create_context())
         module.verify()
     except RuntimeError as error:
         raise errors.InternalError(f"LLVM refuses the text of a region: {error}") from error
-    path, key = _file(text, optimized)
-    data = _kept(path, key) if kept else None
-    if data is None:
-        (_optimize if optimized else _simplify)(module)
-    engine = llvm.create_mcjit_compiler(module, _machine())
-    if kept:
-        engine.set_object_cache(lambda _, made: write_cache(path, key + bytes(made)) and None, lambda _: data)
-    engine.finalize_object()
-    found = tuple([engine.get_function_address(name) for name in names])
-    if lost := [name for name, address in zip(names, found, strict=True) if not address]:
-        raise errors.InternalError(
-            f"LLVM compiled no {', '.join(lost)}; the object was {'kept' if data else 'made now'}: {path}"
-        )
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))  # not even the interpreter's end takes the code away
-    return found
+    (_optimize if optimized else _simplify)(module)
+    return bytes(machine.emit_object(module))
 
 
 def _file(text: str, optimized: bool) -> tuple[Path, bytes]:
@@ -126,7 +149,7 @@ def _optimize(module: Any) -> None:
 
     options = llvm.create_pipeline_tuning_options(speed_level=2)
     options.loop_unrolling = True
-    builder = llvm.create_pass_builder(_machine(), options)
+    builder = llvm.create_pass_builder(_compiler()[0], options)
     builder.getModulePassManager().run(module, builder)
 
 
@@ -135,7 +158,7 @@ def _simplify(module: Any) -> None:
     instructions that make one."""
     import llvmlite.binding as llvm
 
-    builder = llvm.create_pass_builder(_machine(), llvm.create_pipeline_tuning_options())
+    builder = llvm.create_pass_builder(_compiler()[0], llvm.create_pipeline_tuning_options())
     passes = llvm.create_new_function_pass_manager()
     passes.add_sroa_pass()
     passes.add_simplify_cfg_pass()

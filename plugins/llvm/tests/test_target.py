@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -97,7 +98,7 @@ def test_ctrl_c_while_llvm_compiles_leaves_nothing_and_the_next_call_compiles(an
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(target, "_machine", pressed)
+        patch.setattr(target, "_simplify", pressed)
         with pytest.raises(KeyboardInterrupt):
             double(call, 2.0)
     assert not list(folder.rglob("*.o")) and not target._alive
@@ -117,5 +118,19 @@ def test_text_that_is_no_llvm_is_an_internal_error():
 
 
 def test_a_function_that_is_not_in_the_module_is_an_error_and_no_address(anew):
-    with pytest.raises(InternalError, match=r"LLVM compiled no nowhere; the object was made now: .*\.o"):
+    with pytest.raises(InternalError, match=r"LLVM links no region and nowhere: .*nowhere.*made now: .*\.o"):
         target.functions("define void @region(ptr %table, ptr %numbers) { ret void }", ("region", "nowhere"))
+
+
+def test_a_text_that_is_compiled_keeps_its_code_and_little_beside_it(anew):
+    """A description of the CPU takes most of a megabyte: one serves all texts of the process."""
+
+    def resident():
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    texts = [f"define void @region(ptr %table, ptr %numbers) {{ ret void }}\n; {i}" for i in range(70)]
+    for text in texts[:10]:
+        target.compiled(text)
+    before = resident()
+    addresses = {target.compiled(text) for text in texts[10:]}
+    assert len(addresses) == 60 and resident() - before < 60 * 400_000
