@@ -229,7 +229,10 @@ class Rewriter:
     ) -> None:
         """Give a node other inputs, attributes, bodies or nodes to wait for; ``outputs``: positions of those that it keeps."""
         given = {"inputs": inputs, "outputs": outputs, "attrs": attrs, "bodies": bodies, "control": control}
-        self._bound.setdefault(node, {}).update({k: v for k, v in given.items() if v is not None})
+        fields = self._bound.setdefault(node, {})
+        for name, value in given.items():
+            if value is not None:
+                fields[name] = value
 
     # -- values and the level itself
 
@@ -440,6 +443,9 @@ class _Sweep:
         if gone.united:
             for maker in makers:
                 self.origins.setdefault(maker, []).extend(node.origins)
+        if not (control or order):
+            self._around[node] = makers, others
+            return
         self._around[node] = (
             makers if makers and gone.heirs.issuperset(makers) else list(dict.fromkeys([*makers, *control])),
             others if others and gone.heirs.issuperset(others) else list(dict.fromkeys([*others, *order])),

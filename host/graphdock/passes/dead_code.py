@@ -7,6 +7,7 @@ what is fetched goes through all levels at once; then each level is swept. Both 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,8 @@ from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.contracts.rewriter import Rewriter, keep_only
 
 __all__ = ["eliminate_dead_code", "prune"]
+
+_MAKER = operator.attrgetter("node")
 
 
 def eliminate_dead_code(graph: PlanGraph) -> None:
@@ -141,13 +144,12 @@ def _dtypes(values: Sequence[Value]) -> tuple[object, ...]:
 
 def prune(graph: PlanGraph) -> None:
     """Drop every node that neither an output nor a target needs."""
-    needed: set[PlanNode] = set(graph.targets)
-    read = set(graph.outputs)
+    needed: set[Any] = {*graph.targets, *map(_MAKER, graph.outputs)}
     for node in reversed(graph.nodes):  # whoever needs a node stands behind it
-        if node in needed or not read.isdisjoint(node.outputs):
-            needed.add(node)
-            read.update(node.inputs)
+        if node in needed:
+            needed.update(map(_MAKER, node.inputs))
             if node.control:
                 needed.update(node.control)
+    needed.discard(None)
     if len(needed) < len(graph.nodes):
         keep_only(graph, needed)

@@ -42,7 +42,9 @@ def identities(graph: PlanGraph, context: PassContext) -> None:
 def _same_as(node: PlanNode, identity: str) -> Value | None:
     """The input that the node's output equals, if it does; of those that are called ``identity``."""
     opdef = node.opdef
-    found = [v for v, arg in zip(node.inputs, arg_of(node), strict=True) if arg.name == identity]
+    found = node.inputs
+    if len(opdef.inputs) > 1:
+        found = [v for v, arg in zip(node.inputs, arg_of(node), strict=True) if arg.name == identity]
     if len(found) != 1 or found[0].dtype is not node.outputs[0].dtype:
         return None
     if node.verb == "alias" or _same_known_shape(found[0].shape, node.outputs[0].shape):

@@ -215,16 +215,18 @@ class Chooser:
     def _known(self, node: PlanNode, device_type: str) -> _Known:
         """Return what is known of all nodes with this one's op and dtypes; of this one alone, where attributes play a part."""
         opdef = node.opdef
-        registered = self._host.kernels.for_op(node.op)
         mine = self._ops.get((node.op, device_type))
-        if mine is None or mine.registered is not registered:
-            self._check_names(registered, node)
-            mine = _OfOp(registered, any(r.facts.attrs for r in registered))
-            self._ops[node.op, device_type] = mine
+        # plugins that are loaded later may have kernels for the host's ops
+        if mine is None or self._host.kernels.read(node.op) is not mine.registered or "host" in opdef.traits:
+            registered = self._host.kernels.for_op(node.op)
+            if mine is None or mine.registered is not registered:
+                self._check_names(registered, node)
+                mine = _OfOp(registered, any(r.facts.attrs for r in registered))
+                self._ops[node.op, device_type] = mine
         types = tuple(map(node.attrs.get, map(_NAME, opdef.types)))
         known = None if mine.constrained else mine.by_types.get(types)
         if known is None:
-            found = [(r, self._reason(r, node)) for r in registered if r.facts.device in (device_type, "host")]
+            found = [(r, self._reason(r, node)) for r in mine.registered if r.facts.device in (device_type, "host")]
             ranks: dict[tuple[int, int], list[int]] = {}
             for i, (r, reason) in enumerate(found):
                 if reason is None:

@@ -173,7 +173,8 @@ def _groups(nodes: Sequence[PlanNode], handles: Mapping[Value, Value]) -> dict[P
                 assert owner is not None
                 if node.opdef.verb.kernel and _is_variable(owner):
                     continue  # it may run elsewhere, on a copy
-                union.union(owner, node)
+                if owner is not node:
+                    union.union(owner, node)
                 special[owner] = special[node] = None
         for name in node.attrs.get("_colocate", ()) if by_name else ():
             target = by_name.get(name)

@@ -124,7 +124,10 @@ class PlanShapes:
                 return False
         if op.op_def.shape_fn is None:
             return True
-        return all(self._is_known_as_then(t, v) for t, v in zip(op.inputs, inputs, strict=True) if v.dtype.is_integer)
+        for tensor, value in zip(op.inputs, inputs, strict=True):
+            if value.dtype.kind in "iu" and not self._is_known_as_then(tensor, value):
+                return False
+        return True
 
     def _is_known_as_then(self, tensor: Tensor, value: Value) -> bool:
         """Return whether the elements of a small integer tensor were known when the graph was made, and are the same here."""
@@ -215,8 +218,10 @@ class PlanShapes:
                 return found
         elif static is None:
             return tuple([Symbol(False) if d is None else d for d in found])
-        elif not compatible(static, plain(found)):
-            raise ShapeError(f"shapes {show(static)} and {show(plain(found))} do not agree")
+        elif not compatible(static, known := plain(found)):
+            raise ShapeError(f"shapes {show(static)} and {show(known)} do not agree")
+        elif known is found:  # all dims are numbers
+            return found
         assert static is not None
         extent: list[Any] = []
         for s, d in zip(static, found, strict=True):

@@ -53,8 +53,8 @@ def needed_operations(
         if op in needed:
             continue
         needed[op] = None
-        for tensor in (*op.inputs, *op.later):
-            if tensor not in fed:
+        for tensor in (*op.inputs, *op.later) if op.later else op.inputs:
+            if tensor not in fed and tensor.op not in needed:
                 stack.append(tensor.op)
         for before in op._control:
             if before not in done:

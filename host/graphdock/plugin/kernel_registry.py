@@ -193,6 +193,10 @@ class KernelRegistry:
         self._declared(op)
         return self._read(op)
 
+    def read(self, op: str) -> tuple[RegisteredKernel, ...] | None:
+        """What :meth:`for_op` answered, where nothing has changed; None where that has to be asked."""
+        return None if op in self._unread else self._by_op.get(op)
+
     def _read(self, op: str) -> tuple[RegisteredKernel, ...]:
         """The kernels of an op, with those of the rows that nobody has asked for yet."""
         if op in self._unread:

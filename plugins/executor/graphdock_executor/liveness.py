@@ -78,13 +78,17 @@ class _Walk:
     def _level(self, graph: PlanGraph, loops: _Loops) -> Iterator[tuple[PlanGraph, _Loops]]:
         """Go over one level; yields each body, with the loops around it, where it stands."""
         facts, order = self.facts, self.order
+        same, last = facts.same, facts.last
         for node in graph.nodes:
             self._at += 1
             facts.position[node] = self._at
             if self._nesting:
                 facts.nesting[node] = self._nesting
-            self._read(node.inputs, loops)
-            if loops:
+            if not loops:
+                for value in node.inputs:
+                    last[same.get(value, value)] = self._at
+            else:
+                self._read(node.inputs, loops)
                 self._loops.update(dict.fromkeys(node.outputs, loops))
             if node.bodies:
                 yield from self._bodies(node, (*loops, node) if node.verb == "loop" else loops)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import field
 from typing import Any
@@ -66,6 +67,7 @@ from graphdock_executor.storage import Root
 
 __all__ = ["lower_kernel"]
 
+_AT = operator.attrgetter("at")
 _NO_LITERALS: tuple[tuple[Name, int], ...] = ()
 
 
@@ -80,8 +82,9 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
     touched = taken.touched
     kind = _kind(state, node, kernel, device, slots, numbers, taken)
     form, infos = kind.form, kind.infos
-    if kind.unknown or form.steered:
-        _note_shapes(state, node, form.steered)
+    steering = [i for i in form.steered if node.constant(i) is None] if form.steered else ()
+    if kind.unknown or steering:
+        _note_shapes(state, node, steering)
     modes = kind.fixed or grant(state, node, form, slots, at, kind.plans)
     granted = _granted(state, node, kind, modes)
     prepared = placed.prepared.get(node)
@@ -92,7 +95,7 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
         bound = prepared.facts()
     state.out.first_bounds.append(bound)
     name = state.names.new("kernel")
-    given: list[Operand] = [s.at for s in slots]
+    given: list[Operand] = list(map(_AT, slots))
     for i in bound.retains:
         if node.inputs[i] in state.lent:  # what it keeps must be copied under a lock of its own
             lower_read_as_copy(state, state.lent[node.inputs[i]], block, at)
@@ -236,20 +239,12 @@ def _bound(
     return bound, told
 
 
-def _note_shapes(state: State, node: PlanNode, steered: bool) -> None:
-    """Remember how to check the actual shapes of a kernel's inputs, and the elements that steer it, should it fail.
+def _note_shapes(state: State, node: PlanNode, steering: Sequence[int]) -> None:
+    """Remember how to check the actual shapes of a kernel's inputs, and the elements of those that steer it, should it fail."""
+    from graphdock_executor.lower.guards import rule_check
 
-    Args:
-      steered: elements of an input steer it, if they are not constant.
-    """
-    steering: list[int] = []
-    if steered:
-        steering = [i for i, arg in enumerate(arg_of(node)) if arg.memory == "host" and node.constant(i) is None]
-    if steering or any([v.shape is None or None in v.shape for v in node.inputs]):
-        from graphdock_executor.lower.guards import rule_check
-
-        check, found, _ = rule_check(state, node, steering)
-        state.out.shapes[node] = check, tuple([s.at for s in found])
+    check, found, _ = rule_check(state, node, steering)
+    state.out.shapes[node] = check, tuple([s.at for s in found])
 
 
 def _needs_nothing_else(bound: Bound, infos: Sequence[ArgInfo], viewed: Collection[int]) -> bool:

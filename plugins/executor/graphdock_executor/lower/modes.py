@@ -9,6 +9,7 @@ and attributes, where it can hold nothing of the first of them.
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Hashable, Sequence
 from dataclasses import field
 from types import BuiltinFunctionType, FunctionType, ModuleType
@@ -53,6 +54,7 @@ __all__ = [
     "is_shareable",
 ]
 
+_ROOTS = operator.attrgetter("roots")
 #: What never changes.
 _CONSTANT = (
     type(None),
@@ -78,7 +80,7 @@ class Form:
     Attributes:
       args: of each input. ``outputs``: the name of the argument behind each output.
       bare: dtypes of inputs and outputs say all that attributes do.
-      steered: elements of an input in host memory steer the kernel.
+      steered: the inputs in host memory, whose elements steer the kernel.
       random: it draws. ``waits``: for other steps.
       plans: the kernel writes into given memory. ``all_or_nothing``: it does so once nothing can be refused any more.
       views: of each output, the input that it may be a view of, and when; empty where one of them may not.
@@ -88,7 +90,7 @@ class Form:
     args: Sequence[ArgDef]
     outputs: tuple[str, ...]
     bare: bool
-    steered: bool
+    steered: tuple[int, ...]
     random: bool
     waits: bool
     plans: bool
@@ -122,7 +124,7 @@ def _made(node: PlanNode, kernel: KernelDef) -> Form:
         args,
         outputs,
         opdef.plain and not opdef.attrs and {t.name for t in opdef.types} <= {a.dtype for a in (*args, *given)},
-        any(a.memory == "host" for a in opdef.inputs),
+        tuple([i for i, a in enumerate(args) if a.memory == "host"]),
         "random" in opdef.effects,
         "waits" in opdef.effects,
         "planned" in kernel.modes,
@@ -173,7 +175,7 @@ def _can_take_over(state: State, source: Value, value: Value, slots: Sequence[Sl
         and value not in state.escapes
         and value not in state.direct
         and value not in state.retained
-        and (len(slots) == 1 or [s.roots for s in slots].count(slot.roots) == 1)
+        and (len(slots) == 1 or list(map(_ROOTS, slots)).count(slot.roots) == 1)
     )
 
 

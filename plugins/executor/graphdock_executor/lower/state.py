@@ -161,7 +161,8 @@ def extend_lifetime(state: State, value: Value, where: Slot, at: int) -> None:
     state.slots[value] = where
     until = state.given.facts.last.get(value, at)
     for root in where.roots:
-        root.use(until)
+        if until > root.last:
+            root.last = until
 
 
 def new_root(state: State, kind: str, space: str, value: Value, at: int) -> tuple[Root, Name]:

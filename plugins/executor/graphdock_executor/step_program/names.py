@@ -158,7 +158,8 @@ class Names:
     """Gives out names; the same program gets the same names every time."""
 
     def __init__(self) -> None:
-        self._next = {meaning: map(f"{of.letter}{{}}".format, itertools.count()) for meaning, of in MEANINGS.items()}
+        counts = {meaning: map(f"{of.letter}{{}}".format, itertools.count()) for meaning, of in MEANINGS.items()}
+        self._next = {meaning: texts.__next__ for meaning, texts in counts.items()}
 
     def new(self, meaning: str) -> Name:
-        return Name(meaning, next(self._next[meaning]))
+        return Name(meaning, self._next[meaning]())

@@ -106,8 +106,9 @@ def print_step(block: Block, feeds: Sequence[Name], results: Sequence[Operand]) 
     for feed in feeds:
         source.emit(f"    {feed.text} = a{feed.text}")
     source.emit("    try:")
-    for name in parts:
-        source.emit(f"        {name}()")
+    for row in _rows(parts):
+        source.emit(f"        for part in ({', '.join(row)},):")
+        source.emit("            part()")
     source.emit(f"        {returned}")
     source.emit("    except Exception:")
     source.emit("        held = globals().copy()")

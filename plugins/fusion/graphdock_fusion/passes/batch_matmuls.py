@@ -48,12 +48,15 @@ class _Product:
 
 def batch_matmuls(graph: PlanGraph, context: PassContext) -> None:
     """Join the products by one matrix whose rows don't depend on one another, where that moves fewer elements."""
+    rights = Counter([_right(n) for n in graph.nodes if n.opdef.joint])
+    if all(count == 1 for count in rights.values()):
+        return
     reads = Counter(itertools.chain(graph.outputs, *[n.inputs for n in graph.nodes]))
     cuts = {n.inputs[0]: n for n in graph.nodes if n.inputs and reads[n.inputs[0]] == 1}
     kept = set(graph.targets).union(*[n.control for n in graph.nodes if n.control])
     groups: dict[Any, list[_Product]] = {}
     for node in graph.nodes:
-        if node.opdef.joint and node not in kept:
+        if node.opdef.joint and node not in kept and rights[_right(node)] > 1:
             found = _product(node, cuts, kept)
             if found is not None:
                 groups.setdefault(_key(found), []).append(found)
@@ -61,6 +64,11 @@ def batch_matmuls(graph: PlanGraph, context: PassContext) -> None:
         if len(group) > 1:
             # one group after the other: what joins one may order the products of the next
             _join_some(graph, group, context)
+
+
+def _right(node: PlanNode) -> Any:
+    """The matrix by which a product multiplies, and the way in which it does."""
+    return node.op, node.inputs[1], node.attrs["transpose_a"], node.attrs["transpose_b"]
 
 
 def _join_some(graph: PlanGraph, group: Sequence[_Product], context: PassContext) -> None:

@@ -7,9 +7,14 @@ what is the same, or could be summed at once.
 
 from __future__ import annotations
 
+import operator
+from typing import Any
+
 from graphdock.contracts import PassContext, PlanGraph, PlanNode, Rewriter
 
 __all__ = ["prune_control_edges"]
+
+_MAKER = operator.attrgetter("node")
 
 
 def prune_control_edges(graph: PlanGraph, context: PassContext) -> None:
@@ -18,7 +23,10 @@ def prune_control_edges(graph: PlanGraph, context: PassContext) -> None:
     dropped: dict[PlanNode, list[PlanNode]] = {}
     for node in graph.nodes:
         if node.control and _computes(node):
-            found = [before for before in node.control if _behind(before, waited) is not None]
+            found = []
+            for before in node.control:
+                if (waited[before] if before in waited else _behind(before, waited)) is not None:
+                    found.append(before)
             if found:
                 dropped[node] = found
     if not dropped:
@@ -26,9 +34,9 @@ def prune_control_edges(graph: PlanGraph, context: PassContext) -> None:
     needed = _needed(graph, dropped)
     with Rewriter(graph) as change:
         for node, found in dropped.items():
-            going = {before for before in found if needed.issuperset(waited[before] or ())}
-            if going:
-                change.rebind(node, control=[before for before in node.control if before not in going])
+            left = [b for b in node.control if b not in found or not needed.issuperset(waited[b] or ())]
+            if len(left) < len(node.control):
+                change.rebind(node, control=left)
 
 
 def _computes(node: PlanNode) -> bool:
@@ -61,11 +69,10 @@ def _behind(node: PlanNode, known: dict[PlanNode, frozenset[PlanNode] | None]) -
 
 def _needed(graph: PlanGraph, dropped: dict[PlanNode, list[PlanNode]]) -> set[PlanNode]:
     """The nodes that the level's outputs and targets need without those edges."""
-    needed, read = set(graph.targets), set(graph.outputs)
+    needed: set[Any] = {*graph.targets, *map(_MAKER, graph.outputs)}
     for node in reversed(graph.nodes):  # whoever needs a node stands behind it
-        if node in needed or not read.isdisjoint(node.outputs):
-            needed.add(node)
-            read.update(node.inputs)
+        if node in needed:
+            needed.update(map(_MAKER, node.inputs))
             if node.control:
                 gone = dropped.get(node, ())
                 needed.update([before for before in node.control if before not in gone])
