@@ -6,6 +6,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock import ops as tf_ops
+from graphdock_llvm.target import width
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -58,3 +59,30 @@ def test_random_sums_of_products_agree_with_numpy(seed):
     np.testing.assert_array_equal(made[0], made[2])
     np.testing.assert_allclose(made[0], wanted, rtol=1e-4, atol=1e-5 * np.sqrt(along * count) * 4)
     np.testing.assert_allclose(made[1], np.maximum(wanted, 0), rtol=1e-4, atol=1e-5 * np.sqrt(along * count) * 4)
+
+
+@pytest.mark.skipif(width() < 16, reason="OpenBLAS's with shorter registers")
+@pytest.mark.parametrize(
+    ("rows", "along", "columns", "turns"),
+    [
+        (1, 512, 600, (0, 0)),
+        (5, 1000, 300, (0, 1)),
+        (300, 1000, 7, (0, 0)),
+        (40, 1024, 1024, (0, 0)),
+        (130, 1024, 33, (1, 0)),
+    ],
+)
+def test_products_that_no_region_takes_agree_with_numpy(rows, along, columns, turns):
+    """Few rows or columns, rows that lie 4096 bytes apart, panels too large for a stack."""
+    rng = np.random.default_rng(rows)
+    a = rng.normal(size=(along, rows) if turns[0] else (rows, along)).astype(np.float32)
+    b = rng.normal(size=(columns, along) if turns[1] else (along, columns)).astype(np.float32)
+    with tf.Graph().as_default(), tf.Session(config=tf.SessionConfig(backends=("llvm", "cpu"))) as session:
+        x, z = tf.placeholder(tf.float32, a.shape), tf.placeholder(tf.float32, b.shape)
+        product = tf.matmul(x, z, *map(bool, turns))
+        made = session.run([product, tf.nn.relu(product) + 1.0], {x: a, z: b})
+        kernels = session.explain([product, tf.nn.relu(product) + 1.0], {x: a, z: b}).kernels()
+    wanted = (a.T if turns[0] else a).astype(np.float64) @ (b.T if turns[1] else b)
+    assert "cpu.mat_mul" not in kernels
+    np.testing.assert_allclose(made[0], wanted, rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(made[1], np.maximum(wanted, 0) + 1, rtol=1e-4, atol=1e-3)

@@ -1,4 +1,4 @@
-"""Products of matrices in a batch, and sums of products, transposed or not: a product of gathered rows for each of the batch."""
+"""Products of matrices that no region takes, of batches, and sums of products, transposed or not: one of gathered rows for each."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from graphdock.contracts import KernelDef, KernelRefused, PlanNode, PrepareConte
 from graphdock_llvm.convolutions import cut
 from graphdock_llvm.gathered import Problem, Work
 from graphdock_llvm.launch import prepared
+from graphdock_llvm.target import width
 
 __all__ = ["KERNELS"]
 
@@ -17,6 +18,9 @@ __all__ = ["KERNELS"]
 _MOST, _SEGMENTS = 1 << 14, 1 << 12
 #: Multiplications of one of them, at least: smaller ones are computed as quickly by NumPy's own loops.
 _LEAST = 1 << 12
+#: Of a product of two matrices alone: places of the axis that is summed over, at least, and multiplications at most, also of
+#: one whose left matrix is transposed. Others take OpenBLAS as long or less.
+_SHORT, _LARGE, _LARGE_TURNED = 64, 1 << 28, 1 << 24
 
 
 def _count(node: PlanNode) -> int:
@@ -35,8 +39,6 @@ def _check(node: PlanNode) -> str | None:
     if any(shape is None or None in shape for shape in shapes):
         return "its shapes are not known"
     a, b, y = _shapes(node)
-    if len(y) < 3 and node.op == "MatMul":
-        return "it is no batch"
     if 0 in (*a, *b, *y):
         return "it has no elements"
     if max(map(math.prod, (a, b, y))) >= 1 << 31:
@@ -44,6 +46,11 @@ def _check(node: PlanNode) -> str | None:
     along = a[-2] if node.attrs["transpose_a"] else a[-1]
     if math.prod(y[:-2]) > _MOST or y[-1] * y[-2] * along < _LEAST:
         return "its matrices are many or small"
+    if len(y) < 3 and node.op == "MatMul":
+        if along < _SHORT or width() < 16:
+            return "its inner axis is short, or there are no registers of 16 numbers"
+        if y[0] * y[1] * along > (_LARGE_TURNED if node.attrs["transpose_a"] else _LARGE):
+            return "a product this large is a library's"
     pieces = cut(along, _count(node))
     if pieces is None:
         return "the axis that is summed over has no small divisor"
