@@ -16,6 +16,7 @@ from typing import Any
 import graphdock as tf
 import numpy as np
 from graphdock.contracts import ArgDef, Bound, KernelDef, OpDef, hookimpl
+from graphdock.locks import collector_paused
 from graphdock.plugin.host import Host
 
 _plugins = itertools.count()
@@ -49,13 +50,14 @@ def _counted(function: Callable[[], Any], limit: float, install: Callable[[Any],
                 raise _Enough
         return hook
 
-    install(hook)
-    try:
-        function()
-    except _Enough:
-        raise AssertionError(f"more than {limit:.0f} {events[0]}s") from None
-    finally:
-        install(None)
+    with collector_paused():  # what other tests left may have finalizers, whose calls are none of the function's
+        install(hook)
+        try:
+            function()
+        except _Enough:
+            raise AssertionError(f"more than {limit:.0f} {events[0]}s") from None
+        finally:
+            install(None)
     return count
 
 
@@ -89,11 +91,12 @@ def calls_of(names: Iterable[str], function: Callable[[], Any]) -> int:
         nonlocal count
         count += event == "call" and frame.f_code.co_name in wanted
 
-    sys.setprofile(hook)
-    try:
-        function()
-    finally:
-        sys.setprofile(None)
+    with collector_paused():
+        sys.setprofile(hook)
+        try:
+            function()
+        finally:
+            sys.setprofile(None)
     return count
 
 

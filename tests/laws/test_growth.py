@@ -8,6 +8,8 @@ import lab
 import numpy as np
 import pytest
 from graphdock.contracts import Cutter, DeviceSpec
+from graphdock.locks import collector_paused
+from graphdock.plugin.host import Host
 from graphdock_tensorflow.plain_data.format import to_json
 from graphdock_tensorflow.plain_data.writing import as_data
 
@@ -187,12 +189,18 @@ def test_explaining_is_linear_in_the_number_of_nodes(monkeypatch):
     lab.check_growth(build, 50, 200, 1.3)
 
 
+def least(count, size):
+    """The count of a run in which no class meets the instance that has its methods compiled."""
+    return min(count(size) for _ in range(3))
+
+
 # -- placers
 
 
 def test_looking_at_a_placers_answer_is_linear_in_the_number_of_nodes():
     def build(size):
-        with tf.Graph().as_default() as graph:
+        host = Host()  # others may have opened cpus over one memory
+        with tf.Graph(host).as_default() as graph:
             rows = [tf.placeholder(tf.float32, [2]) for _ in range(2)]
             feed = dict.fromkeys(rows, [1.0, 2.0])
             for _ in range(size):
@@ -200,7 +208,7 @@ def test_looking_at_a_placers_answer_is_linear_in_the_number_of_nodes():
         config = tf.SessionConfig(
             placer="simulated", device_count={"cpu": 2}, options={"cpu": {"memories": "apart"}}, fusion=False
         )
-        return lambda: tf.Session(graph=graph, config=config).run(rows, feed)
+        return lambda: tf.Session(graph=graph, config=config, host=host).run(rows, feed)
 
     lab.check_growth(build, 25, 100, 1.2, instructions_of_looking)
 
@@ -218,11 +226,12 @@ def instructions_of_looking(function, limit=float("inf")):
         count += event == "opcode"
         return hook
 
-    sys.settrace(hook)
-    try:
-        function()
-    finally:
-        sys.settrace(None)
+    with collector_paused():
+        sys.settrace(hook)
+        try:
+            function()
+        finally:
+            sys.settrace(None)
     assert 0 < count <= limit
     return count
 
@@ -284,7 +293,7 @@ def test_cutting_a_region_costs_its_own_size_not_the_graphs(monkeypatch):
         cutter = Cutter(level)  # made once for all regions of a level
         return lab.lines(lambda: cutter.cut(nodes, DeviceSpec.parse("/device:cpu:0")))
 
-    assert cut(400) < 1.5 * cut(40)
+    assert least(cut, 400) < 1.5 * least(cut, 40)
 
 
 # -- nesting
@@ -324,7 +333,7 @@ def test_a_deep_nest_is_saved_loaded_and_copied_without_a_deep_stack(what):
         with tf.Graph().as_default():
             return _deepest(lambda: tf.import_graph_def(text))
 
-    assert deepest(12) <= deepest(2) + 2
+    assert least(deepest, 12) <= least(deepest, 2) + 2
 
 
 def _deepest(function):
@@ -336,9 +345,10 @@ def _deepest(function):
         depth += {"call": 1, "return": -1}.get(event, 0)
         deepest = max(deepest, depth)
 
-    sys.setprofile(hook)
-    try:
-        function()
-    finally:
-        sys.setprofile(None)
+    with collector_paused():  # what other tests left may have finalizers
+        sys.setprofile(hook)
+        try:
+            function()
+        finally:
+            sys.setprofile(None)
     return deepest

@@ -87,5 +87,5 @@ def _call(native: Native, buffers: Sequence[Any]) -> NativeCall:
 
 
 def results_of(results: Sequence[Any]) -> Any:
-    """What a kernel returns that makes these outputs."""
+    """The return value of a kernel that makes these outputs."""
     return None if not results else results[0] if len(results) == 1 else tuple(results)

@@ -247,11 +247,11 @@ class Replica:
             self.session = tf.train.MonitoredTrainingSession(is_chief=number == 0, hooks=hooks, **session)
         self.values = None
 
-    def loop(self, times=None):
-        """Train until the end; returns how many steps it took part in."""
+    def loop(self, times=None, until=lambda: False):
+        """Train until the end, or for so many steps, or until something holds; returns how many steps it took part in."""
         count = 0
         with self.graph.as_default(), self.session as sess:
-            while not sess.should_stop() and count != times:
+            while not sess.should_stop() and count != times and not until():
                 sess.run(self.train)
                 count += 1
             self.values = sess.run_step_fn(lambda step_context: step_context.session.run(self.w))
@@ -301,8 +301,13 @@ def test_a_worker_whose_input_ends_ends_the_chief(replicas):
 
 def test_one_that_leaves_gives_its_token_back(replicas):
     """Replicas that run a number of steps of their own need not wait for those that have left."""
-    made = replicas(3)
-    assert loops(made[1:] + made[:1], (2, 3, 4)) == [2, 3, 4]
+    chief, *others = replicas(3)
+    more = iter(range(2))  # steps that the chief takes alone
+    with ThreadPoolExecutor(3) as pool:
+        left = [pool.submit(each.loop, times) for each, times in zip(others, (2, 3), strict=True)]
+        taken = pool.submit(chief.loop, None, lambda: all(each.done() for each in left) and next(more, None) is None)
+        assert [each.result(60) for each in left] == [2, 3]
+        assert taken.result(60) >= 2
 
 
 def test_the_chief_goes_on_after_a_failure_that_may_pass(tmp_path, replicas):

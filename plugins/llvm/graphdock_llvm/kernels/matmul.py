@@ -24,7 +24,7 @@ _SHORT, _LARGE, _LARGE_TURNED = 64, 1 << 28, 1 << 24
 
 
 def _count(node: PlanNode) -> int:
-    """How many left matrices a node has, and how many right ones."""
+    """The number of a node's left matrices, which is that of its right ones."""
     return len(node.inputs) // 2
 
 
