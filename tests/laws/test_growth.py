@@ -214,7 +214,7 @@ def test_looking_at_a_placers_answer_is_linear_in_the_number_of_nodes():
 
 
 def instructions_of_looking(function, limit=float("inf")):
-    """How many of Python's instructions a call of ``function`` runs where the host looks at what a placer returned."""
+    """The number of Python's instructions that a call of ``function`` runs where the host looks at what a placer returned."""
     count = 0
 
     def hook(frame, event, arg):

@@ -194,7 +194,7 @@ class KernelRegistry:
         return self._read(op)
 
     def read(self, op: str) -> tuple[RegisteredKernel, ...] | None:
-        """What :meth:`for_op` answered, where nothing has changed; None where that has to be asked."""
+        """The last answer of :meth:`for_op`, where nothing has changed; None where that has to be asked."""
         return None if op in self._unread else self._by_op.get(op)
 
     def _read(self, op: str) -> tuple[RegisteredKernel, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from graphdock_llvm.gathered_text import SHARE
+from graphdock_llvm.windows_text import REGION
 
 __all__ = ["TEXT"]
 
@@ -74,18 +75,7 @@ piece.end:
 out:
   ret void
 }
-
-define void @region(ptr %table, ptr %n) {
-entry:
-  %context = alloca [2 x ptr]
-  store ptr %table, ptr %context
-  %n.at = getelementptr ptr, ptr %context, i64 1
-  store ptr %n, ptr %n.at
-  %parts.at = getelementptr i64, ptr %n, i64 2
-  %parts = load i64, ptr %parts.at
-  call void @share(ptr @part, ptr %context, i64 %parts, ptr %n)
-  ret void
-}
 """
+    + REGION
     + SHARE
 )

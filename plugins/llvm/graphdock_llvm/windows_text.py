@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from graphdock_llvm.gathered_text import SHARE
 
-__all__ = ["NUMBERS", "TOGETHER", "filled", "text"]
+__all__ = ["NUMBERS", "REGION", "TOGETHER", "filled", "text"]
 
 #: Vectors of channels that are looked at together.
 TOGETHER = 4
@@ -106,7 +106,8 @@ out:
 }
 """
 
-_REGION = """
+#: The function that has all parts computed, as many as the third number says.
+REGION = """
 define void @region(ptr %table, ptr %n) {
 entry:
   %context = alloca [2 x ptr]
@@ -169,7 +170,7 @@ def filled(text: str, lines: Mapping[str, Sequence[str]], lanes: int) -> str:
         f"%mask{v} = icmp slt <{lanes} x i64> <{', '.join(f'i64 {v * lanes + i}' for i in range(lanes))}>, %left.all"
         for v in range(TOGETHER)
     ]
-    whole = _DECLARATIONS + text + _REGION + SHARE
+    whole = _DECLARATIONS + text + REGION + SHARE
     for word, texts in {"NUMBERS": numbers, "MASKS": masks, **lines}.items():
         whole = whole.replace(f"\n{word}\n", "\n  " + "\n  ".join(texts) + "\n")
     return whole.replace("LANES", str(lanes)).replace("TOGETHER", str(TOGETHER * lanes))

@@ -25,7 +25,7 @@ def _drawn(seed):
 
 
 def _run(build, feed, kernel):
-    """What the plugin's kernel makes of it, also where it is read by a region."""
+    """The result of the plugin's kernel, also where it is read by a region."""
     with tf.Session(config=tf.SessionConfig(backends=("llvm", "cpu"), intra_op_threads=2)) as session:
         metadata = tf.RunMetadata()
         made = session.run(build, feed, run_metadata=metadata)

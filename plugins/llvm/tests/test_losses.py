@@ -8,7 +8,7 @@ import pytest
 
 
 def _run(build, feed, kernel, threads=1):
-    """What the plugin's kernel makes of it."""
+    """The result of the plugin's kernel."""
     with tf.Session(config=tf.SessionConfig(backends=("llvm", "cpu"), intra_op_threads=threads)) as session:
         metadata = tf.RunMetadata()
         made = session.run(build, feed, run_metadata=metadata)

@@ -23,7 +23,7 @@ def _same(size, window, stride):
 
 
 def _gradient(x, pool, grad, window, stride, pads):
-    """Where the first element of each window is that equals the pool's, its gradient is added, window after window."""
+    """The gradient of the images: each window's is added to its first element that equals the pool's, window after window."""
     around = np.pad(x, [(0, 0), *pads, (0, 0)], constant_values=np.nan)
     made = np.zeros_like(around)
     count, every = np.arange(len(x))[:, None], np.arange(x.shape[3])
