@@ -13,7 +13,7 @@ ROOMS := $(patsubst %/graphdock-plugin.toml,%,$(wildcard opgen/*/graphdock-plugi
 # distributions of their own, which the tests need and the demo does not
 PLUGINS := plugins/cuda plugins/llvm plugins/onednn plugins/ray plugins/triton
 # tests that run hardly a step in pytest's own process, so that its debug mode says nothing about them
-NO_STEPS := opgen docs gallery typing examples benchmarks cli conformance completeness config opdef checkpoint oracle plugin \
+NO_STEPS := opgen commands docs gallery typing examples benchmarks cli conformance completeness config opdef checkpoint oracle plugin \
   native notebooks seeds tensorflow events tf1 graph
 
 .DEFAULT_GOAL := help

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 HOST = Path(graphdock.__file__).parent
 #: Rooms of plugins/ whose modules have tests of their names; those of std, tf1 and the backends are tested op by op.
 ROOMS = (
+    "commands",
     "customop",
     "data",
     "dataflow",
@@ -37,7 +38,7 @@ CONTROL_FLOW = "tests/host/test_control_flow.py, which is not split yet"
 LOWERING = (
     "one step of lowering: tests/host/test_golden_source.py and tests/executor/step_program read what comes of it"
 )
-COMMAND = "a command: tests/cli runs all of them"
+COMMAND = "a command: tests/commands runs all of them"
 KIT = "tests/conformance runs the kit on right and on planted wrong kernels"
 ANY_ORDER = "tests/laws/test_any_order.py: random programs of all that the executor runs, beside the straight-line one"
 DATASETS = "tests/data/dataset/test_against_tensorflow.py: programs of datasets, with TensorFlow's answers"
@@ -139,11 +140,11 @@ ELSEWHERE = {
     "ops/names.py": DATA,
     "cli/command_tools.py": "tests/cli/test_plugin_commands.py and plugins/triton/tests/test_cli.py",
     "cli/config.py": COMMAND,
-    "cli/devices.py": COMMAND,
     "cli/error.py": "tests/docs/test_error_pages.py",
-    "cli/explain.py": "tests/cli/test_target.py",
-    "cli/kernels.py": COMMAND,
-    "cli/probe.py": "tests/cli/test_isolated.py runs it as a child",
+    "commands/devices.py": COMMAND,
+    "commands/explain.py": "tests/cli/test_target.py",
+    "commands/kernels.py": COMMAND,
+    "commands/probe.py": "tests/commands/test_isolated.py runs it as a child",
     "contracts/runtime/access.py": "tests/planning/test_locks.py",
     "contracts/command.py": "tests/cli/test_plugin_commands.py",
     "contracts/device.py": "tests/conformance and tests/devices: the contract over four devices",

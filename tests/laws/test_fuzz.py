@@ -551,7 +551,7 @@ PROGRAM = "import graphdock as tf\n\n\ndef main():\n    return tf.matmul(tf.ones
 @pytest.mark.sampled(4)
 def test_command_lines(seed, outside, monkeypatch):
     monkeypatch.setattr("graphdock_opgen.new.opgen", lambda *args: None)
-    monkeypatch.setattr("graphdock.cli.devices.facts", lambda *args: [])
+    monkeypatch.setattr("graphdock_commands.devices.facts", lambda *args: [])
     (outside / "graphdock.toml").write_text("[session]\nbackends = ['cpu']\n[profile.laptop.session]\n")
     (outside / "program.py").write_text(PROGRAM)
     (outside / "pkg" / "specs").mkdir(parents=True)

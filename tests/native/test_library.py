@@ -5,10 +5,10 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from graphdock.cli.isolated import examine
 from graphdock.contracts import KernelDef, Scratch
 from graphdock.errors import InvalidArgumentError, PluginError
 from graphdock.plugin.host import Host
+from graphdock_commands.isolated import examine
 from graphdock_native import Launch, NativeLibrary
 
 RELU = "GRAPHDOCK_KERNEL(relu) { (void)call; return GD_OK; }\n"

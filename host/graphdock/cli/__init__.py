@@ -16,22 +16,19 @@ import click
 from graphdock.errors import ConfigError, GraphdockError, NotFoundError, PluginError, did_you_mean
 
 if TYPE_CHECKING:
+    from graphdock.plugin.host import Host
     from graphdock.plugin.manifest import CommandDecl
     from graphdock.plugin.state import PluginState
 
-#: Command, which is a module of this package that exposes ``command``, and its line in ``graphdock --help``.
+#: Command, which is a module of this package that exposes ``command``, and its line in ``graphdock --help``: those that a wrong
+#: configuration does not stop. All others are plugins'.
 COMMANDS: dict[str, str] = {
-    "plugins": "List installed plugins; imports none of them.",
-    "doctor": "Load and probe every plugin, and say what is wrong.",
-    "devices": "List the devices that plugins find.",
-    "kernels": "List the kernels of an op.",
-    "explain": "Say where each node of a program runs, and why.",
     "error": "Say what causes an error, and what cures it.",
     "config": "Print every setting and where it comes from.",
 }
 
 
-def _of_plugins() -> dict[str, list[tuple[PluginState, CommandDecl | None]]]:
+def _of_plugins(host: Host | None = None) -> dict[str, list[tuple[PluginState, CommandDecl | None]]]:
     """Command -> the plugins that bring it, graphdock's own alone or all others, and what they declare; imports none of them.
 
     None is declared where nobody knows, such as by one that is blocked: that may have a command of its own name.
@@ -39,7 +36,7 @@ def _of_plugins() -> dict[str, list[tuple[PluginState, CommandDecl | None]]]:
     from graphdock.plugin.host import configured_host
 
     found: dict[str, list[tuple[PluginState, CommandDecl | None]]] = {}
-    for state in configured_host().plugins():
+    for state in (host or configured_host()).plugins():
         unknown = state.manifest is None and not state.usable
         for declared in [None] if unknown else state.manifest.commands if state.manifest else ():
             name = state.name if declared is None else declared.name
@@ -81,11 +78,15 @@ class _Commands(click.Group):
         own = list(COMMANDS.items())
         others: list[tuple[str, str]] = []
         try:
-            for name, rivals in _of_plugins().items():
-                if rivals[0][1]:
-                    (own if rivals[0][0].found.is_own else others).append((name, _summary(rivals)))
+            found = _of_plugins()
         except GraphdockError as error:  # such as a wrong configuration: help is what cures it
+            from graphdock.plugin.host import Host
+
+            found = {n: rivals for n, rivals in _of_plugins(Host()).items() if rivals[0][0].found.is_own}
             others = [("", f"not known: {error.text}")]
+        for name, rivals in found.items():
+            if rivals[0][1]:
+                (own if rivals[0][0].found.is_own else others).append((name, _summary(rivals)))
         for title, rows in (("Commands", own), ("Commands of plugins", others)):
             if rows:
                 with formatter.section(title):

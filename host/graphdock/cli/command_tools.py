@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from graphdock.cli.target import build, check_fed
 from graphdock.contracts.command import CommandTools, ProgramStep
 from graphdock.contracts.command_line import output
 
@@ -30,6 +29,8 @@ class Tools(CommandTools):
             return [session.explain(fetches, feeds) for fetches, feeds in wanted]
 
     def session(self, target: str, **config: Any) -> tuple[Any, ProgramStep]:
+        from graphdock.cli.target import check_fed
+
         effective = self.config(**config)
         program, initializer = _program(target)
         check_fed(target, program)
@@ -47,6 +48,7 @@ class Tools(CommandTools):
 
 def _program(target: str) -> tuple[ProgramStep, Any]:
     """A program, and what gives its variables their initial values."""
+    from graphdock.cli.target import build
     from graphdock.variables.initialization import global_variables_initializer
 
     program = build(target)

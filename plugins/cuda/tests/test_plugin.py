@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from graphdock.cli.missing import UNSTATED, missing
 from graphdock.plugin.host import Host
+from graphdock_commands.missing import UNSTATED, missing
 from graphdock_cuda.plugin import FAMILIES
 from graphdock_cuda.testing import kernels
 

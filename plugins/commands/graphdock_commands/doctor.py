@@ -6,16 +6,16 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import click
-
-from graphdock.cli import machine
 from graphdock.cli.config import problems
-from graphdock.cli.isolated import Examined, Limits, examine, timeout_option
 from graphdock.config.session_config import effective_config
 from graphdock.contracts.command_line.output import count, json_option, print_json, table
 from graphdock.plugin import settings
 from graphdock.plugin.discovery import how_to_install
 from graphdock.plugin.host import configured_host
 from graphdock.plugin.state import LedgerEntry
+
+from graphdock_commands import machine
+from graphdock_commands.isolated import Examined, Limits, examine, timeout_option
 
 
 def findings(

@@ -11,9 +11,10 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
-from graphdock.cli import cli, isolated
-from graphdock.cli.isolated import Limits, examine, timeout_option
+from graphdock.cli import cli
 from graphdock.plugin.host import Host
+from graphdock_commands import isolated
+from graphdock_commands.isolated import Limits, examine, timeout_option
 
 HANGS = "import time\n        while True: time.sleep(3600)"
 CRASHES = (

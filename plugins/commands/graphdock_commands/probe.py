@@ -1,9 +1,9 @@
-"""``python -m graphdock.cli.probe``: load and probe one plugin after another, each in a fork of this process.
+"""``python -m graphdock_commands.probe``: load and probe one plugin after another, each in a fork of this process.
 
-:mod:`graphdock.cli.fork_server` asks for it, so that a plugin that crashes, exits or hangs takes only its fork with it; what all
-have in common is imported once. A line of standard input is ``[PLUGIN, FILE, ERRORS]`` in JSON; standard output answers with the
-fork's process id and, once it has ended, its exit status, negative for a signal. The fork leads a session and writes to ERRORS.
-Where processes can't fork, ``python -m graphdock.cli.probe PLUGIN FILE`` does one plugin.
+:mod:`graphdock_commands.fork_server` asks for it, so that a plugin that crashes, exits or hangs takes only its fork with it; what
+all have in common is imported once. A line of standard input is ``[PLUGIN, FILE, ERRORS]`` in JSON; standard output answers with
+the fork's process id and, once it has ended, its exit status, negative for a signal. The fork leads a session and writes to ERRORS.
+Where processes can't fork, ``python -m graphdock_commands.probe PLUGIN FILE`` does one plugin.
 
 FILE gets one JSON object per line: ``{"doing": WORDS, "device": TYPE}`` before each probe, ``{"device": TYPE, "status": ...}``
 with what it found, ``{"doing": WORDS}`` before kernels are asked whether their libraries are here, and at the end
@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np  # noqa: F401 - most plugins need it: imported before the forks
-
 from graphdock.errors import DeviceUnavailable, GraphdockError, PluginError
 from graphdock.plugin.consistency import check_drift, check_modules, check_parts, names_brought
 from graphdock.plugin.host import Host, configured_host

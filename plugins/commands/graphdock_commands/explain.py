@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-
 from graphdock.cli.target import build
 from graphdock.contracts.command_line.options import file_options
 from graphdock.contracts.command_line.output import json_option, print_json

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import click
-
-from graphdock.cli.fork_server import Child, Server, servers
 from graphdock.plugin.state import Added, LedgerEntry, first_of
+
+from graphdock_commands.fork_server import Child, Server, servers
 
 #: Seconds a plugin may take to load, and each of its probes.
 LOAD, PROBE = 120.0, 60.0

@@ -8,10 +8,10 @@ from pathlib import Path
 import graphdock as tf
 import pytest
 from click.testing import CliRunner
-from graphdock.cli.kernels import command
-from graphdock.cli.missing import IN_REGIONS, UNSTATED, missing
 from graphdock.plugin.host import Host
 from graphdock.plugin.manifest import loads
+from graphdock_commands.kernels import command
+from graphdock_commands.missing import IN_REGIONS, UNSTATED, missing
 
 UPPER = """schema = 1
 [plugin]

@@ -1,4 +1,4 @@
-"""``graphdock plugins``: what manifests and the import system can know. Imports no plugin and no NumPy; ``--probe`` has them
+"""``graphdock plugins``: what manifests and the import system can know. Imports no other plugin and no NumPy; ``--probe`` has them
 imported elsewhere, and ``--all`` lists those too that graphdock ships blocked."""
 
 from __future__ import annotations
@@ -7,13 +7,13 @@ from collections import Counter
 from typing import Any
 
 import click
-
-from graphdock.cli.isolated import Examined, Limits, examine, timeout_option
 from graphdock.contracts.command_line.output import count, json_option, print_json, table
 from graphdock.errors import ManifestError
 from graphdock.plugin.hookspecs import HOOKS
 from graphdock.plugin.host import configured_host
 from graphdock.plugin.state import PluginState, counted, plural
+
+from graphdock_commands.isolated import Examined, Limits, examine, timeout_option
 
 
 def facts(state: PluginState) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
-_COMMAND = (sys.executable, "-W", "ignore::DeprecationWarning", "-m", "graphdock.cli.probe")
+_COMMAND = (sys.executable, "-W", "ignore::DeprecationWarning", "-m", "graphdock_commands.probe")
 
 
 class Child(Protocol):

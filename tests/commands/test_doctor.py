@@ -4,7 +4,8 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from graphdock.cli import cli, machine
+from graphdock.cli import cli
+from graphdock_commands import machine
 
 
 def run(*arguments):

@@ -4,9 +4,9 @@ import json
 import os
 
 import pytest
-from graphdock.cli.fork_server import servers
-from graphdock.cli.isolated import examine
 from graphdock.plugin.host import Host
+from graphdock_commands.fork_server import servers
+from graphdock_commands.isolated import examine
 
 TELLS = "import os, sys\nprint('out')\nprint('err', file=sys.stderr)\nPID = os.getpid(), os.getppid(), os.getsid(0)\n"
 

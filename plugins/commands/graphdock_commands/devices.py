@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import click
-
-from graphdock.cli.isolated import Limits, examine, timeout_option
 from graphdock.contracts.command_line.output import json_option, print_json, table
 from graphdock.plugin.host import Host, configured_host
 from graphdock.units import in_bytes
+
+from graphdock_commands.isolated import Limits, examine, timeout_option
 
 
 def facts(host: Host, limits: Limits | None = None) -> list[dict[str, Any]]:

@@ -128,7 +128,7 @@ def test_help_imports_no_command(site):
     script = (
         "import sys\nfrom graphdock.cli import cli\n"
         "try:\n    cli(['--help'])\nexcept SystemExit:\n    pass\n"
-        "print([m for m in sys.modules if m.startswith('graphdock.cli.')], file=sys.stderr)\n"
+        "print([m for m in sys.modules if m.startswith(('graphdock.cli.', 'graphdock_commands'))], file=sys.stderr)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stderr == "[]\n"
@@ -138,15 +138,7 @@ def test_help_imports_no_command(site):
 def test_every_command_of_the_table_has_a_line_of_help():
     from graphdock.cli import COMMANDS
 
-    assert list(COMMANDS) == [
-        "plugins",
-        "doctor",
-        "devices",
-        "kernels",
-        "explain",
-        "error",
-        "config",
-    ]
+    assert list(COMMANDS) == ["error", "config"]
     assert all(text.endswith(".") for text in COMMANDS.values())
 
 

@@ -6,7 +6,7 @@ import platform
 
 import numpy
 import pytest
-from graphdock.cli.machine import facts, note
+from graphdock_commands.machine import facts, note
 
 OLD = {"blas_core": "Haswell", "avx512": True, "coretype": None}
 

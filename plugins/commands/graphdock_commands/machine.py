@@ -14,7 +14,6 @@ _OLDER = {"Haswell", "Zen", "SandyBridge", "Nehalem", "Prescott", "Excavator"}
 def facts() -> dict[str, Any]:
     """Imports NumPy."""
     import numpy
-
     from graphdock.contracts import API_VERSION
     from graphdock.cores import cores
 

@@ -1,6 +1,6 @@
 """``graphdock kernels OP``: who can compute an op, where, for which types, and under which condition.
 
-``graphdock kernels --missing BACKEND`` lists what a backend can't compute (:mod:`graphdock.cli.missing`).
+``graphdock kernels --missing BACKEND`` lists what a backend can't compute (:mod:`graphdock_commands.missing`).
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
-
-from graphdock.cli.missing import missing
 from graphdock.contracts import KernelDef, OpDef
 from graphdock.contracts.command_line.output import json_option, print_json, table
 from graphdock.errors import ManifestError, PluginError
 from graphdock.plugin.host import Host, configured_host
 from graphdock.plugin.kernel_rows import KernelRow
+
+from graphdock_commands.missing import missing
 
 
 def facts(host: Host, opdef: OpDef) -> list[dict[str, Any]]:
