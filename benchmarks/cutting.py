@@ -54,8 +54,8 @@ class Cutting:
         gc.collect()
 
     def call(self) -> None:
-        from graphdock.partition.assign import Assignment
-        from graphdock.partition.cut import partition
+        from graphdock_cluster.partition.assign import Assignment
+        from graphdock_cluster.partition.cut import partition
 
         assignment = Assignment(self.graph.get_operations(), self.tasks, self.tasks[SERVERS])
         self.cut = partition(self.graph, [], self.wanted.targets, [], assignment)

@@ -52,11 +52,9 @@ PLANTED = "tests/laws/test_planted_faults.py plants faults that it finds, and ru
 #: Module -> where it is tested, or why it is not. An entry whose module has a test of its name by now is an error.
 ELSEWHERE = {
     "contracts/loop_program.py": "tests/fusion/regions/test_loops.py: what loops become, printed and evaluated",
-    "contracts/cluster.py": "tests/partition/test_assign.py: names of tasks; tests/testing/test_transport.py: a transport",
+    "contracts/cluster.py": "tests/cluster/partition/test_assign.py: names of tasks; tests/testing/test_transport.py: a transport",
     "contracts/failures.py": "tests/contracts/test_wire.py, as errors travel",
     "contracts/waiting_threads.py": "tests/cluster/test_waiting_threads.py",
-    "partition/part_graph.py": "tests/partition/test_cut.py",
-    "partition/phases.py": "tests/partition/test_cut.py",
     "testing/scatter.py": "tests/differential/test_random_cuts.py, which it cuts",
     "testing/thread_cluster.py": "tests/cluster/test_life.py, whose servers it starts and kills",
     "tensorflow/rewrite.py": "tests/tensorflow/test_compat.py",

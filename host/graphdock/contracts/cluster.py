@@ -1,7 +1,7 @@
 """Clusters: tasks by name, and what carries calls and tensors from one to another.
 
 A task is an object with devices, containers and parts of steps, in a process of its own or beside others in one. A session on a
-target cuts each step into parts, one per task (:mod:`graphdock.partition`), and has the tasks run them. Messages are plain data and
+target cuts each step into parts, one per task, and has the tasks run them. Messages are plain data and
 arrays, never pickles.
 """
 

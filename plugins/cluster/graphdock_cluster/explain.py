@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphdock.contracts.cluster import TaskName
-from graphdock.partition.cut import Part, Partition
+
+from graphdock_cluster.partition.cut import Part, Partition
 
 __all__ = ["PartitionExplanation"]
 

@@ -23,12 +23,12 @@ from graphdock.contracts.cluster import TaskName
 from graphdock.device_name import DeviceSpec
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.locks import new_lock
-from graphdock.partition.assign import Assignment
-from graphdock.partition.cut import Partition, partition
 from graphdock.plugin.host import Host
 from graphdock.session.fetches import Feed, FetchPlan, convert_feed, single_tensors
 from graphdock.session.session import Session
 
+from graphdock_cluster.partition.assign import Assignment
+from graphdock_cluster.partition.cut import Partition, partition
 from graphdock_cluster.registry import Registry, Remote
 from graphdock_cluster.settings import carried
 from graphdock_cluster.steps import RunningStep, noted

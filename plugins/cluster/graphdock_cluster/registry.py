@@ -9,8 +9,8 @@ from typing import Any
 
 from graphdock.contracts import errors
 from graphdock.contracts.cluster import TaskName
-from graphdock.partition.cut import Part
 
+from graphdock_cluster.partition.cut import Part
 from graphdock_cluster.steps import noted
 from graphdock_cluster.task import TaskServer
 from graphdock_cluster.transports import RoutedTransport

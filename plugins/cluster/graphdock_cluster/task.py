@@ -20,13 +20,13 @@ from graphdock.contracts.waiting import Answer
 from graphdock.contracts.waiting_threads import WaitingThreads
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
-from graphdock.partition.cut import Part
 from graphdock.plugin.host import Host
 from graphdock.session.session import Session
 
 from graphdock_cluster.exchange import Exchange
 from graphdock_cluster.open_sessions import OpenSessions
 from graphdock_cluster.opened import Containers, Opened, PartSession
+from graphdock_cluster.partition.cut import Part
 from graphdock_cluster.registered import Kept, Registered, held_back
 from graphdock_cluster.running import NO_LIMIT, RunningPart
 from graphdock_cluster.settings import of_server, received

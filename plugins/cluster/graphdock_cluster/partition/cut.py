@@ -15,10 +15,11 @@ from graphdock.graph.graph import Graph
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.locks import collector_paused
-from graphdock.partition.assign import Assignment
-from graphdock.partition.part_graph import PartGraph
-from graphdock.partition.phases import early_operations
 from graphdock.planning.translate import needed_operations
+
+from graphdock_cluster.partition.assign import Assignment
+from graphdock_cluster.partition.part_graph import PartGraph
+from graphdock_cluster.partition.phases import early_operations
 
 __all__ = ["SMALL", "Part", "Partition", "partition"]
 

@@ -8,8 +8,8 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.contracts import TaskName
-from graphdock.partition.assign import Assignment
-from graphdock.partition.cut import SMALL, partition
+from graphdock_cluster.partition.assign import Assignment
+from graphdock_cluster.partition.cut import SMALL, partition
 
 TASKS = [TaskName("w", i) for i in range(3)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import graphdock as tf
 import pytest
 from graphdock.contracts import TaskName
-from graphdock.partition.assign import Assignment
+from graphdock_cluster.partition.assign import Assignment
 
 PS, W0, W1 = TaskName("ps", 0), TaskName("worker", 0), TaskName("worker", 1)
 TASKS = [PS, W0, W1]
