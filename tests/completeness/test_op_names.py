@@ -14,8 +14,8 @@ PLUGINS = Path(__file__).parents[2] / "plugins"
 #: Rooms that are held to it like the host. The one that translates TensorFlow's graphs names the ops of both: it is none of them.
 ROOMS = [
     PLUGINS / room / f"graphdock_{room}"
-    for room in ("cluster", "customop", "executor", "fusion", "native", "planner", "profiler", "testing")
-]
+    for room in ("customop", "executor", "fusion", "native", "planner", "profiler", "testing")
+] + [PLUGINS / "cluster/graphdock_cluster/partition"]
 MODULES = {
     f"{folder.name}/{p.relative_to(folder).as_posix()}".removeprefix("graphdock/"): p
     for folder in (HOST, *ROOMS)
@@ -29,7 +29,7 @@ DEFAULT_NAMES = {("ops/convert.py", "Const"), ("ops/core.py", "Shape")}
 #: The conformance kit strides inputs through these, where the backend has them.
 DEFAULT_NAMES |= {("graphdock_testing/value_check.py", op) for op in ("StridedSlice", "Transpose")}
 #: What crosses from part to part of a step.
-DEFAULT_NAMES |= {("graphdock_cluster/partition/part_graph.py", op) for op in ("Const", "Placeholder", "Recv", "Send")}
+DEFAULT_NAMES |= {("partition/part_graph.py", op) for op in ("Const", "Placeholder", "Recv", "Send")}
 #: It draws what a random op of a pattern draws, by the op of a given stream.
 DEFAULT_NAMES |= {("graphdock_testing/facts/pattern_sample.py", op) for op in ("RandomUniform", "StreamUniform")}
 #: Python classes, endpoints and words that share their name with an op type.
