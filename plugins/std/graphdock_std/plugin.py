@@ -50,6 +50,10 @@ def _may_be_spared(node: PlanNode) -> bool:
     return any([v.node is not None and v.node.op in within for v in node.inputs])
 
 
+def _has_format(node: PlanNode) -> bool:
+    return "data_format" in node.attrs
+
+
 @hookimpl
 def register_ops() -> Iterable[OpLibrary]:
     return [OpLibrary("graphdock_std._gen.opdefs", specs="graphdock_std")]
@@ -65,5 +69,31 @@ def register_patterns() -> Iterable[PatternLibrary]:
 
 @hookimpl
 def register_passes() -> Iterable[Pass]:
-    run = "graphdock_std.arithmetic.rewriting:arithmetic"
-    return [Pass("arithmetic", "simplify", 45, "spares arithmetic, by a table of rules", run, _may_be_spared)]
+    return [
+        Pass(
+            "channels_last",
+            "simplify",
+            42,
+            "computes images with channels as their last dim, where asked for",
+            "graphdock_std.layout:channels_last",
+            _has_format,
+            on=False,
+        ),
+        Pass(
+            "channels_first",
+            "simplify",
+            43,
+            "computes images with channels as dim 1, where asked for",
+            "graphdock_std.layout:channels_first",
+            _has_format,
+            on=False,
+        ),
+        Pass(
+            "arithmetic",
+            "simplify",
+            45,
+            "spares arithmetic, by a table of rules",
+            "graphdock_std.arithmetic.rewriting:arithmetic",
+            _may_be_spared,
+        ),
+    ]
