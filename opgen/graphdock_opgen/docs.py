@@ -95,9 +95,12 @@ def docstring(op: Op) -> str:
     """The docstring of a wrapper: plain text, to be escaped and indented.
 
     It says what the annotations do not: what an argument is for, shapes, dtypes and bounds; not ``name``, which every wrapper has.
+    That of a wrapper without a public name is one line: who calls it has the op's page, ``graphdock ops NAME``.
     """
     spec = op.spec
     parts = [spec.summary.strip()]
+    if not spec.api.endpoints:
+        return parts[0]
     if spec.math:
         lines = [
             w for line in spec.math.strip().splitlines() for w in textwrap.wrap(line, _INDENTED, break_long_words=False)

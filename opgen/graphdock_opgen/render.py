@@ -127,6 +127,7 @@ def render_wrappers(library: Library, file: SpecFile) -> str:
         "library/wrappers.py.j2",
         source=file.name,
         count=len(ops),
+        hidden=any(not op.spec.api.endpoints for op in file.ops),
         import_ops=import_ops,
         imports=_type_imports(ops),
         ops=ops,
