@@ -15,6 +15,7 @@ from graphdock.contracts import (
     KernelRefused,
     LoopProgram,
     Native,
+    NativeCall,
     PlanNode,
     PrepareContext,
     Prepared,
@@ -110,6 +111,13 @@ class VectorRegions(RegionCompiler):
         numbers = (ctx.threads, pool_address()) if shared else ALONE
         within = single_threaded(ctx.device) if shared else None
         address = address_of(ctx, printed.text())
+        if program.streams:
+            native = Native(address, chain, numbers, is_brief(program))
+            return Prepared(
+                functools.partial(_bound_drawing, native, count, program),
+                within=within,
+                source=lambda: f"{program}\n\n{printed.text()}",
+            )
         if all(a.extent is not None for a in program.axes):
             native = Native(address, chain, numbers, tiles is None and is_brief(program))
             bind = functools.partial(_bound, native, count, program)
@@ -179,6 +187,24 @@ def _bound(native: Native | None, count: int, program: RegionProgram, ctx: BindC
         made = [i for i, o in enumerate(ctx.outputs) if o.mode.kind not in ("planned", "inplace")]
         return lambda *_: results_of([np.empty(*shapes[i]) for i in made])
     return bound(ctx, native, count, shapes)
+
+
+def _bound_drawing(native: Native, count: int, program: RegionProgram, ctx: BindContext) -> Callable[..., Any]:
+    """The function of a region that draws: its streams stand behind its inputs, and say at each call where they are."""
+    made = [i for i, o in enumerate(ctx.outputs) if o.mode.kind not in ("planned", "inplace")]
+    shapes = [(tuple(d or 0 for d in out.shape), out.dtype.np) for out in program.made]
+    begin, total = count + len(program.streams), count + len(shapes) + 1
+    call = chain([NativeCall(native.address, tuple(range(total)), native.numbers, native.brief)], total)
+
+    def run(*args: Any) -> Any:
+        results = list(args[begin : begin + len(shapes) - len(made)])
+        for i in made:
+            results.insert(i, np.empty(*shapes[i]))
+        words = [(*s.key, s.outer, s.iteration, s.ordinal) for s in args[count:begin]]
+        call(*args[:count], *results, np.array(words, np.uint64))
+        return results_of([results[i] for i in made])
+
+    return run
 
 
 def _prepared_loop(loop: LoopProgram, ctx: PrepareContext) -> Prepared:

@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 #: Primitives that cost more than a visit of memory: what two loops over a row need is computed once and kept.
-DEAR = frozenset("cos divide erf erfc exp expm1 log log1p pow rsqrt sigmoid sin sqrt tanh".split())
+DEAR = frozenset("cos divide draw erf erfc exp expm1 log log1p pow rsqrt sigmoid sin sqrt tanh".split())
 
 #: Bytes of a row of results of a reduction over rows, at most.
 _COLUMNS = 16 * 1024
@@ -35,7 +35,7 @@ _COLUMNS = 16 * 1024
 _FLOATS: Mapping[str, str] = {"add": "fadd", "divide": "fdiv", "mul": "fmul", "sub": "fsub"}
 _INTEGERS: Mapping[str, str] = {"add": "add", "mul": "mul", "sub": "sub"}
 _ORDERS = {"greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le"}
-_SOURCES = frozenset(("input", "literal", "index", "extent", "place"))
+_SOURCES = frozenset(("input", "literal", "index", "extent", "place", "stream"))
 _CHECKS = frozenset(("isfinite", "isinf", "isnan"))
 
 
@@ -85,6 +85,8 @@ def _unsupported(program: RegionProgram, term: Term) -> str | None:
         if term.value != (len(program.axes) - 1,) and term.value != tuple(range(len(program.axes))):
             return f"{term.op} goes over other axes than the last, or all"
         return None
+    if term.op == "draw":
+        return _drawn(program, term)
     dtype = program.terms[term.args[-1]].dtype if term.args else term.dtype
     known = term.op in ("and", "or", "not", "select", "cast", "equal", "not_equal") or term.op in _ORDERS
     if dtype.is_floating:
@@ -95,10 +97,19 @@ def _unsupported(program: RegionProgram, term: Term) -> str | None:
     return None if known else f"there is no {term.op} of {dtype.name}"
 
 
+def _drawn(program: RegionProgram, term: Term) -> str | None:
+    """Reason why random numbers are not drawn: lanes of a vector take neighbouring ones."""
+    places = program.terms[term.args[-1]]
+    while places.op == "cast":
+        places = program.terms[places.args[0]]
+    if places.op != "place" or places.axes[-1:] != (len(program.axes) - 1,):
+        return "it draws numbers that are not side by side"
+    unknown = any(a.extent is None for a in program.axes)
+    return "it draws numbers along axes of unknown extent" if unknown else None
+
+
 def what_forbids(program: RegionProgram, width: int) -> str | None:
     """Reason why the program is not compiled; None where it is."""
-    if program.streams:
-        return "it draws random numbers"
     parts: list[RegionInput | RegionOutput] = [*program.inputs, *program.outputs]
     for part in parts:
         if part.dtype.name not in SCALARS and part.dtype.name not in HALVES:
@@ -159,7 +170,7 @@ def is_flat(program: RegionProgram) -> bool:
     tensors: list[RegionInput | RegionOutput] = [*(program.inputs[t.value] for t in terms if t.op == "input")]
     tensors += program.outputs
     parts = [[d for d in p.dims if d is not None] for p in tensors]
-    places = any(t.op in ("index", "place") for t in terms)
+    places = any(t.op == "index" or t.op == "place" and list(t.axes) != whole for t in terms)
     partial = any(t.axes and list(t.axes) != whole for t in terms)
     return not places and not partial and all(p in ([], whole) for p in parts)
 

@@ -1,10 +1,10 @@
 """Printer of a region program as one function of LLVM's text: loops over rows, and vectors along each row.
 
 The function is ``void region(ptr table, ptr numbers)``: the table holds the addresses of the region's inputs, variables that it
-writes among them, then of its outputs; the numbers are how many threads may compute, and the address of the intra-op pool's
-function; then, of a program whose extents are not all known, in how many parts its rows are shared, these extents in the order of
-their axes, and the address of memory for rows of unknown length. A function of such a program goes along nothing where an extent is
-0.
+writes among them, then of its outputs, then of the words of its random streams; the numbers are how many threads may compute, and
+the address of the intra-op pool's function; then, of a program whose extents are not all known, in how many parts its rows are
+shared, these extents in the order of their axes, and the address of memory for rows of unknown length. A function of such a program
+goes along nothing where an extent is 0.
 
 Where every input and output has all axes, or none, the space is one row. A reduction goes
 along the row: one loop for those that need no other, then one for those that need these, and so on; then one that writes what has
@@ -19,8 +19,9 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from graphdock.contracts import RegionInput, RegionOutput, RegionProgram, Term
+from graphdock.contracts import WORDS, RegionInput, RegionOutput, RegionProgram, Term
 
+from graphdock_llvm.draws import emit_draw
 from graphdock_llvm.emitter import SCALARS
 from graphdock_llvm.primitives import combine, emit, horizontal, identity
 from graphdock_llvm.products import Product, emit_product
@@ -473,6 +474,10 @@ class _Printer(Rows):
                 values[number] = e.constant(SCALARS[term.dtype.name], term.value)
             elif term.op == "extent":
                 values[number] = self._splat(self.sizes[term.value])
+            elif term.op == "stream":
+                values[number] = self._word(*term.value)
+            elif term.op == "draw":
+                values[number] = emit_draw(e, term.dtype.name, [values[a] for a in term.args])
             elif term.op in ("index", "place"):
                 axes = (term.value,) if term.op == "index" else term.axes
                 values[number] = self._number(axes, place)
@@ -495,9 +500,18 @@ class _Printer(Rows):
                 stack.extend(self.program.terms[number].args)
         return sorted(seen)
 
+    def _word(self, stream: int, word: str) -> str:
+        """A word of a stream, in every lane."""
+        words = self._address(self.count + len(self.program.made))
+        at = stream * len(WORDS) + WORDS.index(word)
+        where = self.e.value(f"getelementptr i64, ptr {words}, i64 {at}")
+        return self.e.broadcast("i64", self.e.value(f"load i64, ptr {where}"))
+
     def _number(self, axes: Sequence[int], place: Place) -> str:
         """Number of a point among those of some axes, row by row."""
         e, type_ = self.e, self.e.vector("i64")
+        if self.plan.flat:  # of all axes
+            return e.binary("add", type_, e.broadcast("i64", place.at), e.lanes("i64"))
         total, stride = "zeroinitializer", "1"
         for axis in reversed(axes):
             if axis == self.plan.last:

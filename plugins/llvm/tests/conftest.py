@@ -16,7 +16,12 @@ FFI = cffi.FFI()
 
 
 def compile_and_call(
-    program: RegionProgram, arrays: Sequence[np.ndarray], lanes: int = 0, numbers: Sequence[int] = ALONE, text: str = ""
+    program: RegionProgram,
+    arrays: Sequence[np.ndarray],
+    lanes: int = 0,
+    numbers: Sequence[int] = ALONE,
+    text: str = "",
+    streams: Sequence[Any] = (),
 ) -> list[np.ndarray[Any, Any]]:
     """The outputs of a program; what stands behind them must stay as it was."""
     text = text or print_region(program, len(arrays), lanes or width())
@@ -26,8 +31,13 @@ def compile_and_call(
         room[: out_size(o)].view(o.dtype.np).reshape([d or 0 for d in o.shape])
         for room, o in zip(rooms, program.outputs, strict=True)
     ]
+    words = []
+    for stream in streams:
+        ordinal, iteration, outer = stream.counter()
+        words.append((*stream.key, outer, iteration, ordinal))
+    buffers = [*arrays, *outs, np.array(words, np.uint64)]
     function(
-        FFI.new("void *[]", [FFI.from_buffer(np.ascontiguousarray(b)) for b in (*arrays, *outs)]),
+        FFI.new("void *[]", [FFI.from_buffer(np.ascontiguousarray(b)) for b in buffers]),
         FFI.new("int64_t[]", numbers),
     )
     assert all((room[-64:] == 0xA5).all() for room in rooms), "it wrote behind an output"

@@ -128,7 +128,6 @@ def test_what_is_not_compiled_says_why():
     assert "other axes than the last" in what_forbids(RegionProgram("p", space, (cube,), some, ()), 16)
     assert what_forbids(program(axes=(Axis("i", None), Axis("j", 4))), 16) is None
     assert what_forbids(program(columns, axes=(Axis("i", None), Axis("j", None))), 16) is None
-    assert what_forbids(program(streams=("r",)), 16) == "it draws random numbers"
     assert "is of complex64" in what_forbids(
         program(outputs=(RegionOutput("y", 0, dtypes.complex64, (3, 4), (0, 1)),)), 16
     )
