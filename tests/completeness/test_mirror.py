@@ -146,6 +146,7 @@ ELSEWHERE = {
     "contracts/runtime/access.py": "tests/planning/test_locks.py",
     "contracts/command.py": "tests/cli/test_plugin_commands.py",
     "contracts/device.py": "tests/conformance and tests/devices: the contract over four devices",
+    "contracts/placed.py": "tests/cli/test_target.py and tests/session/test_session.py",
     "contracts/formats.py": "tests/plugin/test_formats.py",
     "contracts/in_flight.py": "tests/executor/test_in_flight.py",
     "contracts/passes.py": "tests/planning/test_plan_passes.py: what stands there of phases, passes and contexts",

@@ -266,9 +266,9 @@ def plan_for(
         signature.exact += not generic
         plans.add(signature, key, plan)
         if config.log_device_placement:
-            from graphdock.session.explain import log_placement
+            from graphdock.contracts.placed import log_placement
 
-            log_placement(plan)
+            log_placement(plan.graph)
         return plan
 
     if plan is None:

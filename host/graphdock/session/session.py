@@ -16,7 +16,13 @@ from graphdock.contracts.runtime.resources import ResourceClosed, ResourceStore
 from graphdock.contracts.step import StepServices
 from graphdock.contracts.streams import RandomOrdinals
 from graphdock.cores import threads
-from graphdock.errors import FailedPreconditionError, GraphdockError, InvalidArgumentError, format_error
+from graphdock.errors import (
+    FailedPreconditionError,
+    GraphdockError,
+    InvalidArgumentError,
+    UnavailableError,
+    format_error,
+)
 from graphdock.graph import default_session
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.operation import Operation
@@ -111,10 +117,11 @@ class Session(metaclass=SessionType):
         """Its settings, and the plan that it made last; before the first one its graph."""
         from graphdock.config.values import plain
         from graphdock.contracts import html
-        from graphdock.session.explain import Explanation
 
         settings = [(n, str(plain(v)), s) for n, (v, s) in self.config.resolved().items()]
-        shown: Graph | Explanation = self.graph if self._recent is None else Explanation(self._recent, self.config)
+        shown = self.graph
+        if self._recent is not None and self._host.who_brings("names", "profiler") is None:
+            shown = _explanation(self._recent, self.config)
         state = "closed" if self._closed else "open"
         return html.section(
             f"Session, {state}", html.table(("setting", "value", "from"), settings), shown._repr_html_()
@@ -463,13 +470,11 @@ class Session(metaclass=SessionType):
         ]
 
     def explain(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
-        """Plan of what a step would do: per node its device, kernel and why. See :class:`graphdock.session.explain.Explanation`."""
-        from graphdock.session.explain import Explanation
-
+        """Plan of what a step would do: per node its device, kernel and why. See ``tf.profiler.Explanation``."""
         absent = {kind: error.reason for kind, error in self._planner.absent.items()}
         self._check_open()
         *before, plan = self._dry_plans(fetches, feed_dict)
-        return Explanation(plan, self.config, absent, [Explanation(p, self.config) for p in before])
+        return _explanation(plan, self.config, absent, [_explanation(p, self.config) for p in before])
 
     def list_devices(self) -> list[str]:
         """Names of this session's devices, in order of preference."""
@@ -521,6 +526,18 @@ class Session(metaclass=SessionType):
             if self._overlap is None:
                 self._recent = plan
             return plan
+
+
+def _explanation(*facts: Any) -> Any:
+    """An Explanation, which a plugin brings. Raises UnavailableError where that is left out."""
+    import graphdock
+
+    try:
+        return graphdock.profiler.Explanation(*facts)
+    except AttributeError as error:
+        if hasattr(graphdock, "profiler"):
+            raise
+        raise UnavailableError("no plugin here explains plans", hint=str(error)) from error
 
 
 def _piece(step: StepContext, limit: float, run: Callable[..., Any], *given: Any) -> Any:

@@ -89,9 +89,7 @@ def command(
         with Session(graph=graph, config=config.replace(**_settings(other))) as session:
             changed = session.explain(fetches, feeds)
         if as_json:
-            from graphdock.session.explain_diff import facts
-
-            print_json(facts(explanation, changed))
+            print_json(explanation.diff_facts(changed))
         else:
             click.echo(explanation.diff(changed))
 

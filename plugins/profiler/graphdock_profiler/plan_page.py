@@ -11,6 +11,8 @@ from importlib.resources import files
 from math import prod
 from typing import Any
 
+from graphdock_profiler.explanation import behind
+
 __all__ = ["plan_facts", "plan_page"]
 
 
@@ -43,7 +45,7 @@ def plan_facts(explanation: Any) -> dict[str, Any]:
     rows: list[list[Any]] = []
     texts: dict[str, int] = {}  # those of many nodes are the same
     for (at, node), row in zip(nodes, explanation.rows, strict=True):
-        reads = sorted({number[n] for n in _behind(node) if n in number})
+        reads = sorted({number[n] for n in behind(node) if n in number})
         facts = [row.node, row.op, row.shapes, row.device, row.kernel, row.seconds, row.known_from, len(node.origins)]
         said = [texts.setdefault(text, len(texts)) for text in (row.why, row.site or "", ", ".join(row.passes))]
         parts = list(node.origins) if len(node.origins) > 1 else []
@@ -59,17 +61,6 @@ def plan_facts(explanation: Any) -> dict[str, Any]:
         "begins": _begins(rows, own),
         "memory": _alive(explanation.plan.graph, number),
     }
-
-
-def _behind(node: Any) -> list[Any]:
-    """The nodes that a node reads or follows, through other names."""
-    found = []
-    for each in [*(v.node for v in node.inputs), *node.control, *node.order]:
-        while each is not None and each.verb == "alias" and each.inputs:
-            each = each.inputs[0].node
-        if each is not None:
-            found.append(each)
-    return found
 
 
 def _begins(rows: list[list[Any]], own: list[int]) -> list[float]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from graphdock.session.explain import Explanation, Row
+from graphdock_profiler.explanation import Explanation, Row
 
 __all__ = ["Change", "changes", "difference", "facts"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import graphdock as tf
 import numpy as np
 from graphdock.plugin.host import Host
-from graphdock.session.explain_diff import changes, facts
+from graphdock_profiler.explanation_diff import changes, facts
 
 
 def explained(fetched, feeds, **fields):

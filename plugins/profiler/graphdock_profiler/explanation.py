@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from graphdock.config.session_config import SessionConfig
 from graphdock.contracts.costs import CostModel
 from graphdock.contracts.ir import PlanNode
+from graphdock.contracts.placed import place_of, running
 from graphdock.opdef.cost import cost_of
 from graphdock.planning.plan import Plan
 from graphdock.shape import show
 from graphdock.units import in_seconds
 
-__all__ = ["Explanation", "Row", "log_placement"]
+__all__ = ["Explanation", "Row", "behind"]
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class Explanation:
     def __init__(
         self,
         plan: Plan,
-        config: SessionConfig | None = None,
+        config: Any = None,
         absent: Mapping[str, str] | None = None,
         before: Sequence[Explanation] = (),
     ) -> None:
@@ -80,12 +79,7 @@ class Explanation:
         self.before = tuple(before)
         self.config = config
         self.absent = dict(absent or {})
-        self.rows: list[Row] = [
-            _row(n, plan.costs(), plan.changes.get(n.origin, ()))
-            for g in plan.graph.all_graphs()
-            for n in g.nodes
-            if not n.opdef.verb.silent
-        ]
+        self.rows: list[Row] = [_row(n, plan.costs(), plan.changes.get(n.origin, ())) for n in running(plan.graph)]
 
     def dropped(self) -> dict[str, tuple[str, ...]]:
         """Name of each operation of which no row is left -> the passes that changed nodes of it; the last one dropped them."""
@@ -209,10 +203,16 @@ class Explanation:
         return Lock.write(os.fspath(path), [part.plan.placement.locked for part in (*self.before, self)])
 
     def diff(self, other: Explanation) -> str:
-        """Text of what differs in another explanation of the same step; see :mod:`graphdock.session.explain_diff`."""
-        from graphdock.session.explain_diff import difference
+        """Text of what differs in another explanation of the same step; see :mod:`graphdock_profiler.explanation_diff`."""
+        from graphdock_profiler.explanation_diff import difference
 
         return difference(self, other)
+
+    def diff_facts(self, other: Explanation) -> dict[str, Any]:
+        """The same as plain data."""
+        from graphdock_profiler.explanation_diff import facts
+
+        return facts(self, other)
 
     def __str__(self) -> str:
         return self.text()
@@ -280,25 +280,24 @@ class Explanation:
         ]
         head = ("node", "op", "shapes", "device", "kernel", "why", "flops", "bytes", "time", "made at")
         boxes = [
-            html.Box(n.name, html.label_of(n.origin, n.op), _place(n)[0], _reads(n), _place(n)[1])
-            for n in self._shown()
+            html.Box(
+                n.name, html.label_of(n.origin, n.op), place_of(n)[0], tuple(b.name for b in behind(n)), place_of(n)[1]
+            )
+            for n in self.plan.graph.nodes
+            if not n.opdef.verb.silent
         ]
         return html.section(self.summary(), html.picture(boxes), html.table(head, rows))
 
-    def _shown(self) -> list[PlanNode]:
-        """The nodes of the plan that run, those of bodies left out."""
-        return [n for n in self.plan.graph.nodes if not n.opdef.verb.silent]
 
-
-def _reads(node: PlanNode) -> tuple[str, ...]:
-    """Names of the nodes that a node reads or follows; behind an alias stands what it is an alias of."""
-    found: dict[str, None] = {}
+def behind(node: PlanNode) -> list[PlanNode]:
+    """The nodes that a node reads or follows; behind an alias stands what it is an alias of."""
+    found: dict[PlanNode, None] = {}
     for read in [*(v.node for v in node.inputs), *node.control, *node.order]:
         while read is not None and read.verb == "alias" and read.inputs:
             read = read.inputs[0].node
         if read is not None:
-            found[read.name] = None
-    return tuple(found)
+            found[read] = None
+    return list(found)
 
 
 def _row(node: PlanNode, costs: CostModel, passes: Sequence[str]) -> Row:
@@ -312,7 +311,7 @@ def _row(node: PlanNode, costs: CostModel, passes: Sequence[str]) -> Row:
         node.origin,
         node.op,
         shapes,
-        *_place(node),
+        *place_of(node),
         node.site,
         cost.flops,
         cost.bytes,
@@ -346,29 +345,9 @@ def _time(seconds: float | None, known_from: str) -> str:
     return ("" if known_from == "measured" else "~") + in_seconds(seconds)
 
 
-def _place(node: PlanNode) -> tuple[str, str, str, tuple[tuple[str, str], ...]]:
-    """Device, kernel, why, and who lost."""
-    decision = node.decision
-    if node.verb == "move":
-        where = f"{node.attrs['source']} -> {node.attrs['target']}"
-        return where, "transfer", "its reader is in another memory space" if decision is None else decision.why, ()
-    if decision is None or decision.kernel == "host":
-        return "host", "host", "the host runs it itself" if decision is None else decision.why, ()
-    device = node.device.short() if node.device is not None else "host"
-    lost = tuple((c.name, c.reason) for c in decision.candidates if c.reason is not None)
-    return device, decision.kernel, decision.why, lost
-
-
 def _listed(ops: Sequence[str]) -> str:
     """``Add, Mul 3, Tanh``: op types with how many there are of each."""
     return ", ".join(op if n == 1 else f"{op} {n}" for op, n in sorted(Counter(ops).items()))
-
-
-def log_placement(plan: Plan) -> None:
-    """Print where each node of a new plan runs, to standard error (``log_device_placement``)."""
-    rows: Iterable[Row] = Explanation(plan).rows
-    for row in rows:
-        print(f"{row.node}: ({row.op}): {row.device} {row.kernel}", file=sys.stderr)
 
 
 def _amount(number: int, step: int, unit: str) -> str:
