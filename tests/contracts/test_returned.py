@@ -12,8 +12,8 @@ from graphdock.contracts.device import returned
 from graphdock.contracts.queue import queue_of
 from graphdock.contracts.returned import unfinished
 from graphdock.errors import PluginError
-from graphdock.plugin.consistency import check_parts
 from graphdock.plugin.host import Host
+from graphdock_commands.checks import check_parts
 
 ENGINES = """\
 from graphdock.contracts import Executor, Program, hookimpl

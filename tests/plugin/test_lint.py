@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from graphdock.contracts import KernelDef
 from graphdock.errors import KernelTieError, PluginError
-from graphdock.plugin.consistency import check_drift, check_parts
+from graphdock.plugin.consistency import check_drift
 from graphdock.plugin.host import Host
 from graphdock.plugin.lint import (
     absent_ops,
@@ -18,6 +18,7 @@ from graphdock.plugin.lint import (
     unknown_devices,
     unknown_ops,
 )
+from graphdock_commands.checks import check_parts
 
 MADE = """\
 _lab_ops: _Rows = {"lab.A": lambda op: op(), "lab.B": lambda op: op()}

@@ -126,7 +126,7 @@ try:
 except AttributeError as error:
     print(error)
 with tf.Session() as session:
-    print(session.run(tf.constant(2.0)), session._repr_html_()[:4])
+    print(session.run(tf.constant(2.0)), session._repr_html_(), session.graph._repr_html_())
     try:
         session.explain(tf.constant(1.0))
     except tf.errors.UnavailableError as error:
@@ -138,7 +138,7 @@ def test_a_name_of_a_room_that_is_left_out_says_what_to_install(environment):
     done = environment.run("-c", NAMES)
     assert done.returncode == 0, done.stderr
     *said, shown, explained = done.stdout.splitlines()
-    assert shown.startswith("2.0 <") and "'profiler', which this installation leaves out" in explained
+    assert shown == "2.0 None None" and "'profiler', which this installation leaves out" in explained
     rooms = ("customop", "opgen", "profiler", *["tensorflow"] * 2, "testing", *["tensorflow"] * 3)
     for line, plugin in zip(said, rooms, strict=True):
         assert f"it is brought by the plugin {plugin!r}, which this installation leaves out: pip install" in line

@@ -239,10 +239,10 @@ class Graph(ScopedGraph):
                 )
         return control
 
-    def _repr_html_(self) -> str:
-        from graphdock.graph.pictures import graph_html
+    def _repr_html_(self) -> str | None:
+        from graphdock.graph.notebook import as_html
 
-        return graph_html(self)
+        return as_html(self)
 
     def _note_mutation(self) -> None:
         self._mutation += 1

@@ -107,10 +107,10 @@ class Tensor(Operators):
     def __repr__(self) -> str:
         return f"<tf.Tensor {self.name!r} shape={self.shape} dtype={self.dtype.name}>"
 
-    def _repr_html_(self) -> str:
-        from graphdock.graph.pictures import tensor_html
+    def _repr_html_(self) -> str | None:
+        from graphdock.graph.notebook import as_html
 
-        return tensor_html(self)
+        return as_html(self)
 
     def __str__(self) -> str:
         shape = "" if self._dims is None else f", shape={self.shape}"

@@ -113,19 +113,13 @@ class Session(metaclass=SessionType):
 
             self._overlap = Overlap(c.steps_in_flight, self.graph, self._remake)
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
         """Its settings, and the plan that it made last; before the first one its graph."""
         from graphdock.config.values import plain
-        from graphdock.contracts import html
+        from graphdock.graph.notebook import as_html
 
         settings = [(n, str(plain(v)), s) for n, (v, s) in self.config.resolved().items()]
-        shown = self.graph
-        if self._recent is not None and self._host.who_brings("names", "profiler") is None:
-            shown = _explanation(self._recent, self.config)
-        state = "closed" if self._closed else "open"
-        return html.section(
-            f"Session, {state}", html.table(("setting", "value", "from"), settings), shown._repr_html_()
-        )
+        return as_html(self, "closed" if self._closed else "open", settings, self._recent)
 
     # -- life ---------------------------------------------------------------------------------------------------------
 

@@ -21,9 +21,11 @@ from typing import Any
 
 import numpy as np  # noqa: F401 - most plugins need it: imported before the forks
 from graphdock.errors import DeviceUnavailable, GraphdockError, PluginError
-from graphdock.plugin.consistency import check_drift, check_modules, check_parts, names_brought
+from graphdock.plugin.consistency import check_drift
 from graphdock.plugin.host import Host, configured_host
 from graphdock.plugin.state import PluginState
+
+from graphdock_commands.checks import check_modules, check_parts, names_brought
 
 #: Typed facts of a DeviceInfo; None where the probe does not know.
 TYPED = ("architecture", "multiprocessors", "shared_memory_bytes", "warp_size")

@@ -272,7 +272,7 @@ class Explanation:
         return [f"passes  {' · '.join(said)}"] if said else []
 
     def _repr_html_(self) -> str:
-        from graphdock.contracts import html
+        from graphdock_profiler import html
 
         rows = [
             (r.node, r.op, r.shapes, r.device, r.kernel, r.why, r.flops, r.bytes, (r.seconds, r.time), r.site)

@@ -18,13 +18,13 @@ from typing import Any
 
 from graphdock import RunMetadata, RunOptions, Session
 from graphdock.arguments import check_type
-from graphdock.contracts import html
 from graphdock.contracts.runtime.resources import Variable
 from graphdock.contracts.step import TraceEvent, TraceLevel
 from graphdock.errors import InvalidArgumentError, did_you_mean
 from graphdock.shape import concrete
 from graphdock.units import in_bytes, in_seconds
 
+from graphdock_profiler import html
 from graphdock_profiler.chrome import chrome_trace
 
 __all__ = ["GROUPS", "Held", "Profile", "Row", "profile"]

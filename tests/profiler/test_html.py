@@ -8,7 +8,7 @@ import subprocess
 from xml.etree import ElementTree
 
 import pytest
-from graphdock.contracts.html import Box, picture, section, table
+from graphdock_profiler.html import Box, picture, section, table
 
 HOSTILE = "</svg><script>alert('1')</script>\"&<b>"
 

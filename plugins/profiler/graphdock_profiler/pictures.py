@@ -1,24 +1,35 @@
-"""Graphs and tensors as notebooks show them."""
+"""Graphs, tensors and sessions as notebooks show them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from graphdock.contracts import html
+from graphdock import Graph, Operation, Tensor
 
-if TYPE_CHECKING:
-    from graphdock.graph.graph import Graph
-    from graphdock.graph.operation import Operation
-    from graphdock.graph.tensor import Tensor
+from graphdock_profiler import html
+from graphdock_profiler.explanation import Explanation
 
-__all__ = ["graph_html", "tensor_html"]
+__all__ = ["as_html"]
 
 #: Operations of the picture of a tensor: those nearest to it.
 _NEAR = 40
 
 
-def graph_html(graph: Graph) -> str:
+def as_html(shown: Any, *facts: Any) -> str:
+    """A section of HTML about a graph, a tensor, or a session, of which more facts are given: see the functions below."""
+    if isinstance(shown, Tensor):
+        return _tensor_html(shown)
+    return _graph_html(shown) if isinstance(shown, Graph) else _session_html(shown, *facts)
+
+
+def _session_html(session: Any, state: str, settings: Sequence[tuple[str, str, str]], plan: Any) -> str:
+    """A table of settings with their values and origins, and the plan that was made last; before the first one the graph."""
+    last = _graph_html(session.graph) if plan is None else Explanation(plan, session.config)._repr_html_()
+    return html.section(f"Session, {state}", html.table(("setting", "value", "from"), settings), last)
+
+
+def _graph_html(graph: Graph) -> str:
     """A picture of a graph, and a table of its operations."""
     ops = graph.get_operations()
     rows = [
@@ -28,7 +39,7 @@ def graph_html(graph: Graph) -> str:
     return html.section(f"Graph of {len(ops)} operations", html.picture(_boxes(ops)), table)
 
 
-def tensor_html(tensor: Tensor) -> str:
+def _tensor_html(tensor: Tensor) -> str:
     """Return what a tensor is, and a picture of what it is computed from."""
     near = [tensor.op]
     for op in near:  # which grows
