@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from graphdock.contracts.ir import PlanGraph, PlanNode, Region, Value, arg_of, copy_node
 from graphdock.contracts.rewriter import Rewriter
@@ -37,12 +37,18 @@ class Cutter:
             for before in (*node.control, *node.order):
                 self._followers.setdefault(before, []).append(node)
 
-    def cut(self, nodes: Collection[PlanNode], device: DeviceSpec) -> Region:
+    def cut(
+        self, nodes: Collection[PlanNode], device: DeviceSpec, is_part: Callable[[Value], bool] | None = None
+    ) -> Region:
         """The region of these nodes as a graph of its own; the plan stays as it is.
 
         Constants of one element, and those that nodes want in host memory, are copied into the region; others enter. The nodes
         of its graph keep their control and order edges among each other; what leads to them from outside stands in
         ``Region.control`` and ``Region.order``.
+
+        Args:
+          is_part: says of a value that would enter whether its node is copied, too, because it only says where the value lies in
+            one that enters then.
 
         Raises:
           PlanError: a node is not of this level or taken already, or a path leaves the nodes and comes back, so that no single
@@ -64,30 +70,39 @@ class Cutter:
         entering: list[Value] = []
         control: dict[PlanNode, None] = {}
         order: dict[PlanNode, None] = {}
+        parts: set[PlanNode] = set()
+
+        def copied(maker: PlanNode, inputs: Sequence[Value]) -> PlanNode:
+            copy = copies.get(maker)
+            if copy is None:
+                copy = copies[maker] = copy_node(maker, inputs)
+                graph.add(copy)
+            return copy
+
+        def enter(value: Value, host: bool) -> Value:
+            maker, key = value.node, (value, host)
+            if maker in inside:
+                assert maker is not None
+                return copies[maker].outputs[value.index]
+            if key in values:
+                return values[key]
+            if maker is not None and maker.verb == "constant" and (host or maker.attrs["value"].size == 1):
+                values[key] = copied(maker, ()).outputs[value.index]
+            elif maker is not None and is_part is not None and not host and is_part(value):
+                read = [enter(v, arg.memory == "host") for v, arg in zip(maker.inputs, arg_of(maker), strict=True)]
+                parts.add(copied(maker, read))
+                values[key] = copies[maker].outputs[value.index]
+            else:
+                name = value.name if (value, not host) not in values else f"{value.name}/host"
+                values[key] = Value(name, value.dtype, value.shape)
+                values[key].extent = value.extent
+                graph.inputs.append(values[key])
+                entering.append(value)
+            return values[key]
+
         for node in chosen:
-            inputs = []
             host = {i for i, arg in enumerate(arg_of(node)) if arg.memory == "host"}
-            for i, value in enumerate(node.inputs):
-                maker = value.node
-                if maker in inside:
-                    assert maker is not None
-                    inputs.append(copies[maker].outputs[value.index])
-                    continue
-                key = value, i in host
-                if key not in values:
-                    if maker is not None and maker.verb == "constant" and (key[1] or maker.attrs["value"].size == 1):
-                        copy = copies.get(maker)
-                        if copy is None:
-                            copy = copies[maker] = copy_node(maker, ())
-                            graph.add(copy)
-                        values[key] = copy.outputs[value.index]
-                    else:
-                        name = value.name if (value, not key[1]) not in values else f"{value.name}/host"
-                        values[key] = Value(name, value.dtype, value.shape)
-                        values[key].extent = value.extent
-                        graph.inputs.append(values[key])
-                        entering.append(value)
-                inputs.append(values[key])
+            inputs = [enter(value, i in host) for i, value in enumerate(node.inputs)]
             control.update((n, None) for n in node.control if n not in inside)
             order.update((n, None) for n in node.order if n not in inside)
             copies[node] = copy_node(
@@ -101,7 +116,9 @@ class Cutter:
         graph.outputs = [copies[v.node].outputs[v.index] for v in leaving if v.node is not None]
         source = {copy: node for node, copy in copies.items()}
         streams = tuple(dict.fromkeys(s for n in chosen for s in streams_of(n)))
-        return Region(graph, device, tuple(entering), tuple(leaving), source, tuple(control), tuple(order), streams)
+        region = Region(graph, device, tuple(entering), tuple(leaving), source, tuple(control), tuple(order), streams)
+        region.parts = parts
+        return region
 
     def take(self, nodes: Iterable[PlanNode]) -> None:
         """From now on these nodes, which were cut, count as one."""

@@ -25,7 +25,7 @@ makes one, a Rewriter changes it. Once the plan is made nothing changes it any m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from graphdock.contracts.lazy_dataclass import lazy_dataclass
@@ -299,6 +299,7 @@ class Region:
       program: what it computes, for a compiler that asks for programs; else None.
       loop: what it computes where it is a loop, which is then the only node; else None.
       step: whether it is to be part of a loop, where a node by itself is worth a region.
+      parts: nodes of ``graph`` that only say where in what enters a part lies: copies, as constants are; the plan's own stay.
       reduces: node of ``graph`` -> the sets of axes of the program that it reduces over, of those that do.
     """
 
@@ -310,6 +311,7 @@ class Region:
         "leaving",
         "loop",
         "order",
+        "parts",
         "program",
         "reduces",
         "source",
@@ -341,6 +343,7 @@ class Region:
         self.program: RegionProgram | None = None
         self.loop: LoopProgram | None = None
         self.step = False
+        self.parts: Set[PlanNode] = frozenset()
         self.reduces: Mapping[PlanNode, frozenset[tuple[int, ...]]] = {}
 
 

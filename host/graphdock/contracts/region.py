@@ -53,6 +53,8 @@ class RegionCompiler(ABC):
         kernel gets the variable's own memory in the place of its handle.
       products: whether it takes products of matrices, in whose programs dims of inputs stand in any order; with what follows them,
         and one by itself, too.
+      parts: whether it reads parts of tensors, and transposed matrices, where they lie (``RegionInput.strides``). The graphs that
+        it is offered then hold copies of the nodes that only say where a part lies (``Region.parts``), which it does not claim.
       loops: whether it takes loops as one: those whose conditions and bodies are regions that it takes, where one node may be a
         region (``Region.step``), of shapes that stay, without random numbers, variables and histories. It finds each in
         ``Region.loop``, and claims its only node. A loop may never end: its kernel calls ``BindContext.check`` now and then.
@@ -68,6 +70,7 @@ class RegionCompiler(ABC):
     programs: bool = False
     updates: bool = False
     products: bool = False
+    parts: bool = False
     reductions: bool = False
     loops: bool = False
     unknown_dims: bool = False

@@ -24,6 +24,12 @@ def check_program(program: RegionProgram) -> None:
         _check_dims(program, where, source.shape, source.dims, ordered=False)
         if source.alignment < 1 or source.alignment & (source.alignment - 1):
             raise _broken(program, where, f"an alignment of {source.alignment} is no power of two")
+        if source.strides is not None and (
+            len(source.strides) != len(source.shape) or source.dying or None in source.shape
+        ):
+            raise _broken(
+                program, where, f"strides {source.strides} are not those of a part of known shape that is only read"
+            )
     for number, term in enumerate(program.terms):
         _check_term(program, number, term)
     for number, out in enumerate(program.outputs):

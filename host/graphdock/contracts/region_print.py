@@ -27,6 +27,8 @@ def print_program(program: RegionProgram) -> str:
     lines = [f"region {program.name} ({space}) {{"]
     for source in program.inputs:
         facts = f", aligned {source.alignment}" if source.alignment > 1 else ""
+        if source.strides is not None:
+            facts += f", strides {', '.join(map(str, source.strides))} from {source.offset}"
         lines.append(
             f"  {source.name}: {source.dtype}{_dims(source.dims, axes)}{facts}{', dying' if source.dying else ''}"
         )

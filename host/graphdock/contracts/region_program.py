@@ -132,10 +132,12 @@ class RegionInput:
 
     Attributes:
       source: number of the region's input (of ``Region.graph``); a tensor that is read along different axes stands here twice.
-      dtype: of its elements in memory. ``shape``: as it lies there, row by row without gaps.
+      dtype: of its elements in memory. ``shape``: of what is read.
       dims: the axis of each dim, in any order; None for a dim of size 1, along which it is the same.
       alignment: its address is a multiple of so many bytes.
       dying: nothing reads it after the region, and it may be written over.
+      strides: elements from place to place of each dim, of a part of a tensor or a transposed one; None where it lies row by row
+        without gaps. ``offset``: elements before the first one.
     """
 
     name: str
@@ -145,6 +147,8 @@ class RegionInput:
     dims: tuple[int | None, ...]
     alignment: int = 1
     dying: bool = False
+    strides: tuple[int, ...] | None = None
+    offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +228,10 @@ class RegionProgram:
         """Structure of the program, without extents and names: equal structures are computed by equal code."""
         return (
             len(self.axes),
-            tuple((i.source, i.dtype.name, tuple(a for a in i.dims if a is not None)) for i in self.inputs),
+            tuple(
+                (i.source, i.dtype.name, tuple(a for a in i.dims if a is not None), i.strides, i.offset)
+                for i in self.inputs
+            ),
             tuple((t.op, t.dtype.name, t.args, t.axes, _literal(t)) for t in self.terms),
             tuple((o.term, o.dtype.name, tuple(a for a in o.dims if a is not None), o.into) for o in self.outputs),
         )

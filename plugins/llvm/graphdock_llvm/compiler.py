@@ -52,6 +52,7 @@ class VectorRegions(RegionCompiler):
     programs = True
     updates = True
     products = True
+    parts = True
     reductions = True
     loops = True
     unknown_dims = True
@@ -63,7 +64,7 @@ class VectorRegions(RegionCompiler):
             return Claim(tuple(nodes), _CALL) if reason is None else Refusal(reason)
         program = candidate.program
         assert program is not None
-        nodes = [n for n in candidate.graph.nodes if n.verb != "constant"]
+        nodes = [n for n in candidate.graph.nodes if n.verb != "constant" and n not in candidate.parts]
         lanes = width()
         if tile := nodes_of_a_tile(candidate, nodes, lanes):
             return Claim(tuple(tile), _CALL)

@@ -171,8 +171,9 @@ def is_flat(program: RegionProgram) -> bool:
     tensors += program.outputs
     parts = [[d for d in p.dims if d is not None] for p in tensors]
     places = any(t.op == "index" or t.op == "place" and list(t.axes) != whole for t in terms)
+    cut = any(isinstance(p, RegionInput) and p.strides is not None for p in tensors)
     partial = any(t.axes and list(t.axes) != whole for t in terms)
-    return not places and not partial and all(p in ([], whole) for p in parts)
+    return not places and not partial and not cut and all(p in ([], whole) for p in parts)
 
 
 def emit(e: Emitter, program: RegionProgram, term: Term, args: Sequence[str]) -> str:

@@ -24,10 +24,10 @@ from graphdock.contracts import WORDS, RegionInput, RegionOutput, RegionProgram,
 from graphdock_llvm.draws import emit_draw
 from graphdock_llvm.emitter import SCALARS
 from graphdock_llvm.primitives import combine, emit, horizontal, identity
-from graphdock_llvm.products import Product, emit_product
+from graphdock_llvm.products import Product, emit_product, strides_of
 from graphdock_llvm.rows import Rows
 from graphdock_llvm.schedule import Stage
-from graphdock_llvm.vectors import Place, held, in_memory, load, size_of, store
+from graphdock_llvm.vectors import Place, address, held, in_memory, input_address, load, size_of, store
 
 __all__ = ["ALONE", "Printed", "is_brief", "print_functions", "print_region", "shares"]
 
@@ -185,9 +185,9 @@ class _Printer(Rows):
 
     def _tables(self) -> list[str]:
         """Addresses of the program's inputs, then of its outputs; those that go into variables are the last."""
-        tables = [self._address(i.source) for i in self.program.inputs]
+        tables = [input_address(self.e, i) for i in self.program.inputs]
         outs = enumerate(self.program.outputs)
-        return tables + [self._address(self.count + k if o.into is None else o.into) for k, o in outs]
+        return tables + [address(self.e, self.count + k if o.into is None else o.into) for k, o in outs]
 
     def _visit(self, stages: Sequence[Stage], tables: Sequence[str], between: tuple[str, str] | None = None) -> None:
         """All that is done for each row; ``between`` two places of the first axis, or of the one row."""
@@ -383,20 +383,17 @@ class _Printer(Rows):
 
     # -- memory
 
-    def _address(self, slot: int) -> str:
-        where = self.e.value(f"getelementptr ptr, ptr %table, i64 {slot}")
-        return self.e.value(f"load ptr, ptr {where}")
-
     def _base(self, part: RegionInput | RegionOutput, table: str) -> str:
         """Address of the row's first element."""
         if self.plan.flat:
             return table
         stride, base = "1", table
+        known = strides_of(part) if isinstance(part, RegionInput) and part.strides is not None else {}
         for dim in reversed(part.dims):
             if dim is None:
                 continue
             if dim != self.plan.last:
-                offset = self.e.value(f"mul i64 %i{dim}, {stride}")
+                offset = self.e.value(f"mul i64 %i{dim}, {known.get(dim, stride)}")
                 base = self.e.value(f"getelementptr {in_memory(part.dtype.name)}, ptr {base}, i64 {offset}")
             stride = self._times((stride, self.sizes[dim]))
         return base

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from graphdock.contracts import RegionInput, RegionProgram, Term
+from graphdock.contracts import RegionInput, RegionOutput, RegionProgram, Term
 
 from graphdock_llvm.emitter import SCALARS, Emitter
 
@@ -90,8 +90,10 @@ def refused(program: RegionProgram, product: Product, width: int) -> str | None:
     return None
 
 
-def strides_of(part: RegionInput) -> dict[int, int]:
+def strides_of(part: RegionInput | RegionOutput) -> dict[int, int]:
     """Axis -> how many elements lie between two places along it."""
+    if isinstance(part, RegionInput) and part.strides is not None:
+        return {dim: stride for dim, stride in zip(part.dims, part.strides, strict=True) if dim is not None}
     found, stride = {}, 1
     for size, dim in zip(reversed(part.shape), reversed(part.dims), strict=True):
         if dim is not None:

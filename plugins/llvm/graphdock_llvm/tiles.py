@@ -12,7 +12,7 @@ from graphdock_llvm.panels import Matrices, print_panels
 from graphdock_llvm.primitives import emit, unsupported
 from graphdock_llvm.printer import Printed
 from graphdock_llvm.products import Product, products_of, refused, strides_of
-from graphdock_llvm.vectors import Place, held, in_memory, load, size_of, store
+from graphdock_llvm.vectors import Place, address, held, in_memory, input_address, load, size_of, store
 
 __all__ = ["nodes_of_a_tile", "print_tiles", "tiles_of"]
 
@@ -136,13 +136,16 @@ def print_tiles(program: RegionProgram, tiles: Tiles, count: int, width: int) ->
     finish = _Finish(e, program, tiles, count)
     panels = print_panels(e, "region", tiles.matrices, finish.begin, finish)
     parts = tiles.matrices.parts(width)
-    slots = [program.inputs[i].source for i in (tiles.product.left, tiles.product.right)]
+    sides = [program.inputs[i] for i in (tiles.product.left, tiles.product.right)]
+    slots, first, scalar = [s.source for s in sides], [s.offset for s in sides], tiles.matrices.scalar
     part = f"""define internal void @region.part(ptr %table, i64 %part) {{
 entry:
   %left.at = getelementptr ptr, ptr %table, i64 {slots[0]}
   %right.at = getelementptr ptr, ptr %table, i64 {slots[1]}
-  %left = load ptr, ptr %left.at
-  %right = load ptr, ptr %right.at
+  %left.whole = load ptr, ptr %left.at
+  %right.whole = load ptr, ptr %right.at
+  %left = getelementptr {scalar}, ptr %left.whole, i64 {first[0]}
+  %right = getelementptr {scalar}, ptr %right.whole, i64 {first[1]}
   call void @region.panels(ptr %table, ptr %left, ptr %right, i64 %part)
   ret void
 }}
@@ -193,12 +196,10 @@ class _Finish:
     def begin(self) -> None:
         """Addresses of what is read and written."""
         e, program = self.e, self.program
-        slots = {
-            t.value: program.inputs[t.value].source for n in self._needed() if (t := program.terms[n]).op == "input"
-        }
-        slots |= {len(program.inputs) + k: self.count + k for k in range(len(program.outputs))}
-        for part, slot in slots.items():
-            self.bases[part] = e.value(f"load ptr, ptr {e.value(f'getelementptr ptr, ptr %table, i64 {slot}')}")
+        read = [t.value for n in self._needed() if (t := program.terms[n]).op == "input"]
+        self.bases = {i: input_address(e, program.inputs[i]) for i in read}
+        outs = range(len(program.outputs))
+        self.bases |= {len(program.inputs) + k: address(e, self.count + k) for k in outs}
 
     def __call__(self, row: str, first: str, vectors: Sequence[tuple[str, str]]) -> None:
         e, program = self.e, self.program
@@ -223,13 +224,11 @@ class _Finish:
 
     def _row(self, part: RegionInput | RegionOutput, base: str, row: str) -> str:
         """Address of the row."""
-        e, stride = self.e, 1
-        for size, dim in zip(reversed(part.shape), reversed(part.dims), strict=True):
-            if dim == self.product.row and dim is not None:
-                offset = e.binary("mul", "i64", row, str(stride))
-                base = e.value(f"getelementptr {in_memory(part.dtype.name)}, ptr {base}, i64 {offset}")
-            stride *= size or 0
-        return base
+        stride = None if self.product.row is None else strides_of(part).get(self.product.row)
+        if stride is None:
+            return base
+        offset = self.e.binary("mul", "i64", row, str(stride))
+        return self.e.value(f"getelementptr {in_memory(part.dtype.name)}, ptr {base}, i64 {offset}")
 
     def _input(self, number: int, row: str, place: Place) -> str:
         e, part = self.e, self.program.inputs[number]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from graphdock.contracts import RegionInput
+
 from graphdock_llvm.emitter import HALVES, SCALARS, Emitter
 
-__all__ = ["Place", "held", "in_memory", "load", "size_of", "store"]
+__all__ = ["Place", "address", "held", "in_memory", "input_address", "load", "size_of", "store"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +17,19 @@ class Place:
 
     at: str
     mask: str | None
+
+
+def address(e: Emitter, slot: int) -> str:
+    """Address that stands in a slot of the table."""
+    return e.value(f"load ptr, ptr {e.value(f'getelementptr ptr, ptr %table, i64 {slot}')}")
+
+
+def input_address(e: Emitter, part: RegionInput) -> str:
+    """Address of an input's first element."""
+    base = address(e, part.source)
+    return (
+        e.value(f"getelementptr {in_memory(part.dtype.name)}, ptr {base}, i64 {part.offset}") if part.offset else base
+    )
 
 
 def load(e: Emitter, name: str, address: str, place: Place) -> str:

@@ -31,6 +31,7 @@ class ReferenceCompiler(RegionCompiler):
     programs = True
     updates = True
     products = True
+    parts = True
     loops = True
     unknown_dims = True
 
@@ -39,7 +40,8 @@ class ReferenceCompiler(RegionCompiler):
         self.loops_built: list[LoopProgram] = []
 
     def claim(self, candidate: Region) -> Claim | Refusal:
-        return Claim(tuple(n for n in candidate.graph.nodes if n.verb != "constant"), 1.0)
+        nodes = [n for n in candidate.graph.nodes if n.verb != "constant" and n not in candidate.parts]
+        return Claim(tuple(nodes), 1.0)
 
     def build(self, region: Region, ctx: BuildContext) -> Bound:
         if region.loop is not None:
@@ -128,7 +130,8 @@ def _measured(program: RegionProgram, arrays: Sequence[np.ndarray]) -> RegionPro
         return program
     extents = [a.extent for a in program.axes]
     for source in program.inputs:
-        for size, axis in zip(arrays[source.source].shape, source.dims, strict=True):
+        shape = arrays[source.source].shape if source.strides is None else source.shape
+        for size, axis in zip(shape, source.dims, strict=True):
             if axis is not None:
                 assert extents[axis] in (None, size), f"{source.name} is not as long as others along an axis"
                 extents[axis] = size
@@ -170,7 +173,11 @@ def _term(
                 if axis is not None:
                     shape[axis] = _extent(program, axis)
             dims = [1 if d is None else _extent(program, d) for d in source.dims]
-            held = np.ascontiguousarray(arrays[source.source]).astype(term.dtype.np).reshape(dims)
+            whole = np.ascontiguousarray(arrays[source.source])
+            if source.strides is not None:
+                steps = [step * whole.itemsize for step in source.strides]
+                whole = np.lib.stride_tricks.as_strided(whole.reshape(-1)[source.offset :], dims, steps)
+            held = whole.astype(term.dtype.np).reshape(dims)
             order = sorted(range(len(source.dims)), key=lambda i: -1 if (d := source.dims[i]) is None else d)
             return held.transpose(order).reshape(shape)
         case "round":

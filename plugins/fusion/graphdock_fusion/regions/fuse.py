@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -39,6 +39,7 @@ from graphdock.shape import Dims, as_dims
 from graphdock_fusion.regions.forms import form_of
 from graphdock_fusion.regions.groups import ByDevice, Kinds, elementwise, form_fusion_groups, without
 from graphdock_fusion.regions.lowering import lower_region
+from graphdock_fusion.regions.parts import erase_unread, readable_in_place
 from graphdock_fusion.regions.rematerializable import apart, duplicate_into_groups, rematerializable
 from graphdock_fusion.regions.spaces import BySpace
 from graphdock_fusion.regions.typed import NotInRegion
@@ -70,10 +71,14 @@ def fuse(graph: PlanGraph, context: PlanContext) -> None:
                 continue
             if isinstance(kinds, BySpace) and kinds.rematerializable:
                 candidates = duplicate_into_groups(level, candidates, kinds.rematerializable, context.kernels)
-            cutter = Cutter(level)
+            cutter, parts = Cutter(level), set[PlanNode]()
+            in_place = (
+                functools.partial(readable_in_place, level is graph) if asked.compiler.parts else lambda nodes: None
+            )
             with Rewriter(level) as change:
                 for members in candidates:
-                    for region in _claims(cutter, members, asked, kinds, context, handles):
+                    for region in _claims(cutter, members, asked, kinds, context, handles, in_place):
+                        parts.update([region.source[n] for n in region.parts])
                         node = _one_node(region, asked, context)
                         _put(change, node, region)
                         context.give(node, _kernel(region, asked), asked)
@@ -81,6 +86,8 @@ def fuse(graph: PlanGraph, context: PlanContext) -> None:
                         _rely(graph, region)
                         for member in _members(region):
                             del context.kernels[member]
+            if parts:
+                erase_unread(level, parts)
 
 
 def _rely(graph: PlanGraph, region: Region) -> None:
@@ -143,8 +150,13 @@ def _claims(
     kinds: Kinds,
     context: PlanContext,
     handles: Mapping[Value, Value],
+    in_place: Callable[[Collection[PlanNode]], Callable[[Value], bool] | None] = lambda nodes: None,
 ) -> Iterable[Region]:
-    """The regions that a compiler claims of a group, one after another; what is left of a claim is offered again."""
+    """The regions that a compiler claims of a group, one after another; what is left of a claim is offered again.
+
+    Args:
+      in_place: nodes -> what says which values they read where those lie in others, or None.
+    """
     waiting = [members]
     while waiting:
         nodes = waiting.pop()
@@ -156,10 +168,15 @@ def _claims(
                 reversed(apart(form_fusion_groups([n for n in nodes if n not in outer], kinds), kinds.rematerializable))
             )
             continue
-        offered = cutter.cut(nodes, device)
-        offered.step = isinstance(kinds, BySpace) and kinds.steps
-        reason = _lower(offered, cutter, asked, handles)
-        answer = _answer(asked, offered, nodes[0]) if reason is None else Refusal(reason)
+        is_part = in_place(nodes)
+        while True:
+            offered = cutter.cut(nodes, device, is_part)
+            offered.step = isinstance(kinds, BySpace) and kinds.steps
+            reason = _lower(offered, cutter, asked, handles)
+            answer = _answer(asked, offered, nodes[0]) if reason is None else Refusal(reason)
+            if not (offered.parts and isinstance(answer, Refusal)):
+                break
+            is_part = None  # of copies without gaps it may take them
         if isinstance(answer, Refusal):
             _refused(asked, nodes, answer.reason, context)
             if len(nodes) > 1:
@@ -172,7 +189,7 @@ def _claims(
         if None in claimed or len(chosen) < 2 and not (chosen and kinds.alone(chosen[0])):
             raise _broken(asked, "claims what is not two nodes and more of the candidate", nodes[0], repr(answer.nodes))
         try:
-            region = cutter.cut(chosen, device)
+            region = cutter.cut(chosen, device, is_part and in_place(chosen))
         except PlanError as error:
             raise _broken(asked, f"claims nodes that cannot be one: {error.message}", chosen[0]) from error
         reason = context.failed.get(_key(asked.full_name, chosen)) or _lower(region, cutter, asked, handles)
@@ -307,8 +324,8 @@ def _broken(compiler: RegisteredCompiler, what: str, node: PlanNode, got: str | 
 
 
 def _members(region: Region) -> list[PlanNode]:
-    """The plan's nodes that a region stands for, in order; constants, which it copies, are not among them."""
-    return [region.source[n] for n in region.graph.nodes if n.verb != "constant"]
+    """The plan's nodes that a region stands for, in order; constants and parts, which it copies, are not among them."""
+    return [region.source[n] for n in region.graph.nodes if n.verb != "constant" and n not in region.parts]
 
 
 def _one_node(region: Region, compiler: RegisteredCompiler, context: PlanContext) -> PlanNode:

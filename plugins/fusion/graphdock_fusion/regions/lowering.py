@@ -17,6 +17,7 @@ from graphdock.dtypes import DType, as_dtype
 from graphdock.shape import plain, show
 
 from graphdock_fusion.regions.forms import Form, form_of, what_forbids
+from graphdock_fusion.regions.parts import Part, parts_of
 from graphdock_fusion.regions.placing import Dims, Shape, Space, known, local_shape, place, place_input, put
 from graphdock_fusion.regions.typed import NotInRegion, Number, Operand, Terms, Unknown
 
@@ -86,6 +87,7 @@ class _Nodes:
 
     Attributes:
       term: value -> its term, of what the region makes or holds as a constant. ``dims``: where those that it makes lie.
+      parts: value of a region -> where it lies in an input of it.
       streams: stream that the nodes draw from -> its number. ``written``: handles whose variables the nodes have written, whose
         terms are what they hold then.
     """
@@ -102,6 +104,7 @@ class _Nodes:
         self.dying: Collection[Value] = ()
         self.streams: dict[StreamName, int] = {}
         self.reduces: dict[PlanNode, frozenset[tuple[int, ...]]] = {}
+        self.parts: Mapping[Value, Part] = {}
         self._inputs: dict[tuple[Value, Dims], int] = {}
 
     def made_before(self, value: Value, dims: Dims) -> None:
@@ -177,7 +180,12 @@ class _Nodes:
         if held(dtype) not in _HELD:
             raise NotInRegion(f"{value.name} is of {dtype}")
         name, dies = value.name.removesuffix(":0"), value in self.dying and value not in self.variables
-        made = RegionInput(name, self.sources[value], dtype, shape, dims, alignment, dies)
+        part = self.parts.get(value)
+        if part is None:
+            made = RegionInput(name, self.sources[value], dtype, shape, dims, alignment, dies)
+        else:
+            lies = part.strides, part.offset
+            made = RegionInput(name, self.sources[part.source], dtype, shape, dims, dtype.size, False, *lies)
         self.inputs.append(made)
         return made
 
@@ -225,7 +233,7 @@ class _Lowering(_Nodes):
     def __init__(self, region: Region, dying: Collection[Value]) -> None:
         self.region = region
         self.dying_values = dying
-        nodes = [n for n in region.graph.nodes if n.verb != "constant"]
+        nodes = [n for n in region.graph.nodes if n.verb != "constant" and n not in region.parts]
         forms = [form_of(n.opdef) for n in nodes]
         spaces = [_space_of(n, f) for n, f in zip(nodes, forms, strict=True)]
         super().__init__(max(spaces, key=len, default=()), region.variables)
@@ -235,6 +243,7 @@ class _Lowering(_Nodes):
         graph = self.region.graph
         self.dying = self.dying_values
         self.sources = {value: i for i, value in enumerate(graph.inputs)}
+        self.parts = parts_of(self.region)
         self.streams = {stream: i for i, stream in enumerate(self.region.streams)}
         for node in graph.nodes:
             if node.verb == "constant":

@@ -89,7 +89,7 @@ def _kernel(
         table, place = list[int](), 0
         for i, shape in zip(pieces(node), parts, strict=True):
             wide = math.prod(shape[along:]) * size
-            if wide:
+            if wide and not (cut and not ctx.outputs[i].used):
                 table += [first + i, wide, place]
             place += wide
         return called(ctx, TEXT, (*numbers, len(table) // 3, *table))
