@@ -86,7 +86,7 @@ _PUBLISHED = {
     "passes": "Pass PassContext PHASES PlanContext RegionNote Replacement Swap Tracing",
     "pattern": "CONSTANT Found Operand Pattern PatternLibrary RegisteredPattern",
     "queue": "Event Queue QueuedDevice",
-    "region": "Claim Refusal RegionCompiler RegisteredCompiler",
+    "region": "Arrangement Claim Refusal RegionCompiler RegisteredCompiler",
     "region_check": "check_program",
     "region_program": "Axis PRIMITIVES REDUCTIONS RegionInput RegionOutput RegionProgram Term WORDS",
     "resource": "ResourceKind ResourceRequest VARIABLE",

@@ -181,7 +181,7 @@ def cut_region(graph: PlanGraph, nodes: Collection[PlanNode], device: DeviceSpec
 def put_back(change: Rewriter, node: PlanNode, region: Region) -> None:
     """Put a region's own nodes in the place of the node that stands for it; their devices and decisions are as they were.
 
-    They read the plan's own constants again, which were left there, wherever they stand.
+    They read the plan's own constants again, which were left there, wherever they stand, and what was arranged as it was.
     """
     graph, nodes = region.graph, []
     change.arrange(change.graph.nodes)
@@ -190,4 +190,10 @@ def put_back(change: Rewriter, node: PlanNode, region: Region) -> None:
             change.redirect(inner.outputs[0], region.source[inner].outputs[0])
         else:
             nodes.append(inner)
-    change.splice(node, PlanGraph(graph.name, graph.inputs, nodes, graph.outputs), own_names=True)
+    read = list(node.inputs)
+    for i in region.arranged:
+        maker = read[i].node
+        assert maker is not None
+        read[i] = maker.inputs[0] if maker.inputs else region.entering[i]
+    own = PlanGraph(graph.name, graph.inputs, nodes, graph.outputs)
+    change.splice(node, own, own_names=True, given=[change.value(v) for v in read])

@@ -25,7 +25,7 @@ makes one, a Rewriter changes it. Once the plan is made nothing changes it any m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from graphdock.contracts.lazy_dataclass import lazy_dataclass
@@ -300,10 +300,12 @@ class Region:
       loop: what it computes where it is a loop, which is then the only node; else None.
       step: whether it is to be part of a loop, where a node by itself is worth a region.
       parts: nodes of ``graph`` that only say where in what enters a part lies: copies, as constants are; the plan's own stay.
+      arranged: number of an input -> key of the order in which its elements come (:class:`graphdock.contracts.region.Arrangement`).
       reduces: node of ``graph`` -> the sets of axes of the program that it reduces over, of those that do.
     """
 
     __slots__ = (
+        "arranged",
         "control",
         "device",
         "entering",
@@ -344,6 +346,7 @@ class Region:
         self.loop: LoopProgram | None = None
         self.step = False
         self.parts: Set[PlanNode] = frozenset()
+        self.arranged: dict[int, Hashable] = {}
         self.reduces: Mapping[PlanNode, frozenset[tuple[int, ...]]] = {}
 
 

@@ -11,13 +11,14 @@ Threads: ``claim``, ``prepare`` and ``build`` run under the planner's lock.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from graphdock.contracts.ir import PlanNode, Region
-from graphdock.contracts.kernel import Bound, BuildContext, PrepareContext, Prepared
+from graphdock.contracts.kernel import Bound, BuildContext, KernelDef, PrepareContext, Prepared
 
-__all__ = ["Claim", "Refusal", "RegionCompiler", "RegisteredCompiler"]
+__all__ = ["Arrangement", "Claim", "Refusal", "RegionCompiler", "RegisteredCompiler"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,21 @@ class Refusal:
     """The compiler takes nothing of the candidate; ``reason`` is printed by ``explain``."""
 
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """Elements of a tensor in another order, as a kernel reads them: a weight in panels, say.
+
+    Attributes:
+      key: equal where the order is, of one tensor. ``shape``: of the array that they fill, of the tensor's dtype.
+      kernel: makes it, of the tensor; for the op ``Arranged``. ``of``: makes it of an array that never changes.
+    """
+
+    key: Hashable
+    shape: tuple[int, ...]
+    kernel: KernelDef
+    of: Callable[[Any], Any]
 
 
 class RegionCompiler(ABC):
@@ -94,6 +110,14 @@ class RegionCompiler(ABC):
         It runs for every instance of a plan, so that what is dear is kept between calls.
         """
         raise NotImplementedError
+
+    def arranged(self, region: Region) -> Mapping[int, Arrangement]:
+        """Inputs of a claimed region that its kernel would rather have in another order, by their numbers.
+
+        One that regions share is made once, as a node of the plan, and one of a constant when the plan is made; ``Region.arranged``
+        tells a region before it is prepared that it gets that array in the place of the tensor.
+        """
+        return {}
 
     def inplace(self, region: Region) -> Mapping[str, tuple[str, ...]]:
         """Output name -> names of inputs whose buffer it may take over, as of a KernelDef: the kernel then reads and writes one

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from graphdock.contracts import (
     REDUCTIONS,
+    Arrangement,
     BindContext,
     Claim,
     KernelRefused,
@@ -29,13 +30,14 @@ from graphdock_llvm.extents import Extents, bind_any
 from graphdock_llvm.launch import address_of, bound, results_of, single_threaded
 from graphdock_llvm.loops import print_loop, too_large
 from graphdock_llvm.native import chain, interface
+from graphdock_llvm.packing import arranged
 from graphdock_llvm.pool import pool_address
 from graphdock_llvm.primitives import rows_of, unsupported, written_often
 from graphdock_llvm.printer import ALONE, Printed, is_brief, print_functions
 from graphdock_llvm.products import products_of
 from graphdock_llvm.schedule import forbidden
 from graphdock_llvm.target import width
-from graphdock_llvm.tiles import nodes_of_a_tile, print_tiles, tiles_of
+from graphdock_llvm.tiles import Tiles, nodes_of_a_tile, print_tiles, tiles_of
 
 __all__ = ["VectorRegions"]
 
@@ -83,6 +85,9 @@ class VectorRegions(RegionCompiler):
             return Refusal(reason)
         return Claim(tuple(chosen), _CALL)
 
+    def arranged(self, region: Region) -> Mapping[int, Arrangement]:
+        return arranged(region)
+
     def inplace(self, region: Region) -> Mapping[str, tuple[str, ...]]:
         program = region.program
         if program is None or any(t.op in REDUCTIONS for t in program.terms):
@@ -101,13 +106,13 @@ class VectorRegions(RegionCompiler):
             return _prepared_loop(region.loop, ctx)
         program = region.program
         assert program is not None
-        tiles, count = tiles_of(program, width()), len(region.graph.inputs)
+        tiles, count = tiles_of(program, width(), region.arranged), len(region.graph.inputs)
         reason = None if tiles is not None else forbidden(program, width())
         if reason is not None:
             raise KernelRefused(reason)
         if 0 in [a.extent for a in program.axes]:
             return Prepared(functools.partial(_bound, None, count, program))
-        printed = _printed(program, count)
+        printed = _printed(program, tiles, count)
         shared = ctx.threads > 1 and printed.shared
         numbers = (ctx.threads, pool_address()) if shared else ALONE
         within = single_threaded(ctx.device) if shared else None
@@ -133,12 +138,11 @@ class VectorRegions(RegionCompiler):
             bind,
             native=native,
             within=within,
-            source=lambda: f"{program}\n\n{_printed(program, count).text()}",
+            source=lambda: f"{program}\n\n{_printed(program, tiles, count).text()}",
         )
 
 
-def _printed(program: RegionProgram, count: int) -> Printed:
-    tiles = tiles_of(program, width())
+def _printed(program: RegionProgram, tiles: Tiles | None, count: int) -> Printed:
     if tiles is not None:
         return print_tiles(program, tiles, count, width())
     return print_functions(program, count, width())

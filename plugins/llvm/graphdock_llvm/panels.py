@@ -12,13 +12,13 @@ threads, and in whatever block it lies, its bits are the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
 from graphdock_llvm.emitter import Emitter
 
-__all__ = ["Matrices", "print_panels", "transposed"]
+__all__ = ["Matrices", "print_pack", "print_panels", "transposed"]
 
 #: Rows of a block at most, by lanes: 24 sums of 32 registers, 12 of 16. Blocks of fewer than the second take as long as one of so
 #: many, for a sum waits for its last product; and what a block costs besides, in rows.
@@ -36,6 +36,7 @@ class Matrices:
 
     Attributes:
       left: strides of the left matrix down its rows and along; ``right``: along and from column to column. One of each is 1.
+      packed: the right matrix comes in panels, one behind the other.
     """
 
     rows: int
@@ -44,6 +45,7 @@ class Matrices:
     scalar: str
     left: tuple[int, int]
     right: tuple[int, int]
+    packed: bool = False
 
     @property
     def turned(self) -> bool:
@@ -86,7 +88,8 @@ class Matrices:
         """Bytes on the stack of a thread that computes a part."""
         copied = _ROWS[width] if self.turned else 0
         size = 4 if self.scalar == "float" else 8
-        return size * ((self.kept(width) * self.along + _ROWS[width]) * self.wide(width) + self.along * copied)
+        own = 0 if self.packed else self.kept(width) * self.along
+        return size * ((own + _ROWS[width]) * self.wide(width) + self.along * copied)
 
 
 #: Emits what is done with a row of a tile: of the row's number, the first column's, and (value, mask) of its vectors.
@@ -100,6 +103,11 @@ def print_panels(e: Emitter, name: str, matrices: Matrices, begin: Callable[[], 
       begin: emits what ``finish`` needs once for each tile. Both may read ``%table``.
     """
     return _Panels(e, name, matrices, begin, finish).text()
+
+
+def print_pack(e: Emitter, name: str, matrices: Matrices) -> str:
+    """The function ``void name.pack(ptr right, ptr panel, i64 first)``, which copies the columns from one on into a panel."""
+    return _Panels(e, name, replace(matrices, packed=True), lambda: None, lambda *_: None).pack()
 
 
 def transposed(e: Emitter, scalar: str, rows: list[str]) -> list[str]:
@@ -126,11 +134,12 @@ class _Panels:
         self.wide, self.height = matrices.wide(e.width), matrices.height(e.width)
         self.vectors = self.wide // e.width
         self.type, self.size = e.vector(matrices.scalar), 4 if matrices.scalar == "float" else 8
+        self.align = self.size if matrices.packed else 64  # of panels
         self.turns_left = matrices.turned
         self.labels = 0
 
     def text(self) -> str:
-        texts = [self._finish(), self._pack()]
+        texts = [self._finish(), *([] if self.of.packed else [self.pack()])]
         if self.turns_left:
             texts.append(self._strip())
         heights = {self.height, self.of.rows % self.height} - {0}
@@ -187,7 +196,7 @@ class _Panels:
 
     # -- packing
 
-    def _pack(self) -> str:
+    def pack(self) -> str:
         """``pack(right, panel, first)``: the columns from one on, vector by vector for each place."""
         e, along, (step, across) = self.e, self.of.along, self.of.right
         masks = self._masks("%first")
@@ -198,7 +207,7 @@ class _Panels:
                     column = e.binary("add", "i64", "%first", str(vector * e.width))
                     value = self._masked(self._at("%right", (k, step), (column, 1)), mask)
                     where = self._at("%panel", (k, self.wide), (str(vector * e.width), 1))
-                    e.line(f"store {self.type} {value}, ptr {where}, align 64")
+                    e.line(f"store {self.type} {value}, ptr {where}, align {self.align}")
 
             self._loop("0", str(along), copy)
         else:
@@ -224,7 +233,7 @@ class _Panels:
             for place, row in enumerate(transposed(e, self.of.scalar, rows)[:places]):
                 at = e.binary("add", "i64", k, str(place))
                 where = self._at("%panel", (at, self.wide), (str(vector * e.width), 1))
-                e.line(f"store {self.type} {row}, ptr {where}, align 64")
+                e.line(f"store {self.type} {row}, ptr {where}, align {self.align}")
 
         def squares(vector: int, number: str) -> None:
             square(vector, e.binary("mul", "i64", number, str(e.width)), e.width)
@@ -276,7 +285,7 @@ class _Panels:
             e.value(
                 f"load {self.type}, ptr "
                 + self._at("%panel", (f"%{label}.i", self.wide), (str(v * e.width), 1))
-                + ", align 64"
+                + f", align {self.align}"
             )
             for v in range(self.vectors)
         ]
@@ -326,7 +335,8 @@ class _Panels:
         panels, blocks, parts = of.panels(e.width), -(-of.rows // height), of.parts(e.width)
         by_panels = panels >= parts
         kept = of.kept(e.width)
-        panel = e.value(f"alloca [{kept * of.along * self.wide} x {of.scalar}], align 64")
+        own = 0 if of.packed else kept * of.along * self.wide
+        panel = e.value(f"alloca [{own} x {of.scalar}], align 64")
         tile = e.value(f"alloca [{height * self.wide} x {of.scalar}], align 64")
         strip = e.value(f"alloca [{of.along * height} x {of.scalar}], align 64") if self.turns_left else ""
 
@@ -341,7 +351,8 @@ class _Panels:
 
         def pack(j: str, where: str) -> str:
             first = e.binary("mul", "i64", j, str(self.wide))
-            e.line(f"call void @{self.name}.pack(ptr %right, ptr {where}, i64 {first})")
+            if not of.packed:
+                e.line(f"call void @{self.name}.pack(ptr %right, ptr {where}, i64 {first})")
             return first
 
         def begin(i: str) -> tuple[str, str, str]:
@@ -374,19 +385,23 @@ class _Panels:
         if not self.turns_left:
 
             def each(j: str) -> None:
-                first = pack(j, panel)
-                self._loop(*rows, lambda i: visit(begin(i), panel, first))
+                where = self._at("%right", (j, of.along * self.wide)) if of.packed else panel
+                first = pack(j, where)
+                self._loop(*rows, lambda i: visit(begin(i), where, first))
 
             self._loop(*columns, each)
         else:
 
             def where(j: str) -> str:
+                if of.packed:
+                    return self._at("%right", (j, of.along * self.wide))
                 return self._at(panel, (e.binary("sub", "i64", j, columns[0]), of.along * self.wide))
 
             def every(i: str) -> None:
                 block = begin(i)
                 self._loop(*columns, lambda j: visit(block, where(j), e.binary("mul", "i64", j, str(self.wide))))
 
-            self._loop(*columns, lambda j: (pack(j, where(j)), None)[1])
+            if not of.packed:
+                self._loop(*columns, lambda j: (pack(j, where(j)), None)[1])
             self._loop(*rows, every)
         return self._function(f"void @{self.name}.panels(ptr %table, ptr %left, ptr %right, i64 %part)")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 from graphdock.contracts import REDUCTIONS, PlanNode, Region, RegionInput, RegionOutput, RegionProgram
 
@@ -14,7 +14,7 @@ from graphdock_llvm.printer import Printed
 from graphdock_llvm.products import Product, products_of, refused, strides_of
 from graphdock_llvm.vectors import Place, address, held, in_memory, input_address, load, size_of, store
 
-__all__ = ["nodes_of_a_tile", "print_tiles", "tiles_of"]
+__all__ = ["Tiles", "nodes_of_a_tile", "print_tiles", "shared_by_parts", "tiles_of"]
 
 #: Extents of a product from which on copies of its panels pay.
 _LEAST = 16
@@ -103,8 +103,12 @@ def _behind(
     return chosen
 
 
-def tiles_of(program: RegionProgram, width: int) -> Tiles | None:
-    """The product of a program that is a large one with what follows it in its tiles; None where the program is something else."""
+def tiles_of(program: RegionProgram, width: int, arranged: Collection[int] = ()) -> Tiles | None:
+    """The product of a program that is a large one with what follows it in its tiles; None where the program is something else.
+
+    Args:
+      arranged: numbers of the inputs of its region that come in panels.
+    """
     products = products_of(program)
     if len(products) != 1 or program.streams:
         return None
@@ -127,7 +131,8 @@ def tiles_of(program: RegionProgram, width: int) -> Tiles | None:
                 return None
     if any([d for d in out.dims if d is not None] != axes or out.into is not None for out in program.outputs):
         return None
-    return Tiles(product, matrices)
+    packed = program.inputs[product.right].source in arranged
+    return Tiles(product, replace(matrices, packed=True) if packed else matrices)
 
 
 def print_tiles(program: RegionProgram, tiles: Tiles, count: int, width: int) -> Printed:
@@ -150,7 +155,12 @@ entry:
   ret void
 }}
 """
-    return Printed(e.declarations, e.functions, (panels, part, _SHARED.replace("PARTS", str(parts))), parts > 1)
+    return Printed(e.declarations, e.functions, (panels, part, shared_by_parts(parts)), parts > 1)
+
+
+def shared_by_parts(parts: int) -> str:
+    """The function ``region`` of a table and numbers, whose threads call ``region.part`` for each part."""
+    return _SHARED.replace("PARTS", str(parts))
 
 
 _SHARED = """define void @region(ptr %table, ptr %numbers) {

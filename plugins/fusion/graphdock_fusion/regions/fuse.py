@@ -36,6 +36,7 @@ from graphdock.dtypes import DType
 from graphdock.errors import PlanError, PluginError
 from graphdock.shape import Dims, as_dims
 
+from graphdock_fusion.regions.arranged import ARRANGED, arrange
 from graphdock_fusion.regions.forms import form_of
 from graphdock_fusion.regions.groups import ByDevice, Kinds, elementwise, form_fusion_groups, without
 from graphdock_fusion.regions.lowering import lower_region
@@ -59,6 +60,9 @@ def fuse(graph: PlanGraph, context: PlanContext) -> None:
       PluginError: a claim cannot be one node, or is none of what was offered; names the compiler.
     """
     handles = _handles(graph, context)
+    for level in graph.all_graphs():  # what regions read that were put back
+        if left := {n for n in level.nodes if n.op == ARRANGED}:
+            erase_unread(level, left)
     for asked in context.compilers:
         for level in graph.all_graphs():  # as it goes: the bodies of a loop that became one node are visited no more
             if asked.compiler.loops and level.holders:
@@ -71,7 +75,7 @@ def fuse(graph: PlanGraph, context: PlanContext) -> None:
                 continue
             if isinstance(kinds, BySpace) and kinds.rematerializable:
                 candidates = duplicate_into_groups(level, candidates, kinds.rematerializable, context.kernels)
-            cutter, parts = Cutter(level), set[PlanNode]()
+            cutter, parts, made = Cutter(level), set[PlanNode](), list[tuple[PlanNode, Region]]()
             in_place = (
                 functools.partial(readable_in_place, level is graph) if asked.compiler.parts else lambda nodes: None
             )
@@ -80,6 +84,7 @@ def fuse(graph: PlanGraph, context: PlanContext) -> None:
                     for region in _claims(cutter, members, asked, kinds, context, handles, in_place):
                         parts.update([region.source[n] for n in region.parts])
                         node = _one_node(region, asked, context)
+                        made.append((node, region))
                         _put(change, node, region)
                         context.give(node, _kernel(region, asked), asked)
                         context.replacements[node] = Replacement(_key(asked.full_name, _members(region)), region)
@@ -88,6 +93,7 @@ def fuse(graph: PlanGraph, context: PlanContext) -> None:
                             del context.kernels[member]
             if parts:
                 erase_unread(level, parts)
+            arrange(level, made, asked, context)
 
 
 def _rely(graph: PlanGraph, region: Region) -> None:
