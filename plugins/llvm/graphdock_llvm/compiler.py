@@ -37,7 +37,7 @@ from graphdock_llvm.printer import ALONE, Printed, is_brief, print_functions
 from graphdock_llvm.products import products_of
 from graphdock_llvm.schedule import forbidden
 from graphdock_llvm.target import width
-from graphdock_llvm.tiles import Tiles, nodes_of_a_tile, print_tiles, tiles_of
+from graphdock_llvm.tiles import Tiles, nodes_of_a_tile, parts_of, print_tiles, tiles_of
 
 __all__ = ["VectorRegions"]
 
@@ -128,10 +128,9 @@ class VectorRegions(RegionCompiler):
             native = Native(address, chain, numbers, tiles is None and is_brief(program))
             bind = functools.partial(_bound, native, count, program)
         else:
-            sized, within = (
-                functools.partial(Extents, program, numbers, within),
-                None,
-            )  # a call enters it where it has parts
+            parts = functools.partial(parts_of, tiles) if tiles is not None else None
+            sized = functools.partial(Extents, program, numbers, within, parts, region.arranged)
+            within = None  # a call enters it where it has parts
             native = Native(address, chain, numbers, sized=sized)
             bind = functools.partial(bind_any, program, count, native)
         return Prepared(

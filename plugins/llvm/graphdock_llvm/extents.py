@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,11 +27,27 @@ class Extents(NativeShapes):
 
     Args:
       within: a context for calls whose rows threads share, or None.
+      parts: extents -> in how many parts threads share a call; else as the program's schedule says.
+      arranged: numbers of the inputs that come in another order.
     """
 
-    def __init__(self, program: RegionProgram, numbers: Sequence[int], within: Any = None) -> None:
-        self._program, self._schedule = program, Schedule(program, width())
-        self.numbers = np.array([*numbers, 1, *[0 for _ in self._schedule.open], 0], np.int64)
+    def __init__(
+        self,
+        program: RegionProgram,
+        numbers: Sequence[int],
+        within: Any = None,
+        parts: Callable[[Sequence[int | None]], int] | None = None,
+        arranged: Collection[int] = (),
+    ) -> None:
+        self._program, self._open = program, [a for a, axis in enumerate(program.axes) if axis.extent is None]
+        self._room = 0
+        if parts is None:
+            schedule = Schedule(program, width())
+            parts, self._room = schedule.parts, schedule.room
+        self._parts = parts
+        # parts are of known shapes
+        self._read = [i for i in program.inputs if i.strides is None and i.source not in arranged]
+        self.numbers = np.array([*numbers, 1, *[0 for _ in self._open], 0], np.int64)
         self._memory: np.ndarray[Any, Any] | None = None
         self._shared, self._makers = within, [_Result(o.dtype.np) for o in program.made]
         self._shapes: list[tuple[int, ...]] = []
@@ -45,7 +61,7 @@ class Extents(NativeShapes):
         program = self._program
         extents = [a.extent for a in program.axes]
         first = ["the plan" for _ in extents]
-        for source in [i for i in program.inputs if i.strides is None]:  # parts are of known shapes
+        for source in self._read:
             shape = shapes[source.source]
             if len(shape) != len(source.dims):
                 raise errors.ShapeError(
@@ -64,12 +80,12 @@ class Extents(NativeShapes):
                         got=str(size),
                         hint='shape_policy="exact" makes a plan for each set of shapes',
                     )
-        self.numbers[2] = self._schedule.parts(extents)
-        for place, axis in enumerate(self._schedule.open):
+        self.numbers[2] = self._parts(extents)
+        for place, axis in enumerate(self._open):
             self.numbers[3 + place] = extents[axis] or 0
-        if self._schedule.room:
+        if self._room:
             row = -(-(extents[-1] or 0) // TOGETHER) * TOGETHER
-            self._memory = np.empty(row * self._schedule.room * int(self.numbers[2]) + TOGETHER, np.uint8)
+            self._memory = np.empty(row * self._room * int(self.numbers[2]) + TOGETHER, np.uint8)
             self.numbers[-1] = -(-self._memory.ctypes.data // TOGETHER) * TOGETHER
         self.within = self._shared if self.numbers[2] > 1 else None
         self._shapes = [tuple([1 if a is None else extents[a] or 0 for a in out.dims]) for out in program.made]

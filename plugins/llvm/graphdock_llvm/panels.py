@@ -32,14 +32,15 @@ _PARTS, _SHARED, _LEAST, _LARGE = 16, 1 << 22, 1 << 19, 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class Matrices:
-    """``rows x along`` times ``along x columns``: extents, dtype's LLVM type, and strides in elements.
+    """``rows x along`` times ``along x columns``: extents, dtype's LLVM type, and strides in elements. No rows where a call
+    says how many there are.
 
     Attributes:
       left: strides of the left matrix down its rows and along; ``right``: along and from column to column. One of each is 1.
       packed: the right matrix comes in panels, one behind the other.
     """
 
-    rows: int
+    rows: int | None
     along: int
     columns: int
     scalar: str
@@ -48,36 +49,49 @@ class Matrices:
     packed: bool = False
 
     @property
+    def direct(self) -> bool:
+        """Return whether so few rows that a copy of the right matrix would cost more than they read it where it lies."""
+        return self.rows is None and not self.packed and self.right[1] == 1
+
+    @property
     def turned(self) -> bool:
         """Return whether the left matrix lies transposed."""
         return self.left[0] == 1 and self.left[1] != 1
 
     def height(self, width: int) -> int:
         """Rows of a block: as many as registers allow, or somewhat fewer where the last block is too small then."""
-        most = min(_ROWS[width], self.rows)
+        rows = self.rows
+        if rows is None:
+            return _ROWS[width]
+        most = min(_ROWS[width], rows)
 
         def cost(height: int) -> float:
-            whole, rest = divmod(self.rows, height)
+            whole, rest = divmod(rows, height)
             return whole * (height + _BLOCK) + (max(rest, _WAITS) + _BLOCK if rest else 0)
 
         return min(range(most, max(most * 2 // 3, 1) - 1, -1), key=cost)
 
     def wide(self, width: int) -> int:
-        """Columns of a panel: as many as two registers hold."""
-        return width * (2 if self.scalar == "float" else 1)
+        """Columns of a panel: as many as two registers hold, or one where that is all."""
+        return width * (2 if self.scalar == "float" and self.columns > width else 1)
 
     def panels(self, width: int) -> int:
         """Number of panels."""
         return -(-self.columns // self.wide(width))
 
-    def parts(self, width: int) -> int:
+    def parts(self, width: int, rows: int | None = None) -> int:
         """Number of parts that threads share: of panels, or of rows where those are fewer, with copies of all panels for each.
-        Each copies the rows of a transposed left matrix for itself: its parts are larger."""
-        work = self.rows * self.along * self.columns
+        Each copies the rows of a transposed left matrix for itself: its parts are larger.
+
+        Args:
+          rows: how many there are, where only a call knows.
+        """
+        rows = (self.rows or 0) if rows is None else rows
+        work = rows * self.along * self.columns
         if work < _SHARED:
             return 1
         work //= _LARGE if self.turned else _LEAST
-        return max(1, min(_PARTS, work, max(self.panels(width), self.rows // _TALL)))
+        return max(1, min(_PARTS, work, max(self.panels(width), rows // _TALL)))
 
     def kept(self, width: int) -> int:
         """Panels of one part that are there at once."""
@@ -97,7 +111,8 @@ Finish: TypeAlias = "Callable[[str, str, Sequence[tuple[str, str]]], None]"
 
 
 def print_panels(e: Emitter, name: str, matrices: Matrices, begin: Callable[[], None], finish: Finish) -> str:
-    """The function ``void name.panels(ptr table, ptr left, ptr right, i64 part)``, which computes one part, and what it calls.
+    """The function ``void name.panels(ptr table, ptr left, ptr right, i64 part, i64 rows, i64 parts)``, which computes one part,
+    and what it calls. It reads how many rows and parts there are where the matrices do not say it.
 
     Args:
       begin: emits what ``finish`` needs once for each tile. Both may read ``%table``.
@@ -142,8 +157,10 @@ class _Panels:
         texts = [self._finish(), *([] if self.of.packed else [self.pack()])]
         if self.turns_left:
             texts.append(self._strip())
-        heights = {self.height, self.of.rows % self.height} - {0}
+        low = _WAITS if self.of.rows is None else self.of.rows % self.height
+        heights = {self.height, low} - {0}
         texts += [self._block(height) for height in sorted(heights)]
+        texts += [self._block(_WAITS, direct=True)] if self.of.direct else []
         return "\n".join([*texts, self._part()])
 
     # -- pieces of text
@@ -269,26 +286,37 @@ class _Panels:
 
     # -- blocks of rows
 
-    def _block(self, height: int) -> str:
-        """``block(left, panel, tile)``: a tile of so many rows from an address on."""
+    def _block(self, height: int, direct: bool = False) -> str:
+        """``block(left, panel, tile, rows)``: a tile of so many rows from an address on. Where a call says how many there are,
+        and they are fewer, the last one is taken again. ``direct``, with a first column, takes the right matrix itself."""
         e, of, (down, step) = self.e, self.of, self.of.left
         if self.turns_left:
             down, step = 1, self.height
-        starts = [self._at("%left", (str(r), down)) for r in range(height)]
+        numbers = [str(r) for r in range(height)]
+        if of.rows is None:
+            last = e.binary("sub", "i64", "%rows", "1")
+            inside = [e.value(f"icmp ult i64 {r}, {last}") for r in numbers]
+            numbers = [e.value(f"select i1 {i}, i64 {r}, i64 {last}") for i, r in zip(inside, numbers, strict=True)]
+        starts = [self._at("%left", (r, down)) for r in numbers]
+        masks = self._masks("%first") if direct else []
         label, sums = self._label(), [e.name("sum") for _ in range(height * self.vectors)]
         e.line(f"br label %{label}.in")
         e.label(f"{label}.in")
         e.line(f"br label %{label}")
         e.label(label)
         at = len(e.lines)
-        columns = [
-            e.value(
-                f"load {self.type}, ptr "
-                + self._at("%panel", (f"%{label}.i", self.wide), (str(v * e.width), 1))
-                + f", align {self.align}"
-            )
-            for v in range(self.vectors)
-        ]
+        if direct:
+            row = self._at("%right", (f"%{label}.i", of.right[0]), ("%first", 1))
+            columns = [self._masked(self._at(row, (str(v * e.width), 1)), masks[v]) for v in range(self.vectors)]
+        else:
+            columns = [
+                e.value(
+                    f"load {self.type}, ptr "
+                    + self._at("%panel", (f"%{label}.i", self.wide), (str(v * e.width), 1))
+                    + f", align {self.align}"
+                )
+                for v in range(self.vectors)
+            ]
         over = e.binary("mul", "i64", f"%{label}.i", str(step))
         following = []
         for r in range(height):
@@ -309,7 +337,11 @@ class _Panels:
         e.label(f"{label}.out")
         for number, value in enumerate(following):
             e.line(f"store {self.type} {value}, ptr {self._at('%tile', (str(number * e.width), 1))}, align 64")
-        return self._function(f"void @{self.name}.block{height}(ptr %left, ptr noalias %panel, ptr noalias %tile)")
+        if direct:
+            given = "ptr %left, ptr %right, ptr noalias %tile, i64 %rows, i64 %first"
+            return self._function(f"void @{self.name}.direct({given})")
+        given = "ptr %left, ptr noalias %panel, ptr noalias %tile, i64 %rows"
+        return self._function(f"void @{self.name}.block{height}({given})")
 
     def _finish(self) -> str:
         """``finish(table, tile, row, rows, first)``: what is done with so many rows of a tile."""
@@ -332,22 +364,34 @@ class _Panels:
     def _part(self) -> str:
         """``panels(table, left, right, part)``: panel by panel; with a transposed left matrix all panels, then block by block."""
         e, of, height = self.e, self.of, self.height
-        panels, blocks, parts = of.panels(e.width), -(-of.rows // height), of.parts(e.width)
+        panels, parts, kept = of.panels(e.width), of.parts(e.width), of.kept(e.width)
+        if of.rows is None:
+            most = e.binary("add", "i64", "%rows", str(height - 1))
+            blocks = e.binary("udiv", "i64", most, str(height))
+        else:
+            blocks = str(-(-of.rows // height))
         by_panels = panels >= parts
-        kept = of.kept(e.width)
         own = 0 if of.packed else kept * of.along * self.wide
         panel = e.value(f"alloca [{own} x {of.scalar}], align 64")
         tile = e.value(f"alloca [{height * self.wide} x {of.scalar}], align 64")
         strip = e.value(f"alloca [{of.along * height} x {of.scalar}], align 64") if self.turns_left else ""
 
-        def edges(count: int, shared: bool) -> tuple[str, str]:
-            if not shared or parts == 1:
-                return "0", str(count)
-            found = [e.binary("mul", "i64", e.binary("add", "i64", "%part", str(k)), str(count)) for k in (0, 1)]
-            begin, end = (e.binary("udiv", "i64", edge, str(parts)) for edge in found)
+        def edges(count: str, shared: bool) -> tuple[str, str]:
+            if of.rows is not None and (not shared or parts == 1):
+                return "0", count
+            found = [e.binary("mul", "i64", e.binary("add", "i64", "%part", str(k)), count) for k in (0, 1)]
+            number = "%parts" if of.rows is None else str(parts)
+            begin, end = (e.binary("udiv", "i64", edge, number) for edge in found)
+            if of.rows is None:  # by panels where these are as many as parts
+                many = e.value(f"icmp {'ule' if shared else 'ugt'} i64 %parts, {panels}")
+                begin = e.value(f"select i1 {many}, i64 {begin}, i64 0")
+                end = e.value(f"select i1 {many}, i64 {end}, i64 {count}")
             return begin, end
 
-        rows, columns = edges(blocks, not by_panels), edges(panels, by_panels)
+        if of.rows is None:
+            rows, columns = edges(blocks, False), edges(str(panels), True)
+        else:
+            rows, columns = edges(blocks, not by_panels), edges(str(panels), by_panels)
 
         def pack(j: str, where: str) -> str:
             first = e.binary("mul", "i64", j, str(self.wide))
@@ -359,8 +403,12 @@ class _Panels:
             """The row that a block begins with, how many it has, and their address."""
             row = e.binary("mul", "i64", i, str(height))
             left, count = self._at("%left", (row, of.left[0])), str(height)
-            if of.rows % height:
-                whole = e.value(f"icmp ult i64 {i}, {blocks - 1}")
+            if of.rows is None:
+                rest = e.binary("sub", "i64", "%rows", row)
+                whole = e.value(f"icmp ult i64 {rest}, {height}")
+                count = e.value(f"select i1 {whole}, i64 {rest}, i64 {height}")
+            elif of.rows % height:
+                whole = e.value(f"icmp ult i64 {i}, {-(-of.rows // height) - 1}")
                 count = e.value(f"select i1 {whole}, i64 {height}, i64 {of.rows % height}")
             if self.turns_left:
                 e.line(f"call void @{self.name}.strip(ptr {left}, ptr {strip}, i64 {count})")
@@ -368,26 +416,40 @@ class _Panels:
 
         def visit(block: tuple[str, str, str], where: str, first: str) -> None:
             row, count, left = block
-            if of.rows % height:
+            low = _WAITS if of.rows is None else of.rows % height
+            given = f"(ptr {left}, ptr {where}, ptr {tile}, i64 {count})"
+            if low:
                 label = self._label()
-                e.line(
-                    f"br i1 {e.value(f'icmp eq i64 {count}, {height}')}, label %{label}.{height}, label %{label}.{of.rows % height}"
-                )
-                for some in (height, of.rows % height):
+                high = e.value(f"icmp ugt i64 {count}, {low}")
+                e.line(f"br i1 {high}, label %{label}.{height}, label %{label}.{low}")
+                for some in (height, low):
                     e.label(f"{label}.{some}")
-                    e.line(f"call void @{self.name}.block{some}(ptr {left}, ptr {where}, ptr {tile})")
+                    e.line(f"call void @{self.name}.block{some}{given}")
                     e.line(f"br label %{label}.done")
                 e.label(f"{label}.done")
             else:
-                e.line(f"call void @{self.name}.block{height}(ptr {left}, ptr {where}, ptr {tile})")
+                e.line(f"call void @{self.name}.block{height}{given}")
             e.line(f"call void @{self.name}.finish(ptr %table, ptr {tile}, i64 {row}, i64 {count}, i64 {first})")
 
         if not self.turns_left:
 
             def each(j: str) -> None:
                 where = self._at("%right", (j, of.along * self.wide)) if of.packed else panel
+                label = self._label()
+                if of.direct:
+                    first = e.binary("mul", "i64", j, str(self.wide))
+                    few = e.value(f"icmp ule i64 %rows, {_WAITS}")
+                    e.line(f"br i1 {few}, label %{label}.direct, label %{label}.packed")
+                    e.label(f"{label}.direct")
+                    e.line(f"call void @{self.name}.direct(ptr %left, ptr %right, ptr {tile}, i64 %rows, i64 {first})")
+                    e.line(f"call void @{self.name}.finish(ptr %table, ptr {tile}, i64 0, i64 %rows, i64 {first})")
+                    e.line(f"br label %{label}.done")
+                    e.label(f"{label}.packed")
                 first = pack(j, where)
                 self._loop(*rows, lambda i: visit(begin(i), where, first))
+                if of.direct:
+                    e.line(f"br label %{label}.done")
+                    e.label(f"{label}.done")
 
             self._loop(*columns, each)
         else:
@@ -404,4 +466,5 @@ class _Panels:
             if not of.packed:
                 self._loop(*columns, lambda j: (pack(j, where(j)), None)[1])
             self._loop(*rows, every)
-        return self._function(f"void @{self.name}.panels(ptr %table, ptr %left, ptr %right, i64 %part)")
+        given = "ptr %table, ptr %left, ptr %right, i64 %part, i64 %rows, i64 %parts"
+        return self._function(f"void @{self.name}.panels({given})")

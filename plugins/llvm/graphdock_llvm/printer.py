@@ -499,7 +499,7 @@ class _Printer(Rows):
 
     def _word(self, stream: int, word: str) -> str:
         """A word of a stream, in every lane."""
-        words = self._address(self.count + len(self.program.made))
+        words = address(self.e, self.count + len(self.program.made))
         at = stream * len(WORDS) + WORDS.index(word)
         where = self.e.value(f"getelementptr i64, ptr {words}, i64 {at}")
         return self.e.broadcast("i64", self.e.value(f"load i64, ptr {where}"))

@@ -39,7 +39,7 @@ class Product:
     column: int
 
     def extents(self, program: RegionProgram) -> tuple[int, int, int]:
-        """How many rows, columns, and products of each."""
+        """How many rows, columns, and products of each; 0 rows where only a call knows."""
         rows = 1 if self.row is None else program.axes[self.row].extent or 0
         return rows, program.axes[self.column].extent or 0, program.axes[self.along].extent or 0
 
@@ -66,7 +66,7 @@ def _product(program: RegionProgram, number: int, term: Term) -> Product | None:
         sides.reverse()
     (left, a), (right, b) = sides
     rows = [axis for axis in left.axes if axis != along]
-    if any(program.axes[axis].extent is None for axis in (along, last, *rows)):
+    if any(program.axes[axis].extent is None for axis in (along, last)):
         return None
     if set(right.axes) != {along, last} or last in left.axes or along not in left.axes or len(rows) > 1:
         return None
@@ -80,6 +80,8 @@ def refused(program: RegionProgram, product: Product, width: int) -> str | None:
     dtype = program.terms[product.term].dtype
     if any(side.dtype != dtype for side in sides) or dtype.name not in ("float32", "float64"):
         return f"a product of {sides[0].dtype} and {sides[1].dtype}"
+    if product.row is not None and program.axes[product.row].extent is None:
+        return "a product of rows that only a step counts, beside what is none"
     if rows * columns * along > _LARGEST or columns > _COLUMNS:
         return "a product this large is a library's"
     padded = -(-columns // width) * width * dtype.size
@@ -91,14 +93,16 @@ def refused(program: RegionProgram, product: Product, width: int) -> str | None:
 
 
 def strides_of(part: RegionInput | RegionOutput) -> dict[int, int]:
-    """Axis -> how many elements lie between two places along it."""
+    """Axis -> how many elements lie between two places along it; without those that only a call knows."""
     if isinstance(part, RegionInput) and part.strides is not None:
         return {dim: stride for dim, stride in zip(part.dims, part.strides, strict=True) if dim is not None}
     found, stride = {}, 1
     for size, dim in zip(reversed(part.shape), reversed(part.dims), strict=True):
         if dim is not None:
             found[dim] = stride
-        stride *= size or 0
+        if size is None:
+            break
+        stride *= size
     return found
 
 

@@ -12,14 +12,17 @@ from graphdock_llvm.panels import Matrices, print_panels
 from graphdock_llvm.primitives import emit, unsupported
 from graphdock_llvm.printer import Printed
 from graphdock_llvm.products import Product, products_of, refused, strides_of
+from graphdock_llvm.target import width as lanes
 from graphdock_llvm.vectors import Place, address, held, in_memory, input_address, load, size_of, store
 
-__all__ = ["Tiles", "nodes_of_a_tile", "print_tiles", "shared_by_parts", "tiles_of"]
+__all__ = ["Tiles", "nodes_of_a_tile", "parts_of", "print_tiles", "shared_by_parts", "tiles_of"]
 
 #: Extents of a product from which on copies of its panels pay.
 _LEAST = 16
 #: Multiplications up to which it is at most as slow as OpenBLAS's, by LLVM's type of its elements.
 _MOST = {"float": 1 << 28, "double": 1 << 24}
+#: Elements of a right matrix, at most, by which rows are multiplied that only a step counts.
+_RIGHT = 1 << 20
 #: Places of the axis that is summed over, at most, where registers are not those of AVX-512: a panel is to fit the first cache.
 _SHORT = 256
 #: Rows that lie so many bytes apart, or a multiple of it, drive each other out of the first cache.
@@ -45,14 +48,17 @@ def _matrices(program: RegionProgram, product: Product, width: int) -> Matrices 
     sides = [program.inputs[i] for i in (product.left, product.right)]
     if any(side.dtype != dtype for side in sides) or dtype.name not in ("float32", "float64"):
         return None
-    if min(extents) < _LEAST or extents[0] * extents[1] * extents[2] > _MOST[SCALARS[dtype.name]]:
+    rows, columns, along = extents
+    known = program.axes[product.row].extent is not None
+    if known and (min(extents) < _LEAST or rows * columns * along > _MOST[SCALARS[dtype.name]]):
         return None
     left, right = map(strides_of, sides)
-    rows, columns, along = extents
+    if not known and (columns * along > _RIGHT or left.keys() != {product.row, product.along}):
+        return None
     if width < 16 and along > _SHORT:
         return None
     found = Matrices(
-        rows,
+        rows if known else None,
         along,
         columns,
         SCALARS[dtype.name],
@@ -123,6 +129,8 @@ def tiles_of(program: RegionProgram, width: int, arranged: Collection[int] = ())
             continue
         if term.op in REDUCTIONS or term.op in _NUMBERED:
             return None
+        if term.op == "extent" and program.axes[term.value].extent is None:
+            return None
         if place in reasons and not (term.op == "input" and term.value in (product.left, product.right)):
             return None
         if term.op == "input" and term.value not in (product.left, product.right):
@@ -135,6 +143,12 @@ def tiles_of(program: RegionProgram, width: int, arranged: Collection[int] = ())
     return Tiles(product, replace(matrices, packed=True) if packed else matrices)
 
 
+def parts_of(tiles: Tiles, extents: Sequence[int | None]) -> int:
+    """Number of parts in which threads share a call, of rows that only it counts."""
+    row = tiles.product.row
+    return tiles.matrices.parts(lanes(), extents[row] if row is not None else None)
+
+
 def print_tiles(program: RegionProgram, tiles: Tiles, count: int, width: int) -> Printed:
     """The function ``region`` of such a program; see :func:`graphdock_llvm.printer.print_functions`."""
     e = Emitter(width)
@@ -143,19 +157,32 @@ def print_tiles(program: RegionProgram, tiles: Tiles, count: int, width: int) ->
     parts = tiles.matrices.parts(width)
     sides = [program.inputs[i] for i in (tiles.product.left, tiles.product.right)]
     slots, first, scalar = [s.source for s in sides], [s.offset for s in sides], tiles.matrices.scalar
-    part = f"""define internal void @region.part(ptr %table, i64 %part) {{
+    if tiles.matrices.rows is None:
+        begin = """define internal void @region.part(ptr %frame, i64 %part) {
 entry:
-  %left.at = getelementptr ptr, ptr %table, i64 {slots[0]}
+  %table = load ptr, ptr %frame
+  %numbers.at = getelementptr ptr, ptr %frame, i64 1
+  %numbers = load ptr, ptr %numbers.at
+  %parts.at = getelementptr i64, ptr %numbers, i64 2
+  %parts = load i64, ptr %parts.at
+  %rows.at = getelementptr i64, ptr %numbers, i64 3
+  %rows = load i64, ptr %rows.at
+"""
+        counts, call = "i64 %rows, i64 %parts", _OPEN
+    else:
+        begin = "define internal void @region.part(ptr %table, i64 %part) {\nentry:\n"
+        counts, call = f"i64 {tiles.matrices.rows}, i64 {parts}", shared_by_parts(parts)
+    part = f"""{begin}  %left.at = getelementptr ptr, ptr %table, i64 {slots[0]}
   %right.at = getelementptr ptr, ptr %table, i64 {slots[1]}
   %left.whole = load ptr, ptr %left.at
   %right.whole = load ptr, ptr %right.at
   %left = getelementptr {scalar}, ptr %left.whole, i64 {first[0]}
   %right = getelementptr {scalar}, ptr %right.whole, i64 {first[1]}
-  call void @region.panels(ptr %table, ptr %left, ptr %right, i64 %part)
+  call void @region.panels(ptr %table, ptr %left, ptr %right, i64 %part, {counts})
   ret void
 }}
 """
-    return Printed(e.declarations, e.functions, (panels, part, shared_by_parts(parts)), parts > 1)
+    return Printed(e.declarations, e.functions, (panels, part, call), parts > 1 or tiles.matrices.rows is None)
 
 
 def shared_by_parts(parts: int) -> str:
@@ -178,6 +205,42 @@ alone:
   call void @region.part(ptr %table, i64 %at)
   %next = add i64 %at, 1
   %more = icmp ult i64 %next, PARTS
+  br i1 %more, label %alone, label %end
+end:
+  ret void
+}
+"""
+
+
+#: The same of parts and rows that only the numbers say, where no row is nothing to do.
+_OPEN = """define void @region(ptr %table, ptr %numbers) {
+entry:
+  %frame = alloca ptr, i64 2
+  store ptr %table, ptr %frame
+  %second = getelementptr ptr, ptr %frame, i64 1
+  store ptr %numbers, ptr %second
+  %parts.at = getelementptr i64, ptr %numbers, i64 2
+  %parts = load i64, ptr %parts.at
+  %rows.at = getelementptr i64, ptr %numbers, i64 3
+  %rows = load i64, ptr %rows.at
+  %some = icmp ugt i64 %rows, 0
+  br i1 %some, label %begin, label %end
+begin:
+  %threads = load i64, ptr %numbers
+  %many = icmp ugt i64 %threads, 1
+  %cut = icmp ugt i64 %parts, 1
+  %several = and i1 %many, %cut
+  br i1 %several, label %share, label %alone
+share:
+  %run.at = getelementptr i64, ptr %numbers, i64 1
+  %run = load ptr, ptr %run.at
+  call void %run(ptr @region.part, ptr %frame, i64 %parts, i64 %threads)
+  ret void
+alone:
+  %at = phi i64 [ 0, %begin ], [ %next, %alone ]
+  call void @region.part(ptr %frame, i64 %at)
+  %next = add i64 %at, 1
+  %more = icmp ult i64 %next, %parts
   br i1 %more, label %alone, label %end
 end:
   ret void

@@ -85,7 +85,7 @@ def arrange(
 
 
 def _pays(value: Value, found: _Wanted) -> bool:
-    """Whether it is read more often than it is made."""
+    """Return whether it is read more often than it is made."""
     return len(found.readers) > 1 or value.node is not None and value.node.verb == "constant"
 
 

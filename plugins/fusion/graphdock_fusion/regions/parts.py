@@ -99,7 +99,7 @@ def readable_in_place(inputs_stay: bool, nodes: Collection[PlanNode]) -> Callabl
 
 
 def parts_of(region: Region) -> dict[Value, Part]:
-    """What a region's own nodes say of parts: value of its graph -> where it lies in an input of it."""
+    """Places of a region's parts, as its own nodes say them: value of its graph -> where it lies in an input of it."""
     found: dict[Value, Part] = {}
     for node in region.parts:
         for value in node.outputs:
@@ -135,7 +135,7 @@ def _seen(value: Value) -> tuple[Value, _Bytes | None]:
 
 
 def _is_plain(node: PlanNode) -> bool:
-    """Whether a node waits for nothing, its numbers are known, and its shapes."""
+    """Return whether a node waits for nothing, its numbers are known, and its shapes."""
     numbers = [node.constant(i) for i, arg in enumerate(arg_of(node)) if arg.memory == "host"]
     shapes = [v.shape for v in node.outputs]
     known = all(s is not None and None not in s and 0 not in s for s in shapes) and not node.attrs.get("ellipsis_mask")
@@ -143,7 +143,7 @@ def _is_plain(node: PlanNode) -> bool:
 
 
 def _stays(value: Value, inputs_stay: bool) -> bool:
-    """Whether nobody writes the elements of a value while it is read: they are no variable's."""
+    """Return whether nobody writes the elements of a value while it is read: they are no variable's."""
     node = value.node
     while node is not None:
         if node.opdef.accesses or node.opdef.effects:

@@ -105,10 +105,10 @@ def _own_space(node: PlanNode, form: Form) -> Shape:
         axes, shape = form.axes_of(node, arg.name), known(value)
         if len(axes) != len(shape):
             raise NotInRegion(f"{value.name} has rank {len(shape)}, not {len(axes)}")
-        if any(isinstance(size, Symbol) for size in shape):
-            raise Unknown(f"a product of unknown extents: {value.name} is {show(plain(shape))}")
-        if any(found.setdefault(axis, size) != size for axis, size in zip(axes, shape, strict=True)):
-            raise NotInRegion(f"the inputs of {node.name} contradict each other")
+        for axis, size in zip(axes, shape, strict=True):
+            if (other := found.setdefault(axis, size)) != size:
+                fault = Unknown if isinstance(size, Symbol) or isinstance(other, Symbol) else NotInRegion
+                raise fault(f"whether the inputs of {node.name} fit each other is not known")
     return tuple([found[axis] for axis in form.space])
 
 
