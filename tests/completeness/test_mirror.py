@@ -172,6 +172,7 @@ ELSEWHERE = {
     "plugin/kernel_rows.py": "tests/plugin/test_manifest.py and test_kernel_registry.py",
     "plugin/consistency.py": "tests/plugin/test_lint.py",
     "graph/notebook.py": "tests/notebooks/test_notebooks.py",
+    "profiler/simulation.py": "tests/planner/test_simulated.py and tests/placement/test_problem.py read its lines",
     "profiler/pictures.py": "tests/notebooks/test_notebooks.py",
     "ops/replacing.py": "tests/notebooks/test_notebooks.py",
     "plugin/settings.py": "tests/config/test_config_file.py",

@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, SupportsIndex
+from typing import SupportsIndex
 
 from graphdock.contracts.costs import CostModel
 from graphdock.contracts.device import HOST_MEMORY
@@ -30,7 +30,6 @@ from graphdock.errors import GraphdockError, PluginError
 from graphdock.placement.choose import Choice, Chooser
 from graphdock.placement.costs import nbytes_of
 from graphdock.placement.placer import Movable, Placement
-from graphdock.units import in_bytes, in_seconds
 
 __all__ = ["Simulation", "place_by"]
 
@@ -53,46 +52,6 @@ class Simulation:
     timeline: Timeline
     rules: Timeline
     unknown: int
-
-    def lines(self) -> list[str]:
-        """Lines for ``explain``: what the placer said, and per device what it would do when."""
-        head = [f"placer {self.placer}: {note}" for note in self.problem.notes]
-        whole = self.timeline.makespan
-        head.append(
-            f"placer {self.placer}: a step of {in_seconds(whole)} (by the rules {in_seconds(self.rules.makespan)})"
-            + (f"; {self.unknown} nodes of unknown time count as none" if self.unknown else "")
-        )
-        for device in self.problem.devices:
-            busy = [(start, end) for name, start, end in self.timeline.tasks if name == device]
-            if busy and whole:
-                share = sum(end - start for start, end in busy) / whole
-                until = max(end for _, end in busy)
-                head.append(
-                    f"  {device}: {len(busy)} nodes, busy {share:.0%}, until {in_seconds(until)} |{_bar(busy, whole)}|"
-                )
-        for space, excess in self.timeline.excess(self.problem.limits).items():
-            most = in_bytes(self.timeline.peak[space])
-            head.append(f"  {space}: up to {most} of tensors without reuse, {in_bytes(excess)} more than memory_limit")
-        return head
-
-    def facts(self) -> dict[str, Any]:
-        """The timeline as plain data, in seconds."""
-        problem, timeline = self.problem, self.timeline
-        return {
-            "placer": self.placer,
-            "makespan": timeline.makespan,
-            "rules": self.rules.makespan,
-            "unknown": self.unknown,
-            "tasks": [
-                {"node": t.name, "device": device, "start": start, "end": end}
-                for t, (device, start, end) in zip(problem.tasks, timeline.tasks, strict=True)
-            ],
-            "transfers": [
-                {"bytes": problem.tensors[tensor].nbytes, "from": a, "to": b, "start": start, "end": end}
-                for tensor, a, b, start, end in timeline.transfers
-            ],
-            "peak": dict(timeline.peak),
-        }
 
 
 def place_by(
@@ -142,15 +101,6 @@ def _arrange(graph: PlanGraph, timeline: Timeline) -> None:
     if order != graph.nodes:
         with Rewriter(graph) as change:
             change.arrange(order)
-
-
-def _bar(busy: Sequence[tuple[float, float]], whole: float, width: int = 40) -> str:
-    """A line of ``width`` places, each marked where the device is busy for at least half of it."""
-    held = [0.0] * width
-    for start, end in busy:
-        for i in range(int(start / whole * width), min(width, int(end / whole * width) + 1)):
-            held[i] += max(0.0, min(end, (i + 1) * whole / width) - max(start, i * whole / width))
-    return "".join("#" if h * width >= whole / 2 else "." for h in held)
 
 
 def _put(

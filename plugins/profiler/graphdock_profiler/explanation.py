@@ -17,6 +17,8 @@ from graphdock.planning.plan import Plan
 from graphdock.shape import show
 from graphdock.units import in_seconds
 
+from graphdock_profiler import simulation
+
 __all__ = ["Explanation", "Row", "behind"]
 
 
@@ -129,7 +131,7 @@ class Explanation:
         """Lines of the program, of executors that refused it, and of passes."""
         refusals = [f"executor {self.plan.executor}: {reason}" for reason in self.plan.refusals]
         simulated = self.plan.placement.simulation
-        placed = () if simulated is None else simulated.lines()
+        placed = () if simulated is None else simulation.lines(simulated)
         lines = [*self.plan.placement.lock_notes, *placed, *refusals, *self.plan.program.notes, *self.plan.notes]
         return [_indented(line) for line in lines]
 
@@ -174,6 +176,7 @@ class Explanation:
         return json.dumps(self.facts(), indent=2)
 
     def facts(self) -> dict[str, Any]:
+        simulated = self.plan.placement.simulation
         return {
             "summary": self.summary(),
             "absent": self.absent,
@@ -181,7 +184,7 @@ class Explanation:
             "kernels": self.kernels(),
             "cost": self.cost(),
             "seconds": self.seconds(),
-            "timeline": None if self.plan.placement.simulation is None else self.plan.placement.simulation.facts(),
+            "timeline": None if simulated is None else simulation.facts(simulated),
             "passes": [asdict(r) for r in self.plan.reports],
             "dropped": self.dropped(),
             "decomposed": [asdict(d) for d in self.plan.placement.decomposed],
