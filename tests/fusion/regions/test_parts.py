@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import types
 
 import graphdock as tf
@@ -91,3 +92,21 @@ def test_a_part_in_a_program_is_only_read_and_says_all_its_strides():
         with pytest.raises(PlanError, match="strides"):
             check_program(program)
     check_program(RegionProgram("p", axes, (RegionInput("x", 0, kind, (2, 3), (0, 1), strides=(4, 1)),), (), ()))
+
+
+def test_a_part_of_more_than_memory_holds_is_planned(lab):
+    with tf.Graph().as_default(), tf.Session(config=tf.SessionConfig(backends=["lab", "cpu"]), host=lab[0]) as session:
+        x = tf.placeholder(tf.float32, [1 << 40, 8])
+        assert session.explain(tf.tanh(x[1:, 2:4]) * 2.0).kernels() == {"lab.reference": 1}
+
+
+def test_parts_of_many_parts_are_copied_where_they_are_too_many(lab):
+    x = np.random.default_rng(6).normal(size=(3, 1520)).astype(np.float32)
+
+    def nested(many, x):
+        for _ in range(many):
+            x = x[:, : int(x.shape[1]) - 1]
+        return [tf.tanh(x) * 2.0]
+
+    assert _run(lab, functools.partial(nested, 10), x) == {"lab.reference": 1}
+    assert _run(lab, functools.partial(nested, 1500), x) == {"cpu.strided_slice": 1500, "lab.reference": 1}

@@ -6,6 +6,7 @@ What cuts a tensor or turns it computes nothing. A region that reads a part wher
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -18,7 +19,13 @@ from graphdock_fusion.regions.forms import form_of
 
 __all__ = ["Part", "erase_unread", "parts_of", "readable_in_place"]
 
-#: Bytes, one for each element: views of it are views of the tensor.
+#: Bytes, one for each element: views of it are views of the tensor. None is ever read: there is one, at ``_ADDRESS``.
+_BYTE = np.zeros((), np.int8)
+_ADDRESS = _BYTE.__array_interface__["data"][0]
+#: Elements of a tensor, at most: places in it are numbers of an address space.
+_MOST = 1 << 46
+#: Parts of parts, at most.
+_DEEP = 16
 _Bytes: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.int8]]"
 
 
@@ -86,7 +93,7 @@ def readable_in_place(inputs_stay: bool, nodes: Collection[PlanNode]) -> Callabl
 
     def is_part(value: Value) -> bool:
         node = value.node
-        if node is None or node.op not in _VIEWS or node.device != device:
+        if node is None or node.op not in _VIEWS or node.device != device or _is_deep(value):
             return False
         source, seen = _seen(value)
         if seen is None or source is value or seen.flags.c_contiguous or not _stays(source, inputs_stay):
@@ -105,9 +112,7 @@ def parts_of(region: Region) -> dict[Value, Part]:
         for value in node.outputs:
             source, seen = _seen(value)
             assert seen is not None
-            first = seen if seen.base is None else seen.base
-            start = seen.__array_interface__["data"][0] - first.__array_interface__["data"][0]
-            found[value] = Part(source, seen.strides, start)
+            found[value] = Part(source, seen.strides, seen.__array_interface__["data"][0] - _ADDRESS)
     return found
 
 
@@ -126,12 +131,29 @@ def _seen(value: Value) -> tuple[Value, _Bytes | None]:
     """The value whose elements it has, and which of these; None where that is not known before the step."""
     node = value.node
     if node is not None and node.op in _VIEWS and _is_plain(node):
-        (place,) = [i for i, arg in enumerate(arg_of(node)) if arg.memory != "host"]
-        source, whole = _seen(node.inputs[place])
+        source, whole = _seen(_whole(node))
         if whole is not None:
             return source, _VIEWS[node.op](whole, node)[value.index]
-    known = value.shape is not None and None not in value.shape and 0 not in value.shape
-    return value, np.empty([d or 0 for d in value.shape or ()], np.int8) if known else None
+    shape = [d or 0 for d in value.shape or ()]
+    if value.shape is None or 0 in shape or math.prod(shape) > _MOST:
+        return value, None
+    strides = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+    return value, np.lib.stride_tricks.as_strided(_BYTE, shape, strides)
+
+
+def _whole(node: PlanNode) -> Value:
+    """The only tensor that a view reads."""
+    (value,) = [v for v, arg in zip(node.inputs, arg_of(node), strict=True) if arg.memory != "host"]
+    return value
+
+
+def _is_deep(value: Value) -> bool:
+    """Return whether a value is a part of too many others."""
+    for _ in range(_DEEP):
+        if value.node is None or value.node.op not in _VIEWS:
+            return False
+        value = _whole(value.node)
+    return True
 
 
 def _is_plain(node: PlanNode) -> bool:
