@@ -31,6 +31,7 @@ from graphdock_llvm.launch import address_of, bound, results_of, single_threaded
 from graphdock_llvm.loops import print_loop, too_large
 from graphdock_llvm.native import chain, interface
 from graphdock_llvm.packing import arranged
+from graphdock_llvm.peeling import inner, leading_axes, print_peeled
 from graphdock_llvm.pool import pool_address
 from graphdock_llvm.primitives import rows_of, unsupported, written_often
 from graphdock_llvm.printer import ALONE, Printed, is_brief, print_functions
@@ -70,14 +71,18 @@ class VectorRegions(RegionCompiler):
         lanes = width()
         if tile := nodes_of_a_tile(candidate, nodes, lanes):
             return Claim(tuple(tile), _CALL)
+        reduces = candidate.reduces
+        if begin := leading_axes(program):
+            program = inner(program, begin)
+            reduces = {n: frozenset([tuple([a - begin for a in s]) for s in sets]) for n, sets in reduces.items()}
         reasons = {program.terms[n].origin: reason for n, reason in unsupported(program, lanes).items()}
         reasons |= {
             program.terms[o.term].origin: reason for o in program.outputs if (reason := written_often(program, o))
         }
         products = {program.terms[n].origin for n in products_of(program)}
-        chosen = _of_rows(nodes, candidate, program, reasons, products)
+        chosen = _of_rows(nodes, reduces, program, reasons, products)
         alone = candidate.step or any(
-            n.opdef.accesses or n.origin in products or n in candidate.reduces or len(n.inputs) > 2 for n in chosen
+            n.opdef.accesses or n.origin in products or n in reduces or len(n.inputs) > 2 for n in chosen
         )
         if not chosen or len(chosen) < 2 and not alone:
             return Refusal(next(iter(reasons.values()), None) or forbidden(program, lanes) or "nothing to fuse")
@@ -107,7 +112,8 @@ class VectorRegions(RegionCompiler):
         program = region.program
         assert program is not None
         tiles, count = tiles_of(program, width(), region.arranged), len(region.graph.inputs)
-        reason = None if tiles is not None else forbidden(program, width())
+        begin = leading_axes(program) if tiles is None else 0
+        reason = None if tiles is not None else forbidden(inner(program, begin) if begin else program, width())
         if reason is not None:
             raise KernelRefused(reason)
         if 0 in [a.extent for a in program.axes]:
@@ -144,12 +150,14 @@ class VectorRegions(RegionCompiler):
 def _printed(program: RegionProgram, tiles: Tiles | None, count: int) -> Printed:
     if tiles is not None:
         return print_tiles(program, tiles, count, width())
+    if begin := leading_axes(program):
+        return print_peeled(program, begin, count, width())
     return print_functions(program, count, width())
 
 
 def _of_rows(
     nodes: Sequence[PlanNode],
-    candidate: Region,
+    reduces: Mapping[PlanNode, Collection[tuple[int, ...]]],
     program: RegionProgram,
     reasons: Mapping[str, str],
     products: Collection[str],
@@ -164,7 +172,7 @@ def _of_rows(
     chosen: list[PlanNode] = []
     for node in nodes:
         before = [n for n in (*(v.node for v in node.inputs), *node.control, *node.order) if n is not None]
-        sets = candidate.reduces.get(node, frozenset()) if node.origin not in products else frozenset()
+        sets = frozenset(reduces.get(node, ()) if node.origin not in products else ())
         other = (
             len(sets) > 1
             and not sets <= {one, rows}

@@ -11,7 +11,7 @@ from graphdock.contracts import REDUCTIONS, RegionInput, RegionOutput, RegionPro
 from graphdock_llvm.primitives import DEAR, columns_of, is_flat, what_forbids
 from graphdock_llvm.products import products_of
 
-__all__ = ["TOGETHER", "Schedule", "Stage", "forbidden"]
+__all__ = ["TOGETHER", "Schedule", "Stage", "forbidden", "parts_of_work"]
 
 #: Bytes of a row that is kept between two loops, at most: all that are kept fit the first cache.
 _KEPT = 16 * 1024
@@ -94,7 +94,7 @@ class Schedule:
         length = math.prod(found) if self.flat else found[-1]
         rows = length // self.width if self.flat else found[next(iter(self.outer))]
         work = self._weight() * length * math.prod(found[a] for a in self.outer)
-        return max(1, min(rows, _PARTS, work // _LEAST)) if work >= _WORTH else 1
+        return max(1, min(rows, parts_of_work(work)))
 
     def _weight(self) -> int:
         """Work of an element."""
@@ -218,6 +218,11 @@ class Schedule:
         """Return whether it has an element for each of the row."""
         dims = [d for d in part.dims if d is not None]
         return bool(dims) if self.flat else self.last in dims
+
+
+def parts_of_work(work: int) -> int:
+    """In how many parts threads share so many elements that are read or written."""
+    return min(_PARTS, work // _LEAST) if work >= _WORTH else 1
 
 
 def _product(extents: Sequence[int | None]) -> int | None:
