@@ -33,7 +33,7 @@ __all__ = [
 def resource_name(node: PlanNode) -> tuple[str, str]:
     """Container and name of the resource that a node of the verb ``handle`` names."""
     attrs = node.attrs
-    return attrs.get("container", ""), attrs.get("shared_name", "") or node.origin
+    return attrs.get("container", ""), attrs.get("shared_name", "") or node.origins[0]
 
 
 def handle_of(graph: PlanGraph) -> dict[Value, Value]:
@@ -42,15 +42,16 @@ def handle_of(graph: PlanGraph) -> dict[Value, Value]:
     Of several such nodes for one resource, which share kind, container and name, the first stands for all.
     """
     table: dict[Value, Value] = {}
-    first: dict[tuple[str | None, str, str], Value] = {}
+    first: dict[tuple[str | None, tuple[str, str]], Value] = {}
     for level in graph.all_graphs():
         for node in level.nodes:
-            if node.verb == "kernel":
+            verb = node.verb
+            if verb == "kernel":
                 continue
-            if node.verb == "handle":
-                resource = node.opdef.resource, *resource_name(node)
-                table[node.outputs[0]] = first.setdefault(resource, node.outputs[0])
-            elif node.verb == "alias" or node.opdef.verb.primitive:
+            if verb == "handle":
+                value = node.outputs[0]
+                table[value] = first.setdefault((node.opdef.resource, resource_name(node)), value)
+            elif verb == "alias" or node.opdef.verb.primitive:
                 sources = node.inputs if node.verb == "merge" else node.inputs[:1]
                 named = [table[v] for v in sources if v in table]
                 if len(named) == len(sources) and len(set(named)) == 1:
@@ -75,10 +76,10 @@ def check_handles(graph: PlanGraph, handles: Mapping[Value, Value] | None = None
     table = handle_of(graph) if handles is None else handles
     for level in graph.all_graphs():
         for node in level.nodes:
-            if node.bodies or node.verb == "alias" or node.opdef.verb.primitive:
-                continue
             for i, value in enumerate(node.inputs):
                 if value.dtype.kind == "R":
+                    if node.bodies or node.verb == "alias" or node.opdef.verb.primitive:
+                        break
                     _check(node, value, arg_of(node)[i].resource or VARIABLE.name, table)
 
 

@@ -199,8 +199,8 @@ class PlanNode:
         self.verb = opdef.executes
         self.attrs = attrs
         self.inputs: list[Value] = list(inputs)
-        self.control: tuple[PlanNode, ...] = tuple(control)
-        self.order: tuple[PlanNode, ...] = tuple(order)
+        self.control: tuple[PlanNode, ...] = tuple(control) if control else ()
+        self.order: tuple[PlanNode, ...] = tuple(order) if order else ()
         self.outputs: list[Value] = []
         self.requested = requested
         self.device: DeviceSpec | None = None
@@ -208,7 +208,7 @@ class PlanNode:
         self.guard: Guard | None = None
         self.streams: tuple[StreamName, ...] | None = None
         self.site_of = site_of
-        self.bodies: tuple[PlanGraph, ...] = tuple(bodies)
+        self.bodies: tuple[PlanGraph, ...] = tuple(bodies) if bodies else ()
         self.origins = origins or (name,)
 
     @property
@@ -263,6 +263,12 @@ class PlanGraph:
     def nodes(self, nodes: list[PlanNode]) -> None:
         self._nodes = nodes
         self.holders = [n for n in nodes if n.bodies]
+
+    def leave(self, nodes: list[PlanNode]) -> None:
+        """Set the nodes anew, none of which has bodies that had none here."""
+        self._nodes = nodes
+        if self.holders:
+            self.holders = [n for n in nodes if n.bodies]
 
     def add(self, node: PlanNode) -> None:
         """Append a node, whose bodies are there already."""

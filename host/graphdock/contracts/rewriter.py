@@ -11,6 +11,7 @@ it ends by an exception it stays so. All changes are applied in one sweep over t
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -28,7 +29,7 @@ from graphdock.shape import Dims, compatible, show
 
 __all__ = ["Builder", "Rewriter"]
 
-_MAKER = operator.attrgetter("node")
+_ORDER = operator.attrgetter("order")
 
 
 @lazy_dataclass(slots=True, eq=False)
@@ -311,27 +312,32 @@ class Rewriter:
         sweep = _Sweep(self)
         nodes = self._level.get("nodes", graph.nodes)
         if self._before:
-            before, held = self._before, nodes
+            before, held, start = self._before, nodes, 0
             nodes = []
-            for node in held:
-                if node in before:
-                    nodes += before[node]
-                nodes.append(node)
-            nodes += before.get(None, ())
+            for at in [i for i, node in enumerate(held) if node in before]:
+                nodes += [*held[start:at], *before[held[at]]]
+                start = at
+            nodes += [*held[start:], *before.get(None, ())]
             if len(nodes) != len(graph.nodes) + sum(map(len, before.values())):
                 raise PlanError(f"graph {graph.name}: a node is put before one that it does not hold")
         # most nodes have to do with no change, and stay as they are
         lost = sweep.lost
-        apart, touched = lost.isdisjoint, {*lost, *bound}
-        kept = [
-            n
-            for n in nodes
-            if apart(n.inputs)
-            and n not in touched
-            and (not n.control or apart(n.control))
-            and (not n.order or apart(n.order))
-            or sweep.node(n)
-        ]
+        if lost:
+            apart, touched = lost.isdisjoint, {*lost, *bound}
+            kept = [
+                n
+                for n in nodes
+                if apart(n.inputs)
+                and n not in touched
+                and (not n.control or apart(n.control))
+                and (not n.order or apart(n.order))
+                or sweep.node(n)
+            ]
+        else:
+            kept = [*nodes]
+            for node, fields in bound.items():
+                inputs, control = fields.get("inputs", node.inputs), fields.get("control", node.control)
+                sweep.edges[node] = list(inputs), tuple(control), node.order
         if len(kept) + len(gone) != len(nodes):
             raise PlanError(f"graph {graph.name}: a node is to go that it does not hold")
         given = self._level.get("outputs", graph.outputs)
@@ -357,19 +363,23 @@ class Rewriter:
                 if node.guard is not None:
                     left = [k for k, i in enumerate(fields["outputs"]) if i in node.guard.promised]
                     node.guard = replace(node.guard, promised=tuple(left))
-        graph.nodes, graph.outputs, graph.targets = kept, outputs, targets
+        if self._before or any(["bodies" in fields for fields in bound.values()]):
+            graph.nodes = kept
+        else:
+            graph.leave(kept)
+        graph.outputs, graph.targets = outputs, targets
         graph.inputs = list(self._level.get("inputs", graph.inputs))
 
 
 def keep_only(graph: PlanGraph, needed: set[PlanNode]) -> None:
     """Erase all other nodes, which nothing reads; no change is worked out where no order edge leads to one of them."""
-    if any([node.order and not needed.issuperset(node.order) for node in needed]):
+    if not needed.issuperset(itertools.chain.from_iterable(map(_ORDER, needed))):
         with Rewriter(graph) as change:  # who was ordered after one of them is ordered after what that was
             for node in reversed(graph.nodes):
                 if node not in needed:
                     change.erase(node)
     else:
-        graph.nodes = [node for node in graph.nodes if node in needed]
+        graph.leave(list(filter(needed.__contains__, graph.nodes)))
 
 
 class _Sweep:
@@ -415,7 +425,7 @@ class _Sweep:
         if changed:
             now = self.final.get
             before, inputs = inputs, list(map(now, inputs, inputs))
-            if not gone.keys().isdisjoint(map(_MAKER, inputs)):
+            if not lost.isdisjoint(inputs):
                 old = next(old for value, old in zip(inputs, before, strict=True) if value.node in gone)
                 raise PlanError(
                     f"graph {self.graph.name}: {node.name} ({node.op}) reads %{old.name}, which is erased",

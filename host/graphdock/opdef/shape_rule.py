@@ -153,8 +153,8 @@ class ShapeRule:
         for check, _ in opdef.where:
             read |= compile_expression(check)[1]
         attrs = {a.name for a in opdef.attrs} | {t.name for t in opdef.types}
-        self._read_attrs = tuple(sorted(read & attrs))
-        #: Whether results may be shared between nodes of equal input shapes and attributes.
+        self.read_attrs = tuple(sorted(read & attrs))
+        #: Whether results may be shared between nodes of equal input shapes and of equal ``read_attrs``.
         self.cacheable = self._fn is None and all(a.arity == "one" for a in opdef.outputs)
         self._cache: dict[Any, list[Dims]] = {}
 
@@ -205,7 +205,7 @@ class ShapeRule:
         key: Any = None
         if self.cacheable and (facts is None or not facts.open):
             try:
-                key = tuple(map(tuple, shapes)), tuple(map(attrs.__getitem__, self._read_attrs))
+                key = tuple(map(tuple, shapes)), tuple(map(attrs.__getitem__, self.read_attrs))
                 found = self._cache.get(key)
             except TypeError:
                 key, found = None, None

@@ -88,16 +88,19 @@ def run_passes(
     context: Callable[[RegisteredPass], PassContext],
     verify: bool = False,
     history: PassHistory | None = None,
+    exact: bool = False,
 ) -> list[PassReport]:
     """Drop what nobody needs, then run every pass over the graph and all its bodies.
 
     Args:
       passes: of the phase ``simplify``, those that are on. ``context``: what each of them gets.
       verify: check grammar and order after the host's own passes too. ``history``: what keeps which nodes each pass changed.
+      exact: there is nothing that nobody needs.
     """
     if history is not None:
         history.see(graph)
-    eliminate_dead_code(graph)
+    if verify or not exact:
+        eliminate_dead_code(graph)
     if history is not None:
         history.note("pruning", graph)
     if verify:

@@ -5,6 +5,7 @@ Each takes a plan graph (one level; the pipeline visits the bodies) and changes 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from graphdock.shape import Dims, size
 
 __all__ = ["FOLD_LIMIT", "algebra", "captures", "cse", "fold", "identities", "known_integers", "powers"]
 
+_MAKER = operator.attrgetter("node")
 #: Largest folded result in bytes.
 FOLD_LIMIT = 64 * 1024
 
@@ -100,11 +102,11 @@ def _effects(unread: Sequence[Value]) -> list[PlanNode]:
         if node is None or node in seen:
             continue
         seen.add(node)
-        inside = [n for body in node.bodies for level in body.all_graphs() for n in level.nodes]
+        inside = [n for body in node.bodies for level in body.all_graphs() for n in level.nodes] if node.bodies else ()
         if _acts(node) or any(map(_acts, inside)):
             found.append(node)
         else:
-            stack += [*(v.node for v in node.inputs), *node.control]
+            stack += [*map(_MAKER, node.inputs), *node.control]
     return found
 
 
@@ -138,10 +140,11 @@ def cse(graph: PlanGraph, context: PassContext) -> None:
     by_attrs: dict[Any, PlanNode] = {}
     with Rewriter(graph) as change:
         for node in graph.nodes:
-            if node.bodies or node.control or not _mergeable(node):
+            traits = node.opdef.traits
+            if node.bodies or node.control or not ("pure" in traits or _reads(node)):
                 continue
             order = frozenset(map(id, node.order)) if node.order else None
-            key = node.op, tuple(map(id, change.inputs(node))), order, node.requested
+            key = node.op, order, node.requested, *map(id, change.inputs(node))
             other = seen.setdefault(key, node)
             if other is node:
                 continue  # few come so far that their attributes matter
@@ -161,9 +164,9 @@ def _first(table: dict[Any, PlanNode], key: Any, node: PlanNode) -> PlanNode:
         return node
 
 
-def _mergeable(node: PlanNode) -> bool:
-    traits = node.opdef.traits
-    return "pure" in traits or ("stateful" not in traits and only_reads(node.opdef))
+def _reads(node: PlanNode) -> bool:
+    """Return whether a node reads resources and does nothing else."""
+    return "stateful" not in node.opdef.traits and only_reads(node.opdef)
 
 
 def fold(graph: PlanGraph, context: PassContext) -> None:

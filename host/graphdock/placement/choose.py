@@ -8,7 +8,6 @@ the node, those of lower rank are not asked.
 from __future__ import annotations
 
 import copy
-import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any, TypeAlias
@@ -34,7 +33,6 @@ class Choice:
     decision: Decision
 
 
-_NAME = operator.attrgetter("name")
 #: Kernels of an op, each with the reason against it.
 Found: TypeAlias = "Sequence[tuple[RegisteredKernel, str | None]]"
 
@@ -65,13 +63,16 @@ class _OfOp:
     """Facts of one op on one device type, as long as the op has these kernels.
 
     Attributes:
+      types: the op's type variables. ``on_host``: it runs nowhere else.
       constrained: some kernel takes some values of an attribute only, so that dtypes do not decide.
       by_types: dtypes -> what nodes of these have in common.
     """
 
     registered: Sequence[RegisteredKernel]
+    types: tuple[str, ...]
+    on_host: bool
     constrained: bool
-    by_types: dict[tuple[Any, ...], _Known] = field(default_factory=dict)
+    by_types: dict[Any, _Known] = field(default_factory=dict)
 
 
 class Chooser:
@@ -214,17 +215,19 @@ class Chooser:
 
     def _known(self, node: PlanNode, device_type: str) -> _Known:
         """Return what is known of all nodes with this one's op and dtypes; of this one alone, where attributes play a part."""
-        opdef = node.opdef
-        mine = self._ops.get((node.op, device_type))
+        op, attrs = node.op, node.attrs
+        mine = self._ops.get((op, device_type))
         # plugins that are loaded later may have kernels for the host's ops
-        if mine is None or self._host.kernels.read(node.op) is not mine.registered or "host" in opdef.traits:
-            registered = self._host.kernels.for_op(node.op)
+        if mine is None or self._host.kernels.read(op) is not mine.registered or mine.on_host:
+            registered = self._host.kernels.for_op(op)
             if mine is None or mine.registered is not registered:
                 self._check_names(registered, node)
-                mine = _OfOp(registered, any(r.facts.attrs for r in registered))
-                self._ops[node.op, device_type] = mine
-        types = tuple(map(node.attrs.get, map(_NAME, opdef.types)))
-        known = None if mine.constrained else mine.by_types.get(types)
+                types, on_host = tuple([t.name for t in node.opdef.types]), "host" in node.opdef.traits
+                mine = _OfOp(registered, types, on_host, any(r.facts.attrs for r in registered))
+                self._ops[op, device_type] = mine
+        # of a DType the name, which hashes sooner
+        key = tuple([t.name if type(t := attrs.get(name)) is DType else t for name in mine.types])
+        known = None if mine.constrained else mine.by_types.get(key)
         if known is None:
             found = [(r, self._reason(r, node)) for r in mine.registered if r.facts.device in (device_type, "host")]
             ranks: dict[tuple[int, int], list[int]] = {}
@@ -233,7 +236,7 @@ class Chooser:
                     ranks.setdefault(self._order(r), []).append(i)
             known = _Known(found, [ranks[order] for order in sorted(ranks)])
             if not mine.constrained:
-                mine.by_types[types] = known
+                mine.by_types[key] = known
         return known
 
     def _check_names(self, registered: Sequence[RegisteredKernel], node: PlanNode) -> None:

@@ -83,9 +83,9 @@ class _Groups:
     def find(self, node: PlanNode) -> PlanNode:
         parent = self._parent
         root = node
-        while (up := parent.setdefault(root, root)) is not root:
+        while (up := parent.get(root)) is not None:
             root = up
-        while parent[node] is not root:
+        while node is not root:
             parent[node], node = root, parent[node]
         return root
 
@@ -159,35 +159,48 @@ def _is_variable(node: PlanNode) -> bool:
     return node.verb == "handle" and node.opdef.resource == VARIABLE.name
 
 
-def _groups(nodes: Sequence[PlanNode], handles: Mapping[Value, Value]) -> dict[PlanNode, list[PlanNode]]:
-    """Node that shares a device with others -> all that share it, in order. A variable's handle has a group at least of its own."""
+def _groups(
+    nodes: Sequence[PlanNode], handles: Mapping[Value, Value]
+) -> tuple[dict[PlanNode, list[PlanNode]], set[PlanNode]]:
+    """Node that shares a device with others -> all that share it, in order; and the nodes that take handles.
+
+    A variable's handle has a group at least of its own.
+    """
     union = _Groups()
     by_name: dict[str, PlanNode] = {}
     if any(["_colocate" in n.attrs for n in nodes]):
         by_name = {origin: n for n in nodes for origin in n.origins}
     special: dict[PlanNode, None] = {}
+    takers: set[PlanNode] = set()
     for node in nodes:
         for value in node.outputs if node.verb == "handle" else node.inputs:
             if value.dtype.kind == "R" and not node.bodies:
                 owner = handles[value].node
                 assert owner is not None
-                if node.opdef.verb.kernel and _is_variable(owner):
-                    continue  # it may run elsewhere, on a copy
                 if owner is not node:
+                    takers.add(node)
+                    if node.verb == "kernel" and _is_variable(owner):
+                        continue  # it may run elsewhere, on a copy
                     union.union(owner, node)
-                special[owner] = special[node] = None
-        for name in node.attrs.get("_colocate", ()) if by_name else ():
-            target = by_name.get(name)
-            if target is not None:
-                union.union(target, node)
-                special[target] = special[node] = None
+                    special[owner] = None
+                special[node] = None
+        if by_name and "_colocate" in node.attrs:
+            for name in node.attrs["_colocate"]:
+                target = by_name.get(name)
+                if target is not None:
+                    union.union(target, node)
+                    special[target] = special[node] = None
     members: dict[PlanNode, list[PlanNode]] = {}  # root -> its group
     result: dict[PlanNode, list[PlanNode]] = {}
     for node in nodes if special else ():
         if node in special:
-            group = result[node] = members.setdefault(union.find(node), [])
+            root = union.find(node)
+            group = members.get(root)
+            if group is None:
+                group = members[root] = []
             group.append(node)
-    return result
+            result[node] = group
+    return result, takers
 
 
 def _request(members: Sequence[PlanNode]) -> tuple[DeviceSpec | None, PlanNode | None]:
@@ -243,10 +256,12 @@ class _Placer:
         for device in devices:
             first.setdefault(device.type, device)
         self._first_of_each_type = list(first.values())
+        self._anywhere = _Allowed(self._first_of_each_type, None)
+        self._takers: set[PlanNode] = set()
         self.out = out
 
     def run(self, nodes: Sequence[PlanNode]) -> None:
-        groups = _groups(nodes, self._handles)
+        groups, self._takers = _groups(nodes, self._handles)
         anchors: dict[PlanNode, PlanNode | None] = {}  # first of a group -> a variable that is in it
         for node, members in groups.items():
             if node is members[0]:
@@ -256,7 +271,7 @@ class _Placer:
         first = self._devices[0]
         for node in nodes:
             if node not in groups:
-                taken = self._variables_of(node)
+                taken = self._variables_of(node) if node in self._takers else None
                 if taken:
                     self._near(node, taken)
                 elif node.requested is not None or not self._alone(node, first):
@@ -267,11 +282,12 @@ class _Placer:
                     self._group(members, self._allowed(members))
                     continue
                 for member in members:
-                    self._near(member, [*self._variables_of(member), anchor])
+                    if member.device is None or member.verb != "handle":
+                        self._near(member, [*self._variables_of(member), anchor])
 
     def note_movable(self, nodes: Sequence[PlanNode]) -> None:
         """Note the groups whose devices the rules chose freely, with all devices of the session that their scopes leave them."""
-        groups = _groups(nodes, self._handles)
+        groups, _ = _groups(nodes, self._handles)
         for node in nodes:
             members = groups.get(node, [node])
             if members[0] is not node or any(n.verb in ("handle", "move") or n.opdef.verb.bodies for n in members):
@@ -315,7 +331,7 @@ class _Placer:
     def _variables_of(self, node: PlanNode) -> list[PlanNode]:
         """The nodes of the variables' handles that a node takes, those that it writes first."""
         handles = self._handles
-        if node.bodies or node.verb == "alias" or handles.keys().isdisjoint(node.inputs):
+        if node.bodies or node.verb == "alias" or node not in self._takers:
             return []
         writes: list[PlanNode] = []
         reads: list[PlanNode] = []
@@ -334,8 +350,8 @@ class _Placer:
                 same.setdefault(owner, []).append(node)
         _request([n for made in same.values() for n in made])
         for owner, made in same.items():
-            allowed = self._allowed(made).of
-            home = next((d for d in self._lives(owner) if d in allowed), allowed[0])
+            allowed, lives = self._allowed(made).of, self._lives(owner)
+            home = next((d for d in lives if d in allowed), allowed[0]) if lives else allowed[0]
             for node in made:
                 node.device, node.decision = home, _HOST
 
@@ -360,7 +376,7 @@ class _Placer:
     def _allowed(self, members: Sequence[PlanNode]) -> _Allowed:
         request, by = _request(members)
         if request is None:
-            return _Allowed(self._first_of_each_type, None)
+            return self._anywhere
         allowed = [d for d in self._devices if request.matches(d)]
         if not allowed and all(self._fallback(n.op) == "allow" for n in members):
             return _Allowed(self._first_of_each_type, request, absent=True)
@@ -380,7 +396,7 @@ class _Placer:
         """Place a node on the device that it prefers, as its scopes leave it free to; False where that has no kernel for it."""
         assert device.type is not None
         decision = _HOST
-        if node.opdef.verb.kernel:
+        if node.verb == "kernel":
             choice = self._chooser.choose(node, device.type)
             if choice.kernel is None:
                 return False

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from graphdock.config.session_config import SessionConfig
 from graphdock.contracts.bodies import LoopWriter
 from graphdock.contracts.device import HOST_MEMORY, Device
-from graphdock.contracts.effects import resource_name
+from graphdock.contracts.effects import handle_of, resource_name
 from graphdock.contracts.executor import Executor, PlacedGraph, Program, StageReport
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.contracts.kernel import Prepared
@@ -34,6 +34,7 @@ from graphdock.plugin.registry import RegisteredPass
 from graphdock.shape import Dims
 
 if TYPE_CHECKING:
+    from graphdock.contracts.pattern import RegisteredPattern
     from graphdock.contracts.placement import Placer
     from graphdock.contracts.region import RegisteredCompiler
     from graphdock.passes.history import PassHistory
@@ -126,6 +127,7 @@ class PlanBuilder:
         ``pieces``: its steps are fed and fetched piece by piece, so that no pass may make two operations one.
         ``primitives``: some of its nodes are dataflow's primitives, so that what a node gives may be dead, and no pass may run.
       graph: the plan graph, from translation on; ``translated``: how many nodes it had at first, bodies included.
+        ``exact``: it holds nothing that is not needed.
       contexts: name of each pass that has run, but in the phase ``simplify`` -> what it was given, said and made.
       simplify_notes: name of each pass of the phase ``simplify`` of a third party -> what it said, each once.
       history: which passes changed which nodes, of a plan that is explained.
@@ -133,6 +135,7 @@ class PlanBuilder:
       refused: node -> kernel's full name -> why it refused. ``prepared``: what the chosen kernels stated that have ``prepare``.
       scalars: values that the host keeps as Python numbers. ``handles``: handle anywhere -> the output of the op that names the
         resource.
+      patterns: those whose anchors stand in it.
       executor: name of the one that made the program. ``refusals``: a line for each that was asked before, with its reason.
       stages: the stages that it went through.
       later: what is to be compiled while steps run without it; None where steps wait for it.
@@ -149,6 +152,7 @@ class PlanBuilder:
     primitives: bool = False
     graph: PlanGraph = field(default_factory=lambda: PlanGraph("main"))
     translated: int = 0
+    exact: bool = False
     reports: Sequence[PassReport] = ()
     decomposed: Sequence[Decomposed] = ()
     tried: Mapping[PlanNode, str] = field(default_factory=dict)
@@ -162,12 +166,14 @@ class PlanBuilder:
     scalars: set[Value] = field(default_factory=set)
     spaces: Spaces | None = None
     handles: Mapping[Value, Value] = field(default_factory=dict)
+    patterns: Sequence[RegisteredPattern] = ()
     placed: PlacedGraph | None = None
     program: Program | None = None
     executor: str = ""
     refusals: list[str] = field(default_factory=list)
     stages: list[StageReport] = field(default_factory=list)
     later: list[Callable[[], Any]] | None = None
+    _seen: dict[str, list[list[PlanNode]]] = field(default_factory=dict)
 
     @property
     def fixed(self) -> bool:
@@ -178,6 +184,17 @@ class PlanBuilder:
     def chooser(self) -> Chooser:
         """The session's, with what has refused in this plan."""
         return self.setting.chooser.without(self.refused) if self.refused else self.setting.chooser
+
+    def name_resources(self) -> None:
+        """Find what the handles of the graph name, unless that is known."""
+        if self.has_changed_for("handles"):
+            self.handles = handle_of(self.graph)
+
+    def has_changed_for(self, reader: str) -> bool:
+        """Return whether the graph's lists of nodes are others than when the reader asked last: who changes one sets another."""
+        lists, seen = [level.nodes for level in self.graph.all_graphs()], self._seen.get(reader, [])
+        self._seen[reader] = lists
+        return len(lists) != len(seen) or any([a is not b for a, b in zip(lists, seen, strict=True)])
 
     def noted(self, kind: type[T]) -> list[T]:
         """Return what passes said in records of this kind, in the order of their running."""

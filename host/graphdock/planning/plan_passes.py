@@ -58,7 +58,8 @@ def simplify(draft: PlanBuilder, graph: PlanGraph) -> list[PassReport]:
 
     noted: dict[str, list[RegionNote | str]] = {}
     history = draft.history if graph is draft.graph else None
-    reports = run_passes(graph, setting.in_phase("simplify"), context, setting.config.debug, history)
+    exact, draft.exact = draft.exact and graph is draft.graph and history is None, False
+    reports = run_passes(graph, setting.in_phase("simplify"), context, setting.config.debug, history, exact)
     for name, notes in noted.items():
         draft.simplify_notes.setdefault(name, {}).update(dict.fromkeys(notes))
     return reports
@@ -186,7 +187,7 @@ def _context(draft: PlanBuilder, row: RegisteredPass) -> PlanContext:
         memory_budget=setting.memory_budget,
         # where launches are recorded, and nothing is watched in between
         records=not setting.config.debug and can_record(setting.opened[setting.devices[0]]),
-        patterns=lambda graph: _patterns(setting, graph),
+        patterns=lambda graph: _patterns(draft, graph),
         compilers=setting.compilers,
         kernels=kernels,
         give=give,
@@ -216,10 +217,16 @@ def _swap(setting: PlanningContext, value: Value) -> Swap | None:
     return Swap(out, back, None if first is None or second is None else first + second)
 
 
-def _patterns(setting: PlanningContext, graph: PlanGraph) -> list[RegisteredPattern]:
+def _patterns(draft: PlanBuilder, graph: PlanGraph) -> Sequence[RegisteredPattern]:
+    setting = draft.setting
     if not setting.config.fusion:
         return []
-    return setting.host.load_patterns().around(_nodes(graph), setting.decomposer.preferred, setting.config.backends)
+    if graph is draft.graph and not draft.has_changed_for("patterns"):
+        return draft.patterns
+    found = setting.host.load_patterns().around(_nodes(graph), setting.decomposer.preferred, setting.config.backends)
+    if graph is draft.graph:
+        draft.patterns = found
+    return found
 
 
 def _flops(node: PlanNode) -> int | None:

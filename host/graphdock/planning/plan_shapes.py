@@ -71,6 +71,8 @@ class PlanShapes:
         self.integers = plan_integers(symbols=True)
         #: handle that a body captures -> the handle around the body
         self._captured: dict[Value, Value] = {}
+        #: what operations are alike by -> the extents of their outputs, where all dims are numbers
+        self._alike: dict[Any, list[Any]] = {}
 
     def infer(
         self, op: Operation, inputs: Sequence[Value], bodies: Sequence[PlanGraph]
@@ -83,6 +85,14 @@ class PlanShapes:
         static: list[Any] = list(map(_DIMS, op.outputs))
         if self._is_settled(op, inputs, static):
             return static, None
+        held = self._held(inputs[0]) if op.verb == "read" else None
+        key = (held, static[0]) if op.verb == "read" else _likeness(op, inputs, static)
+        try:
+            known = self._alike.get(key)
+        except TypeError:  # an attribute has no hash
+            key = known = None
+        if known is not None:
+            return known, None
         self.facts.begin(map(_EXTENT, inputs))
         found: list[Any]
         asked: set[int] = set()
@@ -91,8 +101,7 @@ class PlanShapes:
                 _check_predicate(op, inputs, bodies)
                 found = self._either(op, bodies, static)
             elif op.verb == "read":
-                owner = self._owner(inputs[0])
-                found = [None if owner is None else owner.attrs.get("shape")]
+                found = [held]
             elif op.verb == "alias":
                 found = [self._alias(op, inputs[0])]
             else:
@@ -109,6 +118,8 @@ class PlanShapes:
             raise
         ruled = self.facts.late and op.verb != "read" and not bodies
         if not (ruled or promised):
+            if key is not None and not self.facts.open and all([e is not None and plain(e) is e for e in extents]):
+                self._alike[key] = extents
             return extents, None
         return extents, Guard(ruled, tuple(sorted(asked)), tuple(sorted(promised)))
 
@@ -180,13 +191,13 @@ class PlanShapes:
         held = self.contents.of(source)
         return self.unknown_extent(result._dims) if held is None or held.dtype is not result.dtype else held.extent
 
-    def _owner(self, handle: Value) -> PlanNode | None:
-        """The node that names the resource; None for what is passed as a loop variable."""
+    def _held(self, handle: Value) -> Dims:
+        """The shape of the variable that a handle names; None where that is open, or the handle a loop variable."""
         while handle in self._captured or (
             handle.node is not None and (handle.node.verb == "alias" or handle.node.opdef.verb.primitive)
         ):
             handle = self._captured[handle] if handle.node is None else handle.node.inputs[0]
-        return handle.node
+        return None if handle.node is None else handle.node.attrs.get("shape")
 
     def _either(self, op: Operation, bodies: Sequence[PlanGraph], static: Sequence[Any]) -> list[Any]:
         """The extents of what one or another of the bodies gives, or none of them, as a loop that ends at once."""
@@ -234,6 +245,25 @@ class PlanShapes:
                     promised.add(index)
                 extent.append(s if d is None else self.facts.equal(d, s))
         return tuple(extent)
+
+
+def _likeness(op: Operation, inputs: Sequence[Value], static: Sequence[Dims]) -> Any:
+    """What decides an operation's shapes, where all dims of its inputs are known; None of one that asks for more."""
+    if op.verb == "alias" and inputs[0].dtype.kind == op.outputs[0].dtype.kind != "V":
+        return inputs[0].extent, static[0]
+    if op.verb != "kernel" or op.bodies:
+        return None
+    rule, elements = op.op_def.compiled or rule_for(op.op_def), []
+    if rule.cacheable:
+        attrs = tuple(map(op.node_attrs.__getitem__, rule.read_attrs))
+    else:
+        attrs = tuple(op.node_attrs.items())
+        for value in inputs:
+            if value.dtype.kind in "biu":
+                if value.node is None or value.node.verb != "constant":
+                    return None
+                elements.append(known_elements(value.node.attrs["value"]))
+    return rule, op._input_lengths, tuple(map(_EXTENT, inputs)), tuple(static), attrs, tuple(elements)
 
 
 def _check_predicate(op: Operation, inputs: Sequence[Value], bodies: Sequence[PlanGraph]) -> None:

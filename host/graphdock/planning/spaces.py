@@ -46,14 +46,20 @@ def assign_spaces(
     scalars: set[Value],
     space_of_device: Callable[[DeviceSpec], str],
     direct: Callable[[str, str], bool] = lambda source, target: False,
+    one: bool = False,
 ) -> Spaces:
     """Insert Transfer nodes and find the space of every value. Constants have none: each reader gets its own copy.
 
     Args:
       direct: whether the devices of the second space copy from the first; else values go through the host's memory.
+      one: no device has a memory but the host's.
     """
     spaces = Spaces(kernels, scalars, space_of_device, direct)
-    spaces.run(graph)
+    if one and not (scalars or graph.holders):
+        made = [v for n in graph.nodes if n.verb not in _HOMELESS for v in n.outputs]
+        spaces.home.update(dict.fromkeys([*graph.inputs, *made], HOST_MEMORY))
+    else:
+        spaces.run(graph)
     return spaces
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from graphdock.contracts.device import HOST_MEMORY, Device, returned
-from graphdock.contracts.effects import check_handles, handle_of, resource_name
+from graphdock.contracts.effects import check_handles, resource_name
 from graphdock.contracts.executor import Executor, PlacedGraph, Program
 from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.kernel import KernelDef, inplace, view
@@ -27,7 +27,7 @@ from graphdock.planning.plan_builder import PlanBuilder, PlanningContext
 from graphdock.planning.plan_passes import loop_writer, run_phase, simplify, take_back
 from graphdock.planning.plan_shapes import infer_outputs
 from graphdock.planning.spaces import assign_spaces
-from graphdock.planning.translate import translate
+from graphdock.planning.translate import is_shared_read, translate
 
 __all__ = ["STAGES"]
 
@@ -47,8 +47,13 @@ def _translate(draft: PlanBuilder) -> None:
         for node in [n for level in draft.graph.all_graphs() for n in level.nodes if n.requested is not None]:
             assert node.requested is not None
             node.requested = DeviceSpec(None, None, node.requested.type, node.requested.index) or None
-    draft.primitives = any([n.opdef.verb.primitive for g in draft.graph.all_graphs() for n in g.nodes])
-    draft.translated = sum(len(g.nodes) for g in draft.graph.all_graphs())
+    graphs = list(draft.graph.all_graphs())
+    made_of = (op.graph for op in (*draft.targets, *(t.op for t in draft.outputs)))
+    if len(graphs) > 1 or any(graph.primitives for graph in made_of):
+        draft.primitives = any([n.opdef.verb.primitive for g in graphs for n in g.nodes])
+    draft.translated = sum(len(g.nodes) for g in graphs)
+    rewritten = draft.loop_writer is not None and draft.loop_writer.notes
+    draft.exact = not (len(graphs) > 1 or rewritten or draft.captured or any(map(is_shared_read, draft.outputs)))
 
 
 def _passes(draft: PlanBuilder) -> None:
@@ -80,7 +85,7 @@ def _place(draft: PlanBuilder) -> None:
 
 def _place_all(draft: PlanBuilder) -> None:
     setting = draft.setting
-    draft.handles = handle_of(draft.graph)
+    draft.name_resources()
     check_handles(draft.graph, draft.handles)
     draft.placement = place(
         draft.graph,
@@ -176,8 +181,9 @@ def _choose_again(draft: PlanBuilder) -> None:
 def _spaces(draft: PlanBuilder) -> None:
     """Every value gets a memory space; where a reader wants it elsewhere, it is moved."""
     opened, reaches = draft.setting.opened, functools.cache(draft.setting.reaches)
+    one = len(draft.setting.spaces) == 1
     draft.spaces = assign_spaces(
-        draft.graph, draft.placement.kernels, draft.scalars, lambda d: opened[d].memory_space, reaches
+        draft.graph, draft.placement.kernels, draft.scalars, lambda d: opened[d].memory_space, reaches, one
     )
     for level in draft.graph.all_graphs():
         for node in level.nodes:
@@ -202,7 +208,7 @@ def _seal(draft: PlanBuilder) -> None:
     """The graph that an executor compiles: everything but storage is decided."""
     setting, graph, spaces = draft.setting, draft.graph, draft.spaces
     assert spaces is not None
-    draft.handles = handle_of(graph)
+    draft.name_resources()
     kernels = {node: registered.kernel for node, registered in draft.placement.kernels.items()}
     for node, prepared in draft.prepared.items():
         if prepared.modes is not None:

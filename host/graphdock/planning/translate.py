@@ -45,21 +45,23 @@ def needed_operations(
     Raises:
       InvalidArgumentError: the control inputs make a cycle.
     """
-    needed: dict[Operation, None] = {}
-    stack = list(roots)
+    needed = dict.fromkeys(roots)
+    stack = list(needed)
     monotone = True
     while stack:
         op = stack.pop()
-        if op in needed:
-            continue
-        needed[op] = None
         for tensor in (*op.inputs, *op.later) if op.later else op.inputs:
-            if tensor not in fed and tensor.op not in needed:
-                stack.append(tensor.op)
+            if tensor not in fed:
+                maker = tensor.op
+                if maker not in needed:
+                    needed[maker] = None
+                    stack.append(maker)
         for before in op._control:
             if before not in done:
                 monotone = monotone and before._id < op._id
-                stack.append(before)
+                if before not in needed:
+                    needed[before] = None
+                    stack.append(before)
     ordered = sorted(needed, key=operator.attrgetter("_id"))
     return ordered if monotone else _topological(ordered, fed, done)
 
@@ -250,9 +252,10 @@ class _Translation:
 
     def run(self, ops: Sequence[Operation]) -> Visit[None]:
         """Translate operations whose dependencies come first; yields the translation of each body that it meets."""
-        values, nodes = self.values, self.nodes
+        values, nodes, graph = self.values, self.nodes, self.builder.graph
         for op in ops:
-            if op.verb == "feed":
+            verb = op.verb
+            if verb == "feed":
                 if op.outputs[0] not in values:
                     raise _not_fed(op)
                 continue
@@ -269,30 +272,37 @@ class _Translation:
                 for i, tensor in enumerate(op.later, len(inputs)):
                     self.taken.setdefault(tensor.op, []).append((op.name + self.iteration, i))
             name = op.name + self.iteration
+            before: Sequence[PlanNode] = self.waits
+            if op._control and not (self.written or before):
+                before = [nodes[b] for b in op._control if b in nodes]
+            elif op._control:
+                before = [n for b in op._control for n in self.after(b)] + [*before]
             node = nodes[op] = PlanNode(
                 op.type,
                 name,
                 op.op_def,
                 op.node_attrs,
                 inputs,
-                [n for b in op._control for n in self.after(b)] + [*self.waits] if op._control or self.waits else (),
+                before,
                 _requested(op) if op.colocation else op._device,
                 op,
                 bodies,
                 (op.name,),
             )
             node.guard = guard
-            if op.verb == "next":
+            if verb == "next":
                 node.attrs = {**node.attrs, "merges": tuple(self.taken.get(op, ()))}
+            outputs = node.outputs
             for index, tensor in enumerate(op.outputs):
                 extent = extents[index]
                 dims = extent if extent is tensor._dims else plain(extent)
                 value = Value(f"{name}:{index}" if index else name, tensor.dtype, dims, node, index)
                 value.extent = extent
-                node.outputs.append(value)
-                values.setdefault(tensor, value)
-            self.builder.graph.add(node)
-            if may_hold(node):
+                outputs.append(value)
+                if tensor not in values:
+                    values[tensor] = value
+            graph.add(node)
+            if (verb != "kernel" or "unstacks" in node.opdef.traits) and may_hold(node):
                 self.shapes.contents.leave(node)
             if op.colocation:
                 node.attrs = {**node.attrs, "_colocate": op.colocation}

@@ -78,15 +78,18 @@ class _Walk:
     def _level(self, graph: PlanGraph, loops: _Loops) -> Iterator[tuple[PlanGraph, _Loops]]:
         """Go over one level; yields each body, with the loops around it, where it stands."""
         facts, order = self.facts, self.order
-        same, last = facts.same, facts.last
+        same, last, position = facts.same, facts.last, facts.position
         for node in graph.nodes:
-            self._at += 1
-            facts.position[node] = self._at
+            self._at = at = self._at + 1
+            position[node] = at
             if self._nesting:
                 facts.nesting[node] = self._nesting
-            if not loops:
+            if not (loops or same):
                 for value in node.inputs:
-                    last[same.get(value, value)] = self._at
+                    last[value] = at
+            elif not loops:
+                for value in node.inputs:
+                    last[same.get(value, value)] = at
             else:
                 self._read(node.inputs, loops)
                 self._loops.update(dict.fromkeys(node.outputs, loops))

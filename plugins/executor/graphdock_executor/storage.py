@@ -6,7 +6,6 @@ Liveness, reuse and in-place are decided per storage (a :class:`Root`), never pe
 from __future__ import annotations
 
 import bisect
-import heapq
 import operator
 from collections.abc import Sequence
 from dataclasses import field
@@ -16,6 +15,9 @@ from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.dtypes import DType
 
 __all__ = ["Root", "pack"]
+
+#: Bits of an offset.
+_BITS = 48
 
 
 @lazy_dataclass(eq=False)
@@ -62,14 +64,13 @@ def pack(roots: Sequence[Root], align: int, margin: int = 0) -> int:
     Args:
       margin: bytes on each side of a root that nothing else has; a multiple of ``align``.
     """
-    holes: list[tuple[int, int]] = []  # (size, offset), sorted
+    holes: list[int] = []  # size and offset as one number, sorted
     begins: dict[int, int] = {}  # offset of a hole -> its size
     ends: dict[int, int] = {}  # where a hole ends -> its size
-    live: list[tuple[int, int, int]] = []  # (last, size, offset), a heap
     top = 0
 
     def fill(size: int, offset: int) -> None:
-        del holes[bisect.bisect_left(holes, (size, offset))]
+        del holes[bisect.bisect_left(holes, size << _BITS | offset)]
         del begins[offset], ends[offset + size]
 
     def leave(size: int, offset: int) -> None:
@@ -80,17 +81,22 @@ def pack(roots: Sequence[Root], align: int, margin: int = 0) -> int:
         if after is not None:
             fill(after, offset + size)
             size += after
-        bisect.insort(holes, (size, offset))
+        bisect.insort(holes, size << _BITS | offset)
         begins[offset] = ends[offset + size] = size
 
+    sizes: dict[Root, int] = {}
+    dying = sorted(roots, key=operator.attrgetter("last"))
+    dead = 0
     for root in sorted(roots, key=operator.attrgetter("first")):
-        while live and live[0][0] < root.first:
-            _, size, offset = heapq.heappop(live)
-            leave(size, offset)
-        size = max(-(-root.nbytes // align) * align, align) + 2 * margin
-        at = bisect.bisect_left(holes, (size, -1))
+        first = root.first
+        while dying[dead].last < first:
+            gone = dying[dead]
+            leave(sizes[gone], gone.offset - margin)
+            dead += 1
+        size = sizes[root] = max(-(-root.nbytes // align) * align, align) + 2 * margin
+        at = bisect.bisect_left(holes, size << _BITS)
         if at < len(holes):
-            hole, start = holes[at]
+            hole, start = divmod(holes[at], 1 << _BITS)
             fill(hole, start)
             if hole > size:
                 leave(hole - size, start + size)
@@ -102,5 +108,4 @@ def pack(roots: Sequence[Root], align: int, margin: int = 0) -> int:
                 fill(last, start)
             top = start + size
         root.offset = start + margin
-        heapq.heappush(live, (root.last, size, start))
     return top

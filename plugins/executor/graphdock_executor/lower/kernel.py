@@ -11,6 +11,7 @@ from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.executor import SCALAR
 from graphdock.contracts.ir import PlanNode, Value, arg_of
 from graphdock.contracts.kernel import (
+    PLANNED,
     ArgInfo,
     Bound,
     BuildContext,
@@ -49,6 +50,7 @@ from graphdock_executor.lower.state import (
     copied,
     extend_lifetime,
     output,
+    planned,
     resolve,
     slot,
 )
@@ -74,7 +76,7 @@ _NO_LITERALS: tuple[tuple[Name, int], ...] = ()
 def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
     """A node that a kernel computes, or that the host computes as a scalar by the op's formula."""
     placed = state.given.placed
-    if node.outputs and placed.home.get(node.outputs[0]) == SCALAR:
+    if state.scalars and node.outputs and placed.home.get(node.outputs[0]) == SCALAR:
         _scalar(state, node, block)
         return
     kernel, device = placed.kernels[node], placed.device_of(node)
@@ -89,7 +91,11 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
     granted = _granted(state, node, kind, modes)
     prepared = placed.prepared.get(node)
     if prepared is None:
-        bound, told = _bound(state, node, kernel, device, kind, granted)
+        shared = _bound(state, node, kernel, device, kind, granted)
+        if shared.is_plain and (taken is _NOTHING or (state.given.locked and not taken.copies)):
+            _launch_alike(state, node, kernel, device, slots, modes, shared, block, at)
+            return
+        bound, told = shared.bound, shared.told
     else:
         told = _told(state, node, device, kind, granted)
         bound = prepared.facts()
@@ -162,6 +168,49 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
         check_launch(state, node, made, [r for r, w in touched if w], block)
 
 
+def _launch_alike(
+    state: State,
+    node: PlanNode,
+    kernel: KernelDef,
+    device: Device,
+    slots: Sequence[Slot],
+    modes: Sequence[Mode],
+    shared: Shared,
+    block: Block,
+    at: int,
+) -> None:
+    """A call of a kernel that takes its inputs and writes its outputs, and nothing else."""
+    out, name, bound = state.out, state.names.new("kernel"), shared.bound
+    args: list[Operand] = list(map(_AT, slots))
+    written: list[Operand] = []
+    for i, value in enumerate(node.outputs):
+        mode = modes[i]
+        if mode is PLANNED:
+            written.append(planned(state, value, at, block).at)
+        else:
+            made = slots[mode.input]
+            extend_lifetime(state, value, made, at)
+            written.append(made.at)
+    if bound.scratch:
+        written += [name for _, name in _scratch(state, bound, device.memory_space, at, node)]
+    literals = _NO_LITERALS
+    if bound.args is None:
+        args += written
+    else:
+        args, literals = _call(state, bound, args, written)
+    out.first_bounds.append(bound)
+    out.builds.append(Build(name, node, kernel, shared.told, literals))
+    block.statements.append(Launch.plain(name, tuple(args), node, device))
+
+
+def _is_plain(state: State, kind: Kind, bound: Bound, device: Device) -> bool:
+    """Return whether calls of nodes of a kind are no more than :func:`_launch_alike` makes of them."""
+    form, given = kind.form, state.given
+    more = form.views or form.all_or_nothing or form.random or bound.retains
+    around = state.queues or given.capture is not None or given.placed.check_numerics
+    return kind.plans and not (more or around) and type(device).activate is Device.activate
+
+
 def _kind(
     state: State,
     node: PlanNode,
@@ -173,12 +222,13 @@ def _kind(
 ) -> Kind:
     """Key of what a node has in common with others that are lowered alike; not with one that takes resources but variables."""
     key: Hashable = None
-    attrs = () if node.opdef.plain else attributes_of(node)
+    opdef, outputs = node.opdef, node.outputs
+    attrs = () if opdef.plain else attributes_of(node)
     if attrs is not None and len(numbers) == len(slots):
-        last, number = state.given.facts.last, state.kinds.number
-        for value in node.outputs:
-            numbers.append(number(value) if value in last else ~number(value))
-        key = id(node.opdef), id(kernel), id(device), attrs, len(node.outputs), *numbers
+        last, new = state.given.facts.last, state.kinds.new
+        for value in outputs:
+            numbers.append(new(value) if value in last else ~new(value))
+        key = id(opdef), id(kernel), id(device), attrs, len(outputs), *numbers
         known = state.kinds.known.get(key)
         if known is not None:
             return known
@@ -186,8 +236,9 @@ def _kind(
     unknown = any([v.shape is None or None in v.shape for v in node.inputs])
     plans = form.plans and not form.waits and not any([concrete(v.shape) is None for v in node.outputs])
     shares = key is not None and kernel.prepare is None
-    fixed = fixed_modes(form, plans, len(node.outputs))
-    kind = Kind(form, tuple(_infos(state, node, form, device, slots, taken)), unknown, plans, fixed, shares)
+    fixed = fixed_modes(form, plans, len(outputs))
+    infos = tuple(_infos(state, node, form, device, slots, taken))
+    kind = Kind(form, infos, unknown, plans, fixed, shares, form.bare or not opdef.plain)
     if key is not None:
         state.kinds.known[key] = kind
     return kind
@@ -219,24 +270,23 @@ def _told(state: State, node: PlanNode, device: Device, kind: Kind, granted: Gra
     )
 
 
-def _bound(
-    state: State, node: PlanNode, kernel: KernelDef, device: Device, kind: Kind, granted: Granted
-) -> tuple[Bound, BuildContext]:
+def _bound(state: State, node: PlanNode, kernel: KernelDef, device: Device, kind: Kind, granted: Granted) -> Shared:
     """The kernel, made for the node or for one alike, and what it was told."""
     key: Hashable = None
     if kind.shares:
-        key = () if kind.form.bare else attributes_of(node)
-    found = None if key is None else granted.bounds.get(key)
-    if found is not None:
-        if not found.proven:  # a second node is the first that asks
-            kind.shares = found.proven = is_shareable(found.bound, node)
-        if found.proven:
-            return found.bound, found.told
+        key = () if kind.bare else attributes_of(node)
+        found = None if key is None else granted.bounds.get(key)
+        if found is not None:
+            if not found.proven:  # a second node is the first that asks
+                kind.shares = found.proven = is_shareable(found.bound, node)
+                found.is_plain = found.proven and _is_plain(state, kind, found.bound, device)
+            if found.proven:
+                return found
     told = _told(state, node, device, kind, granted)
-    bound = _built(kernel, told, node)
+    made = Shared(_built(kernel, told, node), told)
     if key is not None:
-        granted.bounds[key] = Shared(bound, told)
-    return bound, told
+        granted.bounds[key] = made
+    return made
 
 
 def _note_shapes(state: State, node: PlanNode, steering: Sequence[int]) -> None:
@@ -290,10 +340,10 @@ def _inputs(
     state: State, node: PlanNode, kernel: KernelDef, device: Device, block: Block, at: int
 ) -> tuple[list[Slot], list[int], _Taken]:
     """Places of a node's inputs; their numbers, as :class:`Kinds` has them, those of strided ones negative; and its resources."""
-    needs, kinds, taken = state.given.placed.needs(node), state.kinds, _NOTHING
+    needs_of, kinds, taken = state.given.placed.needs, state.kinds, _NOTHING
     slots: list[Slot] = []
     numbers: list[int] = []
-    numbered = kinds.numbered
+    numbered, known, same, alias, lends = kinds.numbered, state.slots, state.given.facts.same, state.alias, state.lent
     for i, value in enumerate(node.inputs):
         if value.dtype.kind == "R":
             taken = _Taken() if taken is _NOTHING else taken
@@ -302,13 +352,13 @@ def _inputs(
             if isinstance(resource, Variable):
                 numbers.append(kinds.variable(resource))
             continue
-        source = resolve(state, value)
+        source = resolve(state, value) if value in same or value in alias else value
         if source.node is not None and source.node.verb == "constant":
-            where = constant(state, source, needs[i] or HOST_MEMORY, node)
+            where = constant(state, source, needs_of(node)[i] or HOST_MEMORY, node)
             number = kinds.constant(source.node.attrs["value"], value)
         else:
-            where, number = state.slots[source], numbered.get(value) or kinds.number(value)
-            lent = state.lent.get(source)
+            where, number = known[source], numbered.get(value) or kinds.number(value)
+            lent = lends.get(source) if lends else None
             if lent is not None:
                 taken = _Taken() if taken is _NOTHING else taken
                 taken.touched.append((state.given.resource(state.given.placed.handles[lent.inputs[0]]), False))
@@ -316,7 +366,7 @@ def _inputs(
             if kernel.layout != "contiguous":
                 number = ~number
             else:
-                where = contiguous_copy(state, value, where, needs[i] or HOST_MEMORY, block, at, node)
+                where = contiguous_copy(state, value, where, needs_of(node)[i] or HOST_MEMORY, block, at, node)
         slots.append(where)
         numbers.append(number)
     return slots, numbers, taken

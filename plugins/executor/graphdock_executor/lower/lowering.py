@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from graphdock.contracts.device import HOST_MEMORY
+from graphdock.contracts.executor import SCALAR
 from graphdock.contracts.ir import PlanGraph, PlanNode
 from graphdock.contracts.queue import QueuedDevice
 
@@ -101,6 +102,7 @@ def lower(given: LoweringInput) -> Lowered:
         target = given.facts.of(value)
         if target.shape is not None and target.shape != () and None not in target.shape:
             state.escapes.add(target)
+    state.scalars = SCALAR in given.placed.home.values()
     state.queues = any(isinstance(d, QueuedDevice) for d in given.placed.spaces.values())
     state.crowded = _crowded(given) if state.queues else set()
     _levels(state, graph, out.block)
@@ -195,7 +197,7 @@ def _loops_that_draw(graph: PlanGraph) -> set[PlanNode]:
     """Every loop around a random node."""
     found: set[PlanNode] = set()
     parents: dict[PlanGraph, tuple[PlanGraph, PlanNode]] = {}
-    for level in graph.all_graphs():
+    for level in graph.all_graphs() if graph.holders else ():
         parents.update({body: (level, node) for node in level.holders for body in node.bodies})
         for node in level.nodes:
             inside: PlanGraph | None = level if "random" in node.opdef.effects else None

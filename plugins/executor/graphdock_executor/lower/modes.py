@@ -54,7 +54,7 @@ __all__ = [
     "is_shareable",
 ]
 
-_ROOTS = operator.attrgetter("roots")
+_ROOTS, _FIRST = operator.attrgetter("roots"), operator.itemgetter(0)
 #: What never changes.
 _CONSTANT = (
     type(None),
@@ -181,11 +181,16 @@ def _can_take_over(state: State, source: Value, value: Value, slots: Sequence[Sl
 
 @lazy_dataclass(slots=True, eq=False)
 class Shared:
-    """A kernel that was made for a node, and what it was told. ``proven``: others alike may share it."""
+    """A kernel that was made for a node, and what it was told.
+
+    Attributes:
+      proven: others alike may share it. ``is_plain``: their calls take inputs and planned outputs, and nothing else.
+    """
 
     bound: Bound
     told: BuildContext
     proven: bool = False
+    is_plain: bool = False
 
 
 @lazy_dataclass(slots=True, eq=False)
@@ -204,7 +209,7 @@ class Kind:
       infos: of each input. ``unknown``: some input's shape is not known.
       plans: its outputs can be planned.
       fixed: the modes of the outputs, where nothing of the step decides on them.
-      shares: nodes may share a kernel; False once one has made what they may not share.
+      shares: nodes may share a kernel; False once one has made what they may not share. ``bare``: their attributes are equal.
       granted: modes, by identity -> facts.
     """
 
@@ -214,6 +219,7 @@ class Kind:
     plans: bool
     fixed: list[Mode] | None
     shares: bool
+    bare: bool
     granted: dict[Hashable, Granted] = field(default_factory=dict)
 
 
@@ -228,9 +234,12 @@ class Kinds:
     def number(self, value: Value) -> int:
         """The number of a value that is no constant."""
         number = self.numbered.get(value)
-        if number is None:
-            key = value.dtype.name, value.shape
-            number = self.numbered[value] = self._numbers.setdefault(key, len(self._numbers))
+        return self.new(value) if number is None else number
+
+    def new(self, value: Value) -> int:
+        """The number of a value that was not asked for before."""
+        numbers = self._numbers
+        number = self.numbered[value] = numbers.setdefault((value.dtype.name, value.shape), len(numbers))
         return number
 
     def constant(self, array: Any, value: Value) -> int:
@@ -257,7 +266,9 @@ def attributes_of(node: PlanNode) -> Hashable:
     Those whose names begin with ``_`` are the host's own.
     """
     try:
-        key = tuple([(k, repr(v) if type(v) is float else v) for k, v in node.attrs.items() if k[0] != "_"])
+        key = tuple(node.attrs.items())
+        if float in map(type, node.attrs.values()) or "_" in map(_FIRST, node.attrs):
+            key = tuple([(k, repr(v) if type(v) is float else v) for k, v in key if k[0] != "_"])
         hash(key)
     except TypeError:
         return None

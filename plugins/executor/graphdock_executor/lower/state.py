@@ -85,6 +85,7 @@ class State:
       branches: how many branches stand around the node that is being lowered.
       counted: loops in which something is drawn. ``counters``: names of the iteration numbers of those around here.
       pairs: loop -> the buffers of its variables, as far as these are pairs.
+      scalars: the host keeps some values as Python numbers.
       active: the synchronous device that is current on the step's thread, as far as is known here.
     """
 
@@ -108,13 +109,14 @@ class State:
     pairs: dict[PlanNode, list[Pair]] = field(default_factory=dict)
     active: Device | None = None
     queues: bool = False
+    scalars: bool = False
     forms: dict[tuple[int, ...], Form] = field(default_factory=dict)
     kinds: Kinds = field(default_factory=Kinds)
     method_names: dict[tuple[Device, str], Name] = field(default_factory=dict)
     constant_names: dict[tuple[int, str], Name] = field(default_factory=dict)
     buffer_names: dict[Root, Name] = field(default_factory=dict)
     variable_roots: dict[Resource, Root] = field(default_factory=dict)
-    variable_names: dict[Resource, Name] = field(default_factory=dict)
+    variable_slots: dict[Resource, Slot] = field(default_factory=dict)
     resource_names: dict[Variable, Name] = field(default_factory=dict)
 
 
@@ -159,18 +161,20 @@ def constant(state: State, value: Value, space: str, node: PlanNode | None = Non
 def extend_lifetime(state: State, value: Value, where: Slot, at: int) -> None:
     """Remember where ``value`` is, and keep its storage live until its last reader."""
     state.slots[value] = where
-    until = state.given.facts.last.get(value, at)
-    for root in where.roots:
-        if until > root.last:
-            root.last = until
+    roots = where.roots
+    if roots:
+        until = state.given.facts.last.get(value, at)
+        for root in roots:
+            if until > root.last:
+                root.last = until
 
 
 def new_root(state: State, kind: str, space: str, value: Value, at: int) -> tuple[Root, Name]:
     """Planned storage for a value of known shape."""
-    shape = concrete(value.shape)
-    assert shape is not None
+    shape = value.shape
+    assert shape is not None and None not in shape
     name = state.names.new("buffer")
-    root = Root(kind, space, value.dtype, tuple(shape), at, at, name.text, value.node)
+    root = Root(kind, space, value.dtype, shape, at, at, name.text, value.node)  # type: ignore[arg-type]
     state.out.roots.append(root)
     state.buffer_names[root] = name
     return root, name
@@ -289,7 +293,16 @@ def output(
         made = fresh(state, value, space, at, "value")
         strided = kernel is not None and kernel.layout != "contiguous" and not all(s.contiguous for s in slots)
         made.contiguous = not strided or value.dtype.kind == "V"  # NumPy keeps the order of strided operands
-    elif value in state.direct:
+    else:
+        return planned(state, value, at, block)
+    extend_lifetime(state, value, made, at)
+    return made
+
+
+def planned(state: State, value: Value, at: int, block: Block) -> Slot:
+    """Slot of an output that its kernel writes into given memory."""
+    space = state.given.placed.home[value]
+    if value in state.direct:
         root, target = state.direct[value]
         made = Slot(target, (root,), True, False, "loop")
     elif value in state.retained or value in state.escapes and state.given.facts.depth_of(value) == 0:
@@ -303,7 +316,7 @@ def output(
         made = Slot(escape, (root,), True, False, "escape")
     else:
         root, buffer = new_root(state, "planned", space, value, at)
-        made = Slot(buffer, (root,), True, True, "planned")
+        made = Slot(buffer, (root,), True, True)
     extend_lifetime(state, value, made, at)
     return made
 

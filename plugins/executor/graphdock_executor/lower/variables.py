@@ -67,8 +67,7 @@ def touch(state: State, handle: Value, node: PlanNode, block: Block, writes: boo
     if not isinstance(variable, Variable):
         return variable
     destroyed = owner in state.destroyed
-    known = variable in state.assigned or variable in state.out.checked
-    if node.verb != "assign" and (destroyed or not known):
+    if node.verb != "assign" and (destroyed or not (variable in state.out.checked or variable in state.assigned)):
         if state.branches or destroyed:
             name = resource_name(state, variable)
             block.add(Require(name, node=node, hold="whether a variable holds a value is checked in the step"))
@@ -87,11 +86,12 @@ def variable_slot(state: State, variable: Resource) -> Slot:
         which = ".buffer" if state.given.locked else ".current"
         where = Suffixed(resource_name(state, variable), which)
         return Slot(where, (_root(state, variable),), True, False, "variable")
-    name = state.variable_names.get(variable)
-    if name is None:
-        name = state.variable_names[variable] = state.names.new("variable")
+    found = state.variable_slots.get(variable)
+    if found is None:
+        name = state.names.new("variable")
+        found = state.variable_slots[variable] = Slot(name, (_root(state, variable),), True, True, "variable")
         state.out.variables[name] = variable
-    return Slot(name, (_root(state, variable),), True, True, "variable")
+    return found
 
 
 def _root(state: State, resource: Resource) -> Root:

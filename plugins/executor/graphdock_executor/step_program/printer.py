@@ -15,6 +15,7 @@ from graphdock.contracts.lazy_dataclass import lazy_dataclass
 
 from graphdock_executor.step_program.names import MEANINGS, Literal, Name, Operand
 from graphdock_executor.step_program.statements import (
+    HOLDERS,
     Activate,
     Block,
     Branch,
@@ -86,7 +87,9 @@ def print_step(block: Block, feeds: Sequence[Name], results: Sequence[Operand]) 
     source = Source()
     tail = "," if len(results) == 1 else ""
     returned = f"return ({', '.join([r.text for r in results])}{tail})"
-    if not {Segment, Decide, NativeRun}.isdisjoint(map(type, walk(block))):
+    kinds = set(map(type, block.statements))
+    kinds = kinds if kinds.isdisjoint(HOLDERS) else set(map(type, walk(block)))
+    if not kinds.isdisjoint((Segment, Decide, NativeRun)):
         for name, body in _recorded(block):
             _Printer(source).function(name, body)
         for statement in walk(block):
@@ -167,6 +170,8 @@ def targets(statement: Statement) -> tuple[Name, ...]:
 def _local_targets(block: Block) -> list[Name]:
     found: dict[Name, None] = {}
     for statement in walk(block):
+        if type(statement) is Launch and not statement.returns:
+            continue
         for name in targets(statement):
             if MEANINGS[name.meaning].local:
                 found.setdefault(name)

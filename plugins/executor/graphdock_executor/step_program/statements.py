@@ -17,6 +17,7 @@ from graphdock_executor.step_program.names import Name, Operand
 from graphdock_executor.storage import Root
 
 __all__ = [
+    "HOLDERS",
     "Activate",
     "Block",
     "Branch",
@@ -46,7 +47,7 @@ __all__ = [
 ]
 
 
-@lazy_dataclass(slots=True, eq=False)
+@lazy_dataclass(eq=False)
 class Statement:
     """Base of all statements.
 
@@ -75,7 +76,7 @@ class Statement:
     hold: str = field(default="", kw_only=True)
 
 
-@lazy_dataclass(slots=True, eq=False)
+@lazy_dataclass(eq=False)
 class Launch(Statement):
     """``returns = kernel(args)``. ``access``: what locks for this call alone, in a step that holds no locks while it runs."""
 
@@ -83,6 +84,13 @@ class Launch(Statement):
     args: tuple[Operand, ...]
     returns: tuple[Name, ...] = ()
     access: Name | None = None
+
+    @classmethod
+    def plain(cls, kernel: Operand, args: tuple[Operand, ...], node: PlanNode, device: Device) -> Launch:
+        """A launch of which the class's own defaults say the rest: a step has many."""
+        made = cls.__new__(cls)
+        made.kernel, made.args, made.node, made.device = kernel, args, node, device
+        return made
 
 
 @lazy_dataclass(slots=True, eq=False)
@@ -301,6 +309,10 @@ _BLOCKS: Mapping[type[Statement], Callable[[Any], tuple[Block, ...]]] = {
     Loop: lambda s: (s.body,),
     Segment: lambda s: (s.body,),
 }
+
+
+#: Statements with blocks inside.
+HOLDERS = frozenset(_BLOCKS)
 
 
 def blocks_of(statement: Statement) -> tuple[Block, ...]:
