@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,10 @@ __all__ = ["arranged"]
 
 #: Bytes from which threads share the copy.
 _SHARED = 1 << 18
+#: Rows of a product, at most, beside which its matrix is worth being packed apart: of more the copy is a small part of the work.
+_ROWS = 256
+#: (id of a constant array, its matrices) -> that array and its panels, while both are there: plans share them.
+_KEPT: dict[tuple[int, Matrices], tuple[weakref.ref[Any], weakref.ref[Any]]] = {}
 
 
 def arranged(region: Region) -> Mapping[int, Arrangement]:
@@ -33,6 +39,9 @@ def arranged(region: Region) -> Mapping[int, Arrangement]:
     right, of = program.inputs[tiles.product.right], tiles.matrices
     if right.strides is not None or [i.source for i in program.inputs].count(right.source) > 1:
         return {}
+    if of.rows is not None and of.rows > _ROWS:
+        return {}
+    of = replace(of, rows=None, left=(0, 0))
     kernel = KernelDef("Arranged", "cpu", name="panels", prepare=functools.partial(_prepare, of))
     key = "panels", of.along, of.columns, of.scalar, of.right
     return {right.source: Arrangement(key, (_room(of),), kernel, functools.partial(_packed, of))}
@@ -71,7 +80,12 @@ def _prepare(of: Matrices, ctx: PrepareContext) -> Prepared:
 
 
 def _packed(of: Matrices, array: Any) -> Any:
-    """The panels of a matrix that never changes."""
-    room, source = np.empty(_room(of), array.dtype), np.ascontiguousarray(array)
-    chain([NativeCall(compiled(_text(of)), (source, room), ALONE)], 0)()
+    """The panels of a matrix that never changes, which are made once."""
+    key = id(array), of
+    known = _KEPT.get(key)
+    room = known[1]() if known is not None and known[0]() is array else None
+    if room is None:
+        room, source = np.empty(_room(of), array.dtype), np.ascontiguousarray(array)
+        chain([NativeCall(compiled(_text(of)), (source, room), ALONE)], 0)()
+        _KEPT[key] = weakref.ref(array), weakref.ref(room, lambda _: _KEPT.pop(key, None))
     return room
