@@ -24,7 +24,7 @@ def sessions(graph, **fields):
         yield tf.Session(graph=graph, config=tf.SessionConfig(passes=passes, **fields))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("how", ["planned", "fresh", "computed"])
 @pytest.mark.parametrize("op", sorted(CASES))
 def test_each_op_computes_in_the_other_format_what_it_was_asked_for(op, how):
