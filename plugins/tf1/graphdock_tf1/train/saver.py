@@ -122,6 +122,8 @@ class Saver:
         self._graph: tuple[Any, int, Any] | None = None
         #: Path and time of the checkpoints that are kept, oldest first.
         self._last: list[tuple[str, float]] = []
+        #: Paths of removed checkpoints whose lock could not be removed.
+        self._locks_left: list[str] = []
         if not defer_build:
             self.build()
 
@@ -211,6 +213,10 @@ class Saver:
         return kept[:-limit]
 
     def _remove(self, old: Sequence[tuple[str, float]], meta_graph_suffix: str) -> None:
+        for path in self._locks_left:
+            with contextlib.suppress(GraphdockError), held(path, suffix=_SAVING):
+                pass
+        self._locks_left = [path for path in self._locks_left if os.path.exists(path + _SAVING)]
         for path, when in old:
             if self._next_kept < when < math.inf:
                 assert self.saver_def is not None
@@ -223,6 +229,8 @@ class Saver:
                 continue  # with its folder
             except GraphdockError as error:
                 _log.warning("an old checkpoint stays: %s", error.message)
+            if os.path.exists(path + _SAVING):  # it could not be removed: the next save tries again
+                self._locks_left.append(path)
 
     # -- saving and restoring ---------------------------------------------------------------------------------------
 
