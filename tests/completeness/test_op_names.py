@@ -30,6 +30,11 @@ DEFAULT_NAMES = {("ops/convert.py", "Const"), ("ops/core.py", "Shape")}
 DEFAULT_NAMES |= {("graphdock_testing/value_check.py", op) for op in ("StridedSlice", "Transpose")}
 #: What crosses from part to part of a step.
 DEFAULT_NAMES |= {("partition/part_graph.py", op) for op in ("Const", "Placeholder", "Recv", "Send")}
+#: Which views of an array they are, no spec can say.
+DEFAULT_NAMES |= {
+    ("graphdock_fusion/regions/parts.py", op)
+    for op in ("Slice", "Split", "SplitV", "Squeeze", "StridedSlice", "Transpose", "Unpack")
+}
 #: It draws what a random op of a pattern draws, by the op of a given stream.
 DEFAULT_NAMES |= {("graphdock_testing/facts/pattern_sample.py", op) for op in ("RandomUniform", "StreamUniform")}
 #: Python classes, endpoints and words that share their name with an op type.

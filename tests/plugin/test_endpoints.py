@@ -358,7 +358,7 @@ def test_doctor_finds_names_that_nobody_can_use(site):
     }
     publish(site, "one", [], table=f"ENDPOINTS = {table!r}\n")
     code = """
-from graphdock.plugin.consistency import _unpublished
+from graphdock_commands.checks import _unpublished
 from graphdock.plugin.host import Host
 host = Host()
 (state,) = [s for s in host.plugins() if s.name == "one"]
