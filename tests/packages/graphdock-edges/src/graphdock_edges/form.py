@@ -69,7 +69,7 @@ class Edges(GraphFormat):
             types = [t.name for t in opdef.types] + [a.name for a in opdef.attrs if a.type == "type"]
             others = {a.name: a.default for a in opdef.attrs if a.type != "type" and not a.inferred}
             plain = all(op.get_attr(name) == float32 for name in types) and not op.control_inputs and not op.device
-            if not plain or any(op.get_attr(name) != default for name, default in others.items()):
+            if not plain or any(repr(op.get_attr(name)) != repr(default) for name, default in others.items()):
                 raise UnimplementedError(
                     f"edges have no line for {op.type}({op.name}): an attribute, a dtype, or what it waits for"
                 )
