@@ -248,7 +248,7 @@ class PlanShapes:
 
 
 def _likeness(op: Operation, inputs: Sequence[Value], static: Sequence[Dims]) -> Any:
-    """What decides an operation's shapes, where all dims of its inputs are known; None of one that asks for more."""
+    """Key of an operation's shapes, where all dims of its inputs are known; None of one that asks for more."""
     if op.verb == "alias" and inputs[0].dtype.kind == op.outputs[0].dtype.kind != "V":
         return inputs[0].extent, static[0]
     if op.verb != "kernel" or op.bodies:

@@ -39,7 +39,7 @@ class Product:
     column: int
 
     def extents(self, program: RegionProgram) -> tuple[int, int, int]:
-        """How many rows, columns, and products of each; 0 rows where only a call knows."""
+        """Numbers of rows, of columns, and of products of each; 0 rows where only a call knows."""
         rows = 1 if self.row is None else program.axes[self.row].extent or 0
         return rows, program.axes[self.column].extent or 0, program.axes[self.along].extent or 0
 

@@ -183,12 +183,12 @@ def loop_cond(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def optional_from_value(x: TensorLike, name: str | None = None) -> Tensor:
-    """What a branch that is taken leaves for its gradient."""
+    """Value that a branch that is taken leaves for its gradient."""
     return _apply_op("OptionalFromValue", **locals())
 
 
 def optional_none(name: str | None = None) -> Tensor:
-    """What a branch that is not taken leaves."""
+    """Value that a branch that is not taken leaves."""
     return _apply_op("OptionalNone", **locals())
 
 

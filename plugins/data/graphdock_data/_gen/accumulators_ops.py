@@ -84,7 +84,7 @@ def sparse_accumulator_take_gradient(
 
 
 def resource_accumulator_num_accumulated(handle: Tensor, name: str | None = None) -> Tensor:
-    """How many gradients have come."""
+    """Number of gradients that have come."""
     return _apply_op("ResourceAccumulatorNumAccumulated", **locals())
 
 

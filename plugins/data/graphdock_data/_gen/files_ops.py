@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def read_file(filename: TensorLike, name: str | None = None) -> Tensor:
-    """What a file holds."""
+    """Contents of a file."""
     return _apply_op("ReadFile", **locals())
 
 

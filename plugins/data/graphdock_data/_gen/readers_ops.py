@@ -95,12 +95,12 @@ def reader_read_up_to_v2(
 
 
 def reader_num_records_produced_v2(reader_handle: Tensor, name: str | None = None) -> Tensor:
-    """How many records a reader has given."""
+    """Number of records that a reader has given."""
     return _apply_op("ReaderNumRecordsProducedV2", **locals())
 
 
 def reader_num_work_units_completed_v2(reader_handle: Tensor, name: str | None = None) -> Tensor:
-    """How many files a reader has read to their ends."""
+    """Number of files that a reader has read to their ends."""
     return _apply_op("ReaderNumWorkUnitsCompletedV2", **locals())
 
 

@@ -123,7 +123,7 @@ def initialize_table_from_text_file_v2(
 
 
 def lookup_table_size_v2(table_handle: Tensor, name: str | None = None) -> Tensor:
-    """How many rows a table has."""
+    """Number of rows of a table."""
     return _apply_op("LookupTableSizeV2", **locals())
 
 

@@ -97,7 +97,7 @@ def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
 
 def population_count(x: TensorLike, name: str | None = None) -> Tensor:
-    """How many bits are set, of negative integers in two's complement."""
+    """Number of bits that are set, of negative integers in two's complement."""
     return _apply_op("PopulationCount", **locals())
 
 

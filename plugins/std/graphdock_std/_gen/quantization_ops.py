@@ -244,7 +244,7 @@ def dequantize(
     name: str | None = None,
     narrow_range: bool = False,
 ) -> Tensor:
-    """What QuantizeV2 made, as floats again.
+    """Floats of what QuantizeV2 made.
 
     Args:
       input: tensor of any shape [*S], int8, int16, int32, uint8 or uint16. Integers.

@@ -23,7 +23,7 @@ def random_uniform(
 
 
 def random_stream(seed: int = 0, seed2: int = 0, name: str | None = None) -> Tensor:
-    """What tells a random op's numbers from others, in this step and iteration."""
+    """Words that tell a random op's numbers from others, in this step and iteration."""
     return _apply_op("RandomStream", **locals())
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def lstm_gates(
     gates: TensorLike, c: TensorLike, forget_bias: float = 1.0, name: str | None = None
 ) -> _LSTMGatesOutputs:
-    """What an LSTM cell does with its matrix product (Hochreiter and Schmidhuber, 1997)."""
+    """Step of an LSTM cell behind its matrix product (Hochreiter and Schmidhuber, 1997)."""
     return _apply_op("LSTMGates", **locals())
 
 

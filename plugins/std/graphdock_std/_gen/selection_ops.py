@@ -113,7 +113,7 @@ def upper_bound(
 def histogram_fixed_width(
     values: TensorLike, value_range: TensorLike, nbins: TensorLike, dtype: DTypeLike = "int32", name: str | None = None
 ) -> Tensor:
-    """How many values fall into each of nbins equal parts of a range."""
+    """Number of values that fall into each of nbins equal parts of a range."""
     return _apply_op("HistogramFixedWidth", **locals())
 
 

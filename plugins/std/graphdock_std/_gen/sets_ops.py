@@ -37,5 +37,5 @@ def sparse_to_sparse_set_operation(
 
 
 def set_size(set_indices: TensorLike, set_values: TensorLike, set_shape: TensorLike, name: str | None = None) -> Tensor:
-    """How many elements the sets along the last dim of a sparse tensor have."""
+    """Number of elements of the sets along the last dim of a sparse tensor."""
     return _apply_op("SetSize", **locals())
