@@ -8,6 +8,7 @@ import os
 import pathlib
 import threading
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import graphdock as tf
 import numpy as np
@@ -479,6 +480,35 @@ def test_of_two_savers_of_one_path_the_second_waits_and_no_part_is_mixed(tmp_pat
     found = tf.train.load_checkpoint(path)
     assert [found.get_tensor("v0"), found.get_tensor("v1")] == [2.0, 2.0]
     assert not [name for name in os.listdir(tmp_path) if "lock" in name or "_temp" in name]
+
+
+@pytest.mark.parametrize("other", ["a save", "a save of values alone", "a removal"])
+def test_what_another_saver_does_while_the_graph_is_written_does_not_take_its_draft(
+    tmp_path, sess, one, monkeypatch, caplog, other
+):
+    path, replace, found = str(tmp_path / "m"), os.replace, []
+    keeper = tf.train.Saver(max_to_keep=1)
+    keeper.save(sess, path, global_step=1)
+
+    def do():
+        if other == "a removal":
+            return keeper.save(sess, path, global_step=2, write_meta_graph=False)
+        return tf.train.Saver.save(second, sess, path, 1, write_state=other == "a save", write_meta_graph=False)
+
+    def replaced(source, target):
+        if target.endswith("m-1.meta") and not found:
+            found.append(pool.submit(do))
+            while not found[0].done() and "waiting for it" not in caplog.text:
+                wait(found, timeout=0.01)
+        replace(source, target)
+
+    first, second = tf.train.Saver(), tf.train.Saver()
+    monkeypatch.setattr(os, "replace", replaced)
+    with ThreadPoolExecutor(1) as pool:
+        assert first.save(sess, path, global_step=1) == path + "-1"
+    assert found[0].result() and tf.train.import_meta_graph(path + "-1.meta")
+    assert tf.train.load_checkpoint(path + "-1").get_tensor("v") == 1.0
+    assert not [name for name in os.listdir(tmp_path) if "lock" in name or ".tmp" in name]
 
 
 def test_a_saver_that_waits_for_another_ends_with_the_sessions_limit(tmp_path, one):

@@ -292,12 +292,12 @@ def _write_index(prefix: str, index: Index) -> None:
 
 def _finish(prefix: str, suffixes: set[str]) -> None:
     """Bring the index's name to the disk, then remove data files that no index names any more, and what saves that were cut off
-    left. A refusal to remove changes nothing: the checkpoint is complete.
+    left, but for its graph: another saver may be writing that. A refusal to remove changes nothing: the checkpoint is complete.
     """
     sync_folder(os.path.dirname(prefix))
     kept = {prefix + INDEX, *(prefix + s for s in suffixes)}
     with contextlib.suppress(GraphdockError):
-        _unlink([path for path in files_of(prefix) if path not in kept])
+        _unlink([path for path in files_of(prefix) if path not in kept and not path.startswith(f"{prefix}.meta.")])
 
 
 def _discard(prefix: str, suffixes: Sequence[str]) -> None:

@@ -287,18 +287,21 @@ class Saver:
         assert self.saver_def is not None
         self._check_folder(sess, path)
         fed = {self.saver_def.filename_tensor_name: os.fsencode(path)}
+        limit = sess.config.operation_timeout
+        patience = _PATIENCE if limit is None else limit
         if not write_state:  # who runs this need not see the folder
             sess.run(self.saver_def.save_tensor_name, fed)
         else:
             make_folder(os.path.dirname(path))
-            limit = sess.config.operation_timeout
-            with held(path, _PATIENCE if limit is None else limit, _SAVING):
+            with held(path, patience, _SAVING):
                 sess.run(self.saver_def.save_tensor_name, fed)
             old = self._record(path)
             _write_state(self, os.path.dirname(path), path, latest_filename)
             self._remove(old, meta_graph_suffix)
         if write_meta_graph:
-            self._write_graph(sess.graph, meta_graph_filename(path, meta_graph_suffix))
+            make_folder(os.path.dirname(path))
+            with held(path, patience, _SAVING):  # another chief may save this step too, or remove it
+                self._write_graph(sess.graph, meta_graph_filename(path, meta_graph_suffix))
         return path
 
     def export_meta_graph(
