@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.environments import packages_of
@@ -39,7 +42,11 @@ BENCHMARKS = (
     "peoples_generators",
     "tutorials",
     "checkpoint",
+    "compilation",
 )
+
+#: What a bar allows beside a process that keeps a core busy, which its peers have beside them, too.
+BUSY = 1.5
 
 
 def parse(
@@ -60,6 +67,11 @@ def parse(
             help="rest before each burst, in seconds (default %(default)s)",
         )
         parser.add_argument("--sittings", type=int, default=1, help="times all that with fresh processes (default 1)")
+        parser.add_argument(
+            "--busy",
+            action="store_true",
+            help=f"beside a process that keeps a core busy; bars are {BUSY:g} times as wide",
+        )
     parser.add_argument("--peers", help="only these, beside graphdock: frameworks or subjects, with commas")
     parser.add_argument(
         "--against", type=Path, metavar="PATH", help="run graphdock of another checkout too, turn by turn with this one"
@@ -94,6 +106,26 @@ def wanted(peers: frozenset[str] | None) -> Callable[[str], bool]:
         or framework_of(subject) in ("graphdock", AGAINST)
         or bool(peers & {subject, framework_of(subject)})
     )
+
+
+def _widened(program: Program) -> Program:
+    """The same program, whose bars leave room for a busy core."""
+    bars = [
+        replace(bar, at_most=BUSY * bar.at_most, note=", ".join(filter(None, [bar.note, "busy"])))
+        for bar in program.bars
+    ]
+    return replace(program, bars=tuple(bars))
+
+
+@contextlib.contextmanager
+def _busy_core() -> Iterator[None]:
+    """A process beside all others that computes without an end."""
+    process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
 
 
 def publish(
@@ -148,10 +180,15 @@ def benchmark_main(
     chosen = [by_name[name] for name in options.programs]
     if options.against is not None:
         chosen = [side_by_side(program) for program in chosen]
+    if options.busy:
+        chosen = [_widened(program) for program in chosen]
     subjects = dict.fromkeys(subject for program in chosen for subject in program.builders)
     before = load_average()
     outcomes = []
-    with Workers(subjects, wanted(options.peers), against=options.packages) as workers:
+    with (
+        Workers(subjects, wanted(options.peers), against=options.packages) as workers,
+        _busy_core() if options.busy else contextlib.nullcontext(),
+    ):
         for program in chosen:
             outcomes.append(
                 run_program(

@@ -16,7 +16,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 
-from benchmarks import cli, environments, networks, peoples_generators, peoples_networks, setup, tutorials
+from benchmarks import cli, compilation, environments, networks, peoples_generators, peoples_networks, setup, tutorials
 from benchmarks.harness import PAUSE_SECONDS, Outcome, Timing, disagreement, judge, orders, run_program
 from benchmarks.process import WorkerFailure, WorkerProcess, Workers
 from benchmarks.program import Bar, Case, Program, framework_of, side_by_side
@@ -32,6 +32,7 @@ MODULES = (
     "large_graph",
     "planning",
     "import_time",
+    "compilation",
     "native_kernel",
     "summaries",
     "checkpoint",
@@ -310,6 +311,18 @@ def test_the_command_line_runs_bare_numpy_and_writes_json(tmp_path: Path) -> Non
     assert "machine: " in ended.stdout and "load average" in ended.stdout, ended.stderr
     (program,) = json.loads(target.read_text(encoding="utf-8"))["programs"]
     assert "numpy" in program["timings"] and program["absent"]["jax"] == "not asked for (--peers)"
+    narrow = [bar["at_most"] for bar in program["bars"]]
+    ended = subprocess.run(
+        [*command, "--busy"], cwd=environments.REPOSITORY, capture_output=True, text=True, check=True
+    )
+    (program,) = json.loads(target.read_text(encoding="utf-8"))["programs"]
+    assert [bar["at_most"] for bar in program["bars"]] == [1.5 * bar for bar in narrow] and "busy)" in ended.stdout
+
+
+def test_thirty_ragged_shapes_make_the_objects_of_one(tmp_path: Path) -> None:
+    pytest.importorskip("llvmlite")
+    counts = compilation._fresh("ragged_objects()", str(tmp_path))
+    assert 0 < counts["first"] == counts["last"]
 
 
 def test_a_network_says_which_kernels_its_step_spends_its_time_in() -> None:
