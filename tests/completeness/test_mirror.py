@@ -53,7 +53,6 @@ PLANTED = "tests/laws/test_planted_faults.py plants faults that it finds, and ru
 ELSEWHERE = {
     "contracts/loop_program.py": "tests/fusion/regions/test_loops.py: what loops become, printed and evaluated",
     "contracts/cluster.py": "tests/cluster/partition/test_assign.py: names of tasks; tests/testing/test_transport.py: a transport",
-    "fusion/regions/arranged.py": "plugins/llvm/tests/test_packing.py, of the compiler that asks for it",
     "contracts/failures.py": "tests/contracts/test_wire.py, as errors travel",
     "contracts/waiting_threads.py": "tests/cluster/test_waiting_threads.py",
     "testing/scatter.py": "tests/differential/test_random_cuts.py, which it cuts",

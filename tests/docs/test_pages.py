@@ -1,19 +1,20 @@
 """Every code block of the README and of docs/ runs.
 
 A block after ``<!-- file: PATH -->`` is written to that file, one after ``<!-- appended to: PATH -->`` to its end. A
-``python`` block runs in the page's own namespace, a ``console`` block line by line in the page's own folder; ``<!--
-exit: N -->`` before it says which status its last line has, ``<!-- output -->`` that what it shows is exactly what is
-printed. A ``python`` block after ``<!-- saved as: PATH -->`` is run and written to that file. A block after ``<!--
-from: PATH -->`` is a part of that file of ``examples/plugins``, which a page that goes there has a copy of. ``pip
-install -e`` of the package that the page makes is done into a folder of the page's own, without an index, and what
-changes in its ``src`` is copied there; a conformance run takes its quick choice of cases; a block after ``<!-- not run
--->`` is not run.
+``python`` block runs in the page's own namespace, a ``console`` block line by line in the page's own folder; ``<!-- exit: N
+-->`` before it says which status its last line has, ``<!-- output -->`` that what it shows is exactly what is printed; a
+block of no kind after ``<!-- output -->`` is what the ``python`` block before it prints. A ``python`` block after ``<!--
+saved as: PATH -->`` is run and written to that file. A block after ``<!-- from: PATH -->`` is a part of that file of
+``examples/plugins``, which a page that goes there has a copy of. ``pip install -e`` of the package that the page makes is
+done into a folder of the page's own, without an index, and what changes in its ``src`` is copied there; a conformance run
+takes its quick choice of cases; a block after ``<!-- not run -->`` is not run.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib.util
+import io
 import os
 import re
 import shutil
@@ -43,7 +44,7 @@ LONG = {
     "write-a-native-kernel.md",
     "write-an-op-in-python.md",
 }
-BLOCK = re.compile(r"(?:<!-- (?P<mark>[^>]*) -->\n)?```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
+BLOCK = re.compile(r"(?:<!-- (?P<mark>[^>]*) -->\n)?```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
 
 
 @dataclass
@@ -110,6 +111,7 @@ def test_page(path, tmp_path, monkeypatch):
     assert blocks
     if "$ cd examples/" in path.read_text():
         shutil.copytree(EXAMPLES, tmp_path / "examples", ignore=shutil.ignore_patterns("__pycache__", "dist", "build"))
+    printed = io.StringIO()
     for found in blocks:
         mark, kind, text = found["mark"] or "", found["kind"], found["text"]
         if mark == "not run":
@@ -130,8 +132,11 @@ def test_page(path, tmp_path, monkeypatch):
             import graphdock as tf
 
             graph = page.names.setdefault("__graph__", tf.Graph())
-            with graph.as_default(), contextlib.redirect_stdout(None):
+            printed = io.StringIO()
+            with graph.as_default(), contextlib.redirect_stdout(printed):
                 exec(compile(text, f"{path.name}", "exec"), page.names)
+        elif not kind and mark == "output":
+            assert printed.getvalue().strip() == text.strip()
         elif kind == "console":
             status = int(mark[6:]) if mark.startswith("exit: ") else 0
             outputs = page.console(text, status)

@@ -25,8 +25,8 @@ __all__ = ["Arrangement", "Claim", "Refusal", "RegionCompiler", "RegisteredCompi
 class Claim:
     """The compiler takes these nodes of the candidate, at this estimated cost in microseconds.
 
-    No path may leave the nodes and come back to them: they must be able to run as one. Constants among them are ignored; each
-    region has its own copies.
+    No path may leave the nodes and come back to them: they must be able to run as one. Constants and parts (``Region.parts``) among
+    them are ignored; each region has its own copies.
     """
 
     nodes: tuple[PlanNode, ...]
@@ -46,7 +46,7 @@ class Arrangement:
 
     Attributes:
       key: equal where the order is, of one tensor. ``shape``: of the array that they fill, of the tensor's dtype.
-      kernel: makes it, of the tensor; for the op ``Arranged``. ``of``: makes it of an array that never changes.
+      kernel: makes it, of the tensor; for the op ``Arranged`` of one input and output. ``of``: of an array that never changes.
     """
 
     key: Hashable
@@ -112,10 +112,10 @@ class RegionCompiler(ABC):
         raise NotImplementedError
 
     def arranged(self, region: Region) -> Mapping[int, Arrangement]:
-        """Inputs of a claimed region that its kernel would rather have in another order, by their numbers.
+        """Inputs of a claimed region that its kernel would rather have in another order, by their numbers (``RegionInput.source``).
 
         One that regions share is made once, as a node of the plan, and one of a constant when the plan is made; ``Region.arranged``
-        tells a region before it is prepared that it gets that array in the place of the tensor.
+        tells a region before it is prepared that it gets that array in the place of the tensor. What one region wants is not made.
         """
         return {}
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 from graphdock.contracts.ir import Region
-from graphdock.contracts.kernel import Bound, BuildContext
+from graphdock.contracts.kernel import Bound, BuildContext, KernelDef
 from graphdock.contracts.loop_program import LoopProgram, LoopStep
-from graphdock.contracts.region import Claim, Refusal, RegionCompiler
+from graphdock.contracts.region import Arrangement, Claim, Refusal, RegionCompiler
 from graphdock.contracts.region_program import REDUCTIONS, WORDS, RegionProgram, Term
 from graphdock.dtypes import DType, as_dtype
 from graphdock_opgen.formula_values import FUNCTIONS, INTEGERS
 
-__all__ = ["ReferenceCompiler", "evaluate", "evaluate_loop"]
+__all__ = ["ArrangingCompiler", "ReferenceCompiler", "evaluate", "evaluate_loop"]
 
 
 class ReferenceCompiler(RegionCompiler):
@@ -78,6 +78,43 @@ class ReferenceCompiler(RegionCompiler):
                 target[...] = value
 
         return Bound(compute)
+
+
+class ArrangingCompiler(ReferenceCompiler):
+    """The reference, which has the right matrix of a product turned, column by column, where nothing else reads it."""
+
+    def arranged(self, region: Region) -> Mapping[int, Arrangement]:
+        program, found = region.program, {}
+        if program is not None:
+            sources = [i.source for i in program.inputs]
+            for node in region.graph.nodes:
+                index = (
+                    region.graph.inputs.index(node.inputs[1])
+                    if node.op == "MatMul" and node.inputs[1].node is None
+                    else -1
+                )
+                if sources.count(index) == 1 and program.inputs[sources.index(index)].strides is None:
+                    shape = node.inputs[1].shape or ()
+                    if None not in shape:
+                        kernel = KernelDef("Arranged", "cpu", name="turned", build=lambda ctx: _turn)
+                        found[index] = Arrangement("turned", tuple([n or 0 for n in shape[::-1]]), kernel, _turned)
+        return found
+
+    def build(self, region: Region, ctx: BuildContext) -> Bound:
+        made, turned = super().build(region, ctx), sorted(region.arranged)
+
+        def compute(*given: Any) -> Any:
+            return made.compute(*[np.ascontiguousarray(a.T) if i in turned else a for i, a in enumerate(given)])
+
+        return Bound(compute)
+
+
+def _turned(array: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(array.T)
+
+
+def _turn(array: np.ndarray, *out: np.ndarray) -> Any:
+    return np.copyto(out[0], array.T) if out else _turned(array)
 
 
 def evaluate_loop(loop: LoopProgram, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import graphdock as tf
 import numpy as np
-from graphdock.contracts import CONSTANT, Claim, Operand, Pattern, hookimpl
+from graphdock.contracts import CONSTANT, Claim, KernelDef, Operand, Pattern, hookimpl
 from graphdock.plugin.host import Host
-from graphdock_testing.region_reference import ReferenceCompiler, evaluate
+from graphdock_testing.region_reference import ArrangingCompiler, ReferenceCompiler, evaluate
 
 from planted.bench import Fault
 
@@ -162,6 +163,71 @@ def _refusing(holds: Callable[[Any], bool]) -> type[ReferenceCompiler]:
     return type("Refusing", (ReferenceCompiler,), {"claim": claim})
 
 
+class _NoOffsets(ReferenceCompiler):
+    """It reads each part from the beginning of its tensor."""
+
+    def build(self, region: Any, ctx: Any) -> Any:
+        if region.program is not None:
+            inputs = tuple(replace(i, offset=0) for i in region.program.inputs)
+            region.program = replace(region.program, inputs=inputs)
+        return super().build(region, ctx)
+
+
+class _OneTurnMore(ReferenceCompiler):
+    """Its loops do something once more when they have ended."""
+
+    def _build_loop(self, loop: Any) -> Any:
+        made, count = super()._build_loop(loop), len(loop.given)
+
+        def compute(*given: Any) -> None:
+            made.compute(*given)
+            for out in given[count:]:
+                out[...] = np.tanh(out) if out.dtype.kind == "f" else out
+
+        from graphdock.contracts import Bound
+
+        return Bound(compute)
+
+
+class _FirstExtents(ReferenceCompiler):
+    """It keeps the extents of the first step for all others."""
+
+    def build(self, region: Any, ctx: Any) -> Any:
+        made, first = super().build(region, ctx), []
+
+        def compute(*given: Any) -> Any:
+            if region.program is None or all(a.extent is not None for a in region.program.axes):
+                return made.compute(*given)
+            first.append([a.shape for a in given])
+            return made.compute(*[a[: shape[0]] if a.ndim else a for a, shape in zip(given, first[0], strict=True)])
+
+        from graphdock.contracts import Bound
+
+        return Bound(compute)
+
+
+class _NotTurned(ArrangingCompiler):
+    """It is told that a matrix comes turned, and reads it as it was."""
+
+    def build(self, region: Any, ctx: Any) -> Any:
+        made, turned = ReferenceCompiler.build(self, region, ctx), sorted(region.arranged)
+
+        from graphdock.contracts import Bound
+
+        return Bound(
+            lambda *given: made.compute(*[a.reshape(a.shape[::-1]) if i in turned else a for i, a in enumerate(given)])
+        )
+
+
+def _arranging(**fields: Any) -> type[ArrangingCompiler]:
+    """A compiler whose arrangements have other fields."""
+
+    def arranged(self: Any, region: Any) -> Any:
+        return {i: replace(a, **fields) for i, a in ArrangingCompiler.arranged(self, region).items()}
+
+    return type("Arranging", (ArrangingCompiler,), {"arranged": arranged})
+
+
 COMPILERS: dict[str, tuple[type[ReferenceCompiler], frozenset[str]]] = {
     "a result that is off": (_spoiled(lambda v, g, m: v * v.dtype.type(1.01) if v.dtype.kind == "f" else v), KIT),
     "integers that are off": (_spoiled(lambda v, g, m: v + 1 if v.dtype.kind in "iu" else v), KIT),
@@ -183,6 +249,18 @@ COMPILERS: dict[str, tuple[type[ReferenceCompiler], frozenset[str]]] = {
     "its products are twice as large": (_SpoiledProducts, KIT),
     "it claims no product, though it asks for them": (_refusing(lambda form: bool(form.space)), KIT),
     "it claims no update, though it asks for them": (_refusing(lambda form: bool(form.writes)), KIT),
+    "it reads parts from the beginning of their tensors": (_NoOffsets, KIT),
+    "its loops do more than they should": (_OneTurnMore, KIT),
+    "it keeps the extents of the first step": (_FirstExtents, KIT),
+    "it reads an arranged matrix as it was": (_NotTurned, KIT),
+    "it arranges constants in another order than variables": (_arranging(of=lambda a: a.T[::-1].copy()), KIT),
+    "it arranges constants in another shape": (_arranging(of=lambda a: a.T.reshape(-1).copy()), KIT),
+    "it arranges variables in another order than constants": (
+        _arranging(
+            kernel=KernelDef("Arranged", "cpu", name="off", build=lambda ctx: lambda x, y: np.copyto(y, x.T[::-1]))
+        ),
+        KIT,
+    ),
 }
 
 

@@ -1,4 +1,4 @@
-"""Random graphs of the kit for region compilers: products and updates are among them where a compiler asks for them."""
+"""Random graphs of the kit for region compilers: products, updates, parts and others where a compiler asks for them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from graphdock.plugin.host import Host
 from graphdock_opgen.new_files import render
 from graphdock_testing.case import ConformanceError, Untested
 from graphdock_testing.conformance import Conformance
-from graphdock_testing.region_reference import ReferenceCompiler, evaluate
+from graphdock_testing.region_reference import ArrangingCompiler, ReferenceCompiler, evaluate
 
 
 def kit(compiler):
@@ -35,15 +35,22 @@ def lab(**fields):
     return type("Lab", (ReferenceCompiler,), fields)()
 
 
-@pytest.mark.parametrize("check", ["regions", "products", "updates"])
+KINDS = ["regions", "products", "updates", "parts", "arranged", "reductions", "loops", "unknown_dims"]
+
+
+class All(ArrangingCompiler):
+    reductions = True
+
+
+@pytest.mark.parametrize("check", KINDS)
 def test_a_compiler_that_is_right_is_told_nothing(check):
-    assert said(ReferenceCompiler(), check) is None
+    assert said(All(), check) is None
 
 
 def test_only_what_a_compiler_asks_for_is_a_case():
-    few = kit(lab(updates=False, products=False))
+    few = kit(lab(updates=False, products=False, parts=False, loops=False, unknown_dims=False))
     assert [c.id for c in few.cases("compiler lab.reference")] == ["compiler lab.reference[regions]"]
-    assert [c.data["check"] for c in kit(lab()).cases("compiler lab.reference")] == ["regions", "products", "updates"]
+    assert [c.data["check"] for c in kit(All()).cases("compiler lab.reference")] == KINDS
 
 
 def spoiled(into_a_copy=False, twice=False):
@@ -88,6 +95,28 @@ def test_what_is_asked_for_and_never_claimed_is_untested(check, fact):
 
     kind, text = said(lab(claim=claim), check)
     assert kind is Untested and text.startswith(f"{check}: lab.reference claimed none") and "not these" in text
+
+
+@pytest.mark.parametrize("check", ["parts", "reductions", "loops", "unknown_dims"])
+def test_what_is_asked_for_and_never_comes_about_is_untested(check):
+    def claim(self, candidate):
+        program = candidate.program
+        lone = len([n for n in candidate.graph.nodes if n.verb != "constant" and n not in candidate.parts]) == 1
+        asked = {
+            "parts": bool(candidate.parts),
+            "loops": candidate.loop is not None,
+            "reductions": lone,
+            "unknown_dims": program is not None and any(a.extent is None for a in program.axes),
+        }
+        return Refusal("not these") if asked[check] else ReferenceCompiler.claim(self, candidate)
+
+    kind, text = said(lab(claim=claim, reductions=True), check)
+    assert kind is Untested and text.startswith(f"{check}: lab.reference claimed none")
+
+
+def test_an_arrangement_that_never_comes_about_is_untested():
+    kind, text = said(lab(arranged=lambda self, region: {}), "arranged")
+    assert kind is Untested and text.startswith("arranged: lab.reference claimed none")
 
 
 def scaffold(*changes):

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
+import numpy as np
 from graphdock.contracts import (
     ArgDef,
     Arrangement,
@@ -22,8 +23,9 @@ from graphdock.contracts import (
     Value,
 )
 from graphdock.contracts.ir import make_node
+from graphdock.errors import PluginError
 
-__all__ = ["ARRANGED", "arrange"]
+__all__ = ["ARRANGED", "arrange", "broken"]
 
 #: The op type of such a copy; it never stands in a user's graph.
 ARRANGED = "Arranged"
@@ -55,7 +57,7 @@ def arrange(
     """Make the arrangements that pay, and let the regions read them in the place of the values."""
     wanted: dict[tuple[Value, Hashable], _Wanted] = {}
     for node, region in made:
-        for index, arrangement in asked.compiler.arranged(region).items():
+        for index, arrangement in _asked(asked, node, region):
             found = wanted.setdefault((node.inputs[index], arrangement.key), _Wanted(arrangement))
             found.readers.append((node, region, index))
     if not any(_pays(value, found) for (value, _), found in wanted.items()):
@@ -69,7 +71,7 @@ def arrange(
                 continue
             maker = value.node
             if maker is not None and maker.verb == "constant":
-                node = context.constant(maker, value, found.arrangement.of(maker.attrs["value"]))
+                node = context.constant(maker, value, _made(asked, found, maker.attrs["value"]))
                 node.name = node.outputs[0].name = f"{value.name}/arranged"
                 node.device = maker.device
             else:
@@ -82,6 +84,47 @@ def arrange(
                 region.arranged[index] = key
         for reader, values in inputs.items():
             change.rebind(reader, inputs=values)
+
+
+def _asked(asked: RegisteredCompiler, node: PlanNode, region: Region) -> list[tuple[int, Arrangement]]:
+    """Return what the compiler wants of a region's inputs. Raises PluginError where it can't be had, which names it."""
+    try:
+        wanted = list(asked.compiler.arranged(region).items())
+    except Exception as error:
+        raise broken(
+            asked, f"raises {type(error).__name__} when it is asked for arrangements: {error}", node
+        ) from error
+    for index, arrangement in wanted:
+        if not isinstance(arrangement, Arrangement) or index not in range(len(node.inputs)):
+            raise broken(
+                asked, "wants an arrangement of what is no input of the region", node, f"{index}: {arrangement!r}"
+            )
+    return wanted
+
+
+def _made(asked: RegisteredCompiler, found: _Wanted, value: np.ndarray) -> np.ndarray:
+    """Return a constant as it is arranged. Raises PluginError where that is not of the shape that was said."""
+    node, arrangement = found.readers[0][0], found.arrangement
+    try:
+        made = arrangement.of(value)
+    except Exception as error:
+        raise broken(asked, f"raises {type(error).__name__} when it arranges a constant: {error}", node) from error
+    if not isinstance(made, np.ndarray) or made.shape != arrangement.shape or made.dtype != value.dtype:
+        got = f"{made.dtype}{list(made.shape)}" if isinstance(made, np.ndarray) else repr(made)
+        what = f"arranges a constant as something else than {value.dtype}{list(arrangement.shape)}"
+        raise broken(asked, what, node, got)
+    return made
+
+
+def broken(compiler: RegisteredCompiler, what: str, node: PlanNode, got: str | None = None) -> PluginError:
+    """Return the error of a compiler that does what none may do; it names the compiler."""
+    return PluginError(
+        f"the region compiler {compiler.full_name} (of {compiler.package}) {what}",
+        op=node.origin,
+        site=node.site,
+        got=got,
+        hint="fusion = false under [session] does without it",
+    )
 
 
 def _pays(value: Value, found: _Wanted) -> bool:

@@ -33,10 +33,10 @@ from graphdock.contracts.effects import handle_of
 from graphdock.contracts.ir import arg_of, make_node
 from graphdock.device_name import DeviceSpec
 from graphdock.dtypes import DType
-from graphdock.errors import PlanError, PluginError
+from graphdock.errors import PlanError
 from graphdock.shape import Dims, as_dims
 
-from graphdock_fusion.regions.arranged import ARRANGED, arrange
+from graphdock_fusion.regions.arranged import ARRANGED, arrange, broken
 from graphdock_fusion.regions.forms import form_of
 from graphdock_fusion.regions.groups import ByDevice, Kinds, elementwise, form_fusion_groups, without
 from graphdock_fusion.regions.lowering import lower_region
@@ -189,15 +189,15 @@ def _claims(
                 waiting.extend([[n] for n in reversed(nodes) if kinds.alone(n)])
             continue
         if not isinstance(answer, Claim):
-            raise _broken(asked, "answers neither with a Claim nor with a Refusal", nodes[0], repr(answer))
-        claimed = [offered.source.get(n) for n in answer.nodes]
+            raise broken(asked, "answers neither with a Claim nor with a Refusal", nodes[0], repr(answer))
+        claimed = [offered.source.get(n) for n in answer.nodes if n not in offered.parts]
         chosen = [n for n in claimed if n is not None and n.verb != "constant"]
         if None in claimed or len(chosen) < 2 and not (chosen and kinds.alone(chosen[0])):
-            raise _broken(asked, "claims what is not two nodes and more of the candidate", nodes[0], repr(answer.nodes))
+            raise broken(asked, "claims what is not two nodes and more of the candidate", nodes[0], repr(answer.nodes))
         try:
             region = cutter.cut(chosen, device, is_part and in_place(chosen))
         except PlanError as error:
-            raise _broken(asked, f"claims nodes that cannot be one: {error.message}", chosen[0]) from error
+            raise broken(asked, f"claims nodes that cannot be one: {error.message}", chosen[0]) from error
         reason = context.failed.get(_key(asked.full_name, chosen)) or _lower(region, cutter, asked, handles)
         if reason is not None:
             _refused(asked, chosen, reason, context)
@@ -269,7 +269,7 @@ def _answer(asked: RegisteredCompiler, offered: Region, node: PlanNode) -> Any:
     try:
         return asked.compiler.claim(offered)
     except Exception as error:
-        raise _broken(asked, f"raises {type(error).__name__} when it is offered a region: {error}", node) from error
+        raise broken(asked, f"raises {type(error).__name__} when it is offered a region: {error}", node) from error
 
 
 def _lower(region: Region, cutter: Cutter, asked: RegisteredCompiler, handles: Mapping[Value, Value]) -> str | None:
@@ -317,16 +317,6 @@ def _refused(compiler: RegisteredCompiler, nodes: Sequence[PlanNode], reason: st
 
 def _key(compiler: str, nodes: Iterable[PlanNode]) -> RegionKey:
     return compiler, frozenset([n.name for n in nodes])
-
-
-def _broken(compiler: RegisteredCompiler, what: str, node: PlanNode, got: str | None = None) -> PluginError:
-    return PluginError(
-        f"the region compiler {compiler.full_name} (of {compiler.package}) {what}",
-        op=node.origin,
-        site=node.site,
-        got=got,
-        hint="fusion = false under [session] does without it",
-    )
 
 
 def _members(region: Region) -> list[PlanNode]:

@@ -1,9 +1,9 @@
 """A ``compiler`` case of conformance: random graphs whose regions a compiler is offered, against the same node by node.
 
 Graphs are of ops that stand in regions (:mod:`graphdock_testing.facts.compiler_graphs`): elementwise ones, choices, casts, and,
-where the compiler prints programs, reductions and what broadcasts; of products and of updates where it asks for them. Each is run
-over small numbers, over more than a block of them, and over NaN and infinities. A compiler of few ops, which takes hardly any, is
-shown graphs of the ops that it takes alone.
+where the compiler prints programs, reductions and what broadcasts, and draws; and of each kind that it asks for: products, updates,
+parts of tensors, loops. Each is run over small numbers, over more than a block of them, and over NaN and infinities. A compiler of
+few ops, which takes hardly any, is shown graphs of the ops that it takes alone.
 """
 
 from __future__ import annotations
@@ -55,11 +55,12 @@ def _check_graphs(
         return claimed, reasons
     for seed in range(GRAPHS[kind] // (4 if bench.brief else 1)):
         drawn = random_graph(bench, seed, registered.compiler, kind, words)
-        plain, _ = _run(bench, drawn, ("cpu",), False)
-        fused, notes = _run_with(bench, registered, drawn, f"graph {seed}")
+        plain, _, _ = _run(bench, drawn, ("cpu",), False)
+        fused, notes, kernels = _run_with(bench, registered, drawn, f"graph {seed}")
         mine = [n for n in notes if n.compiler == registered.full_name]
         asked = [n for n in mine if any(drawn.holds(bench.host.ops.get(op)) for op in n.ops if op in bench.host.ops)]
-        claimed += sum(n.claimed > 0 for n in asked)
+        if drawn.shows(kernels):
+            claimed += sum(n.claimed > 0 for n in asked)
         reasons += [n.what for n in asked if not n.claimed]
         for number, (got, want) in enumerate(zip(fused, plain, strict=True)):
             problem = _differs(got, want)
@@ -76,7 +77,9 @@ def _taken(bench: Bench, registered: RegisteredCompiler) -> dict[str, list[Any]]
         for word in words:
             if kind == "rows" and not registered.compiler.programs:
                 continue
-            _, notes = _run_with(bench, registered, alone(bench, registered.compiler, kind, word), "a graph of one op")
+            _, notes, _ = _run_with(
+                bench, registered, alone(bench, registered.compiler, kind, word), "a graph of one op"
+            )
             if any(n.compiler == registered.full_name and n.claimed for n in notes):
                 taken.setdefault(kind, []).append(word)
     return taken
@@ -84,7 +87,7 @@ def _taken(bench: Bench, registered: RegisteredCompiler) -> dict[str, list[Any]]
 
 def _run_with(
     bench: Bench, registered: RegisteredCompiler, drawn: DrawnGraph, what: str
-) -> tuple[list[Any], list[Any]]:
+) -> tuple[list[Any], list[Any], set[str]]:
     try:
         return _run(bench, drawn, (registered.plugin, *bench.wide_order), True)
     except GraphdockError as error:
@@ -93,22 +96,24 @@ def _run_with(
         raise ConformanceError(named_error(error, f"the region compiler {registered.full_name}")) from error
 
 
-def _config(backends: Sequence[str], fusion: bool) -> Any:
-    return tf.SessionConfig(backends=tuple(dict.fromkeys(backends)), fallback="allow", fusion=fusion)
-
-
-def _run(bench: Bench, drawn: DrawnGraph, backends: Sequence[str], fusion: bool) -> tuple[list[Any], list[Any]]:
-    """Results of each step, then what is read; and what compilers said of the steps' plan."""
-    config, metadata = _config(backends, fusion), tf.RunMetadata()
+def _run(
+    bench: Bench, drawn: DrawnGraph, backends: Sequence[str], fusion: bool
+) -> tuple[list[Any], list[Any], set[str]]:
+    """Results of each step, then what is read; what compilers said of the steps' plan, and the ops of its kernels."""
+    policy: Any = "generic" if drawn.any_shape else "auto"
+    order = tuple(dict.fromkeys(backends))
+    config = tf.SessionConfig(backends=order, fallback="allow", fusion=fusion, shape_policy=policy)
+    metadata = tf.RunMetadata()
     got: list[Any] = []
     with tf.Session(graph=drawn.graph, config=config, host=bench.host) as session, np.errstate(all="ignore"):
         if drawn.before:
             session.run(drawn.before)
-        for _ in range(drawn.steps):
-            got += session.run(drawn.fetches, drawn.feeds, run_metadata=metadata)
+        for feeds in drawn.feeds:
+            got += session.run(drawn.fetches, feeds, run_metadata=metadata)
         got += session.run(drawn.after) if drawn.after else []
-    notes = [n for n in metadata.plan.placement.notes if hasattr(n, "compiler")]
-    return [np.asarray(v) for v in got if v is not None], notes
+    placement = metadata.plan.placement
+    notes = [n for n in placement.notes if hasattr(n, "compiler")]
+    return [np.asarray(v) for v in got if v is not None], notes, {n.op for n in placement.kernels}
 
 
 def _differs(got: np.ndarray, want: np.ndarray) -> str | None:

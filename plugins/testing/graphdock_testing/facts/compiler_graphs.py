@@ -1,18 +1,20 @@
-"""Random graphs of ops that stand in regions, for ``compiler`` cases: elementwise ones, products with what is around them, updates.
+"""Random graphs of ops that stand in regions, for ``compiler`` cases: elementwise ones, and of each kind that a compiler asks for.
 
 Graphs of products have what feeds the factors and what follows; graphs of updates write variables, alone and with the gradient that
-they take. Every third graph is fed with NaN, infinities and -0 among its numbers.
+they take; graphs of parts read tensors cut in pieces; in those of arrangements products share a matrix. Every third graph is fed
+with NaN, infinities and -0 among its numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import graphdock as tf
 import numpy as np
 from graphdock.contracts.opdef import OpDef
+from graphdock.contracts.region import RegionCompiler
 from graphdock.graph.graph import Graph
 
 from graphdock_testing.bench import Bench
@@ -20,7 +22,18 @@ from graphdock_testing.bench import Bench
 __all__ = ["GRAPHS", "WORDS", "DrawnGraph", "alone", "kinds_of", "random_graph"]
 
 #: Random graphs of each kind. Each eighth of elementwise ones, and of others, has an extent beyond a block.
-GRAPHS: Mapping[str, int] = {"regions": 24, "products": 12, "updates": 12}
+GRAPHS: Mapping[str, int] = {
+    "regions": 24,
+    "products": 12,
+    "updates": 12,
+    "parts": 16,
+    "arranged": 12,
+    "reductions": 12,
+    "loops": 8,
+    "unknown_dims": 12,
+}
+#: Ops that only say where a part of a tensor lies.
+_CUTS = frozenset({"Slice", "Split", "SplitV", "StridedSlice", "Transpose", "Unpack"})
 _NODES = 14
 _UNARY: tuple[Callable[[Any], Any], ...] = (
     *(tf.abs, tf.tanh, tf.sigmoid, tf.negative, tf.square, tf.sin, tf.nn.relu),
@@ -31,6 +44,7 @@ _STEPS: tuple[Callable[[Any, Any, Any], Any], ...] = (
     lambda a, x, y: tf.where(a > 0.25, x, y * 0.5),
     lambda a, x, y: tf.cast(tf.less(a, 0.5), tf.float32) + x,
     lambda a, x, y: tf.floor(a) * tf.tanh(y),
+    lambda a, x, y: tf.cast(tf.cast(a, tf.bfloat16), tf.float32) + tf.tanh(x),
 )
 _BINARY: tuple[Callable[[Any, Any], Any], ...] = (
     *(tf.add, tf.subtract, tf.maximum, tf.minimum, lambda x, y: tf.tanh(x) * y, lambda x, y: x / (1.0 + y * y)),
@@ -64,23 +78,28 @@ class DrawnGraph:
     """A graph, what is run in it, and what a region of it has to hold so that the case says something.
 
     Attributes:
-      fetches: of each step. feeds: of each step, by tensor. before: what is run once, first.
-      after: what is read when all steps are done. steps: how many.
+      fetches: of each step. feeds: by tensor, one table for each step. before: what is run once, first.
+      after: what is read when all steps are done.
       holds: whether a region that has an op of this kind is one that was asked for.
+      shows: whether a plan whose kernels are of these ops shows that what was asked for has come about.
+      any_shape: whether one plan is to serve all steps.
     """
 
     graph: Graph
     fetches: list[Any]
-    feeds: dict[Any, np.ndarray]
+    feeds: list[dict[Any, np.ndarray]]
     before: list[Any] = field(default_factory=list)
     after: list[Any] = field(default_factory=list)
-    steps: int = 1
     holds: Callable[[OpDef], bool] = lambda _: True
+    shows: Callable[[Collection[str]], bool] = lambda _: True
+    any_shape: bool = False
 
 
 def kinds_of(compiler: Any) -> list[str]:
-    """The kinds of graphs that a region compiler asks for: ``regions``, ``products``, ``updates``."""
-    return ["regions", *(k for k in ("products", "updates") if compiler.programs and getattr(compiler, k))]
+    """The kinds of graphs that a region compiler asks for, of :data:`GRAPHS`; ``arranged`` where it has that method."""
+    asked = {k: getattr(compiler, k) for k in GRAPHS if k != "regions"}
+    asked["arranged"] = type(compiler).arranged is not RegionCompiler.arranged
+    return ["regions", *(k for k in asked if compiler.programs and asked[k])]
 
 
 def random_graph(
@@ -96,9 +115,14 @@ def random_graph(
     with graph.as_default(), graph.device(compiler.device_type):
         if kind == "regions":
             drawn = _elementwise(rng, graph, seed, compiler.programs, words)
+        elif kind in ("parts", "loops", "unknown_dims"):
+            drawn = {"parts": _parts, "loops": _loops, "unknown_dims": _unknown}[kind](
+                rng, graph, seed, compiler.products
+            )
         else:
-            drawn = (_products if kind == "products" else _updates)(rng, graph, seed)
-    for tensor, array in drawn.feeds.items():
+            makers = {"products": _products, "updates": _updates, "arranged": _shared, "reductions": _reductions}
+            drawn = makers[kind](rng, graph, seed)
+    for tensor, array in (item for table in drawn.feeds for item in table.items()):
         if seed % 3 == 2 and tensor.dtype.is_floating:
             places = rng.random(array.shape) < 0.1
             array[places] = rng.choice(np.array([np.nan, np.inf, -np.inf, -0.0], np.float32), int(places.sum()))
@@ -131,8 +155,10 @@ def _elementwise(
         else:
             made.append(_said(kind, word, _pick(rng, entered[:3]), x, y))
     fetches = [made[-1], made[-4], integers[-1]]
+    if programs and seed % 6 == 5:
+        fetches[1] = tf.nn.dropout(fetches[1], rate=0.3, seed=seed)
     feeds = {t: rng.uniform(-2, 2, tuple(d or 0 for d in t.shape.as_list())).astype(np.float32) for t in entered}
-    return DrawnGraph(graph, fetches, feeds | {t: rng.integers(-9, 9, shape).astype(np.int32) for t in whole})
+    return DrawnGraph(graph, fetches, [feeds | {t: rng.integers(-9, 9, shape).astype(np.int32) for t in whole}])
 
 
 def _said(kind: str, word: Callable[..., Any], fed: Any, x: Any, y: Any) -> Any:
@@ -149,7 +175,7 @@ def alone(bench: Bench, compiler: Any, kind: str, word: Callable[..., Any]) -> D
         dtype = tf.int32 if kind == "integers" else tf.float32
         x, y = (tf.placeholder(dtype, [2, 3]) for _ in range(2))
         made = _said(kind, word, x, _said(kind, word, x, x, y), y)
-    return DrawnGraph(graph, [made], {t: np.ones((2, 3), t.dtype.as_numpy_dtype) for t in (x, y)})
+    return DrawnGraph(graph, [made], [{t: np.ones((2, 3), t.dtype.as_numpy_dtype) for t in (x, y)}])
 
 
 def _products(rng: np.random.Generator, graph: Graph, seed: int) -> DrawnGraph:
@@ -178,9 +204,11 @@ def _products(rng: np.random.Generator, graph: Graph, seed: int) -> DrawnGraph:
         for _ in range(int(rng.integers(1, 4))):
             made.append(_pick(rng, options)(made[-1]))
     fetches = [made[-1], product] if rng.random() < 0.3 else [made[-1]]
-    return DrawnGraph(
-        graph, fetches, dict(given), holds=lambda opdef: opdef.region is not None and bool(opdef.region.space)
-    )
+    return DrawnGraph(graph, fetches, [dict(given)], holds=_multiplies)
+
+
+def _multiplies(opdef: OpDef) -> bool:
+    return opdef.region is not None and bool(opdef.region.space)
 
 
 def _updates(rng: np.random.Generator, graph: Graph, seed: int) -> DrawnGraph:
@@ -199,12 +227,101 @@ def _updates(rng: np.random.Generator, graph: Graph, seed: int) -> DrawnGraph:
     return DrawnGraph(
         graph,
         [step, tf.negative(gradient)],
-        {g: fed},
+        [{g: fed}] * 2,
         before,
         kept,
-        steps=2,
         holds=lambda opdef: opdef.region is not None and bool(opdef.region.writes),
     )
+
+
+def _parts(rng: np.random.Generator, graph: Graph, seed: int, products: bool) -> DrawnGraph:
+    """Parts of a tensor that is fed, read together, and with what else enters; or by a product."""
+    m, n = int(rng.integers(2, 7)), 1031 if seed % 8 == 7 else int(rng.integers(2, 9))
+    if products and seed % 4 == 3:
+        given = [_fed(rng, m, 5), _fed(rng, n, 10)]
+        made = tf.tanh(tf.matmul(given[0][0], tf.split(given[1][0], 2, axis=1)[1], transpose_b=True))
+        return DrawnGraph(graph, [made], [dict(given)], holds=_multiplies, shows=_CUTS.isdisjoint)
+    ways: Sequence[tuple[tuple[int, ...], Callable[[Any], Sequence[Any]]]] = (
+        ((m, 3 * n), lambda t: tf.split(t, 3, axis=1)),
+        ((m, 2 * n + 1), lambda t: tf.split(t, [n, 1, n], axis=1)[::2]),
+        ((m, n + 3), lambda t: (t[:, 1 : n + 1], t[:, 3:])),
+        ((m, 3, n), lambda t: tf.unstack(t, axis=1)),
+        ((m + 2, 2, n + 1), lambda t: (t[1 : m + 1, 0, :n], t[2:, 1, 1:])),
+    )
+    shape, cut = ways[int(rng.integers(len(ways)))]
+    (whole, array), (other, beside) = _fed(rng, *shape), _fed(rng, m, n)
+    made = other
+    for part in cut(whole):
+        made = _pick(rng, _BINARY)(_pick(rng, _UNARY)(part), made)
+    fetches = [made, tf.tanh(whole)] if seed % 4 == 2 else [made]
+    return DrawnGraph(graph, fetches, [{whole: array, other: beside}], shows=_CUTS.isdisjoint)
+
+
+def _shared(rng: np.random.Generator, graph: Graph, seed: int) -> DrawnGraph:
+    """Products that share their right matrix: one that is fed, a variable that the step then writes, or a constant."""
+    m, k, n = (int(i) for i in rng.integers(2, 9, 3)) if seed % 2 else (17, 130, 70)
+    x, fed = _fed(rng, m, k)
+    start = rng.uniform(-0.3, 0.3, (k, n)).astype(np.float32)
+    feeds: list[dict[Any, np.ndarray]] = [{x: fed}, {x: fed * np.float32(0.5)}]
+    way = seed % 3
+    w: Any = (tf.placeholder(tf.float32, [k, n]), tf.Variable(start), tf.constant(start))[way]
+    h, last = x, []
+    for _ in range(2):
+        last.append(tf.tanh(tf.matmul(h, w)))
+        h = tf.tanh(tf.matmul(last[-1], w, transpose_b=True))
+    if way == 0:
+        feeds = [table | {w: start * np.float32(i + 1)} for i, table in enumerate(feeds)]
+    step = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_mean(tf.square(h))) if way == 1 else h
+    kept = [w] if way == 1 else []
+    before = [variable.initializer for variable in kept]
+    return DrawnGraph(
+        graph, [step, h, *last], feeds, before, kept, holds=_multiplies, shows=lambda ops: "Arranged" in ops
+    )
+
+
+def _reductions(rng: np.random.Generator, graph: Graph, seed: int) -> DrawnGraph:
+    """One node by itself: a sum, a softmax, or one of more than two tensors."""
+    shape = (int(rng.integers(1, 6)), 1031 if seed % 8 == 7 else int(rng.integers(1, 9)))
+    given = [_fed(rng, *shape) for _ in range(3)]
+    x = [t for t, _ in given]
+    options: Sequence[Callable[[], Any]] = (
+        lambda: tf.nn.softmax(x[0]),
+        lambda: tf.reduce_sum(x[0], -1),
+        lambda: tf.reduce_max(x[0], -1, keepdims=True),
+        lambda: tf.nn.log_softmax(x[0]),
+        lambda: tf.add_n(x),
+        lambda: tf.reduce_mean(x[0], 0),
+    )
+    return DrawnGraph(graph, [options[seed % len(options)]()], [dict(given)])
+
+
+def _loops(rng: np.random.Generator, graph: Graph, seed: int, products: bool) -> DrawnGraph:
+    """A loop of fixed shapes over what is fed, of a number of turns that is fed too, 0 among them."""
+    m, n = (int(i) for i in rng.integers(1, 9, 2))
+    (x, fed), (w, weights), limit = _fed(rng, m, n), _fed(rng, n, n), tf.placeholder(tf.int32, [])
+    word = _pick(rng, _BINARY)
+
+    def body(i: Any, a: Any, b: Any) -> Any:
+        following = tf.tanh(word(a, b))
+        return i + 1, following, tf.matmul(b, w) * 0.1 if products and seed % 2 else a * 0.5 + b * 0.25
+
+    _, *left = tf.while_loop(lambda i, a, b: tf.less(i, limit), body, [tf.constant(0), x, x * 0.5])
+    feeds = [{x: fed, w: weights, limit: np.array(turns, np.int32)} for turns in (3, 0)]
+    return DrawnGraph(graph, left, feeds, holds=lambda opdef: opdef.executes == "loop")
+
+
+def _unknown(rng: np.random.Generator, graph: Graph, seed: int, products: bool) -> DrawnGraph:
+    """One plan for feeds of several extents, 0 and 1 among them."""
+    n = int(rng.integers(2, 9))
+    x, w, bias = (tf.placeholder(tf.float32, shape) for shape in ([None, n], [n, n], [n]))
+    made = tf.matmul(x, w) if products and seed % 2 else x
+    made = _pick(rng, _BINARY)(_pick(rng, _UNARY)(made), made)
+    fetches = [tf.nn.softmax(made + bias), tf.reduce_sum(made * bias, 0)]
+    feeds = [
+        {t: rng.uniform(-2, 2, shape).astype(np.float32) for t, shape in ((x, (rows, n)), (w, (n, n)), (bias, (n,)))}
+        for rows in (3, 1, 0, 40)
+    ]
+    return DrawnGraph(graph, fetches, feeds, any_shape=True)
 
 
 def _pick(rng: np.random.Generator, options: Sequence[Any]) -> Any:
