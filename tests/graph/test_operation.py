@@ -29,7 +29,7 @@ def test_its_facts(graph):
 def test_list_arguments_are_found_by_name():
     a, b = tf.placeholder(tf.float32, [2]), tf.placeholder(tf.float32, [2])
     op = tf.stack([a, b]).op
-    assert op.arg("values") == [a, b] and op.input_shapes() == [[(2,), (2,)]]
+    assert op.arg("values") == [a, b] and op.input_shapes() == (((2,), (2,)),)
     parts = tf.split(tf.placeholder(tf.float32, [4]), 2)
     assert parts[0].op.result("y") == parts
 

@@ -60,3 +60,14 @@ def test_a_path_below_the_working_directory_is_relative(monkeypatch, tmp_path):
 
 def test_nothing_is_said_of_no_site():
     assert describe(None) is None
+
+
+def test_the_file_decides_and_not_the_code_which_may_be_that_of_another_file():
+    text = "def made(capture):\n    return capture()\n"
+    found = {}
+    for file in ("<graphdock made>", "theirs.py"):
+        space = {}
+        exec(compile(text, file, "exec"), space)
+        found[file] = describe(space["made"](lambda: capture()))
+    assert "test_site" in found["<graphdock made>"]
+    assert found["theirs.py"] == "theirs.py:2"

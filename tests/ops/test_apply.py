@@ -160,3 +160,19 @@ def test_an_error_names_the_operation_of_an_open_scope_once() -> None:
     with tf.Graph().as_default(), tf.name_scope("s"), pytest.raises(tf.errors.DTypeError) as caught:
         tf.matmul(tf.zeros([2, 2]), tf.zeros([2, 2], tf.float64), name="w")
     assert caught.value.op == "s/w"
+
+
+def test_what_one_operation_was_given_decides_nothing_of_the_next():
+    x = tf.placeholder(tf.float32, [2])
+    indices, depth, one = tf.constant([0, 1]), tf.constant(3), tf.constant(1.0)
+    given = {"indices": indices, "depth": depth, "on_value": one, "off_value": one}
+    assert ops.apply_op("OneHot", axis=1, **given).op.get_attr("axis") == 1
+    for _ in range(2):  # equal values of other types: what was refused is refused again
+        with pytest.raises(InvalidArgumentError, match="axis"):
+            ops.apply_op("OneHot", axis=True, **given)
+    assert ops.apply_op("OneHot", axis=1, **given).op.get_attr("axis") == 1
+    made = [ops.apply_op("LeakyRelu", features=x, alpha=alpha).op.get_attr("alpha") for alpha in (0.0, -0.0, 0)]
+    assert [str(alpha) for alpha in made] == ["0.0", "-0.0", "0.0"]
+    assert [(x + y).dtype for x, y in ((one, one), (depth, depth), (one, one))] == [tf.float32, tf.int32, tf.float32]
+    with pytest.raises(DTypeError, match="Add"):
+        ops.apply_op("Add", x=one, y=depth)

@@ -6,18 +6,42 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from graphdock.contracts.opdef import ArgDef, OpDef
-from graphdock.dtypes import as_dtype
+from graphdock.dtypes import DType, as_dtype
 from graphdock.errors import DTypeError, InvalidArgumentError
 from graphdock.graph.tensor import Tensor
 from graphdock.opdef.attrs import bind_types, normal_attrs
 from graphdock.opdef.expression import compile_expression
+from graphdock.opdef.shape_rule import MOST_KEPT, rule_for
 
-__all__ = ["bind_inputs", "complete", "is_list"]
+__all__ = ["bind_inputs", "bind_tensors", "complete", "is_list"]
 
 
 def is_list(opdef: OpDef, dtype: str) -> bool:
     """Return whether ``dtype`` names a type-list variable of the op."""
     return any(t.is_list and t.name == dtype for t in opdef.types)
+
+
+#: Types of attributes as callers give them, of which equal ones of one type mean the same. (0.0 and -0.0 are equal.)
+_ATOMS = frozenset([bool, int, str, DType, type(None)])
+
+
+def bind_tensors(opdef: OpDef, tensors: Sequence[Tensor], given: dict[str, Any]) -> Mapping[str, Any]:
+    """As :func:`bind_inputs`, of an op each of whose inputs is one tensor. Nodes of equal dtypes and attributes share a mapping."""
+    key: Any = tuple([t.dtype.name for t in tensors])
+    if given:
+        values = tuple(given.values())
+        kinds = tuple(map(type, values))
+        if not _ATOMS.issuperset(kinds):
+            return bind_inputs(opdef, [(t,) for t in tensors], given)
+        key = key, tuple(given), values, kinds
+    known = rule_for(opdef).bindings
+    found = known.get(key)
+    if found is None:
+        found = bind_inputs(opdef, [(t,) for t in tensors], given)
+        if len(known) >= MOST_KEPT:
+            known.clear()
+        known[key] = found
+    return found
 
 
 def bind_inputs(opdef: OpDef, parts: Sequence[Sequence[Tensor]], given: dict[str, Any]) -> dict[str, Any]:

@@ -15,11 +15,12 @@ from graphdock.errors import FailedPreconditionError, InvalidArgumentError, Shap
 from graphdock.graph import site as _site
 from graphdock.graph.binding import complete
 from graphdock.graph.operation import Operation
-from graphdock.graph.scopes import NameTable, ScopedGraph, Scopes, check_name
+from graphdock.graph.scopes import NameTable, ScopedGraph, ThreadScopes, check_name
 from graphdock.graph.tensor import Tensor
 from graphdock.locks import new_lock
 from graphdock.opdef.shape_rule import rule_for
 from graphdock.opdef.shape_values import Known, KnownIntegers, Origin
+from graphdock.plugin import host as _plugins
 from graphdock.shape import Dims, merge
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Graph(ScopedGraph):
         #: Operations of whose outputs ``set_shape`` has said more than their ops do.
         self._promising: set[Operation] = set()
         self._names = NameTable()
-        self._scopes = Scopes()
+        self._threads = ThreadScopes()
         self._collections: dict[Any, list[Any]] = {}
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Operation] = set()
@@ -75,9 +76,7 @@ class Graph(ScopedGraph):
         """The Host whose ops it may hold. Raises ConfigError when the process's own is asked for and its configuration is wrong."""
         if self._host is not None:
             return self._host
-        from graphdock.plugin.host import default_host
-
-        return default_host()
+        return _plugins.default_host()
 
     # -- building ---------------------------------------------------------------------------------------------------
 
@@ -136,7 +135,8 @@ class Graph(ScopedGraph):
         """Add an operation whose attributes are complete (the quick path of wrappers)."""
         scopes = self._scopes
         with self._lock:
-            self._check_open()
+            if self._finalized:
+                self._check_open()
             for tensor in inputs:
                 if tensor.op.graph is not self:
                     inputs = [t if t.op.graph is self else self._adopt(t, op_def.name) for t in inputs]
@@ -166,10 +166,12 @@ class Graph(ScopedGraph):
                 len(self._ops),
                 input_lengths,
             )
-            op.bodies = tuple(bodies)
-            if bodies or "waits" in op_def.effects:
-                self.waits = self.waits or "waits" in op_def.effects or any([b.waits for b in bodies])
-            self.primitives = self.primitives or op_def.verb.primitive
+            if bodies:
+                op.bodies = tuple(bodies)
+            if "waits" in op_def.effects or any([b.waits for b in bodies]):
+                self.waits = True
+            if op_def.verb.primitive:
+                self.primitives = True
             if scopes.devices or scopes.colocation:
                 op._device = scopes.device_for(op)
                 op.colocation = scopes.groups()
@@ -190,11 +192,12 @@ class Graph(ScopedGraph):
                 error.op, error.site = op.name, op.site
             raise
         attrs, outputs = op.node_attrs, op.outputs
-        args = op.op_def.outputs
-        if len(args) == 1 and args[0].arity == "one":
-            outputs.append(Tensor(op, 0, _dtype(args[0].dtype, attrs, 0), shapes[0]))
+        rule = rule_for(op.op_def)
+        if rule.single is not None:
+            outputs.append(Tensor(op, 0, _dtype(rule.single, attrs, 0), shapes[0]))
             return
-        counts = rule_for(op.op_def).output_counts(attrs)
+        args = op.op_def.outputs
+        counts = rule.output_counts(attrs)
         if any(a.arity != "one" for a in args):
             op._output_lengths = tuple(counts)
         for arg, count in zip(args, counts, strict=True):

@@ -171,15 +171,15 @@ class Operation:
             start += length
         raise InvalidArgumentError(f"operation {self.name} ({self.type}) has no argument {name!r}")
 
-    def input_shapes(self) -> list[list[Any]]:
+    def input_shapes(self) -> Sequence[Sequence[Any]]:
         """Static shapes per input argument, as a shape rule takes them."""
         if self._input_lengths is None:
-            return [[t._dims] for t in self.inputs]
+            return tuple([(t._dims,) for t in self.inputs])
         parts, start = [], 0
         for length in self._input_lengths:
-            parts.append([t._dims for t in self.inputs[start : start + length]])
+            parts.append(tuple([t._dims for t in self.inputs[start : start + length]]))
             start += length
-        return parts
+        return tuple(parts)
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:
         """Run it in ``session`` or the default session."""

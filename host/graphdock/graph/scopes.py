@@ -16,7 +16,7 @@ from graphdock.errors import ArgumentTypeError, InvalidArgumentError, NotFoundEr
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 
-__all__ = ["GraphElements", "NameTable", "ScopedGraph", "Scopes", "check_name"]
+__all__ = ["GraphElements", "NameTable", "ScopedGraph", "Scopes", "ThreadScopes", "check_name"]
 
 _OP_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
 _SCOPE_NAME = re.compile(r"[A-Za-z0-9_.\\/>-]+")
@@ -24,6 +24,8 @@ _SCOPE_NAME = re.compile(r"[A-Za-z0-9_.\\/>-]+")
 
 def check_name(name: str, inner: bool = False) -> None:
     """Raise InvalidArgumentError unless ``name`` may name an operation (or, when ``inner``, follow a scope)."""
+    if isinstance(name, str) and name.isascii() and name.isidentifier() and (inner or name[0] != "_"):
+        return  # nearly every name, without the pattern
     if not isinstance(name, str) or name.endswith("/") or not (_SCOPE_NAME if inner else _OP_NAME).fullmatch(name):
         raise InvalidArgumentError(
             f"{name!r} is not a valid name", expected="letters, digits and _ . - / , not beginning with _ or -"
@@ -55,12 +57,12 @@ class NameTable:
             if mark:
                 self._next[key] = 1
             return name
-        while f"{key}_{number}" in self._next:
+        while (numbered := f"{key}_{number}") in self._next:
             number += 1
         if mark:
             self._next[key] = number + 1
-            self._next[f"{key}_{number}"] = 1
-        return f"{name}_{number}"
+            self._next[numbered] = 1
+        return numbered if name == key else f"{name}_{number}"
 
 
 class GraphElements:
@@ -207,8 +209,10 @@ class GraphElements:
         return list(self._collections)
 
 
-class Scopes(threading.local):
+class Scopes:
     """State of a thread's scopes at this moment."""
+
+    __slots__ = ("colocation", "container", "control", "devices", "gradient_maps", "gradients", "prefix")
 
     def __init__(self) -> None:
         self.prefix = ""
@@ -245,11 +249,22 @@ class Scopes(threading.local):
         return tuple(dict.fromkeys(name for op in self.colocation for name in op.colocation or (op.name,)))
 
 
+class ThreadScopes(threading.local):
+    """The scopes of the thread that asks."""
+
+    def __init__(self) -> None:
+        self.here = Scopes()
+
+
 class ScopedGraph(GraphElements):
     """The scopes of a graph: those that a thread enters hold for that thread."""
 
     _names: NameTable
-    _scopes: Scopes
+    _threads: ThreadScopes
+
+    @property
+    def _scopes(self) -> Scopes:
+        return self._threads.here
 
     @contextlib.contextmanager
     def name_scope(self, name: str | None) -> Iterator[str]:

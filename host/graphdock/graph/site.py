@@ -15,7 +15,8 @@ Site: TypeAlias = tuple[CodeType, int]
 
 _host = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _folders: list[str] = [_host + os.sep]
-_internal: dict[CodeType, bool] = {}
+#: Name of a file -> whether its frames are not the user's.
+_internal: dict[str, bool] = {}
 
 
 def add_internal_folder(folder: str) -> None:
@@ -24,14 +25,13 @@ def add_internal_folder(folder: str) -> None:
     _internal.clear()
 
 
-def _is_internal(code: CodeType) -> bool:
-    name = code.co_filename
+def _is_internal(name: str) -> bool:
     found = (
         name.startswith((*_folders, "<graphdock", "<frozen"))
         or f"{os.sep}_gen{os.sep}" in name
         or name.endswith(f"{os.sep}contextlib.py")
     )
-    _internal[code] = found
+    _internal[name] = found
     return found
 
 
@@ -40,9 +40,9 @@ def capture() -> Site | None:
     frame = sys._getframe(2)
     for _ in range(40):
         code = frame.f_code
-        inside = _internal.get(code)
+        inside = _internal.get(code.co_filename)
         if inside is None:
-            inside = _is_internal(code)
+            inside = _is_internal(code.co_filename)
         if not inside:
             return code, frame.f_lasti
         back = frame.f_back

@@ -117,24 +117,24 @@ class Tensor(Operators):
         return f'Tensor("{self.name}"{shape}, dtype={self.dtype.name})'
 
 
-def _apply(function: str, *args: Any) -> Any:
-    """Call a function of the layer that dispatches Python operators; it stands above the graph, and is found when one is used."""
-    return resolve(f"graphdock.ops.core:{function}")(*args)
+def install_operators(kind: type, value: Callable[[Any], Tensor] | None = None) -> None:
+    """Let Python's operators on objects of a class be those on their values, or on themselves.
 
-
-def install_operators(kind: type, value: Callable[[Any], Tensor]) -> None:
-    """Let Python's operators on objects of a class be those on their values."""
+    The functions that dispatch them stand above the graph, and are found when they are used.
+    """
 
     def install(method: str, function: str) -> None:
+        target = f"graphdock.ops.core:{function}"
+
         def operator(self: Any, *args: Any) -> Any:
-            return _apply(function, method, value(self), *args)
+            return resolve(target)(method, self if value is None else value(self), *args)
 
         operator.__name__ = method
         setattr(kind, method, operator)
 
     def install_reflected(method: str, name: str) -> None:
         def operator(self: Any, other: Any) -> Any:
-            return _apply("apply_reflected", method, other, value(self))
+            return resolve("graphdock.ops.core:apply_reflected")(method, other, self if value is None else value(self))
 
         operator.__name__ = name
         setattr(kind, name, operator)
@@ -146,4 +146,4 @@ def install_operators(kind: type, value: Callable[[Any], Tensor]) -> None:
         install(f"__{name}__", "apply_operator")
 
 
-install_operators(Tensor, lambda tensor: tensor)
+install_operators(Tensor)

@@ -18,8 +18,10 @@ from graphdock.opdef.shape_context import Assumptions, ShapeContext
 from graphdock.opdef.shape_values import Known
 from graphdock.shape import Dims, Symbol, plain, show
 
-__all__ = ["MOST_OUTPUTS", "ShapeRule", "rule_for"]
+__all__ = ["MOST_KEPT", "MOST_OUTPUTS", "ShapeRule", "rule_for"]
 
+#: Most results that one op keeps, of shapes and of attributes.
+MOST_KEPT = 4096
 #: Most tensors of one output argument of an operation.
 MOST_OUTPUTS = 1 << 16
 
@@ -154,6 +156,10 @@ class ShapeRule:
             read |= compile_expression(check)[1]
         attrs = {a.name for a in opdef.attrs} | {t.name for t in opdef.types}
         self.read_attrs = tuple(sorted(read & attrs))
+        #: Dtype of the output, as the spec says it, where there is one output and it is one tensor.
+        self.single = opdef.outputs[0].dtype if [a.arity for a in opdef.outputs] == ["one"] else None
+        #: Attributes of nodes whose inputs are one tensor each, by dtypes and by what callers gave (graph.binding).
+        self.bindings: dict[Any, Mapping[str, Any]] = {}
         #: Whether results may be shared between nodes of equal input shapes and of equal ``read_attrs``.
         self.cacheable = self._fn is None and all(a.arity == "one" for a in opdef.outputs)
         self._cache: dict[Any, list[Dims]] = {}
@@ -205,7 +211,9 @@ class ShapeRule:
         key: Any = None
         if self.cacheable and (facts is None or not facts.open):
             try:
-                key = tuple(map(tuple, shapes)), tuple(map(attrs.__getitem__, self.read_attrs))
+                key = tuple(map(tuple, shapes))
+                if self.read_attrs:
+                    key = key, tuple(map(attrs.__getitem__, self.read_attrs))
                 found = self._cache.get(key)
             except TypeError:
                 key, found = None, None
@@ -216,7 +224,7 @@ class ShapeRule:
         else:
             result = self._from_patterns(ShapeContext(self.opdef, attrs, shapes, known, facts), attrs, shapes, facts)
         if key is not None:
-            if len(self._cache) > 4096:
+            if len(self._cache) >= MOST_KEPT:
                 self._cache.clear()
             self._cache[key] = result
         return result
@@ -316,5 +324,4 @@ def rule_for(opdef: OpDef) -> ShapeRule:
     if rule is None:
         rule = ShapeRule(opdef)
         object.__setattr__(opdef, "compiled", rule)
-    assert isinstance(rule, ShapeRule)
-    return rule
+    return rule  # type: ignore[no-any-return]

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from graphdock.contracts.opdef import OpDef
+from graphdock.contracts.opdef import ArgDef, OpDef
 from graphdock.dtypes import DType, as_dtype
 from graphdock.errors import GraphdockError, InvalidArgumentError
-from graphdock.graph.binding import bind_inputs, is_list
+from graphdock.graph.binding import bind_inputs, bind_tensors, is_list
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
@@ -55,21 +55,14 @@ def _apply(graph: Graph, opdef: OpDef, name: str | None, keywords: dict[str, Any
         if opdef.deprecated:
             raise InvalidArgumentError(f"{op_type} is not for new graphs: {opdef.deprecated}")
         values = []
-        plain = True
+        plain = opdef.plain
         for arg in opdef.inputs:
-            try:
-                value = keywords.pop(arg.name)
-            except KeyError:
-                if arg.arity != "optional":
-                    raise InvalidArgumentError(f"{op_type} needs its input {arg.name!r}") from None
-                value = None
-            if arg.arity == "many" and isinstance(value, (Iterator, np.ndarray)):
-                value = list(value)
-            plain = plain and type(value) is Tensor and arg.arity == "one"
+            value = keywords.pop(arg.name, _ABSENT)
+            if type(value) is not Tensor:
+                plain, value = False, _value(opdef, arg, value)
             values.append(value)
         if plain:
-            attrs = bind_inputs(opdef, [[v] for v in values], keywords)
-            return _result(graph.add_op(opdef, values, attrs, name))
+            return _result(graph.add_op(opdef, values, bind_tensors(opdef, values, keywords), name))
         if "keeps_zero" in opdef.traits and hasattr(values[0], "_with_stored"):
             return values[0]._with_stored(
                 lambda stored: _apply(graph, opdef, name, {opdef.inputs[0].name: stored, **keywords})
@@ -91,6 +84,18 @@ def _apply(graph: Graph, opdef: OpDef, name: str | None, keywords: dict[str, Any
                 error.op = graph.unique_name(name or op_type.rpartition(".")[2], mark_as_used=False)
             error.site = describe(capture())
         raise
+
+
+_ABSENT: Any = object()
+
+
+def _value(opdef: OpDef, arg: ArgDef, value: Any) -> Any:
+    """An argument that is no Tensor, as the conversion takes it. Raises InvalidArgumentError when it is not there."""
+    if value is _ABSENT:
+        if arg.arity != "optional":
+            raise InvalidArgumentError(f"{opdef.name} needs its input {arg.name!r}")
+        return None
+    return list(value) if arg.arity == "many" and isinstance(value, (Iterator, np.ndarray)) else value
 
 
 def _convert(opdef: OpDef, values: Sequence[Any], given: dict[str, Any]) -> list[list[Tensor]]:

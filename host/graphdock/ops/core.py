@@ -250,11 +250,11 @@ def Print(
 
 
 #: What is never asked for its own operator when it becomes no tensor: the reason is the better answer.
-_VALUES = (numbers.Number, str, bytes, list, tuple, np.ndarray, np.generic)
+_VALUES = (Tensor, numbers.Number, str, bytes, list, tuple, np.ndarray, np.generic)
 
 
 def _wrapper(method: str, x: Tensor) -> Any:
-    found = x.graph.host.ops.operator(method)
+    found = x.op.graph.host.ops.operator(method)
     if found is None:
         raise UnknownOpError(
             f"no loaded op library declares the operator {method}", hint="the std plugin does; is it blocked?"
@@ -272,8 +272,8 @@ def apply_binary(method: str, x: Tensor, y: Any) -> Any:
 
     Returns NotImplemented for a ``y`` that becomes no tensor and has an operator of its own, so that Python asks that.
     """
-    name = method.strip("_")
-    if isinstance(y, (Tensor, *_VALUES)) or not hasattr(type(y), f"__r{name}__"):
+    name = method[2:-2]
+    if type(y) is Tensor or isinstance(y, _VALUES) or not hasattr(type(y), f"__r{name}__"):
         return _wrapper(method, x)(x, y, name=name)
     with get_default_graph().name_scope(name) as scope:
         try:
