@@ -45,10 +45,11 @@ class Watched:
     Attributes:
       check: of what is returned. ``device``: the kernel's.
       writes: of each output that is to be written, position among the arguments, name, and whether it is marked.
+      marked: some output is.
       read_only: positions and names of the inputs that must stay as they are.
     """
 
-    __slots__ = ("check", "device", "read_only", "writes")
+    __slots__ = ("check", "device", "marked", "read_only", "writes")
 
     def __init__(self, kernel: Bound, ctx: BuildContext, marks: bool = True, bound: bool = False) -> None:
         self.check, self.device = ReturnCheck(ctx), ctx.device
@@ -61,6 +62,7 @@ class Watched:
             if i < len(given) and (given[i].memory_space == HOST_MEMORY or not at_once):
                 marked = at_once and marks and given[i].used and given[i].mode.kind == "planned"
                 self.writes.append((at, given[i].name, marked))
+        self.marked = any([new for _, _, new in self.writes])
         if not at_once or bound:
             return
         # a view that a kernel returns, or an input that it keeps, is written by others later
@@ -102,22 +104,25 @@ class FirstCallCheck:
     def __call__(self, *args: Any) -> Any:
         if self._checked:  # by a step that is traced, whose own functions stand in the namespace
             return self._compute(*args)
-        handed = list(args)
-        for at, _ in self._watched.read_only:
-            handed[at] = _read_only(args[at])
-        marked = [(name, Marks(args[at])) for at, name, new in self._watched.writes if new]
+        watched = self._watched
+        handed: Sequence[Any] = args
+        if watched.read_only:
+            handed = views = [*args]
+            for at, _ in watched.read_only:
+                views[at] = _read_only(args[at])
+        marked = [(name, Marks(args[at])) for at, name, new in watched.writes if new] if watched.marked else ()
         try:
             result = self._compute(*handed)
         except ValueError as error:
             if "read-only" not in str(error) or isinstance(error, GraphdockError):
                 raise
-            names = ", ".join([repr(name) for _, name in self._watched.read_only])
+            names = ", ".join([repr(name) for _, name in watched.read_only])
             raise self.check.error(
                 f"writes to an input: {error}",
-                f"{names} as {'it is' if len(self._watched.read_only) == 1 else 'they are'}: others read them too",
+                f"{names} as {'it is' if len(watched.read_only) == 1 else 'they are'}: others read them too",
                 hint="write to the output, or take a copy; a kernel may take an input over only as its `inplace` says",
             ) from error
-        if self._watched.writes:
+        if watched.writes and result is not args[watched.writes[0][0]]:
             self._see_that_given(result, args)
         for name, marks in marked:
             if marks.left():
@@ -125,7 +130,8 @@ class FirstCallCheck:
                     f"left elements of its output {name!r} as they were",
                     "every element written at every call: the memory held something else before",
                 )
-        self.check(result)
+        if self.check.outputs:
+            self.check(result)
         self._checked = True
         self._replace(self, self._compute)
         return result
