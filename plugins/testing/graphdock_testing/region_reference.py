@@ -86,18 +86,15 @@ class ArrangingCompiler(ReferenceCompiler):
     def arranged(self, region: Region) -> Mapping[int, Arrangement]:
         program, found = region.program, {}
         if program is not None:
-            sources = [i.source for i in program.inputs]
             for node in region.graph.nodes:
-                index = (
-                    region.graph.inputs.index(node.inputs[1])
-                    if node.op == "MatMul" and node.inputs[1].node is None
-                    else -1
-                )
-                if sources.count(index) == 1 and program.inputs[sources.index(index)].strides is None:
-                    shape = node.inputs[1].shape or ()
-                    if None not in shape:
-                        kernel = KernelDef("Arranged", "cpu", name="turned", build=lambda ctx: _turn)
-                        found[index] = Arrangement("turned", tuple([n or 0 for n in shape[::-1]]), kernel, _turned)
+                form = node.opdef.region
+                if form is None or not form.space or node.inputs[1].node is not None:
+                    continue
+                shape, index = node.inputs[1].shape or (), region.graph.inputs.index(node.inputs[1])
+                lies = [i.strides is None for i in program.inputs if i.source == index]
+                if lies == [True] and len(shape) == 2 and None not in shape:
+                    kernel = KernelDef("Arranged", "cpu", name="turned", build=lambda ctx: _turn)
+                    found[index] = Arrangement("turned", tuple([n or 0 for n in shape[::-1]]), kernel, _turned)
         return found
 
     def build(self, region: Region, ctx: BuildContext) -> Bound:
