@@ -194,6 +194,6 @@ def put_back(change: Rewriter, node: PlanNode, region: Region) -> None:
     for i in region.arranged:
         maker = read[i].node
         assert maker is not None
-        read[i] = maker.inputs[0] if maker.inputs else region.entering[i]
+        read[i] = maker.inputs[0] if maker.verb == "kernel" else region.entering[i]
     own = PlanGraph(graph.name, graph.inputs, nodes, graph.outputs)
     change.splice(node, own, own_names=True, given=[change.value(v) for v in read])

@@ -185,6 +185,10 @@ class PlanContext(PassContext):
       swap: ``swap(value)``, from the phase ``placed`` on: new transfers that take a value of a device to the host's memory for a
         while; None where that frees nothing (its memory is the host's), where the step would wait for them (its device has no
         queues), or where bytes are not known.
+      derive: ``derive(value, key, dims, fill)``, in the phase ``chosen``: a new node that reads, in place of a variable's value,
+        what ``fill(array, room)`` made of that, of these dims; before it comes the node of its only input, a handle. It stays from
+        step to step, of all plans that share the key, and is made again when the variable was written. None where it can't stay:
+        the plan writes the variable, or waits for other steps.
       trace: ``trace(build)`` calls ``build`` with a :class:`Tracing`, in an empty graph; of the tensors that it returns comes a
         plan graph, whose inputs are in the order in which they were made. What ops raise while it is built passes through.
       simplify: runs the session's passes of the phase ``simplify`` over a graph.
@@ -206,6 +210,7 @@ class PlanContext(PassContext):
     kernels: MutableMapping[PlanNode, Any] = field(default_factory=dict)
     give: Callable[[PlanNode, KernelDef, RegisteredCompiler | None], None] = lambda node, kernel, compiler: None
     swap: Callable[[Value], Swap | None] = lambda value: None
+    derive: Callable[[Value, str, Dims, Callable[[Any, Any], object]], PlanNode | None] = lambda *request: None
     trace: Callable[[Callable[[Tracing], Sequence[Any]]], PlanGraph] = lambda build: PlanGraph("none")
     simplify: Callable[[PlanGraph], object] = lambda graph: None
     shared: MutableMapping[Any, Any] = field(default_factory=dict)

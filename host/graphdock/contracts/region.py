@@ -46,13 +46,14 @@ class Arrangement:
 
     Attributes:
       key: equal where the order is, of one tensor. ``shape``: of the array that they fill, of the tensor's dtype.
-      kernel: makes it, of the tensor; for the op ``Arranged`` of one input and output. ``of``: of an array that never changes.
+      kernel: makes it, of the tensor; for the op ``Arranged`` of one input and output. ``fill(array, room)``: makes it in an array
+        that stays for more than a step. Both arrays are the host's.
     """
 
     key: Hashable
     shape: tuple[int, ...]
     kernel: KernelDef
-    of: Callable[[Any], Any]
+    fill: Callable[[Any, Any], object]
 
 
 class RegionCompiler(ABC):
@@ -114,8 +115,9 @@ class RegionCompiler(ABC):
     def arranged(self, region: Region) -> Mapping[int, Arrangement]:
         """Inputs of a claimed region that its kernel would rather have in another order, by their numbers (``RegionInput.source``).
 
-        One that regions share is made once, as a node of the plan, and one of a constant when the plan is made; ``Region.arranged``
-        tells a region before it is prepared that it gets that array in the place of the tensor. What one region wants is not made.
+        One that regions share is made once, as a node of the plan, one of a constant when the plan is made, and one of a variable
+        that the plan does not write when it was written; ``Region.arranged`` tells a region before it is prepared that it gets
+        that array in the place of the tensor. What one region wants of another value is not made.
         """
         return {}
 

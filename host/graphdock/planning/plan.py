@@ -7,7 +7,7 @@ import itertools
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from threading import get_ident
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from graphdock.contracts.executor import PlacedGraph
 from graphdock.contracts.ir import arg_of
@@ -17,6 +17,9 @@ from graphdock.contracts.runtime.resources import Resource, ResourceClosed, Vari
 from graphdock.contracts.step import StepContext, StepServices, TraceEvent
 from graphdock.planning.plan_builder import PlanBuilder
 from graphdock.planning.pool import InstancePool
+
+if TYPE_CHECKING:
+    from graphdock.planning.derived import Derived
 
 __all__ = ["Plan", "Step", "make_plan"]
 
@@ -33,7 +36,7 @@ class Step(StepContext):
       lock_set: what its steps hold, of these ``locks``. ``memory``: called when the context is gone, so that its memory no longer
         counts.
       epochs: of the plan's stores when its resources were last checked; ``epoch``: the first of them by itself, or -1 where each
-        step must look (``follows``) for what is in flight there.
+        step must look (``follows``) for what is in flight there, or for what is derived.
     """
 
     __slots__ = ("epoch", "epochs", "follows", "lock_set", "locks", "memory")
@@ -67,6 +70,7 @@ class Plan:
       resources: all that its steps touch; ``touched``: with whether they do more than read it; ``written``: what they write, and
         lock before. ``lock_set``: what they hold while
         they run.
+      derived: values made of its variables, which a step makes again where these were written.
       stores: the containers of its resources, of which there is rarely more than one. ``locks``: of those containers.
       latest, previous: when the plan was used last, and the time before (None: never); :meth:`used` counts.
       idle: contexts that no step runs in; :meth:`lease` takes from them. At most ``most_idle`` are kept.
@@ -112,6 +116,7 @@ class Plan:
         self.resources: tuple[Resource, ...] = tuple([r for r, _ in self.touched])
         self.lock_set: LockSet = access.lock_set or LockSet("a step that locks nothing")
         self.locks = access.locks
+        self.derived = _derived(draft)
         self.written = tuple([r for r, writes in self.touched if writes and r.locked_by_steps])
         self.stores = tuple(sorted({r.store for r in self.resources}, key=lambda s: s.resource_lock.number))
         for store in self.stores:
@@ -208,6 +213,8 @@ class Plan:
             self._check(step, epochs)
         if step.follows:
             self.program.follow(step, self.touched)
+        for each in self.derived:
+            each.refresh()
 
     def _check(self, step: Step, epochs: list[int]) -> None:
         for resource in self.resources:
@@ -217,7 +224,7 @@ class Plan:
             if not variable.initialized:
                 raise unset(variable, node.origin, node.site)
         step.follows = self.program.holds and any(s.overlapping for s in self.stores)
-        step.epochs, step.epoch = epochs, -1 if step.follows else epochs[0]
+        step.epochs, step.epoch = epochs, -1 if step.follows or self.derived else epochs[0]
 
 
 def _run_free(plan: Plan, step: Step, feeds: Sequence[Any]) -> Any:
@@ -319,6 +326,7 @@ def make_plan(draft: PlanBuilder, pool: InstancePool) -> Plan:
     if not draft.dry:
         _make_targets(draft.placed)
     reads, writes = _touched(draft.placed)
+    reads += [each.source for each in _derived(draft)]
     access = Access(draft.graph, reads, writes) if draft.program.holds else Access(draft.graph)
     touched = list({**{r: False for r in reads}, **{r: True for r in writes}}.items())
     stores = {r.store for r, _ in touched}
@@ -345,6 +353,22 @@ def _make_targets(placed: PlacedGraph) -> None:
             resource = placed.resource(node.outputs[0])
             if not isinstance(resource, Variable):
                 resource.open()
+
+
+def _derived(draft: PlanBuilder) -> tuple[Derived, ...]:
+    """The derived values that regions of a plan read."""
+    if not draft.derivations:
+        return ()
+    from graphdock.planning.derived import Derived
+
+    placed, found = draft.placed, []
+    assert placed is not None
+    for made, derivation in draft.derivations.items():
+        if made in placed.handles:
+            source, kept = (placed.resource(placed.handles[handle]) for handle in (derivation.source, made))
+            assert isinstance(source, Variable) and isinstance(kept, Variable)
+            found.append(Derived(source, kept, derivation.fill))
+    return tuple(found)
 
 
 def _touched(placed: PlacedGraph) -> tuple[list[Resource], list[Resource]]:

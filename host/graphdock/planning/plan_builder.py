@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from graphdock.passes.history import PassHistory
     from graphdock.placement.costs import Costs
     from graphdock.placement.lock import Lock
+    from graphdock.planning.derived import Derivation
 
 __all__ = ["PlanBuilder", "PlanningContext"]
 
@@ -133,6 +134,8 @@ class PlanBuilder:
       history: which passes changed which nodes, of a plan that is explained.
       loop_writer: what wrote loops out, if a pass brought it.
       refused: node -> kernel's full name -> why it refused. ``prepared``: what the chosen kernels stated that have ``prepare``.
+      derivations: handle of a derived value -> what it is made of. ``constant_reads``: values of variables that the plan does not
+        write, which may be -> the handles of these.
       scalars: values that the host keeps as Python numbers. ``handles``: handle anywhere -> the output of the op that names the
         resource.
       patterns: those whose anchors stand in it.
@@ -163,6 +166,8 @@ class PlanBuilder:
     simplify_notes: dict[str, dict[RegionNote | str, None]] = field(default_factory=dict)
     history: PassHistory | None = None
     loop_writer: LoopWriter | None = None
+    derivations: dict[Value, Derivation] = field(default_factory=dict)
+    constant_reads: Mapping[Value, Value] = field(default_factory=dict)
     scalars: set[Value] = field(default_factory=set)
     spaces: Spaces | None = None
     handles: Mapping[Value, Value] = field(default_factory=dict)
@@ -179,6 +184,12 @@ class PlanBuilder:
     def fixed(self) -> bool:
         """Return whether its nodes stay what they are: no pass may run."""
         return self.pieces or self.primitives
+
+    @property
+    def holds(self) -> bool:
+        """Return whether a step holds its locks while it runs: no node of it waits for others."""
+        waiting = any(["waits" in n.opdef.effects for g in self.graph.all_graphs() for n in g.nodes])
+        return not (waiting or self.pieces)
 
     @property
     def chooser(self) -> Chooser:

@@ -192,12 +192,29 @@ def _context(draft: PlanBuilder, row: RegisteredPass) -> PlanContext:
         kernels=kernels,
         give=give,
         swap=lambda value: _swap(setting, value),
+        derive=lambda value, key, dims, fill: _derive(draft, value, key, dims, fill),
         trace=lambda build: trace(setting.host, build),
         simplify=lambda graph: simplify(draft, graph),
         shared=setting.host.shared.setdefault(row.plugin, {}),
         lock=setting.host.shared_lock,
         settings=setting.settings,
     )
+
+
+def _derive(
+    draft: PlanBuilder, value: Value, key: str, dims: Dims, fill: Callable[[Any, Any], object]
+) -> PlanNode | None:
+    from graphdock.planning.derived import Derivation, constant_reads, derive
+
+    if draft.has_changed_for("derivations"):
+        draft.name_resources()
+        draft.constant_reads = constant_reads(draft.graph, draft.handles) if draft.holds else {}
+    owner, setting = draft.constant_reads.get(value), draft.setting
+    if owner is None or setting.resource(owner).device.memory_space != HOST_MEMORY:
+        return None
+    made = derive(value, owner, key, dims)
+    draft.derivations[made.inputs[0]] = Derivation(owner, fill)
+    return made
 
 
 def _swap(setting: PlanningContext, value: Value) -> Swap | None:

@@ -213,7 +213,6 @@ def _seal(draft: PlanBuilder) -> None:
     for node, prepared in draft.prepared.items():
         if prepared.modes is not None:
             kernels[node] = _accepting(kernels[node], prepared.modes)
-    waiting = any(["waits" in n.opdef.effects for g in graph.all_graphs() for n in g.nodes])
     draft.placed = PlacedGraph(
         graph=graph,
         kernels=kernels,
@@ -231,7 +230,7 @@ def _seal(draft: PlanBuilder) -> None:
         infer=infer_outputs,
         seconds=lambda node: setting.costs().node(node),
         stream=lambda stream: setting.ordinals.stream(stream.name, stream.seed, stream.seed2),
-        holds=not (waiting or draft.pieces),
+        holds=draft.holds,
         pieces=draft.pieces,
         debug=setting.config.debug,
         check_numerics=setting.config.check_numerics,

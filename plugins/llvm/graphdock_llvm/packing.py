@@ -1,9 +1,8 @@
-"""Right matrices of large products in panels, packed once for all products that read them."""
+"""Right matrices of large products in panels, packed once for all products that read them, and for all steps where they stay."""
 
 from __future__ import annotations
 
 import functools
-import weakref
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -26,8 +25,6 @@ __all__ = ["arranged"]
 _SHARED = 1 << 18
 #: Rows of a product, at most, beside which its matrix is worth being packed apart: of more the copy is a small part of the work.
 _ROWS = 256
-#: (id of a constant array, its matrices) -> that array and its panels, while both are there: plans share them.
-_KEPT: dict[tuple[int, Matrices], tuple[weakref.ref[Any], weakref.ref[Any]]] = {}
 
 
 def arranged(region: Region) -> Mapping[int, Arrangement]:
@@ -44,7 +41,7 @@ def arranged(region: Region) -> Mapping[int, Arrangement]:
     of = replace(of, rows=None, left=(0, 0))
     kernel = KernelDef("Arranged", "cpu", name="panels", prepare=functools.partial(_prepare, of))
     key = "panels", of.along, of.columns, of.scalar, of.right
-    return {right.source: Arrangement(key, (_room(of),), kernel, functools.partial(_packed, of))}
+    return {right.source: Arrangement(key, (_room(of),), kernel, functools.partial(_fill, of))}
 
 
 def _room(of: Matrices) -> int:
@@ -79,13 +76,6 @@ def _prepare(of: Matrices, ctx: PrepareContext) -> Prepared:
     return called(ctx, _text(of), (ctx.threads, pool_address()) if shared else ALONE)
 
 
-def _packed(of: Matrices, array: Any) -> Any:
-    """The panels of a matrix that never changes, which are made once."""
-    key = id(array), of
-    known = _KEPT.get(key)
-    room = known[1]() if known is not None and known[0]() is array else None
-    if room is None:
-        room, source = np.empty(_room(of), array.dtype), np.ascontiguousarray(array)
-        chain([NativeCall(compiled(_text(of)), (source, room), ALONE)], 0)()
-        _KEPT[key] = weakref.ref(array), weakref.ref(room, lambda _: _KEPT.pop(key, None))
-    return room
+def _fill(of: Matrices, array: Any, room: Any) -> None:
+    """Pack a matrix of the host's memory."""
+    chain([NativeCall(compiled(_text(of)), (np.ascontiguousarray(array), room), ALONE)], 0)()

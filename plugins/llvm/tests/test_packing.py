@@ -7,7 +7,7 @@ import gc
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock_llvm import packing
+from graphdock_fusion.regions import arranged
 
 LLVM = {"backends": ("llvm", "cpu"), "intra_op_threads": 2}
 
@@ -151,23 +151,23 @@ def test_plans_share_the_panels_of_a_constant_and_give_them_back():
     x, w = tf.placeholder(tf.float32, [None, 128]), numbers(128, 96, seed=1)
     y = tf.nn.relu(tf.matmul(x, w) + 1.0)
     gc.collect()
-    before = len(packing._KEPT)
+    before = len(arranged._KEPT)
     with tf.Session(config=tf.SessionConfig(**LLVM)) as session:
         for rows in (20, 30, 40, 50):  # a plan for each
             fed = numbers(rows, 128)
             np.testing.assert_allclose(session.run(y, {x: fed}), np.maximum(fed @ w + 1, 0), rtol=1e-4, atol=1e-5)
-        assert len(packing._KEPT) == before + 1
+        assert len(arranged._KEPT) == before + 1
     del session
     gc.collect()
-    assert len(packing._KEPT) == before
+    assert len(arranged._KEPT) == before
 
 
 def test_beside_many_rows_a_constant_is_packed_where_it_is_read():
     x, w = tf.placeholder(tf.float32, [300, 128]), numbers(128, 96, seed=1)
     y = tf.nn.relu(tf.matmul(x, w) + 1.0)
     gc.collect()
-    before = len(packing._KEPT)
+    before = len(arranged._KEPT)
     with tf.Session(config=tf.SessionConfig(**LLVM)) as session:
         fed = numbers(300, 128)
         np.testing.assert_allclose(session.run(y, {x: fed}), np.maximum(fed @ w + 1, 0), rtol=1e-4, atol=1e-5)
-        assert len(packing._KEPT) == before
+        assert len(arranged._KEPT) == before

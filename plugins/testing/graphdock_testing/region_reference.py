@@ -93,8 +93,8 @@ class ArrangingCompiler(ReferenceCompiler):
                 shape, index = node.inputs[1].shape or (), region.graph.inputs.index(node.inputs[1])
                 lies = [i.strides is None for i in program.inputs if i.source == index]
                 if lies == [True] and len(shape) == 2 and None not in shape:
-                    kernel = KernelDef("Arranged", "cpu", name="turned", build=lambda ctx: _turn)
-                    found[index] = Arrangement("turned", tuple([n or 0 for n in shape[::-1]]), kernel, _turned)
+                    kernel = KernelDef("Arranged", "cpu", name="turned", build=lambda ctx: _turned)
+                    found[index] = Arrangement("turned", tuple([n or 0 for n in shape[::-1]]), kernel, _turn)
         return found
 
     def build(self, region: Region, ctx: BuildContext) -> Bound:
@@ -106,12 +106,12 @@ class ArrangingCompiler(ReferenceCompiler):
         return Bound(compute)
 
 
-def _turned(array: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(array.T)
+def _turn(array: np.ndarray, room: np.ndarray) -> None:
+    np.copyto(room, array.T)
 
 
-def _turn(array: np.ndarray, *out: np.ndarray) -> Any:
-    return np.copyto(out[0], array.T) if out else _turned(array)
+def _turned(array: np.ndarray, *out: np.ndarray) -> Any:
+    return _turn(array, *out) if out else np.ascontiguousarray(array.T)
 
 
 def evaluate_loop(loop: LoopProgram, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Hashable, Iterable
+import weakref
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from graphdock.contracts import (
@@ -29,6 +31,9 @@ __all__ = ["ARRANGED", "arrange", "broken"]
 
 #: The op type of such a copy; it never stands in a user's graph.
 ARRANGED = "Arranged"
+#: (id of an array that never changes, full name of a compiler, key of an arrangement) -> that array and its elements in that
+#: order, while both are there: plans share them.
+_KEPT: dict[tuple[int, str, Hashable], tuple[weakref.ref[Any], weakref.ref[Any]]] = {}
 
 
 @functools.lru_cache(maxsize=32)
@@ -60,27 +65,18 @@ def arrange(
         for index, arrangement in _asked(asked, node, region):
             found = wanted.setdefault((node.inputs[index], arrangement.key), _Wanted(arrangement))
             found.readers.append((node, region, index))
-    if not any(_pays(value, found) for (value, _), found in wanted.items()):
+    if not wanted:
         return
     place = {node: i for i, node in enumerate(level.nodes)}
     inputs: dict[PlanNode, list[Value]] = {}
     with Rewriter(level) as change:
         for (value, key), found in wanted.items():
-            failed = asked.full_name, ARRANGED, value.name, key
-            if not _pays(value, found) or failed in context.failed:
-                continue
-            maker = value.node
-            if maker is not None and maker.verb == "constant":
-                node = context.constant(maker, value, _made(asked, found, maker.attrs["value"]))
-                node.name = node.outputs[0].name = f"{value.name}/arranged"
-                node.device = maker.device
-            else:
-                node = _node(value, found, asked)
-                context.give(node, found.arrangement.kernel, asked)
-                context.replacements[node] = Replacement(failed)
-            change.insert(change.number(node), before=min([n for n, _, _ in found.readers], key=place.__getitem__))
-            for reader, region, index in found.readers:
-                inputs.setdefault(reader, list(reader.inputs))[index] = node.outputs[0]
+            nodes = _nodes(value, found, asked, context)
+            first = min([n for n, _, _ in found.readers], key=place.__getitem__)
+            for node in nodes:
+                change.insert(change.number(node), before=first)
+            for reader, region, index in found.readers if nodes else ():
+                inputs.setdefault(reader, list(reader.inputs))[index] = nodes[-1].outputs[0]
                 region.arranged[index] = key
         for reader, values in inputs.items():
             change.rebind(reader, inputs=values)
@@ -102,18 +98,53 @@ def _asked(asked: RegisteredCompiler, node: PlanNode, region: Region) -> list[tu
     return wanted
 
 
-def _made(asked: RegisteredCompiler, found: _Wanted, value: np.ndarray) -> np.ndarray:
-    """Return a constant as it is arranged. Raises PluginError where that is not of the shape that was said."""
-    node, arrangement = found.readers[0][0], found.arrangement
+def _nodes(value: Value, found: _Wanted, asked: RegisteredCompiler, context: PlanContext) -> Sequence[PlanNode]:
+    """The nodes that make an arrangement, or read what stays from step to step; none where that pays nothing."""
+    wish, maker = found.arrangement, value.node
+    if maker is not None and maker.verb == "constant":
+        node = context.constant(maker, value, _filled(maker.attrs["value"], asked, found))
+        node.name = node.outputs[0].name = f"{value.name}/arranged"
+        node.device = maker.device
+        return [node]
+    kept = None
+    if not context.memory_budget:
+        kept = context.derive(
+            value, f"{asked.full_name}, {wish.key}", wish.shape, functools.partial(_fill, asked, found)
+        )
+    if kept is not None:
+        handle = kept.inputs[0].node
+        assert handle is not None
+        what = f"kept from step to step in the order of {asked.plugin}.{wish.kernel.short_name}, until the variable is written"
+        kept.decision = Decision("host", "host", what)
+        return [handle, kept]
+    failed = asked.full_name, ARRANGED, value.name, wish.key
+    if len(found.readers) < 2 or failed in context.failed:  # it is read no more often than it is made
+        return []
+    node = _node(value, found, asked)
+    context.give(node, wish.kernel, asked)
+    context.replacements[node] = Replacement(failed)
+    return [node]
+
+
+def _filled(array: Any, asked: RegisteredCompiler, found: _Wanted) -> Any:
+    """The arrangement of an array that never changes."""
+    key = id(array), asked.full_name, found.arrangement.key
+    known = _KEPT.get(key)
+    room = known[1]() if known is not None and known[0]() is array else None
+    if room is None:
+        room = np.empty(found.arrangement.shape, array.dtype)
+        _fill(asked, found, array, room)
+        _KEPT[key] = weakref.ref(array), weakref.ref(room, lambda _: _KEPT.pop(key, None))
+    return room
+
+
+def _fill(asked: RegisteredCompiler, found: _Wanted, array: Any, room: Any) -> None:
+    """Arrange an array. Raises PluginError, which names the compiler."""
     try:
-        made = arrangement.of(value)
+        found.arrangement.fill(array, room)
     except Exception as error:
-        raise broken(asked, f"raises {type(error).__name__} when it arranges a constant: {error}", node) from error
-    if not isinstance(made, np.ndarray) or made.shape != arrangement.shape or made.dtype != value.dtype:
-        got = f"{made.dtype}{list(made.shape)}" if isinstance(made, np.ndarray) else repr(made)
-        what = f"arranges a constant as something else than {value.dtype}{list(arrangement.shape)}"
-        raise broken(asked, what, node, got)
-    return made
+        what = f"raises {type(error).__name__} when it arranges what stays: {error}"
+        raise broken(asked, what, found.readers[0][0]) from error
 
 
 def broken(compiler: RegisteredCompiler, what: str, node: PlanNode, got: str | None = None) -> PluginError:
@@ -125,11 +156,6 @@ def broken(compiler: RegisteredCompiler, what: str, node: PlanNode, got: str | N
         got=got,
         hint="fusion = false under [session] does without it",
     )
-
-
-def _pays(value: Value, found: _Wanted) -> bool:
-    """Return whether it is read more often than it is made."""
-    return len(found.readers) > 1 or value.node is not None and value.node.verb == "constant"
 
 
 def _node(value: Value, found: _Wanted, asked: RegisteredCompiler) -> PlanNode:
