@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from graphdock.contracts.region_program import *
     from graphdock.contracts.resource import *
     from graphdock.contracts.rewriter import *
+    from graphdock.contracts.row_history import *
     from graphdock.contracts.step import *
     from graphdock.contracts.streams import *
     from graphdock.contracts.version import *
@@ -91,6 +92,7 @@ _PUBLISHED = {
     "region_program": "Axis PRIMITIVES REDUCTIONS RegionInput RegionOutput RegionProgram Term WORDS",
     "resource": "ResourceKind ResourceRequest VARIABLE",
     "rewriter": "Builder Rewriter",
+    "row_history": "RowHistory",
     "step": "CancellationToken StepContext StepServices TraceEvent TraceLevel",
     "streams": "StreamName streams_of",
     "version": "api_accepts API_VERSION",

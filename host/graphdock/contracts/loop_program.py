@@ -4,6 +4,11 @@ A :class:`LoopProgram` has *buffers*, each a tensor of known shape, row by row w
 some are its loop variables; the others are what its steps make. One iteration runs the steps of the condition, reads its test, and
 runs those of the body; then every loop variable becomes its next value, all at once. A step reads buffers that are given, constant,
 loop variables, or made by steps before it, of the same iteration.
+
+A loop may read *histories*, each a sequence of tensors of one shape: an iteration has one element of each, the first iteration the
+last one, and behind the one that has the first elements none follows, whatever the condition says. All are equally long. And it
+may make histories, to which each iteration adds what a buffer holds behind its steps, before loop variables become their next
+values. How many iterations there are nobody knows before they have run, unless the loop reads histories or has a ``limit``.
 """
 
 from __future__ import annotations
@@ -50,12 +55,16 @@ class LoopProgram:
     """One loop.
 
     Attributes:
-      given: the buffers that it is given, in the order of the region's inputs.
+      given: the buffers that it is given, in the order of the region's inputs. One of ``scans`` stands for a history: it has the
+        element of the iteration, and in the condition none.
       variables: the buffer of each loop variable, and ``initial`` the one that it begins as.
       condition: steps, and ``test`` the bool that goes on where it holds.
       body: steps, and ``following`` the buffer that each loop variable becomes; itself where it stays as it is.
       limit: iterations at most; None for no limit.
       results: numbers of the loop variables that leave, in the order of the region's outputs.
+      scans: the given buffers that are elements of histories.
+      kept: the buffers of which histories are made, each with the shape that their elements have there; these leave behind
+        ``results``. A buffer of variant has no elements, and its history tells only how many iterations there were.
     """
 
     name: str
@@ -69,6 +78,8 @@ class LoopProgram:
     following: tuple[int, ...]
     limit: int | None
     results: tuple[int, ...]
+    scans: tuple[int, ...] = ()
+    kept: tuple[tuple[int, tuple[int, ...]], ...] = ()
 
     def __str__(self) -> str:
         def steps(these: tuple[LoopStep, ...]) -> list[str]:
@@ -81,11 +92,13 @@ class LoopProgram:
 
         lines = [f"loop {self.name} (given {', '.join(f'b{n}' for n in self.given)}) {{"]
         for number, buffer in enumerate(self.buffers):
-            how = "" if buffer.value is None else ", constant"
+            how = ", of a history" if number in self.scans else "" if buffer.value is None else ", constant"
             lines.append(f"  b{number}: {buffer.dtype.name}{list(buffer.shape)}{how}  # {buffer.name}")
         pairs = zip(self.variables, self.initial, strict=True)
         lines += [f"  b{variable} begins as b{first}" for variable, first in pairs]
         lines += [f"  while b{self.test}:", *steps(self.condition), "  do:", *steps(self.body)]
+        lines += [f"    keep b{n} as {list(shape)}" for n, shape in self.kept]
         lines += [f"    b{v} becomes b{n}" for v, n in zip(self.variables, self.following, strict=True) if v != n]
         lines += [] if self.limit is None else [f"  at most {self.limit} times"]
-        return "\n".join([*lines, f"  return {', '.join(f'b{self.variables[r]}' for r in self.results)}", "}"])
+        left = [f"b{self.variables[r]}" for r in self.results] + [f"the history of b{n}" for n, _ in self.kept]
+        return "\n".join([*lines, f"  return {', '.join(left)}", "}"])

@@ -73,8 +73,12 @@ class RegionCompiler(ABC):
       parts: whether it reads parts of tensors, and transposed matrices, where they lie (``RegionInput.strides``). The graphs that
         it is offered then hold copies of the nodes that only say where a part lies (``Region.parts``), which it does not claim.
       loops: whether it takes loops as one: those whose conditions and bodies are regions that it takes, where one node may be a
-        region (``Region.step``), of shapes that stay, without random numbers, variables and histories. It finds each in
-        ``Region.loop``, and claims its only node. A loop may never end: its kernel calls ``BindContext.check`` now and then.
+        region (``Region.step``), of shapes that stay, without random numbers, that write no variables. It finds each in
+        ``Region.loop``, and claims its only node. A loop may never end: its kernel calls ``BindContext.check`` now and then. For
+        a variable that the loop reads the kernel gets the variable's own memory.
+      histories: whether it takes loops that read or make histories (``LoopProgram.scans`` and ``kept``), too. Its kernel is
+        given a list of buffers or a :class:`RowHistory` for each that is read, and returns one or the other for each that is
+        made, whose modes are ``fresh``.
       unknown_dims: whether it takes programs with axes whose extent only the step knows (``Axis.extent`` is None). All dims on one
         axis are the same then; a kernel finds the extent in the shape of an input that has the axis, of which there is one.
       reductions: whether it takes one node by itself that reduces, such as a softmax, a sum, or the norm that a pattern put in the
@@ -90,6 +94,7 @@ class RegionCompiler(ABC):
     parts: bool = False
     reductions: bool = False
     loops: bool = False
+    histories: bool = False
     unknown_dims: bool = False
 
     @abstractmethod

@@ -16,6 +16,7 @@ import numpy as np
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.kernel import ArgInfo, Bound, BuildContext, OutInfo, Scratch
 from graphdock.contracts.queue import Queue
+from graphdock.contracts.row_history import RowHistory
 from graphdock.contracts.runtime.return_check import ReturnCheck, argument_positions, kept_inputs
 from graphdock.errors import InternalError
 from graphdock.shape import concrete
@@ -166,6 +167,9 @@ def _nothing() -> None:
 
 def _share(a: Any, b: Any, device: Device) -> bool:
     """Return whether two buffers overlap, or elements of histories, as far as the device can tell."""
+    if isinstance(a, RowHistory) or isinstance(b, RowHistory):
+        mine, theirs = (x.array if isinstance(x, RowHistory) else x for x in (a, b))
+        return _share(mine, theirs, device)
     if isinstance(a, list) or isinstance(b, list):
         mine, theirs = (x if isinstance(x, list) else [x] for x in (a, b))
         return any(_share(x, y, device) for x in mine for y in theirs)
@@ -188,6 +192,8 @@ def _digest(buffer: Any, info: ArgInfo, device: Device) -> Any:
         if info.memory_space != device.memory_space or info.dtype.size == 0:
             return None
         buffer = _on_host(buffer, info, device)
+    if isinstance(buffer, RowHistory):
+        buffer = buffer.rows
     if not isinstance(buffer, np.ndarray):
         return None
     if buffer.dtype.hasobject:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from graphdock.contracts import (
     BindContext,
     Claim,
     KernelRefused,
-    LoopProgram,
     Native,
     NativeCall,
     PlanNode,
@@ -28,8 +26,9 @@ from graphdock.contracts import (
 
 from graphdock_llvm.extents import Extents, bind_any
 from graphdock_llvm.launch import address_of, bound, results_of, single_threaded
-from graphdock_llvm.loops import print_loop, too_large
-from graphdock_llvm.native import chain, interface
+from graphdock_llvm.loop_calls import prepared_loop
+from graphdock_llvm.loops import too_large
+from graphdock_llvm.native import chain
 from graphdock_llvm.packing import arranged
 from graphdock_llvm.peeling import inner, leading_axes, print_peeled
 from graphdock_llvm.pool import pool_address
@@ -58,6 +57,7 @@ class VectorRegions(RegionCompiler):
     parts = True
     reductions = True
     loops = True
+    histories = True
     unknown_dims = True
 
     def claim(self, candidate: Region) -> Claim | Refusal:
@@ -108,7 +108,7 @@ class VectorRegions(RegionCompiler):
 
     def prepare(self, region: Region, ctx: PrepareContext) -> Prepared:
         if region.loop is not None:
-            return _prepared_loop(region.loop, ctx)
+            return prepared_loop(region.loop, ctx)
         program = region.program
         assert program is not None
         tiles, count = tiles_of(program, width(), region.arranged), len(region.graph.inputs)
@@ -217,41 +217,3 @@ def _bound_drawing(native: Native, count: int, program: RegionProgram, ctx: Bind
         return results_of([results[i] for i in made])
 
     return run
-
-
-def _prepared_loop(loop: LoopProgram, ctx: PrepareContext) -> Prepared:
-    text, shared = print_loop(loop, width())
-    shared = shared and ctx.threads > 1
-    numbers = (ctx.threads, pool_address()) if shared else ALONE
-    address = address_of(ctx, text, optimized=True)
-    within = single_threaded(ctx.device) if shared else None
-    shapes = [(loop.buffers[v].shape, loop.buffers[v].dtype.np) for v in (loop.variables[r] for r in loop.results)]
-    return Prepared(
-        lambda bind: _bound_loop(bind, Native(address, chain, numbers), shapes),
-        within=within,
-        source=lambda: f"{loop}\n\n{print_loop(loop, width())[0]}",
-    )
-
-
-def _bound_loop(ctx: BindContext, native: Native, shapes: Sequence[Any]) -> Callable[..., Any]:
-    """The function of a loop, which asks now and then whether to go on: Python sees interrupts then, and the step says."""
-    ffi, raised = interface(), list[BaseException]()
-
-    def poll() -> int:
-        ctx.check()
-        return 0
-
-    def failed(kind: Any, error: BaseException, trace: Any) -> None:
-        raised.append(error)
-
-    callback = ffi.callback("int64_t(void)", poll, error=1, onerror=failed)
-    asked = replace(native, numbers=(*native.numbers, int(ffi.cast("intptr_t", callback))))
-    run = bound(ctx, asked, len(ctx.inputs), shapes)
-
-    def call(*buffers: Any, kept: Any = callback) -> Any:
-        made = run(*buffers)
-        if raised:
-            raise raised.pop()
-        return made
-
-    return call

@@ -1,8 +1,14 @@
 """Printer of a whole loop as one function of LLVM's text.
 
 The function is ``void region(ptr table, ptr numbers)``: the table holds the addresses of what the loop is given, then of its
-results; the numbers are how many threads may compute, the address of the pool's function, and that of ``int64_t poll(void)``, which
-is called now and then and says whether to stop: results are unspecified then.
+results, of the first rows of the histories that it makes, and of its counts; the numbers are how many threads may compute, the
+address of the pool's function, that of ``int64_t poll(void)``, which is called now and then and says whether to stop: results are
+unspecified then; and that of ``int64_t grow(int64_t *counts)``.
+
+A history that is read is given by the address of its first row. The counts are, in order: how many rows histories that are read
+have; for how many rows there is room in those that are made; how many iterations there were, which the function says; how many
+bytes lie between the rows of each that is read. Where there is no room for another row ``grow`` makes some, and puts the room's
+size and, behind all other counts, the addresses of the new first rows there; or says that it can't.
 
 Each program is a function that is put where it is called. Buffers lie on the stack, so that single numbers end in registers. A loop
 variable that a step makes has two buffers where it is long, which change places; a short one is copied.
@@ -11,7 +17,7 @@ variable that a step makes has two buffers where it is long, which change places
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from graphdock.contracts import LoopBuffer, LoopProgram, LoopStep, RegionProgram
@@ -19,7 +25,10 @@ from graphdock.contracts import LoopBuffer, LoopProgram, LoopStep, RegionProgram
 from graphdock_llvm.emitter import Emitter
 from graphdock_llvm.printer import Printed, print_functions
 
-__all__ = ["print_loop", "too_large"]
+__all__ = ["ITERATIONS", "ROOM", "ROWS", "STRIDES", "print_loop", "too_large"]
+
+#: Places of the counts of a loop with histories, and of the first of the distances between rows.
+ROWS, ROOM, ITERATIONS, STRIDES = range(4)
 
 #: Bytes of all buffers of a loop, and of one that is copied in place of changing places.
 _STACK, _COPIED = 128 * 1024, 256
@@ -36,7 +45,9 @@ def too_large(loop: LoopProgram) -> str | None:
 
 def _size_of(loop: LoopProgram) -> int:
     inner = [s.program for s in (*loop.condition, *loop.body) if isinstance(s.program, LoopProgram)]
-    own = sum(_bytes(b) for b in loop.buffers if b.value is None) + sum(_bytes(loop.buffers[v]) for v in loop.variables)
+    lying = {*loop.scans, *loop.given}
+    own = sum(_bytes(b) for i, b in enumerate(loop.buffers) if b.value is None and i not in lying)
+    own += sum(_bytes(loop.buffers[v]) for v in loop.variables)
     return own + sum(map(_size_of, inner))
 
 
@@ -55,90 +66,117 @@ class _Printer:
         self.helpers: dict[str, str] = {}
         self.printed: dict[tuple[Any, ...], str] = {}
         self.count = 0
+        self.histories: _Histories | None = None
         self.block = "begin"
 
     def module(self, loop: LoopProgram) -> str:
         e = self.e
         slots = len(loop.given)
-        given = [self._load_slot("%table", i) for i in range(slots)]
-        results = [self._load_slot("%table", slots + i) for i in range(len(loop.results))]
-        e.line(f"%poll = load ptr, ptr {e.value('getelementptr i64, ptr %numbers, i64 2')}")
+        given = [self.load_slot("%table", i) for i in range(slots)]
+        results = [self.load_slot("%table", slots + i) for i in range(len(loop.results))]
+        for number, name in enumerate(("poll", "grow") if loop.scans or loop.kept else ("poll",)):
+            e.line(f"%{name} = load ptr, ptr {e.value(f'getelementptr i64, ptr %numbers, i64 {2 + number}')}")
+        if loop.scans or loop.kept:
+            first = slots + len(loop.results)
+            self.histories = _Histories(
+                self, loop, [self.load_slot("%table", first + i) for i in range(len(loop.kept) + 1)]
+            )
         self.heads.append("%left = alloca i64")
         e.line(f"store i64 {_POLLED}, ptr %left")
-        self._loop(loop, given, results)
+        self._loop(loop, given, results, self.histories)
         body = "\n".join([*(f"  {h}" for h in self.heads), "  br label %begin", "begin:", *e.lines, "  ret void"])
         whole = f"define void @region(ptr %table, ptr %numbers) {{\nentry:\n{body}\nstopped:\n  ret void\n}}\n"
         declared = sorted(e.declarations.values())
         return "\n".join([*declared, *self.constants, *self.helpers.values(), *self.functions, whole])
 
-    def _loop(self, loop: LoopProgram, given: Sequence[str], results: Sequence[str]) -> None:
+    def _loop(
+        self, loop: LoopProgram, given: Sequence[str], results: Sequence[str], histories: _Histories | None = None
+    ) -> None:
         """All iterations, from the addresses that are given to those of the results."""
         e = self.e
         self.count += 1
         name, buffers = f"loop{self.count}", loop.buffers
         address: dict[int, str] = dict(zip(loop.given, given, strict=True))
+        straight = {} if histories is None else histories.straight
         made = {n for s in loop.body for n in s.outputs}
         moved = [n for v, n in zip(loop.variables, loop.following, strict=True) if v != n]
         swapped = {
             v: n
             for v, n in zip(loop.variables, loop.following, strict=True)
-            if n in made and moved.count(n) == 1 and _bytes(buffers[v]) > _COPIED
+            if n in made and n not in straight and moved.count(n) == 1 and _bytes(buffers[v]) > _COPIED
         }
+        handed = {v: n for v, n in zip(loop.variables, loop.following, strict=True) if n in straight}
         for number, buffer in enumerate(buffers):
             if buffer.value is not None:
                 address[number] = self._constant(buffer)
-            elif number not in address:
+            elif number not in address and number not in straight:
                 address[number] = self._room(buffer)
         for variable, first in zip(loop.variables, loop.initial, strict=True):
-            self._copy(address[first], address[variable], _bytes(buffers[variable]))
+            self.copy(address[first], address[variable], _bytes(buffers[variable]))
         turns = None
-        if loop.limit is not None:
+        if loop.limit is not None or histories is not None:
             self.heads.append(f"%{name}.turns = alloca i64")
             turns = f"%{name}.turns"
             e.line(f"store i64 0, ptr {turns}")
         e.line(f"br label %{name}")
         before = self.block
-        self._begin(name)
+        self.begin(name)
         at, phis = len(e.lines), {}
         for variable, following in swapped.items():
             phis[variable] = address[variable], address[following], e.name("now"), e.name("next")
             address[variable], address[following] = phis[variable][2:]
+        lying = {v: (address[v], e.name("now")) for v in handed}
+        address |= {v: now for v, (_, now) in lying.items()}
         for step in loop.condition:
             self._step(step, address)
         test = e.value(f"load i8, ptr {address[loop.test]}")
         e.line(f"br i1 {e.value(f'icmp ne i8 {test}, 0')}, label %{name}.on, label %{name}.end")
-        self._begin(f"{name}.on")
+        self.begin(f"{name}.on")
         if turns is not None:
             turn = e.value(f"load i64, ptr {turns}")
+            for number, limit in enumerate(self._limits(loop, histories)):
+                e.line(f"br i1 {e.value(f'icmp slt i64 {turn}, {limit}')}, label %{name}.l{number}, label %{name}.end")
+                self.begin(f"{name}.l{number}")
             e.line(f"store i64 {e.binary('add', 'i64', turn, '1')}, ptr {turns}")
-            e.line(f"br i1 {e.value(f'icmp slt i64 {turn}, {loop.limit}')}, label %{name}.poll, label %{name}.end")
-            self._begin(f"{name}.poll")
+            if histories is not None:
+                histories.begin(name, turn, address)
         self._poll(name, sum(_work(s) for s in (*loop.condition, *loop.body)))
         for step in loop.body:
             self._step(step, address)
-        self._advance(loop, address, swapped)
+        if histories is not None:
+            histories.keep(address)
+        self._advance(loop, address, {*swapped, *handed})
         e.line(f"br label %{name}")
         rows = []
         for here, there, now, following_name in phis.values():
             rows.append(f"  {now} = phi ptr [ {here}, %{before} ], [ {following_name}, %{self.block} ]")
             rows.append(f"  {following_name} = phi ptr [ {there}, %{before} ], [ {now}, %{self.block} ]")
+        for variable, (here, now) in lying.items():
+            rows.append(f"  {now} = phi ptr [ {here}, %{before} ], [ {address[handed[variable]]}, %{self.block} ]")
         e.lines[at:at] = rows
-        self._begin(f"{name}.end")
+        self.begin(f"{name}.end")
+        if histories is not None:
+            histories.end(e.value(f"load i64, ptr {turns}"))
         for result, place in zip(loop.results, results, strict=True):
             variable = loop.variables[result]
-            self._copy(address[variable], place, _bytes(buffers[variable]))
+            self.copy(address[variable], place, _bytes(buffers[variable]))
 
-    def _advance(self, loop: LoopProgram, address: Mapping[int, str], swapped: Mapping[int, int]) -> None:
-        """Every loop variable becomes its next value, all at once."""
-        pairs = [(v, n) for v, n in zip(loop.variables, loop.following, strict=True) if v != n and v not in swapped]
+    def _limits(self, loop: LoopProgram, histories: _Histories | None) -> list[str]:
+        """Numbers of iterations at most."""
+        found = [] if loop.limit is None else [str(loop.limit)]
+        return found if histories is None or not loop.scans else [*found, histories.rows]
+
+    def _advance(self, loop: LoopProgram, address: Mapping[int, str], moved: Collection[int]) -> None:
+        """Every loop variable becomes its next value, all at once; those that have ``moved`` have it already."""
+        pairs = [(v, n) for v, n in zip(loop.variables, loop.following, strict=True) if v != n and v not in moved]
         sources = {n: address[n] for _, n in pairs}
         for number in sources:
             if number in loop.variables:  # which may change before it is read, so that what it was is kept
                 kept = self._room(loop.buffers[number])
-                self._copy(address[number], kept, _bytes(loop.buffers[number]))
+                self.copy(address[number], kept, _bytes(loop.buffers[number]))
                 sources[number] = kept
         for variable, following in pairs:
-            self._copy(sources[following], address[variable], _bytes(loop.buffers[variable]))
+            self.copy(sources[following], address[variable], _bytes(loop.buffers[variable]))
 
     def _poll(self, name: str, work: int) -> None:
         """Leave all loops when the step must stop."""
@@ -146,11 +184,11 @@ class _Printer:
         left = e.binary("sub", "i64", e.value("load i64, ptr %left"), str(work))
         e.line(f"store i64 {left}, ptr %left")
         e.line(f"br i1 {e.value(f'icmp slt i64 {left}, 0')}, label %{name}.ask, label %{name}.body")
-        self._begin(f"{name}.ask")
+        self.begin(f"{name}.ask")
         e.line(f"store i64 {_POLLED}, ptr %left")
         stop = e.value("call i64 %poll()")
         e.line(f"br i1 {e.value(f'icmp ne i64 {stop}, 0')}, label %stopped, label %{name}.body")
-        self._begin(f"{name}.body")
+        self.begin(f"{name}.body")
 
     def _step(self, step: LoopStep, address: Mapping[int, str]) -> None:
         buffers = [address[n] for n in step.inputs], [address[n] for n in step.outputs]
@@ -180,11 +218,11 @@ class _Printer:
 
     # -- memory
 
-    def _begin(self, block: str) -> None:
+    def begin(self, block: str) -> None:
         self.e.label(block)
         self.block = block
 
-    def _load_slot(self, table: str, slot: int) -> str:
+    def load_slot(self, table: str, slot: int) -> str:
         return self.e.value(f"load ptr, ptr {self.e.value(f'getelementptr ptr, ptr {table}, i64 {slot}')}")
 
     def _room(self, buffer: LoopBuffer) -> str:
@@ -198,8 +236,84 @@ class _Printer:
         self.constants.append(f'{name} = internal constant [{_bytes(buffer)} x i8] c"{data}", align 64')
         return name
 
-    def _copy(self, source: str, target: str, size: int) -> None:
+    def copy(self, source: str, target: str, size: int) -> None:
         self.e.run(_MEMCPY, ("ptr", target), ("ptr", source), ("i64", str(size)), ("i1", "false"))
+
+
+class _Histories:
+    """Histories of one loop.
+
+    Attributes:
+      rows: how many iterations there are at most, because those that are read have so many rows.
+      straight: buffers that steps make and that are kept, long ones: they are made where they are kept -> number of the history.
+    """
+
+    def __init__(self, printer: _Printer, loop: LoopProgram, places: Sequence[str]) -> None:
+        self.printer, self.loop, e = printer, loop, printer.e
+        *firsts, self.counts = places
+        self.rows = self._count(ROWS) if loop.scans else ""
+        self.strides = [self._count(STRIDES + i) for i in range(len(loop.scans))]
+        self.firsts = [f"%first{i}" for i in range(len(firsts))]
+        printer.heads += [f"{first} = alloca ptr" for first in self.firsts]
+        for first, given in zip(self.firsts, firsts, strict=True):
+            e.line(f"store ptr {given}, ptr {first}")
+        if firsts:
+            printer.heads.append("%room.left = alloca i64")
+            e.line(f"store i64 {self._count(ROOM)}, ptr %room.left")
+        made = {n for s in loop.body for n in s.outputs}
+        self.straight: dict[int, int] = {}
+        for i, (number, _) in enumerate(loop.kept):
+            if number in made and _bytes(loop.buffers[number]) > _COPIED:
+                self.straight.setdefault(number, i)
+        self._turn = ""
+
+    def _at(self, number: int) -> str:
+        return self.printer.e.value(f"getelementptr i64, ptr {self.counts}, i64 {number}")
+
+    def _count(self, number: int) -> str:
+        return self.printer.e.value(f"load i64, ptr {self._at(number)}")
+
+    def begin(self, name: str, turn: str, address: dict[int, str]) -> None:
+        """Beginning of an iteration: there is room for what it keeps, and the elements that it reads are found."""
+        e, loop, printer = self.printer.e, self.loop, self.printer
+        self._turn = turn
+        if loop.kept:
+            full = e.value(f"icmp sge i64 {turn}, {e.value('load i64, ptr %room.left')}")
+            e.line(f"br i1 {full}, label %{name}.full, label %{name}.kept")
+            printer.begin(f"{name}.full")
+            failed = e.value(f"call i64 %grow(ptr {self.counts})")
+            e.line(f"br i1 {e.value(f'icmp ne i64 {failed}, 0')}, label %stopped, label %{name}.more")
+            printer.begin(f"{name}.more")
+            e.line(f"store i64 {self._count(ROOM)}, ptr %room.left")
+            for i, first in enumerate(self.firsts):
+                e.line(f"store ptr {e.value(f'load ptr, ptr {self._at(STRIDES + len(loop.scans) + i)}')}, ptr {first}")
+            e.line(f"br label %{name}.kept")
+            printer.begin(f"{name}.kept")
+        if loop.scans:
+            place = e.binary("sub", "i64", e.binary("sub", "i64", self.rows, "1"), turn)
+        for number, stride in zip(loop.scans, self.strides, strict=True):
+            offset = e.binary("mul", "i64", place, stride)
+            address[number] = e.value(f"getelementptr i8, ptr {address[number]}, i64 {offset}")
+        for number, history in self.straight.items():
+            address[number] = self._row(history)
+
+    def _row(self, history: int) -> str:
+        """Address of the row of this iteration in a history that is made."""
+        e = self.printer.e
+        size = _bytes(self.loop.buffers[self.loop.kept[history][0]])
+        first = e.value(f"load ptr, ptr {self.firsts[history]}")
+        return e.value(f"getelementptr i8, ptr {first}, i64 {e.binary('mul', 'i64', self._turn, str(size))}")
+
+    def keep(self, address: Mapping[int, str]) -> None:
+        """What the iteration keeps, before loop variables become their next values."""
+        for i, (number, _) in enumerate(self.loop.kept):
+            size = _bytes(self.loop.buffers[number])
+            if size and self.straight.get(number) != i:
+                self.printer.copy(address[number], self._row(i), size)
+
+    def end(self, turns: str) -> None:
+        """There is no iteration any more."""
+        self.printer.e.line(f"store i64 {turns}, ptr {self._at(ITERATIONS)}")
 
 
 def _bytes(buffer: LoopBuffer) -> int:

@@ -162,16 +162,3 @@ def test_large_buffers_stay_with_python():
     y = tf.while_loop(lambda i, v: i < 3, lambda i, v: (i + 1, v * 0.5 + 1.0), [0, x])[1]
     with tf.Session(config=tf.SessionConfig(**LLVM)) as sess:
         assert "which a step drives from outside" in str(sess.explain(y, {x: numbers(300, 300)}))
-
-
-def test_gradients_and_histories_run_as_they_did():
-    x, w = tf.placeholder(tf.float32, [5]), tf.placeholder(tf.float32, [5])
-    y = tf.while_loop(lambda i, v: i < 6, lambda i, v: (i + 1, tf.tanh(v * w)), [0, x])[1]
-    gradient = tf.gradients(tf.reduce_sum(y), [w])[0]
-    feed = {x: numbers(5), w: numbers(5, seed=1)}
-    found = []
-    for fields in (LLVM, {"backends": ("cpu",)}):
-        with tf.Session(config=tf.SessionConfig(**fields)) as sess:
-            found.append(sess.run([y, gradient], feed))
-    for g, w_ in zip(*found, strict=True):
-        np.testing.assert_allclose(g, w_, 1e-5, 1e-6)

@@ -33,6 +33,7 @@ class ReferenceCompiler(RegionCompiler):
     products = True
     parts = True
     loops = True
+    histories = True
     unknown_dims = True
 
     def __init__(self) -> None:
@@ -73,9 +74,12 @@ class ReferenceCompiler(RegionCompiler):
         self.loops_built.append(loop)
         count = len(loop.given)
 
-        def compute(*given: Any) -> None:
-            for target, value in zip(given[count:], evaluate_loop(loop, given[:count]), strict=True):
-                target[...] = value
+        def compute(*given: Any) -> Any:
+            made: list[Any] = evaluate_loop(loop, given[:count])
+            for i, target in enumerate(given[count:]):
+                target[...] = made[i]
+            left = made[len(given) - count :]  # histories, and in mode fresh all
+            return None if not left else left[0] if len(left) == 1 else tuple(left)
 
         return Bound(compute)
 
@@ -114,9 +118,18 @@ def _turned(array: np.ndarray, *out: np.ndarray) -> Any:
     return _turn(array, *out) if out else np.ascontiguousarray(array.T)
 
 
-def evaluate_loop(loop: LoopProgram, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The results of a loop, step by step; ``arrays``: one per buffer that it is given."""
-    held: dict[int, np.ndarray] = dict(zip(loop.given, arrays, strict=True))
+def evaluate_loop(loop: LoopProgram, arrays: Sequence[Any]) -> list[Any]:
+    """The results of a loop, step by step, and behind them its histories, as lists.
+
+    Args:
+      arrays: one per buffer that it is given; for a history the sequence of its elements.
+    """
+    held: dict[int, Any] = dict(zip(loop.given, arrays, strict=True))
+    read = {number: held[number] for number in loop.scans}
+    lengths = {len(history) for history in read.values()}
+    assert len(lengths) < 2, "a loop reads histories of one length"
+    left = min([*lengths, *([] if loop.limit is None else [loop.limit])], default=None)
+    kept: list[list[Any]] = [[] for _ in loop.kept]
     held |= {i: b.value for i, b in enumerate(loop.buffers) if b.value is not None}
     held |= {v: held[i] for v, i in zip(loop.variables, loop.initial, strict=True)}
 
@@ -128,15 +141,20 @@ def evaluate_loop(loop: LoopProgram, arrays: Sequence[np.ndarray]) -> list[np.nd
             held.update(zip(step.outputs, made, strict=True))
 
     turns = 0
+    filled = [(n, history) for n, history in read.items() if loop.buffers[n].dtype.kind != "V"]
     while True:
         run(loop.condition)
-        if not held[loop.test].reshape(()) or turns == loop.limit:
+        if not held[loop.test].reshape(()) or turns == left:
             break
         turns += 1
+        held |= {number: np.asarray(history[-turns], loop.buffers[number].dtype.np) for number, history in filled}
         run(loop.body)
+        for history, (number, shape) in zip(kept, loop.kept, strict=True):
+            empty = loop.buffers[number].dtype.kind == "V"
+            history.append(None if empty else held[number].reshape(shape).copy())
         held |= dict(zip(loop.variables, [held[n] for n in loop.following], strict=True))
-    left = [loop.variables[r] for r in loop.results]
-    return [held[v].reshape(loop.buffers[v].shape) for v in left]
+    results = [loop.variables[r] for r in loop.results]
+    return [*(held[v].reshape(loop.buffers[v].shape) for v in results), *kept]
 
 
 def evaluate(program: RegionProgram, arrays: Sequence[np.ndarray], streams: Sequence[Any] = ()) -> list[np.ndarray]:

@@ -95,7 +95,7 @@ def test_what_a_compiler_takes_not_whole_or_not_at_all_stays_a_loop(lab):
     assert "loop other: " in text and "it knows no tanh" in text
 
 
-def test_loops_with_effects_histories_or_changing_shapes_stay(lab):
+def test_loops_with_effects_or_changing_shapes_stay(lab):
     made = lab()
     v, x = tf.Variable(1.0), tf.placeholder(tf.float32, [3])
     writing = tf.while_loop(lambda i: i < 2, lambda i: (i + tf.cast(tf.assign_add(v, 1.0), tf.int32) * 0 + 1,), [0])
@@ -105,12 +105,63 @@ def test_loops_with_effects_histories_or_changing_shapes_stay(lab):
         [0, x],
         shape_invariants=[tf.TensorShape([]), tf.TensorShape([None])],
     )[1]
-    y = tf.while_loop(lambda i, _: i < 2, lambda i, t: (i + 1, t * t), [0, x])[1]
-    gradient = tf.gradients(y, x)[0]
     with made.session() as sess:
         sess.run(v.initializer)
         assert sess.run(writing) == 2 and sess.run(v) == 3.0
         assert sess.run(growing, {x: np.zeros(3)}).shape == (12,)
+    assert not made.compiler.loops_built
+
+
+def test_a_loop_that_keeps_and_one_that_reads_are_programs_with_histories(lab):
+    made = lab()
+    n, x = tf.placeholder(tf.int32, [], name="n"), tf.placeholder(tf.float32, [3], name="x")
+    y = tf.while_loop(lambda i, _: i < n, lambda i, t: (i + 1, t * t), [0, x])[1]
+    gradient = tf.gradients(y, x)[0]
+    with made.session() as sess:
+        for count in (0, 1, 3):
+            got = sess.run([y, gradient], {n: count, x: [1.0, 2.0, 3.0]})
+            power = 2**count
+            np.testing.assert_allclose(got[0], [1.0, 2.0**power, 3.0**power], 1e-5)
+            np.testing.assert_allclose(got[1], power * np.array([1.0, 2.0, 3.0]) ** (power - 1), 1e-5)
+    forward, backward = made.compiler.loops_built[:2]
+    ((number, shape),) = forward.kept
+    assert number == forward.variables[1] and shape == (3,) and not forward.scans
+    assert not backward.kept and [backward.buffers[s].shape for s in backward.scans] == [(3,)]
+    assert f"keep b{number} as [3]" in str(forward) and f"the history of b{number}" in str(forward)
+    assert "of a history" in str(backward)
+
+
+def test_a_compiler_that_does_not_ask_for_histories_is_not_shown_them(lab):
+    made = lab(type("Plain", (ReferenceCompiler,), {"histories": False})())
+    x = tf.placeholder(tf.float32, [3], name="x")
+    y = tf.while_loop(lambda i, _: i < 2, lambda i, t: (i + 1, t * t), [0, x])[1]
+    gradient = tf.gradients(y, x)[0]
+    with made.session() as sess:
         np.testing.assert_allclose(sess.run(gradient, {x: [1.0, 2.0, 3.0]}), [4.0, 32.0, 108.0])
         assert "it has histories" in str(sess.explain(gradient, {x: np.zeros(3)}))
     assert not made.compiler.loops_built
+
+
+def test_a_loop_that_reads_a_variable_is_given_its_memory(lab):
+    made = lab()
+    v = tf.Variable([1.0, 2.0])
+    y = tf.while_loop(lambda i, _: i < 3, lambda i, t: (i + 1, t * v), [0, tf.ones([2])])[1]
+    with tf.control_dependencies([y]):
+        step = tf.assign_add(v, [1.0, 1.0])
+    with made.session() as sess:
+        sess.run(v.initializer)
+        assert [sess.run([y, step])[0].tolist() for _ in range(2)] == [[1.0, 8.0], [8.0, 27.0]]
+    assert made.compiler.loops_built
+
+
+def test_a_history_that_is_made_on_another_device_is_not_read_as_a_whole(lab):
+    made = lab()
+    x = tf.placeholder(tf.float32, [3], name="x")
+    with tf.device("cpu:1"):
+        y = tf.while_loop(lambda i, _: i < 2, lambda i, t: (i + 1, t * t), [0, x])[1]
+    with tf.device("cpu:0"):
+        gradient = tf.gradients(y, x)[0]
+    config = tf.SessionConfig(backends=["lab", "cpu"], device_count={"CPU": 2})
+    with tf.Session(config=config, host=made.host) as sess:
+        np.testing.assert_allclose(sess.run(gradient, {x: [1.0, 2.0, 3.0]}), [4.0, 32.0, 108.0])
+        assert "on another device" in str(sess.explain(gradient, {x: np.zeros(3)}))

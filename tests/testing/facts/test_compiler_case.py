@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 
 import pytest
-from graphdock.contracts import Refusal, hookimpl
+from graphdock.contracts import Bound, Refusal, hookimpl
 from graphdock.plugin.host import Host
 from graphdock_opgen.new_files import render
 from graphdock_testing.case import ConformanceError, Untested
@@ -35,7 +35,7 @@ def lab(**fields):
     return type("Lab", (ReferenceCompiler,), fields)()
 
 
-KINDS = ["regions", "products", "updates", "parts", "arranged", "reductions", "loops", "unknown_dims"]
+KINDS = ["regions", "products", "updates", "parts", "arranged", "reductions", "loops", "histories", "unknown_dims"]
 
 
 class All(ArrangingCompiler):
@@ -48,7 +48,7 @@ def test_a_compiler_that_is_right_is_told_nothing(check):
 
 
 def test_only_what_a_compiler_asks_for_is_a_case():
-    few = kit(lab(updates=False, products=False, parts=False, loops=False, unknown_dims=False))
+    few = kit(lab(updates=False, products=False, parts=False, loops=False, histories=False, unknown_dims=False))
     assert [c.id for c in few.cases("compiler lab.reference")] == ["compiler lab.reference[regions]"]
     assert [c.data["check"] for c in kit(All()).cases("compiler lab.reference")] == KINDS
 
@@ -86,6 +86,27 @@ def test_a_product_that_is_doubled_is_found():
     assert kind is ConformanceError and "elements differ" in text and "MatMul" in text
 
 
+class OrderLost(ReferenceCompiler):
+    """The reference, whose histories are in the wrong order."""
+
+    def build(self, region, ctx):
+        bound = super().build(region, ctx)
+
+        def compute(*given):
+            made = bound.compute(*given)
+            several = made if isinstance(made, tuple) else (made,)
+            turned = [m[::-1] if isinstance(m, list) else m for m in several]
+            return made if made is None else turned[0] if len(turned) == 1 else tuple(turned)
+
+        return Bound(compute)
+
+
+def test_a_history_in_the_wrong_order_is_found():
+    assert said(OrderLost(), "loops") is None
+    kind, text = said(OrderLost(), "histories")
+    assert kind is ConformanceError and "elements differ" in text
+
+
 @pytest.mark.parametrize("check, fact", [("products", "space"), ("updates", "writes")])
 def test_what_is_asked_for_and_never_claimed_is_untested(check, fact):
     def claim(self, candidate):
@@ -97,7 +118,7 @@ def test_what_is_asked_for_and_never_claimed_is_untested(check, fact):
     assert kind is Untested and text.startswith(f"{check}: lab.reference claimed none") and "not these" in text
 
 
-@pytest.mark.parametrize("check", ["parts", "reductions", "loops", "unknown_dims"])
+@pytest.mark.parametrize("check", ["parts", "reductions", "loops", "histories", "unknown_dims"])
 def test_what_is_asked_for_and_never_comes_about_is_untested(check):
     def claim(self, candidate):
         program = candidate.program
@@ -105,6 +126,7 @@ def test_what_is_asked_for_and_never_comes_about_is_untested(check):
         asked = {
             "parts": bool(candidate.parts),
             "loops": candidate.loop is not None,
+            "histories": candidate.loop is not None,
             "reductions": lone,
             "unknown_dims": program is not None and any(a.extent is None for a in program.axes),
         }

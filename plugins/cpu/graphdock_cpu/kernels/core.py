@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -155,32 +155,36 @@ def _update(ufunc: np.ufunc) -> Callable[[BuildContext], Bound]:
 
 def _history_unstack(ctx: BuildContext) -> Callable[..., Any]:
     """Rows of one copy of the tensor: a history owns its elements."""
+    from graphdock.contracts import RowHistory  # of programs with loops over rows
+
     step, partial = -1 if ctx.attr("reverse") else 1, ctx.attr("partial")
 
-    def rows(value: np.ndarray, count: np.ndarray) -> list[np.ndarray]:
+    def rows(value: np.ndarray, count: np.ndarray) -> RowHistory:
         if partial:
             value = value[: int(count)]
         if len(value) != count:
             raise errors.InvalidArgumentError(
                 "HistoryUnstack: another number of rows than expected", expected=str(int(count)), got=str(len(value))
             )
-        kept = value.copy()
-        if kept.ndim == 1:  # what iterating gives would be numbers
-            return [kept[i, ...] for i in range(len(kept))[::step]]
-        return list(kept[::step])
+        return RowHistory(value.copy()[::step])
 
     return rows
 
 
 def _history_stack(ctx: BuildContext) -> Callable[..., Any]:
     """The elements, copied row by row; those of small integers may be Python's own."""
+    from graphdock.contracts import RowHistory
+
     dtype, backwards, padded = ctx.outputs[0].dtype.np, ctx.attr("reverse"), ctx.attr("padded")
 
-    def write(history: list[Any], dims: np.ndarray, out: np.ndarray) -> None:
+    def write(history: Sequence[Any], dims: np.ndarray, out: np.ndarray) -> None:
         if len(history) != len(out):
             raise errors.InvalidArgumentError(
                 "HistoryStack: another number of elements than expected", expected=str(len(out)), got=str(len(history))
             )
+        if isinstance(history, RowHistory) and history.array.shape[1:] == out.shape[1:]:
+            out[...] = history.rows[::-1] if backwards else history.rows
+            return
         if out.ndim == 1:
             out[...] = history[::-1] if backwards else history
             return
@@ -195,14 +199,14 @@ def _history_stack(ctx: BuildContext) -> Callable[..., Any]:
                 place = place[tuple([slice(n) for n in shape])]
             place[...] = element
 
-    def fresh(history: list[Any], dims: np.ndarray) -> np.ndarray:
+    def fresh(history: Sequence[Any], dims: np.ndarray) -> np.ndarray:
         count, *rest = dims.tolist()
         element = list(np.shape(history[0])) if history else [max(d, 0) for d in rest]
         if len(element) != len(rest) or any(d not in (-1, e) for d, e in zip(rest, element, strict=True) if history):
             raise errors.ShapeError(
                 "HistoryStack: the elements have another shape", expected=str(rest), got=str(element)
             )
-        if padded and history:
+        if padded and history and not isinstance(history, RowHistory):  # whose elements are of one shape
             element = [max(sizes) for sizes in zip(*map(np.shape, history), strict=True)]
         out = np.empty([len(history) if count < 0 else count, *element], dtype)
         write(history, dims, out)

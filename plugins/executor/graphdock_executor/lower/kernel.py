@@ -236,7 +236,7 @@ def _kind(
     unknown = any([v.shape is None or None in v.shape for v in node.inputs])
     plans = form.plans and not form.waits and not any([concrete(v.shape) is None for v in node.outputs])
     shares = key is not None and kernel.prepare is None
-    fixed = fixed_modes(form, plans, len(outputs))
+    fixed = fixed_modes(form, plans, outputs)
     infos = tuple(_infos(state, node, form, device, slots, taken))
     kind = Kind(form, infos, unknown, plans, fixed, shares, form.bare or not opdef.plain)
     if key is not None:

@@ -150,7 +150,7 @@ def grant(state: State, node: PlanNode, form: Form, slots: Sequence[Slot], at: i
     result: list[Mode] = []
     taken: set[int] = set()
     for i, value in enumerate(outputs):
-        mode = PLANNED
+        mode = FRESH if value.dtype.kind == "V" else PLANNED
         for index in form.inplace[i]:
             if index not in taken and _can_take_over(state, node.inputs[index], value, slots, index, at):
                 mode = inplace(index)
@@ -251,13 +251,13 @@ class Kinds:
         return self._numbers.setdefault((variable.dtype.name, variable.dims, True), len(self._numbers))
 
 
-def fixed_modes(form: Form, plans: bool, outputs: int) -> list[Mode] | None:
-    """The modes of so many outputs, where nothing of the step decides on them; else None."""
+def fixed_modes(form: Form, plans: bool, outputs: Sequence[Value]) -> list[Mode] | None:
+    """The modes of outputs, where nothing of the step decides on them; else None. A history is never planned."""
     if form.views or form.all_or_nothing:
         return None
     if not plans:
-        return [FRESH] * outputs
-    return None if any(form.inplace) else [PLANNED] * outputs
+        return [FRESH] * len(outputs)
+    return None if any(form.inplace) else [FRESH if v.dtype.kind == "V" else PLANNED for v in outputs]
 
 
 def attributes_of(node: PlanNode) -> Hashable:

@@ -37,6 +37,7 @@ from graphdock.errors import PlanError
 from graphdock.shape import Dims, as_dims
 
 from graphdock_fusion.regions.arranged import ARRANGED, arrange, broken
+from graphdock_fusion.regions.far_histories import read_elsewhere
 from graphdock_fusion.regions.forms import form_of
 from graphdock_fusion.regions.groups import ByDevice, Kinds, elementwise, form_fusion_groups, without
 from graphdock_fusion.regions.lowering import lower_region
@@ -66,7 +67,7 @@ def fuse(graph: PlanGraph, context: PlanContext) -> None:
     for asked in context.compilers:
         for level in graph.all_graphs():  # as it goes: the bodies of a loop that became one node are visited no more
             if asked.compiler.loops and level.holders:
-                _fuse_loops(level, asked, context)
+                _fuse_loops(graph, level, asked, context, handles)
             kinds = _kinds(asked.compiler, level, context.kernels, handles)
             candidates = form_fusion_groups(level.nodes, kinds)
             if isinstance(kinds, BySpace):
@@ -207,12 +208,18 @@ def _claims(
         waiting.extend(reversed(apart(without(nodes, chosen, kinds), kinds.rematerializable)))
 
 
-def _fuse_loops(level: PlanGraph, asked: RegisteredCompiler, context: PlanContext) -> None:
+def _fuse_loops(
+    graph: PlanGraph, level: PlanGraph, asked: RegisteredCompiler, context: PlanContext, handles: Mapping[Value, Value]
+) -> None:
     """Offer the loops of a level, each as one."""
     cutter = Cutter(level)
+    owners = {v: o for v, o in handles.items() if o.node is not None and o.node.opdef.resource == VARIABLE.name}
+    variables = {v: _variable(o) for v, o in owners.items()}
     with Rewriter(level) as change:
         for loop in [n for n in level.holders if n.verb == "loop"]:
-            region = _loop(loop, cutter, asked, context)
+            region = _loop(loop, cutter, asked, context, variables, owners)
+            if isinstance(region, Region) and (reason := read_elsewhere(region, graph, level)):
+                region = f"loop {loop.origin}: {reason}"
             if isinstance(region, Region):
                 cutter.take([loop])
                 node = _one_node(region, asked, context)
@@ -224,7 +231,14 @@ def _fuse_loops(level: PlanGraph, asked: RegisteredCompiler, context: PlanContex
                 context.notes.append(RegionNote(asked.full_name, str(asked.compiler.device_type), ops, 0, region))
 
 
-def _loop(loop: PlanNode, cutter: Cutter, asked: RegisteredCompiler, context: PlanContext) -> Region | str:
+def _loop(
+    loop: PlanNode,
+    cutter: Cutter,
+    asked: RegisteredCompiler,
+    context: PlanContext,
+    variables: Mapping[Value, tuple[DType, Dims]],
+    owners: Mapping[Value, Value],
+) -> Region | str:
     """A loop that a compiler takes, as a region; why it is none, or nothing where it is on no device of that type."""
     devices: dict[DeviceSpec, None] = {}
 
@@ -252,14 +266,20 @@ def _loop(loop: PlanNode, cutter: Cutter, asked: RegisteredCompiler, context: Pl
 
     try:
         results = [v for v in loop.outputs if cutter.leaves(v, {loop})]
-        program, entering = lower_loop(loop, claim, results)
+        program, entering = lower_loop(loop, claim, results, variables, asked.compiler.histories)
         if len(devices) != 1:
             raise NotInRegion("it is on several devices, or on none")
+        named = [owners[v] for v in entering if v in owners]
+        if len(set(named)) < len(named):
+            raise NotInRegion("two handles name one variable")
     except NotInRegion as refused:
         return f"loop {loop.origin}: {refused}"
     region = cutter.cut([loop], next(iter(devices)))
     assert list(region.entering) == entering and list(region.leaving) == results
     region.loop = program
+    region.variables = {
+        inner: variables[v] for inner, v in zip(region.graph.inputs, entering, strict=True) if v in owners
+    }
     answer = _answer(asked, region, loop)
     return f"loop {loop.origin}: {answer.reason}" if isinstance(answer, Refusal) else region
 
@@ -380,6 +400,8 @@ def _opdef(region: Region) -> OpDef:
     access: dict[Value, str] = {}
     host: set[Value] = set()
     strength = {"": 0, "uses": 1, "reads": 2, "writes": 3}
+    if region.loop is not None:  # of a variable it has the reads alone
+        access.update((v, "reads") for v in region.graph.inputs if v.dtype.kind == "R")
     for node in region.graph.nodes:
         for value, arg in zip(node.inputs, arg_of(node), strict=True):
             if arg.memory == "host":

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphdock.contracts import LoopBuffer, LoopProgram, LoopStep, PlanGraph, PlanNode, Region, Value
-from graphdock.contracts.bodies import carried, given, scanned
-from graphdock.shape import concrete
+from graphdock.contracts.bodies import captures, carried, elements, given, scanned
+from graphdock.dtypes import DType
+from graphdock.shape import Dims, concrete
 
 from graphdock_fusion.regions.forms import form_of
 from graphdock_fusion.regions.typed import NotInRegion
@@ -20,18 +21,24 @@ Claimed = tuple[Sequence[Region], Callable[[PlanNode], str]]
 
 
 def lower_loop(
-    node: PlanNode, claim: Callable[[PlanGraph], Claimed], results: Sequence[Value]
+    node: PlanNode,
+    claim: Callable[[PlanGraph], Claimed],
+    results: Sequence[Value],
+    variables: Mapping[Value, tuple[DType, Dims]],
+    histories: bool,
 ) -> tuple[LoopProgram, list[Value]]:
     """The program of a loop, and the values that it is given, in order.
 
     Args:
       claim: what a compiler takes of a level, in regions.
       results: the outputs of the loop that anybody reads.
+      variables: handle anywhere in the plan -> dtype and dims of its variable, of those that may be read.
+      histories: whether it may read and make histories.
 
     Raises:
       NotInRegion: it has parts that are none; the message says which and why.
     """
-    return _Loop(node, claim).program(results)
+    return _Loop(node, claim, variables).program(results, histories)
 
 
 class _Loop:
@@ -41,21 +48,26 @@ class _Loop:
       buffers: in order. ``given``: value from outside -> its buffer.
     """
 
-    def __init__(self, node: PlanNode, claim: Callable[[PlanGraph], Claimed]) -> None:
-        self.node, self.claim = node, claim
+    def __init__(
+        self,
+        node: PlanNode,
+        claim: Callable[[PlanGraph], Claimed],
+        variables: Mapping[Value, tuple[DType, Dims]],
+    ) -> None:
+        self.node, self.claim, self.variables = node, claim, variables
         self.buffers: list[LoopBuffer] = []
         self.given: dict[Value, int] = {}
         self._constants: dict[Value, int] = {}
 
-    def program(self, results: Sequence[Value]) -> tuple[LoopProgram, list[Value]]:
+    def program(self, results: Sequence[Value], histories: bool) -> tuple[LoopProgram, list[Value]]:
         node = self.node
         condition, body = node.bodies
         count = carried(node.opdef, node.attrs)
-        if scanned(node.opdef, node.attrs) or len(node.outputs) != count:
+        if not histories and (scanned(node.opdef, node.attrs) or len(node.outputs) != count):
             raise NotInRegion("it has histories")
         if node.guard is not None or condition.targets or body.targets:
             raise NotInRegion("more is done in it, or checked, than computing")
-        outside = [self._outside(value) for value in node.inputs]
+        outside = self._given()
         variables = [self._variable(i) for i in range(count)]
         known: list[dict[Value, int]] = []
         steps: list[list[LoopStep]] = []
@@ -66,10 +78,12 @@ class _Loop:
             steps.append(self._steps(level, level_known))
             known.append(level_known)
         test = self._number(condition.outputs[0], known[0])
-        following = [self._number(v, known[1]) for v in body.outputs]
+        following = [self._number(v, known[1]) for v in body.outputs[:count]]
+        left = [node.outputs.index(v) for v in results]
+        kept = [self._kept(body.outputs[n], known[1]) for n in left if n >= count]
         limit = node.attrs["maximum_iterations"]
-        left = tuple([node.outputs.index(v) for v in results])
-        condition_steps, body_steps = _needed(steps[0], [test]), _needed(steps[1], following)
+        condition_steps, body_steps = _needed(steps[0], [test]), _needed(steps[1], [*following, *(n for n, _ in kept)])
+        scans = dict.fromkeys([outside[node.inputs.index(v)] for v, _ in elements(node)])
         program = LoopProgram(
             node.name,
             tuple(self.buffers),
@@ -81,15 +95,61 @@ class _Loop:
             body_steps,
             tuple(following),
             None if limit < 0 else limit,
-            left,
+            tuple([n for n in left if n < count]),
+            tuple(scans),
+            tuple(kept),
         )
         return program, list(self.given)
+
+    def _given(self) -> list[int]:
+        """The buffers of what the loop is given, those of the elements for histories."""
+        node, count = self.node, carried(self.node.opdef, self.node.attrs)
+        first = count + scanned(node.opdef, node.attrs)
+        for _, value, inside in captures(node):
+            if value.dtype.kind == "V" and any(self._is_read(v) for v in inside):
+                raise NotInRegion(f"{value.name}, a history, is read within it")
+        inner = node.bodies[1].inputs
+        return [
+            self._history(value, inner[i]) if count <= i < first else self._outside(value)
+            for i, value in enumerate(node.inputs)
+        ]
+
+    def _history(self, history: Value, element: Value) -> int:
+        """The buffer of the elements of a history that the loop reads."""
+        if history not in self.given:
+            if element.dtype.kind != "V":
+                self.given[history] = self._new(element)
+            elif self._is_read(element):
+                raise NotInRegion(f"the elements of {history.name} are histories")
+            else:
+                self.given[history] = self._nothing(element)
+        return self.given[history]
+
+    def _kept(self, value: Value, known: dict[Value, int]) -> tuple[int, tuple[int, ...]]:
+        """The buffer of what an iteration keeps, and the shape that it has there."""
+        if value.dtype.kind == "V" and not (value.node is not None and value.node.verb == "none"):
+            raise NotInRegion(f"it keeps {value.name}, which is a history")
+        number, shape = self._number(value, known), concrete(value.shape)
+        assert shape is not None
+        return number, (0,) if value.dtype.kind == "V" else tuple(shape)
+
+    def _is_read(self, value: Value) -> bool:
+        return any(value in n.inputs for b in self.node.bodies for n in b.nodes) or any(
+            value in b.outputs for b in self.node.bodies
+        )
 
     def _new(self, value: Value, array: Any = None) -> int:
         shape = concrete(value.shape) if array is None else array.shape
         if shape is None or value.dtype.name in ("string", "variant", "resource") or 0 in shape:
             raise NotInRegion(f"{value.name} is of {value.dtype}, or of no elements, or of a shape that is not known")
-        self.buffers.append(LoopBuffer(value.name, value.dtype, tuple(shape), array))
+        return self._buffer(LoopBuffer(value.name, value.dtype, tuple(shape), array))
+
+    def _nothing(self, value: Value) -> int:
+        """A buffer without elements, for a history that counts iterations."""
+        return self._buffer(LoopBuffer(value.name, value.dtype, (0,)))
+
+    def _buffer(self, buffer: LoopBuffer) -> int:
+        self.buffers.append(buffer)
         return len(self.buffers) - 1
 
     def _outside(self, value: Value) -> int:
@@ -97,7 +157,12 @@ class _Loop:
         if value.node is not None and value.node.verb == "constant" and value.node.attrs["value"].size == 1:
             return self._constant(value)
         if value not in self.given:
-            self.given[value] = self._new(value)
+            known = self.variables.get(value)
+            if known is None:
+                self.given[value] = self._new(value)
+            else:
+                dtype, dims = known
+                self.given[value] = self._new(Value(value.name, dtype, dims))
         return self.given[value]
 
     def _constant(self, value: Value) -> int:
@@ -115,9 +180,12 @@ class _Loop:
             raise NotInRegion(f"the shape of {values[0].name} changes, or is not known")
         return self._new(node.bodies[1].inputs[index])
 
-    def _number(self, value: Value, known: Mapping[Value, int]) -> int:
-        if value.node is not None and value.node.verb == "constant":
+    def _number(self, value: Value, known: dict[Value, int]) -> int:
+        node = value.node
+        if node is not None and node.verb == "constant":
             return self._constant(value)
+        if node is not None and node.verb == "none" and value not in known:
+            known[value] = self._nothing(value)
         return known[value]
 
     def _steps(self, level: PlanGraph, known: dict[Value, int]) -> list[LoopStep]:
@@ -126,9 +194,9 @@ class _Loop:
         members = {n for r in regions for n in r.source.values()}
         units = [_Unit(r.entering, region=r) for r in regions]
         for node in level.nodes:
-            if node.verb != "constant" and node not in members:
+            if node.verb not in ("constant", "none") and node not in members:
                 form = form_of(node.opdef)
-                other = node.verb != "alias" and node.verb != "loop" and not (form is not None and form.reshapes)
+                other = node.verb not in ("alias", "loop", "read") and not (form is not None and form.reshapes)
                 if other or node.guard is not None:
                     raise NotInRegion(f"{node.origin} ({node.op}) in it is in no region: {reason(node)}")
                 units.append(_Unit(node.inputs[:1] if node.verb != "loop" else node.inputs, node=node))
@@ -142,7 +210,7 @@ class _Loop:
         return steps
 
     def _is_there(self, value: Value, known: Mapping[Value, int]) -> bool:
-        return value in known or value.node is not None and value.node.verb == "constant"
+        return value in known or value.node is not None and value.node.verb in ("constant", "none")
 
     def _emit(self, unit: _Unit, known: dict[Value, int], steps: list[LoopStep]) -> None:
         if unit.region is not None:
@@ -158,12 +226,15 @@ class _Loop:
         node = unit.node
         assert node is not None
         if node.verb == "loop":
-            program, entering = lower_loop(node, self.claim, node.outputs)
+            try:
+                program, entering = lower_loop(node, self.claim, node.outputs, self.variables, False)
+            except NotInRegion as refused:
+                raise NotInRegion(f"{node.origin} within it: {refused}") from refused
             made = [self._new(v) for v in node.outputs]
             steps.append(LoopStep(program, tuple([self._number(v, known) for v in entering]), tuple(made)))
             known.update(zip(node.outputs, made, strict=True))
             return
-        for value in node.outputs:  # the same elements under another name or shape
+        for value in node.outputs:  # the same elements under another name or shape; of a handle the variable's
             known[value] = self._number(node.inputs[0], known)
 
 

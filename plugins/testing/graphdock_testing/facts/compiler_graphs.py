@@ -1,8 +1,8 @@
 """Random graphs of ops that stand in regions, for ``compiler`` cases: elementwise ones, and of each kind that a compiler asks for.
 
 Graphs of products have what feeds the factors and what follows; graphs of updates write variables, alone and with the gradient that
-they take; graphs of parts read tensors cut in pieces; in those of arrangements products share a matrix. Every third graph is fed
-with NaN, infinities and -0 among its numbers.
+they take; graphs of parts read tensors cut in pieces; in those of arrangements products share a matrix; those of histories have a
+loop and its gradient. Every third graph is fed with NaN, infinities and -0 among its numbers.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ GRAPHS: Mapping[str, int] = {
     "arranged": 12,
     "reductions": 12,
     "loops": 8,
+    "histories": 8,
     "unknown_dims": 12,
 }
 _NODES = 14
@@ -47,6 +48,10 @@ _STEPS: tuple[Callable[[Any, Any, Any], Any], ...] = (
 _BINARY: tuple[Callable[[Any, Any], Any], ...] = (
     *(tf.add, tf.subtract, tf.maximum, tf.minimum, lambda x, y: tf.tanh(x) * y, lambda x, y: x / (1.0 + y * y)),
     lambda x, y: x * (y * 0.25),
+)
+#: Of those whose gradient has no edge.
+_SMOOTH: tuple[Callable[[Any], Any], ...] = (
+    *(tf.tanh, tf.sigmoid, tf.negative, tf.sin, lambda x: tf.square(tf.tanh(x)), lambda x: x * 0.5),
 )
 _INTEGERS: tuple[Callable[[Any, Any], Any], ...] = (tf.add, tf.subtract, tf.multiply, tf.maximum, tf.minimum)
 _ROWS: tuple[Callable[[Any], Any], ...] = (
@@ -113,13 +118,12 @@ def random_graph(
     with graph.as_default(), graph.device(compiler.device_type):
         if kind == "regions":
             drawn = _elementwise(rng, graph, seed, compiler.programs, words)
-        elif kind in ("parts", "loops", "unknown_dims"):
-            drawn = {"parts": _parts, "loops": _loops, "unknown_dims": _unknown}[kind](
-                rng, graph, seed, compiler.products
-            )
+        elif kind in ("parts", "loops", "histories", "unknown_dims"):
+            makers = {"parts": _parts, "loops": _loops, "histories": _histories, "unknown_dims": _unknown}
+            drawn = makers[kind](rng, graph, seed, compiler.products)
         else:
-            makers = {"products": _products, "updates": _updates, "arranged": _shared, "reductions": _reductions}
-            drawn = makers[kind](rng, graph, seed)
+            others = {"products": _products, "updates": _updates, "arranged": _shared, "reductions": _reductions}
+            drawn = others[kind](rng, graph, seed)
     for tensor, array in (item for table in drawn.feeds for item in table.items()):
         if seed % 3 == 2 and tensor.dtype.is_floating:
             places = rng.random(array.shape) < 0.1
@@ -308,6 +312,25 @@ def _loops(rng: np.random.Generator, graph: Graph, seed: int, products: bool) ->
     _, *left = tf.while_loop(lambda i, a, b: tf.less(i, limit), body, [tf.constant(0), x, x * 0.5])
     feeds = [{x: fed, w: weights, limit: np.array(turns, np.int32)} for turns in (3, 0)]
     return DrawnGraph(graph, left, feeds, holds=lambda opdef: opdef.executes == "loop")
+
+
+def _histories(rng: np.random.Generator, graph: Graph, seed: int, products: bool) -> DrawnGraph:
+    """A loop and its gradient, so that it keeps what its iterations compute, and another one reads that; some have a limit."""
+    m, n = int(rng.integers(1, 4)), 131 if seed % 8 == 7 else int(rng.integers(1, 9))
+    (x, fed), (y, other), (w, weights) = _fed(rng, m, n), _fed(rng, m, n), _fed(rng, n, n)
+    count, limit = tf.placeholder(tf.int32, []), 5 if seed % 4 == 1 else None
+    words: list[Any] = [_pick(rng, _SMOOTH) for _ in range(3)]
+
+    def body(i: Any, v: Any, total: Any) -> tuple[Any, ...]:
+        u = words[0](tf.matmul(v, w) * 0.05 if products and seed % 2 else v * 0.5 + y * 0.25)
+        u = words[1](u) * 0.5 + (words[2](v) * y * 0.25 if seed % 2 else v * 0.25)
+        return i + 1, u, total * 0.5 + tf.reduce_sum(u * 0.1)
+
+    _, last, total = tf.while_loop(lambda i, *_: i < count, body, [0, x, 1.0], maximum_iterations=limit)
+    gradients = tf.gradients(tf.reduce_sum(last * last) + total, [x, y, w])
+    fetches = [last, total, *(g for g in gradients if g is not None)]
+    feeds = [{x: fed, y: other, w: weights, count: np.array(turns, np.int32)} for turns in (3, 0, 70)]
+    return DrawnGraph(graph, fetches, feeds, holds=lambda opdef: opdef.executes == "loop")
 
 
 def _unknown(rng: np.random.Generator, graph: Graph, seed: int, products: bool) -> DrawnGraph:
