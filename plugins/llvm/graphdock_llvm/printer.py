@@ -438,7 +438,8 @@ class _Printer(Rows):
             visit(Place("0", e.first_lanes(1)), ())
             return
         types = [e.of(terms[n].dtype) for n in stage.reductions]
-        for number, value in zip(stage.reductions, self._loop(starts, types, visit), strict=True):
+        sums = [k for k, n in enumerate(stage.reductions) if self.plan.adds_some_first(n)]
+        for number, value in zip(stage.reductions, self._loop(starts, types, visit, sums), strict=True):
             self.fixed[number] = horizontal(e, terms[number], value)
 
     def _hoist(self, targets: Sequence[int]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from graphdock.contracts import RegionProgram
 
@@ -11,6 +11,9 @@ from graphdock_llvm.schedule import TOGETHER, Schedule
 from graphdock_llvm.vectors import Place, in_memory
 
 __all__ = ["Rows"]
+
+#: Vectors that are added to each other before they are added to the others, in rows that are longer.
+_LONG = 512
 
 
 class Rows:
@@ -98,32 +101,30 @@ class Rows:
     # -- loops
 
     def _loop(
-        self, accumulators: list[str], types: Sequence[str], visit: Callable[[Place, Sequence[str]], list[str]]
+        self,
+        accumulators: list[str],
+        types: Sequence[str],
+        visit: Callable[[Place, Sequence[str]], list[str]],
+        sums: Collection[int] = (),
     ) -> list[str]:
-        """Visit a row, a vector at a time and then what is left; the accumulators after it."""
+        """Visit a row, a vector at a time and then what is left; the accumulators after it.
+
+        Args:
+          sums: which accumulators are sums of floating numbers; some vectors are added before they are added to the others.
+        """
         if self.length is None:
-            return self._ragged_loop(accumulators, types, visit)
+            return self._ragged_loop(accumulators, types, visit, sums)
         e, tail = self.e, self.length % self.e.width
         whole = self.length - tail
         if whole:
             self.loops += 1
-            head, end, before = f"loop{self.loops}", f"past{self.loops}", self.block
+            head = f"loop{self.loops}"
             e.line(f"br label %{head}")
-            e.label(head)
-            at = f"%at{self.loops}"
-            carried = [e.name("acc") for _ in accumulators]
-            phi = len(e.lines)
-            following = visit(Place(at, None), carried)
-            begin, past = self.between or ("0", str(whole))
-            rows = [f"  {at} = phi i64 [ {begin}, %{before} ], [ {at}.next, %{head} ]"]
-            for name, type_, start, value in zip(carried, types, accumulators, following, strict=True):
-                rows.append(f"  {name} = phi {type_} [ {start}, %{before} ], [ {value}, %{head} ]")
-            e.lines[phi:phi] = rows
-            e.line(f"{at}.next = add i64 {at}, {e.width}")
-            e.line(f"{at}.more = icmp ult i64 {at}.next, {past}")
-            e.line(f"br i1 {at}.more, label %{head}, label %{end}")
-            e.label(end)
-            self.block, accumulators = end, following
+            edges = self.between or ("0", str(whole))
+            long = sums if whole > _LONG * e.width else ()
+            accumulators, _ = self._whole(head, edges, accumulators, types, visit, long)
+            e.label(f"{head}.past")
+            self.block = f"{head}.past"
         if tail and self.between is not None:  # the last part's
             name = f"tail{self.loops}"
             last = e.value(f"icmp eq i64 {self.between[1]}, {whole}")
@@ -137,8 +138,64 @@ class Rows:
             self.block = f"{name}.past"
         return accumulators
 
+    def _whole(
+        self,
+        name: str,
+        edges: tuple[str, str],
+        accumulators: Sequence[str],
+        types: Sequence[str],
+        visit: Callable[[Place, Sequence[str]], list[str]],
+        sums: Collection[int],
+    ) -> tuple[list[str], str]:
+        """Visit whole vectors from the block ``name`` on, one at least, and go to ``name.past``; the accumulators, and from where.
+
+        One sum of a million float32 would lose half of its digits: where ``sums`` has any, it is one of sums of ``_LONG`` vectors.
+        """
+        e, (begin, past), before, at = self.e, edges, self.block, f"%at{self.loops}"
+        first, some, end, starts = begin, name, f"{name}.past", list(accumulators)
+        entered, stop, leaves = before, past, end
+        totals, outer = [e.name("sum") for _ in accumulators], 0
+        if sums:
+            first, some, entered, leaves = f"{at}.first", f"{name}.some", name, f"{name}.sum"
+            starts = ["zeroinitializer" if k in sums else total for k, total in enumerate(totals)]
+            e.label(name)
+            outer = len(e.lines)
+            far = e.binary("add", "i64", first, str(_LONG * e.width))
+            stop = e.call("llvm.umin.i64", "i64", ("i64", past), ("i64", far))
+            e.line(f"br label %{some}")
+        e.label(some)
+        carried, inner = [e.name("acc") for _ in accumulators], len(e.lines)
+        following = visit(Place(at, None), carried)
+        e.line(f"{at}.next = add i64 {at}, {e.width}")
+        e.line(f"br i1 {e.value(f'icmp ult i64 {at}.next, {stop}')}, label %{some}, label %{leaves}")
+        e.lines[inner:inner] = self._phis(
+            [(at, "i64", first, f"{at}.next"), *zip(carried, types, starts, following, strict=True)], entered, some
+        )
+        if not sums:
+            return following, some
+        e.label(leaves)
+        following = [
+            e.binary("fadd", types[k], totals[k], value) if k in sums else value for k, value in enumerate(following)
+        ]
+        e.lines[outer:outer] = self._phis(
+            [(first, "i64", begin, f"{at}.next"), *zip(totals, types, accumulators, following, strict=True)],
+            before,
+            leaves,
+        )
+        e.line(f"br i1 {e.value(f'icmp ult i64 {at}.next, {past}')}, label %{name}, label %{end}")
+        return following, leaves
+
+    @staticmethod
+    def _phis(rows: Iterable[tuple[str, str, str, str]], before: str, block: str) -> list[str]:
+        """Values of a loop: name, type, what it begins as and what follows."""
+        return [f"  {n} = phi {t} [ {start}, %{before} ], [ {next_}, %{block} ]" for n, t, start, next_ in rows]
+
     def _ragged_loop(
-        self, accumulators: list[str], types: Sequence[str], visit: Callable[[Place, Sequence[str]], list[str]]
+        self,
+        accumulators: list[str],
+        types: Sequence[str],
+        visit: Callable[[Place, Sequence[str]], list[str]],
+        sums: Collection[int],
     ) -> list[str]:
         """The same of a row whose length only a call knows."""
         assert self.ragged is not None
@@ -147,17 +204,9 @@ class Rows:
         name, before = f"loop{self.loops}", self.block
         begin, past = self.between or ("0", whole)
         e.line(f"br i1 {e.value(f'icmp ult i64 {begin}, {past}')}, label %{name}, label %{name}.past")
-        e.label(name)
-        at, carried, phi = f"%at{self.loops}", [e.name("acc") for _ in accumulators], len(e.lines)
-        following = visit(Place(at, None), carried)
-        rows = [f"  {at} = phi i64 [ {begin}, %{before} ], [ {at}.next, %{name} ]"]
-        for value, type_, start, next_ in zip(carried, types, accumulators, following, strict=True):
-            rows.append(f"  {value} = phi {type_} [ {start}, %{before} ], [ {next_}, %{name} ]")
-        e.lines[phi:phi] = rows
-        e.line(f"{at}.next = add i64 {at}, {e.width}")
-        e.line(f"br i1 {e.value(f'icmp ult i64 {at}.next, {past}')}, label %{name}, label %{name}.past")
+        following, last_block = self._whole(name, (begin, past), accumulators, types, visit, sums)
         e.label(f"{name}.past")
-        accumulators = self._joined(types, (accumulators, before), (following, name))
+        accumulators = self._joined(types, (accumulators, before), (following, last_block))
         last = self.rest
         if self.between is not None:  # the last part's
             last = e.binary("and", "i1", last, e.value(f"icmp eq i64 {past}, {whole}"))

@@ -38,3 +38,8 @@ def test_case(case):
         KIT.check(case)
     except Missing as reason:
         pytest.skip(str(reason))
+
+
+@pytest.mark.parametrize("case", list(KIT.cases("compiler llvm.region")), ids=lambda case: case.data["check"])
+def test_the_region_compiler_is_shown_all_that_it_asks_for(case):
+    KIT.check(case)  # Untested where it takes none of a kind

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.contracts import Axis, RegionInput, RegionOutput, RegionProgram, Term, dtypes
@@ -149,3 +150,40 @@ def test_sums_over_many_rows_are_exact_to_some_units(call, shape):
         (RegionOutput("y", 1, f32, shape[-1:], (len(shape) - 1,)),),
     )
     np.testing.assert_allclose(call(program, [x])[0], x.astype(np.float64).sum(axes), 2e-6)
+
+
+@pytest.mark.parametrize("policy", ["exact", "generic"])
+@pytest.mark.parametrize("shape", [(1, 2_000_001), (2, 8192), (2, 8193), (2, 8207), (3, 16_400), (1500, 1600)])
+def test_sums_of_long_rows_are_exact_to_some_units(shape, policy):
+    x = np.random.default_rng(3).uniform(999, 1001, shape).astype(np.float32)
+    with tf.Graph().as_default():
+        fed = tf.placeholder(tf.float32, [None, None])
+        squares = tf.square(fed)
+        fetches = [tf.reduce_sum(squares, 1), tf.reduce_mean(squares * 2.0), tf.reduce_max(squares, 1)]
+        with tf.Session(config=tf.SessionConfig(backends=["llvm", "cpu"], shape_policy=policy)) as session:
+            sums, mean, largest = session.run(fetches, {fed: x})
+    wide = x.astype(np.float64) ** 2
+    np.testing.assert_allclose(sums, wide.sum(1), 1e-6)
+    np.testing.assert_allclose(mean, 2 * wide.mean(), 1e-6)
+    np.testing.assert_allclose(largest, wide.max(1), 1e-6)
+
+
+@pytest.mark.parametrize("lanes", [4, 8, 16])
+@pytest.mark.parametrize("vectors", [511, 512, 513, 1024, 1025, 1537])
+def test_sums_of_sums_take_each_element_once(call, lanes, vectors):
+    f32, length = dtypes.float32, vectors * lanes + 3
+    program = RegionProgram(
+        "p",
+        (Axis("i", 2), Axis("j", length)),
+        (RegionInput("x", 0, f32, (2, length), (0, 1)),),
+        (
+            Term("input", f32, (), (0, 1), 0),
+            Term("sum", f32, (0,), (0,), (1,)),
+            Term("max", f32, (0,), (0,), (1,)),
+        ),
+        (RegionOutput("y", 1, f32, (2,), (0,)), RegionOutput("z", 2, f32, (2,), (0,))),
+    )
+    x = np.random.default_rng(vectors).integers(-8, 8, (2, length)).astype(np.float32)  # sums are exact
+    sums, largest = call(program, [x], lanes)
+    np.testing.assert_array_equal(sums, x.sum(1))
+    np.testing.assert_array_equal(largest, x.max(1))
