@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -36,6 +37,7 @@ BENCHMARKS = (
     "planning",
     "native_kernel",
     "convolution",
+    "products",
     "summaries",
     "networks",
     "peoples_networks",
@@ -47,6 +49,18 @@ BENCHMARKS = (
 
 #: What a bar allows beside a process that keeps a core busy, which its peers have beside them, too.
 BUSY = 1.5
+
+#: Instruction set -> what holds frameworks, and the libraries that they compute with, to it.
+ISAS = {
+    "avx2": {
+        "LLVM_MAX_CPU_ISA": "avx2",
+        "OPENBLAS_CORETYPE": "Haswell",
+        "ONEDNN_MAX_CPU_ISA": "AVX2",
+        "XLA_FLAGS": "--xla_cpu_max_isa=AVX2",
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+    }
+}
 
 
 def parse(
@@ -72,6 +86,7 @@ def parse(
             action="store_true",
             help=f"beside a process that keeps a core busy; bars are {BUSY:g} times as wide",
         )
+        parser.add_argument("--isa", choices=list(ISAS), help="hold all frameworks to an instruction set")
     parser.add_argument("--peers", help="only these, beside graphdock: frameworks or subjects, with commas")
     parser.add_argument(
         "--against", type=Path, metavar="PATH", help="run graphdock of another checkout too, turn by turn with this one"
@@ -134,7 +149,7 @@ def publish(
     """Print versions, load and faults after the tables, write the JSON; the exit status."""
     facts = {**machine_facts(), "load_before": loads[0], "load_after": loads[1]}
     facts |= {"rounds": options.rounds, "burst_seconds": options.seconds, "pause_seconds": options.pause}
-    facts |= {"sittings": options.sittings}
+    facts |= {"sittings": options.sittings, "isa": getattr(options, "isa", None)}
     versions: dict[str, str] = {}
     for outcome in outcomes:
         for subject, found in outcome.versions.items():
@@ -182,6 +197,7 @@ def benchmark_main(
         chosen = [side_by_side(program) for program in chosen]
     if options.busy:
         chosen = [_widened(program) for program in chosen]
+    os.environ.update(ISAS.get(options.isa, {}))  # workers inherit it
     subjects = dict.fromkeys(subject for program in chosen for subject in program.builders)
     before = load_average()
     outcomes = []

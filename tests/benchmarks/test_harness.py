@@ -33,6 +33,7 @@ MODULES = (
     "planning",
     "import_time",
     "compilation",
+    "products",
     "native_kernel",
     "summaries",
     "checkpoint",

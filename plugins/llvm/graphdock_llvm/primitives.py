@@ -11,6 +11,7 @@ from graphdock_llvm.emitter import HALVES, SCALARS, Emitter, scalar_constant
 from graphdock_llvm.functions import FUNCTIONS
 from graphdock_llvm.library import LIBRARY, pow_
 from graphdock_llvm.products import products_of, refused
+from graphdock_llvm.target import converts_halves
 
 __all__ = [
     "DEAR",
@@ -66,7 +67,16 @@ def unsupported(program: RegionProgram, width: int) -> dict[int, str]:
             reason = reason if dims == sorted(dims) else f"{program.inputs[term.value].name} lies in another order"
         if reason is not None:
             found[number] = reason
+    if not converts_halves():
+        halves = [n for n, t in enumerate(program.terms) if t.op == "input" and _is_half(program.inputs[t.value])]
+        halves += [o.term for o in program.outputs if _is_half(o)]
+        halves += [n for n, t in enumerate(program.terms) if t.dtype.name == "float16"]
+        found.update(dict.fromkeys(halves, "the CPU has no instructions that convert float16"))
     return found
+
+
+def _is_half(part: RegionInput | RegionOutput) -> bool:
+    return part.dtype.name == "float16"
 
 
 def _column(program: RegionProgram, term: Term, columns: Mapping[int, bool]) -> str | None:

@@ -6,15 +6,23 @@ import ctypes
 import functools
 import hashlib
 import itertools
+import os
+import platform
 from pathlib import Path
 from typing import Any
 
 from graphdock.contracts import cache_dir, errors, read_cache, write_cache
 
-__all__ = ["compiled", "compiled_here", "functions", "is_compiled", "width"]
+__all__ = ["compiled", "compiled_here", "converts_halves", "functions", "is_compiled", "width"]
 
 #: Lanes of float32 in a vector register, by the feature of the CPU that has it.
 _WIDTHS = (("avx512f", 16), ("avx2", 8), ("neon", 4))
+#: What ``LLVM_MAX_CPU_ISA`` may say -> how the names of features begin that code does without then.
+_LIMITS = {
+    "avx512": (),
+    "avx2": ("avx512", "avx10", "amx"),
+    "baseline": ("avx", "amx", "fma", "f16c", "vaes", "vpclmul"),
+}
 #: Text -> addresses of its functions. Code stays to the end of the process, where threads may still be in it.
 _alive: dict[str, tuple[int, ...]] = {}
 #: Numbers of what was linked: each has a name.
@@ -25,7 +33,24 @@ _libraries = itertools.count()
 def _features() -> dict[str, bool]:
     import llvmlite.binding as llvm
 
-    return dict(llvm.get_host_cpu_features())
+    limit = os.environ.get("LLVM_MAX_CPU_ISA", "avx512")
+    if limit not in _LIMITS:
+        raise errors.ConfigError(
+            "the environment variable LLVM_MAX_CPU_ISA names no instruction set",
+            expected=f"one of {', '.join(_LIMITS)}",
+            got=limit,
+            hint=errors.did_you_mean(limit, _LIMITS),
+        )
+    return {name: has and not name.startswith(_LIMITS[limit]) for name, has in llvm.get_host_cpu_features().items()}
+
+
+@functools.cache
+def _cpu() -> tuple[str, str]:
+    """Name and features of the CPU that code is made for."""
+    import llvmlite.binding as llvm
+
+    features = ",".join([f"{'+' if has else '-'}{name}" for name, has in sorted(_features().items())])
+    return llvm.get_host_cpu_name(), features
 
 
 @functools.cache
@@ -33,6 +58,11 @@ def width() -> int:
     """Lanes of the vectors that programs are printed with: a register of float32 where the CPU has such registers, else 4."""
     features = _features()
     return next((lanes for name, lanes in _WIDTHS if features.get(name)), 4)
+
+
+def converts_halves() -> bool:
+    """Return whether the CPU converts float16; else code for it calls functions of a compiler's library, which is not there."""
+    return _features().get("f16c", platform.machine() not in ("x86_64", "AMD64"))
 
 
 @functools.cache
@@ -48,11 +78,11 @@ def _machine() -> Any:
     import llvmlite.binding as llvm
 
     _initialize()
-    features = llvm.get_host_cpu_features().flatten()
+    name, features = _cpu()
     if _features().get("avx512f"):
         features += ",-prefer-256-bit"
     target = llvm.Target.from_default_triple()
-    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=3, jit=True)
+    return target.create_target_machine(cpu=name, features=features, opt=3, jit=True)
 
 
 @functools.cache
@@ -138,8 +168,7 @@ def _file(text: str, optimized: bool) -> tuple[Path, bytes]:
     import llvmlite
     import llvmlite.binding as llvm
 
-    cpu = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
-    key = hashlib.sha256(repr((text, cpu, optimized, llvmlite.__version__, llvm.llvm_version_info)).encode())
+    key = hashlib.sha256(repr((text, _cpu(), optimized, llvmlite.__version__, llvm.llvm_version_info)).encode())
     return cache_dir() / "llvm" / f"{key.hexdigest()}.o", key.digest()
 
 
