@@ -76,7 +76,7 @@ _PUBLISHED = {
     "ir": "Conditions Guard PlanGraph PlanNode Region Value",
     "ir_check": "check",
     "ir_print": "print_graph print_node",
-    "loop_program": "LoopBuffer LoopProgram LoopStep",
+    "loop_program": "LoopBuffer LoopCopy LoopProgram LoopStep",
     "kernel": "ArgInfo BindContext Bound build_kernel BuildContext Candidate Decision FRESH In inplace "
     "KernelDef KernelModule Lit Mode Native NativeCall NativeShapes NotCompiled Out OutInfo PartialWriteError "
     "PLANNED PrepareContext Prepared Scratch UNDECIDED view ViewRule",

@@ -19,7 +19,7 @@ from typing import Any
 from graphdock.contracts.region_program import RegionProgram
 from graphdock.dtypes import DType
 
-__all__ = ["LoopBuffer", "LoopProgram", "LoopStep"]
+__all__ = ["LoopBuffer", "LoopCopy", "LoopProgram", "LoopStep"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +38,39 @@ class LoopBuffer:
 
 
 @dataclass(frozen=True, slots=True)
-class LoopStep:
-    """A program, or a loop within the loop, over buffers.
+class LoopCopy:
+    """A copy of a part of a buffer to a part of another one, of the same dtype.
 
     Attributes:
-      inputs: the buffer of each of its inputs (``RegionInput.source``, ``LoopProgram.given``). ``outputs``: of each that it makes.
+      shape: of the part, whose dims are its own.
+      strides: elements from place to place of each dim, where they are read, and ``offset`` those before the first one.
+      into, at: the same where they are written.
     """
 
-    program: RegionProgram | LoopProgram
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    into: tuple[int, ...]
+    at: int
+
+    def __str__(self) -> str:
+        read, written = (
+            f"strides {', '.join(map(str, strides))} from {first}"
+            for strides, first in ((self.strides, self.offset), (self.into, self.at))
+        )
+        return f"copy {list(self.shape)}, {read}, to {written}"
+
+
+@dataclass(frozen=True, slots=True)
+class LoopStep:
+    """A program, a copy, or a loop within the loop, over buffers.
+
+    Attributes:
+      inputs: the buffer of each of its inputs (``RegionInput.source``, ``LoopProgram.given``). ``outputs``: of each that it makes;
+        several copies, one behind the other, make the parts of one buffer.
+    """
+
+    program: RegionProgram | LoopCopy | LoopProgram
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
 

@@ -72,6 +72,7 @@ class RegionCompiler(ABC):
         and one by itself, too.
       parts: whether it reads parts of tensors, and transposed matrices, where they lie (``RegionInput.strides``). The graphs that
         it is offered then hold copies of the nodes that only say where a part lies (``Region.parts``), which it does not claim.
+        One that takes loops, too, is offered those that cut, turn and join tensors: steps may be a :class:`LoopCopy`.
       loops: whether it takes loops as one: those whose conditions and bodies are regions that it takes, where one node may be a
         region (``Region.step``), of shapes that stay, without random numbers, that write no variables. It finds each in
         ``Region.loop``, and claims its only node. A loop may never end: its kernel calls ``BindContext.check`` now and then. For

@@ -20,8 +20,9 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from graphdock.contracts import LoopBuffer, LoopProgram, LoopStep, RegionProgram
+from graphdock.contracts import LoopBuffer, LoopCopy, LoopProgram, LoopStep, RegionProgram
 
+from graphdock_llvm.copies import print_copy
 from graphdock_llvm.emitter import Emitter
 from graphdock_llvm.printer import Printed, print_functions
 
@@ -128,7 +129,7 @@ class _Printer:
         lying = {v: (address[v], e.name("now")) for v in handed}
         address |= {v: now for v, (_, now) in lying.items()}
         for step in loop.condition:
-            self._step(step, address)
+            self._step(step, address, buffers)
         test = e.value(f"load i8, ptr {address[loop.test]}")
         e.line(f"br i1 {e.value(f'icmp ne i8 {test}, 0')}, label %{name}.on, label %{name}.end")
         self.begin(f"{name}.on")
@@ -142,7 +143,7 @@ class _Printer:
                 histories.begin(name, turn, address)
         self._poll(name, sum(_work(s) for s in (*loop.condition, *loop.body)))
         for step in loop.body:
-            self._step(step, address)
+            self._step(step, address, buffers)
         if histories is not None:
             histories.keep(address)
         self._advance(loop, address, {*swapped, *handed})
@@ -190,10 +191,14 @@ class _Printer:
         e.line(f"br i1 {e.value(f'icmp ne i64 {stop}, 0')}, label %stopped, label %{name}.body")
         self.begin(f"{name}.body")
 
-    def _step(self, step: LoopStep, address: Mapping[int, str]) -> None:
+    def _step(self, step: LoopStep, address: Mapping[int, str], of: Sequence[LoopBuffer]) -> None:
         buffers = [address[n] for n in step.inputs], [address[n] for n in step.outputs]
         if isinstance(step.program, LoopProgram):
             self._loop(step.program, *buffers)
+            return
+        if isinstance(step.program, LoopCopy):
+            size = of[step.outputs[0]].dtype.size
+            self.e.line(f"call void @{self._copies(step.program, size)}(ptr {buffers[0][0]}, ptr {buffers[1][0]})")
             return
         function = self._function(step.program, len(step.inputs))
         table = self.e.name("table")
@@ -214,6 +219,20 @@ class _Printer:
             self.helpers |= printed.helpers
             self.functions += printed.functions
             self.shared = self.shared or printed.shared
+        return found
+
+    def _copies(self, copy: LoopCopy, size: int) -> str:
+        """The name of the function of a copy of elements of so many bytes, which stands in the module once."""
+        found = self.printed.get((copy, size))
+        if found is None:
+            found = self.printed[copy, size] = f"step{len(self.printed)}"
+            e = Emitter(self.width)
+            print_copy(e, copy, size)
+            body = "\n".join(e.lines)
+            self.e.declarations |= e.declarations
+            self.functions.append(
+                f"define internal void @{found}(ptr %from, ptr %to) {{\nentry:\n{body}\n  ret void\n}}\n"
+            )
         return found
 
     # -- memory
@@ -324,4 +343,6 @@ def _work(step: LoopStep) -> int:
     """Elements of a step; a loop within counts its own."""
     if isinstance(step.program, LoopProgram):
         return 1
+    if isinstance(step.program, LoopCopy):
+        return math.prod(step.program.shape)
     return math.prod(a.extent or 1 for a in step.program.axes)

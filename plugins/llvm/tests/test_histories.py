@@ -98,6 +98,48 @@ def test_rows_that_are_read_and_rows_that_are_kept():
     same([y, back, flat, *gradients], [{x: numbers(9, 2, 5), first: numbers(2, 5)}], 6)
 
 
+@pytest.mark.parametrize("lengths", [False, True])
+@pytest.mark.parametrize("kind", ["BasicRNNCell", "BasicLSTMCell", "GRUCell"])
+def test_recurrent_networks_are_trained(kind, lengths):
+    """Gates are cut out of one product, inputs and states are joined: copies between parts of buffers, or read where they lie."""
+    x, y = tf.placeholder(tf.float32, [3, 11, 5]), tf.placeholder(tf.float32, [3, 11, 7])
+    count = tf.placeholder(tf.int32, [3]) if lengths else None
+    outputs, _ = tf.nn.dynamic_rnn(getattr(tf.nn.rnn_cell, kind)(7), x, sequence_length=count, dtype=tf.float32)
+    loss = tf.reduce_mean(tf.square(outputs - y))
+    optimizer = tf.train.GradientDescentOptimizer(0.5)
+    pairs = optimizer.compute_gradients(loss)
+    before = [v.assign(numbers(*v.shape.as_list(), seed=4) * 0.3) for v in tf.trainable_variables()]
+    with tf.control_dependencies([optimizer.apply_gradients(pairs)]):
+        fetches = [tf.identity(loss), outputs]
+    feeds = [{x: numbers(3, 11, 5, seed=s), y: numbers(3, 11, 7)} for s in range(4)]
+    same(fetches, [{**f, count: [11, 1, 4]} if lengths else f for f in feeds], 2, 1e-3, before)
+
+
+def test_parts_of_several_shapes_are_cut_turned_and_joined():
+    x = tf.placeholder(tf.float32, [4, 6])
+
+    def body(i, v):
+        a, b = tf.split(v, [2, 4], axis=1)
+        turned = tf.transpose(tf.reshape(b, [2, 2, 4]), [1, 2, 0])
+        rows = tf.unstack(tf.reshape(turned, [4, 4]), axis=0)
+        mixed = tf.stack(rows[::-1], axis=1)
+        return i + 1, tf.concat([tf.tanh(mixed) + mixed[1:2, :], a * 0.5], axis=1)
+
+    y = tf.while_loop(lambda i, v: tf.logical_and(i < 4, v[1, 2] < 1e3), body, [0, x])[1]
+    same([y], [{x: numbers(4, 6)}], 1)
+
+
+def test_single_elements_of_vectors_are_parts():
+    x = tf.placeholder(tf.float32, [3])
+
+    def body(i, v, w):
+        a, b, c = tf.unstack(v)
+        return i + 1, tf.stack([c * 0.5, a + w[1], tf.squeeze(tf.slice(w, [0], [1]), 0)]), tf.stack([b, a, w[-1]])
+
+    loop = tf.while_loop(lambda i, v, w: tf.logical_and(i < 9, v[0] < 40.0), body, [0, x, x * 2.0])
+    same(loop, [{x: numbers(3) * s} for s in (1.0, 100.0)], 1)
+
+
 def test_a_limit_and_a_condition_of_what_is_computed():
     x = tf.placeholder(tf.float32, [40])
     loop = tf.while_loop(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from graphdock.contracts.ir import Region
 from graphdock.contracts.kernel import Bound, BuildContext, KernelDef
-from graphdock.contracts.loop_program import LoopProgram, LoopStep
+from graphdock.contracts.loop_program import LoopCopy, LoopProgram, LoopStep
 from graphdock.contracts.region import Arrangement, Claim, Refusal, RegionCompiler
 from graphdock.contracts.region_program import REDUCTIONS, WORDS, RegionProgram, Term
 from graphdock.dtypes import DType, as_dtype
@@ -134,8 +134,16 @@ def evaluate_loop(loop: LoopProgram, arrays: Sequence[Any]) -> list[Any]:
     held |= {v: held[i] for v, i in zip(loop.variables, loop.initial, strict=True)}
 
     def run(steps: Sequence[LoopStep]) -> None:
+        begun: set[int] = set()
         for step in steps:
             inputs = [held[i] for i in step.inputs]
+            if isinstance(step.program, LoopCopy):
+                (number,) = step.outputs
+                if number not in begun:  # what was there is another iteration's, or a loop variable
+                    held[number] = np.empty(loop.buffers[number].shape, loop.buffers[number].dtype.np)
+                    begun.add(number)
+                _copy(step.program, inputs[0], held[number])
+                continue
             nested = isinstance(step.program, LoopProgram)
             made = evaluate_loop(step.program, inputs) if nested else evaluate(step.program, inputs)  # type: ignore[arg-type]
             held.update(zip(step.outputs, made, strict=True))
@@ -155,6 +163,14 @@ def evaluate_loop(loop: LoopProgram, arrays: Sequence[Any]) -> list[Any]:
         held |= dict(zip(loop.variables, [held[n] for n in loop.following], strict=True))
     results = [loop.variables[r] for r in loop.results]
     return [*(held[v].reshape(loop.buffers[v].shape) for v in results), *kept]
+
+
+def _copy(copy: LoopCopy, source: np.ndarray, target: np.ndarray) -> None:
+    size = source.itemsize
+    flat = np.ascontiguousarray(source).reshape(-1)[copy.offset :]
+    part = np.lib.stride_tricks.as_strided(flat, copy.shape, [size * step for step in copy.strides])
+    into = target.reshape(-1)[copy.at :]
+    np.lib.stride_tricks.as_strided(into, copy.shape, [size * step for step in copy.into])[...] = part
 
 
 def evaluate(program: RegionProgram, arrays: Sequence[np.ndarray], streams: Sequence[Any] = ()) -> list[np.ndarray]:

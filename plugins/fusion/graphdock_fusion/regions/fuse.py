@@ -77,9 +77,7 @@ def fuse(graph: PlanGraph, context: PlanContext) -> None:
             if isinstance(kinds, BySpace) and kinds.rematerializable:
                 candidates = duplicate_into_groups(level, candidates, kinds.rematerializable, context.kernels)
             cutter, parts, made = Cutter(level), set[PlanNode](), list[tuple[PlanNode, Region]]()
-            in_place = (
-                functools.partial(readable_in_place, level is graph) if asked.compiler.parts else lambda nodes: None
-            )
+            in_place = _in_place(asked, level is graph)
             with Rewriter(level) as change:
                 for members in candidates:
                     for region in _claims(cutter, members, asked, kinds, context, handles, in_place):
@@ -95,6 +93,13 @@ def fuse(graph: PlanGraph, context: PlanContext) -> None:
             if parts:
                 erase_unread(level, parts)
             arrange(level, made, asked, context)
+
+
+def _in_place(
+    asked: RegisteredCompiler, inputs_stay: bool
+) -> Callable[[Collection[PlanNode]], Callable[[Value], bool] | None]:
+    """Nodes -> what says which values they read where those lie in others; None for a compiler that does not."""
+    return functools.partial(readable_in_place, inputs_stay) if asked.compiler.parts else lambda nodes: None
 
 
 def _rely(graph: PlanGraph, region: Region) -> None:
@@ -248,8 +253,9 @@ def _loop(
         if isinstance(kinds, BySpace) and kinds.rematerializable:
             raise NotInRegion("it draws random numbers")
         inner, found = Cutter(level), list[Region]()
+        in_place = _in_place(asked, True)
         for members in form_fusion_groups(level.nodes, kinds):
-            found += _claims(inner, members, asked, kinds, quiet, {})
+            found += _claims(inner, members, asked, kinds, quiet, {}, in_place)
         devices.update(dict.fromkeys([r.device for r in found]))
 
         def reason(node: PlanNode) -> str:
@@ -266,7 +272,7 @@ def _loop(
 
     try:
         results = [v for v in loop.outputs if cutter.leaves(v, {loop})]
-        program, entering = lower_loop(loop, claim, results, variables, asked.compiler.histories)
+        program, entering = lower_loop(loop, claim, results, variables, asked.compiler.histories, asked.compiler.parts)
         if len(devices) != 1:
             raise NotInRegion("it is on several devices, or on none")
         named = [owners[v] for v in entering if v in owners]

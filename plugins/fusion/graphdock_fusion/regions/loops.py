@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graphdock.contracts import LoopBuffer, LoopProgram, LoopStep, PlanGraph, PlanNode, Region, Value
+from graphdock.contracts import LoopBuffer, LoopCopy, LoopProgram, LoopStep, PlanGraph, PlanNode, Region, Value
 from graphdock.contracts.bodies import captures, carried, elements, given, scanned
 from graphdock.dtypes import DType
 from graphdock.shape import Dims, concrete
 
+from graphdock_fusion.regions.copies import copies_of
 from graphdock_fusion.regions.forms import form_of
 from graphdock_fusion.regions.typed import NotInRegion
 
@@ -26,6 +27,7 @@ def lower_loop(
     results: Sequence[Value],
     variables: Mapping[Value, tuple[DType, Dims]],
     histories: bool,
+    parts: bool,
 ) -> tuple[LoopProgram, list[Value]]:
     """The program of a loop, and the values that it is given, in order.
 
@@ -33,12 +35,12 @@ def lower_loop(
       claim: what a compiler takes of a level, in regions.
       results: the outputs of the loop that anybody reads.
       variables: handle anywhere in the plan -> dtype and dims of its variable, of those that may be read.
-      histories: whether it may read and make histories.
+      histories: whether it may read and make histories. ``parts``: whether steps may be copies.
 
     Raises:
       NotInRegion: it has parts that are none; the message says which and why.
     """
-    return _Loop(node, claim, variables).program(results, histories)
+    return _Loop(node, claim, variables, parts).program(results, histories)
 
 
 class _Loop:
@@ -53,8 +55,9 @@ class _Loop:
         node: PlanNode,
         claim: Callable[[PlanGraph], Claimed],
         variables: Mapping[Value, tuple[DType, Dims]],
+        parts: bool,
     ) -> None:
-        self.node, self.claim, self.variables = node, claim, variables
+        self.node, self.claim, self.variables, self.parts = node, claim, variables, parts
         self.buffers: list[LoopBuffer] = []
         self.given: dict[Value, int] = {}
         self._constants: dict[Value, int] = {}
@@ -191,12 +194,16 @@ class _Loop:
     def _steps(self, level: PlanGraph, known: dict[Value, int]) -> list[LoopStep]:
         """The steps of a level, in an order in which each stands behind what it reads; ``known`` gets all that they make."""
         regions, reason = self.claim(level)
-        members = {n for r in regions for n in r.source.values()}
+        members = {node for r in regions for inner, node in r.source.items() if inner not in r.parts}
         units = [_Unit(r.entering, region=r) for r in regions]
         for node in level.nodes:
             if node.verb not in ("constant", "none") and node not in members:
                 form = form_of(node.opdef)
-                other = node.verb not in ("alias", "loop", "read") and not (form is not None and form.reshapes)
+                same = node.verb in ("alias", "read") or form is not None and form.reshapes
+                if not same and self.parts and (copies := copies_of(node)):
+                    units.append(_Unit([source for source, _, _ in copies], node=node, copies=copies))
+                    continue
+                other = not same and node.verb != "loop"
                 if other or node.guard is not None:
                     raise NotInRegion(f"{node.origin} ({node.op}) in it is in no region: {reason(node)}")
                 units.append(_Unit(node.inputs[:1] if node.verb != "loop" else node.inputs, node=node))
@@ -218,21 +225,27 @@ class _Loop:
             assert region.program is not None
             if region.streams:
                 raise NotInRegion("random numbers are drawn in it")
-            made = [self._new(v) for v in region.leaving]
+            left = [self._new(v) for v in region.leaving]
             reads = tuple([self._number(v, known) for v in region.entering])
-            steps.append(LoopStep(region.program, reads, tuple(made)))
-            known.update(zip(region.leaving, made, strict=True))
+            steps.append(LoopStep(region.program, reads, tuple(left)))
+            known.update(zip(region.leaving, left, strict=True))
             return
         node = unit.node
         assert node is not None
+        if unit.copies:
+            made = {v: self._new(v) for v in node.outputs}
+            for source, target, copy in unit.copies:
+                steps.append(LoopStep(copy, (self._number(source, known),), (made[target],)))
+            known.update(made)
+            return
         if node.verb == "loop":
             try:
-                program, entering = lower_loop(node, self.claim, node.outputs, self.variables, False)
+                program, entering = lower_loop(node, self.claim, node.outputs, self.variables, False, self.parts)
             except NotInRegion as refused:
                 raise NotInRegion(f"{node.origin} within it: {refused}") from refused
-            made = [self._new(v) for v in node.outputs]
-            steps.append(LoopStep(program, tuple([self._number(v, known) for v in entering]), tuple(made)))
-            known.update(zip(node.outputs, made, strict=True))
+            left = [self._new(v) for v in node.outputs]
+            steps.append(LoopStep(program, tuple([self._number(v, known) for v in entering]), tuple(left)))
+            known.update(zip(node.outputs, left, strict=True))
             return
         for value in node.outputs:  # the same elements under another name or shape; of a handle the variable's
             known[value] = self._number(node.inputs[0], known)
@@ -240,11 +253,12 @@ class _Loop:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Unit:
-    """A region, or a node that is none, and what it reads."""
+    """A region, or a node that is none, and what it reads; of one that cuts or joins the copies."""
 
     reads: Sequence[Value]
     region: Region | None = None
     node: PlanNode | None = None
+    copies: Sequence[tuple[Value, Value, LoopCopy]] = ()
 
 
 def _needed(steps: Sequence[LoopStep], wanted: Iterable[int]) -> tuple[LoopStep, ...]:

@@ -17,7 +17,7 @@ from graphdock.contracts.ir import arg_of
 
 from graphdock_fusion.regions.forms import form_of
 
-__all__ = ["Part", "erase_unread", "parts_of", "readable_in_place"]
+__all__ = ["Part", "erase_unread", "is_plain", "parts_of", "place_of", "readable_in_place"]
 
 #: Bytes, one for each element: views of it are views of the tensor. None is ever read: there is one, at ``_ADDRESS``.
 _BYTE = np.zeros((), np.int8)
@@ -46,12 +46,14 @@ def _cut(place: int, x: _Bytes, node: PlanNode) -> Sequence[_Bytes]:
 
 
 def _unpacked(x: _Bytes, node: PlanNode) -> Sequence[_Bytes]:
-    return list(np.moveaxis(x, node.attrs["axis"], 0))
+    moved = np.moveaxis(x, node.attrs["axis"], 0)
+    return [moved[i, ...] for i in range(len(moved))]  # views, also of a vector
 
 
 def _sliced(x: _Bytes, node: PlanNode) -> Sequence[_Bytes]:
     begin, size = (node.constant(i).tolist() for i in (1, 2))
-    return [x[tuple([slice(b, None if n < 0 else b + n) for b, n in zip(begin, size, strict=True)])]]
+    parts: list[slice | int | None] = [slice(b, None if n < 0 else b + n) for b, n in zip(begin, size, strict=True)]
+    return [x[(*parts, ...)]]
 
 
 def _strided(x: _Bytes, node: PlanNode) -> Sequence[_Bytes]:
@@ -61,12 +63,13 @@ def _strided(x: _Bytes, node: PlanNode) -> Sequence[_Bytes]:
         has = {name: node.attrs[f"{name}_mask"] >> i & 1 for name in ("begin", "end", "new_axis", "shrink_axis")}
         item = slice(None if has["begin"] else b, None if has["end"] else e, s)
         index.append(None if has["new_axis"] else b if has["shrink_axis"] else item)
-    return [x[tuple(index)]]
+    return [x[(*index, ...)]]
 
 
 def _squeezed(x: _Bytes, node: PlanNode) -> Sequence[_Bytes]:
     gone = {a % x.ndim for a in node.attrs["axis"]} or {i for i, n in enumerate(x.shape) if n == 1}
-    return [x[tuple([0 if i in gone else slice(None) for i in range(x.ndim)])]]
+    kept: list[slice | int | None] = [0 if i in gone else slice(None) for i in range(x.ndim)]
+    return [x[(*kept, ...)]]
 
 
 #: Op -> the views that its outputs are of its only tensor.
@@ -110,10 +113,18 @@ def parts_of(region: Region) -> dict[Value, Part]:
     found: dict[Value, Part] = {}
     for node in region.parts:
         for value in node.outputs:
-            source, seen = _seen(value)
-            assert seen is not None
-            found[value] = Part(source, seen.strides, seen.__array_interface__["data"][0] - _ADDRESS)
+            place = place_of(value)
+            assert place is not None
+            found[value] = place
     return found
+
+
+def place_of(value: Value) -> Part | None:
+    """Place of a value in one that it is a part of; None where it is none, or that is not known before the step."""
+    source, seen = _seen(value)
+    if seen is None or source is value:
+        return None
+    return Part(source, seen.strides, seen.__array_interface__["data"][0] - _ADDRESS)
 
 
 def erase_unread(level: PlanGraph, nodes: Collection[PlanNode]) -> None:
@@ -130,7 +141,7 @@ def erase_unread(level: PlanGraph, nodes: Collection[PlanNode]) -> None:
 def _seen(value: Value) -> tuple[Value, _Bytes | None]:
     """The value whose elements it has, and which of these; None where that is not known before the step."""
     node = value.node
-    if node is not None and node.op in _VIEWS and _is_plain(node):
+    if node is not None and node.op in _VIEWS and is_plain(node):
         source, whole = _seen(_whole(node))
         if whole is not None:
             return source, _VIEWS[node.op](whole, node)[value.index]
@@ -156,7 +167,7 @@ def _is_deep(value: Value) -> bool:
     return True
 
 
-def _is_plain(node: PlanNode) -> bool:
+def is_plain(node: PlanNode) -> bool:
     """Return whether a node waits for nothing, its numbers are known, and its shapes."""
     numbers = [node.constant(i) for i, arg in enumerate(arg_of(node)) if arg.memory == "host"]
     shapes = [v.shape for v in node.outputs]

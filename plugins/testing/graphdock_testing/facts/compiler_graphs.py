@@ -323,6 +323,8 @@ def _histories(rng: np.random.Generator, graph: Graph, seed: int, products: bool
 
     def body(i: Any, v: Any, total: Any) -> tuple[Any, ...]:
         u = words[0](tf.matmul(v, w) * 0.05 if products and seed % 2 else v * 0.5 + y * 0.25)
+        if seed % 4 == 2:  # halves change places
+            u = tf.concat(tf.split(u, [n // 2, n - n // 2], axis=1)[::-1], axis=1)
         u = words[1](u) * 0.5 + (words[2](v) * y * 0.25 if seed % 2 else v * 0.25)
         return i + 1, u, total * 0.5 + tf.reduce_sum(u * 0.1)
 
