@@ -7,9 +7,9 @@ plan and kernels use the bare form, :data:`graphdock.shape.Dims`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.errors import InvalidArgumentError, ShapeError
 from graphdock.shape import Dims, HasDims, as_dims, common, compatible, merge, show, size
 
@@ -169,7 +169,7 @@ def _combined(operator: Any, dim: int, other: Any) -> Any:
     return _Known(number) if number >= 0 else number
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class TensorShapeProto:
     """A shape as plain data: ``dim`` holds sizes, -1 where unknown."""
 

@@ -8,13 +8,13 @@ import sys
 import time
 from pathlib import Path
 
-import click
 import pytest
 from click.testing import CliRunner
 from graphdock.cli import cli
 from graphdock.plugin.host import Host
 from graphdock_commands import isolated
-from graphdock_commands.isolated import Limits, examine, timeout_option
+from graphdock_commands.isolated import examine
+from graphdock_commands.limits import Limits
 
 HANGS = "import time\n        while True: time.sleep(3600)"
 CRASHES = (
@@ -86,13 +86,6 @@ def test_the_limit_is_an_option(site, command):
     done = run(*command, "--timeout", "0.25")
     assert "it did not end in 0.25 s while it loaded" in done.stdout
     assert run(*command, "--timeout", "0").exit_code == 2
-
-
-def test_the_limit_holds_for_probes_too():
-    seen = []
-    timeout_option(click.command()(lambda limits: seen.append(limits))).main(["--timeout", "7"], standalone_mode=False)
-    timeout_option(click.command()(lambda limits: seen.append(limits))).main([], standalone_mode=False)
-    assert seen == [Limits(load=7, probe=7), Limits()]
 
 
 def test_the_time_to_load_is_not_the_probes(chip, monkeypatch):

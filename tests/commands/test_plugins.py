@@ -39,7 +39,8 @@ def test_it_imports_neither_numpy_nor_a_plugin_nor_rich(toy):
         "import sys\nfrom graphdock.cli import cli\n"
         "try:\n    cli(['plugins'])\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
         "mine = [m for m in sys.modules if m.partition('.')[0] in "
-        "('numpy', 'rich', 'ml_dtypes', 'email', 'logging', 'graphdock_toy', 'graphdock_bomb', 'graphdock_cpu', 'graphdock_std') "
+        "('numpy', 'rich', 'ml_dtypes', 'email', 'logging', 'graphdock_toy', 'graphdock_bomb', 'graphdock_cpu', 'graphdock_std', "
+        "'subprocess', 'tempfile') "
         "or m in ('importlib.metadata', 'graphdock.contracts.kernel', 'graphdock.plugin.consistency')]\n"
         "print(mine, file=sys.stderr)\n"
     )
@@ -50,6 +51,17 @@ def test_it_imports_neither_numpy_nor_a_plugin_nor_rich(toy):
     assert done.stderr == "[]\n"
     assert "toy" in done.stdout
     assert "bomb" in done.stdout
+
+
+def test_a_call_looks_for_plugins_once(site, monkeypatch):
+    from graphdock.plugin import host
+
+    looked = []
+    found = host.discover()
+    monkeypatch.setattr(host, "discover", lambda: looked.append(1) or found)
+    for number in (1, 2):
+        assert run("plugins").exit_code == 0
+        assert len(looked) == number
 
 
 def test_the_table(site, builder):

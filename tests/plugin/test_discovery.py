@@ -1,11 +1,12 @@
 """Finding plugins without importing them."""
 
+import importlib.util
 import os
 import sys
 import zipfile
 from importlib import metadata
 
-from graphdock.plugin.discovery import OWN, Found, discover, duplicates, manifest_path, normalized
+from graphdock.plugin.discovery import OWN, Found, discover, duplicates, find_spec, manifest_path, normalized
 
 
 def found(plugin, distribution, version="1.0"):
@@ -140,3 +141,20 @@ def test_a_finder_of_distributions_is_asked(site, monkeypatch):
 
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Finder])
     assert "hidden" in {f.plugin for f in discover()}
+
+
+def test_a_spec_is_that_which_python_finds_whatever_was_listed(site, tmp_path, monkeypatch):
+    package, late = site.plugin("chip"), tmp_path / "late"
+    late.mkdir()
+    discover()
+    monkeypatch.syspath_prepend(str(late))  # in no list
+    shadow = late / package
+    shadow.mkdir()
+    (shadow / "__init__.py").write_text("")
+    (late / "lone.py").write_text("")
+    for name in (package, "lone", "numpy", "graphdock_cpu", "no_such_package_anywhere", "zlib", "os"):
+        theirs, found = importlib.util.find_spec(name), find_spec(name)
+        assert (found and found.origin) == (theirs and theirs.origin), name
+    assert find_spec(package).origin == str(shadow / "__init__.py")
+    monkeypatch.setattr(sys, "path", [f for f in sys.path if f != str(late)])
+    assert find_spec(package).origin == str(site.folder / package / "__init__.py")

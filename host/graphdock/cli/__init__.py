@@ -28,15 +28,13 @@ COMMANDS: dict[str, str] = {
 }
 
 
-def _of_plugins(host: Host | None = None) -> dict[str, list[tuple[PluginState, CommandDecl | None]]]:
+def _of_plugins(host: Host) -> dict[str, list[tuple[PluginState, CommandDecl | None]]]:
     """Command -> the plugins that bring it, graphdock's own alone or all others, and what they declare; imports none of them.
 
     None is declared where nobody knows, such as by one that is blocked: that may have a command of its own name.
     """
-    from graphdock.plugin.host import configured_host
-
     found: dict[str, list[tuple[PluginState, CommandDecl | None]]] = {}
-    for state in (host or configured_host()).plugins():
+    for state in host.plugins():
         unknown = state.manifest is None and not state.usable
         for declared in [None] if unknown else state.manifest.commands if state.manifest else ():
             name = state.name if declared is None else declared.name
@@ -46,16 +44,26 @@ def _of_plugins(host: Host | None = None) -> dict[str, list[tuple[PluginState, C
     return {name: rivals for name, rivals in found.items() if rivals}
 
 
+def _host_of(ctx: click.Context) -> Host:
+    """The host of one call of the command line, made when it is first needed. Raises ConfigError."""
+    from graphdock.plugin.host import configured_host
+
+    if "graphdock.host" not in ctx.meta:
+        ctx.meta["graphdock.host"] = configured_host()
+    host: Host = ctx.meta["graphdock.host"]
+    return host
+
+
 class _Commands(click.Group):
     """Commands that are imported when they are called: those of :data:`COMMANDS`, and those of plugins."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*COMMANDS, *(name for name, rivals in _of_plugins().items() if rivals[0][1])]
+        return [*COMMANDS, *(name for name, rivals in _of_plugins(_host_of(ctx)).items() if rivals[0][1])]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in COMMANDS:
             return _own(cmd_name)
-        rivals = _of_plugins().get(cmd_name)
+        rivals = _of_plugins(_host_of(ctx)).get(cmd_name)
         if rivals is None:
             return None
         from graphdock.cli.command_tools import Tools
@@ -67,10 +75,8 @@ class _Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        if name not in COMMANDS and not name.startswith("-") and name not in _of_plugins():
-            from graphdock.plugin.host import configured_host
-
-            hint = configured_host().who_brings("commands", name) or did_you_mean(name, self.list_commands(ctx))
+        if name not in COMMANDS and not name.startswith("-") and name not in _of_plugins(_host_of(ctx)):
+            hint = _host_of(ctx).who_brings("commands", name) or did_you_mean(name, self.list_commands(ctx))
             raise click.UsageError(f"no command {name!r}" + (f"; {hint}" if hint else ""), ctx)
         return super().resolve_command(ctx, args)
 
@@ -78,7 +84,7 @@ class _Commands(click.Group):
         own = list(COMMANDS.items())
         others: list[tuple[str, str]] = []
         try:
-            found = _of_plugins()
+            found = _of_plugins(_host_of(ctx))
         except GraphdockError as error:  # such as a wrong configuration: help is what cures it
             from graphdock.plugin.host import Host
 

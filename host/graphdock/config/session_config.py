@@ -8,22 +8,22 @@ configuration file (``[session]``, with a profile's table over it), the default.
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import field, fields
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from graphdock.config.values import CHECKS, FIELDS, plain
-from graphdock.contracts.lazy_dataclass import lazy_dataclass
+from graphdock.contracts.lazy_dataclass import defaults_of, lazy_dataclass
 from graphdock.errors import ConfigError, did_you_mean
 from graphdock.locks import new_lock
 from graphdock.plugin import settings
 from graphdock.plugin.settings import KEYS, ConfigFile
+from graphdock.plugin.toml_text import parse
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
-with open(os.path.join(os.path.dirname(__file__), "defaults.toml"), "rb") as _opened:
-    _DEFAULTS: Mapping[str, Any] = tomllib.load(_opened)
+with open(os.path.join(os.path.dirname(__file__), "defaults.toml"), encoding="utf-8") as _opened:
+    _DEFAULTS: Mapping[str, Any] = parse(_opened.read(), "defaults.toml", ConfigError)
 
 #: TensorFlow's ConfigProto fields -> what to write instead.
 _REPLACED = {
@@ -230,7 +230,7 @@ def _freeze(value: Any) -> Any:
     return value
 
 
-_DEFAULTS = {f.name: f.default_factory() if callable(f.default_factory) else f.default for f in fields(SessionConfig)}
+_DEFAULTS = defaults_of(SessionConfig)
 
 #: Variable -> the field it sets.
 _VARIABLES = {

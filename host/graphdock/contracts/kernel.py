@@ -27,14 +27,14 @@ import functools
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import field, fields, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from graphdock.contracts.device import Device
 from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.kernel_facts import check_by_itself
-from graphdock.contracts.lazy_dataclass import lazy_dataclass
+from graphdock.contracts.lazy_dataclass import defaults_of, lazy_dataclass
 from graphdock.dtypes import DType
 from graphdock.errors import InternalError, InvalidArgumentError
 from graphdock.shape import Dims
@@ -521,7 +521,7 @@ class KernelDef:
 
 
 #: What one who makes a KernelDef through a decorator or a library may say of it by keyword.
-KEYWORDS = tuple(f.name for f in fields(KernelDef) if f.name not in ("op", "device", "build"))
+KEYWORDS = tuple(name for name in defaults_of(KernelDef) if name not in ("op", "device", "build"))
 
 
 def build_kernel(kernel: KernelDef, ctx: BuildContext) -> Bound:

@@ -2,20 +2,27 @@
 
 ``dataclasses.dataclass`` looks at each field and compiles up to six functions of each class when its module is imported, and most
 are never called: that took a third of the time from the import to a first result. ``lazy_dataclass`` makes the same class; the
-standard library finds its fields when somebody asks for them, and makes ``__repr__``, comparisons and ``__hash__`` at their first
-call. A loop binds the arguments of the first instances; the class that has many gets a compiled ``__init__`` (docs/adr/0109).
+standard library finds its fields when somebody asks for them, and makes ``__repr__`` at its first call. Comparisons and
+``__hash__`` are made at theirs, of the fields' values. A loop binds the arguments of the first instances; the class that has many
+gets a compiled ``__init__`` (docs/adr/0109).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-__all__ = ["lazy_dataclass"]
+__all__ = ["changed", "defaults_of", "lazy_dataclass"]
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from dataclasses import dataclass as lazy_dataclass
+    from dataclasses import replace as changed
+    from typing import Any
+
+    def defaults_of(cls: type) -> Mapping[str, Any]: ...
 else:
     import inspect
+    import operator
     from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields, make_dataclass
     from types import SimpleNamespace
 
@@ -84,6 +91,16 @@ else:
                     setattr(cls, name, value.default)
         return cls
 
+    def changed(one, **values):
+        """As ``dataclasses.replace``, which has the standard library find the fields."""
+        kept = {name: getattr(one, name) for name, facts in _arguments(type(one)).items() if facts[2]}
+        return type(one)(**{**kept, **values})
+
+    def defaults_of(cls):
+        """Name of each field -> its default, made by its factory where it has one; without the library's fields."""
+        found = _arguments(cls).items()
+        return {name: default if factory is MISSING else factory() for name, (default, factory, *_) in found}
+
     class _Late:
         """Attribute of a class that is made when it is first asked for."""
 
@@ -103,7 +120,8 @@ else:
         for base in reversed(cls.__mro__[1:]):
             found |= getattr(base, "__dataclass_fields__", {})
         space = {name: value for name, value in given.items() if value is not MISSING}
-        space |= {"__module__": cls.__module__, "__doc__": "", "__annotations__": cls.__annotations__}
+        # without a docstring it would make one, of the signature
+        space |= {"__module__": cls.__module__, "__doc__": "Fields.", "__annotations__": cls.__annotations__}
         own = dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(type(cls.__name__, (), space))
         return found | own.__dataclass_fields__
 
@@ -111,21 +129,27 @@ else:
         return tuple([f.name for f in fields(cls) if f.init and not f.kw_only])
 
     def _arguments(cls):
-        """Name -> default, factory, whether ``__init__`` takes it and whether by keyword alone, of each field."""
+        """Name -> default, factory, whether ``__init__`` takes it and whether by keyword alone, of each field; then whether it is
+        compared, and hashed."""
+        found = cls.__dict__.get("_bound")
+        if found is not None:
+            return found
         found = {}
         for each in reversed(cls.__mro__):
             space = each.__dict__
             if "_lazily" not in space:
                 for f in space.get("__dataclass_fields__", {}).values():
-                    found[f.name] = f.default, f.default_factory, f.init, f.kw_only
+                    found[f.name] = f.default, f.default_factory, f.init, f.kw_only, f.compare, f.hash
                 continue
             _, kw_only, given = space["_lazily"]
             for name, value in given.items():
                 if isinstance(value, Field):
                     by_keyword = kw_only if value.kw_only is MISSING else value.kw_only
-                    found[name] = value.default, value.default_factory, value.init, by_keyword
+                    facts = value.default, value.default_factory, value.init, by_keyword, value.compare, value.hash
+                    found[name] = facts
                 else:
-                    found[name] = value, MISSING, True, kw_only
+                    found[name] = value, MISSING, True, kw_only, True, None
+        cls._bound = found
         return found
 
     def _binder(cls):
@@ -136,7 +160,7 @@ else:
             nonlocal made, known
             if known is None:
                 arguments = _arguments(cls)
-                taken = {name for name, (_, _, init, _) in arguments.items() if init}
+                taken = {name for name, facts in arguments.items() if facts[2]}
                 needed = {n for n in taken if arguments[n][0] is arguments[n][1] is MISSING}
                 known = (
                     arguments,
@@ -153,7 +177,7 @@ else:
                 _compiled_init(cls)(self, *args, **kwargs)
                 return
             put = _set_field if cls._lazily[0] else setattr
-            for name, (default, factory, _, _) in arguments.items():
+            for name, (default, factory, *_) in arguments.items():
                 if name in given:
                     put(self, name, given[name])
                 elif factory is not MISSING:
@@ -182,7 +206,7 @@ else:
         space = {"_set_field": _set_field, "_FACTORY": _FACTORY}
         parameters, keywords, body = ["self"], [], []
         arguments = _arguments(cls)
-        for name, (default, factory, init, by_keyword) in arguments.items():
+        for name, (default, factory, init, by_keyword, *_) in arguments.items():
             default_text, value = "", name
             if factory is not MISSING:
                 space[f"_make_{name}"] = factory
@@ -209,9 +233,7 @@ else:
         method.__qualname__ = f"{cls.__qualname__}.__init__"
         types = [each.__dict__.get("__annotations__", {}) for each in reversed(cls.__mro__)]
         kinds = {name: kind for said in types for name, kind in said.items()}
-        method.__annotations__ = {name: kinds[name] for name, (_, _, init, _) in arguments.items() if init} | {
-            "return": None
-        }
+        method.__annotations__ = {name: kinds[name] for name, facts in arguments.items() if facts[2]} | {"return": None}
         cls.__init__ = method
         return method
 
@@ -224,27 +246,37 @@ else:
         return _named(method, cls, name)
 
     def _compiled(cls, name):
-        """Let the standard library make a class of the same fields with this method, and take it."""
-        like = [(f.name, f.type, _like(f)) for f in fields(cls)]
-        twin = make_dataclass(
-            cls.__name__,
-            like,
-            namespace={"__doc__": ""},
-            init=False,
-            repr=name == "__repr__",
-            eq=name != "__repr__",
-            order=name in _ORDER,
-            frozen=cls._lazily[0] and name != "__repr__",
-        )
-        method = getattr(twin, name)
-        method.__qualname__ = f"{cls.__qualname__}.{name}"
+        """The method of that name, which the class has from now on."""
+        if name == "__repr__":
+            like = [(f.name, f.type, field(default=None, repr=f.repr)) for f in fields(cls)]
+            twin = make_dataclass(cls.__name__, like, namespace={"__doc__": "One."}, init=False, eq=False)
+            method = twin.__repr__
+            method.__qualname__ = f"{cls.__qualname__}.{name}"
+        else:
+            method = _named(_hash(cls) if name == "__hash__" else _comparison(cls, getattr(operator, name)), cls, name)
         setattr(cls, name, method)
         return method
 
-    def _like(f):
-        """A field of the same facts."""
-        names = ("default", "default_factory", "init", "repr", "hash", "compare", "kw_only")
-        return field(**{name: getattr(f, name) for name in names})
+    def _comparison(cls, of_values):
+        """A method that compares two of one class by their values."""
+        values = _values([name for name, (*_, compare, _) in _arguments(cls).items() if compare])
+
+        def method(self, other):
+            return of_values(values(self), values(other)) if other.__class__ is self.__class__ else NotImplemented
+
+        return method
+
+    def _hash(cls):
+        """The hash of the values that say that they count, or that are compared and say nothing."""
+        facts = _arguments(cls).items()
+        values = _values([name for name, (*_, compare, hashed) in facts if (compare if hashed is None else hashed)])
+        return lambda self: hash(values(self))
+
+    def _values(names):
+        """Function that gives the values of fields as a tuple."""
+        if len(names) > 1:
+            return operator.attrgetter(*names)
+        return lambda self: tuple([getattr(self, name) for name in names])
 
     class _Signature:
         """``__signature__`` of a class whose ``__init__`` may not be compiled yet."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Mapping
-from dataclasses import InitVar, dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -357,7 +357,7 @@ class OpDef:
         return f"{self.name}({args(self.inputs)}) -> {args(self.outputs) or 'nothing'}"
 
 
-@dataclass(frozen=True, slots=True)
+@lazy_dataclass(frozen=True, slots=True)
 class OpLibrary:
     """The ops of one package, as ``register_ops`` returns them.
 
@@ -373,12 +373,12 @@ class OpLibrary:
 
     module: str
     specs: str | None = None
-    cases: InitVar[str | None] = None
+    cases: str | None = field(default=None, repr=False)
 
-    def __post_init__(self, cases: str | None) -> None:
-        if cases is not None:
+    def __post_init__(self) -> None:
+        if self.cases is not None:
             raise InvalidArgumentError(
-                f"OpLibrary({self.module!r}, cases={cases!r}): nothing is generated of samples any more",
+                f"OpLibrary({self.module!r}, cases={self.cases!r}): nothing is generated of samples any more",
                 hint=f"specs={self.module.partition('.')[0]!r}: the package whose folder specs/ has the YAML",
             )
 

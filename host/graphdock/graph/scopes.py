@@ -18,15 +18,16 @@ from graphdock.graph.tensor import Tensor
 
 __all__ = ["GraphElements", "NameTable", "ScopedGraph", "Scopes", "ThreadScopes", "check_name"]
 
-_OP_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
-_SCOPE_NAME = re.compile(r"[A-Za-z0-9_.\\/>-]+")
+# not compiled: few programs have a name that needs them
+_OP_NAME = r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*"
+_SCOPE_NAME = r"[A-Za-z0-9_.\\/>-]+"
 
 
 def check_name(name: str, inner: bool = False) -> None:
     """Raise InvalidArgumentError unless ``name`` may name an operation (or, when ``inner``, follow a scope)."""
     if isinstance(name, str) and name.isascii() and name.isidentifier() and (inner or name[0] != "_"):
         return  # nearly every name, without the pattern
-    if not isinstance(name, str) or name.endswith("/") or not (_SCOPE_NAME if inner else _OP_NAME).fullmatch(name):
+    if not isinstance(name, str) or name.endswith("/") or not re.fullmatch(_SCOPE_NAME if inner else _OP_NAME, name):
         raise InvalidArgumentError(
             f"{name!r} is not a valid name", expected="letters, digits and _ . - / , not beginning with _ or -"
         )

@@ -122,10 +122,15 @@ def stop_clashes(states: Sequence[PluginState]) -> None:
       states: with their manifests read. Those that are not graphdock's own are compared with all.
     """
     usable = [s for s in states if s.usable and s.manifest is not None]
-    if all(s.found.is_own for s in usable):
+    theirs = {name for s in usable if not s.found.is_own for _, name in _names(s)}
+    if not theirs:
         return
+    # of graphdock's own, few have any of these names: the others' lists need not be read
+    compared = [
+        s for s in usable if not s.found.is_own or s.manifest is None or not s.manifest.quoted.isdisjoint(theirs)
+    ]
     owners: dict[tuple[str, str], list[PluginState]] = {}
-    for state in usable:
+    for state in compared:
         for stated in dict.fromkeys(_names(state)):
             owners.setdefault(stated, []).append(state)
     clashes: dict[int, list[tuple[str, str, list[PluginState]]]] = {}
@@ -134,7 +139,7 @@ def stop_clashes(states: Sequence[PluginState]) -> None:
             if not state.found.is_own:
                 others = [other for other in found if other is not state]
                 clashes.setdefault(id(state), []).append((kind, name, others))
-    for state in usable:
+    for state in compared:
         rivals = clashes.get(id(state), [])
         if rivals:
             releases = dict.fromkeys(other.found.release for _, _, found in rivals for other in found)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from graphdock import contracts
 from graphdock.contracts.device import DeviceInfo, returned
+from graphdock.contracts.lazy_dataclass import changed
 from graphdock.errors import (
     ConfigError,
     DeviceUnavailable,
@@ -94,7 +94,7 @@ class Devices(NamedRegistry["DeviceFactory"]):
                     expected=f"{VIRTUAL_DEVICES} at most",
                     got=str(count),
                 )
-            return [replace(infos[0], index=i) for i in range(count)]
+            return [changed(infos[0], index=i) for i in range(count)]
         if count > len(infos):
             raise ConfigError(
                 f"device_count of {device_type!r} is more than there are",
@@ -171,7 +171,7 @@ class Devices(NamedRegistry["DeviceFactory"]):
             if index >= len(infos) and not factory.virtual:
                 names = ", ".join(f"{i.device_type}:{i.index}" for i in infos)
                 raise NotFoundError(f"there is no device {key[0]}:{index}", expected=f"one of {names}")
-            info = infos[index] if index < len(infos) else replace(infos[0], index=index)
+            info = infos[index] if index < len(infos) else changed(infos[0], index=index)
             opens = functools.partial(factory.open, info, options)
             device: Device = returned(opens, contracts.Device, plugin, f"{type(factory).__name__}.open")
             device.plugin = plugin

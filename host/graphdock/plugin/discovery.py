@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
-from importlib.machinery import PathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 
 from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.errors import did_you_mean
@@ -83,6 +83,30 @@ def normalized(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
+#: Folder of ``sys.path`` -> the names of modules that it may hold, when the installed plugins were looked for last.
+_listed: dict[str, frozenset[str]] = {}
+
+
+def find_spec(name: str) -> ModuleSpec | None:
+    """As ``importlib.util.find_spec`` of an undotted name, which asks each folder of ``sys.path``.
+
+    Here, of those that were listed only the ones that hold the name are asked: an editable installation of several packages has as
+    many folders.
+
+    Raises:
+      ValueError: a module in ``sys.modules`` that has no spec.
+    """
+    if name in sys.modules:
+        return importlib.util.find_spec(name)
+    folders = [f for f in sys.path if name in _listed.get(f, (name,))]
+    for finder in sys.meta_path:
+        ask = getattr(finder, "find_spec", None)  # an import passes over one that has none
+        spec: ModuleSpec | None = None if ask is None else ask(name, folders if finder is PathFinder else None)
+        if spec is not None:
+            return spec
+    return None
+
+
 def discover() -> list[Found]:
     """Every installed plugin: graphdock's own first, then by name and distribution; at the end those that must be allowed by name.
 
@@ -120,16 +144,19 @@ def _records() -> Iterator[tuple[Callable[[str], str | None], Callable[[], str]]
         from importlib import metadata
 
         for dist in metadata.distributions():
-            yield dist.read_text, partial(lambda dist: os.path.realpath(str(dist.locate_file(""))), dist)
+            yield dist.read_text, functools.partial(lambda dist: os.path.realpath(str(dist.locate_file(""))), dist)
         return
+    real = functools.cache(os.path.realpath)
+    _listed.clear()
     for folder in folders:
         try:
             names = os.listdir(folder or ".")
         except OSError:
             continue  # as an import does: it is not there, or not ours to read
+        _listed[folder] = frozenset([name.partition(".")[0] for name in names])
         for name in names:
             if name.lower().endswith((".dist-info", ".egg-info")) or name == "EGG-INFO":
-                yield partial(_text, os.path.join(folder, name)), partial(os.path.realpath, folder)
+                yield functools.partial(_text, os.path.join(folder, name)), functools.partial(real, folder)
 
 
 def _text(record: str, file: str) -> str | None:
@@ -173,11 +200,11 @@ def manifest_path(module: str) -> str | None:
     """Return where the manifest of an entry point's module should lie; None when Python can't find its package.
 
     It lies in the top-level package or, of a package that holds several plugins, in the nearest folder on the way to the module.
-    ``find_spec`` of an undotted name runs no code of the package, and works for wheels and editable installs alike.
+    Finding the spec of an undotted name runs no code of the package, and works for wheels and editable installs alike.
     """
     package, *inner = module.split(".")
     try:
-        spec = importlib.util.find_spec(package) if package.isidentifier() else None
+        spec = find_spec(package) if package.isidentifier() else None
     except ValueError:  # a module in sys.modules without a spec, such as __main__
         spec = None
     if spec is None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field, fields
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from graphdock import contracts
-from graphdock.contracts.lazy_dataclass import lazy_dataclass
+from graphdock.contracts.lazy_dataclass import defaults_of, lazy_dataclass
 from graphdock.errors import AlreadyExistsError, ManifestError, PluginError
 from graphdock.locks import new_lock
 from graphdock.plugin.kernel_rows import KernelRow, KernelRows
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from graphdock.contracts import KernelDef, KernelModule
     from graphdock.plugin.state import PluginState
 
-_FACTS = tuple(f.name for f in fields(KernelRow) if f.name != "name")
+_FACTS = tuple(name for name in defaults_of(KernelRow) if name != "name")
 
 
 def row_of(kernel: KernelDef, module: str | None) -> KernelRow:

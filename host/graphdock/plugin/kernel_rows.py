@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any, TypeAlias
 
 from graphdock import dtypes
 from graphdock.contracts.kernel_facts import LAYOUTS
-from graphdock.contracts.lazy_dataclass import lazy_dataclass
+from graphdock.contracts.lazy_dataclass import changed, lazy_dataclass
 from graphdock.errors import ManifestError, did_you_mean
 from graphdock.plugin.toml_text import Key, ManifestReader
 
@@ -152,6 +152,13 @@ class KernelRows:
         for op in self._lines:
             yield from self.of(op)
 
+    def check(self) -> None:
+        """Raise ManifestError for a bad row, as reading every one would."""
+        for lines in self._lines.values():
+            for line in lines:
+                if line[2] is None or line[2][5] not in self._facts:
+                    self._row(line)
+
     def _row(self, line: _Line) -> KernelRow:
         number, text, usual = line
         if usual is None:
@@ -159,7 +166,7 @@ class KernelRows:
         op, device, name, module, more = usual.groups()
         facts = self._facts.get(more)
         row = self._parsed(number, text) if facts is None else facts
-        here = replace(row, op=op, device=device, name=name or "", module=module)
+        here = changed(row, op=op, device=device, name=name or "", module=module)
         if facts is None and row == here:
             self._facts[more] = row
         return row if facts is None else here

@@ -7,7 +7,6 @@ first exception is kept; it becomes the ``__cause__`` of every later use.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import inspect
 import os
 import sys
@@ -21,7 +20,7 @@ from graphdock.contracts.version import API_VERSION, api_accepts
 from graphdock.errors import ManifestError, PluginError
 from graphdock.locks import new_lock
 from graphdock.plugin import hookspecs, manifest
-from graphdock.plugin.discovery import manifest_path
+from graphdock.plugin.discovery import find_spec, manifest_path
 from graphdock.plugin.hookspecs import HOOKS
 from graphdock.plugin.state import Added, PluginState, cause_of
 
@@ -99,7 +98,7 @@ def _triage(state: PluginState) -> None:
 
 def _findable(module: str) -> bool:
     try:
-        return importlib.util.find_spec(module) is not None
+        return find_spec(module) is not None
     except ValueError:  # a module in sys.modules that has no spec is there all the same
         return True
 

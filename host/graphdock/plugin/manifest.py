@@ -11,12 +11,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from functools import cached_property, lru_cache
 from typing import Any
 
 from graphdock import dtypes
-from graphdock.contracts.lazy_dataclass import lazy_dataclass
+from graphdock.contracts.lazy_dataclass import changed, lazy_dataclass
 from graphdock.contracts.version import api_accepts
 from graphdock.errors import ConfigError, ManifestError, did_you_mean
 from graphdock.plugin.hookspecs import HOOKS
@@ -31,6 +31,8 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _COMMAND_NAME = re.compile(r"[a-z][a-z0-9_-]*")
 _OPTION_TYPES: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,), "string": (str,)}
 _PER = ("device", "session")
+#: Where the rows of kernels begin.
+_ROWS = "\n[kernels]\n"
 #: The names of ops as ``graphdock opgen manifest`` writes them: hundreds, which are read faster than as TOML.
 _OPS = re.compile(r'^names = \[\n((?:  "\w+",\n)+)\]$', re.MULTILINE)
 
@@ -162,8 +164,8 @@ class Manifest:
     _offset: int = 0
 
     @cached_property
-    def _lower(self) -> tuple[Mapping[str, tuple[str, ...]], Mapping[str, tuple[str, ...]], KernelRows]:
-        above, header, rows = (self.generated or "").partition("\n[kernels]\n")
+    def _lower(self) -> tuple[Mapping[str, tuple[str, ...]], Mapping[str, tuple[str, ...]]]:
+        above = (self.generated or "").partition(_ROWS)[0]
         listed = _OPS.search(above)
         names = listed[1].split('"')[1::2] if listed is not None else ()
         without = _OPS.sub("names = [" + "\n" * (len(names) + 1) + "]", above, 1)
@@ -181,8 +183,13 @@ class Manifest:
         kinds = {hook.registry: Key(list, items=bool) for hook in HOOKS.values() if hook.noun is not None}
         provides = reader.table(root.get("provides", {}), ("provides",), kinds)
         ops["names"] = (*names, *ops.get("names", ()))
-        offset = self._offset + above.count("\n") + 1
-        return ops, provides, KernelRows(header.lstrip() + rows, self.label, offset)
+        return ops, provides
+
+    @property
+    def quoted(self) -> frozenset[str]:
+        """Return what stands in quotes above the rows of kernels, such as :attr:`op_names`; read as no TOML, which takes longer."""
+        lower = (self.generated or "").partition(_ROWS)[0]
+        return frozenset([*lower.split('"')[1::2], *(name for d in self.devices for name in (d.type, *d.aliases))])
 
     @property
     def op_names(self) -> tuple[str, ...]:
@@ -199,10 +206,12 @@ class Manifest:
         """Names of its passes, executors, formats and so on, by the attribute of the host that holds them. Raises likewise."""
         return self._lower[1]
 
-    @property
+    @cached_property
     def kernels(self) -> KernelRows:
         """The generated rows of kernels. Raises ManifestError for a bad lower part."""
-        return self._lower[2]
+        _ = self._lower  # whose faults are told first
+        above, header, rows = (self.generated or "").partition(_ROWS)
+        return KernelRows(header.lstrip() + rows, self.label, self._offset + above.count("\n") + 1)
 
     def resolve_options(self, given: Mapping[str, Any], where: str) -> dict[str, Any]:
         """``given`` checked, with the defaults filled in.
@@ -309,7 +318,7 @@ def _option(reader: ManifestReader, name: str, value: Any) -> OptionDecl:
         default = option.check(row["default"], "default")
     except ConfigError as error:
         raise reader.fail(path, error.message, expected=error.expected, got=error.got) from None
-    return replace(option, default=default)
+    return changed(option, default=default)
 
 
 def _commands(reader: ManifestReader, value: Any, plugin: str) -> tuple[CommandDecl, ...]:

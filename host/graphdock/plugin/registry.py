@@ -9,11 +9,10 @@ from __future__ import annotations
 import importlib
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from graphdock import contracts
-from graphdock.contracts.lazy_dataclass import lazy_dataclass
+from graphdock.contracts.lazy_dataclass import changed, lazy_dataclass
 from graphdock.errors import (
     AlreadyExistsError,
     InternalError,
@@ -115,7 +114,7 @@ class OpRegistry:
             raise InternalError(f"the op library of {package} builds {opdef.name!r} under the name {name!r}")
         self._homes[name] = opdef.package
         if opdef.package != package:
-            opdef = replace(opdef, package=package)
+            opdef = changed(opdef, package=package)
         return self._defs.setdefault(name, opdef)
 
     def __contains__(self, name: str) -> bool:
@@ -148,7 +147,7 @@ class OpRegistry:
         Raises:
           AlreadyExistsError: another op of that name; declaring an equal one again does nothing.
         """
-        opdef = replace(opdef, package=package)
+        opdef = changed(opdef, package=package)
         if opdef.name in self and self.get(opdef.name) == opdef:
             return
         self.add_library({opdef.name: lambda: opdef}, {}, package)

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from stat import S_ISREG
 from typing import TYPE_CHECKING, Any
 
-from graphdock.contracts.lazy_dataclass import lazy_dataclass
+from graphdock.contracts.lazy_dataclass import changed, lazy_dataclass
 from graphdock.errors import ConfigError
 from graphdock.plugin.admission import Admission
 from graphdock.plugin.toml_text import line_of, parse
@@ -189,7 +188,7 @@ def read_file(name: str) -> ConfigFile:
     label = os.path.relpath(path)
     found = ConfigFile(path, label, text, parse(text, label, ConfigError))
     if path.name == "pyproject.toml":
-        found = replace(found, tables=found.table(("tool", "graphdock")), prefix=("tool", "graphdock"))
+        found = changed(found, tables=found.table(("tool", "graphdock")), prefix=("tool", "graphdock"))
     found.table((), TABLES)
     if len(_read) > 64:
         _read.clear()

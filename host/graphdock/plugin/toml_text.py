@@ -9,25 +9,25 @@ bits, which is what TOML promises.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from graphdock.contracts.lazy_dataclass import lazy_dataclass
 from graphdock.contracts.version import API_RANGE
 from graphdock.errors import GraphdockError, ManifestError, did_you_mean
+from graphdock.plugin import plain_toml
 
 #: Deepest nesting of tables and arrays.
 DEEPEST = 32
-# all of a line without the blanks around it
-_HEADER = re.compile(r"\[\[?(?P<key>[^\[\]]+)\]\]?\s*(?:#.*)?")
+# Patterns, not compiled: errors alone need them. The first is of all of a line without the blanks around it.
+_HEADER = r"\[\[?(?P<key>[^\[\]]+)\]\]?\s*(?:#.*)?"
 _DOTTED = r"""(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*'))*"""
-_KEY = re.compile(rf"(?P<key>{_DOTTED})\s*=")
-_PART = re.compile(r"""[A-Za-z0-9_-]+|"[^"]*"|'[^']*'""")
+_KEY = rf"(?P<key>{_DOTTED})\s*="
+_PART = r"""[A-Za-z0-9_-]+|"[^"]*"|'[^']*'"""
 
 
 def _parts(key: str) -> tuple[str, ...]:
-    return tuple(p.strip("\"'") for p in _PART.findall(key))
+    return tuple(p.strip("\"'") for p in re.findall(_PART, key))
 
 
 def parse(text: str, label: str, error: type[GraphdockError]) -> dict[str, Any]:
@@ -36,11 +36,17 @@ def parse(text: str, label: str, error: type[GraphdockError]) -> dict[str, Any]:
     Raises:
       error: the text is not TOML, or goes beyond its bounds; the message begins with ``label:line``.
     """
+    plain = plain_toml.loads(text)
+    if plain is not None:
+        _check_bounds(plain, text, label, error)
+        return plain
+    import tomllib  # few processes read a text of another form
+
     for number, line in enumerate(map(str.strip, text.splitlines()), 1):
         if (
             line.count(".") > DEEPEST
         ):  # tomllib would walk down all of a header for each key below it, and of a key for each part
-            header, key = _HEADER.fullmatch(line), _KEY.match(line)
+            header, key = re.fullmatch(_HEADER, line), re.match(_KEY, line)
             if header is not None and re.fullmatch(_DOTTED, header["key"].strip()):
                 key = header
             if key is not None and len(_parts(key["key"])) > DEEPEST:
@@ -87,14 +93,14 @@ def line_of(text: str, *path: str | int) -> int:
     best, best_length = 1, 0
     for number, line in enumerate(text.splitlines(), 1):
         line = line.strip()
-        header = _HEADER.fullmatch(line)
+        header = re.fullmatch(_HEADER, line)
         if header is not None and "=" not in header["key"]:
             current = _parts(header["key"])
             if occurrence is not None and current == names[: len(current)] and line.startswith("[["):
                 seen += 1
             here: Sequence[str] = current
         else:
-            key = _KEY.match(line)
+            key = re.match(_KEY, line)
             if key is None:
                 continue
             here = (*current, *_parts(key["key"]))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import reprlib
 import time
-from dataclasses import field, fields
+from dataclasses import field
 from itertools import accumulate
 from typing import Any, ClassVar
 
 from graphdock import ops
 from graphdock.config.session_config import SessionConfig, Translatable
-from graphdock.contracts.lazy_dataclass import lazy_dataclass
+from graphdock.contracts.lazy_dataclass import defaults_of, lazy_dataclass
 from graphdock.contracts.step import TraceEvent, TraceLevel
 from graphdock.errors import ArgumentTypeError, GraphdockError, InvalidArgumentError, PluginError, did_you_mean
 from graphdock.graph.graph import Graph, get_default_graph
@@ -156,7 +156,7 @@ def _planning(plan: Plan, end: float) -> list[TraceEvent]:
 
 
 #: Names of all settings.
-SETTINGS = tuple(f.name for f in fields(SessionConfig))
+SETTINGS = tuple(defaults_of(SessionConfig))
 #: Type of what is often passed in the place of the target -> the argument that was meant.
 _MEANT: dict[type, str] = {SessionConfig: "config", Translatable: "config", Graph: "graph"}
 

@@ -9,7 +9,8 @@ from graphdock.contracts.command_line.output import json_option, print_json, tab
 from graphdock.plugin.host import Host, configured_host
 from graphdock.units import in_bytes
 
-from graphdock_commands.isolated import Limits, examine, timeout_option
+from graphdock_commands.isolated import examine
+from graphdock_commands.limits import Limits, timeout_option
 
 
 def facts(host: Host, limits: Limits | None = None) -> list[dict[str, Any]]:

@@ -15,7 +15,8 @@ from graphdock.plugin.host import configured_host
 from graphdock.plugin.state import LedgerEntry
 
 from graphdock_commands import machine
-from graphdock_commands.isolated import Examined, Limits, examine, timeout_option
+from graphdock_commands.isolated import Examined, examine
+from graphdock_commands.limits import Limits, timeout_option
 
 
 def findings(

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,26 +18,14 @@ import click
 from graphdock.plugin.state import Added, LedgerEntry, first_of
 
 from graphdock_commands.fork_server import Child, Server, servers
+from graphdock_commands.limits import Limits
 
-#: Seconds a plugin may take to load, and each of its probes.
-LOAD, PROBE = 120.0, 60.0
-#: Seconds after which a plugin that is still busy is told of.
-SLOW = 10.0
 #: Seconds that a child may take to end once it has told everything.
 ENDING = 5.0
 #: Seconds between two looks at a child.
 _LOOK = 0.02
 #: Children at a time.
 _AT_ONCE = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Seconds that a plugin may take to ``load``, and that each ``probe`` may take; what takes ``slow`` seconds is told of."""
-
-    load: float = LOAD
-    probe: float = PROBE
-    slow: float = SLOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +44,6 @@ class Examined:
     devices: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     names: tuple[str, ...] = ()
     found: tuple[str, ...] = ()
-
-
-def timeout_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """``--timeout``: passes ``limits``."""
-    return click.option(
-        "--timeout",
-        "limits",
-        type=click.FloatRange(0, min_open=True),
-        metavar="SECONDS",
-        callback=lambda ctx, param, value: Limits() if value is None else Limits(load=value, probe=value),
-        help=f"What loading may take, and each probe; {LOAD:g} and {PROBE:g} otherwise.",
-    )(command)
 
 
 def examine(entries: Sequence[LedgerEntry], limits: Limits | None = None) -> list[Examined]:

@@ -4,7 +4,7 @@ imported elsewhere, and ``--all`` lists those too that graphdock ships blocked."
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from graphdock.contracts.command_line.output import count, json_option, print_json, table
@@ -13,7 +13,10 @@ from graphdock.plugin.hookspecs import HOOKS
 from graphdock.plugin.host import configured_host
 from graphdock.plugin.state import PluginState, counted, plural
 
-from graphdock_commands.isolated import Examined, Limits, examine, timeout_option
+from graphdock_commands.limits import Limits, timeout_option
+
+if TYPE_CHECKING:
+    from graphdock_commands.isolated import Examined
 
 
 def facts(state: PluginState) -> dict[str, Any]:
@@ -26,7 +29,8 @@ def facts(state: PluginState) -> dict[str, Any]:
             kernels = None if manifest.generated is None else len(manifest.kernels)
             ops, provided = len(manifest.op_names), dict(manifest.provided)
             own = {d.type for d in manifest.devices}
-            foreign = {k.device for k in manifest.kernels} - own - {"host"}  # which is no device: any will do
+            manifest.kernels.check()
+            foreign = manifest.kernels.devices() - own - {"host"}  # which is no device: any will do
         except ManifestError as error:
             state.fault("bad manifest", error.text, error)
     return {
@@ -90,9 +94,12 @@ def _status(row: dict[str, Any]) -> str:
 @timeout_option
 @json_option
 def command(probe: bool, every: bool, limits: Limits, as_json: bool) -> None:
-    states = configured_host().plugins(every=every)
+    host = click.get_current_context().meta.get("graphdock.host") or configured_host()
+    states = host.plugins(every=every)
     rows = [facts(state) for state in states]
     if probe:
+        from graphdock_commands.isolated import examine  # processes, which a listing has no use for
+
         rows = [_probed(r, e) for r, e in zip(rows, examine([s.entry() for s in states], limits), strict=True)]
     rows.sort(key=lambda r: (r["plugin"], r["distribution"]))
     if as_json:
