@@ -73,7 +73,7 @@ def constant_reads(graph: PlanGraph, handles: Mapping[Value, Value]) -> dict[Val
         for value, arg in zip(node.inputs, arg_of(node), strict=True)
         if arg.access in ("writes", "uses") and value in handles
     }
-    owners = {n.outputs[0]: handles[n.inputs[0]] for n in graph.nodes if n.verb == "read"}
+    owners = {n.outputs[0]: handles[n.inputs[0]] for n in graph.nodes if n.verb == "read" and n.inputs[0] in handles}
     return {value: owner for value, owner in owners.items() if owner not in written and _is_plain(owner)}
 
 

@@ -210,7 +210,8 @@ def _derive(
         draft.name_resources()
         draft.constant_reads = constant_reads(draft.graph, draft.handles) if draft.holds else {}
     owner, setting = draft.constant_reads.get(value), draft.setting
-    if owner is None or setting.resource(owner).device.memory_space != HOST_MEMORY:
+    saves = setting.memory_budget or HOST_MEMORY in setting.limits
+    if owner is None or saves or setting.resource(owner).device.memory_space != HOST_MEMORY:
         return None
     made = derive(value, owner, key, dims)
     draft.derivations[made.inputs[0]] = Derivation(owner, fill)

@@ -14,13 +14,17 @@ from graphdock_llvm.extents import Extents
 from graphdock_llvm.pool import pool_address
 from graphdock_llvm.printer import ALONE, print_region
 from graphdock_llvm.schedule import forbidden
+from graphdock_llvm.target import converts_halves
 from graphdock_testing import random_regions
 from graphdock_testing.random_regions import random_region
 from graphdock_testing.region_reference import evaluate
 
+#: Halves that the CPU converts.
+HALVES = ("bfloat16", "float16") if converts_halves() else ("bfloat16",)
+
 SIZES = (0, 1, 2, 7, 64, 1000)
 GENERIC = {"backends": ("llvm", "cpu"), "shape_policy": "generic"}
-DTYPES = [("float32",), ("float32", "float64", "int32", "bool"), ("float32", "float16", "bfloat16", "int64", "uint8")]
+DTYPES = [("float32",), ("float32", "float64", "int32", "bool"), ("float32", *HALVES, "int64", "uint8")]
 NEAR = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 1e-4, "float64": 1e-4}
 
 

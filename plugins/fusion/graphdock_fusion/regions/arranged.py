@@ -106,11 +106,7 @@ def _nodes(value: Value, found: _Wanted, asked: RegisteredCompiler, context: Pla
         node.name = node.outputs[0].name = f"{value.name}/arranged"
         node.device = maker.device
         return [node]
-    kept = None
-    if not context.memory_budget:
-        kept = context.derive(
-            value, f"{asked.full_name}, {wish.key}", wish.shape, functools.partial(_fill, asked, found)
-        )
+    kept = context.derive(value, f"{asked.full_name}, {wish.key}", wish.shape, functools.partial(_fill, asked, found))
     if kept is not None:
         handle = kept.inputs[0].node
         assert handle is not None
