@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,11 +17,14 @@ from graphdock.contracts import (
     PrepareContext,
     Prepared,
     RowHistory,
+    Scratch,
+    dtypes,
     errors,
 )
 
+from graphdock_llvm.histories import ITERATIONS, ROOM, ROWS, STRIDES
 from graphdock_llvm.launch import address_of, bound, results_of, single_threaded
-from graphdock_llvm.loops import ITERATIONS, ROOM, ROWS, STRIDES, print_loop
+from graphdock_llvm.loops import print_loop
 from graphdock_llvm.native import chain, interface
 from graphdock_llvm.pool import pool_address
 from graphdock_llvm.printer import ALONE
@@ -29,19 +34,25 @@ __all__ = ["prepared_loop"]
 
 #: Rows for which there is room in a history at first, where nothing is known of how many there will be.
 _FIRST = 64
+#: Bytes of rows from which on their memory is used again. Whether this Python counts references, and under a lock; and what it says
+#: of an array that is known here alone: the list, a variable, and its argument.
+_RECYCLED = 1 << 17
+_COUNTS = hasattr(sys, "getrefcount") and getattr(sys, "_is_gil_enabled", lambda: True)()
+_MINE = 3
 
 
 def prepared_loop(loop: LoopProgram, ctx: PrepareContext) -> Prepared:
     """The kernel of a loop."""
-    text, shared = print_loop(loop, width())
-    shared = shared and ctx.threads > 1
+    printed = print_loop(loop, width())
+    shared = printed.shared and ctx.threads > 1
     numbers = (ctx.threads, pool_address()) if shared else ALONE
-    native = Native(address_of(ctx, text, optimized=True), chain, numbers)
+    native = Native(address_of(ctx, printed.text, optimized=True), chain, numbers)
     within = single_threaded(ctx.device) if shared else None
     return Prepared(
         lambda bind: _bound(bind, native, loop),
+        scratch=(Scratch(dtypes.uint8, (printed.room,)),) if printed.room else (),
         within=within,
-        source=lambda: f"{loop}\n\n{print_loop(loop, width())[0]}",
+        source=lambda: f"{loop}\n\n{print_loop(loop, width()).text}",
     )
 
 
@@ -94,21 +105,35 @@ class _Call:
         self.address = self.counts.ctypes.data
         self.rows: list[Any] = []
         self._before: list[Any] = []  # in which loop variables may still lie
+        self._last: list[Any] = [None] * len(loop.kept)
 
     def begin(self, count: int, strides: Sequence[int], room: int) -> None:
         """Room for some rows, and what is known of those that are read."""
         self.counts[ROWS], self.counts[ROOM] = count, room
         self.counts[STRIDES : STRIDES + len(strides)] = strides
-        self.rows = [self._empty(number, shape, room) for number, shape in self._loop.kept]
+        self.rows = [self._empty(i, room) for i in range(len(self._loop.kept))]
 
-    def _empty(self, number: int, shape: tuple[int, ...], room: int) -> Any:
-        dtype = self._loop.buffers[number].dtype
-        return np.empty((room, *shape), np.uint8 if dtype.kind == "V" else dtype.np)
+    def _empty(self, history: int, room: int) -> Any:
+        """Memory for so many rows: that of the last call, if it is not far too large and nobody knows of it any more. A new one
+        would be zeroed by the system, page by page."""
+        last = self._last[history]
+        if (
+            last is None
+            or not room <= len(last) <= 2 * room
+            or not _COUNTS
+            or sys.getrefcount(last) > _MINE
+            or weakref.getweakrefcount(last)
+        ):
+            number, shape = self._loop.kept[history]
+            dtype = self._loop.buffers[number].dtype
+            last = np.empty((room, *shape), np.uint8 if dtype.kind == "V" else dtype.np)
+            self._last[history] = last if last.nbytes >= _RECYCLED else None
+        return last[:room]
 
     def grow(self) -> None:
         """Room for twice as many rows."""
         room = int(self.counts[ROOM])
-        more = [self._empty(number, shape, 2 * room) for number, shape in self._loop.kept]
+        more = [self._empty(i, 2 * room) for i in range(len(self._loop.kept))]
         for rows, larger in zip(self.rows, more, strict=True):
             larger[:room] = rows
         self._before.append(self.rows)
@@ -141,7 +166,7 @@ class _Histories:
         ]
         self._room = _FIRST
         self._idle: list[_Call] = []
-        # given are inputs and planned results; then what is made here: results, first rows, counts
+        # given are inputs, planned results and memory; then what is made here: results, first rows, counts
         given = len(ctx.buffers)
         buffers: list[Any] = [i if b is None else b for i, b in enumerate(ctx.buffers)]
         for i, _, _ in self._read:
@@ -149,7 +174,8 @@ class _Histories:
         for place, i in enumerate(self._made):
             buffers.insert(self._inputs + i, given + place)
         total = given + len(self._made) + len(loop.kept) + 1
-        buffers += range(given + len(self._made), total)
+        memory = buffers[self._inputs + len(shapes) :]
+        buffers[self._inputs + len(shapes) :] = [*range(given + len(self._made), total), *memory]
         self._run = chain([NativeCall(native.address, tuple(buffers), native.numbers, native.brief)], total)
 
     def call(self, *given: Any) -> Any:
@@ -178,7 +204,7 @@ class _Histories:
             del self._calls[call.address]
         histories = call.end()
         if histories:
-            self._room = max(len(histories[0]), _FIRST)
+            self._room = max(len(histories[0]), self._room * 7 // 8, _FIRST)
         self._idle.append(call)
         return results_of([*results, *histories])
 

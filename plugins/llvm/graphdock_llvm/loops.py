@@ -1,61 +1,79 @@
 """Printer of a whole loop as one function of LLVM's text.
 
 The function is ``void region(ptr table, ptr numbers)``: the table holds the addresses of what the loop is given, then of its
-results, of the first rows of the histories that it makes, and of its counts; the numbers are how many threads may compute, the
-address of the pool's function, that of ``int64_t poll(void)``, which is called now and then and says whether to stop: results are
-unspecified then; and that of ``int64_t grow(int64_t *counts)``.
+results, of the first rows of the histories that it makes, of its counts, where it has histories, and of memory for large buffers;
+the numbers are how many threads may compute, the address of the pool's function, that of ``int64_t poll(void)``, which is called
+now and then and says whether to stop: results are unspecified then; and that of ``int64_t grow(int64_t *counts)``.
 
 A history that is read is given by the address of its first row. The counts are, in order: how many rows histories that are read
 have; for how many rows there is room in those that are made; how many iterations there were, which the function says; how many
 bytes lie between the rows of each that is read. Where there is no room for another row ``grow`` makes some, and puts the room's
 size and, behind all other counts, the addresses of the new first rows there; or says that it can't.
 
-Each program is a function that is put where it is called. Buffers lie on the stack, so that single numbers end in registers. A loop
-variable that a step makes has two buffers where it is long, which change places; a short one is copied.
+Each program is a function that is put where it is called, but for large products, which have a stack of their own: their right
+matrix is packed before the loop where it stays through all iterations. Short buffers lie on the stack, so that single numbers end
+in registers. A loop variable that a step makes has two buffers where it is long, which change places; a short one is copied.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from graphdock.contracts import LoopBuffer, LoopCopy, LoopProgram, LoopStep, RegionProgram
 
 from graphdock_llvm.copies import print_copy
 from graphdock_llvm.emitter import Emitter
-from graphdock_llvm.printer import Printed, print_functions
+from graphdock_llvm.histories import COPIED, Histories, bytes_of
+from graphdock_llvm.packing import panels_of, room_of
+from graphdock_llvm.panels import Matrices
+from graphdock_llvm.printer import Printed
+from graphdock_llvm.steps import print_packing, print_step
 
-__all__ = ["ITERATIONS", "ROOM", "ROWS", "STRIDES", "print_loop", "too_large"]
+__all__ = ["PrintedLoop", "print_loop", "too_large"]
 
-#: Places of the counts of a loop with histories, and of the first of the distances between rows.
-ROWS, ROOM, ITERATIONS, STRIDES = range(4)
 
-#: Bytes of all buffers of a loop, and of one that is copied in place of changing places.
-_STACK, _COPIED = 128 * 1024, 256
+#: Bytes of all buffers of a loop, and of one that lies on the stack.
+_MOST, _STACK = 16 * 1024 * 1024, 4096
 #: Work between two polls, some milliseconds; its unit is an element of a step.
 _POLLED = 1 << 23
 _MEMCPY = "llvm.memcpy.p0.p0.i64"
 
 
 def too_large(loop: LoopProgram) -> str | None:
-    """Reason why a loop is not compiled: its buffers would not fit on the stack."""
+    """Reason why a loop is not compiled: a step reuses buffers, and these lie side by side."""
     size = _size_of(loop)
-    return f"its buffers are {size} bytes, which a step drives from outside" if size > _STACK else None
+    return f"its buffers are {size} bytes, which a step drives from outside" if size > _MOST else None
 
 
 def _size_of(loop: LoopProgram) -> int:
     inner = [s.program for s in (*loop.condition, *loop.body) if isinstance(s.program, LoopProgram)]
     lying = {*loop.scans, *loop.given}
-    own = sum(_bytes(b) for i, b in enumerate(loop.buffers) if b.value is None and i not in lying)
-    own += sum(_bytes(loop.buffers[v]) for v in loop.variables)
+    own = sum(bytes_of(b) for i, b in enumerate(loop.buffers) if b.value is None and i not in lying)
+    own += sum(bytes_of(loop.buffers[v]) for v in loop.variables)
     return own + sum(map(_size_of, inner))
 
 
-def print_loop(loop: LoopProgram, width: int) -> tuple[str, bool]:
-    """A module with the function ``region``, and whether any of its programs is in parts, which threads share."""
+@dataclass(frozen=True, slots=True)
+class PrintedLoop:
+    """A module with the function ``region``.
+
+    Attributes:
+      shared: whether any of its programs is in parts, which threads share. ``room``: bytes of memory that it is given.
+    """
+
+    text: str
+    shared: bool
+    room: int
+
+
+def print_loop(loop: LoopProgram, width: int) -> PrintedLoop:
+    """The function of a loop."""
     printer = _Printer(width)
-    return printer.module(loop), printer.shared
+    text = printer.module(loop)
+    return PrintedLoop(text, printer.shared, printer.room)
 
 
 class _Printer:
@@ -66,8 +84,8 @@ class _Printer:
         self.functions: list[str] = []
         self.helpers: dict[str, str] = {}
         self.printed: dict[tuple[Any, ...], str] = {}
-        self.count = 0
-        self.histories: _Histories | None = None
+        self.count = self.room = 0
+        self.histories: Histories | None = None
         self.block = "begin"
 
     def module(self, loop: LoopProgram) -> str:
@@ -77,21 +95,25 @@ class _Printer:
         results = [self.load_slot("%table", slots + i) for i in range(len(loop.results))]
         for number, name in enumerate(("poll", "grow") if loop.scans or loop.kept else ("poll",)):
             e.line(f"%{name} = load ptr, ptr {e.value(f'getelementptr i64, ptr %numbers, i64 {2 + number}')}")
+        first = slots + len(loop.results)
         if loop.scans or loop.kept:
-            first = slots + len(loop.results)
-            self.histories = _Histories(
+            self.histories = Histories(
                 self, loop, [self.load_slot("%table", first + i) for i in range(len(loop.kept) + 1)]
             )
         self.heads.append("%left = alloca i64")
         e.line(f"store i64 {_POLLED}, ptr %left")
         self._loop(loop, given, results, self.histories)
+        if self.room:
+            slot = first + (len(loop.kept) + 1 if loop.scans or loop.kept else 0)
+            self.heads.insert(0, "%memory = load ptr, ptr %memory.at")
+            self.heads.insert(0, f"%memory.at = getelementptr ptr, ptr %table, i64 {slot}")
         body = "\n".join([*(f"  {h}" for h in self.heads), "  br label %begin", "begin:", *e.lines, "  ret void"])
         whole = f"define void @region(ptr %table, ptr %numbers) {{\nentry:\n{body}\nstopped:\n  ret void\n}}\n"
         declared = sorted(e.declarations.values())
         return "\n".join([*declared, *self.constants, *self.helpers.values(), *self.functions, whole])
 
     def _loop(
-        self, loop: LoopProgram, given: Sequence[str], results: Sequence[str], histories: _Histories | None = None
+        self, loop: LoopProgram, given: Sequence[str], results: Sequence[str], histories: Histories | None = None
     ) -> None:
         """All iterations, from the addresses that are given to those of the results."""
         e = self.e
@@ -104,7 +126,7 @@ class _Printer:
         swapped = {
             v: n
             for v, n in zip(loop.variables, loop.following, strict=True)
-            if n in made and n not in straight and moved.count(n) == 1 and _bytes(buffers[v]) > _COPIED
+            if n in made and n not in straight and moved.count(n) == 1 and bytes_of(buffers[v]) > COPIED
         }
         handed = {v: n for v, n in zip(loop.variables, loop.following, strict=True) if n in straight}
         for number, buffer in enumerate(buffers):
@@ -113,7 +135,8 @@ class _Printer:
             elif number not in address and number not in straight:
                 address[number] = self._room(buffer)
         for variable, first in zip(loop.variables, loop.initial, strict=True):
-            self.copy(address[first], address[variable], _bytes(buffers[variable]))
+            self.copy(address[first], address[variable], bytes_of(buffers[variable]))
+        panels = self._pack(loop, address)
         turns = None
         if loop.limit is not None or histories is not None:
             self.heads.append(f"%{name}.turns = alloca i64")
@@ -129,7 +152,7 @@ class _Printer:
         lying = {v: (address[v], e.name("now")) for v in handed}
         address |= {v: now for v, (_, now) in lying.items()}
         for step in loop.condition:
-            self._step(step, address, buffers)
+            self._step(step, address, buffers, panels)
         test = e.value(f"load i8, ptr {address[loop.test]}")
         e.line(f"br i1 {e.value(f'icmp ne i8 {test}, 0')}, label %{name}.on, label %{name}.end")
         self.begin(f"{name}.on")
@@ -143,7 +166,7 @@ class _Printer:
                 histories.begin(name, turn, address)
         self._poll(name, sum(_work(s) for s in (*loop.condition, *loop.body)))
         for step in loop.body:
-            self._step(step, address, buffers)
+            self._step(step, address, buffers, panels)
         if histories is not None:
             histories.keep(address)
         self._advance(loop, address, {*swapped, *handed})
@@ -160,9 +183,9 @@ class _Printer:
             histories.end(e.value(f"load i64, ptr {turns}"))
         for result, place in zip(loop.results, results, strict=True):
             variable = loop.variables[result]
-            self.copy(address[variable], place, _bytes(buffers[variable]))
+            self.copy(address[variable], place, bytes_of(buffers[variable]))
 
-    def _limits(self, loop: LoopProgram, histories: _Histories | None) -> list[str]:
+    def _limits(self, loop: LoopProgram, histories: Histories | None) -> list[str]:
         """Numbers of iterations at most."""
         found = [] if loop.limit is None else [str(loop.limit)]
         return found if histories is None or not loop.scans else [*found, histories.rows]
@@ -174,10 +197,10 @@ class _Printer:
         for number in sources:
             if number in loop.variables:  # which may change before it is read, so that what it was is kept
                 kept = self._room(loop.buffers[number])
-                self.copy(address[number], kept, _bytes(loop.buffers[number]))
+                self.copy(address[number], kept, bytes_of(loop.buffers[number]))
                 sources[number] = kept
         for variable, following in pairs:
-            self.copy(sources[following], address[variable], _bytes(loop.buffers[variable]))
+            self.copy(sources[following], address[variable], bytes_of(loop.buffers[variable]))
 
     def _poll(self, name: str, work: int) -> None:
         """Leave all loops when the step must stop."""
@@ -191,7 +214,13 @@ class _Printer:
         e.line(f"br i1 {e.value(f'icmp ne i64 {stop}, 0')}, label %stopped, label %{name}.body")
         self.begin(f"{name}.body")
 
-    def _step(self, step: LoopStep, address: Mapping[int, str], of: Sequence[LoopBuffer]) -> None:
+    def _step(
+        self,
+        step: LoopStep,
+        address: Mapping[int, str],
+        of: Sequence[LoopBuffer],
+        panels: Mapping[tuple[int, Matrices], str],
+    ) -> None:
         buffers = [address[n] for n in step.inputs], [address[n] for n in step.outputs]
         if isinstance(step.program, LoopProgram):
             self._loop(step.program, *buffers)
@@ -200,25 +229,55 @@ class _Printer:
             size = of[step.outputs[0]].dtype.size
             self.e.line(f"call void @{self._copies(step.program, size)}(ptr {buffers[0][0]}, ptr {buffers[1][0]})")
             return
-        function = self._function(step.program, len(step.inputs))
+        packed: dict[int, str] = {}
+        if panels and (wanted := panels_of(step.program)) is not None:
+            where = panels.get((step.inputs[wanted[0]], wanted[1]))
+            packed = {} if where is None else {wanted[0]: where}
+        function = self._function(step.program, len(step.inputs), packed)
+        self._call(function, [*(packed.get(k, b) for k, b in enumerate(buffers[0])), *buffers[1]])
+
+    def _call(self, function: str, buffers: Sequence[str]) -> None:
+        """Call a function of a table of addresses, and of the numbers."""
         table = self.e.name("table")
-        self.heads.append(f"{table} = alloca ptr, i64 {sum(map(len, buffers))}")
-        for slot, buffer in enumerate([*buffers[0], *buffers[1]]):
+        self.heads.append(f"{table} = alloca ptr, i64 {len(buffers)}")
+        for slot, buffer in enumerate(buffers):
             self.e.line(f"store ptr {buffer}, ptr {self.e.value(f'getelementptr ptr, ptr {table}, i64 {slot}')}")
         self.e.line(f"call void @{function}(ptr {table}, ptr %numbers)")
 
-    def _function(self, program: RegionProgram, count: int) -> str:
+    def _function(self, program: RegionProgram, count: int, packed: Collection[int]) -> str:
         """The name of the function of a program, which stands in the module once."""
         shapes = tuple(i.shape for i in program.inputs), tuple(o.shape for o in program.outputs)
-        key = program.structure(), tuple(a.extent for a in program.axes), count, shapes
+        key = program.structure(), tuple(a.extent for a in program.axes), count, shapes, tuple(packed)
         found = self.printed.get(key)
         if found is None:
             found = self.printed[key] = f"step{len(self.printed)}"
-            printed: Printed = print_functions(program, count, self.width, found, "internal")
-            self.e.declarations |= printed.declarations
-            self.helpers |= printed.helpers
-            self.functions += printed.functions
-            self.shared = self.shared or printed.shared
+            self._include(print_step(program, count, self.width, found, packed))
+        return found
+
+    def _include(self, printed: Printed) -> None:
+        self.e.declarations |= printed.declarations
+        self.helpers |= printed.helpers
+        self.functions += printed.functions
+        self.shared = self.shared or printed.shared
+
+    def _pack(self, loop: LoopProgram, address: Mapping[int, str]) -> dict[tuple[int, Matrices], str]:
+        """Panels of the matrices that stay through all iterations, packed before them: where they lie."""
+        stay = {n for n in loop.given if n not in loop.scans} | {
+            n for n, b in enumerate(loop.buffers) if b.value is not None
+        }
+        found: dict[tuple[int, Matrices], str] = {}
+        for step in (*loop.condition, *loop.body):
+            wanted = panels_of(step.program) if isinstance(step.program, RegionProgram) else None
+            if wanted is None or step.inputs[wanted[0]] not in stay:
+                continue
+            number, of = step.inputs[wanted[0]], wanted[1]
+            if (number, of) not in found:
+                found[number, of] = self._memory(room_of(of) * loop.buffers[number].dtype.size)
+                name = self.printed.get(("panels", of))
+                if name is None:
+                    name = self.printed["panels", of] = f"step{len(self.printed)}"
+                    self._include(print_packing(of, name))
+                self._call(name, [address[number], found[number, of]])
         return found
 
     def _copies(self, copy: LoopCopy, size: int) -> str:
@@ -245,98 +304,27 @@ class _Printer:
         return self.e.value(f"load ptr, ptr {self.e.value(f'getelementptr ptr, ptr {table}, i64 {slot}')}")
 
     def _room(self, buffer: LoopBuffer) -> str:
+        if bytes_of(buffer) > _STACK:
+            return self._memory(bytes_of(buffer))
         name = self.e.name("room")
-        self.heads.append(f"{name} = alloca [{_bytes(buffer)} x i8], align 64")
+        self.heads.append(f"{name} = alloca [{bytes_of(buffer)} x i8], align 64")
+        return name
+
+    def _memory(self, size: int) -> str:
+        """Some of the memory that the function is given."""
+        name = self.e.name("room")
+        self.heads.append(f"{name} = getelementptr i8, ptr %memory, i64 {self.room}")
+        self.room += -(-size // 64) * 64
         return name
 
     def _constant(self, buffer: LoopBuffer) -> str:
         data = "".join(f"\\{byte:02X}" for byte in buffer.value.tobytes())
         name = f"@c{len(self.constants)}"
-        self.constants.append(f'{name} = internal constant [{_bytes(buffer)} x i8] c"{data}", align 64')
+        self.constants.append(f'{name} = internal constant [{bytes_of(buffer)} x i8] c"{data}", align 64')
         return name
 
     def copy(self, source: str, target: str, size: int) -> None:
         self.e.run(_MEMCPY, ("ptr", target), ("ptr", source), ("i64", str(size)), ("i1", "false"))
-
-
-class _Histories:
-    """Histories of one loop.
-
-    Attributes:
-      rows: how many iterations there are at most, because those that are read have so many rows.
-      straight: buffers that steps make and that are kept, long ones: they are made where they are kept -> number of the history.
-    """
-
-    def __init__(self, printer: _Printer, loop: LoopProgram, places: Sequence[str]) -> None:
-        self.printer, self.loop, e = printer, loop, printer.e
-        *firsts, self.counts = places
-        self.rows = self._count(ROWS) if loop.scans else ""
-        self.strides = [self._count(STRIDES + i) for i in range(len(loop.scans))]
-        self.firsts = [f"%first{i}" for i in range(len(firsts))]
-        printer.heads += [f"{first} = alloca ptr" for first in self.firsts]
-        for first, given in zip(self.firsts, firsts, strict=True):
-            e.line(f"store ptr {given}, ptr {first}")
-        if firsts:
-            printer.heads.append("%room.left = alloca i64")
-            e.line(f"store i64 {self._count(ROOM)}, ptr %room.left")
-        made = {n for s in loop.body for n in s.outputs}
-        self.straight: dict[int, int] = {}
-        for i, (number, _) in enumerate(loop.kept):
-            if number in made and _bytes(loop.buffers[number]) > _COPIED:
-                self.straight.setdefault(number, i)
-        self._turn = ""
-
-    def _at(self, number: int) -> str:
-        return self.printer.e.value(f"getelementptr i64, ptr {self.counts}, i64 {number}")
-
-    def _count(self, number: int) -> str:
-        return self.printer.e.value(f"load i64, ptr {self._at(number)}")
-
-    def begin(self, name: str, turn: str, address: dict[int, str]) -> None:
-        """Beginning of an iteration: there is room for what it keeps, and the elements that it reads are found."""
-        e, loop, printer = self.printer.e, self.loop, self.printer
-        self._turn = turn
-        if loop.kept:
-            full = e.value(f"icmp sge i64 {turn}, {e.value('load i64, ptr %room.left')}")
-            e.line(f"br i1 {full}, label %{name}.full, label %{name}.kept")
-            printer.begin(f"{name}.full")
-            failed = e.value(f"call i64 %grow(ptr {self.counts})")
-            e.line(f"br i1 {e.value(f'icmp ne i64 {failed}, 0')}, label %stopped, label %{name}.more")
-            printer.begin(f"{name}.more")
-            e.line(f"store i64 {self._count(ROOM)}, ptr %room.left")
-            for i, first in enumerate(self.firsts):
-                e.line(f"store ptr {e.value(f'load ptr, ptr {self._at(STRIDES + len(loop.scans) + i)}')}, ptr {first}")
-            e.line(f"br label %{name}.kept")
-            printer.begin(f"{name}.kept")
-        if loop.scans:
-            place = e.binary("sub", "i64", e.binary("sub", "i64", self.rows, "1"), turn)
-        for number, stride in zip(loop.scans, self.strides, strict=True):
-            offset = e.binary("mul", "i64", place, stride)
-            address[number] = e.value(f"getelementptr i8, ptr {address[number]}, i64 {offset}")
-        for number, history in self.straight.items():
-            address[number] = self._row(history)
-
-    def _row(self, history: int) -> str:
-        """Address of the row of this iteration in a history that is made."""
-        e = self.printer.e
-        size = _bytes(self.loop.buffers[self.loop.kept[history][0]])
-        first = e.value(f"load ptr, ptr {self.firsts[history]}")
-        return e.value(f"getelementptr i8, ptr {first}, i64 {e.binary('mul', 'i64', self._turn, str(size))}")
-
-    def keep(self, address: Mapping[int, str]) -> None:
-        """What the iteration keeps, before loop variables become their next values."""
-        for i, (number, _) in enumerate(self.loop.kept):
-            size = _bytes(self.loop.buffers[number])
-            if size and self.straight.get(number) != i:
-                self.printer.copy(address[number], self._row(i), size)
-
-    def end(self, turns: str) -> None:
-        """There is no iteration any more."""
-        self.printer.e.line(f"store i64 {turns}, ptr {self._at(ITERATIONS)}")
-
-
-def _bytes(buffer: LoopBuffer) -> int:
-    return math.prod(buffer.shape) * buffer.dtype.size
 
 
 def _work(step: LoopStep) -> int:

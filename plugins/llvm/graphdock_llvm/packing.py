@@ -8,18 +8,18 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from graphdock.contracts import Arrangement, KernelDef, NativeCall, PrepareContext, Prepared, Region
+from graphdock.contracts import Arrangement, KernelDef, NativeCall, PrepareContext, Prepared, Region, RegionProgram
 
 from graphdock_llvm.emitter import Emitter
 from graphdock_llvm.launch import called
 from graphdock_llvm.native import chain
 from graphdock_llvm.panels import Matrices, print_pack
 from graphdock_llvm.pool import pool_address
-from graphdock_llvm.printer import ALONE
+from graphdock_llvm.printer import ALONE, Printed
 from graphdock_llvm.target import compiled, width
 from graphdock_llvm.tiles import shared_by_parts, tiles_of
 
-__all__ = ["arranged"]
+__all__ = ["arranged", "panels_of", "print_packed", "room_of"]
 
 #: Bytes from which threads share the copy.
 _SHARED = 1 << 18
@@ -29,28 +29,36 @@ _ROWS = 256
 
 def arranged(region: Region) -> Mapping[int, Arrangement]:
     """The right matrix of a region's large product, where nothing else of the region reads it."""
-    program = region.program
-    tiles = tiles_of(program, width()) if program is not None else None
-    if program is None or tiles is None or 0 in [a.extent for a in program.axes]:
+    found = None if region.program is None else panels_of(region.program)
+    if found is None:
         return {}
-    right, of = program.inputs[tiles.product.right], tiles.matrices
-    if right.strides is not None or [i.source for i in program.inputs].count(right.source) > 1:
-        return {}
-    if of.rows is not None and of.rows > _ROWS:
-        return {}
-    of = replace(of, rows=None, left=(0, 0))
+    source, of = found
     kernel = KernelDef("Arranged", "cpu", name="panels", prepare=functools.partial(_prepare, of))
     key = "panels", of.along, of.columns, of.scalar, of.right
-    return {right.source: Arrangement(key, (_room(of),), kernel, functools.partial(_fill, of))}
+    return {source: Arrangement(key, (room_of(of),), kernel, functools.partial(_fill, of))}
 
 
-def _room(of: Matrices) -> int:
+def panels_of(program: RegionProgram) -> tuple[int, Matrices] | None:
+    """Number of the input that is the right matrix of a program's large product and nothing else, if it is worth being packed
+    apart, and how it is."""
+    tiles = tiles_of(program, width())
+    if tiles is None or 0 in [a.extent for a in program.axes]:
+        return None
+    right, of = program.inputs[tiles.product.right], tiles.matrices
+    if right.strides is not None or [i.source for i in program.inputs].count(right.source) > 1:
+        return None
+    if of.rows is not None and of.rows > _ROWS:
+        return None
+    return right.source, replace(of, rows=None, left=(0, 0))
+
+
+def room_of(of: Matrices) -> int:
     """Elements of all panels."""
     return of.panels(width()) * of.along * of.wide(width())
 
 
-def _text(of: Matrices) -> str:
-    """The module whose ``region`` packs all panels."""
+def print_packed(of: Matrices) -> Printed:
+    """The function ``region`` that packs all panels."""
     e, panel = Emitter(width()), of.along * of.wide(width())
     pack = print_pack(e, "region", of)
     part = f"""define internal void @region.part(ptr %table, i64 %part) {{
@@ -65,17 +73,15 @@ entry:
   ret void
 }}
 """
-    return "\n".join(
-        [*sorted(e.declarations.values()), *e.functions.values(), pack, part, shared_by_parts(of.panels(width()))]
-    )
+    return Printed(e.declarations, e.functions, (pack, part, shared_by_parts(of.panels(width()))), False)
 
 
 def _prepare(of: Matrices, ctx: PrepareContext) -> Prepared:
     size = of.along * of.columns * ctx.inputs[0].dtype.size
     shared = ctx.threads > 1 and size >= _SHARED
-    return called(ctx, _text(of), (ctx.threads, pool_address()) if shared else ALONE)
+    return called(ctx, print_packed(of).text(), (ctx.threads, pool_address()) if shared else ALONE)
 
 
 def _fill(of: Matrices, array: Any, room: Any) -> None:
     """Pack a matrix of the host's memory."""
-    chain([NativeCall(compiled(_text(of)), (np.ascontiguousarray(array), room), ALONE)], 0)()
+    chain([NativeCall(compiled(print_packed(of).text()), (np.ascontiguousarray(array), room), ALONE)], 0)()

@@ -157,8 +157,47 @@ def test_a_loop_that_is_not_taken_says_why_and_its_parts_are(body, reason):
         sess.run(y, {x: numbers(4)})
 
 
-def test_large_buffers_stay_with_python():
+def test_buffers_of_megabytes_lie_in_the_memory_of_the_step_and_larger_ones_stay_with_python():
     x = tf.placeholder(tf.float32, [300, 300])
-    y = tf.while_loop(lambda i, v: i < 3, lambda i, v: (i + 1, v * 0.5 + 1.0), [0, x])[1]
+    y = tf.while_loop(lambda i, *_: i < 3, lambda i, v, w: (i + 1, v * 0.5 + w, tf.sin(v)), [0, x, x + 1.0])
+    whole(y, {x: numbers(300, 300)})
+    large = tf.placeholder(tf.float32, [2000, 2000])
+    z = tf.while_loop(lambda i, v: i < 1, lambda i, v: (i + 1, v * 0.5 + 1.0), [0, large])[1]
     with tf.Session(config=tf.SessionConfig(**LLVM)) as sess:
-        assert "which a step drives from outside" in str(sess.explain(y, {x: numbers(300, 300)}))
+        assert "which a step drives from outside" in str(sess.explain(z, {large: np.zeros((2000, 2000))}))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("rows", [16, 300])
+def test_large_products_by_matrices_that_stay_and_by_such_that_change(rows, threads):
+    """Those that stay are packed once, before the loop; transposed ones too, and a constant."""
+    x, w, u = (tf.placeholder(tf.float32, s) for s in ([rows, 128], [128, 128], [128, 128]))
+    c = tf.constant(numbers(128, 128, seed=5) * 0.05)
+
+    def body(i, h, m):
+        h = tf.tanh(tf.matmul(h, w)) + tf.matmul(h, u, transpose_b=True)
+        return i + 1, tf.tanh(tf.matmul(h, m) + tf.matmul(h, c)), m * 0.9
+
+    feed = {x: numbers(rows, 128), w: numbers(128, 128, seed=1) * 0.1, u: numbers(128, 128, seed=2) * 0.1}
+    made = tf.while_loop(lambda i, *_: i < 4, body, [0, x, w * 0.5])
+    want = None
+    for fields in ({**LLVM, "intra_op_threads": threads}, {"backends": ("cpu",)}):
+        with tf.Session(config=tf.SessionConfig(**fields)) as sess:
+            got = [sess.run(made, feed) for _ in range(2)]
+            if want is None:
+                want = got
+                assert "Loop, whole" in str(sess.explain(made, feed))
+    for g, w_ in zip(want, got, strict=True):
+        for a, b in zip(g, w_, strict=True):
+            np.testing.assert_allclose(a, b, 1e-3, 1e-3)
+
+
+def test_reductions_over_axes_in_the_middle():
+    x = tf.placeholder(tf.float32, [6, 50, 30])
+
+    def body(i, a, total):
+        most = tf.reduce_max(a * 2.0, 1, keepdims=True)
+        return i + 1, tf.tanh(a + most), total * 0.5 + tf.reduce_mean(tf.nn.relu(a), 1)
+
+    made = tf.while_loop(lambda i, *_: i < 5, body, [0, x, tf.zeros([6, 30])])
+    whole(made, {x: numbers(6, 50, 30)})
