@@ -12,6 +12,9 @@ import numpy as np
 import pytest
 from graphdock.contracts import KernelDef, Native, NativeShapes, Prepared, errors, hookimpl
 from graphdock.plugin.host import Host
+from graphdock_executor.step_program.names import Names
+from graphdock_executor.step_program.native_runs import join_launches
+from graphdock_executor.step_program.statements import Block, Launch
 
 pytestmark = pytest.mark.plain  # debug mode makes no runs
 
@@ -259,3 +262,26 @@ def test_steps_on_many_threads_have_tables_of_their_own(lab):
         for thread in threads:
             thread.join()
     assert not wrong and "run" in lab.calls
+
+
+def test_runs_of_many_launches_are_found_in_one_way_over_them():
+    """A thousand launches: arguments are looked at a bounded number of times."""
+    looked = 0
+
+    class Counting(tuple):
+        def __iter__(self):
+            nonlocal looked
+            looked += 1
+            return super().__iter__()
+
+    names = Names()
+    block, builds, value = Block(), {}, names.new("value")
+    for _ in range(1000):
+        kernel, following = names.new("kernel"), names.new("value")
+        prepared = types.SimpleNamespace(native=Native(0, None, (), sized=object))
+        builds[kernel] = types.SimpleNamespace(prepared=prepared, static=(None,))
+        block.add(Launch(kernel, Counting((value,)), (following,), node=None, device=None))
+        value = following
+    (run,) = join_launches(block, builds, names)
+    assert len(run.body.statements) == 1000 and block.statements == [run]
+    assert looked < 10_000

@@ -36,6 +36,7 @@ def _joined(
 ) -> list[Statement]:
     result: list[Statement] = []
     run: list[Statement] = []
+    known: set[Operand] = set()  # to the launches of the run
 
     def close() -> None:
         launches = [s for s in run if isinstance(s, Launch)]
@@ -51,14 +52,14 @@ def _joined(
             found.append(joined)
             result.append(joined)
         run.clear()
+        known.clear()
 
     for statement in statements:
-        if isinstance(statement, Launch):
-            known = {a for s in run if isinstance(s, Launch) for a in (*s.args, *s.returns)}
-            if known.intersection(statement.returns):
-                close()  # a loop's variable, which is another value from here on
+        if isinstance(statement, Launch) and not known.isdisjoint(statement.returns):
+            close()  # a loop's variable, which is another value from here on
         if _is_native(statement, builds) or run and _makes_a_buffer(statement):
             run.append(statement)
+            known.update((*statement.args, *statement.returns) if isinstance(statement, Launch) else ())
         else:
             close()
             result.append(statement)
