@@ -38,7 +38,7 @@ class Cutter:
                 self._followers.setdefault(before, []).append(node)
 
     def cut(
-        self, nodes: Collection[PlanNode], device: DeviceSpec, is_part: Callable[[Value], bool] | None = None
+        self, nodes: Collection[PlanNode], device: DeviceSpec, lies_in: Callable[[Value], Value | None] | None = None
     ) -> Region:
         """The region of these nodes as a graph of its own; the plan stays as it is.
 
@@ -47,8 +47,8 @@ class Cutter:
         ``Region.control`` and ``Region.order``.
 
         Args:
-          is_part: says of a value that would enter whether its node is copied, too, because it only says where the value lies in
-            one that enters then.
+          lies_in: value that would enter -> the one in which it lies and that enters in its place, or None; the nodes between,
+            which only say where, are copied, too.
 
         Raises:
           PlanError: a node is not of this level or taken already, or a path leaves the nodes and comes back, so that no single
@@ -79,6 +79,15 @@ class Cutter:
                 graph.add(copy)
             return copy
 
+        def part(value: Value, whole: Value) -> Value:
+            if value is whole:
+                return enter(value, False)
+            maker = value.node
+            assert maker is not None
+            args = zip(maker.inputs, arg_of(maker), strict=True)
+            parts.add(copied(maker, [enter(v, True) if arg.memory == "host" else part(v, whole) for v, arg in args]))
+            return copies[maker].outputs[value.index]
+
         def enter(value: Value, host: bool) -> Value:
             maker, key = value.node, (value, host)
             if maker in inside:
@@ -88,10 +97,8 @@ class Cutter:
                 return values[key]
             if maker is not None and maker.verb == "constant" and (host or maker.attrs["value"].size == 1):
                 values[key] = copied(maker, ()).outputs[value.index]
-            elif maker is not None and is_part is not None and not host and is_part(value):
-                read = [enter(v, arg.memory == "host") for v, arg in zip(maker.inputs, arg_of(maker), strict=True)]
-                parts.add(copied(maker, read))
-                values[key] = copies[maker].outputs[value.index]
+            elif lies_in is not None and not host and (whole := lies_in(value)) is not None:
+                values[key] = part(value, whole)
             else:
                 name = value.name if (value, not host) not in values else f"{value.name}/host"
                 values[key] = Value(name, value.dtype, value.shape)

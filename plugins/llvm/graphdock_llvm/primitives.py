@@ -10,7 +10,7 @@ from graphdock.contracts import REDUCTIONS, DType, RegionInput, RegionOutput, Re
 from graphdock_llvm.emitter import HALVES, SCALARS, Emitter, scalar_constant
 from graphdock_llvm.functions import FUNCTIONS
 from graphdock_llvm.library import LIBRARY, pow_
-from graphdock_llvm.products import products_of, refused
+from graphdock_llvm.products import products_of, refused, strides_of
 from graphdock_llvm.target import converts_halves
 
 __all__ = [
@@ -63,8 +63,11 @@ def unsupported(program: RegionProgram, width: int) -> dict[int, str]:
         if number in read and number not in products and summed & set(term.axes):
             reason = f"{term.op} goes along the axis of a product"
         if number in read and term.op == "input":
-            dims = [d for d in program.inputs[term.value].dims if d is not None]
-            reason = reason if dims == sorted(dims) else f"{program.inputs[term.value].name} lies in another order"
+            part = program.inputs[term.value]
+            dims = [d for d in part.dims if d is not None]
+            reason = reason if dims == sorted(dims) else f"{part.name} lies in another order"
+            if part.strides is not None and strides_of(part).get(len(program.axes) - 1, 1) != 1:
+                reason = f"{part.name} has gaps in its rows"
         if reason is not None:
             found[number] = reason
     if not converts_halves():

@@ -5,6 +5,8 @@ from __future__ import annotations
 import graphdock as tf
 import numpy as np
 import pytest
+from graphdock.contracts import Axis, RegionInput, RegionOutput, RegionProgram, Term, dtypes
+from graphdock_llvm.primitives import what_forbids
 
 LLVM = {"backends": ("llvm", "cpu"), "intra_op_threads": 2}
 
@@ -157,3 +159,25 @@ def test_parts_in_branches_and_loops_are_right():
             np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
             either = np.tanh(x[:, 1:3]) * 2 if turns > 2 else np.maximum(x[:, 2:4], 0) + 1
             np.testing.assert_allclose(branch, either, rtol=1e-5, atol=1e-6)
+
+
+def test_views_of_views_are_read_where_the_first_one_lies():
+    x = np.random.default_rng(6).normal(size=(2, 4, 3, 5)).astype(np.float32)
+    with tf.Graph().as_default():
+        fed = tf.placeholder(tf.float32, x.shape)
+        first = tf.transpose(tf.exp(fed), [0, 3, 1, 2])
+        y = tf.tanh(tf.transpose(first[:, 1:], [0, 2, 3, 1])) * 2.0
+        with tf.Session(config=tf.SessionConfig(backends=["llvm", "cpu"])) as session:
+            np.testing.assert_allclose(session.run(y, {fed: x}), 2 * np.tanh(np.exp(x[..., 1:])), rtol=1e-5)
+
+
+def test_rows_with_gaps_are_refused():
+    f32 = dtypes.float32
+    program = RegionProgram(
+        "p",
+        (Axis("i", 4), Axis("j", 3)),
+        (RegionInput("x", 0, f32, (4, 3), (0, 1), strides=(1, 4)),),
+        (Term("input", f32, (), (0, 1), 0), Term("tanh", f32, (0,), (0, 1))),
+        (RegionOutput("y", 1, f32, (4, 3), (0, 1)),),
+    )
+    assert what_forbids(program, 16) == "x has gaps in its rows"

@@ -62,6 +62,24 @@ def test_a_transposed_matrix_is_one_of_products_alone(lab):
     assert kernels == {"cpu.transpose": 1, "lab.reference": 1}
 
 
+def test_views_of_views_are_read_where_the_first_one_lies(lab):
+    """What lies between has gaps in its rows: the transposed images, of which a channel is left out."""
+    x = np.random.default_rng(6).normal(size=(2, 4, 3, 5)).astype(np.float32)
+
+    def build(fed):
+        first = tf.transpose(fed, [0, 3, 1, 2])
+        return [tf.tanh(tf.transpose(first[:, 1:], [0, 2, 3, 1])) * 2.0]
+
+    assert _run(lab, build, x) == {"lab.reference": 1}
+    assert {(i.shape, i.strides, i.offset) for i in _inputs(lab)} == {((2, 4, 3, 4), (60, 15, 5, 1), 1)}
+
+    def between(fed):
+        first = tf.transpose(fed, [0, 3, 1, 2])[:, 1:]
+        return [tf.tanh(tf.transpose(first, [0, 2, 3, 1])) * 2.0 + tf.transpose(tf.exp(first), [0, 2, 3, 1])]
+
+    _run(lab, between, x)
+
+
 def test_what_has_no_gaps_stays_a_view_and_what_others_read_stays(lab):
     assert _run(lab, lambda x: [tf.tanh(tf.split(x, 2, 0)[1]) * 2.0]) == {"cpu.split": 1, "lab.reference": 1}
 

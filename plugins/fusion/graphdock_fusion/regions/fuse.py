@@ -162,12 +162,12 @@ def _claims(
     kinds: Kinds,
     context: PlanContext,
     handles: Mapping[Value, Value],
-    in_place: Callable[[Collection[PlanNode]], Callable[[Value], bool] | None] = lambda nodes: None,
+    in_place: Callable[[Collection[PlanNode]], Callable[[Value], Value | None] | None] = lambda nodes: None,
 ) -> Iterable[Region]:
     """The regions that a compiler claims of a group, one after another; what is left of a claim is offered again.
 
     Args:
-      in_place: nodes -> what says which values they read where those lie in others, or None.
+      in_place: nodes -> what says in which others values lie that they read there, or None.
     """
     waiting = [members]
     while waiting:
@@ -180,15 +180,15 @@ def _claims(
                 reversed(apart(form_fusion_groups([n for n in nodes if n not in outer], kinds), kinds.rematerializable))
             )
             continue
-        is_part = in_place(nodes)
+        lies_in = in_place(nodes)
         while True:
-            offered = cutter.cut(nodes, device, is_part)
+            offered = cutter.cut(nodes, device, lies_in)
             offered.step = isinstance(kinds, BySpace) and kinds.steps
             reason = _lower(offered, cutter, asked, handles)
             answer = _answer(asked, offered, nodes[0]) if reason is None else Refusal(reason)
             if not (offered.parts and isinstance(answer, Refusal)):
                 break
-            is_part = None  # of copies without gaps it may take them
+            lies_in = None  # of copies without gaps it may take them
         if isinstance(answer, Refusal):
             _refused(asked, nodes, answer.reason, context)
             if len(nodes) > 1:
@@ -201,7 +201,7 @@ def _claims(
         if None in claimed or len(chosen) < 2 and not (chosen and kinds.alone(chosen[0])):
             raise broken(asked, "claims what is not two nodes and more of the candidate", nodes[0], repr(answer.nodes))
         try:
-            region = cutter.cut(chosen, device, is_part and in_place(chosen))
+            region = cutter.cut(chosen, device, lies_in and in_place(chosen))
         except PlanError as error:
             raise broken(asked, f"claims nodes that cannot be one: {error.message}", chosen[0]) from error
         reason = context.failed.get(_key(asked.full_name, chosen)) or _lower(region, cutter, asked, handles)

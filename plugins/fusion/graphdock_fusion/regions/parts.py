@@ -84,9 +84,9 @@ _VIEWS: Mapping[str, Callable[[_Bytes, PlanNode], Sequence[_Bytes]]] = {
 }
 
 
-def readable_in_place(inputs_stay: bool, nodes: Collection[PlanNode]) -> Callable[[Value], bool]:
-    """Return what says whether nodes of a region read a value better where it lies: a part whose rows have no gaps in themselves,
-    or a transposed matrix that only products read.
+def readable_in_place(inputs_stay: bool, nodes: Collection[PlanNode]) -> Callable[[Value], Value | None]:
+    """Return what says in which value one lies that nodes of a region read better there, or None: it is a part whose rows have no
+    gaps in themselves, or a transposed matrix that only products read.
 
     Args:
       inputs_stay: what has no node is no variable's memory, which others write.
@@ -94,18 +94,18 @@ def readable_in_place(inputs_stay: bool, nodes: Collection[PlanNode]) -> Callabl
     device = next(iter(nodes)).device
     others = {v for n in nodes if not ((form := form_of(n.opdef)) and form.space) for v in n.inputs}
 
-    def is_part(value: Value) -> bool:
+    def lies_in(value: Value) -> Value | None:
         node = value.node
         if node is None or node.op not in _VIEWS or node.device != device or _is_deep(value):
-            return False
+            return None
         source, seen = _seen(value)
         if seen is None or source is value or seen.flags.c_contiguous or not _stays(source, inputs_stay):
-            return False
+            return None
         steps = [stride for stride, size in zip(seen.strides, seen.shape, strict=True) if size != 1]
         turned = len(steps) == 2 and steps[0] == 1 and value not in others
-        return min(steps) > 0 and (steps[-1] == 1 or turned)
+        return source if min(steps) > 0 and (steps[-1] == 1 or turned) else None
 
-    return is_part
+    return lies_in
 
 
 def parts_of(region: Region) -> dict[Value, Part]:

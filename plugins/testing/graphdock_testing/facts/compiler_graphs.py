@@ -250,6 +250,7 @@ def _parts(rng: np.random.Generator, graph: Graph, seed: int, products: bool) ->
         ((m, n + 3), lambda t: (t[:, 1 : n + 1], t[:, 3:])),
         ((m, 3, n), lambda t: tf.unstack(t, axis=1)),
         ((m + 2, 2, n + 1), lambda t: (t[1 : m + 1, 0, :n], t[2:, 1, 1:])),
+        ((m, n + 1), lambda t: (tf.transpose(tf.transpose(t)[1:]),)),
     )
     shape, cut = ways[int(rng.integers(len(ways)))]
     (whole, array), (other, beside) = _fed(rng, *shape), _fed(rng, m, n)
