@@ -97,7 +97,7 @@ def fuse(graph: PlanGraph, context: PlanContext) -> None:
 
 def _in_place(
     asked: RegisteredCompiler, inputs_stay: bool
-) -> Callable[[Collection[PlanNode]], Callable[[Value], bool] | None]:
+) -> Callable[[Collection[PlanNode]], Callable[[Value], Value | None] | None]:
     """Nodes -> what says which values they read where those lie in others; None for a compiler that does not."""
     return functools.partial(readable_in_place, inputs_stay) if asked.compiler.parts else lambda nodes: None
 
