@@ -26,6 +26,8 @@ GRADIENTS = {
     "gradient_few": (10, 10),
     "gradient_many": (10_000, 10),
 }
+#: Programs of recurrent networks: lines, steps, inputs and units.
+RECURRENT = {"lstm_small": (8, 50, 16, 32), "lstm": (32, 50, 64, 128)}
 
 
 def _vector(size: int = 10) -> Any:
@@ -256,6 +258,59 @@ def gradient_torch(iterations: int, size: int) -> Case:
     return Case(call, lambda: [call().numpy()], iterations)
 
 
+def _sequences(lines: int, steps: int, inputs: int, units: int) -> tuple[Any, Any, Any]:
+    """Rows of inputs, a weight and a bias of an LSTM."""
+    import numpy as np
+
+    rng = np.random.RandomState(6)
+    x = rng.normal(size=(lines, steps, inputs)).astype("float32")
+    w = (rng.normal(size=(inputs + units, 4 * units)) * 0.2).astype("float32")
+    return x, w, rng.normal(size=4 * units).astype("float32")
+
+
+def recurrent_session(
+    tf: ModuleType, open_session: Callable[[], Any], lines: int, steps: int, inputs: int, units: int
+) -> Case:
+    """dynamic_rnn of a BasicLSTMCell: the gradient of the sum of squares of its outputs by weight and bias."""
+    array, weight, bias = _sequences(lines, steps, inputs, units)
+    x = tf.placeholder(tf.float32, array.shape)
+    kind = tf.nn.rnn_cell
+    outputs, _ = tf.nn.dynamic_rnn(kind.BasicLSTMCell(units), x, dtype=tf.float32)
+    variables = tf.trainable_variables()
+    gradients = tf.gradients(tf.reduce_sum(outputs * outputs), variables)
+    session = open_session()
+    for variable, value in zip(variables, (weight, bias), strict=True):
+        variable.load(value, session)
+    return Case(lambda: session.run(gradients, {x: array}), lambda: session.run(gradients, {x: array}), steps)
+
+
+def recurrent_jax(lines: int, steps: int, inputs: int, units: int) -> Case:
+    """jax.grad through lax.scan."""
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+
+    array, weight, bias = _sequences(lines, steps, inputs, units)
+    rows = np.ascontiguousarray(array.transpose(1, 0, 2))
+
+    def loss(w: Any, b: Any, x: Any) -> Any:
+        def step(state: Any, row: Any) -> Any:
+            c, h = state
+            i, j, f, o = jnp.split(jnp.concatenate([row, h], 1) @ w + b, 4, 1)
+            c = c * jax.nn.sigmoid(f + 1.0) + jax.nn.sigmoid(i) * jnp.tanh(j)
+            h = jnp.tanh(c) * jax.nn.sigmoid(o)
+            return (c, h), h
+
+        zeros = jnp.zeros((lines, units), "float32")
+        outputs = jax.lax.scan(step, (zeros, zeros), x)[1]
+        return (outputs * outputs).sum()
+
+    gradient = jax.jit(jax.grad(loss, (0, 1)))
+    return Case(
+        lambda: jax.block_until_ready(gradient(weight, bias, rows)), lambda: list(gradient(weight, bias, rows)), steps
+    )
+
+
 BEST_TENSORFLOW = ("tensorflow", "tensorflow/flow_v2")
 _sessions = partial(session_builders, variants=[LLVM], tensorflow_variants=("flow_v2",))
 
@@ -269,8 +324,18 @@ def _gradient(name: str, iterations: int, size: int, note: str) -> Program:
     builders = {**_sessions(partial(gradient_session, **shape)), "numpy": partial(gradient_numpy, **shape)}
     builders |= {"torch": partial(gradient_torch, **shape), "jax": partial(gradient_jax, **shape)}
     summary = f"gradient through {iterations} iterations of x * w + 1 with x [{size}] float32, forward and backward"
-    bars = (_structured(0.6, f", with gradient{note}"),)
+    compiled = Bar("P4", ("jax",), 5.0, subject="graphdock/llvm", note=f"whole loop compiled, with gradient{note}")
+    bars = (_structured(0.6, f", with gradient{note}"), compiled)
     return Program(name, summary, builders, bars, unit="iteration", rtol=1e-3, atol=1e-4)
+
+
+def _recurrent(name: str, lines: int, steps: int, inputs: int, units: int) -> Program:
+    shape = {"lines": lines, "steps": steps, "inputs": inputs, "units": units}
+    builders = session_builders(partial(recurrent_session, **shape), variants=[LLVM])
+    summary = f"LSTM of {units} units over {steps} rows of [{lines}, {inputs}], and its gradient"
+    bars = (Bar("P4", ("jax",), 2.0, subject="graphdock/llvm", note="whole loop compiled, with gradient"),)
+    builders |= {"jax": partial(recurrent_jax, **shape)}
+    return Program(name, summary, builders, bars, unit="iteration", reference="jax", rtol=1e-2, atol=1e-2)
 
 
 PROGRAMS = (
@@ -296,6 +361,7 @@ PROGRAMS = (
         unit="iteration",
     ),
     *(_gradient(name, *shape, f", of {shape[0]} iterations") for name, shape in GRADIENTS.items()),
+    *(_recurrent(name, *shape) for name, shape in RECURRENT.items()),
 )
 
 if __name__ == "__main__":
