@@ -304,7 +304,8 @@ class Region:
       variables: input of ``graph`` that is a handle -> dtype and dims of its variable, where a compiler takes updates.
       program: what it computes, for a compiler that asks for programs; else None.
       loop: what it computes where it is a loop, which is then the only node; else None.
-      step: whether it is to be part of a loop, where a node by itself is worth a region.
+      step: whether it is to be part of a loop, where a node by itself is worth a region. ``stays``: numbers of the inputs that no
+        iteration of that loop changes.
       parts: nodes of ``graph`` that only say where in what enters a part lies: copies, as constants are; the plan's own stay.
       arranged: number of an input -> key of the order in which its elements come (:class:`graphdock.contracts.region.Arrangement`).
       reduces: node of ``graph`` -> the sets of axes of the program that it reduces over, of those that do.
@@ -323,6 +324,7 @@ class Region:
         "program",
         "reduces",
         "source",
+        "stays",
         "step",
         "streams",
         "variables",
@@ -351,6 +353,7 @@ class Region:
         self.program: RegionProgram | None = None
         self.loop: LoopProgram | None = None
         self.step = False
+        self.stays: Set[int] = frozenset()
         self.parts: Set[PlanNode] = frozenset()
         self.arranged: dict[int, Hashable] = {}
         self.reduces: Mapping[PlanNode, frozenset[tuple[int, ...]]] = {}

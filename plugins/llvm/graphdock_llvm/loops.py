@@ -230,9 +230,11 @@ class _Printer:
             self.e.line(f"call void @{self._copies(step.program, size)}(ptr {buffers[0][0]}, ptr {buffers[1][0]})")
             return
         packed: dict[int, str] = {}
-        if panels and (wanted := panels_of(step.program)) is not None:
-            where = panels.get((step.inputs[wanted[0]], wanted[1]))
-            packed = {} if where is None else {wanted[0]: where}
+        if panels:
+            ready = [i for i, n in enumerate(step.inputs) if any(n == number for number, _ in panels)]
+            wanted = panels_of(step.program, ready)
+            where = None if wanted is None else panels.get((step.inputs[wanted[0]], wanted[1]))
+            packed = {} if wanted is None or where is None else {wanted[0]: where}
         function = self._function(step.program, len(step.inputs), packed)
         self._call(function, [*(packed.get(k, b) for k, b in enumerate(buffers[0])), *buffers[1]])
 
@@ -267,7 +269,9 @@ class _Printer:
         }
         found: dict[tuple[int, Matrices], str] = {}
         for step in (*loop.condition, *loop.body):
-            wanted = panels_of(step.program) if isinstance(step.program, RegionProgram) else None
+            if not isinstance(step.program, RegionProgram):
+                continue
+            wanted = panels_of(step.program, [i for i, n in enumerate(step.inputs) if n in stay])
             if wanted is None or step.inputs[wanted[0]] not in stay:
                 continue
             number, of = step.inputs[wanted[0]], wanted[1]

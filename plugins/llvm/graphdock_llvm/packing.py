@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -38,10 +38,10 @@ def arranged(region: Region) -> Mapping[int, Arrangement]:
     return {source: Arrangement(key, (room_of(of),), kernel, functools.partial(_fill, of))}
 
 
-def panels_of(program: RegionProgram) -> tuple[int, Matrices] | None:
+def panels_of(program: RegionProgram, ready: Collection[int] = ()) -> tuple[int, Matrices] | None:
     """Number of the input that is the right matrix of a program's large product and nothing else, if it is worth being packed
-    apart, and how it is."""
-    tiles = tiles_of(program, width())
+    apart, and how it is. ``ready``: inputs that may come in panels whatever that costs."""
+    tiles = tiles_of(program, width(), ready)
     if tiles is None or 0 in [a.extent for a in program.axes]:
         return None
     right, of = program.inputs[tiles.product.right], tiles.matrices
@@ -49,7 +49,7 @@ def panels_of(program: RegionProgram) -> tuple[int, Matrices] | None:
         return None
     if of.rows is not None and of.rows > _ROWS:
         return None
-    return right.source, replace(of, rows=None, left=(0, 0))
+    return right.source, replace(of, rows=None, left=(0, 0), packed=False)
 
 
 def room_of(of: Matrices) -> int:

@@ -19,6 +19,8 @@ __all__ = ["Tiles", "nodes_of_a_tile", "parts_of", "print_tiles", "shared_by_par
 
 #: Extents of a product from which on copies of its panels pay.
 _LEAST = 16
+#: Rows from which on a product by a matrix whose panels are there already is one, however many columns it has.
+_FEW = 4
 #: Multiplications up to which it is at most as slow as OpenBLAS's, by LLVM's type of its elements.
 _MOST = {"float": 1 << 28, "double": 1 << 24}
 #: Elements of a right matrix, at most, by which rows are multiplied that only a step counts.
@@ -40,8 +42,9 @@ class Tiles:
     matrices: Matrices
 
 
-def _matrices(program: RegionProgram, product: Product, width: int) -> Matrices | None:
-    """A product that is large, and computed here; None where it is small, or a library's."""
+def _matrices(program: RegionProgram, product: Product, width: int, packed: bool = False) -> Matrices | None:
+    """A product that is large, and computed here; None where it is small, or a library's. ``packed``: its right matrix comes in
+    panels."""
     if product.row is None or refused(program, product, width) is None:
         return None
     extents, dtype = product.extents(program), program.terms[product.term].dtype
@@ -50,7 +53,11 @@ def _matrices(program: RegionProgram, product: Product, width: int) -> Matrices 
         return None
     rows, columns, along = extents
     known = program.axes[product.row].extent is not None
-    if known and (min(extents) < _LEAST or rows * columns * along > _MOST[SCALARS[dtype.name]]):
+    if known and (
+        rows < (_FEW if packed else _LEAST)
+        or min(columns, along) < _LEAST
+        or rows * columns * along > _MOST[SCALARS[dtype.name]]
+    ):
         return None
     left, right = map(strides_of, sides)
     if not known and (columns * along > _RIGHT or left.keys() != {product.row, product.along}):
@@ -70,14 +77,19 @@ def _matrices(program: RegionProgram, product: Product, width: int) -> Matrices 
 
 
 def nodes_of_a_tile(candidate: Region, nodes: Sequence[PlanNode], width: int) -> list[PlanNode]:
-    """The first large product of a candidate that is computed here, and the nodes behind it that are computed in its tiles."""
+    """The first large product of a candidate that is computed here, and the nodes behind it that are computed in its tiles.
+
+    What stays through a loop is packed before it.
+    """
+    stay = candidate.stays if candidate.step else ()
     program = candidate.program
     assert program is not None
     for number, product in products_of(program).items():
         alone = (
             sum(n.origin == program.terms[number].origin for n in nodes) == 1
         )  # no part of an op that was taken apart
-        if alone and _matrices(program, product, width) is not None:
+        packed = program.inputs[product.right].source in stay and program.inputs[product.right].strides is None
+        if alone and _matrices(program, product, width, packed) is not None:
             return _behind(program, number, product, nodes, unsupported(program, width))
     return []
 
@@ -119,7 +131,8 @@ def tiles_of(program: RegionProgram, width: int, arranged: Collection[int] = ())
     if len(products) != 1 or program.streams:
         return None
     ((number, product),) = products.items()
-    matrices = _matrices(program, product, width)
+    packed = program.inputs[product.right].source in arranged
+    matrices = _matrices(program, product, width, packed)
     if matrices is None:
         return None
     factors, reasons = set(program.terms[number].args), unsupported(program, width)
@@ -139,7 +152,6 @@ def tiles_of(program: RegionProgram, width: int, arranged: Collection[int] = ())
                 return None
     if any([d for d in out.dims if d is not None] != axes or out.into is not None for out in program.outputs):
         return None
-    packed = program.inputs[product.right].source in arranged
     return Tiles(product, replace(matrices, packed=True) if packed else matrices)
 
 

@@ -168,7 +168,7 @@ def test_buffers_of_megabytes_lie_in_the_memory_of_the_step_and_larger_ones_stay
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("rows", [16, 300])
+@pytest.mark.parametrize("rows", [3, 8, 16, 300])
 def test_large_products_by_matrices_that_stay_and_by_such_that_change(rows, threads):
     """Those that stay are packed once, before the loop; transposed ones too, and a constant."""
     x, w, u = (tf.placeholder(tf.float32, s) for s in ([rows, 128], [128, 128], [128, 128]))

@@ -29,6 +29,7 @@ from graphdock.contracts import (
     Rewriter,
     Value,
 )
+from graphdock.contracts.bodies import captures
 from graphdock.contracts.effects import handle_of
 from graphdock.contracts.ir import arg_of, make_node
 from graphdock.device_name import DeviceSpec
@@ -95,10 +96,15 @@ def fuse(graph: PlanGraph, context: PlanContext) -> None:
             arrange(level, made, asked, context)
 
 
+def _is_read(value: Value) -> bool:
+    """Return whether a value is a variable's, which no loop that is a region writes."""
+    return value.node is not None and value.node.verb == "read"
+
+
 def _in_place(
     asked: RegisteredCompiler, inputs_stay: bool
 ) -> Callable[[Collection[PlanNode]], Callable[[Value], Value | None] | None]:
-    """Nodes -> what says which values they read where those lie in others; None for a compiler that does not."""
+    """Nodes -> what says in which others values lie that they read there; None for a compiler that does not."""
     return functools.partial(readable_in_place, inputs_stay) if asked.compiler.parts else lambda nodes: None
 
 
@@ -163,11 +169,13 @@ def _claims(
     context: PlanContext,
     handles: Mapping[Value, Value],
     in_place: Callable[[Collection[PlanNode]], Callable[[Value], Value | None] | None] = lambda nodes: None,
+    stay: Collection[Value] = frozenset(),
 ) -> Iterable[Region]:
     """The regions that a compiler claims of a group, one after another; what is left of a claim is offered again.
 
     Args:
-      in_place: nodes -> what says in which others values lie that they read there, or None.
+      in_place: nodes -> what says in which others values lie that they read there, or None. stay: values that no iteration of
+        the loop changes that the group is in.
     """
     waiting = [members]
     while waiting:
@@ -184,6 +192,7 @@ def _claims(
         while True:
             offered = cutter.cut(nodes, device, lies_in)
             offered.step = isinstance(kinds, BySpace) and kinds.steps
+            offered.stays = frozenset([i for i, v in enumerate(offered.entering) if v in stay or _is_read(v)])
             reason = _lower(offered, cutter, asked, handles)
             answer = _answer(asked, offered, nodes[0]) if reason is None else Refusal(reason)
             if not (offered.parts and isinstance(answer, Refusal)):
@@ -246,6 +255,8 @@ def _loop(
 ) -> Region | str:
     """A loop that a compiler takes, as a region; why it is none, or nothing where it is on no device of that type."""
     devices: dict[DeviceSpec, None] = {}
+    within = [n for body in loop.bodies for g in body.all_graphs() for n in g.holders if n.verb == "loop"]
+    stay = {v for n in (loop, *within) for _, _, inside in captures(n) for v in inside}
 
     def claim(level: PlanGraph) -> tuple[Sequence[Region], Any]:
         quiet = replace(context, notes=[])
@@ -255,7 +266,7 @@ def _loop(
         inner, found = Cutter(level), list[Region]()
         in_place = _in_place(asked, True)
         for members in form_fusion_groups(level.nodes, kinds):
-            found += _claims(inner, members, asked, kinds, quiet, {}, in_place)
+            found += _claims(inner, members, asked, kinds, quiet, {}, in_place, stay)
         devices.update(dict.fromkeys([r.device for r in found]))
 
         def reason(node: PlanNode) -> str:
