@@ -13,7 +13,7 @@ from typing import Any
 
 from graphdock.contracts import cache_dir, errors, read_cache, write_cache
 
-__all__ = ["compiled", "compiled_here", "converts_halves", "functions", "is_compiled", "width"]
+__all__ = ["compiled", "compiled_here", "converts_halves", "described", "functions", "is_compiled", "width"]
 
 #: Lanes of float32 in a vector register, by the feature of the CPU that has it.
 _WIDTHS = (("avx512f", 16), ("avx2", 8), ("neon", 4))
@@ -93,6 +93,15 @@ def _compiler() -> tuple[Any, Any]:
     linker = llvm.create_lljit_compiler(_machine(), suppress_errors=True)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(linker))  # not even the interpreter's end takes the code away
     return _machine(), linker
+
+
+def described() -> str:
+    """The compiler and what it compiles for, in words, for ``graphdock doctor``."""
+    import llvmlite
+    import llvmlite.binding as llvm
+
+    version = ".".join(map(str, llvm.llvm_version_info))
+    return f"LLVM {version} of llvmlite {llvmlite.__version__} for {_cpu()[0]}, {width()} float32 a vector"
 
 
 def compiled(text: str, optimized: bool = False) -> int:

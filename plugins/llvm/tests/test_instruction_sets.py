@@ -38,7 +38,7 @@ for backends in (("llvm", "cpu"), ("cpu",)):
         losses = [float(session.run([loss, train], feed)[0]) for _ in range(5)]
         found.append(losses + [np.asarray(v, "d").ravel().tolist() for v in session.run(fetched, feed)])
 wide = ["<16 x float>" in text for text in texts]
-print(json.dumps([target.width(), any(wide), len(texts), found]))
+print(json.dumps([target.width(), target.described(), any(wide), len(texts), found]))
 """
 
 COMPILES = """
@@ -88,7 +88,8 @@ def run(code: str, isa: str, cache: Any) -> Any:
 
 @pytest.mark.parametrize(("isa", "lanes"), [("avx512", 16), ("avx2", 8), ("baseline", 4)])
 def test_code_for_less_than_the_cpu_has_agrees_with_numpys_kernels(isa, lanes, tmp_path):
-    width, wide, count, (got, want) = run(RUNS, isa, tmp_path)
+    width, said, wide, count, (got, want) = run(RUNS, isa, tmp_path)
+    assert said.startswith("LLVM ") and said.endswith(f"{width} float32 a vector")
     assert width <= lanes and wide == (width == 16) and count > 3
     for a, b in zip(got, want, strict=True):
         assert a == pytest.approx(b, rel=2e-3, abs=1e-4)

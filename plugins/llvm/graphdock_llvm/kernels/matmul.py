@@ -10,7 +10,7 @@ from graphdock.contracts import KernelDef, KernelRefused, PlanNode, PrepareConte
 from graphdock_llvm.convolutions import cut
 from graphdock_llvm.gathered import Problem, Work
 from graphdock_llvm.launch import prepared
-from graphdock_llvm.target import width
+from graphdock_llvm.target import described, width
 
 __all__ = ["KERNELS"]
 
@@ -85,5 +85,6 @@ def _prepare(ctx: PrepareContext) -> Prepared:
 
 
 KERNELS = [
-    KernelDef(op, "cpu", prepare=_prepare, types={"T": ("float32",)}, check=_check) for op in ("MatMul", "MatMulSum")
+    KernelDef(op, "cpu", prepare=_prepare, types={"T": ("float32",)}, check=_check, probe=described)
+    for op in ("MatMul", "MatMulSum")
 ]
