@@ -12,7 +12,16 @@ from graphdock.plugin.host import Host
 from graphdock_opgen.new_files import render
 from graphdock_testing.case import ConformanceError, Refused, Untested
 from graphdock_testing.conformance import Conformance
-from graphdock_testing.laws import CHANGES, LAWS, check_executor, check_graph_format, check_pass, check_placer
+from graphdock_testing.laws import (
+    CHANGES,
+    DAMAGE,
+    LAWS,
+    OUTPUTS,
+    check_executor,
+    check_graph_format,
+    check_pass,
+    check_placer,
+)
 
 
 def interpreter(*changes):
@@ -81,6 +90,16 @@ def test_a_law_that_fails_is_one_line_and_leaves_no_session_to_the_collector(plu
 @pytest.mark.parametrize("form", ["JSON", "GraphDef"])
 def test_forms_that_are_right(plugged, form):
     assert found(check_graph_format, form) == []
+
+
+@pytest.mark.parametrize("form", ["JSON", "GraphDef", "frames"])
+def test_forms_read_what_outputs_need_and_refuse_damaged_text(form):
+    check_graph_format(form, OUTPUTS)
+    if form == "JSON":
+        check_graph_format(form, DAMAGE)
+    else:
+        with pytest.raises(Refused, match="is no text"):
+            check_graph_format(form, DAMAGE)
 
 
 def test_placers_that_are_right(plugged):

@@ -16,9 +16,9 @@ __all__ = ["command"]
 
 
 @click.command(
-    help="Read a graph of TensorFlow: a GraphDef (.pb, .pbtxt), a meta graph (.meta) or the folder of a SavedModel; or one of "
-    "another plugin's format. Print which ops it has, and which of them graphdock lacks; with --to, write what could be read as "
-    "graphdock's JSON. Exit status 1: something is missing."
+    help="Read a graph of TensorFlow: a GraphDef (.pb, .pbtxt), a meta graph (.meta) or the folder of a SavedModel; graphdock's "
+    "own JSON; or one of another plugin's format. Print which ops it has, and which of them graphdock lacks; with --to, write "
+    "what could be read as graphdock's JSON. Exit status 1: something is missing."
 )
 @click.argument("path", type=click.Path(exists=True))
 @click.option("--to", "target", type=click.Path(dir_okay=False), help="The JSON file to write.")

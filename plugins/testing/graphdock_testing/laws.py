@@ -30,7 +30,9 @@ from graphdock_testing.transport_laws import TRANSPORT_LAWS, check_transport
 __all__ = [
     "CHANGES",
     "CHECKPOINT_LAWS",
+    "DAMAGE",
     "LAWS",
+    "OUTPUTS",
     "PARTS",
     "TRANSPORT_LAWS",
     "ConformanceError",
@@ -165,13 +167,23 @@ def _drawn(graph: Any, name: str, sample: Any, seed: int) -> tuple[Any, Steps]:
     return graph, Steps(fetches, [fed] * 2, [variable.initializer for variable in kept])
 
 
+#: What is asked of a form of graphs besides the laws: that it reads only what outputs need, and no damaged text.
+OUTPUTS, DAMAGE = "outputs", "damage"
+#: Nodes of the graph for these, which nothing reads, and places at which its text is damaged, one at a time.
+_LEAVES, _PLACES = 16, 32
+
+
 def check_graph_format(name: str, law: str, host: Host | None = None) -> None:
     """Compare a graph with what becomes of it when it is written in a form and read again.
 
     Raises:
-      Refused: the form can't hold the law's graph, or is only read: ``write`` raises UnimplementedError.
+      Refused: the form can't hold the law's graph, or is only read: ``write`` raises UnimplementedError; of ``DAMAGE``, what it
+        writes is no text.
       ConformanceError: what differs.
     """
+    if law in (OUTPUTS, DAMAGE):
+        (_check_outputs if law == OUTPUTS else _check_damage)(name, host)
+        return
     with tf.Graph(host).as_default() as graph:
         steps = LAWS[law]()
     if steps.python:
@@ -190,6 +202,65 @@ def check_graph_format(name: str, law: str, host: Host | None = None) -> None:
         steps.raises,
     )
     _compare(_results(again, named, {}), list(_results(graph, steps, {})), f"{law!r} in the form {name}")
+
+
+def _leaves(name: str, host: Host | None) -> tuple[Any, Any]:
+    """A form, and a graph of nodes that nothing reads, as it writes it. Raises Refused where it does not."""
+    with tf.Graph(host).as_default() as graph:
+        x = tf.placeholder(tf.float32, name="x")
+        for number in range(_LEAVES):
+            tf.nn.relu(x, name=f"leaf_{number}")
+    try:
+        written = graph.as_graph_def(form=name)
+    except tf.errors.UnimplementedError as error:
+        raise Refused(f"{name} writes no graphs: {error.message}") from error
+    return graph.host.graph_formats.find(name), written
+
+
+def _check_outputs(name: str, host: Host | None) -> None:
+    """A form reads the nodes that outputs need, no others, and says where there is no such node."""
+    form, written = _leaves(name, host)
+    ops = tf.Graph(host).host.ops
+    for outputs in (["leaf_3:0"], ["leaf_3", "leaf_5:0"]):
+        needed = {"x", *(o.partition(":")[0] for o in outputs)}
+        found = {node["name"] for node in form.read(written, ops, outputs=outputs).data["nodes"]}
+        beyond = sorted(n for n in found if n.startswith("leaf_") and n not in needed)
+        if beyond or not needed <= found:
+            what = f"has {beyond[0]!r}" if beyond else f"lacks {min(needed - found)!r}"
+            raise ConformanceError(f"{name}, read for the outputs {outputs}, {what}")
+    try:
+        form.read(written, ops, outputs=["no_such_node:0"])
+    except tf.errors.GraphdockError:
+        return
+    raise ConformanceError(f"{name} says nothing of an output that is not in the graph")
+
+
+def _check_damage(name: str, host: Host | None) -> None:
+    """Text of which some characters are others is refused with a GraphdockError: seldom it is another graph's."""
+    form, written = _leaves(name, host)
+    if not isinstance(written, (str, bytes)):
+        raise Refused(f"what {name} writes is no text")
+    refused = 0
+    for number in range(_PLACES):
+        at = (2 * number + 1) * len(written) // (2 * _PLACES)
+        junk: Any = "\0#\0(" if isinstance(written, str) else b"\xff\0\xff\0"
+        damaged: Any = written[:at] + junk + written[at + 4 :]
+        try:
+            if not form.accepts(damaged):
+                refused += 1
+                continue
+            with tf.Graph(host).as_default():
+                tf.import_graph_def(damaged, name="")
+        except tf.errors.GraphdockError:
+            refused += 1
+        except Exception as error:
+            what = f"{name} raises {type(error).__name__} where its text is damaged at {at}: {error}"
+            raise ConformanceError(what) from error
+    if refused < _PLACES // 2:
+        raise ConformanceError(
+            f"{name} reads {_PLACES - refused} of {_PLACES} texts in which four characters are others: what it does not "
+            f"understand it has to refuse"
+        )
 
 
 def _same_graph(graph: Any, again: Any, form: str) -> None:
@@ -235,7 +306,7 @@ def laws_of(kind: str) -> list[str]:
         return list(CHECKPOINT_LAWS)
     if kind == "transport":
         return list(TRANSPORT_LAWS)
-    return [*LAWS, CHANGES] if kind == "pass" else list(LAWS)
+    return [*LAWS, *{"pass": (CHANGES,), "graph format": (OUTPUTS, DAMAGE)}.get(kind, ())]
 
 
 def _session(graph: Any, fields: Mapping[str, Any]) -> Any:

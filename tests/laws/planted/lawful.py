@@ -272,6 +272,37 @@ class _Form(GraphFormat):
         return [data]
 
 
+#: Changes of the scaffold's form, as of its executor.
+LINES = {
+    "it reads all of a graph, whatever outputs need": ("return found if outputs else nodes", "return nodes", "outputs"),
+    "it reads less than outputs need": (
+        'wanted.update(i.partition(":")[0] for i in node["inputs"])',
+        "pass",
+        "outputs",
+    ),
+    "it says nothing of an output that is not there": ("    if unknown:\n", "    if False:\n", "outputs"),
+    "it leaves out what it does not understand": (
+        'raise DataLossError(f"line {number} is no node", expected="name = Op(inputs)", got=repr(line))',
+        "continue",
+        "damage",
+    ),
+    "damage is an error of Python's": (
+        'raise DataLossError(f"line {number} is no node", expected="name = Op(inputs)", got=repr(line))',
+        "raise IndexError(number)",
+        "damage",
+    ),
+}
+
+
+def lines(old: str, new: str) -> Any:
+    """The form of ``graphdock new plugin mine --graph-format``, with one text for another."""
+    source = render("graph_format/form.py", name="mine", title="Mine")
+    assert source.count(old) == 1, old
+    names: dict[str, Any] = {"__name__": "mine"}
+    exec(compile(source.replace(old, new), "mine.py", "exec"), names)
+    return names["MineFormat"]()
+
+
 def faults() -> list[Fault]:
     found = [
         Fault(name, "executor", "-", KIT, lambda c=change: law_host("register_executors", executor(*c)), text=law)
@@ -285,5 +316,8 @@ def faults() -> list[Fault]:
         found.append(Fault(name, "placer", "-", KIT, host, text="kernels"))
     for name, (change, law) in FORMS.items():
         host = lambda c=change: law_host("register_graph_formats", _Form(c))  # noqa: E731
+        found.append(Fault(name, "form", "-", KIT, host, text=law))
+    for name, (old, new, law) in LINES.items():
+        host = lambda o=old, n=new: law_host("register_graph_formats", lines(o, n))  # noqa: E731
         found.append(Fault(name, "form", "-", KIT, host, text=law))
     return found

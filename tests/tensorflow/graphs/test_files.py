@@ -81,3 +81,29 @@ def test_the_command_says_what_is_missing(simple, tmp_path):
     assert invoke(tmp_path / "g.pbtxt", "--outputs", "y:0").exit_code == 0
     result = invoke(tmp_path / "g.pbtxt", "--outputs", "yy")
     assert result.exit_code == 2 and "did you mean 'y'" in result.output
+
+
+def test_the_command_reads_what_it_writes(tmp_path):
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [2], name="x")
+        with tf.control_dependencies([tf.Assert(tf.reduce_all(x > 0.0), [x], name="check")]):
+            y = tf.negative(x, name="y")
+        tf.exp(y, name="spare")
+        (tmp_path / "g.json").write_text("\n " + graph.to_json())
+    whole = json.loads(invoke(tmp_path / "g.json", "--json").output)
+    assert whole["kind"] == "graphdock's JSON" and whole["nodes"] == whole["imported"] == len(graph.get_operations())
+    result = invoke(tmp_path / "g.json", "--outputs", "y:0", "--to", tmp_path / "needed.json")
+    assert result.exit_code == 0, result.output
+    with tf.Graph().as_default() as needed, tf.Session() as sess:
+        tf.import_graph_def((tmp_path / "needed.json").read_text(), name="")
+        assert sess.run("y:0", {"x:0": [2.0, 3.0]}).tolist() == [-2, -3]
+        with pytest.raises(InvalidArgumentError):  # it waits for the check
+            sess.run("y:0", {"x:0": [2.0, -3.0]})
+    assert {op.name for op in graph.get_operations()} - {op.name for op in needed.get_operations()} == {"spare"}
+    result = invoke(tmp_path / "g.json", "--outputs", "why")
+    assert result.exit_code == 2 and "the graph has no node 'why'" in result.output
+    (tmp_path / "g.json").write_text('{"graphdock_graph": 1, "nodes": [')
+    assert "not JSON" in invoke(tmp_path / "g.json").output
+    (tmp_path / "g.json").write_text('{"graphdock_graph": 1, "nodes": [{"name": "a", "op": "NoOp", "inputs": [3]}]}')
+    result = invoke(tmp_path / "g.json", "--outputs", "a")
+    assert result.exit_code and "a: inputs" in result.output + str(result.exception)

@@ -7,7 +7,7 @@ import json
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.errors import DataLossError, InvalidArgumentError, UnimplementedError
+from graphdock.errors import DataLossError, InvalidArgumentError, NotFoundError
 from graphdock_tensorflow.plain_data.frames import LARGE, digest_of
 
 
@@ -76,5 +76,5 @@ def test_what_it_does_not_hold_is_refused():
         tf.py_func(lambda: 1.0, [], tf.float32)
     with pytest.raises(InvalidArgumentError, match="Python function"):
         graph.as_graph_def(form="frames")
-    with tf.Graph().as_default() as graph, pytest.raises(UnimplementedError):
+    with tf.Graph().as_default() as graph, pytest.raises(NotFoundError, match="has no node 'x'"):
         graph.host.graph_formats.find("frames").read(("{}", {}), graph.host.ops, outputs=["x"])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 from graphdock.contracts import GraphFormat, GraphRead, ImportReport
-from graphdock.errors import InvalidArgumentError, UnimplementedError
+from graphdock.errors import InvalidArgumentError, NotFoundError, did_you_mean
 from graphdock.ops import Graph
 from graphdock.trampoline import Visit, trampoline
 
@@ -30,15 +31,44 @@ class JsonGraphs(GraphFormat):
     def accepts(self, value: Any) -> bool:
         return isinstance(value, dict) or isinstance(value, (str, bytes)) and value.lstrip()[:1] in ("{", b"{")
 
+    def open(self, path: str, tags: Sequence[str] = ()) -> tuple[str, Any] | None:
+        if not os.path.isfile(path):
+            return None
+        with open(path, "rb") as file:
+            begin = file.read(64)
+            return ("graphdock's JSON", begin + file.read()) if begin.lstrip()[:1] == b"{" else None
+
     def read(self, value: Any, ops: Any, mapped: Collection[str] = (), outputs: Sequence[str] = ()) -> GraphRead:
-        if outputs:
-            raise UnimplementedError("graphdock's JSON is read as a whole", got=f"outputs={list(outputs)}")
         data = parse(value) if isinstance(value, (str, bytes)) else expect(value, dict, "the file")
         nodes = [n for n in expect(data.get("nodes", []), list, "nodes") if isinstance(n, dict)]
+        if outputs:
+            nodes = _needed(nodes, outputs)
+            data = {**data, "nodes": nodes}
         return GraphRead(data, ImportReport(len(nodes), dict(Counter(str(n.get("op")) for n in nodes))))
 
     def write(self, graph: Any, add_shapes: bool = False) -> Any:
         return to_json(graph)
+
+
+def _needed(nodes: list[dict[str, Any]], outputs: Sequence[str]) -> list[dict[str, Any]]:
+    """The nodes that outputs, names of tensors or nodes, need. What is wrong with a node is said when it is added.
+
+    Raises:
+      NotFoundError: there is no such node.
+    """
+    named = {name: node for node in nodes if isinstance(name := node.get("name"), str)}
+    wanted = [o.removeprefix("^").partition(":")[0] for o in outputs]
+    for text, name in zip(outputs, wanted, strict=True):
+        if name not in named:
+            raise NotFoundError(f"the graph has no node {text!r}", hint=did_you_mean(name, named))
+    found: set[str] = set()
+    while wanted:
+        name = wanted.pop()
+        if name in named and name not in found:
+            found.add(name)
+            inputs = expect(named[name].get("inputs", []), list, f"{name}: inputs")
+            wanted += [expect(i, str, f"{name}: inputs").removeprefix("^").partition(":")[0] for i in inputs]
+    return [node for node in nodes if node.get("name") in found]
 
 
 def to_json(graph: Graph | dict[str, Any]) -> str:
