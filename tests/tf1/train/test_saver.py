@@ -424,7 +424,7 @@ def test_a_disk_that_refuses_leaves_the_checkpoint_before(tmp_path, sess, one, m
     assert saver.save(sess, str(tmp_path / "m"), global_step=2), "and the session goes on"
 
 
-def test_an_old_checkpoint_that_cant_be_removed_stays(tmp_path, sess, one, monkeypatch, caplog):
+def test_an_old_checkpoint_that_cant_be_removed_stays_until_a_later_save(tmp_path, sess, one, monkeypatch, caplog):
     saver = tf.train.Saver(max_to_keep=1)
     saver.save(sess, str(tmp_path / "m"), global_step=1)
     from graphdock_tf1.train import saver as module
@@ -432,8 +432,15 @@ def test_an_old_checkpoint_that_cant_be_removed_stays(tmp_path, sess, one, monke
     def refuse(*args, **more):
         raise PermissionDeniedError("no")
 
-    monkeypatch.setattr(module, "remove_checkpoint", refuse)
-    assert saver.save(sess, str(tmp_path / "m"), global_step=2) and "an old checkpoint stays" in caplog.text
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "remove_checkpoint", refuse)
+        for step in (2, 3):
+            assert saver.save(sess, str(tmp_path / "m"), global_step=step)
+    assert caplog.text.count("an old checkpoint stays until a later save") == 2  # once for each
+    assert tf.train.checkpoint_exists(str(tmp_path / "m-1")) and tf.train.checkpoint_exists(str(tmp_path / "m-2"))
+    saver.save(sess, str(tmp_path / "m"), global_step=1)  # one of them is current again
+    assert tf.train.checkpoint_exists(str(tmp_path / "m-1"))
+    assert not any(tf.train.checkpoint_exists(str(tmp_path / f"m-{step}")) for step in (2, 3))
 
 
 def test_of_two_savers_of_one_path_the_second_waits_and_no_part_is_mixed(tmp_path, monkeypatch):

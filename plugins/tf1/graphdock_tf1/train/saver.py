@@ -122,8 +122,8 @@ class Saver:
         self._graph: tuple[Any, int, Any] | None = None
         #: Path and time of the checkpoints that are kept, oldest first.
         self._last: list[tuple[str, float]] = []
-        #: Paths of removed checkpoints whose lock could not be removed.
-        self._locks_left: list[str] = []
+        #: Paths of checkpoints that are to be removed and, with their locks, could not be.
+        self._left: list[str] = []
         if not defer_build:
             self.build()
 
@@ -213,24 +213,30 @@ class Saver:
         return kept[:-limit]
 
     def _remove(self, old: Sequence[tuple[str, float]], meta_graph_suffix: str) -> None:
-        for path in self._locks_left:
-            with contextlib.suppress(GraphdockError), held(path, suffix=_SAVING):
-                pass
-        self._locks_left = [path for path in self._locks_left if os.path.exists(path + _SAVING)]
+        """Remove checkpoints that are due, and those of earlier saves that could not be removed."""
+        current = {path for path, _ in self._last}
+        left = [path for path in self._left if path not in current]
+        due = list(left)
         for path, when in old:
             if self._next_kept < when < math.inf:
                 assert self.saver_def is not None
                 self._next_kept += self.saver_def.keep_checkpoint_every_n_hours * 3600
-                continue
+            else:
+                due.append(path)
+        self._left = []
+        for path in due:
             try:
                 with held(path, suffix=_SAVING):
                     remove_checkpoint(path, meta_graph_suffix=meta_graph_suffix)
             except NotFoundError:
                 continue  # with its folder
             except GraphdockError as error:
-                _log.warning("an old checkpoint stays: %s", error.message)
-            if os.path.exists(path + _SAVING):  # it could not be removed: the next save tries again
-                self._locks_left.append(path)
+                if path not in left:
+                    _log.warning("an old checkpoint stays until a later save: %s", error.message)
+                self._left.append(path)
+                continue
+            if os.path.exists(path + _SAVING):  # the lock could not be removed
+                self._left.append(path)
 
     # -- saving and restoring ---------------------------------------------------------------------------------------
 
