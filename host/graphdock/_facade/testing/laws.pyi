@@ -2,7 +2,9 @@
 from graphdock_testing.laws import CHANGES as CHANGES
 from graphdock_testing.laws import CHECKPOINT_LAWS as CHECKPOINT_LAWS
 from graphdock_testing.laws import ConformanceError as ConformanceError
+from graphdock_testing.laws import DAMAGE as DAMAGE
 from graphdock_testing.laws import LAWS as LAWS
+from graphdock_testing.laws import OUTPUTS as OUTPUTS
 from graphdock_testing.laws import Refused as Refused
 from graphdock_testing.laws import TRANSPORT_LAWS as TRANSPORT_LAWS
 from graphdock_testing.laws import check_checkpoint_format as check_checkpoint_format
@@ -11,12 +13,15 @@ from graphdock_testing.laws import check_graph_format as check_graph_format
 from graphdock_testing.laws import check_pass as check_pass
 from graphdock_testing.laws import check_placer as check_placer
 from graphdock_testing.laws import check_transport as check_transport
+from graphdock_testing.laws import laws_of as laws_of
 
 __all__ = [
     "CHANGES",
     "CHECKPOINT_LAWS",
     "ConformanceError",
+    "DAMAGE",
     "LAWS",
+    "OUTPUTS",
     "Refused",
     "TRANSPORT_LAWS",
     "check_checkpoint_format",
@@ -25,4 +30,5 @@ __all__ = [
     "check_pass",
     "check_placer",
     "check_transport",
+    "laws_of",
 ]
