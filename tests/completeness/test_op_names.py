@@ -35,6 +35,8 @@ DEFAULT_NAMES |= {
     ("graphdock_fusion/regions/parts.py", op)
     for op in ("Slice", "Split", "SplitV", "Squeeze", "StridedSlice", "Transpose", "Unpack")
 }
+#: Nor where the pieces of what is joined lie.
+DEFAULT_NAMES |= {("graphdock_fusion/regions/copies.py", op) for op in ("Concat", "Pack")}
 #: It draws what a random op of a pattern draws, by the op of a given stream.
 DEFAULT_NAMES |= {("graphdock_testing/facts/pattern_sample.py", op) for op in ("RandomUniform", "StreamUniform")}
 #: Python classes, endpoints and words that share their name with an op type.

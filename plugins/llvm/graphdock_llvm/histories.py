@@ -24,7 +24,7 @@ def bytes_of(buffer: LoopBuffer) -> int:
 
 
 class LoopPrinter(Protocol):
-    """What prints the loop: lines of its function, and what that begins with."""
+    """Printer of the loop: lines of its function, and those that begin it."""
 
     e: Emitter
     heads: list[str]
@@ -99,7 +99,7 @@ class Histories:
         return e.value(f"getelementptr i8, ptr {first}, i64 {e.binary('mul', 'i64', self._turn, str(size))}")
 
     def keep(self, address: Mapping[int, str]) -> None:
-        """What the iteration keeps, before loop variables become their next values."""
+        """Add what the iteration keeps, before loop variables become their next values."""
         for i, (number, _) in enumerate(self.loop.kept):
             size = bytes_of(self.loop.buffers[number])
             if size and self.straight.get(number) != i:

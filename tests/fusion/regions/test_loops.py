@@ -2,40 +2,14 @@
 
 from __future__ import annotations
 
-import types
-
 import graphdock as tf
 import numpy as np
-import pytest
-from graphdock.contracts import Claim, LoopCopy, Refusal, hookimpl
-from graphdock.plugin.host import Host
+from graphdock.contracts import Claim, Refusal
 from graphdock_testing.region_reference import ReferenceCompiler
 
 
-class Lab:
-    """A host with a compiler, in a plugin that sessions list before cpu."""
-
-    def __init__(self, compiler, process_host):
-        self.compiler = compiler
-        self.host = process_host(Host())
-        hook = hookimpl(specname="register_region_compilers")(lambda: [compiler])
-        self.host.register("lab", types.SimpleNamespace(register_region_compilers=hook, __name__="lab"))
-
-    def session(self):
-        return tf.Session(config=tf.SessionConfig(backends=["lab", "cpu"]), host=self.host)
-
-
-@pytest.fixture
-def lab(process_host):
-    def make(compiler=None):
-        return Lab(compiler or ReferenceCompiler(), process_host)
-
-    with tf.Graph().as_default():
-        yield make
-
-
-def test_a_loop_is_one_node_whose_program_says_what_each_iteration_does(lab):
-    made = lab()
+def test_a_loop_is_one_node_whose_program_says_what_each_iteration_does(loops):
+    made = loops()
     n, x = tf.placeholder(tf.int32, [], name="n"), tf.placeholder(tf.float32, [3], name="x")
     i, y, _ = tf.while_loop(
         lambda i, *_: i < n, lambda i, v, w: (i + 1, v * 0.5 + w, w), [0, x, tf.ones([3])], maximum_iterations=9
@@ -59,8 +33,8 @@ def test_a_loop_is_one_node_whose_program_says_what_each_iteration_does(lab):
     assert "at most 9 times" in text and "less t" in text and f"b{program.variables[1]} becomes" in text
 
 
-def test_loops_within_loops_are_steps(lab):
-    made = lab()
+def test_loops_within_loops_are_steps(loops):
+    made = loops()
 
     def outer(i, total):
         return i + 1, tf.while_loop(lambda j, _: j < i, lambda j, t: (j + 1, t + j), [0, total])[1]
@@ -74,7 +48,7 @@ def test_loops_within_loops_are_steps(lab):
     assert "    loop while/body/" in str(program)
 
 
-def test_what_a_compiler_takes_not_whole_or_not_at_all_stays_a_loop(lab):
+def test_what_a_compiler_takes_not_whole_or_not_at_all_stays_a_loop(loops):
     class Picky(ReferenceCompiler):
         def claim(self, candidate):
             if candidate.loop is not None:
@@ -84,7 +58,7 @@ def test_what_a_compiler_takes_not_whole_or_not_at_all_stays_a_loop(lab):
             assert isinstance(answer := super().claim(candidate), Claim)
             return answer
 
-    made = lab(Picky())
+    made = loops(Picky())
     x = tf.placeholder(tf.float32, [3], name="x")
     plain = tf.while_loop(lambda i, _: i < 2, lambda i, v: (i + 1, v * 0.5 + 1.0), [0, x], name="plain")[1]
     other = tf.while_loop(lambda i, _: i < 2, lambda i, v: (i + 1, tf.tanh(v) + 1.0), [0, x], name="other")[1]
@@ -95,8 +69,8 @@ def test_what_a_compiler_takes_not_whole_or_not_at_all_stays_a_loop(lab):
     assert "loop other: " in text and "it knows no tanh" in text
 
 
-def test_loops_with_effects_or_changing_shapes_stay(lab):
-    made = lab()
+def test_loops_with_effects_or_changing_shapes_stay(loops):
+    made = loops()
     v, x = tf.Variable(1.0), tf.placeholder(tf.float32, [3])
     writing = tf.while_loop(lambda i: i < 2, lambda i: (i + tf.cast(tf.assign_add(v, 1.0), tf.int32) * 0 + 1,), [0])
     growing = tf.while_loop(
@@ -112,8 +86,8 @@ def test_loops_with_effects_or_changing_shapes_stay(lab):
     assert not made.compiler.loops_built
 
 
-def test_a_loop_that_keeps_and_one_that_reads_are_programs_with_histories(lab):
-    made = lab()
+def test_a_loop_that_keeps_and_one_that_reads_are_programs_with_histories(loops):
+    made = loops()
     n, x = tf.placeholder(tf.int32, [], name="n"), tf.placeholder(tf.float32, [3], name="x")
     y = tf.while_loop(lambda i, _: i < n, lambda i, t: (i + 1, t * t), [0, x])[1]
     gradient = tf.gradients(y, x)[0]
@@ -131,8 +105,8 @@ def test_a_loop_that_keeps_and_one_that_reads_are_programs_with_histories(lab):
     assert "of a history" in str(backward)
 
 
-def test_a_compiler_that_does_not_ask_for_histories_is_not_shown_them(lab):
-    made = lab(type("Plain", (ReferenceCompiler,), {"histories": False})())
+def test_a_compiler_that_does_not_ask_for_histories_is_not_shown_them(loops):
+    made = loops(type("Plain", (ReferenceCompiler,), {"histories": False})())
     x = tf.placeholder(tf.float32, [3], name="x")
     y = tf.while_loop(lambda i, _: i < 2, lambda i, t: (i + 1, t * t), [0, x])[1]
     gradient = tf.gradients(y, x)[0]
@@ -142,29 +116,8 @@ def test_a_compiler_that_does_not_ask_for_histories_is_not_shown_them(lab):
     assert not made.compiler.loops_built
 
 
-def test_what_cuts_and_joins_in_a_loop_is_a_copy_between_parts_of_buffers(lab):
-    made = lab()
-    x = tf.placeholder(tf.float32, [2, 6], name="x")
-
-    def body(i, t):
-        a, b, c = tf.split(t, 3, axis=1)
-        return i + 1, tf.concat([c, a * 0.5, tf.stack([b[:, 1], b[:, 0]], axis=1)], axis=1)
-
-    y = tf.while_loop(lambda i, _: i < 3, body, [0, x])[1]
-    fed = np.arange(12.0, dtype=np.float32).reshape(2, 6)
-    want = fed
-    for _ in range(3):
-        want = np.concatenate([want[:, 4:], want[:, :2] * 0.5, want[:, 3:4], want[:, 2:3]], 1)
-    with made.session() as sess:
-        np.testing.assert_allclose(sess.run(y, {x: fed}), want)
-    (program,) = made.compiler.loops_built
-    copies = [s.program for s in program.body if isinstance(s.program, LoopCopy)]
-    assert LoopCopy((2, 2), (6, 1), 4, (6, 1), 0) in copies or len(copies) > 3
-    assert "copy [2, 2], strides 2, 1 from 0, to strides 6, 1 from 2" in str(program)
-
-
-def test_a_loop_that_reads_a_variable_is_given_its_memory(lab):
-    made = lab()
+def test_a_loop_that_reads_a_variable_is_given_its_memory(loops):
+    made = loops()
     v = tf.Variable([1.0, 2.0])
     y = tf.while_loop(lambda i, _: i < 3, lambda i, t: (i + 1, t * v), [0, tf.ones([2])])[1]
     with tf.control_dependencies([y]):
@@ -173,16 +126,3 @@ def test_a_loop_that_reads_a_variable_is_given_its_memory(lab):
         sess.run(v.initializer)
         assert [sess.run([y, step])[0].tolist() for _ in range(2)] == [[1.0, 8.0], [8.0, 27.0]]
     assert made.compiler.loops_built
-
-
-def test_a_history_that_is_made_on_another_device_is_not_read_as_a_whole(lab):
-    made = lab()
-    x = tf.placeholder(tf.float32, [3], name="x")
-    with tf.device("cpu:1"):
-        y = tf.while_loop(lambda i, _: i < 2, lambda i, t: (i + 1, t * t), [0, x])[1]
-    with tf.device("cpu:0"):
-        gradient = tf.gradients(y, x)[0]
-    config = tf.SessionConfig(backends=["lab", "cpu"], device_count={"CPU": 2})
-    with tf.Session(config=config, host=made.host) as sess:
-        np.testing.assert_allclose(sess.run(gradient, {x: [1.0, 2.0, 3.0]}), [4.0, 32.0, 108.0])
-        assert "on another device" in str(sess.explain(gradient, {x: np.zeros(3)}))

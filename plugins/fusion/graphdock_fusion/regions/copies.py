@@ -1,4 +1,4 @@
-"""What cuts, turns and joins tensors in a loop, as copies between parts of its buffers."""
+"""Copies between parts of a loop's buffers: nodes that cut, turn and join tensors."""
 
 from __future__ import annotations
 
