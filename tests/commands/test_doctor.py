@@ -181,3 +181,21 @@ def test_parts_for_a_package_that_is_not_here_are_a_line_and_no_fault(site):
     done = run("--strict", "far")
     assert done.exit_code == 0, done.output
     assert "it has kernels for the device elsewhere, which no installed package has" in done.stdout
+
+
+MANY = """\
+import numpy as np
+from graphdock.contracts import KernelDef, hookimpl
+
+@hookimpl
+def register_kernels():
+    return [KernelDef("Abs", "cpuu", lambda ctx: np.copy, name=f"abs_{i}") for i in range(6)]
+"""
+
+
+def test_json_has_all_that_is_wrong_and_people_are_told_three(site):
+    site.plugin("many", MANY)
+    cause = rows(run("many", "--json"))["many"]["cause"]
+    assert all(f"kernel abs_{i} " in cause for i in range(6)) and "more" not in cause
+    shown = run("many").stdout
+    assert "kernel abs_2 " in shown and "kernel abs_3 " not in shown and "more" in shown

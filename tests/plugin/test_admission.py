@@ -156,7 +156,8 @@ def test_of_two_packages_that_declare_one_op_neither_loads(library, first):
         PluginError, match="duplicate: graphdock-. 1.0 brings the op 'shop.Legs' too; neither loads"
     ) as caught:
         host.backend(first)
-    assert f'block = ["graphdock-{first}"]' in str(caught.value)
+    other = {"a": "b", "b": "a"}[first]
+    assert f'block = ["graphdock-{other}"]' in str(caught.value), "who asks for one is told how to have it"
     with pytest.raises(UnknownOpError, match="(?s)plugin 'a' did not load: duplicate.*plugin 'b' did not load"):
         host.ops.get("shop.Legs")
     assert Host(block=["b"]).ops.get("shop.Legs").package == "graphdock_a"
@@ -259,6 +260,9 @@ def test_ten_clashes_are_three_and_a_number(library, site, builder):
     host.plugins()
     (cause,) = {e.cause.replace("-b", "-a") for e in host.ledger if e.plugin in "ab"}
     assert "op 'shop.Op0'; op 'shop.Op1'; op 'shop.Op2'; and 7 more" in cause
+    entry = next(e for e in host.ledger if e.plugin == "a")
+    assert all(f"op 'shop.Op{i}'" in entry.as_json()["cause"] for i in range(10)), "JSON is whole"
+    assert "more" not in entry.as_json()["cause"] and "whole" not in entry.as_json()
 
 
 def test_an_unknown_kind_in_a_manifest_is_refused_with_its_line(library):

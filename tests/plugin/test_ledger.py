@@ -133,7 +133,7 @@ def test_duplicate_names_block_each_other_and_print_the_line(site):
     entries = [e for e in Host().ledger if e.plugin == "twin"]
     assert [e.stage for e in entries] == ["duplicate", "duplicate"]
     assert entries[0].cause == "graphdock-twin-two 1.0 brings a plugin named 'twin' too; neither loads"
-    assert entries[0].hint == 'under [plugins]: block = ["graphdock-twin-one"]'
+    assert entries[0].hint == 'under [plugins]: block = ["graphdock-twin-two"]'
     survivor = Host(block=["graphdock-twin-one"])
     assert {e.distribution: e.stage for e in survivor.ledger if e.plugin == "twin"} == {
         "graphdock-twin-one": "blocked",

@@ -107,8 +107,17 @@ def _stop_duplicates(states: list[PluginState]) -> None:
             state.stop(
                 "duplicate",
                 f"{names} brings a plugin named {state.name!r} too; {outcome}",
-                f'under [plugins]: block = ["{state.found.distribution}"]',
+                _block(state, rivals),
             )
+
+
+def _block(state: PluginState, rivals: Sequence[Found]) -> str:
+    """Return how a plugin is to be had: without its rivals. Where one of these is graphdock's own, it is the one that goes."""
+    others = dict.fromkeys(o.distribution for o in rivals)
+    if any(o.is_own for o in rivals) or state.found.distribution in others:
+        others = {state.found.distribution: None}
+    named = ", ".join([f'"{name}"' for name in others])
+    return f"under [plugins]: block = [{named}]"
 
 
 #: Attribute of the host that holds what a hook registers -> what one of these is, of those that a manifest lists by name.
@@ -145,12 +154,13 @@ def stop_clashes(states: Sequence[PluginState]) -> None:
             releases = dict.fromkeys(other.found.release for _, _, found in rivals for other in found)
             own = any(other.found.is_own for _, _, found in rivals for other in found)
             outcome = "graphdock's own wins" if own else "neither loads"
-            what = first_of([f"{kind} {name!r}" for kind, name, _ in rivals])
-            state.stop(
-                "duplicate",
-                f"{' and '.join(releases)} brings the {what} too; {outcome}",
-                f'under [plugins]: block = ["{state.found.distribution}"]',
+            twice = [f"{kind} {name!r}" for kind, name, _ in rivals]
+            cause, whole = (
+                f"{' and '.join(releases)} brings the {what} too; {outcome}"
+                for what in (first_of(twice), "; ".join(twice))
             )
+            hint = _block(state, [other.found for _, _, found in rivals for other in found])
+            state.stop("duplicate", cause, hint, whole=whole)
 
 
 def _names(state: PluginState) -> Iterator[tuple[str, str]]:

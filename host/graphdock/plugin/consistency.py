@@ -25,7 +25,8 @@ def check_drift(host: Host, state: PluginState) -> None:
         state.fault("bad manifest", error.text, error)
         return
     if found:
-        state.stop("manifest drift", first_of(found), f"run `graphdock opgen manifest` in {state.found.distribution}")
+        hint = f"run `graphdock opgen manifest` in {state.found.distribution}"
+        state.stop("manifest drift", first_of(found), hint, whole="; ".join(found))
 
 
 def _differences(host: Host, state: PluginState, stated: manifest.Manifest) -> Iterable[str]:

@@ -80,6 +80,7 @@ class LedgerEntry:
         has; else None.
       hint: what to do about it.
       import_ms: wall time of its import and hooks; None when it was not imported.
+      whole: the cause with all that was found, where it is long; else None.
     """
 
     plugin: str
@@ -90,14 +91,17 @@ class LedgerEntry:
     hint: str | None = None
     import_ms: float | None = None
     added: Added = Added()
+    whole: str | None = None
 
     @property
     def is_fault(self) -> bool:
         return self.stage in FAULTS
 
     def as_json(self) -> dict[str, Any]:
-        """The entry as ``graphdock doctor --json`` prints it."""
-        return {**asdict(self), "fault": self.is_fault}
+        """The entry as ``graphdock doctor --json`` prints it: its cause is whole."""
+        facts = asdict(self)
+        whole = facts.pop("whole")
+        return {**facts, "cause": whole or self.cause, "fault": self.is_fault}
 
 
 @lazy_dataclass(frozen=True, slots=True)
@@ -135,6 +139,7 @@ class PluginState:
     stage: str = "found"
     cause: str | None = None
     hint: str | None = None
+    whole: str | None = None
     error: BaseException | None = None
     manifest: Manifest | None = None
     module: ModuleType | None = None
@@ -231,14 +236,23 @@ class PluginState:
             self.fault("bad manifest", error.text, error)
             return ()
 
-    def stop(self, stage: str, cause: str, hint: str | None = None, error: BaseException | None = None) -> None:
-        self.stage, self.cause, self.hint = stage, cause, hint
+    def stop(
+        self,
+        stage: str,
+        cause: str,
+        hint: str | None = None,
+        error: BaseException | None = None,
+        whole: str | None = None,
+    ) -> None:
+        self.stage, self.cause, self.hint, self.whole = stage, cause, hint, whole
         if self.error is None:
             self.error = error
 
-    def fault(self, stage: str, cause: str, error: BaseException | None = None, more: str = "") -> None:
+    def fault(
+        self, stage: str, cause: str, error: BaseException | None = None, more: str = "", whole: str | None = None
+    ) -> None:
         """Stop it for a mistake of its distribution's."""
-        self.stop(stage, cause, f"a fault of {self.found.release}" + more, error)
+        self.stop(stage, cause, f"a fault of {self.found.release}" + more, error, whole)
 
     def unusable(self) -> PluginError:
         """The error of a use of a plugin that is stopped, or is being loaded."""
@@ -251,7 +265,15 @@ class PluginState:
     def entry(self) -> LedgerEntry:
         f = self.found
         return LedgerEntry(
-            f.plugin, f.distribution, f.version, self.stage, self.cause, self.hint, self.import_ms, self.added
+            f.plugin,
+            f.distribution,
+            f.version,
+            self.stage,
+            self.cause,
+            self.hint,
+            self.import_ms,
+            self.added,
+            self.whole,
         )
 
 

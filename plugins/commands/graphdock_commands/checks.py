@@ -39,7 +39,7 @@ def check_parts(host: Host, state: PluginState) -> None:
         *(() if state.found.is_own else _unpublished(host, state)),
     ]
     if found:
-        state.fault("inconsistent", first_of(found))
+        state.fault("inconsistent", first_of(found), whole="; ".join(found))
     elif state.stage == "registered":
         state.cause = "; ".join(lint.absent_ops(mine, known, devices)) or None
 

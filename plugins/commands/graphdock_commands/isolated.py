@@ -85,9 +85,13 @@ def _compared(examined: list[Examined]) -> list[Examined]:
         if not twice or one.entry.is_fault:
             return one
         others = " and ".join(dict.fromkeys(f"{o.distribution} {o.version}" for found in twice.values() for o in found))
-        cause = f"{others} registers the {first_of(list(twice))} too: which one a program gets depends on which is loaded first"
-        hint = f'block = ["{one.entry.distribution}"] under [plugins]; `graphdock opgen manifest` in both is to list it'
-        return replace(one, entry=replace(one.entry, stage="duplicate", cause=cause, hint=hint))
+        cause, whole = (
+            f"{others} registers the {what} too: which one a program gets depends on which is loaded first"
+            for what in (first_of(list(twice)), "; ".join(twice))
+        )
+        blocked = ", ".join(dict.fromkeys(f'"{o.distribution}"' for found in twice.values() for o in found))
+        hint = f"block = [{blocked}] under [plugins]; `graphdock opgen manifest` in both is to list it"
+        return replace(one, entry=replace(one.entry, stage="duplicate", cause=cause, hint=hint, whole=whole))
 
     return [told(one) for one in examined]
 
@@ -191,7 +195,7 @@ class _Child:
         if self.done is not None:
             added = self.done["added"]
             others = tuple((noun, n) for noun, n in added["others"])
-            told = {name: self.done[name] for name in ("stage", "cause", "hint", "import_ms")}
+            told = {name: self.done[name] for name in ("stage", "cause", "hint", "import_ms", "whole")}
             entry = replace(entry, **told, added=Added(tuple(added["devices"]), added["ops"], added["kernels"], others))
             return Examined(entry, self.devices, self.names, self.found)
         end = _ending(status) if in_time else f"it did not end in {self.limit:g} s"

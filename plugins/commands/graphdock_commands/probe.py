@@ -16,6 +16,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,7 @@ def main(plugin: str, file: str, host: Host) -> None:
         _probe_kernels(host, state, tell)
         check_parts(host, state)
         check_drift(host, state)
-        tell(entry=state.entry().as_json(), names=names_brought(host, state))
+        tell(entry=asdict(state.entry()), names=names_brought(host, state))
 
 
 def _probe_kernels(host: Host, state: PluginState, tell: Callable[..., None]) -> None:
