@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import graphdock as tf
 import numpy as np
 import pytest
@@ -66,7 +68,8 @@ def test_gradients_are_those_of_differences():
             assert tf.test.compute_gradient_error(source, source.shape.as_list(), y, [2, 3], delta=1e-2) < 5e-3
 
 
-def test_a_network_is_trained_whose_weights_are_variables():
+@pytest.mark.parametrize("executor", ["straight_line", "dataflow"])
+def test_a_network_is_trained_whose_weights_are_variables(executor):
     """What a loop reads of variables it reads where they lie: the optimizer has written them in the step before."""
     x, n = tf.placeholder(tf.float32, [4, 6]), tf.placeholder(tf.int32, [])
     w, b = tf.Variable(numbers(6, 6) * 0.3), tf.Variable(numbers(6))
@@ -76,7 +79,7 @@ def test_a_network_is_trained_whose_weights_are_variables():
     with tf.control_dependencies([step]):
         fetches = [tf.identity(loss), h]
     feeds = [{x: numbers(4, 6, seed=s), n: 5 + s % 3} for s in range(12)]
-    losses = same(fetches, feeds, 2, 1e-3, [tf.global_variables_initializer()])
+    losses = same(fetches, feeds, 2, 1e-3, [tf.global_variables_initializer()], executor)
     assert losses[-1][0] < losses[0][0]
 
 
@@ -87,6 +90,28 @@ def test_a_variable_that_a_step_writes_before_and_after_a_loop():
     with tf.control_dependencies([y]):
         after = tf.assign_sub(v, tf.ones([5]) * 0.5)
     same([y, after], [{}] * 3, 1, before=[v.initializer])
+
+
+def test_steps_of_several_threads_have_rows_of_their_own():
+    """Memory of rows is used again by later steps of a session, not while another step reads it."""
+    n, x, w = tf.placeholder(tf.int32, []), *(tf.placeholder(tf.float32, [400]) for _ in range(2))
+    y = tf.while_loop(lambda i, _: i < n, lambda i, v: (i + 1, tf.tanh(v * w) + v * 0.5), [0, x])[1]
+    gradients = tf.gradients(tf.reduce_sum(y), [x, w])
+    feeds = [{n: 90 + 20 * k, x: numbers(400, seed=k), w: numbers(400, seed=9)} for k in range(3)]
+    with tf.Session(config=tf.SessionConfig(**LLVM)) as sess:
+        want = [sess.run(gradients, feed) for feed in feeds]
+        wrong = []
+
+        def work(k):
+            for _ in range(12):
+                wrong.extend(np.max(np.abs(a - b)) for a, b in zip(sess.run(gradients, feeds[k]), want[k], strict=True))
+
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(wrong) == 72 and max(wrong) == 0
 
 
 def test_rows_that_are_read_and_rows_that_are_kept():
