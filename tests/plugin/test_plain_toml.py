@@ -46,6 +46,8 @@ a = "b" # c
 list = ["p", "q",
   "r",   # no
 ]
+brackets = ["a]b", "c # d", "[",]
+quotes = ['''e''', "f"]
 n = {k = [1, -2, 03], m = {}, o = {p = true}}
 [[y]]
 a = 0

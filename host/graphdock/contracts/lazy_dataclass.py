@@ -162,14 +162,17 @@ else:
                 arguments = _arguments(cls)
                 taken = {name for name, facts in arguments.items() if facts[2]}
                 needed = {n for n in taken if arguments[n][0] is arguments[n][1] is MISSING}
+                factories = [(n, facts[1]) for n, facts in arguments.items() if facts[1] is not MISSING]
+                constant = {n: facts[0] for n, facts in arguments.items() if facts[0] is not MISSING}
                 known = (
-                    arguments,
                     taken,
                     needed,
                     [name for name in arguments if name in taken and not arguments[name][3]],
+                    constant,
+                    factories,
                 )
             made += 1
-            arguments, taken, needed, positional = known
+            taken, needed, positional, constant, factories = known
             given = dict(zip(positional, args, strict=False))
             fits = len(args) <= len(positional) and given.keys().isdisjoint(kwargs)
             given.update(kwargs)
@@ -177,13 +180,11 @@ else:
                 _compiled_init(cls)(self, *args, **kwargs)
                 return
             put = _set_field if cls._lazily[0] else setattr
-            for name, (default, factory, *_) in arguments.items():
-                if name in given:
-                    put(self, name, given[name])
-                elif factory is not MISSING:
-                    put(self, name, factory())
-                elif default is not MISSING:
-                    put(self, name, default)
+            for name, factory in factories:
+                if name not in given:
+                    given[name] = factory()
+            for name, value in {**constant, **given}.items():
+                put(self, name, value)
             if hasattr(cls, "__post_init__"):
                 self.__post_init__()
 

@@ -33,8 +33,6 @@ _OPTION_TYPES: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, floa
 _PER = ("device", "session")
 #: Where the rows of kernels begin.
 _ROWS = "\n[kernels]\n"
-#: The names of ops as ``graphdock opgen manifest`` writes them: hundreds, which are read faster than as TOML.
-_OPS = re.compile(r'^names = \[\n((?:  "\w+",\n)+)\]$', re.MULTILINE)
 
 
 @lazy_dataclass(frozen=True, slots=True)
@@ -166,10 +164,7 @@ class Manifest:
     @cached_property
     def _lower(self) -> tuple[Mapping[str, tuple[str, ...]], Mapping[str, tuple[str, ...]]]:
         above = (self.generated or "").partition(_ROWS)[0]
-        listed = _OPS.search(above)
-        names = listed[1].split('"')[1::2] if listed is not None else ()
-        without = _OPS.sub("names = [" + "\n" * (len(names) + 1) + "]", above, 1)
-        reader = ManifestReader(without, self.label, self._offset)
+        reader = ManifestReader(above, self.label, self._offset)
         if "kernels" in reader.root:
             raise reader.fail(
                 ("kernels",),
@@ -182,7 +177,6 @@ class Manifest:
         ops = reader.table(root.get("ops", {}), ("ops",), lists)
         kinds = {hook.registry: Key(list, items=bool) for hook in HOOKS.values() if hook.noun is not None}
         provides = reader.table(root.get("provides", {}), ("provides",), kinds)
-        ops["names"] = (*names, *ops.get("names", ()))
         return ops, provides
 
     @property
