@@ -242,32 +242,6 @@ def test_what_is_asked_for_by_name_is_compared_too(library, kind, noun):
     assert stages["a"] == ("duplicate", f"graphdock-b 1.0 brings the {noun} 'same' too; neither loads")
 
 
-UNLISTED = """\
-from graphdock.contracts import Pass, hookimpl
-
-@hookimpl
-def register_passes():
-    return [Pass("same", "simplify", 45, "{name}", lambda graph, context: None)]
-"""
-
-
-@pytest.mark.parametrize("listing", ["a", "z"])
-def test_a_pass_that_its_manifest_lists_goes_before_one_that_it_does_not(site, builder, listing):
-    """Whichever loads first: by their names one of them is the first here, the other there."""
-    other = {"a": "z", "z": "a"}[listing]
-    hooks = '\nhooks = ["register_passes"]\n'
-    for name in "az":
-        listed = f'\n{MARKER}\n[provides]\npasses = ["same"]\n' if name == listing else ""
-        site.plugin(
-            name, UNLISTED.replace("{name}", name), manifest=builder.MANIFEST.format(name=name) + hooks + listed
-        )
-    host = Host()
-    assert [r.each.summary for r in host.load_passes() if r.each.name == "same"] == [listing]
-    cause = next(e.cause for e in host.ledger if e.plugin == other)
-    assert f"plugin '{other}' brings the pass 'same', which" in cause and f"plugin '{listing}'" in cause
-    assert [r.each.summary for r in Host(block=[listing]).load_passes() if r.each.name == "same"] == [other]
-
-
 def test_device_types_and_their_aliases_are_compared(site, builder):
     site.plugin("one", builder.device_source("one"), manifest=builder.device_manifest("one"))
     other = builder.device_manifest("two").replace("two_alias", "one")

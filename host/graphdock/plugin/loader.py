@@ -11,17 +11,17 @@ import inspect
 import os
 import sys
 import time
-from collections.abc import Iterable, Set
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import pluggy
 
 from graphdock.contracts.version import API_VERSION, api_accepts
-from graphdock.errors import AlreadyExistsError, ManifestError, PluginError
+from graphdock.errors import ManifestError, PluginError
 from graphdock.locks import new_lock
 from graphdock.plugin import hookspecs, manifest
 from graphdock.plugin.discovery import find_spec, manifest_path
-from graphdock.plugin.hookspecs import HOOKS, Hook
+from graphdock.plugin.hookspecs import HOOKS
 from graphdock.plugin.state import Added, PluginState, cause_of
 
 if TYPE_CHECKING:
@@ -234,22 +234,5 @@ def _run_hook(host: Host, state: PluginState, name: str) -> int:
             raise PluginError(f"plugin {state.name!r}: {name} returned a wrong item", expected=expected, got=repr(item))
     if items and row.own_first and not state.found.is_own:
         host.load_for(name, own=True)
-    if row.noun is not None and not state.found.is_own:
-        _check_unlisted(host, state, row, {getattr(item, row.key) for item in items})
     registry = getattr(host, row.registry)
     return sum([registry.register(state, item) for item in items])
-
-
-def _check_unlisted(host: Host, state: PluginState, row: Hook, names: Set[str]) -> None:
-    """Raise AlreadyExistsError where a plugin's manifest does not list a name that another's lists, whichever loads first."""
-    brought = getattr(host, row.registry)
-    unlisted = {n for n in names - set(state.provided.get(row.registry, ())) if brought.entry(n) is None}
-    for other in host.plugins() if unlisted else ():
-        taken = (
-            unlisted.intersection(other.provided.get(row.registry, ())) if other.usable and other is not state else ()
-        )
-        if taken:
-            raise AlreadyExistsError(
-                f"plugin {state.name!r} brings the {row.noun} {min(taken)!r}, which the manifest of plugin {other.name!r} lists",
-                hint="`graphdock opgen manifest` lists what a plugin brings; of two that list one name neither loads",
-            )

@@ -295,7 +295,7 @@ class NamedRegistry(Generic[T]):
         if owner is not None:
             raise AlreadyExistsError(
                 f"plugin {plugin!r} brings the {self._noun} {name!r}, which plugin {owner[1]!r} {self._HAS}",
-                hint=f'block one of them: [plugins] block = ["{owner[1]}"], or "{plugin}"',
+                hint=f'block one of them: [plugins] block = ["{plugin}"]',
             )
         self._items[name] = (item, plugin)
 
