@@ -151,6 +151,8 @@ def test_a_step_that_comes_before_its_task_has_noticed_the_lost_connection_is_un
             gone(session._name)
             with pytest.raises(tf.errors.UnavailableError, match="connection to the session's process has ended"):
                 waits.result(30)
+            with pytest.raises(tf.errors.UnavailableError, match="connection to the session's process has ended"):
+                cluster.server("ps0")._task._sessions.known(session._name)  # as a message finds it that was on its way
 
 
 def test_waiting_for_a_session_outlasts_a_task_that_is_lost(cluster):

@@ -12,9 +12,11 @@ from graphdock.locks import new_lock
 
 from graphdock_cluster.opened import Opened
 
-__all__ = ["OpenSessions"]
+__all__ = ["LOST", "OpenSessions"]
 
-#: Sessions that were ended by a reset are remembered as far back.
+#: How the steps of a session end whose process is gone.
+LOST = "the connection to the session's process has ended"
+#: Sessions that were ended by a reset, or with a lost connection, are remembered as far back.
 _REMEMBERED = 4096
 #: Seconds at most that it takes a step to end once it is cancelled.
 _ENDING = 5.0
@@ -34,6 +36,8 @@ class OpenSessions:
         self._ending: dict[str, Opened] = {}
         #: Names that a reset has ended, the last ones of them.
         self._aborted: deque[str] = deque(maxlen=_REMEMBERED)
+        #: Names of those that ended with the connection to their process.
+        self._lost: deque[str] = deque(maxlen=_REMEMBERED)
         self._ended = threading.Condition(self._lock)
 
     def open(self, session: str, master: str, make: Callable[[], Opened]) -> Opened:
@@ -57,8 +61,10 @@ class OpenSessions:
             return self._open.get(session)
 
     def known(self, session: str) -> Opened:
-        """The record of a session. Raises AbortedError where it is not open."""
+        """The record of a session. Raises AbortedError where it is not open, UnavailableError where its connection was lost."""
         opened = self.find(session)
+        if opened is None and session in self._lost:  # a message that was on its way
+            raise errors.UnavailableError(LOST)
         if opened is None:
             raise errors.AbortedError(
                 f"{self._task} does not know the session; it has started anew since, was reset, or the session was closed"
@@ -78,6 +84,8 @@ class OpenSessions:
                 self._ended.wait_for(lambda: session not in self._ending, _ENDING)
                 return
             self._ending[session] = opened
+            if isinstance(error, errors.UnavailableError):
+                self._lost.append(session)
         for running in list(opened.running.values()):
             running.cancel(error)
         opened.exchange.abort_all(error)

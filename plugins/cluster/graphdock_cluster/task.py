@@ -24,7 +24,7 @@ from graphdock.plugin.host import Host
 from graphdock.session.session import Session
 
 from graphdock_cluster.exchange import Exchange
-from graphdock_cluster.open_sessions import OpenSessions
+from graphdock_cluster.open_sessions import LOST, OpenSessions
 from graphdock_cluster.opened import Containers, Opened, PartSession
 from graphdock_cluster.partition.cut import Part
 from graphdock_cluster.registered import Kept, Registered, held_back
@@ -320,7 +320,7 @@ class TaskServer:
 
     def lose_session(self, session: str) -> None:
         """Forget a session whose process is lost, or the way to it. A step of it that comes by another way meanwhile is told so."""
-        self._sessions.end(session, errors.UnavailableError("the connection to the session's process has ended"))
+        self._sessions.end(session, errors.UnavailableError(LOST))
 
     def reset(
         self, containers: Sequence[str] | None, target: str = "", ended: Sequence[str] | None = None
