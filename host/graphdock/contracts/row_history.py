@@ -9,7 +9,7 @@ __all__ = ["RowHistory"]
 
 
 class RowHistory(Sequence[Any]):
-    """What a list of buffers is to those who read it: elements in the order in which they were made, the last one may be taken off.
+    """Sequence that readers take as a list of buffers: elements in the order of their making; the last may be taken off.
 
     Attributes:
       array: its first elements are the rows along the first dim, each contiguous; there may be more, and rows may lie in any

@@ -70,7 +70,7 @@ def test_gradients_are_those_of_differences():
 
 @pytest.mark.parametrize("executor", ["straight_line", "dataflow"])
 def test_a_network_is_trained_whose_weights_are_variables(executor):
-    """What a loop reads of variables it reads where they lie: the optimizer has written them in the step before."""
+    """Variables are read by a loop where they lie: the optimizer has written them in the step before."""
     x, n = tf.placeholder(tf.float32, [4, 6]), tf.placeholder(tf.int32, [])
     w, b = tf.Variable(numbers(6, 6) * 0.3), tf.Variable(numbers(6))
     h = tf.while_loop(lambda i, _: i < n, lambda i, h: (i + 1, tf.tanh(tf.matmul(h, w) + b)), [0, x])[1]

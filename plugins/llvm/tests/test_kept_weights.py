@@ -24,7 +24,7 @@ def graph():
 
 @pytest.fixture
 def packed(monkeypatch):
-    """How often a matrix was packed for more than a step."""
+    """Matrices that were packed for more than a step."""
     fill, calls = packing._fill, []
 
     def counted(of, array, room):

@@ -63,7 +63,7 @@ def test_a_transposed_matrix_is_one_of_products_alone(lab):
 
 
 def test_views_of_views_are_read_where_the_first_one_lies(lab):
-    """What lies between has gaps in its rows: the transposed images, of which a channel is left out."""
+    """Rows of the value between have gaps: the transposed images, of which a channel is left out."""
     x = np.random.default_rng(6).normal(size=(2, 4, 3, 5)).astype(np.float32)
 
     def build(fed):
