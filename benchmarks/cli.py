@@ -56,7 +56,8 @@ ISAS = {
         "LLVM_MAX_CPU_ISA": "avx2",
         "OPENBLAS_CORETYPE": "Haswell",
         "ONEDNN_MAX_CPU_ISA": "AVX2",
-        "XLA_FLAGS": "--xla_cpu_max_isa=AVX2",
+        # XLA's library of products asks the CPU what it has, and no one else
+        "XLA_FLAGS": "--xla_cpu_max_isa=AVX2 --xla_cpu_experimental_ynn_fusion_type=",
         "ATEN_CPU_CAPABILITY": "avx2",
         "MKL_ENABLE_INSTRUCTIONS": "AVX2",
     }

@@ -29,6 +29,7 @@ class Cutter:
         self._readers: dict[Value, list[PlanNode]] = {}
         self._followers: dict[PlanNode, list[PlanNode]] = {}
         self._returned = set(graph.outputs)
+        self._targets = set(graph.targets)
         #: member of a region that was taken -> all of its members, in order
         self._taken: dict[PlanNode, Sequence[PlanNode]] = {}
         for node in graph.nodes:
@@ -145,9 +146,15 @@ class Cutter:
         return any(after in inside for after in self._after(node))
 
     def leaves(self, value: Value, inside: Collection[PlanNode]) -> bool:
-        """Return whether anything but these nodes reads a value, or it is returned."""
+        """Return whether anything but these nodes reads a value, or it is returned, or computed for its own sake: by a target that
+        writes nothing, of whose outputs none is read."""
         readers = self._readers.get(value, ())
-        return value in self._returned or any(reader not in inside for reader in readers)
+        if value in self._returned or any(reader not in inside for reader in readers):
+            return True
+        node = value.node
+        if node not in self._targets or node is None or node.opdef.accesses or node.opdef.effects:
+            return False
+        return not any(self._readers.get(v) or v in self._returned for v in node.outputs)
 
     def _after(self, node: PlanNode) -> Iterable[PlanNode]:
         for value in node.outputs:

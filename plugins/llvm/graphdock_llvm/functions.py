@@ -72,7 +72,7 @@ class Numbers:
         return self.e.value(f"fneg {self.type} {a}")
 
     def fma(self, a: str, b: str, c: str) -> str:
-        return self.e.math("fma", self.scalar, a, b, c)
+        return self.e.math("fmuladd", self.scalar, a, b, c)
 
     def compare(self, how: str, a: str, b: str) -> str:
         return self.e.value(f"fcmp {how} {self.type} {a}, {b}")

@@ -32,7 +32,7 @@ class Tiles(Copies):
             row = self._at("float", "%strip", r * down)
             factor = e.broadcast("float", e.value(f"load float, ptr {self._at('float', row, strip)}, align 4"))
             following += [
-                e.math("fma", "float", factor, columns[v], sums[r * self.vectors + v]) for v in range(self.vectors)
+                e.math("fmuladd", "float", factor, columns[v], sums[r * self.vectors + v]) for v in range(self.vectors)
             ]
         e.line("%k.next = add i64 %k, 1")
         self._fork(e.value("icmp ult i64 %k.next, %along"), "place", "out")

@@ -28,6 +28,8 @@ _WAITS, _BLOCK = 4, 0.5
 _TALL = 192
 #: Parts that threads share, at most; multiplications from which they do; those that each has at least.
 _PARTS, _SHARED, _LEAST, _LARGE = 16, 1 << 22, 1 << 19, 1 << 24
+#: Panels, at least, that share a copy of rows of a transposed left matrix.
+_FOR_ONE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ class Matrices:
 
     def parts(self, width: int, rows: int | None = None) -> int:
         """Number of parts that threads share: of panels, or of rows where those are fewer, with copies of all panels for each.
-        Each copies the rows of a transposed left matrix for itself: its parts are larger.
+        Each copies the rows of a transposed left matrix for itself: its parts are larger, and of some panels.
 
         Args:
           rows: how many there are, where only a call knows.
@@ -90,8 +92,9 @@ class Matrices:
         work = rows * self.along * self.columns
         if work < _SHARED:
             return 1
-        work //= _LARGE if self.turned else _LEAST
-        return max(1, min(_PARTS, work, max(self.panels(width), rows // _TALL)))
+        panels = self.panels(width)
+        work = work // _LEAST if not self.turned else min(work // _LARGE, max(panels // _FOR_ONE, rows // _TALL))
+        return max(1, min(_PARTS, work, max(panels, rows // _TALL)))
 
     def kept(self, width: int) -> int:
         """Panels of one part that are there at once."""
@@ -323,7 +326,8 @@ class _Panels:
             value = e.value(f"load {of.scalar}, ptr {self._at(starts[r], (over, 1))}, align {self.size}")
             factor = e.broadcast(of.scalar, value)
             following += [
-                e.math("fma", of.scalar, factor, columns[v], sums[r * self.vectors + v]) for v in range(self.vectors)
+                e.math("fmuladd", of.scalar, factor, columns[v], sums[r * self.vectors + v])
+                for v in range(self.vectors)
             ]
         phis = [f"  %{label}.i = phi i64 [ 0, %{label}.in ], [ %{label}.next, %{label} ]"]
         phis += [

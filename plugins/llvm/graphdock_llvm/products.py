@@ -238,7 +238,7 @@ class _Block:
             element = e.value(f"getelementptr {self.scalar}, ptr {starts[r]}, i64 {across}")
             factor = e.broadcast(self.scalar, e.value(f"load {self.scalar}, ptr {element}"))
             following += [
-                e.math("fma", self.scalar, factor, columns[c], sums[r * self.count + c]) for c in range(self.count)
+                e.math("fmuladd", self.scalar, factor, columns[c], sums[r * self.count + c]) for c in range(self.count)
             ]
         self.loops.end(loop, self.along, carried, sums, following)
         for r in range(height):

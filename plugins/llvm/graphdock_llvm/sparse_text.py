@@ -191,7 +191,7 @@ def text(scalar: str, width: int) -> str:
 
     def add(v: int, last: bool) -> str:
         args = f"{vector} %value.all, {vector} %b{v}, {vector} %chosen{v}"
-        return f"{load(f'b{v}', 'b.row', v, last)}\n%next{v} = call {vector} @llvm.fma.{kind}({args})"
+        return f"{load(f'b{v}', 'b.row', v, last)}\n%next{v} = call {vector} @llvm.fmuladd.{kind}({args})"
 
     parts = []
     for count in range(1, _MOST + 1):
@@ -212,7 +212,7 @@ def text(scalar: str, width: int) -> str:
     whole = "\n".join([
         f"declare {vector} @llvm.masked.load.{kind}.p0(ptr, i32, {masks}, {vector})",
         f"declare void @llvm.masked.store.{kind}.p0({vector}, ptr, i32, {masks})",
-        f"declare {vector} @llvm.fma.{kind}({vector}, {vector}, {vector})",
+        f"declare {vector} @llvm.fmuladd.{kind}({vector}, {vector}, {vector})",
         *parts,
         SHARE,
         region,

@@ -25,10 +25,8 @@ _FEW = 4
 _MOST = {"float": 1 << 28, "double": 1 << 24}
 #: Elements of a right matrix, at most, by which rows are multiplied that only a step counts.
 _RIGHT = 1 << 20
-#: Places of the axis that is summed over, at most, where registers are not those of AVX-512: a panel is to fit the first cache.
+#: Places of the axis that is summed over, at most, of a transposed left matrix where registers are not those of AVX-512.
 _SHORT = 256
-#: Rows that lie so many bytes apart, or a multiple of it, drive each other out of the first cache.
-_CONFLICT = 4096
 #: Bytes on the stack of a thread: threads of some systems have half a megabyte.
 _ROOM = 384 * 1024
 _NUMBERED = frozenset(("index", "place", "stream", "draw"))
@@ -62,8 +60,6 @@ def _matrices(program: RegionProgram, product: Product, width: int, packed: bool
     left, right = map(strides_of, sides)
     if not known and (columns * along > _RIGHT or left.keys() != {product.row, product.along}):
         return None
-    if width < 16 and along > _SHORT:
-        return None
     found = Matrices(
         rows if known else None,
         along,
@@ -72,8 +68,8 @@ def _matrices(program: RegionProgram, product: Product, width: int, packed: bool
         (left[product.row], left[product.along]),
         (right[product.along], right[product.column]),
     )
-    conflict = not found.turned and found.right[1] == 1 and found.left[0] * dtype.size % _CONFLICT == 0
-    return found if found.room(width) <= _ROOM and not conflict else None
+    long = found.turned and width < 16 and along > _SHORT
+    return found if found.room(width) <= _ROOM and not long else None
 
 
 def nodes_of_a_tile(candidate: Region, nodes: Sequence[PlanNode], width: int) -> list[PlanNode]:

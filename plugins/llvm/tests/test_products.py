@@ -79,9 +79,9 @@ def test_products_of_sessions(extents, turned):
 
 
 def test_a_product_is_a_kernel_where_that_is_quicker_and_what_follows_it_is_fused():
-    x, w = tf.placeholder(tf.float32, [128, 1024]), tf.placeholder(tf.float32, [1024, 200])
+    x, w = tf.placeholder(tf.float32, [12, 1024]), tf.placeholder(tf.float32, [1024, 200])
     y = tf.nn.softmax(tf.nn.relu(tf.matmul(x, w) + 1.0))
-    feed = {x: numbers(128, 1024), w: numbers(1024, 200, seed=1)}
+    feed = {x: numbers(12, 1024), w: numbers(1024, 200, seed=1)}
     with tf.Session(config=tf.SessionConfig(**LLVM)) as sess:
         assert sess.explain(y, feed).kernels() == {
             "llvm.mat_mul" if width() >= 16 else "cpu.mat_mul": 1,
@@ -90,6 +90,16 @@ def test_a_product_is_a_kernel_where_that_is_quicker_and_what_follows_it_is_fuse
         got = sess.run(y, feed)
     with tf.Session() as sess:
         np.testing.assert_allclose(got, sess.run(y, feed), 1e-5, 1e-5)
+
+
+def test_a_product_that_is_run_for_its_own_sake_is_the_kernel_that_is_fetched():
+    x, w = (tf.Variable(numbers(128, n), use_resource=True).read_value() for n in (200, 256))
+    y = tf.matmul(x, w, transpose_a=True)
+    with tf.Session(config=tf.SessionConfig(**LLVM)) as sess:
+        sess.run(tf.global_variables_initializer())
+        assert sess.explain(y.op).kernels() == sess.explain(y).kernels() == {"llvm.region": 1}
+        assert sess.run(y.op) is None
+        assert sess.explain([y.op, tf.tanh(y)]).kernels() == {"llvm.region": 1}
 
 
 def test_a_small_network_trains_as_it_does_unfused():
