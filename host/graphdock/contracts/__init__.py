@@ -89,7 +89,7 @@ _PUBLISHED = {
     "queue": "Event Queue QueuedDevice",
     "region": "Arrangement Claim Refusal RegionCompiler RegisteredCompiler",
     "region_check": "check_program",
-    "region_program": "Axis PRIMITIVES REDUCTIONS RegionInput RegionOutput RegionProgram Term WORDS",
+    "region_program": "Axis Multiple PRIMITIVES REDUCTIONS RegionInput RegionOutput RegionProgram Span Term WORDS",
     "resource": "ResourceKind ResourceRequest VARIABLE",
     "rewriter": "Builder Rewriter",
     "row_history": "RowHistory",

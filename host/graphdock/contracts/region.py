@@ -81,7 +81,8 @@ class RegionCompiler(ABC):
         given a list of buffers or a :class:`RowHistory` for each that is read, and returns one or the other for each that is
         made, whose modes are ``fresh``.
       unknown_dims: whether it takes programs with axes whose extent only the step knows (``Axis.extent`` is None). All dims on one
-        axis are the same then; a kernel finds the extent in the shape of an input that has the axis, of which there is one.
+        axis are the same then; a kernel finds the extent in the shape of an input that has the axis, of which there is one. Of a
+        part ``RegionInput.spans`` say where.
       reductions: whether it takes one node by itself that reduces, such as a softmax, a sum, or the norm that a pattern put in the
         place of several nodes; or that reads more than two tensors, as ``AddN`` and ``Select``.
     """

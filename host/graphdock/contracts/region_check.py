@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphdock.contracts.region_program import PRIMITIVES, REDUCTIONS, WORDS, RegionProgram, Term
+from graphdock.contracts.region_program import PRIMITIVES, REDUCTIONS, WORDS, RegionInput, RegionProgram, Term
 from graphdock.dtypes import DType
 from graphdock.errors import PlanError
 
@@ -24,12 +24,7 @@ def check_program(program: RegionProgram) -> None:
         _check_dims(program, where, source.shape, source.dims, ordered=False)
         if source.alignment < 1 or source.alignment & (source.alignment - 1):
             raise _broken(program, where, f"an alignment of {source.alignment} is no power of two")
-        if source.strides is not None and (
-            len(source.strides) != len(source.shape) or source.dying or None in source.shape
-        ):
-            raise _broken(
-                program, where, f"strides {source.strides} are not those of a part of known shape that is only read"
-            )
+        _check_part(program, where, source)
     for number, term in enumerate(program.terms):
         _check_term(program, number, term)
     for number, out in enumerate(program.outputs):
@@ -47,6 +42,23 @@ def check_program(program: RegionProgram) -> None:
             if not source.dying or source.dtype != out.dtype or source.shape != out.shape or source.dims != out.dims:
                 raise _broken(program, where, f"it can't take over the memory of {source.name}")
         _check_update(program, where, number)
+
+
+def _check_part(program: RegionProgram, where: str, source: RegionInput) -> None:
+    """Hold a part to its rules: the tensor's shape tells each extent that is not known."""
+    if source.strides is None:
+        if source.spans:
+            raise _broken(program, where, "it has spans, but no strides")
+        return
+    if len(source.strides) != len(source.shape) or source.dying:
+        raise _broken(program, where, f"strides {source.strides} are not those of a part that is only read")
+    spans = source.spans or (None,) * len(source.shape)
+    dims = [s and source.whole[s.dim : s.dim + 1] for s in spans]
+    if dims != [None if n is not None else (None,) for n in source.shape]:
+        raise _broken(program, where, f"spans {source.spans} are not those of its dims of unknown extent")
+    for stride in source.strides:
+        if not isinstance(stride, int) and not set(stride.axes) <= set(source.dims):
+            raise _broken(program, where, f"a stride is a multiple of axes that it has not: {stride}")
 
 
 def _check_update(program: RegionProgram, where: str, number: int) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphdock.contracts.region_program import REDUCTIONS, RegionProgram, Term
+from graphdock.contracts.region_program import REDUCTIONS, RegionProgram, Span, Term
 
 __all__ = ["print_program"]
 
@@ -28,7 +28,14 @@ def print_program(program: RegionProgram) -> str:
     for source in program.inputs:
         facts = f", aligned {source.alignment}" if source.alignment > 1 else ""
         if source.strides is not None:
-            facts += f", strides {', '.join(map(str, source.strides))} from {source.offset}"
+            strides = [
+                str(s) if isinstance(s, int) else "*".join(map(str, (s.factor, *[axes[a] for a in s.axes])))
+                for s in source.strides
+            ]
+            facts += f", strides {', '.join(strides)} from {source.offset}"
+            facts += "".join(
+                _span(axes, d, s) for d, s in zip(source.dims, source.spans, strict=False) if s is not None
+            )
         lines.append(
             f"  {source.name}: {source.dtype}{_dims(source.dims, axes)}{facts}{', dying' if source.dying else ''}"
         )
@@ -42,6 +49,12 @@ def print_program(program: RegionProgram) -> str:
         how = "return" if out.into is None else "update"
         lines.append(f"  {how} t{out.term} as {out.name}: {out.dtype}{_dims(out.dims, axes)}{place}")
     return "\n".join([*lines, "}"])
+
+
+def _span(axes: Sequence[str], dim: int | None, span: Span) -> str:
+    cut = (span.begin, span.end, span.step) != (0, None, 1)
+    edges = f"[{span.begin}:{'' if span.end is None else span.end}:{span.step}]" * cut
+    return f", {'1' if dim is None else axes[dim]} along {span.dim}{edges}"
 
 
 def _right(program: RegionProgram, term: Term, axes: Sequence[str]) -> str:

@@ -39,7 +39,8 @@ Rules, the same for every compiler:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -51,10 +52,12 @@ __all__ = [
     "REDUCTIONS",
     "WORDS",
     "Axis",
+    "Multiple",
     "Primitive",
     "RegionInput",
     "RegionOutput",
     "RegionProgram",
+    "Span",
     "Term",
 ]
 
@@ -127,6 +130,28 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
+class Multiple:
+    """Stride that only the step knows: ``factor`` times the extents of ``axes``."""
+
+    factor: int
+    axes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Dim of a part whose extent is unknown: the slice ``begin:end:step`` of dim ``dim`` of the tensor that it is a part of."""
+
+    dim: int
+    begin: int = 0
+    end: int | None = None
+    step: int = 1
+
+    def extent(self, shape: Sequence[int]) -> int:
+        """Length of it, where the tensor has this shape."""
+        return len(range(shape[self.dim])[self.begin : self.end : self.step])
+
+
+@dataclass(frozen=True, slots=True)
 class RegionInput:
     """A tensor that the region reads.
 
@@ -137,7 +162,9 @@ class RegionInput:
       alignment: its address is a multiple of so many bytes.
       dying: nothing reads it after the region, and it may be written over.
       strides: elements from place to place of each dim, of a part of a tensor or a transposed one; None where it lies row by row
-        without gaps. ``offset``: elements before the first one.
+        without gaps. ``offset``: elements before the first one. ``whole``: shape of the tensor, which the kernel gets.
+      spans: of a part with dims of unknown extent, one for each dim: where in the tensor's shape its extent is found; None where
+        it is known.
     """
 
     name: str
@@ -147,8 +174,18 @@ class RegionInput:
     dims: tuple[int | None, ...]
     alignment: int = 1
     dying: bool = False
-    strides: tuple[int, ...] | None = None
+    strides: tuple[int | Multiple, ...] | None = None
     offset: int = 0
+    whole: tuple[int | None, ...] = ()
+    spans: tuple[Span | None, ...] = ()
+
+    def lies(self, extents: Sequence[int | None]) -> tuple[int, ...] | None:
+        """The strides, where the axes have these extents."""
+        if self.strides is None:
+            return None
+        return tuple(
+            [s if isinstance(s, int) else s.factor * math.prod(extents[a] or 0 for a in s.axes) for s in self.strides]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +266,15 @@ class RegionProgram:
         return (
             len(self.axes),
             tuple(
-                (i.source, i.dtype.name, tuple(a for a in i.dims if a is not None), i.strides, i.offset)
+                (
+                    i.source,
+                    i.dtype.name,
+                    tuple(a for a in i.dims if a is not None),
+                    i.strides,
+                    i.offset,
+                    i.whole,
+                    i.spans,
+                )
                 for i in self.inputs
             ),
             tuple((t.op, t.dtype.name, t.args, t.axes, _literal(t)) for t in self.terms),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import weakref
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
-from graphdock.contracts import BindContext, Native, NativeCall, NativeShapes, RegionProgram, errors
+from graphdock.contracts import BindContext, Native, NativeCall, NativeShapes, RegionInput, RegionProgram, errors
 
 from graphdock_llvm.native import chain
 from graphdock_llvm.schedule import TOGETHER, Schedule
@@ -45,8 +46,7 @@ class Extents(NativeShapes):
             schedule = Schedule(program, width())
             parts, self._room = schedule.parts, schedule.room
         self._parts = parts
-        # parts are of known shapes
-        self._read = [i for i in program.inputs if i.strides is None and i.source not in arranged]
+        self._read = [i for i in program.inputs if i.source not in arranged]
         self.numbers = np.array([*numbers, 1, *[0 for _ in self._open], 0], np.int64)
         self._memory: np.ndarray[Any, Any] | None = None
         self._shared, self._makers = within, [_Result(o.dtype.np) for o in program.made]
@@ -62,13 +62,7 @@ class Extents(NativeShapes):
         extents = [a.extent for a in program.axes]
         first = ["the plan" for _ in extents]
         for source in self._read:
-            shape = shapes[source.source]
-            if len(shape) != len(source.dims):
-                raise errors.ShapeError(
-                    f"{source.name} is of another rank than planned",
-                    expected=str(len(source.dims)),
-                    got=str(len(shape)),
-                )
+            shape = _shape_of(source, shapes[source.source])
             for number, (size, axis) in enumerate(zip(shape, source.dims, strict=True)):
                 if axis is not None and extents[axis] is None:
                     extents[axis], first[axis] = size, f"{source.name}, dim {number}"
@@ -80,6 +74,9 @@ class Extents(NativeShapes):
                         got=str(size),
                         hint='shape_policy="exact" makes a plan for each set of shapes',
                     )
+        for source in self._read:
+            if source.strides is not None:
+                _check_within(source, shapes[source.source], extents)
         self.numbers[2] = self._parts(extents)
         for place, axis in enumerate(self._open):
             self.numbers[3 + place] = extents[axis] or 0
@@ -93,6 +90,40 @@ class Extents(NativeShapes):
 
     def make(self, output: int) -> np.ndarray[Any, Any]:
         return self._makers[output](self._shapes[output])
+
+
+def _shape_of(source: RegionInput, shape: tuple[int, ...]) -> Sequence[int | None]:
+    """The shape of an input; ``shape`` is that of the array, which for a part is the tensor that it is a part of."""
+    name, planned = source.name, source.shape
+    if source.strides is not None:
+        name, planned = f"the tensor that {name} is a part of", source.whole
+        if wrong := [i for i, (n, want) in enumerate(zip(shape, planned, strict=False)) if want not in (None, n)]:
+            raise errors.ShapeError(
+                f"dim {wrong[0]} of {name} is not that of the plan",
+                expected=str(planned[wrong[0]]),
+                got=str(shape[wrong[0]]),
+            )
+    if len(shape) != len(planned):
+        raise errors.ShapeError(
+            f"{name} is of another rank than planned", expected=str(len(planned)), got=str(len(shape))
+        )
+    if source.strides is None:
+        return shape
+    spans = source.spans or (None,) * len(source.shape)
+    return [n if s is None else s.extent(shape) for n, s in zip(source.shape, spans, strict=True)]
+
+
+def _check_within(source: RegionInput, shape: Sequence[int], extents: Sequence[int | None]) -> None:
+    """Raise ShapeError where a part goes beyond the tensor that it is a part of."""
+    sizes = [1 if axis is None else extents[axis] or 0 for axis in source.dims]
+    strides, count = source.lies(extents) or (), math.prod(shape)
+    last = source.offset + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
+    if 0 not in sizes and last >= count:
+        raise errors.ShapeError(
+            f"{source.name} is no part of a tensor of shape {list(shape)}",
+            expected=f"{last + 1} elements and more",
+            got=str(count),
+        )
 
 
 class _Result:

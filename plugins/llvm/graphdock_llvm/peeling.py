@@ -132,8 +132,9 @@ def _each(
 
 def _strides(tensor: RegionInput | RegionOutput) -> Sequence[int]:
     """Elements from place to place of each dim."""
-    if isinstance(tensor, RegionInput) and tensor.strides is not None:
-        return tensor.strides
+    lies = tensor.lies(()) if isinstance(tensor, RegionInput) else None
+    if lies is not None:
+        return lies
     return [math.prod(n or 0 for n in tensor.shape[i + 1 :]) for i in range(len(tensor.shape))]
 
 

@@ -66,7 +66,8 @@ def unsupported(program: RegionProgram, width: int) -> dict[int, str]:
             part = program.inputs[term.value]
             dims = [d for d in part.dims if d is not None]
             reason = reason if dims == sorted(dims) else f"{part.name} lies in another order"
-            if part.strides is not None and strides_of(part).get(len(program.axes) - 1, 1) != 1:
+            last = len(program.axes) - 1
+            if part.strides is not None and last in dims and strides_of(part).get(last) != 1:
                 reason = f"{part.name} has gaps in its rows"
         if reason is not None:
             found[number] = reason

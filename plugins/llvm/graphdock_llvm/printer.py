@@ -19,12 +19,12 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from graphdock.contracts import WORDS, RegionInput, RegionOutput, RegionProgram, Term
+from graphdock.contracts import WORDS, Multiple, RegionInput, RegionOutput, RegionProgram, Term
 
 from graphdock_llvm.draws import emit_draw
 from graphdock_llvm.emitter import SCALARS
 from graphdock_llvm.primitives import combine, emit, horizontal, identity
-from graphdock_llvm.products import Product, emit_product, strides_of
+from graphdock_llvm.products import Product, emit_product
 from graphdock_llvm.rows import Rows
 from graphdock_llvm.schedule import Stage
 from graphdock_llvm.vectors import Place, address, held, in_memory, input_address, load, size_of, store
@@ -388,15 +388,21 @@ class _Printer(Rows):
         if self.plan.flat:
             return table
         stride, base = "1", table
-        known = strides_of(part) if isinstance(part, RegionInput) and part.strides is not None else {}
-        for dim in reversed(part.dims):
+        lies = part.strides if isinstance(part, RegionInput) else None
+        for place, dim in reversed([*enumerate(part.dims)]):
             if dim is None:
                 continue
             if dim != self.plan.last:
-                offset = self.e.value(f"mul i64 %i{dim}, {known.get(dim, stride)}")
+                step = stride if lies is None else self._stride(lies[place])
+                offset = self.e.value(f"mul i64 %i{dim}, {step}")
                 base = self.e.value(f"getelementptr {in_memory(part.dtype.name)}, ptr {base}, i64 {offset}")
-            stride = self._times((stride, self.sizes[dim]))
+            stride = self._times((stride, self.sizes[dim])) if lies is None else ""
         return base
+
+    def _stride(self, stride: int | Multiple) -> str:
+        if isinstance(stride, int):
+            return str(stride)
+        return self._times((str(stride.factor), *[self.sizes[axis] for axis in stride.axes]))
 
     def _input(self, number: int, place: Place) -> str:
         part, base, e = self.program.inputs[number], self.bases[number], self.e

@@ -95,7 +95,8 @@ def refused(program: RegionProgram, product: Product, width: int) -> str | None:
 def strides_of(part: RegionInput | RegionOutput) -> dict[int, int]:
     """Axis -> how many elements lie between two places along it; without those that only a call knows."""
     if isinstance(part, RegionInput) and part.strides is not None:
-        return {dim: stride for dim, stride in zip(part.dims, part.strides, strict=True) if dim is not None}
+        pairs = zip(part.dims, part.strides, strict=True)
+        return {dim: stride for dim, stride in pairs if dim is not None and isinstance(stride, int)}
     found, stride = {}, 1
     for size, dim in zip(reversed(part.shape), reversed(part.dims), strict=True):
         if dim is not None:

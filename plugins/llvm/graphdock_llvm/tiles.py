@@ -58,7 +58,9 @@ def _matrices(program: RegionProgram, product: Product, width: int, packed: bool
     ):
         return None
     left, right = map(strides_of, sides)
-    if not known and (columns * along > _RIGHT or left.keys() != {product.row, product.along}):
+    if not known and columns * along > _RIGHT:
+        return None
+    if left.keys() != {product.row, product.along} or right.keys() != {product.along, product.column}:
         return None
     found = Matrices(
         rows if known else None,
@@ -143,8 +145,13 @@ def tiles_of(program: RegionProgram, width: int, arranged: Collection[int] = ())
         if place in reasons and not (term.op == "input" and term.value in (product.left, product.right)):
             return None
         if term.op == "input" and term.value not in (product.left, product.right):
-            dims = [d for d in program.inputs[term.value].dims if d is not None]
-            if dims != [d for d in axes if d in dims]:
+            part = program.inputs[term.value]
+            dims = [d for d in part.dims if d is not None]
+            if (
+                dims != [d for d in axes if d in dims]
+                or part.strides is not None
+                and not strides_of(part).keys() >= set(dims)
+            ):
                 return None
     if any([d for d in out.dims if d is not None] != axes or out.into is not None for out in program.outputs):
         return None

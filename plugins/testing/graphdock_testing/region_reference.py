@@ -60,7 +60,7 @@ class ReferenceCompiler(RegionCompiler):
             outs = iter(given[drawn:])
             made = evaluate(program, given[:count], given[count:drawn])
             if fresh:
-                outs = iter(np.empty_like(value) for value in made)
+                outs = iter(np.empty_like(value, order="C") for value in made)
             returned = []
             for out, value in zip(program.outputs, made, strict=True):
                 target = next(outs) if out.into is None else given[out.into]
@@ -198,7 +198,12 @@ def _measured(program: RegionProgram, arrays: Sequence[np.ndarray]) -> RegionPro
         return program
     extents = [a.extent for a in program.axes]
     for source in program.inputs:
-        shape = arrays[source.source].shape if source.strides is None else source.shape
+        whole = arrays[source.source].shape
+        if source.strides is None:
+            shape: Sequence[int | None] = whole
+        else:
+            spans = source.spans or (None,) * len(source.shape)
+            shape = [n if s is None else s.extent(whole) for n, s in zip(source.shape, spans, strict=True)]
         for size, axis in zip(shape, source.dims, strict=True):
             if axis is not None:
                 assert extents[axis] in (None, size), f"{source.name} is not as long as others along an axis"
@@ -242,8 +247,8 @@ def _term(
                     shape[axis] = _extent(program, axis)
             dims = [1 if d is None else _extent(program, d) for d in source.dims]
             whole = np.ascontiguousarray(arrays[source.source])
-            if source.strides is not None:
-                steps = [step * whole.itemsize for step in source.strides]
+            if (strides := source.lies([a.extent for a in program.axes])) is not None:
+                steps = [step * whole.itemsize for step in strides]
                 whole = np.lib.stride_tricks.as_strided(whole.reshape(-1)[source.offset :], dims, steps)
             held = whole.astype(term.dtype.np).reshape(dims)
             order = sorted(range(len(source.dims)), key=lambda i: -1 if (d := source.dims[i]) is None else d)

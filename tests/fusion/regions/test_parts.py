@@ -8,8 +8,8 @@ import types
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.contracts import Axis, RegionInput, RegionProgram, check_program, dtypes, hookimpl
-from graphdock.errors import PlanError
+from graphdock.contracts import Axis, Multiple, RegionInput, RegionProgram, Span, check_program, dtypes, hookimpl
+from graphdock.errors import InvalidArgumentError, PlanError
 from graphdock.plugin.host import Host
 from graphdock_testing.region_reference import ReferenceCompiler
 
@@ -38,6 +38,24 @@ def _run(lab, build, x=X):
     for a, b in zip(got, want, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
     return kernels
+
+
+def _run_any(lab, build, dims, *shapes):
+    """The same with one plan for any shape."""
+    host, _ = lab
+    with tf.Graph().as_default():
+        fed = tf.placeholder(tf.float32, dims)
+        fetches, config = build(fed), functools.partial(tf.SessionConfig, shape_policy="generic")
+        with (
+            tf.Session(config=config(backends=["cpu"]), host=host) as plain,
+            tf.Session(config=config(backends=["lab", "cpu"]), host=host) as session,
+        ):
+            for shape in shapes:
+                x = np.random.default_rng(1).normal(size=shape).astype(np.float32)
+                pairs = zip(session.run(fetches, {fed: x}), plain.run(fetches, {fed: x}), strict=True)
+                for a, b in pairs:
+                    np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+            return session.explain(fetches).kernels()
 
 
 def _inputs(lab):
@@ -110,6 +128,92 @@ def test_a_part_in_a_program_is_only_read_and_says_all_its_strides():
         with pytest.raises(PlanError, match="strides"):
             check_program(program)
     check_program(RegionProgram("p", axes, (RegionInput("x", 0, kind, (2, 3), (0, 1), strides=(4, 1)),), (), ()))
+
+
+def test_a_part_in_a_program_says_where_each_extent_that_is_not_known_is_found():
+    axes, lies = (Axis("i", None), Axis("j", 3)), {"strides": (4, 1), "whole": (None, 4), "spans": (Span(0), None)}
+    faults = (
+        ({"spans": ()}, "spans"),
+        ({"spans": (None, Span(1))}, "spans"),
+        ({"spans": (Span(1), None)}, "spans"),
+        ({"spans": (Span(2), None)}, "spans"),
+        ({"whole": (4, 4)}, "spans"),
+        ({"strides": (Multiple(4, (2,)), 1)}, "multiple of axes"),
+        ({"strides": None}, "no strides"),
+    )
+    for fault, words in faults:
+        source = RegionInput("x", 0, dtypes.float32, (None, 3), (0, 1), **{**lies, **fault})
+        with pytest.raises(PlanError, match=words):
+            check_program(RegionProgram("p", axes, (source,), (), ()))
+    check_program(RegionProgram("p", axes, (RegionInput("x", 0, dtypes.float32, (None, 3), (0, 1), **lies),), (), ()))
+
+
+SIZES = (3, 0, 1, 2, 41)
+
+
+def test_columns_of_any_number_of_rows_are_read_where_they_lie(lab):
+    kernels = _run_any(
+        lab,
+        lambda x: [tf.tanh(tf.split(x, 2, 1)[1]) * 2.0, tf.exp(x[1::2, 3:]) + 1.0, tf.sin(x[..., 1:3]) * 0.5],
+        [None, 8],
+        *[(size, 8) for size in SIZES],
+    )
+    assert kernels == {"lab.reference": 3}
+    assert {(i.strides, i.offset, i.whole, i.spans) for i in _inputs(lab)} == {
+        ((8, 1), 4, (None, 8), (Span(0), None)),
+        ((16, 1), 11, (None, 8), (Span(0, 1, None, 2), None)),
+        ((8, 1), 1, (None, 8), (Span(0), None)),
+    }
+    printed = "\n".join(map(str, lab[1].programs_built))
+    assert "strides 8, 1 from 4, i along 0" in printed and "strides 16, 1 from 11, i along 0[1::2]" in printed
+
+
+def test_strides_are_multiples_of_dims_that_the_part_has(lab):
+    def build(x):
+        turned = tf.transpose(tf.reshape(x, [-1, 3, 2, 4]), [0, 2, 1, 3])
+        return [tf.tanh(x[:, :, 2:]) * 2.0, tf.sin(turned[:, :, 1:]) * 2.0]
+
+    shapes = [(size, 3, 8) for size in SIZES] + [(2, 6, 8)]
+    assert _run_any(lab, build, [None, None, 8], *shapes) == {"cpu.reshape": 1, "lab.reference": 2}
+    found = {(i.strides, i.offset, i.spans) for i in _inputs(lab)}
+    assert ((Multiple(8, (1,)), 8, 1), 2, (Span(0), Span(1), None)) in found
+    assert ((24, 4, 8, 1), 8, (Span(0), None, None, None)) in found
+
+
+def test_what_lies_elsewhere_in_each_step_is_copied(lab):
+    """Offsets that follow from a size, a slice of what is a slice already, strides that are multiples of what the part has not."""
+
+    def build(x):
+        return [tf.tanh(x[:, -3:, 1:]) * 2.0, tf.tanh(x[:, 1:][:, :2, 1:]) * 2.0, tf.tanh(x[:, ::-1, 1:]) * 2.0]
+
+    kernels = _run_any(lab, build, [2, None, 8], *[(2, size, 8) for size in SIZES])
+    assert kernels == {"cpu.strided_slice": 4, "lab.reference": 3}
+    kernels = _run_any(lab, lambda x: [tf.tanh(x[:, 1:, 1:]) * 2.0], [None, None, 8], (2, 3, 8), (2, 1, 8), (3, 0, 8))
+    assert kernels == {"cpu.strided_slice": 1, "lab.reference": 1}
+
+
+def test_an_index_that_a_dim_may_not_have_is_an_error_all_the_same(lab):
+    build = lambda x: [tf.tanh(x[2, :, 1:]) * 2.0]  # noqa: E731
+    assert _run_any(lab, build, [None, 3, 8], (3, 3, 8), (5, 3, 8)) == {"lab.reference": 1}
+    for size in (0, 2):
+        with pytest.raises(InvalidArgumentError):
+            _run_any(lab, build, [None, 3, 8], (3, 3, 8), (size, 3, 8))
+
+
+def test_a_part_of_a_variable_of_unknown_shape_is_what_it_held_when_it_was_read(lab):
+    host, _ = lab
+    x = np.arange(12.0, dtype=np.float32).reshape(3, 4)
+    config = tf.SessionConfig(backends=["lab", "cpu"], shape_policy="generic")
+    with tf.Graph().as_default(), tf.Session(config=config, host=host) as session:
+        variable = tf.Variable(x, use_resource=True, validate_shape=False)
+        half = tf.split(tf.reshape(variable.read_value(), [-1, 4]), 2, 1)[1]
+        with tf.control_dependencies([half]):
+            written = variable.assign_add(tf.ones([3, 4]) * 10.0)
+        with tf.control_dependencies([written]):
+            later = tf.tanh(half) * 0.0 + half * 2.0
+        session.run(variable.initializer)
+        for turn in range(3):
+            np.testing.assert_array_equal(session.run(later), (x + 10 * turn)[:, 2:] * 2)
 
 
 def test_a_part_of_more_than_memory_holds_is_planned(lab):

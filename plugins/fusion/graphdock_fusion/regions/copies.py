@@ -20,10 +20,10 @@ def copies_of(node: PlanNode) -> list[tuple[Value, Value, LoopCopy]]:
     found = []
     for value in node.outputs:
         part, shape = place_of(value), value.shape
-        if part is None or shape is None:
+        if part is None or shape is None or part.source.shape is None or None in (*shape, *part.source.shape):
             return []
-        dims = tuple([d or 0 for d in shape])
-        found.append((part.source, value, LoopCopy(dims, part.strides, part.offset, _strides(dims), 0)))
+        dims, strides = tuple([d or 0 for d in shape]), tuple([number for number, _ in part.strides])
+        found.append((part.source, value, LoopCopy(dims, strides, part.offset, _strides(dims), 0)))
     return found
 
 

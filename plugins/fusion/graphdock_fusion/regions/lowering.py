@@ -10,14 +10,14 @@ from typing import Any, TypeAlias
 
 from graphdock.contracts.ir import PlanNode, Region, Value, arg_of
 from graphdock.contracts.region_check import check_program, held
-from graphdock.contracts.region_program import REDUCTIONS, Axis, RegionInput, RegionOutput, RegionProgram
+from graphdock.contracts.region_program import REDUCTIONS, Axis, Multiple, RegionInput, RegionOutput, RegionProgram
 from graphdock.contracts.scalar_formula import AXIS_WORDS
 from graphdock.contracts.streams import StreamName, streams_of
 from graphdock.dtypes import DType, as_dtype
 from graphdock.shape import plain, show
 
 from graphdock_fusion.regions.forms import Form, form_of, what_forbids
-from graphdock_fusion.regions.parts import Part, parts_of
+from graphdock_fusion.regions.parts import Part, Stride, parts_of
 from graphdock_fusion.regions.placing import Dims, Shape, Space, known, local_shape, place, place_input, put
 from graphdock_fusion.regions.typed import NotInRegion, Number, Operand, Terms, Unknown
 
@@ -184,7 +184,9 @@ class _Nodes:
         if part is None:
             made = RegionInput(name, self.sources[value], dtype, shape, dims, alignment, dies)
         else:
-            lies = part.strides, part.offset
+            strides = tuple([_stride(stride, known(value), dims) for stride in part.strides])
+            spans = tuple([span if size is None else None for size, span in zip(shape, part.spans, strict=True)])
+            lies = strides, part.offset, plain(known(part.source)) or (), spans if None in shape else ()
             made = RegionInput(name, self.sources[part.source], dtype, shape, dims, dtype.size, False, *lies)
         self.inputs.append(made)
         return made
@@ -276,6 +278,13 @@ class _Lowering(_Nodes):
         dtype, shape = self.variables[handle]
         name = handle.name.removesuffix(":0")
         return RegionOutput(name, self.term[handle], dtype, shape or (), self.dims[handle], into=self.sources[handle])
+
+
+def _stride(stride: Stride, shape: Shape, dims: Dims) -> int | Multiple:
+    """A stride as a program says it, of a part whose dims lie on these axes."""
+    factor, symbols = stride
+    axes = sorted(axis for axis in (dims[shape.index(symbol)] for symbol in symbols) if axis is not None)
+    return Multiple(factor, tuple(axes)) if axes else factor
 
 
 def _pruned(program: RegionProgram) -> RegionProgram:

@@ -1,6 +1,7 @@
 """Parts of tensors, and transposed matrices: where in a tensor that is there the elements of a value lie.
 
-What cuts a tensor or turns it computes nothing. A region that reads a part where it lies needs no copy of it.
+What cuts a tensor or turns it computes nothing. A region that reads a part where it lies needs no copy of it. So do regions of
+plans for any shape, where the offset is a number, and each stride a number or a multiple of dims that the part has itself.
 """
 
 from __future__ import annotations
@@ -9,77 +10,146 @@ import itertools
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import EllipsisType
 from typing import TypeAlias
 
-import numpy as np
 from graphdock.contracts import PlanGraph, PlanNode, Region, Rewriter, Value
 from graphdock.contracts.ir import arg_of
+from graphdock.contracts.region_program import Span
+from graphdock.shape import Symbol
 
 from graphdock_fusion.regions.forms import form_of
+from graphdock_fusion.regions.placing import Shape, known
+from graphdock_fusion.regions.typed import NotInRegion
 
-__all__ = ["Part", "erase_unread", "is_plain", "parts_of", "place_of", "readable_in_place"]
+__all__ = ["Part", "Stride", "erase_unread", "is_plain", "parts_of", "place_of", "readable_in_place"]
 
-#: Bytes, one for each element: views of it are views of the tensor. None is ever read: there is one, at ``_ADDRESS``.
-_BYTE = np.zeros((), np.int8)
-_ADDRESS = _BYTE.__array_interface__["data"][0]
 #: Elements of a tensor, at most: places in it are numbers of an address space.
 _MOST = 1 << 46
 #: Parts of parts, at most.
 _DEEP = 16
-_Bytes: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.int8]]"
+#: Elements from one place to the next: a number, times these symbols.
+Stride: TypeAlias = "tuple[int, tuple[Symbol, ...]]"
+_Index: TypeAlias = "slice | int | EllipsisType | None"
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Place of a part: the elements between neighbours of each dim, and those before the first one, of a value row by row."""
+    """Place of a part in a value, which lies row by row.
+
+    Attributes:
+      strides: between neighbours of each dim. ``offset``: elements before the first one.
+      spans: which dim of the value each dim is a slice of; None for a new one.
+    """
 
     source: Value
-    strides: tuple[int, ...]
+    strides: tuple[Stride, ...]
+    offset: int
+    spans: tuple[Span | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Dim:
+    """A dim of a view: its size, its stride, and what it is of the whole tensor."""
+
+    size: int | Symbol
+    stride: Stride
+    span: Span | None
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    dims: tuple[_Dim, ...]
     offset: int
 
+    def __getitem__(self, index: Sequence[_Index]) -> _View | None:
+        """Part of it, as NumPy's index gives it; None where its place depends on a size that is not known, and of a slice of a
+        slice of such a dim."""
+        rest = len(self.dims) - sum(i is not None and i is not Ellipsis for i in index)
+        middle = index.index(Ellipsis) if Ellipsis in index else len(index)
+        items = [*index[:middle], *[slice(None)] * rest, *index[middle + 1 :]]
+        left, offset = iter(self.dims), self.offset
+        found: list[_Dim] = []
+        for item in items:
+            assert item is not Ellipsis
+            dim = _Dim(1, (0, ()), None) if item is None else next(left)
+            if item is None or item == slice(None):
+                found.append(dim)
+                continue
+            cut = _cut(dim, item)
+            if cut is None:
+                return None
+            begin, kept = cut
+            if begin and dim.stride[1]:
+                return None
+            offset += begin * dim.stride[0]
+            found += kept
+        return _View(tuple(found), offset)
 
-def _cut(place: int, x: _Bytes, node: PlanNode) -> Sequence[_Bytes]:
-    """Parts along the axis that is input ``place``."""
-    axis = int(node.constant(place))
-    sizes = [v.shape[axis] or 0 for v in node.outputs if v.shape is not None]
-    return np.split(x, list(itertools.accumulate(sizes))[:-1], axis)
+    def turned(self, order: Sequence[int]) -> _View:
+        return _View(tuple([self.dims[i] for i in order]), self.offset)
 
 
-def _unpacked(x: _Bytes, node: PlanNode) -> Sequence[_Bytes]:
-    moved = np.moveaxis(x, node.attrs["axis"], 0)
-    return [moved[i, ...] for i in range(len(moved))]  # views, also of a vector
+def _cut(dim: _Dim, item: slice | int) -> tuple[int, Sequence[_Dim]] | None:
+    """First place of what an index leaves of a dim, and that; None where it is not known."""
+    if isinstance(item, int):
+        if isinstance(dim.size, int):
+            return item % dim.size, ()
+        return None if item < 0 else (item, ())  # that there are so many is a condition of the plan
+    begin, end, step = item.start or 0, item.stop, 1 if item.step is None else item.step
+    factor, symbols = dim.stride
+    stride = factor * step, symbols
+    if isinstance(dim.size, int):
+        places = range(dim.size)[item]
+        return places.start, [_Dim(len(places), stride, None)]
+    if begin < 0 or step < 0 or dim.span is None or dim.span != Span(dim.span.dim):
+        return None
+    return begin, [_Dim(dim.size, stride, Span(dim.span.dim, begin, end, step))]
 
 
-def _sliced(x: _Bytes, node: PlanNode) -> Sequence[_Bytes]:
+def _in_pieces(x: _View, axis: int, node: PlanNode) -> Sequence[_View | None]:
+    """Parts along an axis, of sizes that the plan knows."""
+    axis %= len(x.dims)
+    sizes = [known(v)[axis] for v in node.outputs]
+    edges = [0, *itertools.accumulate(size for size in sizes if isinstance(size, int))]
+    if len(edges) <= len(sizes) or edges[-1] != x.dims[axis].size:
+        return [None] * len(sizes)
+    return [x[(*[slice(None)] * axis, slice(*ends))] for ends in itertools.pairwise(edges)]
+
+
+def _unpacked(x: _View, node: PlanNode) -> Sequence[_View | None]:
+    axis = node.attrs["axis"] % len(x.dims)
+    return [x[(*[slice(None)] * axis, i)] for i in range(len(node.outputs))]
+
+
+def _sliced(x: _View, node: PlanNode) -> Sequence[_View | None]:
     begin, size = (node.constant(i).tolist() for i in (1, 2))
-    parts: list[slice | int | None] = [slice(b, None if n < 0 else b + n) for b, n in zip(begin, size, strict=True)]
-    return [x[(*parts, ...)]]
+    return [x[[slice(b or None, None if n < 0 else b + n) for b, n in zip(begin, size, strict=True)]]]
 
 
-def _strided(x: _Bytes, node: PlanNode) -> Sequence[_Bytes]:
+def _strided(x: _View, node: PlanNode) -> Sequence[_View | None]:
     begin, end, step = (node.constant(i).tolist() for i in (1, 2, 3))
-    index: list[slice | int | None] = []
+    index: list[_Index] = []
     for i, (b, e, s) in enumerate(zip(begin, end, step, strict=True)):
-        has = {name: node.attrs[f"{name}_mask"] >> i & 1 for name in ("begin", "end", "new_axis", "shrink_axis")}
-        item = slice(None if has["begin"] else b, None if has["end"] else e, s)
-        index.append(None if has["new_axis"] else b if has["shrink_axis"] else item)
-    return [x[(*index, ...)]]
+        has = {n: node.attrs[f"{n}_mask"] >> i & 1 for n in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
+        item = slice(None if has["begin"] or b == 0 and s > 0 else b, None if has["end"] else e, None if s == 1 else s)
+        index.append(... if has["ellipsis"] else None if has["new_axis"] else b if has["shrink_axis"] else item)
+    return [x[index]]
 
 
-def _squeezed(x: _Bytes, node: PlanNode) -> Sequence[_Bytes]:
-    gone = {a % x.ndim for a in node.attrs["axis"]} or {i for i, n in enumerate(x.shape) if n == 1}
-    kept: list[slice | int | None] = [0 if i in gone else slice(None) for i in range(x.ndim)]
-    return [x[(*kept, ...)]]
+def _squeezed(x: _View, node: PlanNode) -> Sequence[_View | None]:
+    gone = {a % len(x.dims) for a in node.attrs["axis"]} or {i for i, d in enumerate(x.dims) if d.size == 1}
+    return [x[[0 if i in gone else slice(None) for i in range(len(x.dims))]]]
 
 
 #: Op -> the views that its outputs are of its only tensor.
-_VIEWS: Mapping[str, Callable[[_Bytes, PlanNode], Sequence[_Bytes]]] = {
+_VIEWS: Mapping[str, Callable[[_View, PlanNode], Sequence[_View | None]]] = {
     "Slice": _sliced,
-    "Split": lambda x, node: _cut(0, x, node),
-    "SplitV": lambda x, node: _cut(2, x, node),
+    "Split": lambda x, node: _in_pieces(x, int(node.constant(0)), node),
+    "SplitV": lambda x, node: _in_pieces(x, int(node.constant(2)), node),
     "Squeeze": _squeezed,
     "StridedSlice": _strided,
-    "Transpose": lambda x, node: [np.transpose(x, node.constant(1))],
+    "Transpose": lambda x, node: [x.turned(node.constant(1).tolist())],
     "Unpack": _unpacked,
 }
 
@@ -99,11 +169,14 @@ def readable_in_place(inputs_stay: bool, nodes: Collection[PlanNode]) -> Callabl
         if node is None or node.op not in _VIEWS or node.device != device or _is_deep(value):
             return None
         source, seen = _seen(value)
-        if seen is None or source is value or seen.flags.c_contiguous or not _stays(source, inputs_stay):
+        if seen is None or source is value or _has_no_gaps(seen) or not _stays(source, inputs_stay):
             return None
-        steps = [stride for stride, size in zip(seen.strides, seen.shape, strict=True) if size != 1]
-        turned = len(steps) == 2 and steps[0] == 1 and value not in others
-        return source if min(steps) > 0 and (steps[-1] == 1 or turned) else None
+        shape = {d.size for d in seen.dims}
+        if any(symbol not in shape for d in seen.dims for symbol in d.stride[1]):
+            return None
+        steps = [d.stride for d in seen.dims if d.size != 1]
+        turned = len(steps) == 2 and steps[0] == (1, ()) and not steps[1][1] and value not in others
+        return source if min(s[0] for s in steps) > 0 and (steps[-1] == (1, ()) or turned) else None
 
     return lies_in
 
@@ -113,9 +186,8 @@ def parts_of(region: Region) -> dict[Value, Part]:
     found: dict[Value, Part] = {}
     for node in region.parts:
         for value in node.outputs:
-            place = place_of(value)
-            assert place is not None
-            found[value] = place
+            if (place := place_of(value)) is not None:
+                found[value] = place
     return found
 
 
@@ -124,7 +196,7 @@ def place_of(value: Value) -> Part | None:
     source, seen = _seen(value)
     if seen is None or source is value:
         return None
-    return Part(source, seen.strides, seen.__array_interface__["data"][0] - _ADDRESS)
+    return Part(source, tuple([d.stride for d in seen.dims]), seen.offset, tuple([d.span for d in seen.dims]))
 
 
 def erase_unread(level: PlanGraph, nodes: Collection[PlanNode]) -> None:
@@ -138,18 +210,43 @@ def erase_unread(level: PlanGraph, nodes: Collection[PlanNode]) -> None:
                 kept.update((*(v.node for v in node.inputs), *node.control, *node.order))
 
 
-def _seen(value: Value) -> tuple[Value, _Bytes | None]:
+def _seen(value: Value) -> tuple[Value, _View | None]:
     """The value whose elements it has, and which of these; None where that is not known before the step."""
     node = value.node
-    if node is not None and node.op in _VIEWS and is_plain(node):
-        source, whole = _seen(_whole(node))
-        if whole is not None:
-            return source, _VIEWS[node.op](whole, node)[value.index]
-    shape = [d or 0 for d in value.shape or ()]
-    if value.shape is None or 0 in shape or math.prod(shape) > _MOST:
+    try:
+        shape = known(value)
+        if 0 in shape or math.prod(d for d in shape if isinstance(d, int)) > _MOST:
+            return value, None
+        if node is not None and node.op in _VIEWS and _waits_for_nothing(node):
+            source, whole = _seen(_whole(node))
+            if whole is not None and (view := _VIEWS[node.op](whole, node)[value.index]) is not None:
+                # what the plan knows of the value's own dims holds of these
+                dims = [_Dim(n, d.stride, d.span) for n, d in zip(shape, view.dims, strict=True)]
+                return source, _View(tuple(dims), view.offset)
+    except NotInRegion:  # a shape is not known
         return value, None
-    strides = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
-    return value, np.lib.stride_tricks.as_strided(_BYTE, shape, strides)
+    return value, _View(
+        tuple([_Dim(n, s, Span(i)) for i, (n, s) in enumerate(zip(shape, _rows(shape), strict=True))]), 0
+    )
+
+
+def _rows(shape: Shape) -> list[Stride]:
+    """Strides of what lies row by row."""
+    found: list[Stride] = []
+    factor, symbols = 1, list[Symbol]()
+    for size in reversed(shape):
+        found.append((factor, tuple(sorted(symbols, key=id))))
+        if isinstance(size, int):
+            factor *= size
+        else:
+            symbols.append(size)
+    return found[::-1]
+
+
+def _has_no_gaps(view: _View) -> bool:
+    """Return whether a view lies row by row."""
+    lies = _rows(tuple([d.size for d in view.dims]))
+    return all(d.size == 1 or d.stride == stride for d, stride in zip(view.dims, lies, strict=True))
 
 
 def _whole(node: PlanNode) -> Value:
@@ -169,10 +266,15 @@ def _is_deep(value: Value) -> bool:
 
 def is_plain(node: PlanNode) -> bool:
     """Return whether a node waits for nothing, its numbers are known, and its shapes."""
+    return _waits_for_nothing(node) and all(
+        v.shape is not None and None not in v.shape and 0 not in v.shape for v in node.outputs
+    )
+
+
+def _waits_for_nothing(node: PlanNode) -> bool:
+    """Return whether a node computes nothing but its outputs, of numbers that are known, and nothing is checked when it runs."""
     numbers = [node.constant(i) for i, arg in enumerate(arg_of(node)) if arg.memory == "host"]
-    shapes = [v.shape for v in node.outputs]
-    known = all(s is not None and None not in s and 0 not in s for s in shapes) and not node.attrs.get("ellipsis_mask")
-    return known and not node.control and not node.order and node.guard is None and all(n is not None for n in numbers)
+    return not node.control and not node.order and node.guard is None and all(n is not None for n in numbers)
 
 
 def _stays(value: Value, inputs_stay: bool) -> bool:
