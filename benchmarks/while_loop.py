@@ -26,6 +26,8 @@ GRADIENTS = {
     "gradient_few": (10, 10),
     "gradient_many": (10_000, 10),
 }
+#: Program of the gradient of a loop within a loop: iterations of each, and elements of x.
+NESTED = {"outer": 20, "inner": 50, "size": 10}
 #: Programs of recurrent networks: lines, steps, inputs and units.
 RECURRENT = {"lstm_small": (8, 50, 16, 32), "lstm": (32, 50, 64, 128)}
 
@@ -258,6 +260,36 @@ def gradient_torch(iterations: int, size: int) -> Case:
     return Case(call, lambda: [call().numpy()], iterations)
 
 
+def nested_gradient_session(tf: ModuleType, open_session: Callable[[], Any], outer: int, inner: int, size: int) -> Case:
+    """d sum(x) / dw of n times (m times x = x * w + 1, then x = tanh(x))."""
+    n, m = tf.placeholder(tf.int32, []), tf.placeholder(tf.int32, [])
+    x, w = tf.placeholder(tf.float32, [size]), tf.placeholder(tf.float32, [size])
+
+    def body(i: Any, v: Any) -> Any:
+        inside = tf.while_loop(lambda j, _: tf.less(j, m), lambda j, u: (j + 1, u * w + 1.0), [tf.constant(0), v])
+        return i + 1, tf.tanh(inside[1])
+
+    _, y = tf.while_loop(lambda i, _: tf.less(i, n), body, [tf.constant(0), x])
+    (gradient,) = tf.gradients(tf.reduce_sum(y), [w])
+    feed = {n: outer, m: inner, x: _vector(size), w: _weights(size)}
+    return _session_case(open_session(), gradient, feed, outer * inner)
+
+
+def nested_gradient_jax(outer: int, inner: int, size: int) -> Case:
+    """jax.grad through lax.scan within lax.scan, of fixed lengths."""
+    import jax
+    import jax.numpy as jnp
+
+    def last(w: Any, x: Any) -> Any:
+        def body(v: Any, _: Any) -> Any:
+            return jnp.tanh(jax.lax.scan(lambda u, _: (u * w + 1.0, None), v, None, length=inner)[0]), None
+
+        return jax.lax.scan(body, x, None, length=outer)[0].sum()
+
+    loop, w, x = jax.jit(jax.grad(last)), _weights(size), _vector(size)
+    return Case(lambda: loop(w, x).block_until_ready(), lambda: [loop(w, x)], outer * inner)
+
+
 def _sequences(lines: int, steps: int, inputs: int, units: int) -> tuple[Any, Any, Any]:
     """Rows of inputs, a weight and a bias of an LSTM."""
     import numpy as np
@@ -329,6 +361,17 @@ def _gradient(name: str, iterations: int, size: int, note: str) -> Program:
     return Program(name, summary, builders, bars, unit="iteration", rtol=1e-3, atol=1e-4)
 
 
+def _nested_gradient() -> Program:
+    builders = {
+        **_sessions(partial(nested_gradient_session, **NESTED)),
+        "jax": partial(nested_gradient_jax, **NESTED),
+    }
+    summary = "gradient through {outer} times a loop of {inner} of x * w + 1 with x [{size}] float32".format(**NESTED)
+    compiled = Bar("P4", ("jax",), 5.0, subject="graphdock/llvm", note="whole nest compiled, with gradient")
+    bars = (_structured(0.6, ", second shape, with gradient"), compiled)
+    return Program("nested_gradient", summary, builders, bars, unit="iteration", reference="jax", rtol=1e-3, atol=1e-4)
+
+
 def _recurrent(name: str, lines: int, steps: int, inputs: int, units: int) -> Program:
     shape = {"lines": lines, "steps": steps, "inputs": inputs, "units": units}
     builders = session_builders(partial(recurrent_session, **shape), variants=[LLVM])
@@ -361,6 +404,7 @@ PROGRAMS = (
         unit="iteration",
     ),
     *(_gradient(name, *shape, f", of {shape[0]} iterations") for name, shape in GRADIENTS.items()),
+    _nested_gradient(),
     *(_recurrent(name, *shape) for name, shape in RECURRENT.items()),
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from graphdock.contracts import RowHistory
+from graphdock.contracts import RaggedHistory, RowHistory
 
 
 @pytest.mark.parametrize("shape", [(), (3,), (2, 2)])
@@ -29,3 +29,35 @@ def test_the_last_element_is_taken_off_and_the_array_stays():
     assert not history and len(history.rows) == 0 and len(history.array) == 3
     with pytest.raises(IndexError):
         history.pop()
+
+
+def ragged(lists, of=RowHistory, array=None):
+    """A history of histories, whose memory has room for more."""
+    flat = np.arange(20.0) if array is None else array
+    ends = np.cumsum([0, *map(len, lists)])
+    return RaggedHistory(np.append(ends, -1).astype(np.int64), of(flat, int(ends[-1])), len(lists))
+
+
+@pytest.mark.parametrize("lengths", [(2, 0, 3), (0, 0), (1,), ()])
+def test_a_history_of_histories_is_the_list_of_its_lists(lengths):
+    numbers, lists, at = np.arange(20.0), [], 0
+    for length in lengths:
+        lists.append(list(numbers[at : at + length]))
+        at += length
+    history = ragged(lists, array=numbers)
+    assert len(history) == len(lists)
+    for got, want in ((history, lists), (history[::-1], lists[::-1]), (history[1:], lists[1:])):
+        assert [list(map(float, element)) for element in got] == want
+    while lists:
+        assert list(map(float, history.pop())) == lists.pop()
+    with pytest.raises(IndexError):
+        history.pop()
+
+
+def test_elements_of_a_history_of_histories_of_histories_are_histories_of_histories():
+    inner = ragged([[0.0, 1.0], [], [2.0], [3.0, 4.0, 5.0]])
+    outer = RaggedHistory(np.array([0, 1, 4]), inner)
+    assert [[list(map(float, c)) for c in b] for b in outer] == [[[0.0, 1.0]], [[], [2.0], [3.0, 4.0, 5.0]]]
+    taken = outer.pop()
+    assert [float(x) for x in taken.pop()] == [3.0, 4.0, 5.0] and len(taken) == 2 and len(outer) == 1
+    assert all(np.shares_memory(array, other) for array, other in zip(taken.arrays, outer.arrays[1:], strict=True))

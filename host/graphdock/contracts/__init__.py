@@ -76,7 +76,7 @@ _PUBLISHED = {
     "ir": "Conditions Guard PlanGraph PlanNode Region Value",
     "ir_check": "check",
     "ir_print": "print_graph print_node",
-    "loop_program": "LoopBuffer LoopCopy LoopProgram LoopStep",
+    "loop_program": "LoopBuffer LoopCopy LoopProgram LoopRows LoopStep",
     "kernel": "ArgInfo BindContext Bound build_kernel BuildContext Candidate Decision FRESH In inplace "
     "KernelDef KernelModule Lit Mode Native NativeCall NativeShapes NotCompiled Out OutInfo PartialWriteError "
     "PLANNED PrepareContext Prepared Scratch UNDECIDED view ViewRule",
@@ -92,7 +92,7 @@ _PUBLISHED = {
     "region_program": "Axis Multiple PRIMITIVES REDUCTIONS RegionInput RegionOutput RegionProgram Span Term WORDS",
     "resource": "ResourceKind ResourceRequest VARIABLE",
     "rewriter": "Builder Rewriter",
-    "row_history": "RowHistory",
+    "row_history": "RaggedHistory RowHistory",
     "step": "CancellationToken StepContext StepServices TraceEvent TraceLevel",
     "streams": "StreamName streams_of",
     "version": "api_accepts API_VERSION",

@@ -9,6 +9,10 @@ A loop may read *histories*, each a sequence of tensors of one shape: an iterati
 last one, and behind the one that has the first elements none follows, whatever the condition says. All are equally long. And it
 may make histories, to which each iteration adds what a buffer holds behind its steps, before loop variables become their next
 values. How many iterations there are nobody knows before they have run, unless the loop reads histories or has a ``limit``.
+
+Loops within loops do so too, so that a buffer may be a history itself (``LoopBuffer.depth``): one that a loop within makes, that a
+loop within reads, or that is made of rows. An outer loop may keep it, and has a history of histories then, whose elements differ in
+length; and the elements of a history of histories that it reads are histories.
 """
 
 from __future__ import annotations
@@ -19,22 +23,24 @@ from typing import Any
 from graphdock.contracts.region_program import RegionProgram
 from graphdock.dtypes import DType
 
-__all__ = ["LoopBuffer", "LoopCopy", "LoopProgram", "LoopStep"]
+__all__ = ["LoopBuffer", "LoopCopy", "LoopProgram", "LoopRows", "LoopStep"]
 
 
 @dataclass(frozen=True, slots=True)
 class LoopBuffer:
-    """One tensor of a loop.
+    """One tensor of a loop, or a history.
 
     Attributes:
       shape: of whoever made it; a step may read it under another one, of as many elements.
       value: its elements, an array, where it is a constant; else None.
+      depth: 0 for a tensor; else it is a history of tensors of that shape, or for 2 a history of histories of such, and so on.
     """
 
     name: str
     dtype: DType
     shape: tuple[int, ...]
     value: Any = None
+    depth: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +68,31 @@ class LoopCopy:
 
 
 @dataclass(frozen=True, slots=True)
+class LoopRows:
+    """The rows of a tensor as a history, or a history as the rows of a tensor: its output's ``depth`` says which.
+
+    Attributes:
+      count: of the rows. A history that has not so many elements is an error of the step.
+      backwards: whether the first element is the last row.
+    """
+
+    count: int
+    backwards: bool
+
+    def __str__(self) -> str:
+        return f"{self.count} rows{', the last one first' if self.backwards else ''}"
+
+
+@dataclass(frozen=True, slots=True)
 class LoopStep:
-    """A program, a copy, or a loop within the loop, over buffers.
+    """A program, a copy, rows, or a loop within the loop, over buffers.
 
     Attributes:
       inputs: the buffer of each of its inputs (``RegionInput.source``, ``LoopProgram.given``). ``outputs``: of each that it makes;
-        several copies, one behind the other, make the parts of one buffer.
+        several copies, one behind the other, make the parts of one buffer; a loop makes its results, and then its histories.
     """
 
-    program: RegionProgram | LoopCopy | LoopProgram
+    program: RegionProgram | LoopCopy | LoopRows | LoopProgram
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
 
@@ -87,9 +109,11 @@ class LoopProgram:
       body: steps, and ``following`` the buffer that each loop variable becomes; itself where it stays as it is.
       limit: iterations at most; None for no limit.
       results: numbers of the loop variables that leave, in the order of the region's outputs.
-      scans: the given buffers that are elements of histories.
+      scans: the given buffers that are elements of histories; what is given is one deeper than the buffer. Histories that one
+        loop reads have as many elements; where a loop within is given others, the step is in error.
       kept: the buffers of which histories are made, each with the shape that their elements have there; these leave behind
-        ``results``. A buffer of variant has no elements, and its history tells only how many iterations there were.
+        ``results``. A buffer of variant has no elements, and its history tells only how many iterations there were. One that is
+        a history is made by a loop of the body.
     """
 
     name: str
@@ -118,7 +142,8 @@ class LoopProgram:
         lines = [f"loop {self.name} (given {', '.join(f'b{n}' for n in self.given)}) {{"]
         for number, buffer in enumerate(self.buffers):
             how = ", of a history" if number in self.scans else "" if buffer.value is None else ", constant"
-            lines.append(f"  b{number}: {buffer.dtype.name}{list(buffer.shape)}{how}  # {buffer.name}")
+            of = "".join(["history of ", *["histories of "] * (buffer.depth - 1)]) if buffer.depth else ""
+            lines.append(f"  b{number}: {of}{buffer.dtype.name}{list(buffer.shape)}{how}  # {buffer.name}")
         pairs = zip(self.variables, self.initial, strict=True)
         lines += [f"  b{variable} begins as b{first}" for variable, first in pairs]
         lines += [f"  while b{self.test}:", *steps(self.condition), "  do:", *steps(self.body)]

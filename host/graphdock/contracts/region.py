@@ -77,9 +77,9 @@ class RegionCompiler(ABC):
         region (``Region.step``), of shapes that stay, without random numbers, that write no variables. It finds each in
         ``Region.loop``, and claims its only node. A loop may never end: its kernel calls ``BindContext.check`` now and then. For
         a variable that the loop reads the kernel gets the variable's own memory.
-      histories: whether it takes loops that read or make histories (``LoopProgram.scans`` and ``kept``), too. Its kernel is
-        given a list of buffers or a :class:`RowHistory` for each that is read, and returns one or the other for each that is
-        made, whose modes are ``fresh``.
+      histories: whether it takes loops that read or make histories (``LoopProgram.scans`` and ``kept``), or such within, too.
+        Its kernel is given a list of buffers or a :class:`RowHistory` for each that is read, and returns one or the other for
+        each that is made, whose modes are ``fresh``; for a history of histories a list of such, or a :class:`RaggedHistory`.
       unknown_dims: whether it takes programs with axes whose extent only the step knows (``Axis.extent`` is None). All dims on one
         axis are the same then; a kernel finds the extent in the shape of an input that has the axis, of which there is one. Of a
         part ``RegionInput.spans`` say where.

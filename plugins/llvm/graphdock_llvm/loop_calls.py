@@ -1,9 +1,7 @@
-"""Calls of whole loops: how a step is asked whether to go on, and where the rows of histories lie."""
+"""Calls of whole loops: how a step is asked whether to go on, and what is given of histories."""
 
 from __future__ import annotations
 
-import sys
-import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,14 +14,13 @@ from graphdock.contracts import (
     NativeCall,
     PrepareContext,
     Prepared,
-    RowHistory,
     Scratch,
     dtypes,
-    errors,
 )
 
-from graphdock_llvm.histories import ITERATIONS, ROOM, ROWS, STRIDES
+from graphdock_llvm.history_calls import HistoryCall, different, rows_of
 from graphdock_llvm.launch import address_of, bound, results_of, single_threaded
+from graphdock_llvm.ledgers import ledgers_of, needs_counts
 from graphdock_llvm.loops import print_loop
 from graphdock_llvm.native import chain, interface
 from graphdock_llvm.pool import pool_address
@@ -34,11 +31,6 @@ __all__ = ["prepared_loop"]
 
 #: Rows for which there is room in a history at first, where nothing is known of how many there will be.
 _FIRST = 64
-#: Bytes of rows from which on their memory is used again. Whether this Python counts references, and under a lock; and what it says
-#: of an array that is known here alone: the list, a variable, and its argument.
-_RECYCLED = 1 << 17
-_COUNTS = hasattr(sys, "getrefcount") and getattr(sys, "_is_gil_enabled", lambda: True)()
-_MINE = 3
 
 
 def prepared_loop(loop: LoopProgram, ctx: PrepareContext) -> Prepared:
@@ -69,16 +61,17 @@ def _bound(ctx: BindContext, native: Native, loop: LoopProgram) -> Callable[...,
 
     callbacks = [ffi.callback("int64_t(void)", poll, error=1, onerror=failed)]
     shapes = [(loop.buffers[v].shape, loop.buffers[v].dtype.np) for v in (loop.variables[r] for r in loop.results)]
-    rows: dict[int, _Call] = {}
-    if loop.scans or loop.kept:
+    rows: dict[int, HistoryCall] = {}
+    counted = needs_counts(loop)
+    if counted:
 
-        def grow(counts: Any) -> int:
-            rows[int(ffi.cast("intptr_t", counts))].grow()
+        def grow(counts: Any, ledger: int) -> int:
+            rows[int(ffi.cast("intptr_t", counts))].grow(ledger)
             return 0
 
-        callbacks.append(ffi.callback("int64_t(int64_t *)", grow, error=1, onerror=failed))
+        callbacks.append(ffi.callback("int64_t(int64_t *, int64_t)", grow, error=1, onerror=failed))
     asked = replace(native, numbers=(*native.numbers, *(int(ffi.cast("intptr_t", c)) for c in callbacks)))
-    if loop.scans or loop.kept:
+    if counted:
         run: Callable[..., Any] = _Histories(ctx, asked, loop, shapes, rows).call
     else:
         run = bound(ctx, asked, len(ctx.inputs), shapes)
@@ -92,134 +85,66 @@ def _bound(ctx: BindContext, native: Native, loop: LoopProgram) -> Callable[...,
     return call
 
 
-class _Call:
-    """One call of a loop with histories.
-
-    Attributes:
-      counts: what the function is told and says. ``rows``: of each history that it makes, with room for some more.
-    """
-
-    def __init__(self, loop: LoopProgram) -> None:
-        self._loop = loop
-        self.counts = np.zeros(STRIDES + len(loop.scans) + len(loop.kept), np.int64)
-        self.address = self.counts.ctypes.data
-        self.rows: list[Any] = []
-        self._before: list[Any] = []  # in which loop variables may still lie
-        self._last: list[Any] = [None] * len(loop.kept)
-
-    def begin(self, count: int, strides: Sequence[int], room: int) -> None:
-        """Room for some rows, and what is known of those that are read."""
-        self.counts[ROWS], self.counts[ROOM] = count, room
-        self.counts[STRIDES : STRIDES + len(strides)] = strides
-        self.rows = [self._empty(i, room) for i in range(len(self._loop.kept))]
-
-    def _empty(self, history: int, room: int) -> Any:
-        """Memory for so many rows: that of the last call, if it is not far too large and nobody knows of it any more. A new one
-        would be zeroed by the system, page by page."""
-        last = self._last[history]
-        if (
-            last is None
-            or not room <= len(last) <= 2 * room
-            or not _COUNTS
-            or sys.getrefcount(last) > _MINE
-            or weakref.getweakrefcount(last)
-        ):
-            number, shape = self._loop.kept[history]
-            dtype = self._loop.buffers[number].dtype
-            last = np.empty((room, *shape), np.uint8 if dtype.kind == "V" else dtype.np)
-            self._last[history] = last if last.nbytes >= _RECYCLED else None
-        return last[:room]
-
-    def grow(self) -> None:
-        """Room for twice as many rows."""
-        room = int(self.counts[ROOM])
-        more = [self._empty(i, 2 * room) for i in range(len(self._loop.kept))]
-        for rows, larger in zip(self.rows, more, strict=True):
-            larger[:room] = rows
-        self._before.append(self.rows)
-        self.rows = more
-        self.counts[ROOM] = 2 * room
-        self.counts[STRIDES + len(self._loop.scans) :] = [rows.ctypes.data for rows in more]
-
-    def end(self) -> list[RowHistory]:
-        """The histories that were made."""
-        count = int(self.counts[ITERATIONS])
-        made = [RowHistory(rows, count) for rows in self.rows]
-        self.rows = []
-        self._before.clear()
-        return made
-
-
 class _Histories:
     """Calls of one instance's loop with histories. They may overlap."""
 
     def __init__(
-        self, ctx: BindContext, native: Native, loop: LoopProgram, shapes: Sequence[Any], rows: dict[int, _Call]
+        self, ctx: BindContext, native: Native, loop: LoopProgram, shapes: Sequence[Any], calls: dict[int, HistoryCall]
     ) -> None:
-        self._loop, self._shapes, self._calls = loop, shapes, rows
+        self._loop, self._shapes, self._calls = loop, shapes, calls
         self._inputs = len(ctx.inputs)
         self._made = [i for i in range(len(shapes)) if ctx.outputs[i].mode.kind not in ("planned", "inplace")]
         self._read = [
-            (i, *((b := loop.buffers[number]).shape, b.dtype))
+            (i, scanned, buffer, buffer.depth + scanned)
             for i, number in enumerate(loop.given)
-            if number in loop.scans
+            if (scanned := number in loop.scans) or loop.buffers[number].depth
+            for buffer in (loop.buffers[number],)
         ]
-        self._room = _FIRST
-        self._idle: list[_Call] = []
-        # given are inputs, planned results and memory; then what is made here: results, first rows, counts
-        given = len(ctx.buffers)
+        self._ledgers = ledgers_of(loop)
+        self._rooms = [0 for _ in self._ledgers]
+        self._idle: list[HistoryCall] = []
+        # given are inputs, planned results and memory; then what is made here: results, where histories begin, rows, counts
+        given, first = len(ctx.buffers), self._inputs + len(shapes)
         buffers: list[Any] = [i if b is None else b for i, b in enumerate(ctx.buffers)]
-        for i, _, _ in self._read:
+        for i, *_ in self._read:
             buffers[i] = i
         for place, i in enumerate(self._made):
             buffers.insert(self._inputs + i, given + place)
-        total = given + len(self._made) + len(loop.kept) + 1
-        memory = buffers[self._inputs + len(shapes) :]
-        buffers[self._inputs + len(shapes) :] = [*range(given + len(self._made), total), *memory]
+        more = sum(depth - 1 for *_, depth in self._read) + sum(len(x.kept) for x in self._ledgers) + 1
+        total = given + len(self._made) + more
+        buffers[first:first] = range(total - more, total)
         self._run = chain([NativeCall(native.address, tuple(buffers), native.numbers, native.brief)], total)
 
     def call(self, *given: Any) -> Any:
-        arrays, count, strides = list(given), -1, []
-        for i, shape, dtype in self._read:
-            rows = _rows(given[i], shape, dtype)
-            if count not in (-1, len(rows)):
-                raise errors.InvalidArgumentError(
-                    "a loop reads histories of different lengths", got=f"{count} and {len(rows)}"
-                )
-            arrays[i], count = rows, len(rows)
-            strides.append(rows.strides[0])
-        room = self._room if count < 0 else count
-        if self._loop.limit is not None:
-            room = min(room, self._loop.limit)
+        arrays, length, told, begins = list(given), -1, [], []
+        for i, scanned, buffer, depth in self._read:
+            rows = rows_of(given[i], depth, buffer.shape, buffer.dtype)
+            if scanned and length not in (-1, rows.count):
+                raise different(length, rows.count)
+            length = rows.count if scanned else length
+            arrays[i] = rows.tensors
+            begins += rows.begins
+            told += [rows.count, rows.tensors.strides[0]]
         try:
             call = self._idle.pop()
         except IndexError:
-            call = _Call(self._loop)
-        call.begin(count, strides, max(room, 1))
+            call = HistoryCall(self._ledgers, len(told))
+        call.begin(told, [self._room(k, length) for k in range(len(self._ledgers))])
         self._calls[call.address] = call
         try:
             results = [np.empty(*self._shapes[i]) for i in self._made]
-            self._run(*arrays, *results, *call.rows, call.counts)
+            self._run(*arrays, *results, *begins, *call.arrays, call.counts)
         finally:
             del self._calls[call.address]
         histories = call.end()
-        if histories:
-            self._room = max(len(histories[0]), self._room * 7 // 8, _FIRST)
+        self._rooms = [max(n, room * 7 // 8) for n, room in zip(call.totals, self._rooms, strict=True)]
         self._idle.append(call)
         return results_of([*results, *histories])
 
-
-def _rows(history: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """The elements of a history as one array, of whose rows each is contiguous."""
-    if isinstance(history, RowHistory):
-        return history.rows
-    if dtype.kind == "V":
-        return np.empty((len(history), 0), np.uint8)
-    rows = np.empty((len(history), *shape), dtype.np)
-    for place, element in enumerate(history):
-        if np.shape(element) != shape:
-            raise errors.ShapeError(
-                "an element of a history has another shape", expected=str(shape), got=str(np.shape(element))
-            )
-        rows[place] = element
-    return rows
+    def _room(self, ledger: int, length: int) -> int:
+        """For how many rows a ledger has room at first."""
+        room = max(self._rooms[ledger], _FIRST)
+        if ledger:
+            return room
+        room = room if length < 0 else length
+        return max(room if self._loop.limit is None else min(room, self._loop.limit), 1)

@@ -1,14 +1,13 @@
 """Printer of a whole loop as one function of LLVM's text.
 
 The function is ``void region(ptr table, ptr numbers)``: the table holds the addresses of what the loop is given, then of its
-results, of the first rows of the histories that it makes, of its counts, where it has histories, and of memory for large buffers;
-the numbers are how many threads may compute, the address of the pool's function, that of ``int64_t poll(void)``, which is called
-now and then and says whether to stop: results are unspecified then; and that of ``int64_t grow(int64_t *counts)``.
+results, and of memory for large buffers; where it has histories (:mod:`graphdock_llvm.histories`) before that memory those of where
+the elements of histories of histories begin, of the arrays of ledgers, and of counts. The numbers are how many threads may compute,
+the address of the pool's function, that of ``int64_t poll(void)``, which is called now and then and says whether to stop: results
+are unspecified then; and that of ``int64_t grow(int64_t *counts, int64_t ledger)``.
 
-A history that is read is given by the address of its first row. The counts are, in order: how many rows histories that are read
-have; for how many rows there is room in those that are made; how many iterations there were, which the function says; how many
-bytes lie between the rows of each that is read. Where there is no room for another row ``grow`` makes some, and puts the room's
-size and, behind all other counts, the addresses of the new first rows there; or says that it can't.
+A history that is given is the address of its first tensor. Where there is no room for another row in a ledger ``grow`` makes some,
+and puts the room's size and the addresses of the new arrays into the counts; or says that it can't.
 
 Each program is a function that is put where it is called, but for large products, which have a stack of their own: their right
 matrix is packed before the loop where it stays through all iterations. Short buffers lie on the stack, so that single numbers end
@@ -22,11 +21,20 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graphdock.contracts import LoopBuffer, LoopCopy, LoopProgram, LoopStep, RegionProgram
+from graphdock.contracts import LoopBuffer, LoopCopy, LoopProgram, LoopRows, LoopStep, RegionProgram
 
 from graphdock_llvm.copies import print_copy
 from graphdock_llvm.emitter import Emitter
-from graphdock_llvm.histories import COPIED, Histories, bytes_of
+from graphdock_llvm.histories import (
+    COPIED,
+    Counts,
+    Histories,
+    History,
+    bytes_of,
+    history_of_rows,
+    rows_of_history,
+)
+from graphdock_llvm.ledgers import ledgers_of, needs_counts
 from graphdock_llvm.packing import panels_of, room_of
 from graphdock_llvm.panels import Matrices
 from graphdock_llvm.printer import Printed
@@ -85,26 +93,26 @@ class _Printer:
         self.helpers: dict[str, str] = {}
         self.printed: dict[tuple[Any, ...], str] = {}
         self.count = self.room = 0
-        self.histories: Histories | None = None
+        self.counts: Counts | None = None
         self.block = "begin"
 
     def module(self, loop: LoopProgram) -> str:
         e = self.e
+        counted = needs_counts(loop)
         slots = len(loop.given)
-        given = [self.load_slot("%table", i) for i in range(slots)]
+        given: list[str | History] = [self.load_slot("%table", i) for i in range(slots)]
         results = [self.load_slot("%table", slots + i) for i in range(len(loop.results))]
-        for number, name in enumerate(("poll", "grow") if loop.scans or loop.kept else ("poll",)):
+        for number, name in enumerate(("poll", "grow") if counted else ("poll",)):
             e.line(f"%{name} = load ptr, ptr {e.value(f'getelementptr i64, ptr %numbers, i64 {2 + number}')}")
-        first = slots + len(loop.results)
-        if loop.scans or loop.kept:
-            self.histories = Histories(
-                self, loop, [self.load_slot("%table", first + i) for i in range(len(loop.kept) + 1)]
-            )
+        slot = slots + len(loop.results)
         self.heads.append("%left = alloca i64")
+        if counted:
+            slot = self._counts(loop, given, slot)
         e.line(f"store i64 {_POLLED}, ptr %left")
-        self._loop(loop, given, results, self.histories)
+        self._loop(loop, given, results)
+        if self.counts is not None:
+            self.counts.end()
         if self.room:
-            slot = first + (len(loop.kept) + 1 if loop.scans or loop.kept else 0)
             self.heads.insert(0, "%memory = load ptr, ptr %memory.at")
             self.heads.insert(0, f"%memory.at = getelementptr ptr, ptr %table, i64 {slot}")
         body = "\n".join([*(f"  {h}" for h in self.heads), "  br label %begin", "begin:", *e.lines, "  ret void"])
@@ -112,14 +120,32 @@ class _Printer:
         declared = sorted(e.declarations.values())
         return "\n".join([*declared, *self.constants, *self.helpers.values(), *self.functions, whole])
 
-    def _loop(
-        self, loop: LoopProgram, given: Sequence[str], results: Sequence[str], histories: Histories | None = None
-    ) -> None:
-        """All iterations, from the addresses that are given to those of the results."""
+    def _counts(self, loop: LoopProgram, given: list[str | History], slot: int) -> int:
+        """Read what the counts say, and from a slot of the table on where histories and ledgers lie. Return the slot behind."""
+        read = [(i, n) for i, n in enumerate(loop.given) if n in loop.scans or loop.buffers[n].depth]
+        places = []
+        for i, number in read:
+            begins = loop.buffers[number].depth - (number not in loop.scans)
+            places.append([*(self.load_slot("%table", slot + k) for k in range(begins)), str(given[i])])
+            slot += begins
+        ledgers = ledgers_of(loop)
+        firsts = [self.load_slot("%table", slot + i) for i in range(sum(len(x.kept) for x in ledgers))]
+        slot += len(firsts)
+        self.counts = Counts(self, self.load_slot("%table", slot), len(read), ledgers, firsts)
+        for k, (i, _) in enumerate(read):
+            given[i] = self.counts.given(k, places[k])
+        return slot + 1
+
+    def _loop(self, loop: LoopProgram, given: Sequence[str | History], results: Sequence[str]) -> list[History]:
+        """All iterations, from what is given to the addresses of the results; the histories that it makes."""
         e = self.e
         self.count += 1
         name, buffers = f"loop{self.count}", loop.buffers
-        address: dict[int, str] = dict(zip(loop.given, given, strict=True))
+        address: dict[int, str] = {n: g for n, g in zip(loop.given, given, strict=True) if isinstance(g, str)}
+        lists: dict[int, History] = {n: g for n, g in zip(loop.given, given, strict=True) if not isinstance(g, str)}
+        histories = None
+        if (loop.scans or loop.kept) and self.counts is not None:
+            histories = Histories(self, loop, self.count - 1, self.counts, [lists.pop(n) for n in loop.scans])
         straight = {} if histories is None else histories.straight
         made = {n for s in loop.body for n in s.outputs}
         moved = [n for v, n in zip(loop.variables, loop.following, strict=True) if v != n]
@@ -132,7 +158,7 @@ class _Printer:
         for number, buffer in enumerate(buffers):
             if buffer.value is not None:
                 address[number] = self._constant(buffer)
-            elif number not in address and number not in straight:
+            elif number not in address and number not in straight and not buffer.depth:
                 address[number] = self._room(buffer)
         for variable, first in zip(loop.variables, loop.initial, strict=True):
             self.copy(address[first], address[variable], bytes_of(buffers[variable]))
@@ -152,7 +178,7 @@ class _Printer:
         lying = {v: (address[v], e.name("now")) for v in handed}
         address |= {v: now for v, (_, now) in lying.items()}
         for step in loop.condition:
-            self._step(step, address, buffers, panels)
+            self._step(step, address, lists, buffers, panels)
         test = e.value(f"load i8, ptr {address[loop.test]}")
         e.line(f"br i1 {e.value(f'icmp ne i8 {test}, 0')}, label %{name}.on, label %{name}.end")
         self.begin(f"{name}.on")
@@ -163,12 +189,12 @@ class _Printer:
                 self.begin(f"{name}.l{number}")
             e.line(f"store i64 {e.binary('add', 'i64', turn, '1')}, ptr {turns}")
             if histories is not None:
-                histories.begin(name, turn, address)
+                histories.begin(name, turn, address, lists)
         self._poll(name, sum(_work(s) for s in (*loop.condition, *loop.body)))
         for step in loop.body:
-            self._step(step, address, buffers, panels)
+            self._step(step, address, lists, buffers, panels)
         if histories is not None:
-            histories.keep(address)
+            histories.keep(address, lists)
         self._advance(loop, address, {*swapped, *handed})
         e.line(f"br label %{name}")
         rows = []
@@ -179,11 +205,11 @@ class _Printer:
             rows.append(f"  {now} = phi ptr [ {here}, %{before} ], [ {address[handed[variable]]}, %{self.block} ]")
         e.lines[at:at] = rows
         self.begin(f"{name}.end")
-        if histories is not None:
-            histories.end(e.value(f"load i64, ptr {turns}"))
+        made_histories = [] if histories is None else histories.end(e.value(f"load i64, ptr {turns}"))
         for result, place in zip(loop.results, results, strict=True):
             variable = loop.variables[result]
             self.copy(address[variable], place, bytes_of(buffers[variable]))
+        return made_histories
 
     def _limits(self, loop: LoopProgram, histories: Histories | None) -> list[str]:
         """Numbers of iterations at most."""
@@ -218,13 +244,20 @@ class _Printer:
         self,
         step: LoopStep,
         address: Mapping[int, str],
+        lists: dict[int, History],
         of: Sequence[LoopBuffer],
         panels: Mapping[tuple[int, Matrices], str],
     ) -> None:
-        buffers = [address[n] for n in step.inputs], [address[n] for n in step.outputs]
         if isinstance(step.program, LoopProgram):
-            self._loop(step.program, *buffers)
+            count = len(step.program.results)
+            given = [lists[n] if n in lists else address[n] for n in step.inputs]
+            made = self._loop(step.program, given, [address[n] for n in step.outputs[:count]])
+            lists.update(zip(step.outputs[count:], made, strict=True))
             return
+        if isinstance(step.program, LoopRows):
+            self._rows(step.program, step.inputs[0], step.outputs[0], address, lists, of)
+            return
+        buffers = [address[n] for n in step.inputs], [address[n] for n in step.outputs]
         if isinstance(step.program, LoopCopy):
             size = of[step.outputs[0]].dtype.size
             self.e.line(f"call void @{self._copies(step.program, size)}(ptr {buffers[0][0]}, ptr {buffers[1][0]})")
@@ -237,6 +270,22 @@ class _Printer:
             packed = {} if wanted is None or where is None else {wanted[0]: where}
         function = self._function(step.program, len(step.inputs), packed)
         self._call(function, [*(packed.get(k, b) for k, b in enumerate(buffers[0])), *buffers[1]])
+
+    def _rows(
+        self,
+        rows: LoopRows,
+        source: int,
+        target: int,
+        address: Mapping[int, str],
+        lists: dict[int, History],
+        of: Sequence[LoopBuffer],
+    ) -> None:
+        if of[target].depth:
+            lists[target] = history_of_rows(self.e, rows, address[source], of[target])
+            return
+        assert self.counts is not None
+        size = bytes_of(of[target]) // rows.count
+        rows_of_history(self, rows, lists[source], address[target], size, self.counts)
 
     def _call(self, function: str, buffers: Sequence[str]) -> None:
         """Call a function of a table of addresses, and of the numbers."""
@@ -327,7 +376,7 @@ class _Printer:
         self.constants.append(f'{name} = internal constant [{bytes_of(buffer)} x i8] c"{data}", align 64')
         return name
 
-    def copy(self, source: str, target: str, size: int) -> None:
+    def copy(self, source: str, target: str, size: int | str) -> None:
         self.e.run(_MEMCPY, ("ptr", target), ("ptr", source), ("i64", str(size)), ("i1", "false"))
 
 
@@ -337,4 +386,6 @@ def _work(step: LoopStep) -> int:
         return 1
     if isinstance(step.program, LoopCopy):
         return math.prod(step.program.shape)
+    if isinstance(step.program, LoopRows):
+        return step.program.count
     return math.prod(a.extent or 1 for a in step.program.axes)

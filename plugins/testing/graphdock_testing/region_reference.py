@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from graphdock import errors
 from graphdock.contracts.ir import Region
 from graphdock.contracts.kernel import Bound, BuildContext, KernelDef
-from graphdock.contracts.loop_program import LoopCopy, LoopProgram, LoopStep
+from graphdock.contracts.loop_program import LoopBuffer, LoopCopy, LoopProgram, LoopRows, LoopStep
 from graphdock.contracts.region import Arrangement, Claim, Refusal, RegionCompiler
 from graphdock.contracts.region_program import REDUCTIONS, WORDS, RegionProgram, Term
 from graphdock.dtypes import DType, as_dtype
@@ -122,12 +123,16 @@ def evaluate_loop(loop: LoopProgram, arrays: Sequence[Any]) -> list[Any]:
     """The results of a loop, step by step, and behind them its histories, as lists.
 
     Args:
-      arrays: one per buffer that it is given; for a history the sequence of its elements.
+      arrays: one per buffer that it is given; for a history the sequence of its elements, which may be such sequences.
+
+    Raises:
+      InvalidArgumentError: it, or a loop within, reads histories of different lengths, or as rows one of another number of them.
     """
     held: dict[int, Any] = dict(zip(loop.given, arrays, strict=True))
     read = {number: held[number] for number in loop.scans}
     lengths = {len(history) for history in read.values()}
-    assert len(lengths) < 2, "a loop reads histories of one length"
+    if len(lengths) > 1:
+        raise errors.InvalidArgumentError("a loop reads histories of different lengths", got=str(sorted(lengths)))
     left = min([*lengths, *([] if loop.limit is None else [loop.limit])], default=None)
     kept: list[list[Any]] = [[] for _ in loop.kept]
     held |= {i: b.value for i, b in enumerate(loop.buffers) if b.value is not None}
@@ -144,25 +149,48 @@ def evaluate_loop(loop: LoopProgram, arrays: Sequence[Any]) -> list[Any]:
                     begun.add(number)
                 _copy(step.program, inputs[0], held[number])
                 continue
+            if isinstance(step.program, LoopRows):
+                (number,) = step.outputs
+                held[number] = _rows(step.program, inputs[0], loop.buffers[number])
+                continue
             nested = isinstance(step.program, LoopProgram)
             made = evaluate_loop(step.program, inputs) if nested else evaluate(step.program, inputs)  # type: ignore[arg-type]
             held.update(zip(step.outputs, made, strict=True))
 
     turns = 0
-    filled = [(n, history) for n, history in read.items() if loop.buffers[n].dtype.kind != "V"]
+    filled = [(n, h) for n, h in read.items() if loop.buffers[n].dtype.kind != "V" or loop.buffers[n].depth]
     while True:
         run(loop.condition)
         if not held[loop.test].reshape(()) or turns == left:
             break
         turns += 1
-        held |= {number: np.asarray(history[-turns], loop.buffers[number].dtype.np) for number, history in filled}
+        for number, history in filled:
+            element, buffer = history[-turns], loop.buffers[number]
+            held[number] = element if buffer.depth else np.asarray(element, buffer.dtype.np)
         run(loop.body)
         for history, (number, shape) in zip(kept, loop.kept, strict=True):
-            empty = loop.buffers[number].dtype.kind == "V"
-            history.append(None if empty else held[number].reshape(shape).copy())
+            if loop.buffers[number].depth:
+                history.append(held[number])
+            else:
+                empty = loop.buffers[number].dtype.kind == "V"
+                history.append(None if empty else held[number].reshape(shape).copy())
         held |= dict(zip(loop.variables, [held[n] for n in loop.following], strict=True))
     results = [loop.variables[r] for r in loop.results]
     return [*(held[v].reshape(loop.buffers[v].shape) for v in results), *kept]
+
+
+def _rows(rows: LoopRows, source: Any, made: LoopBuffer) -> Any:
+    """The rows of a tensor as a history, or a history as a tensor."""
+    if made.depth:
+        held = [row.reshape(made.shape) for row in source.reshape(rows.count, *made.shape)]
+    elif len(source) != rows.count:
+        raise errors.InvalidArgumentError(
+            "HistoryStack: another number of elements than expected", expected=str(rows.count), got=str(len(source))
+        )
+    else:
+        held = list(source)
+    held = held[::-1] if rows.backwards else held
+    return held if made.depth else np.array(held, made.dtype.np).reshape(made.shape)
 
 
 def _copy(copy: LoopCopy, source: np.ndarray, target: np.ndarray) -> None:

@@ -126,3 +126,75 @@ def test_a_loop_that_reads_a_variable_is_given_its_memory(loops):
         sess.run(v.initializer)
         assert [sess.run([y, step])[0].tolist() for _ in range(2)] == [[1.0, 8.0], [8.0, 27.0]]
     assert made.compiler.loops_built
+
+
+def test_an_inner_history_is_a_buffer_that_the_outer_loop_keeps_and_whose_elements_an_inner_loop_reads(loops):
+    made = loops()
+    n, x = tf.placeholder(tf.int32, [], name="n"), tf.placeholder(tf.float32, [3], name="x")
+
+    def outer(i, v, total):
+        _, v, total = tf.while_loop(lambda j, *_: j < i, lambda j, t, s: (j + 1, t * t, s * t + t), [0, v, total])
+        return i + 1, v * 1.5, total
+
+    y = tf.while_loop(lambda i, *_: i < n, outer, [0, x, x])[2]
+    gradient = tf.gradients(y, x)[0]
+    with made.session() as sess:
+        for count in (0, 1, 4):
+            got = sess.run([y, gradient], {n: count, x: [1.0, 0.5, -1.0]})
+            value, slope = np.array([1.0, 0.5, -1.0]), np.ones(3)
+            total, rise = value, slope
+            for i in range(count):
+                for _ in range(i):
+                    total, rise = total * value + value, rise * value + total * slope + slope
+                    value, slope = value * value, slope * 2 * value
+                value, slope = value * 1.5, slope * 1.5
+            np.testing.assert_allclose(got[0], total, 1e-5)
+            np.testing.assert_allclose(got[1], rise, 1e-5)
+        assert sess.explain([y, gradient], {n: 1, x: np.zeros(3)}).kernels()["lab.reference"] == 2
+    forward, backward = made.compiler.loops_built[:2]
+    number = max(n for n, _ in forward.kept)
+    assert forward.buffers[number].depth == 1 and forward.buffers[number].shape == (3,)
+    (inner,) = [s for s in forward.body if type(s.program).__name__ == "LoopProgram"]
+    assert number in inner.outputs[len(inner.program.results) :]
+    assert "history of float32[3]" in str(forward)
+    scan = backward.scans[0]
+    assert {backward.buffers[s].depth for s in backward.scans} == {1}
+    (inner,) = [s for s in backward.body if type(s.program).__name__ == "LoopProgram"]
+    assert scan in inner.inputs and "history of float32[3], of a history" in str(backward)
+
+
+def test_a_loop_over_the_rows_of_a_tensor_within_a_loop_has_steps_that_say_so(loops):
+    made = loops()
+    x, rows = tf.placeholder(tf.float32, [2]), tf.placeholder(tf.float32, [3, 2])
+
+    def outer(i, v):
+        return i + 1, tf.reduce_sum(tf.scan(lambda h, row: h + row * row, rows, v), 0)
+
+    y = tf.while_loop(lambda i, _: i < 2, outer, [0, x])[1]
+    with made.session() as sess:
+        fed = {x: [1.0, 2.0], rows: np.arange(6.0).reshape(3, 2)}
+        value = np.array([1.0, 2.0])
+        for _ in range(2):
+            value = (value + np.cumsum(fed[rows] ** 2, 0)).sum(0)
+        np.testing.assert_allclose(sess.run(y, fed), value)
+    (program,) = made.compiler.loops_built
+    steps = [s.program for s in program.body if type(s.program).__name__ == "LoopRows"]
+    assert [(s.count, s.backwards) for s in steps] == [(3, True), (3, False)]
+    assert "3 rows, the last one first" in str(program)
+
+
+def test_a_nest_whose_history_becomes_a_tensor_of_a_number_of_rows_that_only_the_step_knows_says_so(loops):
+    made = loops()
+    n, x, w = tf.placeholder(tf.int32, []), tf.placeholder(tf.float32, [2, 4]), tf.placeholder(tf.float32, [4, 4])
+
+    def outer(i, v):
+        return i + 1, tf.while_loop(lambda j, _: j < n, lambda j, u: (j + 1, tf.tanh(tf.matmul(u, w))), [0, v])[1]
+
+    y = tf.while_loop(lambda i, _: i < 2, outer, [0, x])[1]
+    gradient = tf.gradients(tf.reduce_sum(y), w)[0]
+    with made.session() as sess:
+        fed = {x: np.ones((2, 4)), w: np.eye(4), n: 2}
+        text = str(sess.explain(gradient, fed))
+        assert "(HistoryStack) in it has float32 rows of a number or shape that is not known" in text, text
+        assert text.count("Loop, whole") == 2  # the forward one, and the inner one of the gradient
+        assert sess.run(gradient, fed).shape == (4, 4)

@@ -107,6 +107,30 @@ def test_a_history_in_the_wrong_order_is_found():
     assert kind is ConformanceError and "elements differ" in text
 
 
+class EndsLost(ReferenceCompiler):
+    """The reference, whose histories of histories lose where one element ends and the next one begins."""
+
+    def build(self, region, ctx):
+        bound = super().build(region, ctx)
+
+        def shifted(made):
+            if not isinstance(made, list) or len(made) < 2 or not all(isinstance(m, list) for m in made):
+                return made
+            return [made[0] + made[1], [], *made[2:]]
+
+        def compute(*given):
+            made = bound.compute(*given)
+            return tuple(map(shifted, made)) if isinstance(made, tuple) else shifted(made)
+
+        return Bound(compute)
+
+
+def test_a_history_of_histories_whose_elements_end_elsewhere_is_found():
+    assert said(EndsLost(), "loops") is None
+    kind, text = said(EndsLost(), "histories")
+    assert kind is ConformanceError and ("elements differ" in text or "different lengths" in text)
+
+
 @pytest.mark.parametrize("check, fact", [("products", "space"), ("updates", "writes")])
 def test_what_is_asked_for_and_never_claimed_is_untested(check, fact):
     def claim(self, candidate):

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from graphdock.contracts import LoopBuffer, LoopCopy, LoopProgram, LoopStep, PlanGraph, PlanNode, Region, Value
-from graphdock.contracts.bodies import captures, carried, elements, given, scanned
+from graphdock.contracts import (
+    LoopBuffer,
+    LoopCopy,
+    LoopProgram,
+    LoopRows,
+    LoopStep,
+    PlanGraph,
+    PlanNode,
+    Region,
+    Value,
+)
+from graphdock.contracts.bodies import carried, elements, given, scanned
 from graphdock.dtypes import DType
 from graphdock.shape import Dims, concrete
 
 from graphdock_fusion.regions.copies import copies_of
 from graphdock_fusion.regions.forms import form_of
+from graphdock_fusion.regions.held import Held, held_by, held_within, rows_of
 from graphdock_fusion.regions.typed import NotInRegion
 
 __all__ = ["lower_loop"]
@@ -47,7 +58,8 @@ class _Loop:
     """One loop.
 
     Attributes:
-      buffers: in order. ``given``: value from outside -> its buffer.
+      buffers: in order. ``given``: value from outside -> its buffer. ``made``: those of loops within.
+      histories: whether it may have some.
     """
 
     def __init__(
@@ -58,14 +70,17 @@ class _Loop:
         parts: bool,
     ) -> None:
         self.node, self.claim, self.variables, self.parts = node, claim, variables, parts
+        self.histories = False
         self.buffers: list[LoopBuffer] = []
         self.given: dict[Value, int] = {}
+        self.made: set[int] = set()
         self._constants: dict[Value, int] = {}
 
     def program(self, results: Sequence[Value], histories: bool) -> tuple[LoopProgram, list[Value]]:
         node = self.node
         condition, body = node.bodies
         count = carried(node.opdef, node.attrs)
+        self.histories = histories
         if not histories and (scanned(node.opdef, node.attrs) or len(node.outputs) != count):
             raise NotInRegion("it has histories")
         if node.guard is not None or condition.targets or body.targets:
@@ -108,10 +123,14 @@ class _Loop:
         """The buffers of what the loop is given, those of the elements for histories."""
         node, count = self.node, carried(self.node.opdef, self.node.attrs)
         first = count + scanned(node.opdef, node.attrs)
-        for _, value, inside in captures(node):
-            if value.dtype.kind == "V" and any(self._is_read(v) for v in inside):
-                raise NotInRegion(f"{value.name}, a history, is read within it")
         inner = node.bodies[1].inputs
+        for value in node.inputs[:count]:
+            if value.dtype.kind == "V":
+                raise NotInRegion(f"{value.name}, a list or a history, is a loop variable")
+        read = set(node.inputs[count:first])
+        for value in node.inputs[first:]:
+            if value in read:
+                raise NotInRegion(f"{value.name}, a history, is read as a whole within it, too")
         return [
             self._history(value, inner[i]) if count <= i < first else self._outside(value)
             for i, value in enumerate(node.inputs)
@@ -120,26 +139,26 @@ class _Loop:
     def _history(self, history: Value, element: Value) -> int:
         """The buffer of the elements of a history that the loop reads."""
         if history not in self.given:
-            if element.dtype.kind != "V":
-                self.given[history] = self._new(element)
-            elif self._is_read(element):
-                raise NotInRegion(f"the elements of {history.name} are histories")
-            else:
-                self.given[history] = self._nothing(element)
+            held = held_by(history, element, self.node.bodies[1])
+            self.given[history] = self._holding(element, replace(held, depth=held.depth - 1))
         return self.given[history]
+
+    def _holding(self, history: Value, held: Held) -> int:
+        """A buffer of a history, or of its elements."""
+        return self._buffer(LoopBuffer(history.name, held.dtype, held.shape, depth=held.depth))
 
     def _kept(self, value: Value, known: dict[Value, int]) -> tuple[int, tuple[int, ...]]:
         """The buffer of what an iteration keeps, and the shape that it has there."""
+        number = self._number(value, known)
+        if self.buffers[number].depth:
+            if number not in self.made:
+                raise NotInRegion(f"it keeps {value.name}, a history that no loop within it makes")
+            return number, self.buffers[number].shape
         if value.dtype.kind == "V" and not (value.node is not None and value.node.verb == "none"):
             raise NotInRegion(f"it keeps {value.name}, which is a history")
-        number, shape = self._number(value, known), concrete(value.shape)
+        shape = concrete(value.shape)
         assert shape is not None
         return number, (0,) if value.dtype.kind == "V" else tuple(shape)
-
-    def _is_read(self, value: Value) -> bool:
-        return any(value in n.inputs for b in self.node.bodies for n in b.nodes) or any(
-            value in b.outputs for b in self.node.bodies
-        )
 
     def _new(self, value: Value, array: Any = None) -> int:
         shape = concrete(value.shape) if array is None else array.shape
@@ -161,7 +180,9 @@ class _Loop:
             return self._constant(value)
         if value not in self.given:
             known = self.variables.get(value)
-            if known is None:
+            if value.dtype.kind == "V":
+                self.given[value] = self._holding(value, held_within(value, self.node))
+            elif known is None:
                 self.given[value] = self._new(value)
             else:
                 dtype, dims = known
@@ -203,6 +224,9 @@ class _Loop:
                 if not same and self.parts and (copies := copies_of(node)):
                     units.append(_Unit([source for source, _, _ in copies], node=node, copies=copies))
                     continue
+                if self.histories and not same and (rows := rows_of(node)):
+                    units.append(_Unit(node.inputs[:1], node=node, rows=rows))
+                    continue
                 other = not same and node.verb != "loop"
                 if other or node.guard is not None:
                     raise NotInRegion(f"{node.origin} ({node.op}) in it is in no region: {reason(node)}")
@@ -238,26 +262,65 @@ class _Loop:
                 steps.append(LoopStep(copy, (self._number(source, known),), (made[target],)))
             known.update(made)
             return
+        if unit.rows is not None:
+            known[node.outputs[0]] = self._rows(node, unit.rows, known, steps)
+            return
         if node.verb == "loop":
-            try:
-                program, entering = lower_loop(node, self.claim, node.outputs, self.variables, False, self.parts)
-            except NotInRegion as refused:
-                raise NotInRegion(f"{node.origin} within it: {refused}") from refused
-            left = [self._new(v) for v in node.outputs]
-            steps.append(LoopStep(program, tuple([self._number(v, known) for v in entering]), tuple(left)))
-            known.update(zip(node.outputs, left, strict=True))
+            self._within(node, known, steps)
             return
         for value in node.outputs:  # the same elements under another name or shape; of a handle the variable's
             known[value] = self._number(node.inputs[0], known)
 
+    def _rows(self, node: PlanNode, rows: LoopRows, known: dict[Value, int], steps: list[LoopStep]) -> int:
+        """The rows of a tensor as a history, or a history as the rows of a tensor."""
+        (out,), source = node.outputs, self._number(node.inputs[0], known)
+        if out.dtype.kind == "V":
+            tensor = node.inputs[0]
+            made = self._holding(out, Held(tensor.dtype, tuple([d or 0 for d in tensor.shape or ()][1:]), 1))
+        else:
+            made = self._new(out)
+            self._fits(node, self.buffers[source], Held(out.dtype, self.buffers[made].shape[1:], 1))
+        steps.append(LoopStep(rows, (source,), (made,)))
+        return made
+
+    def _within(self, node: PlanNode, known: dict[Value, int], steps: list[LoopStep]) -> None:
+        """A loop within the loop."""
+        count = carried(node.opdef, node.attrs)
+        try:
+            inner = _Loop(node, self.claim, self.variables, self.parts)
+            program, entering = inner.program(node.outputs, self.histories)
+        except NotInRegion as refused:
+            raise NotInRegion(f"{node.origin} within it: {refused}") from refused
+        for value, number in zip(entering, program.given, strict=True):
+            if value.dtype.kind == "V":
+                element = program.buffers[number]
+                depth = element.depth + (number in program.scans)
+                self._fits(node, self.buffers[self._number(value, known)], Held(element.dtype, element.shape, depth))
+        left = [self._new(v) for v in node.outputs[:count]]
+        for value, (number, shape) in zip(node.outputs[count:], program.kept, strict=True):
+            kept = program.buffers[number]
+            left.append(self._holding(value, Held(kept.dtype, shape, kept.depth + 1)))
+        self.made.update(left)
+        steps.append(LoopStep(program, tuple([self._number(v, known) for v in entering]), tuple(left)))
+        known.update(zip(node.outputs, left, strict=True))
+
+    def _fits(self, node: PlanNode, given: LoopBuffer, read: Held) -> None:
+        """Raise NotInRegion unless a history is what its reader takes it for; one may read it to count alone."""
+        counts = read.dtype.kind == "V" and read.depth == 1
+        if (given.dtype, given.shape, given.depth) != (read.dtype, read.shape, read.depth) and not (
+            counts and given.depth
+        ):
+            raise NotInRegion(f"{node.origin} in it reads {given.name}, a history, as one of others")
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Unit:
-    """A region, or a node that is none, and what it reads; of one that cuts or joins the copies."""
+    """A region, or a node that is none, and what it reads; of one that cuts or joins the copies, of one that has rows those."""
 
     reads: Sequence[Value]
     region: Region | None = None
     node: PlanNode | None = None
+    rows: LoopRows | None = None
     copies: Sequence[tuple[Value, Value, LoopCopy]] = ()
 
 

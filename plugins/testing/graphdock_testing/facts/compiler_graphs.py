@@ -2,7 +2,8 @@
 
 Graphs of products have what feeds the factors and what follows; graphs of updates write variables, alone and with the gradient that
 they take; graphs of parts read tensors cut in pieces; in those of arrangements products share a matrix; those of histories have a
-loop and its gradient. Every third graph is fed with NaN, infinities and -0 among its numbers.
+loop and its gradient, every fourth of them loops within loops. Every third graph is fed with NaN, infinities and -0 among its
+numbers.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ GRAPHS: Mapping[str, int] = {
     "arranged": 12,
     "reductions": 12,
     "loops": 8,
-    "histories": 8,
+    "histories": 16,
     "unknown_dims": 12,
 }
 _NODES = 14
@@ -317,6 +318,8 @@ def _loops(rng: np.random.Generator, graph: Graph, seed: int, products: bool) ->
 
 def _histories(rng: np.random.Generator, graph: Graph, seed: int, products: bool) -> DrawnGraph:
     """A loop and its gradient, so that it keeps what its iterations compute, and another one reads that; some have a limit."""
+    if seed % 4 == 3:
+        return _nests(rng, graph, seed)
     m, n = int(rng.integers(1, 4)), 131 if seed % 8 == 7 else int(rng.integers(1, 9))
     (x, fed), (y, other), (w, weights) = _fed(rng, m, n), _fed(rng, m, n), _fed(rng, n, n)
     count, limit = tf.placeholder(tf.int32, []), 5 if seed % 4 == 1 else None
@@ -333,6 +336,37 @@ def _histories(rng: np.random.Generator, graph: Graph, seed: int, products: bool
     gradients = tf.gradients(tf.reduce_sum(last * last) + total, [x, y, w])
     fetches = [last, total, *(g for g in gradients if g is not None)]
     feeds = [{x: fed, y: other, w: weights, count: np.array(turns, np.int32)} for turns in (3, 0, 70)]
+    return DrawnGraph(graph, fetches, feeds, holds=lambda opdef: opdef.executes == "loop")
+
+
+def _nests(rng: np.random.Generator, graph: Graph, seed: int) -> DrawnGraph:
+    """Loops within loops, whose numbers of iterations differ, and their gradients: taken behind the outer one, or in its body; or
+    the inner one reads rows of a tensor, and makes rows of one."""
+    n = 131 if seed % 8 == 7 else int(rng.integers(1, 9))
+    (x, fed), (y, other), (rows, several) = _fed(rng, n), _fed(rng, n), _fed(rng, 4, n)
+    count, kind, words = tf.placeholder(tf.int32, []), seed // 4 % 4, [_pick(rng, _SMOOTH) for _ in range(3)]
+
+    def ragged(i: Any, v: Any, deeper: int) -> Any:
+        def body(j: Any, u: Any) -> tuple[Any, Any]:
+            u = words[0](u) * 0.5 + y * 0.25
+            return j + 1, ragged(j, u, deeper - 1) if deeper else u
+
+        return tf.while_loop(lambda j, _: tf.less(j, tf.minimum(tf.abs(i - 2), 3)), body, [tf.constant(0), v])[1]
+
+    def outer(i: Any, v: Any, total: Any) -> tuple[Any, ...]:
+        if kind == 1:
+            made = tf.scan(lambda h, row: words[0](h) * 0.5 + row * y * 0.25, rows * 0.5, v)
+            v = tf.reduce_sum(made, 0) * 0.25
+        else:
+            u = ragged(i, v, 1 if kind == 3 else 0)
+            v = v * 0.5 + tf.gradients(tf.reduce_sum(u * u), [v])[0] * 0.1 if kind == 2 else u
+        return i + 1, words[1](v), total * 0.5 + tf.reduce_sum(words[2](v) * 0.1)
+
+    limit = 9 if kind == 0 else None
+    _, last, total = tf.while_loop(lambda i, *_: i < count, outer, [0, x, 1.0], maximum_iterations=limit)
+    gradients = tf.gradients(tf.reduce_sum(last * last) + total, [x, y, rows])
+    fetches = [last, total, *(g for g in gradients if g is not None)]
+    feeds = [{x: fed, y: other, rows: several, count: np.array(turns, np.int32)} for turns in (4, 0, 70)]
     return DrawnGraph(graph, fetches, feeds, holds=lambda opdef: opdef.executes == "loop")
 
 
