@@ -173,6 +173,19 @@ class _NoOffsets(ReferenceCompiler):
         return super().build(region, ctx)
 
 
+class _NoSpans(ReferenceCompiler):
+    """It takes each dim of a part for the whole dim of its tensor."""
+
+    def build(self, region: Any, ctx: Any) -> Any:
+        if region.program is not None:
+            inputs = [
+                replace(i, spans=tuple(s and replace(s, begin=0, end=None, step=1) for s in i.spans))
+                for i in region.program.inputs
+            ]
+            region.program = replace(region.program, inputs=tuple(inputs))
+        return super().build(region, ctx)
+
+
 class _OneTurnMore(ReferenceCompiler):
     """Its loops do something once more when they have ended."""
 
@@ -250,6 +263,7 @@ COMPILERS: dict[str, tuple[type[ReferenceCompiler], frozenset[str]]] = {
     "it claims no product, though it asks for them": (_refusing(lambda form: bool(form.space)), KIT),
     "it claims no update, though it asks for them": (_refusing(lambda form: bool(form.writes)), KIT),
     "it reads parts from the beginning of their tensors": (_NoOffsets, KIT),
+    "it takes slices of dims that it does not know for all of them": (_NoSpans, KIT),
     "its loops do more than they should": (_OneTurnMore, KIT),
     "it keeps the extents of the first step": (_FirstExtents, KIT),
     "it reads an arranged matrix as it was": (_NotTurned, KIT),

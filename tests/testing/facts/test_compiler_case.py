@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import types
+from dataclasses import replace
 
 import pytest
-from graphdock.contracts import Bound, Refusal, hookimpl
+from graphdock.contracts import Bound, Refusal, Span, hookimpl
 from graphdock.plugin.host import Host
 from graphdock_opgen.new_files import render
 from graphdock_testing.case import ConformanceError, Untested
@@ -35,7 +36,8 @@ def lab(**fields):
     return type("Lab", (ReferenceCompiler,), fields)()
 
 
-KINDS = ["regions", "products", "updates", "parts", "arranged", "reductions", "loops", "histories", "unknown_dims"]
+KINDS = ["regions", "products", "updates", "parts", "arranged", "reductions", "loops", "histories"]
+KINDS += ["unknown_dims", "unknown_parts"]
 
 
 class All(ArrangingCompiler):
@@ -84,6 +86,21 @@ def test_a_product_that_is_doubled_is_found():
     assert said(compiler, "regions") is said(compiler, "updates") is None
     kind, text = said(compiler, "products")
     assert kind is ConformanceError and "elements differ" in text and "MatMul" in text
+
+
+class ExtentsOfTheWhole(ReferenceCompiler):
+    """The reference, which takes a slice of a dim that it does not know for all of it."""
+
+    def build(self, region, ctx):
+        inputs = [replace(i, spans=tuple(s and Span(s.dim) for s in i.spans)) for i in region.program.inputs]
+        region.program = replace(region.program, inputs=tuple(inputs))
+        return super().build(region, ctx)
+
+
+def test_an_extent_of_another_dim_is_found():
+    assert said(ExtentsOfTheWhole(), "parts") is said(ExtentsOfTheWhole(), "unknown_dims") is None
+    kind, text = said(ExtentsOfTheWhole(), "unknown_parts")
+    assert kind is ConformanceError and "for float32" in text
 
 
 class OrderLost(ReferenceCompiler):
@@ -142,13 +159,14 @@ def test_what_is_asked_for_and_never_claimed_is_untested(check, fact):
     assert kind is Untested and text.startswith(f"{check}: lab.reference claimed none") and "not these" in text
 
 
-@pytest.mark.parametrize("check", ["parts", "reductions", "loops", "histories", "unknown_dims"])
+@pytest.mark.parametrize("check", ["parts", "reductions", "loops", "histories", "unknown_dims", "unknown_parts"])
 def test_what_is_asked_for_and_never_comes_about_is_untested(check):
     def claim(self, candidate):
         program = candidate.program
         lone = len([n for n in candidate.graph.nodes if n.verb != "constant" and n not in candidate.parts]) == 1
         asked = {
             "parts": bool(candidate.parts),
+            "unknown_parts": bool(candidate.parts),
             "loops": candidate.loop is not None,
             "histories": candidate.loop is not None,
             "reductions": lone,

@@ -1,9 +1,14 @@
 """Random graphs of ops that stand in regions, for ``compiler`` cases: elementwise ones, and of each kind that a compiler asks for.
 
 Graphs of products have what feeds the factors and what follows; graphs of updates write variables, alone and with the gradient that
+<<<<<<< HEAD
 they take; graphs of parts read tensors cut in pieces; in those of arrangements products share a matrix; those of histories have a
 loop and its gradient, every fourth of them loops within loops. Every third graph is fed with NaN, infinities and -0 among its
 numbers.
+=======
+they take; graphs of parts read tensors cut in pieces, also of unknown dims; in those of arrangements products share a matrix; those
+of histories have a loop and its gradient. Every third graph is fed with NaN, infinities and -0 among its numbers.
+>>>>>>> 84e4bd0f (The kit shows region compilers parts of unknown dims (37 lines more of testing))
 """
 
 from __future__ import annotations
@@ -33,6 +38,7 @@ GRAPHS: Mapping[str, int] = {
     "loops": 8,
     "histories": 16,
     "unknown_dims": 12,
+    "unknown_parts": 16,
 }
 _NODES = 14
 _UNARY: tuple[Callable[[Any], Any], ...] = (
@@ -101,7 +107,8 @@ class DrawnGraph:
 
 def kinds_of(compiler: Any) -> list[str]:
     """The kinds of graphs that a region compiler asks for, of :data:`GRAPHS`; ``arranged`` where it has that method."""
-    asked = {k: getattr(compiler, k) for k in GRAPHS if k != "regions"}
+    asked = {k: getattr(compiler, k, False) for k in GRAPHS if k != "regions"}
+    asked["unknown_parts"] = compiler.parts and compiler.unknown_dims
     asked["arranged"] = type(compiler).arranged is not RegionCompiler.arranged
     return ["regions", *(k for k in asked if compiler.programs and asked[k])]
 
@@ -119,9 +126,9 @@ def random_graph(
     with graph.as_default(), graph.device(compiler.device_type):
         if kind == "regions":
             drawn = _elementwise(rng, graph, seed, compiler.programs, words)
-        elif kind in ("parts", "loops", "histories", "unknown_dims"):
+        elif kind in ("parts", "loops", "histories", "unknown_dims", "unknown_parts"):
             makers = {"parts": _parts, "loops": _loops, "histories": _histories, "unknown_dims": _unknown}
-            drawn = makers[kind](rng, graph, seed, compiler.products)
+            drawn = (makers | {"unknown_parts": _unknown_parts})[kind](rng, graph, seed, compiler.products)
         else:
             others = {"products": _products, "updates": _updates, "arranged": _shared, "reductions": _reductions}
             drawn = others[kind](rng, graph, seed)
@@ -382,6 +389,41 @@ def _unknown(rng: np.random.Generator, graph: Graph, seed: int, products: bool) 
         for rows in (3, 1, 0, 40)
     ]
     return DrawnGraph(graph, fetches, feeds, any_shape=True)
+
+
+def _unknown_parts(rng: np.random.Generator, graph: Graph, seed: int, products: bool) -> DrawnGraph:
+    """Parts of a tensor of dims that only a step knows, cut along those and along others; one plan for several extents."""
+    m, n = int(rng.integers(2, 7)), 1031 if seed % 8 == 7 else int(rng.integers(2, 9))
+    dims: tuple[int | None, ...]
+    if products and seed % 4 == 3:
+        x, (w, weights) = tf.placeholder(tf.float32, [None, 10]), _fed(rng, 5, n)
+        parts: Sequence[Any] = tf.split(x, 2, axis=1)[1:]
+        dims, made, fed = (None, 10), tf.tanh(tf.matmul(parts[0], w)), {w: weights}
+    else:
+        ways: Sequence[tuple[tuple[int | None, ...], Callable[[Any], Sequence[Any]]]] = (
+            ((None, 3 * n), lambda t: tf.split(t, 3, axis=1)),
+            ((None, 2 * n + 1), lambda t: tf.split(t, [n, 1, n], axis=1)[::2]),
+            ((None, None, 2 * n), lambda t: tf.split(t, 2, axis=-1)),
+            ((m, None, n + 1), lambda t: (t[..., :n], t[1 : m + 1, :, 1:])[seed % 2 :][:1]),
+            ((None, n + 3), lambda t: (t[1::2, 3:], t[1::2, :n])),
+            ((None, n + 3), lambda t: (t[2:9, 1 : n + 1], t[2:9, 3:])),
+            ((None, 3, n), lambda t: tf.unstack(t, axis=1)),
+            ((None, m, 2, n), lambda t: (tf.transpose(t, [0, 2, 1, 3]),)),
+        )
+        dims, cut = ways[int(rng.integers(len(ways)))]
+        x, fed = tf.placeholder(tf.float32, dims), {}
+        parts = cut(x)
+        made = _pick(rng, _UNARY)(parts[0])
+        for part in parts:
+            made = _pick(rng, _BINARY)(_pick(rng, _UNARY)(part), made)
+    sizes = [
+        [size if d is None and i == 0 else 3 if d is None else d for i, d in enumerate(dims)] for size in (3, 1, 0, 40)
+    ]
+    if dims[0] is not None:
+        sizes = [[size if d is None else d for d in dims] for size in (3, 1, 0, 40)]
+    feeds = [{x: rng.uniform(-2, 2, shape).astype(np.float32), **fed} for shape in sizes]
+    cuts = {part.op.type for part in parts}
+    return DrawnGraph(graph, [made, tf.reduce_sum(made * 0.5, -1)], feeds, shows=cuts.isdisjoint, any_shape=True)
 
 
 def _pick(rng: np.random.Generator, options: Sequence[Any]) -> Any:
