@@ -28,8 +28,8 @@ _WAITS, _BLOCK = 4, 0.5
 _TALL = 192
 #: Parts that threads share, at most; multiplications from which they do; those that each has at least.
 _PARTS, _SHARED, _LEAST, _LARGE = 16, 1 << 22, 1 << 19, 1 << 24
-#: Panels, at least, that share a copy of rows of a transposed left matrix.
-_FOR_ONE = 4
+#: Panels that share a copy of rows of a transposed left matrix, and bytes that they may have for that.
+_FOR_ONE, _LYING = 4, 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,9 @@ class Matrices:
         if work < _SHARED:
             return 1
         panels = self.panels(width)
-        work = work // _LEAST if not self.turned else min(work // _LARGE, max(panels // _FOR_ONE, rows // _TALL))
+        size = self.along * self.wide(width) * (4 if self.scalar == "float" else 8)
+        together = max(1, min(_FOR_ONE, _LYING // size))
+        work = work // _LEAST if not self.turned else min(work // _LARGE, max(panels // together, rows // _TALL))
         return max(1, min(_PARTS, work, max(panels, rows // _TALL)))
 
     def kept(self, width: int) -> int:

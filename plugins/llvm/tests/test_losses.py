@@ -87,3 +87,28 @@ def test_a_number_that_is_no_segment_is_an_error():
         y = tf.unsorted_segment_sum(tf.placeholder_with_default(np.ones((3, 4), np.float32), [3, 4]), numbers, 2)
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"segment_ids\[1\] is 2"):
             _run(y, {numbers: [0, 2, 1]}, "")
+
+
+@pytest.mark.parametrize("index", ["int32", "int64", "uint8"])
+def test_a_one_hot_tensor_is_compared_where_it_is_read(index):
+    """Class indices beyond the classes give a row of zeros; no tensor of all classes is made."""
+    random = np.random.default_rng(0)
+    x, w = random.normal(size=(50, 70)).astype(np.float32), random.normal(size=70).astype(np.float32)
+    classes = random.integers(0, 90, 50).astype(index)
+    logits, labels = tf.placeholder(tf.float32, x.shape), tf.placeholder(index, [50])
+    weight = tf.Variable(w, use_resource=True)
+    hot = tf.one_hot(labels, 70, 0.9, 0.1)
+    chosen = tf.reduce_sum(tf.one_hot(labels, 70) * logits, 1)
+    loss = tf.nn.softmax_cross_entropy_with_logits_v2(logits=logits + weight, labels=hot)
+    (slope,) = tf.gradients(tf.reduce_mean(loss), weight)
+    with tf.Session(config=tf.SessionConfig(backends=("llvm", "cpu"))) as session:
+        session.run(weight.initializer)
+        for fetch in (chosen, loss, [loss, slope], hot):
+            assert session.explain(fetch).kernels() == {"llvm.region": 1}
+        got = session.run([chosen, loss, slope, hot], {logits: x, labels: classes})
+    one = np.where(np.arange(70) == classes[:, None].astype(np.int64), 1.0, 0.0)
+    y, z = one * 0.8 + 0.1, x.astype(np.float64) + w
+    log = np.log(np.exp(z).sum(1, keepdims=True)) - z
+    back = (np.exp(-log) - y).mean(0)
+    for made, want in zip(got, ((one * x).sum(1), (log * y).sum(1), back, y), strict=True):
+        np.testing.assert_allclose(made, want, 1e-5, 1e-5)

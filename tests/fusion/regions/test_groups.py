@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from graphdock.contracts import Builder, Cutter, DeviceSpec, OpDef, PlanNode
 from graphdock.dtypes import float32
-from graphdock_fusion.regions.groups import LARGEST, ByDevice, form_fusion_groups, without
+from graphdock_fusion.regions.groups import LARGEST, SHORT, ByDevice, form_fusion_groups, without
 
 F = (float32, (2,))
 DEVICES = [DeviceSpec.parse("/device:cpu:0"), DeviceSpec.parse("/device:cpu:1")]
@@ -71,6 +71,39 @@ def test_a_chain_is_one_group_and_another_device_parts_it():
         b.graph.nodes[-1].device = DEVICES[0] if i != 3 else DEVICES[1]
     graph = b.finish([value])
     assert [[n.name for n in g] for g in groups_of(graph)] == [["n0", "n1", "n2"], ["n4", "n5"]]
+
+
+@pytest.mark.parametrize("size", [1, 8, 9])
+def test_a_short_group_that_nothing_follows_waits_for_what_stands_behind_other_devices(size):
+    b = Builder()
+    x = b.input("x", *F)
+    first = x
+    for i in range(size):
+        (first,) = b.node(OP, f"first{i}", [first], {}, [F])
+        b.graph.nodes[-1].device = DEVICES[0]
+    (far,) = b.node(OP, "far", [x], {}, [F])
+    b.graph.nodes[-1].device = DEVICES[1]
+    (second,) = b.node(OP, "second", [far], {}, [F])
+    b.graph.nodes[-1].device = DEVICES[0]
+    (both,) = b.node(OP, "both", [first, second], {}, [F])
+    b.graph.nodes[-1].device = DEVICES[0]
+    graph = b.finish([both])
+    early, late = [f"first{i}" for i in range(size)], ["second", "both"]
+    assert [[n.name for n in g] for g in groups_of(graph)] == ([early + late] if size <= SHORT else [early, late])
+
+
+def test_a_group_that_another_device_follows_does_not_wait():
+    b = Builder()
+    x = b.input("x", *F)
+    (first,) = b.node(OP, "first", [x], {}, [F])
+    b.graph.nodes[-1].device = DEVICES[0]
+    (far,) = b.node(OP, "far", [first], {}, [F])
+    b.graph.nodes[-1].device = DEVICES[1]
+    (second,) = b.node(OP, "second", [far], {}, [F])
+    b.graph.nodes[-1].device = DEVICES[0]
+    (both,) = b.node(OP, "both", [first, second], {}, [F])
+    b.graph.nodes[-1].device = DEVICES[0]
+    assert [[n.name for n in g] for g in groups_of(b.finish([both]))] == [["second", "both"]]
 
 
 def test_a_constant_parts_nothing_and_joins_nothing():

@@ -190,9 +190,7 @@ def _claims(
             continue
         lies_in = in_place(nodes)
         while True:
-            offered = cutter.cut(nodes, device, lies_in)
-            offered.step = isinstance(kinds, BySpace) and kinds.steps
-            offered.stays = frozenset([i for i, v in enumerate(offered.entering) if v in stay or _is_read(v)])
+            offered = _as_step(cutter.cut(nodes, device, lies_in), kinds, stay)
             reason = _lower(offered, cutter, asked, handles)
             answer = _answer(asked, offered, nodes[0]) if reason is None else Refusal(reason)
             if not (offered.parts and isinstance(answer, Refusal)):
@@ -214,12 +212,32 @@ def _claims(
         except PlanError as error:
             raise broken(asked, f"claims nodes that cannot be one: {error.message}", chosen[0]) from error
         reason = context.failed.get(_key(asked.full_name, chosen)) or _lower(region, cutter, asked, handles)
+        if reason is None and offered.step and len(chosen) < len(_members(offered)):
+            # a step of a loop can't be put back, and what leaves a part may not be what leaves the whole
+            reason = _left_over(_answer(asked, _as_step(region, kinds, stay), chosen[0]), region)
+            if reason is not None:
+                waiting.extend([[n] for n in reversed(chosen) if kinds.alone(n)])
         if reason is not None:
             _refused(asked, chosen, reason, context)
         else:
             cutter.take(chosen)
             yield region
         waiting.extend(reversed(apart(without(nodes, chosen, kinds), kinds.rematerializable)))
+
+
+def _as_step(region: Region, kinds: Kinds, stay: Collection[Value]) -> Region:
+    """The region, which is told whether it is to be part of a loop, and what stays through that."""
+    region.step = isinstance(kinds, BySpace) and kinds.steps
+    region.stays = frozenset([i for i, v in enumerate(region.entering) if v in stay or _is_read(v)])
+    return region
+
+
+def _left_over(answer: Any, region: Region) -> str | None:
+    """Return why a compiler that claimed these nodes of a larger candidate does not take them by themselves; None where it does."""
+    if isinstance(answer, Refusal):
+        return answer.reason
+    whole = len({n for n in answer.nodes if n.verb != "constant" and n not in region.parts}) == len(_members(region))
+    return None if whole else "without what stands around them it takes fewer of its nodes"
 
 
 def _fuse_loops(

@@ -8,10 +8,12 @@ from typing import Protocol
 from graphdock.contracts.ir import PlanNode
 from graphdock.device_name import DeviceSpec
 
-__all__ = ["LARGEST", "ByDevice", "Kinds", "elementwise", "form_fusion_groups", "without"]
+__all__ = ["LARGEST", "SHORT", "ByDevice", "Kinds", "elementwise", "form_fusion_groups", "without"]
 
 #: Most nodes of one candidate; longer ones are offered in parts, so that planning stays linear.
 LARGEST = 512
+#: Nodes of a group, at most, that waits for one that stands further behind.
+SHORT = 8
 #: Verbs of nodes that read nothing and run nothing.
 _STILL = frozenset({"constant", "handle"})
 
@@ -70,8 +72,9 @@ def form_fusion_groups(nodes: Sequence[PlanNode], kinds: Kinds) -> list[list[Pla
     the order of their first nodes.
 
     No path leaves a group and comes back, not even over other groups: a node's rank counts how often the longest way to it changed
-    between groups and what is in none, and a group has one rank. A rematerializable node counts as a part of each node that
-    reads it, and stands in all of their groups. Linear in the number of nodes.
+    between groups and what is in none, and a group has one rank. A short group that nothing outside of it follows yet takes the
+    rank of the first node that does, and that node. A rematerializable node counts as a part of each node that reads it, and
+    stands in all of their groups. Linear in the number of nodes.
 
     Args:
       nodes: in an order that keeps their edges.
@@ -79,6 +82,12 @@ def form_fusion_groups(nodes: Sequence[PlanNode], kinds: Kinds) -> list[list[Pla
     rank: dict[PlanNode, int] = {}
     kind: dict[PlanNode, Hashable] = {}
     group: dict[PlanNode, list[PlanNode]] = {}
+    followed: set[PlanNode] = set()  # by a node of another group
+
+    def free(node: PlanNode) -> bool:
+        members = group.get(node, ())
+        return 0 < len(members) <= SHORT and followed.isdisjoint(members)
+
     # the rematerializable nodes that a node needs, itself among them if it is one
     carried: dict[PlanNode, dict[PlanNode, None]] = {}
     for node in nodes:
@@ -90,7 +99,10 @@ def form_fusion_groups(nodes: Sequence[PlanNode], kinds: Kinds) -> list[list[Pla
             continue
         # no way leads over a constant or a handle, unless it waits for something
         before = [n for n in edges if n in rank and n is not None and (n.verb not in _STILL or n.control or n.order)]
-        mine, highest, joined = _choice(node, before, kinds, rank, kind, bool(needed))
+        mine, highest, joined = _choice(node, before, kinds, rank, kind, bool(needed), free)
+        for late in {id(g): g for n in joined if rank[n] < highest for g in (group[n],)}.values():
+            rank.update(dict.fromkeys(late, highest))
+        followed.update([n for n in before if n not in joined])
         kind[node], rank[node] = mine, highest
         if mine is None:
             continue
@@ -115,13 +127,14 @@ def _choice(
     rank: Mapping[PlanNode, int],
     kind: Mapping[PlanNode, Hashable],
     copies: bool,
+    free: Callable[[PlanNode], bool],
 ) -> tuple[Hashable, int, Sequence[PlanNode]]:
     """A node's kind (None for one in no group), its rank, and the nodes before it whose groups it joins. ``copies``: it needs
     rematerializable nodes, which are of its own kind alone."""
     options = kinds.options(node, before)
     for mine in options[:1] if copies else options:
         highest = max((rank[n] + (kind[n] != mine) for n in before), default=0)
-        joined = [n for n in before if kind[n] == mine and rank[n] == highest]
+        joined = [n for n in before if kind[n] == mine and (rank[n] == highest or free(n))]
         if joined and kinds.settle(node, mine, joined):
             return mine, highest, joined
     # by itself, until others join it: behind all that it can't be with

@@ -96,7 +96,7 @@ class Terms:
         rule = PRIMITIVES[op]
         if op == "select":
             return self._select(*operands)
-        dtype = self._common(operands)
+        dtype = self._common(operands, bool(rule.gives))
         if dtype is None:
             raise NotInRegion(f"{op} of numbers alone")
         if dtype.name not in rule.takes:
@@ -158,11 +158,13 @@ class Terms:
             return first
         return tuple(sorted({axis for a in args for axis in self.terms[a].axes}))
 
-    def _common(self, operands: tuple[Operand, ...]) -> DType | None:
-        """The dtype of the operands that have one; the widest where they are floating."""
+    def _common(self, operands: tuple[Operand, ...], compared: bool = False) -> DType | None:
+        """The dtype of the operands that have one; the widest where they are floating, int64 of integers that are compared."""
         dtypes = {self.dtype(o) for o in operands if not isinstance(o, Number)}
         if len(dtypes) < 2:
             return next(iter(dtypes), None)
         if all(d.is_floating for d in dtypes):
             return as_dtype("float64")  # halves are held in float32, so these two are all there are
+        if compared and all(d.is_integer and d.name != "uint64" for d in dtypes):
+            return as_dtype("int64")
         raise NotInRegion(f"operands of {' and '.join(sorted(d.name for d in dtypes))}")

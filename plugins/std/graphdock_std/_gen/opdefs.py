@@ -361,6 +361,9 @@ _array_ops: _Rows = {
         _attrs(axis=_attr("int", -1)),
         types=_types(T=_ANY, Tindices=("int32", "int64", "uint8"), Tdepth=_type_var(_INDEX, "int32")),
         shape_fn="graphdock_std.array.indexing_shape_fns:one_hot",
+        region=_RegionForm(
+            {"y": "select(indices == index(-1), on_value, off_value)"}, leading=("indices",), when={"axis": -1}
+        ),
         cost={"flops": "0"},
         gradient={"on_value": "formula", "off_value": "formula"},
     ),
@@ -4739,7 +4742,7 @@ OPERATORS: dict[str, str] = {
 #: Spec -> digest of the text that all this was made from.
 SPECS: dict[str, str] = {
     "arithmetic.yaml": "b6c69ac59221adf6",
-    "array.yaml": "5fc010f3bdc96edf",
+    "array.yaml": "7acced7836536d8a",
     "bits.yaml": "9562e98c4890aae8",
     "candidates.yaml": "a35d3ee311cdccfb",
     "checkpoint.yaml": "3964df12943a8c71",
