@@ -1,14 +1,9 @@
 """Random graphs of ops that stand in regions, for ``compiler`` cases: elementwise ones, and of each kind that a compiler asks for.
 
 Graphs of products have what feeds the factors and what follows; graphs of updates write variables, alone and with the gradient that
-<<<<<<< HEAD
-they take; graphs of parts read tensors cut in pieces; in those of arrangements products share a matrix; those of histories have a
-loop and its gradient, every fourth of them loops within loops. Every third graph is fed with NaN, infinities and -0 among its
-numbers.
-=======
 they take; graphs of parts read tensors cut in pieces, also of unknown dims; in those of arrangements products share a matrix; those
-of histories have a loop and its gradient. Every third graph is fed with NaN, infinities and -0 among its numbers.
->>>>>>> 84e4bd0f (The kit shows region compilers parts of unknown dims (37 lines more of testing))
+of histories have a loop and its gradient, every fourth of them loops within loops. Every third graph is fed with NaN, infinities
+and -0 among its numbers.
 """
 
 from __future__ import annotations
