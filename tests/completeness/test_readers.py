@@ -24,9 +24,7 @@ FOR_OTHERS = {
     "pattern.Pattern.worth": "read by its name, beside check",
 }
 #: Fields that wait for their reader.
-WAITING = {
-    "region.Claim.cost_us": "the first real region compiler brings the choice between claims",
-}
+WAITING: dict[str, str] = {}
 
 
 @functools.cache

@@ -23,7 +23,10 @@ __all__ = ["Arrangement", "Claim", "Refusal", "RegionCompiler", "RegisteredCompi
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The compiler takes these nodes of the candidate, at this estimated cost in microseconds.
+    """The compiler takes these nodes of the candidate, at this estimated cost of one run in microseconds.
+
+    Nodes that are predicted to take less by themselves, each by its own kernel, are left as they are, and ``explain`` says so: they
+    are not offered again with those around them. Where that is not known, and of loops, the claim stands.
 
     No path may leave the nodes and come back to them: they must be able to run as one. Constants and parts (``Region.parts``) among
     them are ignored; each region has its own copies.
@@ -83,6 +86,8 @@ class RegionCompiler(ABC):
       unknown_dims: whether it takes programs with axes whose extent only the step knows (``Axis.extent`` is None). All dims on one
         axis are the same then; a kernel finds the extent in the shape of an input that has the axis, of which there is one. Of a
         part ``RegionInput.spans`` say where.
+      largest: nodes of one candidate, at most; of more than so many connected ones each part is a candidate by itself, so that
+        planning stays linear.
       reductions: whether it takes one node by itself that reduces, such as a softmax, a sum, or the norm that a pattern put in the
         place of several nodes; or that reads more than two tensors, as ``AddN`` and ``Select``.
     """
@@ -90,6 +95,7 @@ class RegionCompiler(ABC):
     name: str = "region"
     device_type: str
     layout: str = "contiguous"
+    largest: int = 512
     programs: bool = False
     updates: bool = False
     products: bool = False

@@ -108,6 +108,36 @@ def test_refusals_are_shown_with_their_reason(lab):
         assert note["claimed"] == 0 and note["what"] == "too small to be worth it"
 
 
+def test_nodes_that_are_cheaper_by_themselves_are_left_as_they_are(lab):
+    class Dear(InterpretingCompiler):
+        def claim(self, candidate):
+            nodes = [n for n in candidate.graph.nodes if n.op != "Const"]
+            return Claim(tuple(nodes), 1e6 if any(n.op == "Tanh" for n in nodes) else 0.0)
+
+    made = lab(Dear())
+    x = tf.placeholder(tf.float32, [2, 4])
+    y = tf.reduce_sum(tf.tanh(x) * 2.0) * 3.0 + 4.0 * x - x
+    with made.session() as sess:
+        explained = sess.explain(y, {x: X})
+        assert [set(n.attrs["ops"]) for n in regions(explained.plan)] == [{"Mul", "Add", "Sub"}]
+        (line,) = [r for r in str(explained).splitlines() if "refused" in r]
+        assert line.startswith(
+            "region  lab.interpreter refused 2 nodes on cpu:0 (Mul, Tanh): as one they would take 1e+06 us"
+        )
+        np.testing.assert_allclose(sess.run(y, {x: X}), (np.tanh(X) * 2).sum() * 3 + 4 * X - X, rtol=1e-5)
+
+
+def test_a_compiler_says_how_many_nodes_it_is_offered_at_most(lab):
+    class Short(InterpretingCompiler):
+        largest = 3
+
+    made = lab(Short())
+    x = tf.placeholder(tf.float32, [2, 4])
+    with made.session() as sess:
+        plan = sess.explain(gelu(tf.negative(x)), {x: X}).plan
+        assert max(len(n.attrs["ops"]) for n in regions(plan)) == 3
+
+
 def test_what_a_claim_leaves_is_offered_again(lab):
     class Pairs(InterpretingCompiler):
         def claim(self, candidate):
@@ -198,6 +228,8 @@ class Broken(InterpretingCompiler):
         (lambda c: Claim((), 1.0), "claims what is not two nodes and more of the candidate"),
         (lambda c: Claim(tuple(c.source.values()), 1.0), "claims what is not two nodes and more of the candidate"),
         (lambda c: Claim((c.graph.nodes[1], c.graph.nodes[-1]), 1.0), "claims nodes that cannot be one"),
+        (lambda c: Claim(tuple(c.graph.nodes), float("nan")), "at a cost that is no finite number of microseconds"),
+        (lambda c: Claim(tuple(c.graph.nodes), -1.0), "at a cost that is no finite number of microseconds"),
     ],
 )
 def test_a_compiler_that_breaks_the_contract_is_named(lab, answer, message):

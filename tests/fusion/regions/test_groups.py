@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from graphdock.contracts import Builder, Cutter, DeviceSpec, OpDef, PlanNode
 from graphdock.dtypes import float32
-from graphdock_fusion.regions.groups import LARGEST, SHORT, ByDevice, form_fusion_groups, without
+from graphdock_fusion.regions.groups import SHORT, ByDevice, form_fusion_groups, without
 
 F = (float32, (2,))
 DEVICES = [DeviceSpec.parse("/device:cpu:0"), DeviceSpec.parse("/device:cpu:1")]
@@ -126,5 +126,6 @@ def chain(size) -> list[PlanNode]:
 
 
 def test_a_long_chain_is_offered_in_parts():
-    nodes = chain(2 * LARGEST + 5)
-    assert [len(g) for g in form_fusion_groups(nodes, BY_DEVICE)] == [LARGEST, LARGEST, 5]
+    nodes = chain(2 * 512 + 5)
+    assert [len(g) for g in form_fusion_groups(nodes, BY_DEVICE)] == [512, 512, 5]
+    assert [len(g) for g in form_fusion_groups(nodes, BY_DEVICE, 1000)] == [1000, 29]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -70,7 +71,7 @@ def fuse(graph: PlanGraph, context: PlanContext) -> None:
             if asked.compiler.loops and level.holders:
                 _fuse_loops(graph, level, asked, context, handles)
             kinds = _kinds(asked.compiler, level, context.kernels, handles)
-            candidates = form_fusion_groups(level.nodes, kinds)
+            candidates = form_fusion_groups(level.nodes, kinds, asked.compiler.largest)
             if isinstance(kinds, BySpace):
                 _note_unknown(kinds, asked, context)
             if not candidates:
@@ -212,6 +213,8 @@ def _claims(
         except PlanError as error:
             raise broken(asked, f"claims nodes that cannot be one: {error.message}", chosen[0]) from error
         reason = context.failed.get(_key(asked.full_name, chosen)) or _lower(region, cutter, asked, handles)
+        if not offered.step:  # which costs no call
+            reason = reason or _cheaper_apart(answer, chosen, asked, context)
         if reason is None and offered.step and len(chosen) < len(_members(offered)):
             # a step of a loop can't be put back, and what leaves a part may not be what leaves the whole
             reason = _left_over(_answer(asked, _as_step(region, kinds, stay), chosen[0]), region)
@@ -223,6 +226,23 @@ def _claims(
             cutter.take(chosen)
             yield region
         waiting.extend(reversed(apart(without(nodes, chosen, kinds), kinds.rematerializable)))
+
+
+def _cheaper_apart(
+    claim: Claim, nodes: Sequence[PlanNode], asked: RegisteredCompiler, context: PlanContext
+) -> str | None:
+    """Return why nodes that a compiler claims are left as they are: by themselves they take less, as far as that is known."""
+    if not (isinstance(claim.cost_us, int | float) and 0 <= claim.cost_us < math.inf):
+        raise broken(
+            asked, "claims nodes at a cost that is no finite number of microseconds", nodes[0], repr(claim.cost_us)
+        )
+    alone = 0.0
+    for node in nodes:
+        seconds = context.seconds(node)
+        alone += math.inf if seconds is None else seconds * 1e6
+        if alone >= claim.cost_us:
+            return None
+    return f"as one they would take {claim.cost_us:.3g} us, by themselves {alone:.3g}"
 
 
 def _as_step(region: Region, kinds: Kinds, stay: Collection[Value]) -> Region:
@@ -283,7 +303,7 @@ def _loop(
             raise NotInRegion("it draws random numbers")
         inner, found = Cutter(level), list[Region]()
         in_place = _in_place(asked, True)
-        for members in form_fusion_groups(level.nodes, kinds):
+        for members in form_fusion_groups(level.nodes, kinds, asked.compiler.largest):
             found += _claims(inner, members, asked, kinds, quiet, {}, in_place, stay)
         devices.update(dict.fromkeys([r.device for r in found]))
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Protocol
 
+from graphdock.contracts import RegionCompiler
 from graphdock.contracts.ir import PlanNode
 from graphdock.device_name import DeviceSpec
 
-__all__ = ["LARGEST", "SHORT", "ByDevice", "Kinds", "elementwise", "form_fusion_groups", "without"]
+__all__ = ["SHORT", "ByDevice", "Kinds", "elementwise", "form_fusion_groups", "without"]
 
-#: Most nodes of one candidate; longer ones are offered in parts, so that planning stays linear.
-LARGEST = 512
 #: Nodes of a group, at most, that waits for one that stands further behind.
 SHORT = 8
 #: Verbs of nodes that read nothing and run nothing.
@@ -67,7 +66,9 @@ class ByDevice:
         return False
 
 
-def form_fusion_groups(nodes: Sequence[PlanNode], kinds: Kinds) -> list[list[PlanNode]]:
+def form_fusion_groups(
+    nodes: Sequence[PlanNode], kinds: Kinds, largest: int = RegionCompiler.largest
+) -> list[list[PlanNode]]:
     """Groups of connected nodes of one kind, each in order, of two and more but for those that may be alone; the groups stand in
     the order of their first nodes.
 
@@ -77,7 +78,7 @@ def form_fusion_groups(nodes: Sequence[PlanNode], kinds: Kinds) -> list[list[Pla
     stands in all of their groups. Linear in the number of nodes.
 
     Args:
-      nodes: in an order that keeps their edges.
+      nodes: in an order that keeps their edges. largest: nodes of one group, at most, as :class:`RegionCompiler` says.
     """
     rank: dict[PlanNode, int] = {}
     kind: dict[PlanNode, Hashable] = {}
@@ -115,7 +116,7 @@ def form_fusion_groups(nodes: Sequence[PlanNode], kinds: Kinds) -> list[list[Pla
     place = {node: i for i, node in enumerate(nodes)}
     found = [sorted(members, key=place.__getitem__) for members in unique.values()]
     # a part that is cut by place keeps the property, and parts stand one after another
-    parts = [members[i : i + LARGEST] for members in found for i in range(0, len(members), LARGEST)]
+    parts = [members[i : i + largest] for members in found for i in range(0, len(members), largest)]
     whole = [sorted({*p, *(f for n in p for f in carried[n])}, key=place.__getitem__) for p in parts]
     return sorted((p for p in whole if len(p) > 1 or kinds.alone(p[0])), key=lambda p: place[p[0]])
 
