@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 import weakref
@@ -24,11 +25,11 @@ _COUNTS = hasattr(sys, "getrefcount") and getattr(sys, "_is_gil_enabled", lambda
 
 class Extents(NativeShapes):
     """The numbers that a function of a program gets: threads, the pool's address, parts, the extents that it does not say, and the
-    address of memory where it keeps rows of unknown length.
+    address of memory where its parts keep what takes more for larger ones.
 
     Args:
       within: a context for calls whose rows threads share, or None.
-      parts: extents -> in how many parts threads share a call; else as the program's schedule says.
+      parts: extents -> in how many parts threads share a call, and how many bytes each keeps; else as the program's schedule says.
       arranged: numbers of the inputs that come in another order.
     """
 
@@ -37,15 +38,11 @@ class Extents(NativeShapes):
         program: RegionProgram,
         numbers: Sequence[int],
         within: Any = None,
-        parts: Callable[[Sequence[int | None]], int] | None = None,
+        parts: Callable[[Sequence[int | None]], tuple[int, int]] | None = None,
         arranged: Collection[int] = (),
     ) -> None:
         self._program, self._open = program, [a for a, axis in enumerate(program.axes) if axis.extent is None]
-        self._room = 0
-        if parts is None:
-            schedule = Schedule(program, width())
-            parts, self._room = schedule.parts, schedule.room
-        self._parts = parts
+        self._parts = parts or functools.partial(_of_rows, Schedule(program, width()))
         self._read = [i for i in program.inputs if i.source not in arranged]
         self.numbers = np.array([*numbers, 1, *[0 for _ in self._open], 0], np.int64)
         self._memory: np.ndarray[Any, Any] | None = None
@@ -77,12 +74,11 @@ class Extents(NativeShapes):
         for source in self._read:
             if source.strides is not None:
                 _check_within(source, shapes[source.source], extents)
-        self.numbers[2] = self._parts(extents)
+        self.numbers[2], room = self._parts(extents)
         for place, axis in enumerate(self._open):
             self.numbers[3 + place] = extents[axis] or 0
-        if self._room:
-            row = -(-(extents[-1] or 0) // TOGETHER) * TOGETHER
-            self._memory = np.empty(row * self._room * int(self.numbers[2]) + TOGETHER, np.uint8)
+        if room:
+            self._memory = np.empty(room * int(self.numbers[2]) + TOGETHER, np.uint8)
             self.numbers[-1] = -(-self._memory.ctypes.data // TOGETHER) * TOGETHER
         self.within = self._shared if self.numbers[2] > 1 else None
         self._shapes = [tuple([1 if a is None else extents[a] or 0 for a in out.dims]) for out in program.made]
@@ -124,6 +120,11 @@ def _check_within(source: RegionInput, shape: Sequence[int], extents: Sequence[i
             expected=f"{last + 1} elements and more",
             got=str(count),
         )
+
+
+def _of_rows(schedule: Schedule, extents: Sequence[int | None]) -> tuple[int, int]:
+    """Parts of a program of rows, and what each keeps of these."""
+    return schedule.parts(extents), -(-(extents[-1] or 0) // TOGETHER) * TOGETHER * schedule.room
 
 
 class _Result:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphdock_llvm.emitter import Emitter
-from graphdock_llvm.panels import transposed
+from graphdock_llvm.pieces import transposed
 
 __all__ = ["FEW", "LONGEST", "ROWS", "TOGETHER", "Copies"]
 

@@ -14,6 +14,7 @@ from graphdock_llvm.emitter import Emitter
 from graphdock_llvm.launch import called
 from graphdock_llvm.native import chain
 from graphdock_llvm.panels import Matrices, print_pack
+from graphdock_llvm.passes_blocks import OpenMatrices
 from graphdock_llvm.pool import pool_address
 from graphdock_llvm.printer import ALONE, Printed
 from graphdock_llvm.target import compiled, width
@@ -45,7 +46,11 @@ def panels_of(program: RegionProgram, ready: Collection[int] = ()) -> tuple[int,
     if tiles is None or 0 in [a.extent for a in program.axes]:
         return None
     right, of = program.inputs[tiles.product.right], tiles.matrices
-    if right.strides is not None or [i.source for i in program.inputs].count(right.source) > 1:
+    if (
+        isinstance(of, OpenMatrices)
+        or right.strides is not None
+        or [i.source for i in program.inputs].count(right.source) > 1
+    ):
         return None
     if of.rows is not None and of.rows > _ROWS:
         return None

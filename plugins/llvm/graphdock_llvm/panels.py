@@ -17,13 +17,14 @@ from functools import partial
 from typing import TypeAlias
 
 from graphdock_llvm.emitter import Emitter
+from graphdock_llvm.pieces import Pieces, transposed
 
-__all__ = ["Matrices", "print_pack", "print_panels", "transposed"]
+__all__ = ["ROWS", "WAITS", "Finish", "Matrices", "print_pack", "print_panels"]
 
 #: Rows of a block at most, by lanes: 24 sums of 32 registers, 12 of 16. Blocks of fewer than the second take as long as one of so
 #: many, for a sum waits for its last product; and what a block costs besides, in rows.
-_ROWS = {16: 12, 8: 6, 4: 6}
-_WAITS, _BLOCK = 4, 0.5
+ROWS = {16: 12, 8: 6, 4: 6}
+WAITS, _BLOCK = 4, 0.5
 #: Rows of a part that copies all panels for itself, at least.
 _TALL = 192
 #: Parts that threads share, at most; multiplications from which they do; those that each has at least.
@@ -64,12 +65,12 @@ class Matrices:
         """Rows of a block: as many as registers allow, or somewhat fewer where the last block is too small then."""
         rows = self.rows
         if rows is None:
-            return _ROWS[width]
-        most = min(_ROWS[width], rows)
+            return ROWS[width]
+        most = min(ROWS[width], rows)
 
         def cost(height: int) -> float:
             whole, rest = divmod(rows, height)
-            return whole * (height + _BLOCK) + (max(rest, _WAITS) + _BLOCK if rest else 0)
+            return whole * (height + _BLOCK) + (max(rest, WAITS) + _BLOCK if rest else 0)
 
         return min(range(most, max(most * 2 // 3, 1) - 1, -1), key=cost)
 
@@ -105,10 +106,10 @@ class Matrices:
 
     def room(self, width: int) -> int:
         """Bytes on the stack of a thread that computes a part."""
-        copied = _ROWS[width] if self.turned else 0
+        copied = ROWS[width] if self.turned else 0
         size = 4 if self.scalar == "float" else 8
         own = 0 if self.packed else self.kept(width) * self.along
-        return size * ((own + _ROWS[width]) * self.wide(width) + self.along * copied)
+        return size * ((own + ROWS[width]) * self.wide(width) + self.along * copied)
 
 
 #: Emits what is done with a row of a tile: of the row's number, the first column's, and (value, mask) of its vectors.
@@ -130,111 +131,42 @@ def print_pack(e: Emitter, name: str, matrices: Matrices) -> str:
     return _Panels(e, name, replace(matrices, packed=True), lambda: None, lambda *_: None).pack()
 
 
-def transposed(e: Emitter, scalar: str, rows: list[str]) -> list[str]:
-    """A square of vectors, turned by swapping halves, quarters, ..."""
-    type_, half = e.vector(scalar), e.width // 2
-    while half:
-        swapped = list(rows)
-        for i in range(e.width):
-            if i & half:
-                continue
-            a, b = rows[i], rows[i + half]
-            low = [lane if not lane & half else lane - half + e.width for lane in range(e.width)]
-            high = [lane + half if not lane & half else lane + e.width for lane in range(e.width)]
-            for target, lanes in ((i, low), (i + half, high)):
-                mask = ", ".join(f"i32 {lane}" for lane in lanes)
-                swapped[target] = e.value(f"shufflevector {type_} {a}, {type_} {b}, <{e.width} x i32> <{mask}>")
-        rows, half = swapped, half // 2
-    return rows
-
-
-class _Panels:
+class _Panels(Pieces):
     def __init__(self, e: Emitter, name: str, matrices: Matrices, begin: Callable[[], None], finish: Finish) -> None:
-        self.e, self.name, self.of, self.begin, self.finish = e, name, matrices, begin, finish
-        self.wide, self.height = matrices.wide(e.width), matrices.height(e.width)
-        self.vectors = self.wide // e.width
-        self.type, self.size = e.vector(matrices.scalar), 4 if matrices.scalar == "float" else 8
+        super().__init__(e, name, matrices.scalar, matrices.wide(e.width) // e.width, str(matrices.columns))
+        self.of, self.begin, self.finish, self.height = matrices, begin, finish, matrices.height(e.width)
         self.align = self.size if matrices.packed else 64  # of panels
         self.turns_left = matrices.turned
-        self.labels = 0
 
     def text(self) -> str:
         texts = [self._finish(), *([] if self.of.packed else [self.pack()])]
         if self.turns_left:
             texts.append(self._strip())
-        low = _WAITS if self.of.rows is None else self.of.rows % self.height
+        low = WAITS if self.of.rows is None else self.of.rows % self.height
         heights = {self.height, low} - {0}
         texts += [self._block(height) for height in sorted(heights)]
-        texts += [self._block(_WAITS, direct=True)] if self.of.direct else []
+        texts += [self._block(WAITS, direct=True)] if self.of.direct else []
         return "\n".join([*texts, self._part()])
-
-    # -- pieces of text
-
-    def _function(self, head: str) -> str:
-        body, self.e.lines = "\n".join(self.e.lines), []
-        return f"define internal {head} {{\nentry:\n{body}\n  ret void\n}}\n"
-
-    def _loop(self, begin: str, end: str, visit: Callable[[str], None]) -> None:
-        """``for i in range(begin, end)``, where there is one at least."""
-        e, label = self.e, self._label()
-        e.line(f"br label %{label}.in")
-        e.label(f"{label}.in")
-        e.line(f"br label %{label}")
-        e.label(label)
-        at = len(e.lines)
-        visit(f"%{label}.i")
-        e.line(f"br label %{label}.end")
-        e.label(f"{label}.end")
-        e.lines.insert(at, f"  %{label}.i = phi i64 [ {begin}, %{label}.in ], [ %{label}.next, %{label}.end ]")
-        e.line(f"%{label}.next = add i64 %{label}.i, 1")
-        e.line(f"%{label}.more = icmp ult i64 %{label}.next, {end}")
-        e.line(f"br i1 %{label}.more, label %{label}, label %{label}.out")
-        e.label(f"{label}.out")
-
-    def _label(self) -> str:
-        self.labels += 1
-        return f"l{self.labels}"
-
-    def _at(self, base: str, *offsets: tuple[str, int]) -> str:
-        """The address ``base + sum(number * stride)``."""
-        e = self.e
-        for number, stride in offsets:
-            by = number if stride == 1 else e.binary("mul", "i64", number, str(stride))
-            base = e.value(f"getelementptr {self.of.scalar}, ptr {base}, i64 {by}")
-        return base
-
-    def _masks(self, first: str) -> list[str]:
-        """Masks of the lanes of a panel's vectors that are columns."""
-        e, masks = self.e, []
-        for vector in range(self.vectors):
-            at = e.binary("add", "i64", first, str(vector * e.width))
-            left = e.broadcast("i64", e.binary("sub", "i64", str(self.of.columns), at))
-            masks.append(e.value(f"icmp slt {e.vector('i64')} {e.lanes('i64')}, {left}"))
-        return masks
-
-    def _masked(self, where: str, mask: str) -> str:
-        args = (("ptr", where), ("i32", str(self.size)), (self.e.vector("i1"), mask), (self.type, "zeroinitializer"))
-        return self.e.call(f"llvm.masked.load.{self.e.overload(self.of.scalar)}.p0", self.type, *args)
 
     # -- packing
 
     def pack(self) -> str:
         """``pack(right, panel, first)``: the columns from one on, vector by vector for each place."""
         e, along, (step, across) = self.e, self.of.along, self.of.right
-        masks = self._masks("%first")
+        masks = self.masks("%first")
         if across == 1:
 
             def copy(k: str) -> None:
                 for vector, mask in enumerate(masks):
                     column = e.binary("add", "i64", "%first", str(vector * e.width))
-                    value = self._masked(self._at("%right", (k, step), (column, 1)), mask)
-                    where = self._at("%panel", (k, self.wide), (str(vector * e.width), 1))
+                    value = self.masked(self.at("%right", (k, step), (column, 1)), mask)
+                    where = self.at("%panel", (k, self.wide), (str(vector * e.width), 1))
                     e.line(f"store {self.type} {value}, ptr {where}, align {self.align}")
 
-            self._loop("0", str(along), copy)
+            self.loop("0", str(along), copy)
         else:
             self._turned(masks)
-        return self._function(f"void @{self.name}.pack(ptr noalias %right, ptr noalias %panel, i64 %first)")
+        return self.function(f"void @{self.name}.pack(ptr noalias %right, ptr noalias %panel, i64 %first)")
 
     def _turned(self, masks: Sequence[str]) -> None:
         """Squares of as many columns as places, turned; columns behind the last one repeat it, and are never stored."""
@@ -247,14 +179,14 @@ class _Panels:
                 column = e.binary("add", "i64", "%first", str(vector * e.width + lane))
                 inside = e.value(f"icmp ult i64 {column}, {last}")
                 column = e.value(f"select i1 {inside}, i64 {column}, i64 {last}")
-                where = self._at("%right", (column, across), (k, 1))
+                where = self.at("%right", (column, across), (k, 1))
                 whole = places == e.width
                 rows.append(
-                    e.value(f"load {self.type}, ptr {where}, align {self.size}") if whole else self._masked(where, mask)
+                    e.value(f"load {self.type}, ptr {where}, align {self.size}") if whole else self.masked(where, mask)
                 )
             for place, row in enumerate(transposed(e, self.of.scalar, rows)[:places]):
                 at = e.binary("add", "i64", k, str(place))
-                where = self._at("%panel", (at, self.wide), (str(vector * e.width), 1))
+                where = self.at("%panel", (at, self.wide), (str(vector * e.width), 1))
                 e.line(f"store {self.type} {row}, ptr {where}, align {self.align}")
 
         def squares(vector: int, number: str) -> None:
@@ -263,7 +195,7 @@ class _Panels:
         for vector in range(self.vectors):
             whole, rest = divmod(along, e.width)
             if whole:
-                self._loop("0", str(whole), partial(squares, vector))
+                self.loop("0", str(whole), partial(squares, vector))
             if rest:
                 square(vector, str(whole * e.width), rest)
 
@@ -277,17 +209,11 @@ class _Panels:
             for r in range(0, wide, e.width):
                 numbers = e.binary("add", e.vector("i64"), e.lanes("i64"), e.constant("i64", r))
                 mask = e.value(f"icmp slt {e.vector('i64')} {numbers}, {inside}")
-                value = self._masked(self._at("%left", (k, of.left[1]), (str(r), 1)), mask)
-                args = ((self.type, value), ("ptr", self._at("%strip", (k, self.height), (str(r), 1))))
-                e.run(
-                    f"llvm.masked.store.{e.overload(of.scalar)}.p0",
-                    *args,
-                    ("i32", str(self.size)),
-                    (e.vector("i1"), mask),
-                )
+                value = self.masked(self.at("%left", (k, of.left[1]), (str(r), 1)), mask)
+                self.store_masked(value, self.at("%strip", (k, self.height), (str(r), 1)), mask)
 
-        self._loop("0", str(of.along), copy)
-        return self._function(f"void @{self.name}.strip(ptr noalias %left, ptr noalias %strip, i64 %rows)")
+        self.loop("0", str(of.along), copy)
+        return self.function(f"void @{self.name}.strip(ptr noalias %left, ptr noalias %strip, i64 %rows)")
 
     # -- blocks of rows
 
@@ -302,22 +228,22 @@ class _Panels:
             last = e.binary("sub", "i64", "%rows", "1")
             inside = [e.value(f"icmp ult i64 {r}, {last}") for r in numbers]
             numbers = [e.value(f"select i1 {i}, i64 {r}, i64 {last}") for i, r in zip(inside, numbers, strict=True)]
-        starts = [self._at("%left", (r, down)) for r in numbers]
-        masks = self._masks("%first") if direct else []
-        label, sums = self._label(), [e.name("sum") for _ in range(height * self.vectors)]
+        starts = [self.at("%left", (r, down)) for r in numbers]
+        masks = self.masks("%first") if direct else []
+        label, sums = self.label(), [e.name("sum") for _ in range(height * self.vectors)]
         e.line(f"br label %{label}.in")
         e.label(f"{label}.in")
         e.line(f"br label %{label}")
         e.label(label)
         at = len(e.lines)
         if direct:
-            row = self._at("%right", (f"%{label}.i", of.right[0]), ("%first", 1))
-            columns = [self._masked(self._at(row, (str(v * e.width), 1)), masks[v]) for v in range(self.vectors)]
+            row = self.at("%right", (f"%{label}.i", of.right[0]), ("%first", 1))
+            columns = [self.masked(self.at(row, (str(v * e.width), 1)), masks[v]) for v in range(self.vectors)]
         else:
             columns = [
                 e.value(
                     f"load {self.type}, ptr "
-                    + self._at("%panel", (f"%{label}.i", self.wide), (str(v * e.width), 1))
+                    + self.at("%panel", (f"%{label}.i", self.wide), (str(v * e.width), 1))
                     + f", align {self.align}"
                 )
                 for v in range(self.vectors)
@@ -325,7 +251,7 @@ class _Panels:
         over = e.binary("mul", "i64", f"%{label}.i", str(step))
         following = []
         for r in range(height):
-            value = e.value(f"load {of.scalar}, ptr {self._at(starts[r], (over, 1))}, align {self.size}")
+            value = e.value(f"load {of.scalar}, ptr {self.at(starts[r], (over, 1))}, align {self.size}")
             factor = e.broadcast(of.scalar, value)
             following += [
                 e.math("fmuladd", of.scalar, factor, columns[v], sums[r * self.vectors + v])
@@ -342,28 +268,28 @@ class _Panels:
         e.line(f"br i1 %{label}.more, label %{label}, label %{label}.out")
         e.label(f"{label}.out")
         for number, value in enumerate(following):
-            e.line(f"store {self.type} {value}, ptr {self._at('%tile', (str(number * e.width), 1))}, align 64")
+            e.line(f"store {self.type} {value}, ptr {self.at('%tile', (str(number * e.width), 1))}, align 64")
         if direct:
             given = "ptr %left, ptr %right, ptr noalias %tile, i64 %rows, i64 %first"
-            return self._function(f"void @{self.name}.direct({given})")
+            return self.function(f"void @{self.name}.direct({given})")
         given = "ptr %left, ptr noalias %panel, ptr noalias %tile, i64 %rows"
-        return self._function(f"void @{self.name}.block{height}({given})")
+        return self.function(f"void @{self.name}.block{height}({given})")
 
     def _finish(self) -> str:
         """``finish(table, tile, row, rows, first)``: what is done with so many rows of a tile."""
         e = self.e
-        masks = self._masks("%first")
+        masks = self.masks("%first")
         self.begin()
 
         def visit(r: str) -> None:
             values = []
             for vector, mask in enumerate(masks):
-                where = self._at("%tile", (r, self.wide), (str(vector * e.width), 1))
+                where = self.at("%tile", (r, self.wide), (str(vector * e.width), 1))
                 values.append((e.value(f"load {self.type}, ptr {where}, align 64"), mask))
             self.finish(e.binary("add", "i64", "%row", r), "%first", values)
 
-        self._loop("0", "%rows", visit)
-        return self._function(f"void @{self.name}.finish(ptr %table, ptr %tile, i64 %row, i64 %rows, i64 %first)")
+        self.loop("0", "%rows", visit)
+        return self.function(f"void @{self.name}.finish(ptr %table, ptr %tile, i64 %row, i64 %rows, i64 %first)")
 
     # -- a part
 
@@ -408,7 +334,7 @@ class _Panels:
         def begin(i: str) -> tuple[str, str, str]:
             """The row that a block begins with, how many it has, and their address."""
             row = e.binary("mul", "i64", i, str(height))
-            left, count = self._at("%left", (row, of.left[0])), str(height)
+            left, count = self.at("%left", (row, of.left[0])), str(height)
             if of.rows is None:
                 rest = e.binary("sub", "i64", "%rows", row)
                 whole = e.value(f"icmp ult i64 {rest}, {height}")
@@ -422,10 +348,10 @@ class _Panels:
 
         def visit(block: tuple[str, str, str], where: str, first: str) -> None:
             row, count, left = block
-            low = _WAITS if of.rows is None else of.rows % height
+            low = WAITS if of.rows is None else of.rows % height
             given = f"(ptr {left}, ptr {where}, ptr {tile}, i64 {count})"
             if low:
-                label = self._label()
+                label = self.label()
                 high = e.value(f"icmp ugt i64 {count}, {low}")
                 e.line(f"br i1 {high}, label %{label}.{height}, label %{label}.{low}")
                 for some in (height, low):
@@ -440,11 +366,11 @@ class _Panels:
         if not self.turns_left:
 
             def each(j: str) -> None:
-                where = self._at("%right", (j, of.along * self.wide)) if of.packed else panel
-                label = self._label()
+                where = self.at("%right", (j, of.along * self.wide)) if of.packed else panel
+                label = self.label()
                 if of.direct:
                     first = e.binary("mul", "i64", j, str(self.wide))
-                    few = e.value(f"icmp ule i64 %rows, {_WAITS}")
+                    few = e.value(f"icmp ule i64 %rows, {WAITS}")
                     e.line(f"br i1 {few}, label %{label}.direct, label %{label}.packed")
                     e.label(f"{label}.direct")
                     e.line(f"call void @{self.name}.direct(ptr %left, ptr %right, ptr {tile}, i64 %rows, i64 {first})")
@@ -452,25 +378,25 @@ class _Panels:
                     e.line(f"br label %{label}.done")
                     e.label(f"{label}.packed")
                 first = pack(j, where)
-                self._loop(*rows, lambda i: visit(begin(i), where, first))
+                self.loop(*rows, lambda i: visit(begin(i), where, first))
                 if of.direct:
                     e.line(f"br label %{label}.done")
                     e.label(f"{label}.done")
 
-            self._loop(*columns, each)
+            self.loop(*columns, each)
         else:
 
             def where(j: str) -> str:
                 if of.packed:
-                    return self._at("%right", (j, of.along * self.wide))
-                return self._at(panel, (e.binary("sub", "i64", j, columns[0]), of.along * self.wide))
+                    return self.at("%right", (j, of.along * self.wide))
+                return self.at(panel, (e.binary("sub", "i64", j, columns[0]), of.along * self.wide))
 
             def every(i: str) -> None:
                 block = begin(i)
-                self._loop(*columns, lambda j: visit(block, where(j), e.binary("mul", "i64", j, str(self.wide))))
+                self.loop(*columns, lambda j: visit(block, where(j), e.binary("mul", "i64", j, str(self.wide))))
 
             if not of.packed:
-                self._loop(*columns, lambda j: (pack(j, where(j)), None)[1])
-            self._loop(*rows, every)
+                self.loop(*columns, lambda j: (pack(j, where(j)), None)[1])
+            self.loop(*rows, every)
         given = "ptr %table, ptr %left, ptr %right, i64 %part, i64 %rows, i64 %parts"
-        return self._function(f"void @{self.name}.panels({given})")
+        return self.function(f"void @{self.name}.panels({given})")

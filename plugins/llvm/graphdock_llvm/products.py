@@ -39,7 +39,7 @@ class Product:
     column: int
 
     def extents(self, program: RegionProgram) -> tuple[int, int, int]:
-        """Numbers of rows, of columns, and of products of each; 0 rows where only a call knows."""
+        """Numbers of rows, of columns, and of products of each; 0 where only a call knows."""
         rows = 1 if self.row is None else program.axes[self.row].extent or 0
         return rows, program.axes[self.column].extent or 0, program.axes[self.along].extent or 0
 
@@ -66,8 +66,8 @@ def _product(program: RegionProgram, number: int, term: Term) -> Product | None:
         sides.reverse()
     (left, a), (right, b) = sides
     rows = [axis for axis in left.axes if axis != along]
-    if any(program.axes[axis].extent is None for axis in (along, last)):
-        return None
+    if not rows and program.axes[along].extent is None:
+        return None  # columns that are weighted and added
     if set(right.axes) != {along, last} or last in left.axes or along not in left.axes or len(rows) > 1:
         return None
     return Product(number, a, b, rows[0] if rows else None, along, last)
@@ -80,8 +80,8 @@ def refused(program: RegionProgram, product: Product, width: int) -> str | None:
     dtype = program.terms[product.term].dtype
     if any(side.dtype != dtype for side in sides) or dtype.name not in ("float32", "float64"):
         return f"a product of {sides[0].dtype} and {sides[1].dtype}"
-    if product.row is not None and program.axes[product.row].extent is None:
-        return "a product of rows that only a step counts, beside what is none"
+    if None in (program.axes[a].extent for a in (product.row, product.along, product.column) if a is not None):
+        return "a product of extents that only a step knows, beside what is none"
     if rows * columns * along > _LARGEST or columns > _COLUMNS:
         return "a product this large is a library's"
     padded = -(-columns // width) * width * dtype.size

@@ -9,6 +9,8 @@ from graphdock.contracts import REDUCTIONS, PlanNode, Region, RegionInput, Regio
 
 from graphdock_llvm.emitter import SCALARS, Emitter
 from graphdock_llvm.panels import Matrices, print_panels
+from graphdock_llvm.passes import print_passes
+from graphdock_llvm.passes_blocks import OpenMatrices
 from graphdock_llvm.primitives import emit, unsupported
 from graphdock_llvm.printer import Printed
 from graphdock_llvm.products import Product, products_of, refused, strides_of
@@ -37,13 +39,24 @@ class Tiles:
     """The one product of a program, as matrices."""
 
     product: Product
-    matrices: Matrices
+    matrices: Matrices | OpenMatrices
 
 
-def _matrices(program: RegionProgram, product: Product, width: int, packed: bool = False) -> Matrices | None:
+def _matrices(
+    program: RegionProgram, product: Product, width: int, packed: bool = False
+) -> Matrices | OpenMatrices | None:
     """A product that is large, and computed here; None where it is small, or a library's. ``packed``: its right matrix comes in
     panels."""
     if product.row is None or refused(program, product, width) is None:
+        return None
+    found = _known(program, product, width, packed)
+    return _open(program, product) if found is None and not packed else found
+
+
+def _known(program: RegionProgram, product: Product, width: int, packed: bool) -> Matrices | None:
+    """A product of extents that are known, but for that of the rows."""
+    assert product.row is not None
+    if None in (program.axes[product.along].extent, program.axes[product.column].extent):
         return None
     extents, dtype = product.extents(program), program.terms[product.term].dtype
     sides = [program.inputs[i] for i in (product.left, product.right)]
@@ -72,6 +85,29 @@ def _matrices(program: RegionProgram, product: Product, width: int, packed: bool
     )
     long = found.turned and width < 16 and along > _SHORT
     return found if found.room(width) <= _ROOM and not long else None
+
+
+def _open(program: RegionProgram, product: Product) -> OpenMatrices | None:
+    """A product with any extents that only a call knows, of matrices that lie row by row, or column by column."""
+    assert product.row is not None
+    axes = product.row, product.along, product.column
+    rows, along, columns = (program.axes[a].extent for a in axes)
+    sides, dtype = [program.inputs[i] for i in (product.left, product.right)], program.terms[product.term].dtype
+    if None not in (along, columns) or any(side.dtype != dtype or None in side.dims for side in sides):
+        return None
+    if dtype.name not in ("float32", "float64"):
+        return None
+    strides = []
+    for side, (outer, inner) in zip(sides, (axes[:2], axes[1:]), strict=True):
+        known = strides_of(side)
+        if side.strides is None:
+            known.setdefault(side.dims[-1], 1)  # type: ignore[arg-type]
+        elif known.keys() != {outer, inner}:
+            return None
+        if 1 not in known.values():
+            return None
+        strides.append((known.get(outer), known.get(inner)))
+    return OpenMatrices(rows, along, columns, SCALARS[dtype.name], *strides)
 
 
 def nodes_of_a_tile(candidate: Region, nodes: Sequence[PlanNode], width: int) -> list[PlanNode]:
@@ -155,49 +191,75 @@ def tiles_of(program: RegionProgram, width: int, arranged: Collection[int] = ())
                 return None
     if any([d for d in out.dims if d is not None] != axes or out.into is not None for out in program.outputs):
         return None
-    return Tiles(product, replace(matrices, packed=True) if packed else matrices)
+    return Tiles(product, replace(matrices, packed=True) if packed and isinstance(matrices, Matrices) else matrices)
 
 
-def parts_of(tiles: Tiles, extents: Sequence[int | None]) -> int:
-    """Number of parts in which threads share a call, of rows that only it counts."""
-    row = tiles.product.row
-    return tiles.matrices.parts(lanes(), extents[row] if row is not None else None)
+def parts_of(tiles: Tiles, extents: Sequence[int | None]) -> tuple[int, int]:
+    """Number of parts in which threads share a call, of extents that only it knows, and bytes that each has besides."""
+    product, of = tiles.product, tiles.matrices
+    assert product.row is not None
+    rows, along, columns = (extents[a] or 0 for a in (product.row, product.along, product.column))
+    if isinstance(of, Matrices):
+        return of.parts(lanes(), rows), 0
+    return of.parts(lanes(), rows, along, columns), of.room(lanes(), rows, along, columns)
 
 
 def print_tiles(program: RegionProgram, tiles: Tiles, count: int, width: int) -> Printed:
     """The function ``region`` of such a program; see :func:`graphdock_llvm.printer.print_functions`."""
-    e = Emitter(width)
+    e, of = Emitter(width), tiles.matrices
     finish = _Finish(e, program, tiles, count)
-    panels = print_panels(e, "region", tiles.matrices, finish.begin, finish)
-    parts = tiles.matrices.parts(width)
     sides = [program.inputs[i] for i in (tiles.product.left, tiles.product.right)]
-    slots, first, scalar = [s.source for s in sides], [s.offset for s in sides], tiles.matrices.scalar
-    if tiles.matrices.rows is None:
-        begin = """define internal void @region.part(ptr %frame, i64 %part) {
+    if isinstance(of, OpenMatrices):
+        opened: Sequence[str] = of.open()
+        panels = print_passes(e, "region", of, finish.begin, finish)
+        counts = ", ".join(
+            ["i64 %parts, ptr %room", *(f"i64 {'%' + k if v is None else v}" for k, v in of.named().items())]
+        )
+    else:
+        opened, panels = ["rows"] if of.rows is None else [], print_panels(e, "region", of, finish.begin, finish)
+        counts = "i64 %rows, i64 %parts" if opened else f"i64 {of.rows}, i64 {of.parts(width)}"
+    begin = "define internal void @region.part(ptr %table, i64 %part) {\nentry:\n"
+    if opened:
+        begin = _BEGIN + "".join(map(_number, ["parts", *opened, "room.place"], range(2, 4 + len(opened))))
+        begin += "  %room = inttoptr i64 %room.place to ptr\n"
+    part = begin + _PART.replace("TYPE", of.scalar).replace("COUNTS", counts)
+    for word, side in zip(("LEFT", "RIGHT"), sides, strict=True):
+        part = part.replace(f"{word}.SLOT", str(side.source)).replace(f"{word}.PLACE", str(side.offset))
+    shared = bool(opened) or of.parts(width) > 1  # type: ignore[call-arg]
+    call = _open_call(opened) if opened else shared_by_parts(of.parts(width))  # type: ignore[call-arg]
+    return Printed(e.declarations, e.functions, (panels, part, call), shared)
+
+
+def _number(name: str, place: int) -> str:
+    return f"  %{name}.at = getelementptr i64, ptr %numbers, i64 {place}\n  %{name} = load i64, ptr %{name}.at\n"
+
+
+def _open_call(opened: Sequence[str]) -> str:
+    """The function ``region`` of parts and extents that only the numbers say, where no row or column is nothing to do."""
+    text, some = "".join(map(_number, ["parts", *opened], range(2, 3 + len(opened)))), "true"
+    for name in opened:
+        if name != "along":
+            text += f"  %{name}.some = icmp ugt i64 %{name}, 0\n  %{name}.all = and i1 {some}, %{name}.some\n"
+            some = f"%{name}.all"
+    return _OPEN.replace("EXTENTS", text).replace("SOME", some)
+
+
+_BEGIN = """define internal void @region.part(ptr %frame, i64 %part) {
 entry:
   %table = load ptr, ptr %frame
   %numbers.at = getelementptr ptr, ptr %frame, i64 1
   %numbers = load ptr, ptr %numbers.at
-  %parts.at = getelementptr i64, ptr %numbers, i64 2
-  %parts = load i64, ptr %parts.at
-  %rows.at = getelementptr i64, ptr %numbers, i64 3
-  %rows = load i64, ptr %rows.at
 """
-        counts, call = "i64 %rows, i64 %parts", _OPEN
-    else:
-        begin = "define internal void @region.part(ptr %table, i64 %part) {\nentry:\n"
-        counts, call = f"i64 {tiles.matrices.rows}, i64 {parts}", shared_by_parts(parts)
-    part = f"""{begin}  %left.at = getelementptr ptr, ptr %table, i64 {slots[0]}
-  %right.at = getelementptr ptr, ptr %table, i64 {slots[1]}
+_PART = """  %left.at = getelementptr ptr, ptr %table, i64 LEFT.SLOT
+  %right.at = getelementptr ptr, ptr %table, i64 RIGHT.SLOT
   %left.whole = load ptr, ptr %left.at
   %right.whole = load ptr, ptr %right.at
-  %left = getelementptr {scalar}, ptr %left.whole, i64 {first[0]}
-  %right = getelementptr {scalar}, ptr %right.whole, i64 {first[1]}
-  call void @region.panels(ptr %table, ptr %left, ptr %right, i64 %part, {counts})
+  %left = getelementptr TYPE, ptr %left.whole, i64 LEFT.PLACE
+  %right = getelementptr TYPE, ptr %right.whole, i64 RIGHT.PLACE
+  call void @region.panels(ptr %table, ptr %left, ptr %right, i64 %part, COUNTS)
   ret void
-}}
+}
 """
-    return Printed(e.declarations, e.functions, (panels, part, call), parts > 1 or tiles.matrices.rows is None)
 
 
 def shared_by_parts(parts: int) -> str:
@@ -227,19 +289,14 @@ end:
 """
 
 
-#: The same of parts and rows that only the numbers say, where no row is nothing to do.
+#: The same of parts and extents that only the numbers say.
 _OPEN = """define void @region(ptr %table, ptr %numbers) {
 entry:
   %frame = alloca ptr, i64 2
   store ptr %table, ptr %frame
   %second = getelementptr ptr, ptr %frame, i64 1
   store ptr %numbers, ptr %second
-  %parts.at = getelementptr i64, ptr %numbers, i64 2
-  %parts = load i64, ptr %parts.at
-  %rows.at = getelementptr i64, ptr %numbers, i64 3
-  %rows = load i64, ptr %rows.at
-  %some = icmp ugt i64 %rows, 0
-  br i1 %some, label %begin, label %end
+EXTENTS  br i1 SOME, label %begin, label %end
 begin:
   %threads = load i64, ptr %numbers
   %many = icmp ugt i64 %threads, 1
@@ -312,9 +369,10 @@ class _Finish:
 
     def _row(self, part: RegionInput | RegionOutput, base: str, row: str) -> str:
         """Address of the row."""
-        stride = None if self.product.row is None else strides_of(part).get(self.product.row)
-        if stride is None:
+        if self.product.row not in part.dims:
             return base
+        unknown = self.program.axes[self.product.column].extent is None
+        stride = strides_of(part).get(self.product.row, "%columns" if unknown else None)  # type: ignore[arg-type]
         offset = self.e.binary("mul", "i64", row, str(stride))
         return self.e.value(f"getelementptr {in_memory(part.dtype.name)}, ptr {base}, i64 {offset}")
 

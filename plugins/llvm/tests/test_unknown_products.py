@@ -64,7 +64,7 @@ def call(program, known, arrays, lanes, threads=1):
     told = Extents(
         program,
         (threads, pool_address()) if threads > 1 else ALONE,
-        parts=lambda extents: 3 if threads > 1 and extents[0] > 40 else tiles.matrices.parts(lanes, extents[0]),
+        parts=lambda extents: (3 if threads > 1 and extents[0] > 40 else tiles.matrices.parts(lanes, extents[0]), 0),
     )
     assert list(told.read([a.shape for a in arrays])) == [o.shape for o in known.outputs]
     rooms = [np.full(int(np.prod(o.shape)) * o.dtype.size + 64, 0xA5, np.uint8) for o in known.outputs]
