@@ -30,7 +30,7 @@ from graphdock_llvm.loop_calls import prepared_loop
 from graphdock_llvm.loops import too_large
 from graphdock_llvm.native import chain
 from graphdock_llvm.packing import arranged
-from graphdock_llvm.peeling import inner, leading_axes, print_peeled
+from graphdock_llvm.peeling import inner, outer_axes, print_peeled, within
 from graphdock_llvm.pool import pool_address
 from graphdock_llvm.primitives import rows_of, unsupported, written_often
 from graphdock_llvm.printer import ALONE, Printed, is_brief, print_functions
@@ -72,9 +72,9 @@ class VectorRegions(RegionCompiler):
         if tile := nodes_of_a_tile(candidate, nodes, lanes):
             return Claim(tuple(tile), _CALL)
         reduces = candidate.reduces
-        if begin := leading_axes(program):
-            program = inner(program, begin)
-            reduces = {n: frozenset([tuple([a - begin for a in s]) for s in sets]) for n, sets in reduces.items()}
+        if outer := outer_axes(program):
+            program = inner(program, outer)
+            reduces = {n: frozenset([within(s, outer) for s in sets]) for n, sets in reduces.items()}
         reasons = {program.terms[n].origin: reason for n, reason in unsupported(program, lanes).items()}
         reasons |= {
             program.terms[o.term].origin: reason for o in program.outputs if (reason := written_often(program, o))
@@ -112,8 +112,8 @@ class VectorRegions(RegionCompiler):
         program = region.program
         assert program is not None
         tiles, count = tiles_of(program, width(), region.arranged), len(region.graph.inputs)
-        begin = leading_axes(program) if tiles is None else 0
-        reason = None if tiles is not None else forbidden(inner(program, begin) if begin else program, width())
+        outer = outer_axes(program) if tiles is None else ()
+        reason = None if tiles is not None else forbidden(inner(program, outer) if outer else program, width())
         if reason is not None:
             raise KernelRefused(reason)
         if 0 in [a.extent for a in program.axes]:
@@ -150,8 +150,8 @@ class VectorRegions(RegionCompiler):
 def _printed(program: RegionProgram, tiles: Tiles | None, count: int) -> Printed:
     if tiles is not None:
         return print_tiles(program, tiles, count, width())
-    if begin := leading_axes(program):
-        return print_peeled(program, begin, count, width())
+    if outer := outer_axes(program):
+        return print_peeled(program, outer, count, width())
     return print_functions(program, count, width())
 
 

@@ -1,103 +1,113 @@
-"""Reductions over axes in the middle, as of a global pool of images: the function of the axes from these on, called for each
-place of those before them."""
+"""Reductions over some axes, as of a global pool of images: the function of these and the last one, called for each place of the
+others."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from graphdock.contracts import REDUCTIONS, Axis, RegionInput, RegionOutput, RegionProgram, Term
+from graphdock.contracts import REDUCTIONS, RegionInput, RegionOutput, RegionProgram, Term
 
 from graphdock_llvm.emitter import Emitter
 from graphdock_llvm.printer import Printed, print_functions
 from graphdock_llvm.products import products_of
 from graphdock_llvm.schedule import parts_of_work
-from graphdock_llvm.vectors import in_memory, size_of
+from graphdock_llvm.vectors import OutputPart, in_memory, size_of, strides
 
-__all__ = ["inner", "leading_axes", "print_peeled"]
+__all__ = ["inner", "outer_axes", "print_peeled", "within"]
 
-#: Elements of the axes from which on a call for them pays.
-_LEAST = 64
+#: Elements of what is called, from which on a call pays; and of its rows, where an outer axis stands among its axes.
+_LEAST, _WIDE = 64, 16
 
 
-def leading_axes(program: RegionProgram) -> int:
-    """Number of axes before those that all reductions go over, or over whose last one they go; 0 where one function visits all axes
-    anyway, or reductions go over sets that no such function has."""
-    count = len(program.axes)
+def outer_axes(program: RegionProgram) -> tuple[int, ...]:
+    """Axes that no reduction goes over, where all others but the last are those that reductions go over, all of them or the last
+    one, too; none where one function visits all axes anyway, or reductions go over sets that no such function has."""
+    last = len(program.axes) - 1
     sets = {t.value for t in program.terms if t.op in REDUCTIONS}
-    last = (count - 1,)
-    begins = {s[0] for s in sets if s != last}
-    (begin,) = begins if len(begins) == 1 else (0,)
-    allowed = {last, tuple(range(begin, count - 1)), tuple(range(begin, count))}
+    reduced = {a for s in sets for a in s} - {last}
+    kept, rows = (*sorted(reduced), last), tuple(sorted(reduced))
+    outer = tuple([a for a in range(last) if a not in reduced])
     extents = [a.extent for a in program.axes]
-    if not begin or not sets <= allowed or None in extents or products_of(program):
-        return 0
-    if math.prod(n or 0 for n in extents[begin:]) < _LEAST or any(_counts(t, begin) for t in program.terms):
-        return 0
+    if not outer or not reduced or not sets <= {(last,), rows, kept} or None in extents or products_of(program):
+        return ()
+    if math.prod(extents[a] or 0 for a in kept) < _LEAST or any(_counts(t, outer) for t in program.terms):
+        return ()
+    if outer[-1] > kept[0] and last not in {a for s in sets for a in s} and (extents[last] or 0) < _WIDE:
+        return ()
     parts: list[RegionInput | RegionOutput] = [*program.inputs, *program.outputs]
     there = [[d for d in p.dims if d is not None] for p in parts]
-    return begin if all(d == sorted(d) for d in there) and all(o.into is None for o in program.outputs) else 0
+    return outer if all(d == sorted(d) for d in there) and all(o.into is None for o in program.outputs) else ()
 
 
-def _counts(term: Term, begin: int) -> bool:
-    """Return whether a term says where along the leading axes it is."""
+def _counts(term: Term, outer: Collection[int]) -> bool:
+    """Return whether a term says where along the outer axes it is."""
     return (
         term.op in ("index", "extent")
-        and term.value < begin
+        and term.value in outer
         or term.op == "place"
-        and min(term.axes, default=0) < begin
+        and not set(outer).isdisjoint(term.axes)
     )
 
 
-def inner(program: RegionProgram, begin: int) -> RegionProgram:
-    """The program of the axes from ``begin`` on. Each of its inputs has a source of its own."""
+def within(axes: Sequence[int], outer: Collection[int]) -> tuple[int, ...]:
+    """Axes of the function that is called, of those of the program: the others are counted from 0."""
+    return tuple([a - sum(o < a for o in outer) for a in axes if a not in outer])
 
-    def moved(axes: Sequence[int]) -> tuple[int, ...]:
-        return tuple([a - begin for a in axes if a >= begin])
+
+def inner(program: RegionProgram, outer: Collection[int]) -> RegionProgram:
+    """The program of all axes but the outer ones. Each of its inputs has a source of its own."""
 
     def part(tensor: Any) -> dict[str, Any]:
-        kept = [i for i, d in enumerate(tensor.dims) if d is None or d >= begin]
-        dims = tuple([None if (d := tensor.dims[i]) is None else d - begin for i in kept])
-        return {"dims": dims, "shape": tuple([tensor.shape[i] for i in kept])}
+        kept = [i for i, d in enumerate(tensor.dims) if d is None or d not in outer]
+        dims = tuple([None if (d := tensor.dims[i]) is None else within([d], outer)[0] for i in kept])
+        lies = strides(tensor)
+        first = next((i for i, d in enumerate(tensor.dims) if d is not None and d not in outer), len(tensor.dims))
+        if lies is None and any(d is not None and d in outer for d in tensor.dims[first:]):
+            lies = _strides(tensor)  # what lies between has gone
+        found = {"dims": dims, "shape": tuple([tensor.shape[i] for i in kept])}
+        return found if lies is None else {**found, "strides": tuple([lies[i] for i in kept])}
 
     def value(term: Term) -> Any:
         if term.op in REDUCTIONS:
-            return moved(term.value)
-        return term.value - begin if term.op in ("index", "extent") else term.value
+            return within(term.value, outer)
+        return within([term.value], outer)[0] if term.op in ("index", "extent") else term.value
 
-    inputs = []
-    for number, each in enumerate(program.inputs):
-        strides = each.strides
-        if strides is not None:
-            strides = tuple([s for s, d in zip(strides, each.dims, strict=True) if d is None or d >= begin])
-        inputs.append(replace(each, source=number, strides=strides, **part(each)))
+    def output(out: RegionOutput) -> RegionOutput:
+        lies = part(out)
+        if "strides" not in lies:
+            return replace(out, **lies)
+        return OutputPart(
+            out.name, out.term, out.dtype, lies["shape"], lies["dims"], out.inplace, out.into, lies["strides"]
+        )
+
     return replace(
         program,
-        axes=program.axes[begin:],
-        inputs=tuple(inputs),
-        terms=tuple([replace(t, axes=moved(t.axes), value=value(t)) for t in program.terms]),
-        outputs=tuple([replace(o, **part(o)) for o in program.outputs]),
+        axes=tuple([a for i, a in enumerate(program.axes) if i not in outer]),
+        inputs=tuple([replace(each, source=number, **part(each)) for number, each in enumerate(program.inputs)]),
+        terms=tuple([replace(t, axes=within(t.axes, outer), value=value(t)) for t in program.terms]),
+        outputs=tuple(map(output, program.outputs)),
     )
 
 
-def print_peeled(program: RegionProgram, begin: int, count: int, width: int) -> Printed:
-    """The function ``region`` of a program, which calls that of the axes from ``begin`` on."""
-    within = print_functions(inner(program, begin), len(program.inputs), width, "inner", "internal")
+def print_peeled(program: RegionProgram, outer: Sequence[int], count: int, width: int) -> Printed:
+    """The function ``region`` of a program, which calls that of all axes but the outer ones for each place of these."""
+    called = print_functions(inner(program, outer), len(program.inputs), width, "inner", "internal")
     tensors: list[tuple[int, RegionInput | RegionOutput]] = [(i.source, i) for i in program.inputs]
     tensors += [(count + k, o) for k, o in enumerate(program.outputs)]
-    outer = program.axes[:begin]
-    total = math.prod(a.extent or 0 for a in outer)
+    extents = {a: program.axes[a].extent or 0 for a in outer}
+    total = math.prod(extents.values())
     work = math.prod(a.extent or 0 for a in program.axes) * len(tensors)
     parts = min(parts_of_work(work), total)
-    helpers = within.helpers | {"alone": "@alone = internal constant [2 x i64] [i64 1, i64 0]\n"}
-    functions = (*within.functions, _each(width, tensors, outer, total), _whole(parts))
-    return Printed(within.declarations, helpers, functions, parts > 1)
+    helpers = called.helpers | {"alone": "@alone = internal constant [2 x i64] [i64 1, i64 0]\n"}
+    functions = (*called.functions, _each(width, tensors, extents, total), _whole(parts))
+    return Printed(called.declarations, helpers, functions, parts > 1)
 
 
 def _each(
-    width: int, tensors: Sequence[tuple[int, RegionInput | RegionOutput]], outer: Sequence[Axis], total: int
+    width: int, tensors: Sequence[tuple[int, RegionInput | RegionOutput]], outer: Mapping[int, int], total: int
 ) -> str:
     """``each(frame, part)``: some of the places. A frame is a table, and in how many parts there are."""
     e = Emitter(width)
@@ -112,14 +122,14 @@ def _each(
     e.line(f"br i1 {e.value(f'icmp ult i64 {first}, {past}')}, label %place, label %done")
     e.label("place")
     e.line(f"%at = phi i64 [ {first}, %entry ], [ %next, %place ]")
-    rest, indices = "%at", list[str]()
-    for axis in reversed(outer):
-        indices.insert(0, e.binary("urem", "i64", rest, str(axis.extent)))
-        rest = e.binary("udiv", "i64", rest, str(axis.extent))
+    rest, indices = "%at", dict[int, str]()
+    for axis, extent in reversed(list(outer.items())):
+        indices[axis] = e.binary("urem", "i64", rest, str(extent))
+        rest = e.binary("udiv", "i64", rest, str(extent))
     for number, ((_, tensor), base) in enumerate(zip(tensors, bases, strict=True)):
         where = base
         for dim, stride in zip(tensor.dims, _strides(tensor), strict=True):
-            if dim is not None and dim < len(outer):
+            if dim is not None and dim in outer:
                 offset = e.binary("mul", "i64", indices[dim], str(stride * size_of(in_memory(tensor.dtype.name))))
                 where = e.value(f"getelementptr i8, ptr {where}, i64 {offset}")
         e.line(f"store ptr {where}, ptr {e.value(f'getelementptr ptr, ptr {room}, i64 {number}')}")

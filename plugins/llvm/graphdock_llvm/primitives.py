@@ -12,6 +12,7 @@ from graphdock_llvm.functions import FUNCTIONS
 from graphdock_llvm.library import LIBRARY, pow_
 from graphdock_llvm.products import products_of, refused, strides_of
 from graphdock_llvm.target import converts_halves
+from graphdock_llvm.vectors import strides
 
 __all__ = [
     "DEAR",
@@ -185,7 +186,7 @@ def is_flat(program: RegionProgram) -> bool:
     tensors += program.outputs
     parts = [[d for d in p.dims if d is not None] for p in tensors]
     places = any(t.op == "index" or t.op == "place" and list(t.axes) != whole for t in terms)
-    cut = any(isinstance(p, RegionInput) and p.strides is not None for p in tensors)
+    cut = any(strides(p) is not None for p in tensors)
     partial = any(t.axes and list(t.axes) != whole for t in terms)
     return not places and not partial and not cut and all(p in ([], whole) for p in parts)
 

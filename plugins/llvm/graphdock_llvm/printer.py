@@ -27,7 +27,17 @@ from graphdock_llvm.primitives import combine, emit, horizontal, identity
 from graphdock_llvm.products import Product, emit_product
 from graphdock_llvm.rows import Rows
 from graphdock_llvm.schedule import Stage
-from graphdock_llvm.vectors import Place, address, held, in_memory, input_address, load, size_of, store
+from graphdock_llvm.vectors import (
+    Place,
+    address,
+    held,
+    in_memory,
+    input_address,
+    load,
+    size_of,
+    store,
+    strides,
+)
 
 __all__ = ["ALONE", "Printed", "is_brief", "print_functions", "print_region", "shares"]
 
@@ -388,7 +398,7 @@ class _Printer(Rows):
         if self.plan.flat:
             return table
         stride, base = "1", table
-        lies = part.strides if isinstance(part, RegionInput) else None
+        lies = strides(part)
         for place, dim in reversed([*enumerate(part.dims)]):
             if dim is None:
                 continue

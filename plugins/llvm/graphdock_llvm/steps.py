@@ -10,7 +10,7 @@ from graphdock.contracts import RegionProgram
 
 from graphdock_llvm.packing import print_packed
 from graphdock_llvm.panels import Matrices
-from graphdock_llvm.peeling import leading_axes, print_peeled
+from graphdock_llvm.peeling import outer_axes, print_peeled
 from graphdock_llvm.printer import Printed, print_functions
 from graphdock_llvm.tiles import print_tiles, tiles_of
 
@@ -29,8 +29,8 @@ def print_step(program: RegionProgram, count: int, width: int, name: str, packed
     tiles = tiles_of(program, width, packed)
     if tiles is not None:
         return _named(print_tiles(program, tiles, count, width), name)
-    if begin := leading_axes(program):
-        return _named(print_peeled(program, begin, count, width), name)
+    if outer := outer_axes(program):
+        return _named(print_peeled(program, outer, count, width), name)
     return print_functions(program, count, width, name, "internal")
 
 

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from graphdock.contracts import RegionInput
+from graphdock.contracts import RegionInput, RegionOutput
 
 from graphdock_llvm.emitter import HALVES, SCALARS, Emitter
 
-__all__ = ["Place", "address", "held", "in_memory", "input_address", "load", "size_of", "store"]
+__all__ = [
+    "OutputPart",
+    "Place",
+    "address",
+    "held",
+    "in_memory",
+    "input_address",
+    "load",
+    "size_of",
+    "store",
+    "strides",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +30,18 @@ class Place:
 
     at: str
     mask: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class OutputPart(RegionOutput):
+    """A part of an output, whose dims have gaps between them: elements from place to place of each."""
+
+    strides: tuple[int, ...] = ()
+
+
+def strides(part: RegionInput | RegionOutput) -> Sequence[Any] | None:
+    """Elements from place to place of each dim, as the program says; None where it lies row by row without gaps."""
+    return part.strides if isinstance(part, RegionInput | OutputPart) else None
 
 
 def address(e: Emitter, slot: int) -> str:
