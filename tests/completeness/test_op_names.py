@@ -37,6 +37,8 @@ DEFAULT_NAMES |= {
 }
 #: Nor where the pieces of what is joined lie.
 DEFAULT_NAMES |= {("graphdock_fusion/regions/copies.py", op) for op in ("Concat", "Pack")}
+#: Nor that padding by nothing leaves a tensor as it is.
+DEFAULT_NAMES |= {("graphdock_fusion/regions/held.py", "Pad")}
 #: It draws what a random op of a pattern draws, by the op of a given stream.
 DEFAULT_NAMES |= {("graphdock_testing/facts/pattern_sample.py", op) for op in ("RandomUniform", "StreamUniform")}
 #: Python classes, endpoints and words that share their name with an op type.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from graphdock.contracts import RaggedHistory, RowHistory
+from graphdock.contracts import RaggedHistory, RowHistory, TensorHistory
 
 
 @pytest.mark.parametrize("shape", [(), (3,), (2, 2)])
@@ -52,6 +52,14 @@ def test_a_history_of_histories_is_the_list_of_its_lists(lengths):
         assert list(map(float, history.pop())) == lists.pop()
     with pytest.raises(IndexError):
         history.pop()
+
+
+def test_a_history_of_tensors_is_the_list_of_parts_of_an_array():
+    rows, starts = np.arange(12.0).reshape(6, 2), np.array([0, 2, 2, 5])
+    history = TensorHistory(starts, rows)
+    assert [element.tolist() for element in history] == [rows[:2].tolist(), [], rows[2:5].tolist()]
+    assert history[-2].shape == (0, 2) and history.pop().shape == (3, 2) and len(history) == 2
+    assert all(np.shares_memory(array, rows) for array in (history[0], history.arrays[1]))
 
 
 def test_elements_of_a_history_of_histories_of_histories_are_histories_of_histories():

@@ -92,7 +92,7 @@ _PUBLISHED = {
     "region_program": "Axis Multiple PRIMITIVES REDUCTIONS RegionInput RegionOutput RegionProgram Span Term WORDS",
     "resource": "ResourceKind ResourceRequest VARIABLE",
     "rewriter": "Builder Rewriter",
-    "row_history": "RaggedHistory RowHistory",
+    "row_history": "RaggedHistory RowHistory TensorHistory",
     "step": "CancellationToken StepContext StepServices TraceEvent TraceLevel",
     "streams": "StreamName streams_of",
     "version": "api_accepts API_VERSION",

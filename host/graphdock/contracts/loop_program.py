@@ -113,7 +113,8 @@ class LoopProgram:
         loop reads have as many elements; where a loop within is given others, the step is in error.
       kept: the buffers of which histories are made, each with the shape that their elements have there; these leave behind
         ``results``. A buffer of variant has no elements, and its history tells only how many iterations there were. One that is
-        a history is made by a loop of the body.
+        a history is made by a loop of the body; where the first dim of its shape is None its elements lie end to end as the rows
+        of one tensor, of a number that differs from iteration to iteration.
     """
 
     name: str
@@ -128,7 +129,7 @@ class LoopProgram:
     limit: int | None
     results: tuple[int, ...]
     scans: tuple[int, ...] = ()
-    kept: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    kept: tuple[tuple[int, tuple[int | None, ...]], ...] = ()
 
     def __str__(self) -> str:
         def steps(these: tuple[LoopStep, ...]) -> list[str]:

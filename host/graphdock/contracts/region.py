@@ -82,7 +82,8 @@ class RegionCompiler(ABC):
         a variable that the loop reads the kernel gets the variable's own memory.
       histories: whether it takes loops that read or make histories (``LoopProgram.scans`` and ``kept``), or such within, too.
         Its kernel is given a list of buffers or a :class:`RowHistory` for each that is read, and returns one or the other for
-        each that is made, whose modes are ``fresh``; for a history of histories a list of such, or a :class:`RaggedHistory`.
+        each that is made, whose modes are ``fresh``; for a history of histories a list of such, or a :class:`RaggedHistory`,
+        and for one of tensors of different lengths a list, or a :class:`TensorHistory`.
       unknown_dims: whether it takes programs with axes whose extent only the step knows (``Axis.extent`` is None). All dims on one
         axis are the same then; a kernel finds the extent in the shape of an input that has the axis, of which there is one. Of a
         part ``RegionInput.spans`` say where.

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
-__all__ = ["RaggedHistory", "RowHistory"]
+__all__ = ["RaggedHistory", "RowHistory", "TensorHistory"]
 
 
 class _History(Sequence[Any]):
@@ -91,7 +91,7 @@ class RaggedHistory(_History):
         super().__init__(len(starts) - 1 if count is None else count)
         self.starts, self.elements = starts, elements
 
-    def _element(self, place: int) -> RowHistory | RaggedHistory:
+    def _element(self, place: int) -> Any:
         return self.elements.between(int(self.starts[place]), int(self.starts[place + 1]))
 
     @property
@@ -102,3 +102,26 @@ class RaggedHistory(_History):
     def between(self, first: int, end: int) -> RaggedHistory:
         """A history of some of its elements."""
         return RaggedHistory(self.starts[first : end + 1], self.elements)
+
+
+class TensorHistory(_History):
+    """History of tensors that differ in their first dim, which are parts of one array.
+
+    Attributes:
+      array: all rows. ``starts``: integers; element ``i`` is the rows from ``starts[i]`` to ``starts[i + 1]``. Nobody writes
+        either.
+    """
+
+    __slots__ = ("array", "starts")
+
+    def __init__(self, starts: Any, array: Any) -> None:
+        super().__init__(len(starts) - 1)
+        self.starts, self.array = starts, array
+
+    def _element(self, place: int) -> Any:
+        return self.array[self.starts[place] : self.starts[place + 1]]
+
+    @property
+    def arrays(self) -> list[Any]:
+        """The arrays that it lies in."""
+        return [self.starts, self.array]

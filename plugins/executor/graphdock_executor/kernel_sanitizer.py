@@ -16,7 +16,7 @@ import numpy as np
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.kernel import ArgInfo, Bound, BuildContext, OutInfo, Scratch
 from graphdock.contracts.queue import Queue
-from graphdock.contracts.row_history import RaggedHistory, RowHistory
+from graphdock.contracts.row_history import RaggedHistory, RowHistory, TensorHistory
 from graphdock.contracts.runtime.return_check import ReturnCheck, argument_positions, kept_inputs
 from graphdock.errors import InternalError
 from graphdock.shape import concrete
@@ -27,6 +27,8 @@ from graphdock_executor.first_call import Marks
 __all__ = ["sanitize", "unchecked"]
 
 _thread = threading.local()
+#: Histories that lie in arrays.
+_IN_ARRAYS = (RowHistory, RaggedHistory, TensorHistory)
 
 
 @contextlib.contextmanager
@@ -167,8 +169,8 @@ def _nothing() -> None:
 
 def _share(a: Any, b: Any, device: Device) -> bool:
     """Return whether two buffers overlap, or elements of histories, as far as the device can tell."""
-    if isinstance(a, (RowHistory, RaggedHistory)) or isinstance(b, (RowHistory, RaggedHistory)):
-        mine, theirs = (x.arrays if isinstance(x, (RowHistory, RaggedHistory)) else x for x in (a, b))
+    if isinstance(a, _IN_ARRAYS) or isinstance(b, _IN_ARRAYS):
+        mine, theirs = (x.arrays if isinstance(x, _IN_ARRAYS) else x for x in (a, b))
         return _share(mine, theirs, device)
     if isinstance(a, list) or isinstance(b, list):
         mine, theirs = (x if isinstance(x, list) else [x] for x in (a, b))

@@ -6,10 +6,10 @@ import sys
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from graphdock.contracts import DType, RaggedHistory, RowHistory, errors
+from graphdock.contracts import DType, RaggedHistory, RowHistory, TensorHistory, errors
 
 from graphdock_llvm.histories import DIFFERENT, FIRST_COUNT, FOUND, WRONG, WRONG_ROWS
 from graphdock_llvm.ledgers import Ledger
@@ -21,6 +21,9 @@ __all__ = ["HistoryCall", "Rows", "different", "rows_of"]
 _RECYCLED = 1 << 17
 _COUNTS = hasattr(sys, "getrefcount") and getattr(sys, "_is_gil_enabled", lambda: True)()
 _MINE = 3
+
+
+_Made: TypeAlias = RowHistory | RaggedHistory | TensorHistory
 
 
 class HistoryCall:
@@ -91,7 +94,7 @@ class HistoryCall:
         self.counts[place] = 2 * room
         self.counts[place + 2 : place + 2 + len(more)] = [rows.ctypes.data for rows in more]
 
-    def end(self) -> list[RowHistory | RaggedHistory]:
+    def end(self) -> list[_Made]:
         """The histories that were made. Raises InvalidArgumentError where those that were read were wrong."""
         arrays, self.arrays = self.arrays, []
         self._before.clear()
@@ -108,12 +111,18 @@ class HistoryCall:
         ]
         return [self._history(arrays, 0, i) for i in range(len(self._ledgers[0].kept))]
 
-    def _history(self, arrays: Sequence[Any], ledger: int, index: int) -> RowHistory | RaggedHistory:
-        of = self._ledgers[ledger].kept[index].of
+    def _history(self, arrays: Sequence[Any], ledger: int, index: int) -> _Made:
+        kept = self._ledgers[ledger].kept[index]
         array, count = arrays[self._firsts[ledger] + index], self.totals[ledger]
-        if of is None:
+        if kept.of is None:
             return RowHistory(array, count)
-        return RaggedHistory(array, self._history(arrays, *of), count)
+        elements = self._history(arrays, *kept.of)
+        if kept.rows is None:
+            assert not isinstance(elements, TensorHistory)
+            return RaggedHistory(array, elements, count)
+        assert isinstance(elements, RowHistory)
+        rows = elements.array.reshape(-1, *kept.rows)
+        return TensorHistory(array[: count + 1] * (len(rows) // max(len(elements.array), 1)), rows)
 
 
 def different(first: int, other: int) -> errors.InvalidArgumentError:

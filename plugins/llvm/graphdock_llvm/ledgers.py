@@ -22,11 +22,13 @@ class Kept:
 
     Attributes:
       dtype, shape: of a row; numbers of the host where ``of`` says which history of which other ledger they are the ends of.
+      rows: of one whose elements are tensors, parts of that history, the shape of their rows; else None.
     """
 
     dtype: DType
     shape: tuple[int, ...]
     of: tuple[int, int] | None = None
+    rows: tuple[int, ...] | None = None
 
     @property
     def before(self) -> int:
@@ -92,7 +94,9 @@ def _add(loop: LoopProgram, goes_on: bool, made: list[Ledger]) -> None:
     for number, shape in loop.kept:
         buffer = loop.buffers[number]
         if buffer.depth:
-            kept_here.append(Kept(dtypes.int64, (), within[number]))
+            rows = tuple([d or 0 for d in shape[1:]]) if None in shape else None
+            kept_here.append(Kept(dtypes.int64, (), within[number], rows))
         else:
-            kept_here.append(Kept(dtypes.uint8 if buffer.dtype.kind == "V" else buffer.dtype, shape))
+            of_row = tuple([d or 0 for d in shape])
+            kept_here.append(Kept(dtypes.uint8 if buffer.dtype.kind == "V" else buffer.dtype, of_row))
     made[mine] = Ledger(tuple(kept_here), goes_on, tuple(follow))

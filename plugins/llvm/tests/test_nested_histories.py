@@ -20,11 +20,12 @@ def numbers(*shape, seed=0):
     return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
 
 
-def same(fetches, feeds, whole, near=1e-4, executor="straight_line"):
+def same(fetches, feeds, whole, near=1e-4, executor="straight_line", before=()):
     """Steps with the plugin give what they give without it; so many loops are one node each, and none is left in the plan."""
     found = []
     for fields in ({**LLVM, "executor": executor}, {"backends": ("cpu",)}):
         with tf.Session(config=tf.SessionConfig(**fields)) as sess:
+            sess.run(list(before))
             found.append([sess.run(fetches, feed) for feed in [*feeds, *feeds]])
             if len(found) == 1:
                 explained = sess.explain(fetches, feeds[0])
@@ -156,6 +157,38 @@ def test_loops_over_rows_within_loops(reverse):
     first = tf.map_fn(lambda row: tf.scan(lambda h, e: tf.tanh(h + e), row, tf.constant(0.0)), rows)
     fetches = [z, first, *tf.gradients([tf.reduce_sum(z), tf.reduce_sum(first)], [rows])]
     same(fetches, [{rows: numbers(5, 3, seed=2)}], 4)
+
+
+@pytest.mark.parametrize("executor", ["straight_line", "dataflow"])
+def test_the_gradient_by_a_matrix_of_products_in_an_inner_loop(executor):
+    """Its factors are kept, those of all inner iterations end to end; one product behind the loops sums them up."""
+    n, m, x = tf.placeholder(tf.int32, []), tf.placeholder(tf.int32, []), tf.placeholder(tf.float32, [2, 6])
+    w, u = tf.placeholder(tf.float32, [6, 6]), tf.placeholder(tf.float32, [6, 6])
+
+    def outer(i, v):
+        inner = tf.while_loop(lambda j, _: j < m - i, lambda j, h: (j + 1, tf.tanh(tf.matmul(h, w) + v)), [0, v])
+        return i + 1, tf.tanh(tf.matmul(inner[1], u))
+
+    y = tf.while_loop(lambda i, _: i < n, outer, [tf.constant(0), x])[1]
+    fed = {x: numbers(2, 6), w: numbers(6, 6, seed=1) * 0.4, u: numbers(6, 6, seed=2) * 0.4}
+    feeds = [{**fed, n: a, m: b} for a, b in ((3, 4), (0, 3), (3, 0), (1, 90), (70, 3))]
+    same([y, *tf.gradients(tf.reduce_sum(y * y), [x, w, u])], feeds, 2, 1e-3, executor)
+
+
+@pytest.mark.parametrize("kind", ["BasicRNNCell", "BasicLSTMCell", "GRUCell"])
+def test_recurrent_networks_in_a_loop_are_trained(kind):
+    n, x = tf.placeholder(tf.int32, []), tf.placeholder(tf.float32, [3, 7, 5])
+    cell = getattr(tf.nn.rnn_cell, kind)(5)
+    tf.nn.dynamic_rnn(cell, x, dtype=tf.float32)  # whose variables it makes, outside of the loop
+
+    def outer(i, v):
+        return i + 1, tf.nn.dynamic_rnn(cell, v, dtype=tf.float32)[0] * 0.5 + v * 0.5
+
+    y = tf.while_loop(lambda i, _: i < n, outer, [tf.constant(0), x])[1]
+    variables = tf.trainable_variables()
+    before = [v.assign(numbers(*v.shape.as_list(), seed=4) * 0.3) for v in variables]
+    feeds = [{n: count, x: numbers(3, 7, 5)} for count in (4, 0, 1)]
+    same([y, *tf.gradients(tf.reduce_sum(y * y), variables)], feeds, 2, 1e-3, before=before)
 
 
 def test_an_inner_loop_whose_gradient_needs_nothing_but_how_often_it_ran():

@@ -169,7 +169,12 @@ def evaluate_loop(loop: LoopProgram, arrays: Sequence[Any]) -> list[Any]:
             held[number] = element if buffer.depth else np.asarray(element, buffer.dtype.np)
         run(loop.body)
         for history, (number, shape) in zip(kept, loop.kept, strict=True):
-            if loop.buffers[number].depth:
+            if loop.buffers[number].depth and None in shape:
+                rest = [d or 0 for d in shape[1:]]
+                parts = [np.asarray(part).reshape(-1, *rest) for part in held[number]]
+                empty_rows = np.empty((0, *rest), loop.buffers[number].dtype.np)
+                history.append(np.concatenate([empty_rows, *parts]))
+            elif loop.buffers[number].depth:
                 history.append(held[number])
             else:
                 empty = loop.buffers[number].dtype.kind == "V"

@@ -11,9 +11,10 @@ from graphdock.contracts.bodies import captures, elements
 from graphdock.dtypes import DType
 from graphdock.shape import concrete
 
+from graphdock_fusion.regions.forms import form_of
 from graphdock_fusion.regions.typed import NotInRegion
 
-__all__ = ["Held", "held_by", "held_within", "rows_of"]
+__all__ = ["Held", "held_by", "held_within", "joined_of", "rows_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ def _said(history: Value, level: PlanGraph) -> Iterator[Held]:
     for node in level.nodes:
         if history not in node.inputs:
             continue
-        if node.op == "HistoryStack":
+        if _stacks(node):
             (tensor,) = node.outputs
             yield Held(tensor.dtype, _known(tensor)[1:], 1)
         elif node.verb == "alias":
@@ -101,16 +102,49 @@ def rows_of(node: PlanNode) -> LoopRows | None:
     Raises:
       NotInRegion: how many rows there are, or their shape, is not known.
     """
-    if node.op not in ("HistoryStack", "HistoryUnstack"):
+    unstacks = "unstacks" in node.opdef.traits
+    if not unstacks and not _stacks(node):
         return None
-    tensor = (*node.inputs[:1], *node.outputs)[node.op == "HistoryStack"]
+    tensor = node.inputs[0] if unstacks else node.outputs[0]
     shape = concrete(tensor.shape)
     if shape is None or not shape or math.prod(shape) == 0 or tensor.dtype.name in ("string", "variant", "resource"):
         raise NotInRegion(
             f"{node.origin} ({node.op}) in it has {tensor.dtype} rows of a number or shape that is not known"
         )
-    if node.op == "HistoryUnstack":
+    if unstacks:
         count = node.constant(1)
         if count is None or int(count) != shape[0]:
             raise NotInRegion(f"{node.origin} ({node.op}) in it takes as many rows as is computed")
     return LoopRows(shape[0], bool(node.attrs["reverse"]))
+
+
+def _stacks(node: PlanNode) -> bool:
+    """Return whether a node puts the elements of a history together as the rows of a tensor."""
+    return node.opdef.rows is not None and "unstacks" not in node.opdef.traits
+
+
+def joined_of(value: Value) -> tuple[Value, tuple[int, ...], list[PlanNode]] | None:
+    """The history whose elements, end to end, are a tensor of a number of rows that is not known: with the shape of a row, and the
+    nodes that make the tensor. None for any other value.
+
+    The way back of a loop keeps such tensors: factors of a product, over all iterations of a loop within.
+    """
+    shape, chain = value.shape, list[PlanNode]()
+    if value.dtype.kind == "V" or not shape or shape[0] is not None or None in shape[1:]:
+        return None
+    rows = tuple([d or 0 for d in shape[1:]])
+    while (node := value.node) is not None:
+        chain.append(node)
+        if _stacks(node):
+            dims = node.constant(1)
+            free = dims is not None and int(dims[0]) == -1 and not node.attrs["reverse"]
+            return (node.inputs[0], rows, chain) if free else None
+        form = form_of(node.opdef)
+        if node.op == "Pad":
+            by = node.constant(1)
+            if by is None or by.any():
+                return None
+        elif form is None or not form.reshapes or node.inputs[0].shape is None:
+            return None
+        value = node.inputs[0]
+    return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,7 +24,7 @@ from graphdock.shape import Dims, concrete
 
 from graphdock_fusion.regions.copies import copies_of
 from graphdock_fusion.regions.forms import form_of
-from graphdock_fusion.regions.held import Held, held_by, held_within, rows_of
+from graphdock_fusion.regions.held import Held, held_by, held_within, joined_of, rows_of
 from graphdock_fusion.regions.typed import NotInRegion
 
 __all__ = ["lower_loop"]
@@ -59,7 +60,8 @@ class _Loop:
 
     Attributes:
       buffers: in order. ``given``: value from outside -> its buffer. ``made``: those of loops within.
-      histories: whether it may have some.
+      histories: whether it may have some. ``outermost``: whether it is within no other.
+      joined: tensor that is kept, of unknown rows -> the history whose elements they are, and the shape of a row.
     """
 
     def __init__(
@@ -74,6 +76,8 @@ class _Loop:
         self.buffers: list[LoopBuffer] = []
         self.given: dict[Value, int] = {}
         self.made: set[int] = set()
+        self.joined: dict[Value, tuple[Value, tuple[int, ...]]] = {}
+        self.outermost = True
         self._constants: dict[Value, int] = {}
 
     def program(self, results: Sequence[Value], histories: bool) -> tuple[LoopProgram, list[Value]]:
@@ -147,8 +151,10 @@ class _Loop:
         """A buffer of a history, or of its elements."""
         return self._buffer(LoopBuffer(history.name, held.dtype, held.shape, depth=held.depth))
 
-    def _kept(self, value: Value, known: dict[Value, int]) -> tuple[int, tuple[int, ...]]:
+    def _kept(self, value: Value, known: dict[Value, int]) -> tuple[int, tuple[int | None, ...]]:
         """The buffer of what an iteration keeps, and the shape that it has there."""
+        if value in self.joined:
+            return self._end_to_end(value, known)
         number = self._number(value, known)
         if self.buffers[number].depth:
             if number not in self.made:
@@ -159,6 +165,17 @@ class _Loop:
         shape = concrete(value.shape)
         assert shape is not None
         return number, (0,) if value.dtype.kind == "V" else tuple(shape)
+
+    def _end_to_end(self, value: Value, known: dict[Value, int]) -> tuple[int, tuple[int | None, ...]]:
+        """The buffer of a history of which an iteration keeps all elements, end to end as one tensor."""
+        history, rows = self.joined[value]
+        number = known[history]
+        buffer = self.buffers[number]
+        if buffer.depth != 1 or number not in self.made or buffer.dtype is not value.dtype:
+            raise NotInRegion(f"{value.name}, which it keeps, is made of {history.name}, which no loop within it makes")
+        if math.prod(buffer.shape) % math.prod(rows) or not self.outermost:
+            raise NotInRegion(f"it keeps {value.name}, of a number of rows that is not known")
+        return number, (None, *rows)
 
     def _new(self, value: Value, array: Any = None) -> int:
         shape = concrete(value.shape) if array is None else array.shape
@@ -215,10 +232,11 @@ class _Loop:
     def _steps(self, level: PlanGraph, known: dict[Value, int]) -> list[LoopStep]:
         """The steps of a level, in an order in which each stands behind what it reads; ``known`` gets all that they make."""
         regions, reason = self.claim(level)
+        joining = self._joining(level)
         members = {node for r in regions for inner, node in r.source.items() if inner not in r.parts}
         units = [_Unit(r.entering, region=r) for r in regions]
         for node in level.nodes:
-            if node.verb not in ("constant", "none") and node not in members:
+            if node.verb not in ("constant", "none") and node not in members and node not in joining:
                 form = form_of(node.opdef)
                 same = node.verb in ("alias", "read") or form is not None and form.reshapes
                 if not same and self.parts and (copies := copies_of(node)):
@@ -239,6 +257,24 @@ class _Loop:
                 self._emit(unit, known, steps)
             units = [u for u in units if u not in ready]
         return steps
+
+    def _joining(self, level: PlanGraph) -> set[PlanNode]:
+        """The nodes that only make tensors of histories that are kept, rows end to end."""
+        found: set[PlanNode] = set()
+        if not self.histories or level is not self.node.bodies[1]:
+            return found
+        for value in level.outputs[carried(self.node.opdef, self.node.attrs) :]:
+            joined = joined_of(value)
+            if joined is not None:
+                self.joined[value] = joined[:2]
+                found.update(joined[2])
+        made = {v for n in found for v in n.outputs}
+        for node in level.nodes:
+            if node not in found and not made.isdisjoint(node.inputs):
+                raise NotInRegion(
+                    f"{node.origin} ({node.op}) in it reads a tensor of a number of rows that is not known"
+                )
+        return found
 
     def _is_there(self, value: Value, known: Mapping[Value, int]) -> bool:
         return value in known or value.node is not None and value.node.verb in ("constant", "none")
@@ -288,6 +324,7 @@ class _Loop:
         count = carried(node.opdef, node.attrs)
         try:
             inner = _Loop(node, self.claim, self.variables, self.parts)
+            inner.outermost = False
             program, entering = inner.program(node.outputs, self.histories)
         except NotInRegion as refused:
             raise NotInRegion(f"{node.origin} within it: {refused}") from refused
@@ -299,7 +336,7 @@ class _Loop:
         left = [self._new(v) for v in node.outputs[:count]]
         for value, (number, shape) in zip(node.outputs[count:], program.kept, strict=True):
             kept = program.buffers[number]
-            left.append(self._holding(value, Held(kept.dtype, shape, kept.depth + 1)))
+            left.append(self._holding(value, Held(kept.dtype, tuple([d or 0 for d in shape]), kept.depth + 1)))
         self.made.update(left)
         steps.append(LoopStep(program, tuple([self._number(v, known) for v in entering]), tuple(left)))
         known.update(zip(node.outputs, left, strict=True))

@@ -321,7 +321,7 @@ def _loops(rng: np.random.Generator, graph: Graph, seed: int, products: bool) ->
 def _histories(rng: np.random.Generator, graph: Graph, seed: int, products: bool) -> DrawnGraph:
     """A loop and its gradient, so that it keeps what its iterations compute, and another one reads that; some have a limit."""
     if seed % 4 == 3:
-        return _nests(rng, graph, seed)
+        return _nests(rng, graph, seed, products)
     m, n = int(rng.integers(1, 4)), 131 if seed % 8 == 7 else int(rng.integers(1, 9))
     (x, fed), (y, other), (w, weights) = _fed(rng, m, n), _fed(rng, m, n), _fed(rng, n, n)
     count, limit = tf.placeholder(tf.int32, []), 5 if seed % 4 == 1 else None
@@ -341,23 +341,28 @@ def _histories(rng: np.random.Generator, graph: Graph, seed: int, products: bool
     return DrawnGraph(graph, fetches, feeds, holds=lambda opdef: opdef.executes == "loop")
 
 
-def _nests(rng: np.random.Generator, graph: Graph, seed: int) -> DrawnGraph:
+def _nests(rng: np.random.Generator, graph: Graph, seed: int, products: bool) -> DrawnGraph:
     """Loops within loops, whose numbers of iterations differ, and their gradients: taken behind the outer one, or in its body; or
     the inner one reads rows of a tensor, and makes rows of one."""
-    n = 131 if seed % 8 == 7 else int(rng.integers(1, 9))
-    (x, fed), (y, other), (rows, several) = _fed(rng, n), _fed(rng, n), _fed(rng, 4, n)
+    m, n = int(rng.integers(1, 4)), 131 if seed % 8 == 7 else int(rng.integers(1, 9))
+    (x, fed), (y, other), (rows, several), (w, weights) = (
+        _fed(rng, *shape) for shape in ((m, n), (m, n), (4, m, n), (n, n))
+    )
     count, kind, words = tf.placeholder(tf.int32, []), seed // 4 % 4, [_pick(rng, _SMOOTH) for _ in range(3)]
 
     def ragged(i: Any, v: Any, deeper: int) -> Any:
         def body(j: Any, u: Any) -> tuple[Any, Any]:
-            u = words[0](u) * 0.5 + y * 0.25
+            u = words[0](tf.matmul(u, w) * 0.05 if products and kind == 0 else u) * 0.5 + y * 0.25
             return j + 1, ragged(j, u, deeper - 1) if deeper else u
 
         return tf.while_loop(lambda j, _: tf.less(j, tf.minimum(tf.abs(i - 2), 3)), body, [tf.constant(0), v])[1]
 
+    def cell(h: Any) -> Any:
+        return tf.matmul(h, w) * 0.05 if products else h * 0.5
+
     def outer(i: Any, v: Any, total: Any) -> tuple[Any, ...]:
         if kind == 1:
-            made = tf.scan(lambda h, row: words[0](h) * 0.5 + row * y * 0.25, rows * 0.5, v)
+            made = tf.scan(lambda h, row: words[0](cell(h)) + row * y * 0.25, rows * 0.5, v)
             v = tf.reduce_sum(made, 0) * 0.25
         else:
             u = ragged(i, v, 1 if kind == 3 else 0)
@@ -366,9 +371,9 @@ def _nests(rng: np.random.Generator, graph: Graph, seed: int) -> DrawnGraph:
 
     limit = 9 if kind == 0 else None
     _, last, total = tf.while_loop(lambda i, *_: i < count, outer, [0, x, 1.0], maximum_iterations=limit)
-    gradients = tf.gradients(tf.reduce_sum(last * last) + total, [x, y, rows])
+    gradients = tf.gradients(tf.reduce_sum(last * last) + total, [x, y, rows, w])
     fetches = [last, total, *(g for g in gradients if g is not None)]
-    feeds = [{x: fed, y: other, rows: several, count: np.array(turns, np.int32)} for turns in (4, 0, 70)]
+    feeds = [{x: fed, y: other, rows: several, w: weights, count: np.array(turns, np.int32)} for turns in (4, 0, 70)]
     return DrawnGraph(graph, fetches, feeds, holds=lambda opdef: opdef.executes == "loop")
 
 
