@@ -36,7 +36,7 @@ DEFAULT_NAMES |= {
     for op in ("Slice", "Split", "SplitV", "Squeeze", "StridedSlice", "Transpose", "Unpack")
 }
 #: Nor where the pieces of what is joined lie.
-DEFAULT_NAMES |= {("graphdock_fusion/regions/copies.py", op) for op in ("Concat", "Pack")}
+DEFAULT_NAMES |= {("graphdock_fusion/regions/copies.py", op) for op in ("Concat", "Pack", "ReverseV2")}
 #: Nor that padding by nothing leaves a tensor as it is.
 DEFAULT_NAMES |= {("graphdock_fusion/regions/held.py", "Pad")}
 #: It draws what a random op of a pattern draws, by the op of a given stream.

@@ -49,7 +49,8 @@ class LoopCopy:
 
     Attributes:
       shape: of the part, whose dims are its own.
-      strides: elements from place to place of each dim, where they are read, and ``offset`` those before the first one.
+      strides: elements from place to place of each dim, where they are read, and ``offset`` those before the first one. They may
+        be negative, for what is read from its end.
       into, at: the same where they are written.
     """
 

@@ -146,6 +146,10 @@ def test_a_loop_that_never_ends_is_stopped_by_the_time_limit_and_by_an_interrupt
         (lambda v: tf.tan(v), "there is no tan of float32"),
         (lambda v: v + tf.random_uniform([4]), "draws random numbers"),
         (lambda v: tf.gather(v, [3, 2, 1, 0]), "Gather"),
+        (
+            lambda v: tf.reshape(tf.py_func(np.sin, [v], tf.float32), [4]),
+            "(PyFunc) in it is run for more than its result",
+        ),
     ],
 )
 def test_a_loop_that_is_not_taken_says_why_and_its_parts_are(body, reason):
@@ -155,6 +159,26 @@ def test_a_loop_that_is_not_taken_says_why_and_its_parts_are(body, reason):
         explained = sess.explain(y, {x: numbers(4)})
         assert reason in str(explained) and "loop while" in str(explained), str(explained)
         sess.run(y, {x: numbers(4)})
+
+
+def test_a_loop_of_a_tensor_array_and_its_gradient_are_driven_from_outside_and_say_so():
+    x, w = tf.placeholder(tf.float32, [3]), tf.placeholder(tf.float32, [3])
+
+    def body(i, v, rows):
+        v = tf.sin(v * w)
+        return i + 1, v, rows.write(i, v)
+
+    rows = tf.while_loop(lambda i, *_: i < 4, body, [0, x, tf.TensorArray(tf.float32, size=4)])[2].stack()
+    gradient = tf.gradients(tf.reduce_sum(rows * rows), w)[0]
+    found = []
+    for fields in (LLVM, {"backends": ("cpu",)}):
+        with tf.Session(config=tf.SessionConfig(**fields)) as sess:
+            found.append(sess.run([rows, gradient], {x: numbers(3), w: numbers(3, seed=1)}))
+            if fields is LLVM:
+                text = str(sess.explain([rows, gradient]))
+                assert text.count("a list or a history, is a loop variable") == 2, text
+    for got, want in zip(*found, strict=True):
+        np.testing.assert_allclose(got, want, 1e-5)
 
 
 def test_buffers_of_megabytes_lie_in_the_memory_of_the_step_and_larger_ones_stay_with_python():

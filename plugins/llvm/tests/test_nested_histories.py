@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import graphdock as tf
 import numpy as np
 import pytest
@@ -191,6 +193,24 @@ def test_recurrent_networks_in_a_loop_are_trained(kind):
     same([y, *tf.gradients(tf.reduce_sum(y * y), variables)], feeds, 2, 1e-3, before=before)
 
 
+def test_both_ways_over_rows_in_a_loop():
+    n, x = tf.placeholder(tf.int32, []), tf.placeholder(tf.float32, [2, 3, 4])
+    ways = tuple(tf.nn.rnn_cell.GRUCell(4) for _ in range(2))
+    with tf.variable_scope("both"):
+        tf.nn.bidirectional_dynamic_rnn(*ways, x, dtype=tf.float32)
+
+    def outer(i, v):
+        with tf.variable_scope("both", reuse=True):
+            there, back = tf.nn.bidirectional_dynamic_rnn(*ways, v, dtype=tf.float32)[0]
+        return i + 1, tf.tanh(there * 0.5 - back + tf.reverse(v, [0, 2]) * 0.25)
+
+    y = tf.while_loop(lambda i, _: i < n, outer, [tf.constant(0), x])[1]
+    variables = tf.trainable_variables()
+    before = [v.assign(numbers(*v.shape.as_list(), seed=4) * 0.3) for v in variables]
+    feeds = [{n: count, x: numbers(2, 3, 4)} for count in (3, 0)]
+    same([y, *tf.gradients(tf.reduce_sum(y * y), [x, *variables])], feeds, 2, 1e-3, before=before)
+
+
 def test_an_inner_loop_whose_gradient_needs_nothing_but_how_often_it_ran():
     n, m, x = tf.placeholder(tf.int32, []), tf.placeholder(tf.int32, []), tf.placeholder(tf.float32, [3])
 
@@ -254,6 +274,31 @@ def test_one_of_two_nests_alone_is_whole(which, executor):
     for got, want in zip(*found, strict=True):
         for g, w_ in zip(got, want, strict=True):
             np.testing.assert_allclose(g, w_, 1e-4, 1e-4)
+
+
+def test_steps_of_several_threads_have_ledgers_of_their_own():
+    n, x = tf.placeholder(tf.int32, []), tf.placeholder(tf.float32, [200])
+
+    def outer(i, v):
+        inner = tf.while_loop(lambda j, _: j < n - i, lambda j, u: (j + 1, tf.sin(u) + 0.1), [0, v])
+        return i + 1, inner[1] * 0.9
+
+    y = tf.while_loop(lambda i, _: i < n, outer, [tf.constant(0), x])[1]
+    gradient = tf.gradients(tf.reduce_sum(y), x)[0]
+    feeds = [{n: 12 + 9 * k, x: numbers(200, seed=k)} for k in range(3)]
+    with tf.Session(config=tf.SessionConfig(**LLVM)) as sess:
+        want, wrong = [sess.run(gradient, feed) for feed in feeds], []
+
+        def work(k):
+            for _ in range(8):
+                wrong.append(float(np.max(np.abs(sess.run(gradient, feeds[k]) - want[k]))))
+
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(wrong) == 24 and max(wrong) == 0
 
 
 def test_an_endless_loop_within_one_that_keeps_histories_is_stopped():

@@ -17,6 +17,8 @@ def copies_of(node: PlanNode) -> list[tuple[Value, Value, LoopCopy]]:
     numbers or shapes are not known."""
     if node.op in ("Concat", "Pack"):
         return _joined(node) if is_plain(node) else []
+    if node.op == "ReverseV2":
+        return _reversed(node) if is_plain(node) else []
     found = []
     for value in node.outputs:
         part, shape = place_of(value), value.shape
@@ -45,6 +47,18 @@ def _joined(node: PlanNode) -> list[tuple[Value, Value, LoopCopy]]:
         found.append((value, made, LoopCopy(shape, _strides(shape), 0, into, at * strides[axis])))
         at += 1 if node.op == "Pack" else shape[axis]
     return found
+
+
+def _reversed(node: PlanNode) -> list[tuple[Value, Value, LoopCopy]]:
+    """The copy that reads some dims from their ends."""
+    (made,), axes = node.outputs, node.constant(1)
+    dims = tuple([d or 0 for d in made.shape or ()])
+    strides = list(_strides(dims))
+    first = 0
+    for axis in {int(a) % len(dims) for a in axes.reshape(-1)}:
+        first += (dims[axis] - 1) * strides[axis]
+        strides[axis] = -strides[axis]
+    return [(node.inputs[0], made, LoopCopy(dims, tuple(strides), first, _strides(dims), 0))]
 
 
 def _strides(shape: Sequence[int]) -> tuple[int, ...]:

@@ -87,8 +87,13 @@ class _Loop:
         self.histories = histories
         if not histories and (scanned(node.opdef, node.attrs) or len(node.outputs) != count):
             raise NotInRegion("it has histories")
-        if node.guard is not None or condition.targets or body.targets:
-            raise NotInRegion("more is done in it, or checked, than computing")
+        for value in node.inputs[:count]:
+            if value.dtype.kind == "V":
+                raise NotInRegion(f"{value.name}, a list or a history, is a loop variable")
+        if node.guard is not None:
+            raise NotInRegion("it is checked")
+        for target in (*condition.targets, *body.targets):
+            raise NotInRegion(f"{target.origin} ({target.op}) in it is run for more than its result")
         outside = self._given()
         variables = [self._variable(i) for i in range(count)]
         known: list[dict[Value, int]] = []
@@ -128,9 +133,6 @@ class _Loop:
         node, count = self.node, carried(self.node.opdef, self.node.attrs)
         first = count + scanned(node.opdef, node.attrs)
         inner = node.bodies[1].inputs
-        for value in node.inputs[:count]:
-            if value.dtype.kind == "V":
-                raise NotInRegion(f"{value.name}, a list or a history, is a loop variable")
         read = set(node.inputs[count:first])
         for value in node.inputs[first:]:
             if value in read:
