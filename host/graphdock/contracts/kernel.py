@@ -374,7 +374,7 @@ class NativeShapes(ABC):
         """The shapes of all outputs, for inputs of these shapes. What is called or made next is of these.
 
         Raises:
-          ShapeError: the kernel can't compute that.
+          ShapeError: the kernel can't compute that, or not so: a run calls its launches one by one then, and ``compute`` decides.
         """
 
     @abstractmethod

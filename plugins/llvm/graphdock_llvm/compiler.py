@@ -138,7 +138,7 @@ class VectorRegions(RegionCompiler):
             sized = functools.partial(Extents, program, numbers, within, parts, region.arranged)
             within = None  # a call enters it where it has parts
             native = Native(address, chain, numbers, sized=sized)
-            bind = functools.partial(bind_any, program, count, native)
+            bind = functools.partial(bind_any, count, len(program.made), native)
         return Prepared(
             bind,
             native=native,

@@ -16,7 +16,7 @@ from graphdock_llvm.native import chain
 from graphdock_llvm.schedule import TOGETHER, Schedule
 from graphdock_llvm.target import width
 
-__all__ = ["Extents", "bind_any"]
+__all__ = ["Extents", "Results", "bind_any"]
 
 #: Bytes from which the memory of a result is worth being used again, and whether this Python tells who knows of it.
 _LARGE = 1 << 20
@@ -46,7 +46,7 @@ class Extents(NativeShapes):
         self._read = [i for i in program.inputs if i.source not in arranged]
         self.numbers = np.array([*numbers, 1, *[0 for _ in self._open], 0], np.int64)
         self._memory: np.ndarray[Any, Any] | None = None
-        self._shared, self._makers = within, [_Result(o.dtype.np) for o in program.made]
+        self._shared, self._makers = within, [Results(o.dtype.np) for o in program.made]
         self._shapes: list[tuple[int, ...]] = []
 
     def read(self, shapes: Sequence[tuple[int, ...]]) -> Sequence[tuple[int, ...]]:
@@ -127,7 +127,7 @@ def _of_rows(schedule: Schedule, extents: Sequence[int | None]) -> tuple[int, in
     return schedule.parts(extents), -(-(extents[-1] or 0) // TOGETHER) * TOGETHER * schedule.room
 
 
-class _Result:
+class Results:
     """Maker of one result: of a large one the last array again, where nobody else knows of it and its shape has stayed. A new one
     would be zeroed by the system page by page."""
 
@@ -148,27 +148,36 @@ class _Result:
         return made
 
 
-def bind_any(program: RegionProgram, count: int, native: Native, ctx: BindContext) -> Callable[..., Any]:
-    """The kernel of a program with axes of unknown extent.
+def bind_any(
+    count: int, outputs: int, native: Native, ctx: BindContext, otherwise: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
+    """The kernel of a function whose extents only a call knows.
 
     Args:
-      count: how many inputs the region has.
+      count: how many inputs it has. ``outputs``: likewise.
+      otherwise: gives the one output of inputs that ``Native.sized`` refuses although they fit: whose shapes it calls ``left``.
     """
     assert native.sized is not None
     extents = native.sized()
     made = [i for i, o in enumerate(ctx.outputs) if o.mode.kind not in ("planned", "inplace")]
-    given = count + len(program.made) - len(made)
+    given = count + outputs - len(made)
     places: list[Any] = list(range(given))
     for place, i in enumerate(made):  # what is returned stands among the others, and is given behind them
         places.insert(count + i, given + place)
-    call = chain([NativeCall(native.address, tuple(places), extents.numbers)], count + len(program.made))
+    call = chain([NativeCall(native.address, tuple(places), extents.numbers)], count + outputs)
     last: list[Any] = [None]
 
     def compute(*args: Any) -> Any:
         shapes = [a.shape for a in args[:count]]
         if shapes != last[0]:
             last[0] = None  # what it was given before, if this is refused
-            extents.read(shapes)
+            try:
+                extents.read(shapes)
+            except errors.ShapeError:
+                if otherwise is None or not getattr(extents, "left", False):
+                    raise
+                result = otherwise(*args[:count])
+                return result if made else np.copyto(args[count], result)
             last[0] = shapes
         returned = [extents.make(i) for i in made]
         if extents.within is not None:

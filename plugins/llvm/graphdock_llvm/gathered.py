@@ -89,7 +89,7 @@ class Work:
         output; each problem is computed at all of them.
       slots: which buffers are the left and right matrices, the output, the bias (-1 for none), and what a frame is put around
         (-1 for none): that goes into the left matrix's buffer first.
-      relu: negative numbers become 0.
+      relu: negative numbers become 0. ``onto``: what is in the output is added.
       matrices: how many left matrices and right ones there are, in slots behind each other. Segments of the one problem are as many
         of each.
     """
@@ -100,6 +100,7 @@ class Work:
     copies: Sequence[tuple[int, int, int]] = ((0, 0, 0),)
     frame: Frame | None = None
     relu: bool = False
+    onto: bool = False
     matrices: int = 1
 
 
@@ -119,7 +120,14 @@ def numbers(work: Work, threads: int, lanes: int = 0) -> Any:
     panels = -(-panels // together)
     parts = panels * others
     frame = work.frame
-    head = [threads, pool_address() if threads > 1 else 0, parts * chunks, chunks, *work.slots[:4], int(work.relu)]
+    head = [
+        threads,
+        pool_address() if threads > 1 else 0,
+        parts * chunks,
+        chunks,
+        *work.slots[:4],
+        work.relu | work.onto << 1,
+    ]
     if frame is None:
         head += [0] * 9
     else:

@@ -208,13 +208,30 @@ end:
   ret void
 }
 
+; numbers that say no matrices say how many others there are, and where these are
 define void @region(ptr %table, ptr %n) {
 entry:
   %matrices.at = getelementptr i64, ptr %n, i64 24
   %matrices = load i64, ptr %matrices.at
+  %elsewhere = icmp eq i64 %matrices, 0
+  br i1 %elsewhere, label %look, label %here
+here:
   %several = icmp ugt i64 %matrices, 1
   %function = select i1 %several, ptr @apart, ptr @compute
   call void %function(ptr %table, ptr %n)
+  ret void
+look:
+  %i = phi i64 [ 1, %entry ], [ %next, %other ]
+  %count = load i64, ptr %n
+  %more = icmp ule i64 %i, %count
+  br i1 %more, label %other, label %end
+other:
+  %its.at = getelementptr ptr, ptr %n, i64 %i
+  %its = load ptr, ptr %its.at
+  call void @region(ptr %table, ptr %its)
+  %next = add i64 %i, 1
+  br label %look
+end:
   ret void
 }
 """.replace("COUNT", str(HEAD + 11)).replace("PLACE", str(HEAD + 12))
@@ -273,7 +290,8 @@ class _Print(Tiles):
         biased = e.value(f"icmp sge i64 {number}, 0")
         number = e.value(f"select i1 {biased}, i64 {number}, i64 0")
         bias = self._at("float", e.value(f"load ptr, ptr {self._at('ptr', '%table', number)}"), first)
-        relu = e.value(f"icmp ne i64 {self._number(8)}, 0")
+        flags = self._number(8)
+        relu, onto = (e.value(f"icmp ne i64 {e.binary('and', 'i64', flags, str(bit))}, 0") for bit in (1, 2))
         turned = e.value(f"icmp ne i64 {step}, 1")
         columns = e.binary("sub", "i64", all_columns, first)
         whole = e.binary("udiv", "i64", self._add(columns, self.wide - 1), str(self.wide))
@@ -293,7 +311,8 @@ class _Print(Tiles):
         e.line(f"%g.next = add i64 %g, {group}")
         many = self._least(group, e.binary("sub", "i64", segment_count, "%g"))
         places, given = self._mul(many, length), f"ptr {segments}, i64 {many}, i64 {length}"
-        again, last = e.value("icmp ugt i64 %g, 0"), e.value(f"icmp uge i64 %g.next, {segment_count}")
+        again = e.binary("or", "i1", onto, e.value("icmp ugt i64 %g, 0"))
+        last = e.value(f"icmp uge i64 %g.next, {segment_count}")
         ends = [e.binary("and", "i1", flag, last) for flag in (biased, relu)]
         for slot_, start in zip(state, starts, strict=True):
             e.line(f"store i64 {start}, ptr {slot_}")

@@ -37,7 +37,7 @@ def lab(**fields):
 
 
 KINDS = ["regions", "products", "updates", "parts", "arranged", "reductions", "loops", "histories"]
-KINDS += ["unknown_dims", "unknown_parts"]
+KINDS += ["unknown_dims", "unknown_parts", "unknown_products"]
 
 
 class All(ArrangingCompiler):
@@ -103,6 +103,30 @@ def test_an_extent_of_another_dim_is_found():
     assert kind is ConformanceError and "for float32" in text
 
 
+class LongSumsCut(ReferenceCompiler):
+    """The reference, which loses what stands behind 512 places of a sum of products that only a step counts."""
+
+    def build(self, region, ctx):
+        bound, program = super().build(region, ctx), region.program
+        places = [t.value for t in program.terms if t.op == "sum" and program.axes[t.value[0]].extent is None]
+
+        def compute(*given):
+            some = list(given)
+            for part in program.inputs if places else ():
+                if places[0][0] in part.dims:
+                    some[part.source] = given[part.source].copy()
+                    some[part.source][(slice(None),) * part.dims.index(places[0][0]) + (slice(512, None),)] = 0
+            return bound.compute(*some)
+
+        return Bound(compute)
+
+
+def test_a_sum_of_products_that_ends_too_early_is_found():
+    assert said(LongSumsCut(), "products") is said(LongSumsCut(), "unknown_dims") is None
+    kind, text = said(LongSumsCut(), "unknown_products")
+    assert kind is ConformanceError and "elements differ" in text and "MatMul" in text
+
+
 class OrderLost(ReferenceCompiler):
     """The reference, whose histories are in the wrong order."""
 
@@ -159,7 +183,9 @@ def test_what_is_asked_for_and_never_claimed_is_untested(check, fact):
     assert kind is Untested and text.startswith(f"{check}: lab.reference claimed none") and "not these" in text
 
 
-@pytest.mark.parametrize("check", ["parts", "reductions", "loops", "histories", "unknown_dims", "unknown_parts"])
+@pytest.mark.parametrize(
+    "check", ["parts", "reductions", "loops", "histories", "unknown_dims", "unknown_parts", "unknown_products"]
+)
 def test_what_is_asked_for_and_never_comes_about_is_untested(check):
     def claim(self, candidate):
         program = candidate.program
@@ -171,6 +197,7 @@ def test_what_is_asked_for_and_never_comes_about_is_untested(check):
             "histories": candidate.loop is not None,
             "reductions": lone,
             "unknown_dims": program is not None and any(a.extent is None for a in program.axes),
+            "unknown_products": any(n.op == "MatMul" for n in candidate.graph.nodes),
         }
         return Refusal("not these") if asked[check] else ReferenceCompiler.claim(self, candidate)
 

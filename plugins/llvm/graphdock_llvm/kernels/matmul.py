@@ -3,19 +3,39 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
-from graphdock.contracts import KernelDef, KernelRefused, PlanNode, PrepareContext, Prepared
+from graphdock.contracts import (
+    KernelDef,
+    KernelRefused,
+    Native,
+    NativeShapes,
+    PlanNode,
+    PrepareContext,
+    Prepared,
+    errors,
+)
 
 from graphdock_llvm.convolutions import cut
-from graphdock_llvm.gathered import Problem, Work
-from graphdock_llvm.launch import prepared
+from graphdock_llvm.extents import Results, bind_any
+from graphdock_llvm.gathered import Problem, Work, numbers
+from graphdock_llvm.gathered_text import HEAD, text
+from graphdock_llvm.launch import address_of, prepared, single_threaded
+from graphdock_llvm.native import chain
 from graphdock_llvm.target import described, width
 
 __all__ = ["KERNELS"]
 
 #: Products of a batch, at most: each has three numbers. Segments of one that is a sum, at most: each has two.
 _MOST, _SEGMENTS = 1 << 14, 1 << 12
+#: An axis that has no small divisor is cut behind a multiple of it.
+_ROUND = 64
+#: Rows by a matrix as it lies or by a transposed one, columns, and places of the axis that is summed over, that are few: what is
+#: copied for them is the most of the work from so many multiplications on, and NumPy's products by a vector are quicker.
+_FEW_ROWS, _FEW_COLUMNS, _FEW_PLACES, _MANY = (8, 2), 8, 3, 1 << 14
 #: Multiplications of one of them, at least: smaller ones are computed as quickly by NumPy's own loops.
 _LEAST = 1 << 12
 #: Of a product of two matrices alone: places of the axis that is summed over, at least, and multiplications at most, also of
@@ -36,52 +56,138 @@ def _shapes(node: PlanNode) -> list[tuple[int, ...]]:
 
 def _check(node: PlanNode) -> str | None:
     shapes = [value.shape for value in (*node.inputs, node.outputs[0])]
-    if any(shape is None or None in shape for shape in shapes):
-        return "its shapes are not known"
-    a, b, y = _shapes(node)
+    if any(shape is None for shape in shapes):
+        return "its rank is not known"
+    if any(None in shape for shape in shapes if shape is not None):
+        alone = node.op == "MatMul" and len(node.outputs[0].shape or ()) < 3
+        return "it is a product of two matrices whose shapes are not known" if alone else None
+    return _why_not(node, *_shapes(node))
+
+
+def _why_not(node: PlanNode, a: tuple[int, ...], b: tuple[int, ...], y: tuple[int, ...]) -> str | None:
+    """Reason why a product of these shapes is not computed here; None where it is."""
     if 0 in (*a, *b, *y):
         return "it has no elements"
     if max(map(math.prod, (a, b, y))) >= 1 << 31:
         return "a tensor has 2^31 elements or more"
     along = a[-2] if node.attrs["transpose_a"] else a[-1]
-    if math.prod(y[:-2]) > _MOST or y[-1] * y[-2] * along < _LEAST:
+    known = all(None not in (value.shape or ()) for value in node.inputs)
+    if math.prod(y[:-2]) > _MOST or known and y[-1] * y[-2] * along < _LEAST:
         return "its matrices are many or small"
+    few = y[-2] <= _FEW_ROWS[node.attrs["transpose_b"]] or y[-1] <= _FEW_COLUMNS or along <= _FEW_PLACES
+    if few and len(y) > 2 and y[-1] * y[-2] * along >= _MANY:
+        return "its rows, columns or products are few"
     if len(y) < 3 and node.op == "MatMul":
         if along < _SHORT or width() < 16:
             return "its inner axis is short, or there are no registers of 16 numbers"
         if y[0] * y[1] * along > (_LARGE_TURNED if node.attrs["transpose_a"] else _LARGE):
             return "a product this large is a library's"
-    pieces = cut(along, _count(node))
-    if pieces is None:
-        return "the axis that is summed over has no small divisor"
-    return "its matrices are many" if pieces * _count(node) > _SEGMENTS else None
+    pieces = [cut(length, _count(node)) for _, length in _lengths(along, _count(node))]
+    if None in pieces:
+        return "the axis that is summed over is long"
+    return "its matrices are many" if max(filter(None, pieces)) * _count(node) > _SEGMENTS else None
 
 
-def _work(node: PlanNode) -> Work:
-    (a, b, y), count = _shapes(node), _count(node)
+def _lengths(along: int, count: int) -> list[tuple[int, int]]:
+    """Where parts of the axis that is summed over begin, and how long they are: two, where it has no small divisor."""
+    if cut(along, count) is not None:
+        return [(0, along)]
+    whole = along // _ROUND * _ROUND
+    return [(0, whole), (whole, along - whole)]
+
+
+def _works(node: PlanNode, a: tuple[int, ...], b: tuple[int, ...], y: tuple[int, ...]) -> list[Work]:
+    """What is done for these shapes, one behind the other."""
+    along = a[-2] if node.attrs["transpose_a"] else a[-1]
+    return [_work(node, (a, b, y), *part) for part in _lengths(along, _count(node)) if part[1]]
+
+
+def _work(node: PlanNode, shapes: Sequence[tuple[int, ...]], first: int, some: int) -> Work:
+    a, y, count = shapes[0], shapes[2], _count(node)
     turn_a, turn_b = node.attrs["transpose_a"], node.attrs["transpose_b"]
     rows, columns = y[-2:]
     along = a[-2] if turn_a else a[-1]
-    pieces = cut(along, count) or 1
-    length = along // pieces
+    pieces = cut(some, count) or 1
+    length = some // pieces
     down, step = (1, rows) if turn_a else (along, 1)
     right = (1, along) if turn_b else (columns, 1)
-    segments = [(piece * length * step, piece * length * right[0]) for piece in range(pieces)]
+    starts = [first + piece * length for piece in range(pieces)]
+    segments = [(place * step, place * right[0]) for place in starts]
     places = []
-    for shape in (a, b, y):
+    for shape in shapes:
         size = shape[-1] * shape[-2]
-        numbers = np.arange(math.prod(shape[:-2])).reshape(shape[:-2]) * size
-        places.append(np.broadcast_to(numbers, y[:-2]).ravel().tolist())
+        begins = np.arange(math.prod(shape[:-2])).reshape(shape[:-2]) * size
+        places.append(np.broadcast_to(begins, y[:-2]).ravel().tolist())
     problem = Problem((1, 1, rows), (0, 0, down, 0), (0, 0, columns, 0), segments * count, length, step, right)
     slots = 0, count, 2 * count, -1, -1
-    return Work([problem], columns, slots, list(zip(*places, strict=True)), matrices=count)
+    return Work([problem], columns, slots, list(zip(*places, strict=True)), onto=first > 0, matrices=count)
+
+
+class _Shapes(NativeShapes):
+    """Numbers of a node's calls, whose shapes only a step knows.
+
+    Attributes:
+      left: whether the last shapes fit, and are NumPy's.
+    """
+
+    def __init__(self, node: PlanNode, threads: int, within: Any) -> None:
+        self._node, self._threads, self._shared = node, threads, within
+        self._make, self._shape = Results(node.outputs[0].dtype.np), ()
+        self.numbers, self.left = np.zeros(HEAD, np.int64), False
+        self._refused: Sequence[tuple[int, ...]] = ()
+
+    def read(self, shapes: Sequence[tuple[int, ...]]) -> Sequence[tuple[int, ...]]:
+        node, self.left = self._node, shapes == self._refused
+        if self.left:
+            raise self._error(shapes)
+        a, b = shapes[0], shapes[_count(node)]
+        rows, inner = a[:-3:-1] if node.attrs["transpose_a"] else a[-2:]
+        depth, columns = b[:-3:-1] if node.attrs["transpose_b"] else b[-2:]
+        if inner != depth or any(shape != (a, b)[i // _count(node)] for i, shape in enumerate(shapes)):
+            raise errors.ShapeError(f"the matrices of {node.name} do not fit each other", got=str(list(shapes)))
+        try:
+            y = (*np.broadcast_shapes(a[:-2], b[:-2]), rows, columns)
+        except ValueError as error:
+            raise errors.ShapeError(f"the batches of {node.name} do not fit each other", got=str([a, b])) from error
+        if _why_not(node, a, b, y):
+            self.left, self._refused = True, list(shapes)
+            raise self._error(shapes)
+        self._its = [numbers(work, self._threads) for work in _works(node, a, b, y)]
+        self.numbers[: 1 + len(self._its)] = [len(self._its), *[its.ctypes.data for its in self._its]]
+        self.within = self._shared if any(its[2] > 1 for its in self._its) else None
+        self._shape = y
+        return [y]
+
+    def make(self, output: int) -> Any:
+        return self._make(self._shape)
+
+    def _error(self, shapes: Sequence[tuple[int, ...]]) -> errors.ShapeError:
+        return errors.ShapeError(f"{self._node.name} is left to NumPy", got=str(shapes))
+
+
+def _by_numpy(node: PlanNode, *given: Any) -> Any:
+    """The product, or the sum of products, of shapes that are not computed here."""
+    count = _count(node)
+    turned = node.attrs["transpose_a"], node.attrs["transpose_b"]
+    sides = [array.swapaxes(-1, -2) if turned[i // count] else array for i, array in enumerate(given)]
+    made = [np.matmul(left, right) for left, right in zip(sides[:count], sides[count:], strict=True)]
+    return sum(made[1:], made[0])
 
 
 def _prepare(ctx: PrepareContext) -> Prepared:
-    why = _check(ctx.node)
+    node = ctx.node
+    why = _check(node)
     if why:
         raise KernelRefused(why)
-    return prepared(ctx, _work(ctx.node))
+    if all(None not in (value.shape or ()) for value in (*node.inputs, node.outputs[0])):
+        works = _works(node, *_shapes(node))
+        if len(works) == 1:
+            return prepared(ctx, works[0])
+    source = text(width())
+    sized = partial(_Shapes, node, ctx.threads, single_threaded(ctx.device) if ctx.threads > 1 else None)
+    native = Native(address_of(ctx, source), chain, sized=sized)
+    bind = partial(bind_any, len(node.inputs), 1, native, otherwise=partial(_by_numpy, node))
+    return Prepared(bind, native=native, source=lambda: source)
 
 
 KERNELS = [

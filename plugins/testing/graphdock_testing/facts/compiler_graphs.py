@@ -1,9 +1,9 @@
 """Random graphs of ops that stand in regions, for ``compiler`` cases: elementwise ones, and of each kind that a compiler asks for.
 
-Graphs of products have what feeds the factors and what follows; graphs of updates write variables, alone and with the gradient that
-they take; graphs of parts read tensors cut in pieces, also of unknown dims; in those of arrangements products share a matrix; those
-of histories have a loop and its gradient, every fourth of them loops within loops. Every third graph is fed with NaN, infinities
-and -0 among its numbers.
+Graphs of products have what feeds the factors and what follows, of extents that only a step knows as well; graphs of updates write
+variables, alone and with the gradient that they take; graphs of parts read tensors cut in pieces, also of unknown dims; in those of
+arrangements products share a matrix; those of histories have a loop, or loops within loops, and the gradient of it. Every third
+graph is fed with NaN, infinities and -0 among its numbers.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ GRAPHS: Mapping[str, int] = {
     "histories": 16,
     "unknown_dims": 12,
     "unknown_parts": 16,
+    "unknown_products": 16,
 }
 _NODES = 14
 _UNARY: tuple[Callable[[Any], Any], ...] = (
@@ -104,6 +105,7 @@ def kinds_of(compiler: Any) -> list[str]:
     """The kinds of graphs that a region compiler asks for, of :data:`GRAPHS`; ``arranged`` where it has that method."""
     asked = {k: getattr(compiler, k, False) for k in GRAPHS if k != "regions"}
     asked["unknown_parts"] = compiler.parts and compiler.unknown_dims
+    asked["unknown_products"] = compiler.products and compiler.unknown_dims
     asked["arranged"] = type(compiler).arranged is not RegionCompiler.arranged
     return ["regions", *(k for k in asked if compiler.programs and asked[k])]
 
@@ -126,6 +128,7 @@ def random_graph(
             drawn = (makers | {"unknown_parts": _unknown_parts})[kind](rng, graph, seed, compiler.products)
         else:
             others = {"products": _products, "updates": _updates, "arranged": _shared, "reductions": _reductions}
+            others["unknown_products"] = _unknown_products
             drawn = others[kind](rng, graph, seed)
     for tensor, array in (item for table in drawn.feeds for item in table.items()):
         if seed % 3 == 2 and tensor.dtype.is_floating:
@@ -424,6 +427,31 @@ def _unknown_parts(rng: np.random.Generator, graph: Graph, seed: int, products: 
     feeds = [{x: rng.uniform(-2, 2, shape).astype(np.float32), **fed} for shape in sizes]
     cuts = {part.op.type for part in parts}
     return DrawnGraph(graph, [made, tf.reduce_sum(made * 0.5, -1)], feeds, shows=cuts.isdisjoint, any_shape=True)
+
+
+def _unknown_products(rng: np.random.Generator, graph: Graph, seed: int) -> DrawnGraph:
+    """A product of which only a step knows some extents, rows, columns or places that are summed over, or all three, with what
+    follows; one plan for few and many of each."""
+    known = [int(n) for n in rng.integers(2, 9, 3)]
+    ways = (0, 1, 2), (1,), (0, 2), (0, 1), (2,), (1, 2), (0,)
+    opened = ways[seed % len(ways)]
+    turned = [bool(rng.random() < 0.5) for _ in range(2)]
+
+    def sides(m: Any, k: Any, n: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+        return ((k, m) if turned[0] else (m, k)), ((n, k) if turned[1] else (k, n))
+
+    planned = [None if axis in opened else known[axis] for axis in range(3)]
+    factors = [tf.placeholder(tf.float32, shape) for shape in sides(*planned)]
+    made = tf.matmul(*factors, transpose_a=turned[0], transpose_b=turned[1]) * 0.25
+    options: Sequence[Callable[[Any], Any]] = (tf.tanh, tf.nn.relu, lambda y: y * tf.sigmoid(y), lambda y: 1.0 - y)
+    for _ in range(int(rng.integers(1, 3))):
+        made = _pick(rng, options)(made)
+    feeds = []
+    for several in ((3, 4, 5), (1, 1, 1), (2, 0, 3), (0, 3, 2), (4, 2, 0), (40, 70, 33), (3, 600, 7)):
+        sizes = [several[axis] if axis in opened else known[axis] for axis in range(3)]
+        shapes = zip(factors, sides(*sizes), strict=True)
+        feeds.append({t: rng.uniform(-1, 1, shape).astype(np.float32) for t, shape in shapes})
+    return DrawnGraph(graph, [made], feeds, holds=_multiplies, shows={"MatMul"}.isdisjoint, any_shape=True)
 
 
 def _pick(rng: np.random.Generator, options: Sequence[Any]) -> Any:
