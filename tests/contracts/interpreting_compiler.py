@@ -55,7 +55,7 @@ class InterpretingCompiler(RegionCompiler):
             others = sorted({n.op for n in candidate.graph.nodes if n.op != "Const"} - UFUNCS.keys())
             what = f"no kernel for {', '.join(others)}" if others else "nothing to fuse"
             return Refusal(f"fewer than two nodes that can be fused: {what}")
-        return Claim(tuple(best), cost_us=0.5 * len(best))
+        return Claim(tuple(best), cost_us=0.1 * len(best))
 
     def build(self, region: Region, ctx: BuildContext) -> Bound:
         self.built += 1

@@ -27,7 +27,7 @@ class Slow(RegionCompiler):
         self.calls = []
 
     def claim(self, candidate):
-        return Claim(tuple(candidate.graph.nodes), cost_us=0.5)
+        return Claim(tuple(candidate.graph.nodes), cost_us=0.1)
 
     def compile(self):
         self.calls.append(threading.current_thread())

@@ -36,13 +36,14 @@ from graphdock_llvm.primitives import rows_of, unsupported, written_often
 from graphdock_llvm.printer import ALONE, Printed, is_brief, print_functions
 from graphdock_llvm.products import products_of
 from graphdock_llvm.schedule import forbidden
+from graphdock_llvm.shifted import shifted
 from graphdock_llvm.target import width
 from graphdock_llvm.tiles import Tiles, nodes_of_a_tile, parts_of, print_tiles, tiles_of
 
 __all__ = ["VectorRegions"]
 
-#: Microseconds that a claim says it costs: one call.
-_CALL = 0.7
+#: Microseconds that a claim says it costs: one call, on a machine so quick that any kernel of Python is said to take more.
+_CALL = 0.2
 
 
 class VectorRegions(RegionCompiler):
@@ -118,11 +119,15 @@ class VectorRegions(RegionCompiler):
             raise KernelRefused(reason)
         if 0 in [a.extent for a in program.axes]:
             return Prepared(functools.partial(_bound, None, count, program))
-        printed = _printed(program, tiles, count)
+        moved = shifted(program, count)
+        printed = _printed(program, tiles, count) if moved is None else _printed(moved.program, tiles, moved.count)
         shared = ctx.threads > 1 and printed.shared
-        numbers = (ctx.threads, pool_address()) if shared else ALONE
+        numbers: tuple[int, ...] = (ctx.threads, pool_address()) if shared else ALONE
         within = single_threaded(ctx.device) if shared else None
-        address = address_of(ctx, printed.text())
+        address, before = address_of(ctx, printed.text()), 0
+        if moved is not None:
+            address, first = moved.call(address)
+            numbers, before = (*first, *numbers), len(first)
         if program.streams:
             native = Native(address, chain, numbers, is_brief(program))
             return Prepared(
@@ -135,7 +140,7 @@ class VectorRegions(RegionCompiler):
             bind = functools.partial(_bound, native, count, program)
         else:
             parts = functools.partial(parts_of, tiles) if tiles is not None else None
-            sized = functools.partial(Extents, program, numbers, within, parts, region.arranged)
+            sized = functools.partial(Extents, program, numbers, within, parts, region.arranged, before)
             within = None  # a call enters it where it has parts
             native = Native(address, chain, numbers, sized=sized)
             bind = functools.partial(bind_any, count, len(program.made), native)

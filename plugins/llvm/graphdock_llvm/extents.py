@@ -31,6 +31,7 @@ class Extents(NativeShapes):
       within: a context for calls whose rows threads share, or None.
       parts: extents -> in how many parts threads share a call, and how many bytes each keeps; else as the program's schedule says.
       arranged: numbers of the inputs that come in another order.
+      before: how many of the numbers stand before those of the program's function.
     """
 
     def __init__(
@@ -40,11 +41,13 @@ class Extents(NativeShapes):
         within: Any = None,
         parts: Callable[[Sequence[int | None]], tuple[int, int]] | None = None,
         arranged: Collection[int] = (),
+        before: int = 0,
     ) -> None:
         self._program, self._open = program, [a for a, axis in enumerate(program.axes) if axis.extent is None]
         self._parts = parts or functools.partial(_of_rows, Schedule(program, width()))
         self._read = [i for i in program.inputs if i.source not in arranged]
         self.numbers = np.array([*numbers, 1, *[0 for _ in self._open], 0], np.int64)
+        self._own = self.numbers[before:]
         self._memory: np.ndarray[Any, Any] | None = None
         self._shared, self._makers = within, [Results(o.dtype.np) for o in program.made]
         self._shapes: list[tuple[int, ...]] = []
@@ -74,13 +77,13 @@ class Extents(NativeShapes):
         for source in self._read:
             if source.strides is not None:
                 _check_within(source, shapes[source.source], extents)
-        self.numbers[2], room = self._parts(extents)
+        self._own[2], room = self._parts(extents)
         for place, axis in enumerate(self._open):
-            self.numbers[3 + place] = extents[axis] or 0
+            self._own[3 + place] = extents[axis] or 0
         if room:
-            self._memory = np.empty(room * int(self.numbers[2]) + TOGETHER, np.uint8)
-            self.numbers[-1] = -(-self._memory.ctypes.data // TOGETHER) * TOGETHER
-        self.within = self._shared if self.numbers[2] > 1 else None
+            self._memory = np.empty(room * int(self._own[2]) + TOGETHER, np.uint8)
+            self._own[-1] = -(-self._memory.ctypes.data // TOGETHER) * TOGETHER
+        self.within = self._shared if self._own[2] > 1 else None
         self._shapes = [tuple([1 if a is None else extents[a] or 0 for a in out.dims]) for out in program.made]
         return self._shapes
 

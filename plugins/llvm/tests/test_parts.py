@@ -6,6 +6,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.contracts import Axis, RegionInput, RegionOutput, RegionProgram, Term, dtypes
+from graphdock_llvm import target
 from graphdock_llvm.primitives import what_forbids
 
 LLVM = {"backends": ("llvm", "cpu"), "intra_op_threads": 2}
@@ -181,3 +182,38 @@ def test_rows_with_gaps_are_refused():
         (RegionOutput("y", 1, f32, (4, 3), (0, 1)),),
     )
     assert what_forbids(program, 16) == "x has gaps in its rows"
+
+
+@pytest.mark.parametrize("rows", [6, None])
+def test_all_rows_that_are_taken_apart_are_read_by_one_object(rows, monkeypatch):
+    seen, compile_text = [], target._compile
+    monkeypatch.setattr(target, "_alive", {})
+    monkeypatch.setattr(target, "_compile", lambda text, *a, **k: (seen.append(text), compile_text(text, *a, **k))[1])
+    x = np.random.default_rng(7).normal(size=(6, 40, 19)).astype(np.float32)
+    fed = tf.placeholder(tf.float32, [rows, 40, 19])
+    made = [tf.tanh(part) * 2.0 - tf.nn.relu(part) for part in tf.unstack(tf.exp(fed), axis=1)]
+    policy = "exact" if rows else "generic"
+    with tf.Session(config=tf.SessionConfig(**LLVM, shape_policy=policy)) as session:
+        assert session.explain(made).kernels()["llvm.region"] == 40
+        e = np.exp(x)
+        for number, got in enumerate(session.run(made, {fed: x})):
+            want = np.tanh(e[:, number]) * 2 - np.maximum(e[:, number], 0)
+            np.testing.assert_allclose(got, want, 1e-5, 1e-5)
+    assert len(seen) < 6  # of exp, of the parts, what adds to addresses, and what runs native code
+
+
+def test_updates_by_a_part_and_draws_beside_one_that_begins_elsewhere():
+    x = np.random.default_rng(8).normal(size=(6, 24)).astype(np.float32)
+    fed = tf.placeholder(tf.float32, x.shape)
+    right = tf.split(tf.exp(fed), 2, 1)[1]
+    variable, only = (tf.Variable(np.ones((6, 12), np.float32)) for _ in range(2))
+    steps = [variable.assign_sub(right * 0.5 + tf.tanh(right)), only.assign(tf.tanh(right) * 2.0 + right)]
+    kept = tf.nn.dropout(tf.tanh(right) * 2.0, rate=0.5, seed=3)
+    found = []
+    for backends in (("llvm", "cpu"), ("cpu",)):
+        with tf.Session(config=tf.SessionConfig(backends=backends)) as session:
+            session.run(tf.global_variables_initializer())
+            numbers = [session.run([*steps, kept], {fed: x}) for _ in range(2)]
+            found.append([*numbers[0], *numbers[1], *session.run([variable, only])])
+    for got, want in zip(*found, strict=True):
+        np.testing.assert_allclose(got, want, 1e-4, 1e-4)

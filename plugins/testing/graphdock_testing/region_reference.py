@@ -43,7 +43,7 @@ class ReferenceCompiler(RegionCompiler):
 
     def claim(self, candidate: Region) -> Claim | Refusal:
         nodes = [n for n in candidate.graph.nodes if n.verb != "constant" and n not in candidate.parts]
-        return Claim(tuple(nodes), 1.0)
+        return Claim(tuple(nodes), 0.0)
 
     def build(self, region: Region, ctx: BuildContext) -> Bound:
         if region.loop is not None:

@@ -142,7 +142,7 @@ def test_what_a_claim_leaves_is_offered_again(lab):
     class Pairs(InterpretingCompiler):
         def claim(self, candidate):
             nodes = [n for n in candidate.graph.nodes if n.op != "Const"]
-            return Claim(tuple(nodes[:2]), 1.0)
+            return Claim(tuple(nodes[:2]), 0.1)
 
     made = lab(Pairs())
     x = tf.placeholder(tf.float32, [2, 4])

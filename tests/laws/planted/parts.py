@@ -121,7 +121,7 @@ class _ClaimsNothing(ReferenceCompiler):
 
 class _ClaimsOne(ReferenceCompiler):
     def claim(self, candidate: Any) -> Any:
-        return Claim(tuple(n for n in candidate.graph.nodes if n.verb != "constant")[:1], 1.0)
+        return Claim(tuple(n for n in candidate.graph.nodes if n.verb != "constant")[:1], 0.1)
 
 
 class _AnswersYes(ReferenceCompiler):

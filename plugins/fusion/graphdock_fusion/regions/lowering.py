@@ -17,7 +17,7 @@ from graphdock.dtypes import DType, as_dtype
 from graphdock.shape import plain, show
 
 from graphdock_fusion.regions.forms import Form, form_of, what_forbids
-from graphdock_fusion.regions.parts import Part, Stride, parts_of
+from graphdock_fusion.regions.parts import Stride, place_of
 from graphdock_fusion.regions.placing import Dims, Shape, Space, known, local_shape, place, place_input, put
 from graphdock_fusion.regions.typed import NotInRegion, Number, Operand, Terms, Unknown
 
@@ -87,7 +87,7 @@ class _Nodes:
 
     Attributes:
       term: value -> its term, of what the region makes or holds as a constant. ``dims``: where those that it makes lie.
-      parts: value of a region -> where it lies in an input of it.
+      parts: nodes of a region that only say where a part of an input of it lies.
       streams: stream that the nodes draw from -> its number. ``written``: handles whose variables the nodes have written, whose
         terms are what they hold then.
     """
@@ -104,7 +104,7 @@ class _Nodes:
         self.dying: Collection[Value] = ()
         self.streams: dict[StreamName, int] = {}
         self.reduces: dict[PlanNode, frozenset[tuple[int, ...]]] = {}
-        self.parts: Mapping[Value, Part] = {}
+        self.parts: Collection[PlanNode | None] = ()
         self._inputs: dict[tuple[Value, Dims], int] = {}
 
     def made_before(self, value: Value, dims: Dims) -> None:
@@ -180,7 +180,7 @@ class _Nodes:
         if held(dtype) not in _HELD:
             raise NotInRegion(f"{value.name} is of {dtype}")
         name, dies = value.name.removesuffix(":0"), value in self.dying and value not in self.variables
-        part = self.parts.get(value)
+        part = place_of(value) if value.node in self.parts else None
         if part is None:
             made = RegionInput(name, self.sources[value], dtype, shape, dims, alignment, dies)
         else:
@@ -245,7 +245,7 @@ class _Lowering(_Nodes):
         graph = self.region.graph
         self.dying = self.dying_values
         self.sources = {value: i for i, value in enumerate(graph.inputs)}
-        self.parts = parts_of(self.region)
+        self.parts = self.region.parts
         self.streams = {stream: i for i, stream in enumerate(self.region.streams)}
         for node in graph.nodes:
             if node.verb == "constant":

@@ -6,14 +6,13 @@ plans for any shape, where the offset is a number, and each stride a number or a
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import EllipsisType
 from typing import TypeAlias
 
-from graphdock.contracts import PlanGraph, PlanNode, Region, Rewriter, Value
+from graphdock.contracts import PlanGraph, PlanNode, Rewriter, Value
 from graphdock.contracts.ir import arg_of
 from graphdock.contracts.region_program import Span
 from graphdock.shape import Symbol
@@ -22,7 +21,7 @@ from graphdock_fusion.regions.forms import form_of
 from graphdock_fusion.regions.placing import Shape, known
 from graphdock_fusion.regions.typed import NotInRegion
 
-__all__ = ["Part", "Stride", "erase_unread", "is_plain", "parts_of", "place_of", "readable_in_place"]
+__all__ = ["Part", "Stride", "erase_unread", "is_plain", "place_of", "readable_in_place"]
 
 #: Elements of a tensor, at most: places in it are numbers of an address space.
 _MOST = 1 << 46
@@ -107,50 +106,46 @@ def _cut(dim: _Dim, item: slice | int) -> tuple[int, Sequence[_Dim]] | None:
     return begin, [_Dim(dim.size, stride, Span(dim.span.dim, begin, end, step))]
 
 
-def _in_pieces(x: _View, axis: int, node: PlanNode) -> Sequence[_View | None]:
-    """Parts along an axis, of sizes that the plan knows."""
+def _piece(x: _View, axis: int, node: PlanNode, output: int) -> _View | None:
+    """Part along an axis, of sizes that the plan knows."""
     axis %= len(x.dims)
     sizes = [known(v)[axis] for v in node.outputs]
-    edges = [0, *itertools.accumulate(size for size in sizes if isinstance(size, int))]
-    if len(edges) <= len(sizes) or edges[-1] != x.dims[axis].size:
-        return [None] * len(sizes)
-    return [x[(*[slice(None)] * axis, slice(*ends))] for ends in itertools.pairwise(edges)]
+    before = [size for size in sizes if isinstance(size, int)]
+    if len(before) < len(sizes) or sum(before) != x.dims[axis].size:
+        return None
+    begin = sum(before[:output])
+    return x[(*[slice(None)] * axis, slice(begin, begin + before[output]))]
 
 
-def _unpacked(x: _View, node: PlanNode) -> Sequence[_View | None]:
-    axis = node.attrs["axis"] % len(x.dims)
-    return [x[(*[slice(None)] * axis, i)] for i in range(len(node.outputs))]
-
-
-def _sliced(x: _View, node: PlanNode) -> Sequence[_View | None]:
+def _sliced(x: _View, node: PlanNode, _: int) -> _View | None:
     begin, size = (node.constant(i).tolist() for i in (1, 2))
-    return [x[[slice(b or None, None if n < 0 else b + n) for b, n in zip(begin, size, strict=True)]]]
+    return x[[slice(b or None, None if n < 0 else b + n) for b, n in zip(begin, size, strict=True)]]
 
 
-def _strided(x: _View, node: PlanNode) -> Sequence[_View | None]:
+def _strided(x: _View, node: PlanNode, _: int) -> _View | None:
     begin, end, step = (node.constant(i).tolist() for i in (1, 2, 3))
     index: list[_Index] = []
     for i, (b, e, s) in enumerate(zip(begin, end, step, strict=True)):
         has = {n: node.attrs[f"{n}_mask"] >> i & 1 for n in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
         item = slice(None if has["begin"] or b == 0 and s > 0 else b, None if has["end"] else e, None if s == 1 else s)
         index.append(... if has["ellipsis"] else None if has["new_axis"] else b if has["shrink_axis"] else item)
-    return [x[index]]
+    return x[index]
 
 
-def _squeezed(x: _View, node: PlanNode) -> Sequence[_View | None]:
+def _squeezed(x: _View, node: PlanNode, _: int) -> _View | None:
     gone = {a % len(x.dims) for a in node.attrs["axis"]} or {i for i, d in enumerate(x.dims) if d.size == 1}
-    return [x[[0 if i in gone else slice(None) for i in range(len(x.dims))]]]
+    return x[[0 if i in gone else slice(None) for i in range(len(x.dims))]]
 
 
-#: Op -> the views that its outputs are of its only tensor.
-_VIEWS: Mapping[str, Callable[[_View, PlanNode], Sequence[_View | None]]] = {
+#: Op -> the view that an output is of its only tensor, by its number.
+_VIEWS: Mapping[str, Callable[[_View, PlanNode, int], _View | None]] = {
     "Slice": _sliced,
-    "Split": lambda x, node: _in_pieces(x, int(node.constant(0)), node),
-    "SplitV": lambda x, node: _in_pieces(x, int(node.constant(2)), node),
+    "Split": lambda x, node, output: _piece(x, int(node.constant(0)), node, output),
+    "SplitV": lambda x, node, output: _piece(x, int(node.constant(2)), node, output),
     "Squeeze": _squeezed,
     "StridedSlice": _strided,
-    "Transpose": lambda x, node: [x.turned(node.constant(1).tolist())],
-    "Unpack": _unpacked,
+    "Transpose": lambda x, node, _: x.turned(node.constant(1).tolist()),
+    "Unpack": lambda x, node, output: x[(*[slice(None)] * (node.attrs["axis"] % len(x.dims)), output)],
 }
 
 
@@ -181,16 +176,6 @@ def readable_in_place(inputs_stay: bool, nodes: Collection[PlanNode]) -> Callabl
     return lies_in
 
 
-def parts_of(region: Region) -> dict[Value, Part]:
-    """Places of a region's parts, as its own nodes say them: value of its graph -> where it lies in an input of it."""
-    found: dict[Value, Part] = {}
-    for node in region.parts:
-        for value in node.outputs:
-            if (place := place_of(value)) is not None:
-                found[value] = place
-    return found
-
-
 def place_of(value: Value) -> Part | None:
     """Place of a value in one that it is a part of; None where it is none, or that is not known before the step."""
     source, seen = _seen(value)
@@ -219,7 +204,7 @@ def _seen(value: Value) -> tuple[Value, _View | None]:
             return value, None
         if node is not None and node.op in _VIEWS and _waits_for_nothing(node):
             source, whole = _seen(_whole(node))
-            if whole is not None and (view := _VIEWS[node.op](whole, node)[value.index]) is not None:
+            if whole is not None and (view := _VIEWS[node.op](whole, node, value.index)) is not None:
                 # what the plan knows of the value's own dims holds of these
                 dims = [_Dim(n, d.stride, d.span) for n, d in zip(shape, view.dims, strict=True)]
                 return source, _View(tuple(dims), view.offset)

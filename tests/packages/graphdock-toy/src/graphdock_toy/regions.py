@@ -24,7 +24,7 @@ class Scales(RegionCompiler):
             run.append(node)
         if len(run) < 2:
             return Refusal("no two scales follow one another")
-        return Claim(tuple(run), cost_us=1.0)
+        return Claim(tuple(run), cost_us=0.1)
 
     def build(self, region, ctx):
         factors, factor = {}, 1.0
