@@ -120,7 +120,8 @@ class VectorRegions(RegionCompiler):
         if 0 in [a.extent for a in program.axes]:
             return Prepared(functools.partial(_bound, None, count, program))
         moved = shifted(program, count)
-        printed = _printed(program, tiles, count) if moved is None else _printed(moved.program, tiles, moved.count)
+        own, slots = (program, count) if moved is None else (moved.program, moved.count)
+        printed = _printed(own, tiles, slots)
         shared = ctx.threads > 1 and printed.shared
         numbers: tuple[int, ...] = (ctx.threads, pool_address()) if shared else ALONE
         within = single_threaded(ctx.device) if shared else None
@@ -148,7 +149,7 @@ class VectorRegions(RegionCompiler):
             bind,
             native=native,
             within=within,
-            source=lambda: f"{program}\n\n{_printed(program, tiles, count).text()}",
+            source=lambda: f"{program}\n\n{_printed(own, tiles, slots).text()}",
         )
 
 
