@@ -160,3 +160,25 @@ def test_plans_may_be_touched_while_others_are_dropped():
             stop.set()
             thread.join()
             assert not wrong
+
+
+@pytest.mark.parametrize("policy", ["generic", "auto"])
+def test_explain_shows_the_plan_for_any_shape_where_a_step_would_run_it(policy):
+    x, w = tf.placeholder(tf.float32, [None, 4]), tf.placeholder(tf.float32, [None, 4])
+    y = tf.tanh(x + w) * 2.0
+    told = tf.RunMetadata()
+
+    def both(*shape):
+        feed = {x: np.ones(shape), w: np.ones((shape[0], 4))}
+        explained = session.plan(y, feed)
+        session.run(y, feed, run_metadata=told)
+        return [[[v.shape for v in n.outputs] for n in plan.graph.nodes] for plan in (explained, told.plan)]
+
+    with tf.Session(config=tf.SessionConfig(shape_policy=policy)) as session:
+        for rows in range(1, 9):
+            explained, ran = both(rows, 4)
+            assert explained == ran and ((None, 4) in ran[-1]) == (policy == "generic")
+        explained, ran = both(50, 4)
+        assert explained == ran and (None, 4) in ran[-1]
+        explained, ran = both(3, 4)  # a plan that is there already
+        assert explained == ran and ((None, 4) in ran[-1]) == (policy == "generic")

@@ -126,3 +126,6 @@ if not TYPE_CHECKING:
         if name in NAMES:  # not an AttributeError, of which an import would say that there is no such name
             raise ImportError(f"graphdock.contracts.{name} is called {NAMES[name]} now")
         raise AttributeError(f"module 'graphdock.contracts' has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

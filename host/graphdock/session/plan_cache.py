@@ -6,7 +6,7 @@ The session calls ``signature_of`` and ``plan_for``, which prepare a call the fi
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from types import NoneType
 from typing import Any
 
@@ -29,9 +29,11 @@ __all__ = [
     "SHAPES",
     "PlanCache",
     "Signature",
+    "for_any_shape",
     "made_for",
     "plan_for",
     "signature_of",
+    "takes",
     "with_static_shapes",
 ]
 
@@ -245,6 +247,18 @@ def made_for(signature: Signature, shapes: Any, planner: Planner, patient: bool)
     return planner.plan(fetch.tensors, fetch.operations, feeds, done=signature.done, patient=patient)
 
 
+def for_any_shape(signature: Signature, shapes: tuple[Any, ...], policy: str) -> bool:
+    """Return whether feeds of these shapes get the plan for any shape, if it takes them."""
+    return shapes not in signature.plans and (policy == "generic" or (policy == "auto" and signature.exact >= SHAPES))
+
+
+def takes(plan: Plan, shapes: Sequence[Sequence[int]]) -> bool:
+    """Return whether a plan for any shape is for feeds of these: its code may need dims to be the same, of which one is 1 now, or
+    none of them fits."""
+    conditions = plan.graph.conditions
+    return conditions is None or not conditions.relied or conditions.agree(shapes)
+
+
 def plan_for(
     signature: Signature, shapes: tuple[Any, ...], plans: PlanCache, planner: Planner, config: SessionConfig
 ) -> Plan:
@@ -253,12 +267,9 @@ def plan_for(
     Raises:
       What planning raises; ShapeError: the plan for any shape does not take these.
     """
-    policy = config.shape_policy
-    generic = policy == "generic" or (policy == "auto" and signature.exact >= SHAPES)
+    generic = for_any_shape(signature, shapes, config.shape_policy)
     fetch, tensors = signature.fetch, [f.tensor for f in signature.feeds]
-    plan = signature.plans.get(shapes)
-    if plan is None and generic:
-        plan = signature.plans.get("generic")
+    plan = signature.plans.get("generic" if generic else shapes)
 
     def new(generic: bool) -> Plan:
         key = "generic" if generic else shapes
@@ -275,7 +286,7 @@ def plan_for(
         plan = new(generic)
     conditions = plan.graph.conditions
     if conditions is not None and shapes not in signature.accepted and not conditions.hold(shapes):
-        if conditions.relied and not conditions.agree(shapes):  # one dim is 1 in place of equal, or none of them fits
+        if not takes(plan, shapes):
             plan = new(False)
         else:
             fed = list(zip(tensors, shapes, strict=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import NoneType, TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
@@ -33,7 +33,15 @@ from graphdock.planning.plan import Plan
 from graphdock.planning.planner import Planner
 from graphdock.plugin.host import Host, default_host
 from graphdock.session.fetches import Feed, FetchPlan, convert_feed, single_tensors
-from graphdock.session.plan_cache import PlanCache, Signature, plan_for, signature_of, with_static_shapes
+from graphdock.session.plan_cache import (
+    PlanCache,
+    Signature,
+    for_any_shape,
+    plan_for,
+    signature_of,
+    takes,
+    with_static_shapes,
+)
 from graphdock.session.run_options import (
     RunMetadata,
     RunOptions,
@@ -449,9 +457,20 @@ class Session(metaclass=SessionType):
 
     def _dry_plans(self, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> list[Plan]:
         """The plans of the parts of a step, in order. A part that is fed by another takes static shapes."""
+        fetch, dims = with_static_shapes(self.graph, fetches, feed_dict)
+        fed = single_tensors(feed_dict or {})
+        if fed and self.config.shape_policy != "exact":
+            signature, shapes = self._signature(fetches, fed), tuple([d for _, d in dims[: len(fed)]])
+            if for_any_shape(signature, shapes, self.config.shape_policy):
+                free = [(f.tensor, f.dims) for f in signature.feeds[: len(fed)]]
+                plans = self._dry_parts(fetch, [*free, *dims[len(fed) :]])
+                if all(takes(plan, shapes) for plan in plans):
+                    return plans
+        return self._dry_parts(fetch, dims)
+
+    def _dry_parts(self, fetch: FetchPlan, dims: Sequence[tuple[Tensor, Any]]) -> list[Plan]:
         from graphdock.session.input_part import input_part
 
-        fetch, dims = with_static_shapes(self.graph, fetches, feed_dict)
         part = input_part(self.graph, fetch, [t for t, _ in dims])
         if part is None:
             return [self._planner.plan(fetch.tensors, fetch.operations, dims, dry=True, patient=self._plans.patient)]
@@ -464,7 +483,10 @@ class Session(metaclass=SessionType):
         ]
 
     def explain(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
-        """Plan of what a step would do: per node its device, kernel and why. See ``tf.profiler.Explanation``."""
+        """Plan of what a step would do: per node its device, kernel and why. See ``tf.profiler.Explanation``.
+
+        It is for the shapes of the feeds, or for any shape where a step of this session would have such a plan.
+        """
         absent = {kind: error.reason for kind, error in self._planner.absent.items()}
         self._check_open()
         *before, plan = self._dry_plans(fetches, feed_dict)

@@ -83,12 +83,12 @@ def refused(program: RegionProgram, product: Product, width: int) -> str | None:
     if None in (program.axes[a].extent for a in (product.row, product.along, product.column) if a is not None):
         return "a product of extents that only a step knows, beside what is none"
     if rows * columns * along > _LARGEST or columns > _COLUMNS:
-        return "a product this large is a library's"
+        return f"a product of {rows} by {along} by {columns} is a kernel by itself"
     padded = -(-columns // width) * width * dtype.size
     written = any(o.term == product.term and o.into is None and o.dtype == dtype for o in program.outputs)
     copied = strides_of(sides[1])[product.column] != 1
     if copied and along * padded > _STACK or not written and rows * padded > _STACK:
-        return "a product with this much beside it is a library's"
+        return f"a product of {rows} by {along} by {columns} with this much beside it is a kernel by itself"
     return None
 
 

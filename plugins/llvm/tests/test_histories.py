@@ -281,3 +281,25 @@ def test_random_loops_and_their_gradients():
         gradients = [g for g in tf.gradients(loss, first) if g is not None]
         fed = {x: rng.normal(size=s).astype(np.float32) for x, s in zip(first, shapes, strict=True)}
         same([*made, *gradients], [{**fed, n: c} for c in (0, 4, 90)], None, 1e-3)
+
+
+@pytest.mark.parametrize("cell", ["LSTMCell", "GRUCell", "BasicRNNCell"])
+def test_a_recurrent_network_of_any_batch_is_trained_in_two_loops(cell):
+    """What pads the gradient of a part of unknown size pads nothing where the batch is known."""
+    x = tf.placeholder(tf.float32, [None, 6, 4])
+    out, _ = tf.nn.dynamic_rnn(getattr(tf.nn.rnn_cell, cell)(8), x, dtype=tf.float32)
+    slopes = tf.gradients(tf.reduce_sum(tf.square(out)), tf.trainable_variables())
+    seen = []
+    for fields in (LLVM, {"backends": ("cpu",)}):
+        with tf.Session(config=tf.SessionConfig(**fields)) as sess:
+            tf.set_random_seed(1)
+            sess.run(tf.global_variables_initializer())
+            for number, variable in enumerate(tf.trainable_variables()):
+                variable.load(numbers(*variable.shape.as_list(), seed=number) * 0.5, sess)
+            feeds = [{x: numbers(rows, 6, 4, seed=rows)} for rows in (3, 1)]
+            if fields is LLVM:
+                assert all(str(sess.explain(slopes, feed)).count("Loop, whole") == 2 for feed in feeds)
+            seen += [[sess.run(slopes, feed) for feed in feeds]]
+    for ours, theirs in zip(*seen, strict=True):
+        for a, b in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(a, b, 1e-4, 1e-4)

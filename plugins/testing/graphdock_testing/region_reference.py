@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -119,11 +119,12 @@ def _turned(array: np.ndarray, *out: np.ndarray) -> Any:
     return _turn(array, *out) if out else np.ascontiguousarray(array.T)
 
 
-def evaluate_loop(loop: LoopProgram, arrays: Sequence[Any]) -> list[Any]:
+def evaluate_loop(loop: LoopProgram, arrays: Sequence[Any], check: Callable[[], object] = lambda: None) -> list[Any]:
     """The results of a loop, step by step, and behind them its histories, as lists.
 
     Args:
       arrays: one per buffer that it is given; for a history the sequence of its elements, which may be such sequences.
+      check: called in each iteration; a kernel's raises where its step must stop (``BindContext.check``).
 
     Raises:
       InvalidArgumentError: it, or a loop within, reads histories of different lengths, or as rows one of another number of them.
@@ -154,12 +155,13 @@ def evaluate_loop(loop: LoopProgram, arrays: Sequence[Any]) -> list[Any]:
                 held[number] = _rows(step.program, inputs[0], loop.buffers[number])
                 continue
             nested = isinstance(step.program, LoopProgram)
-            made = evaluate_loop(step.program, inputs) if nested else evaluate(step.program, inputs)  # type: ignore[arg-type]
+            made = evaluate_loop(step.program, inputs, check) if nested else evaluate(step.program, inputs)  # type: ignore[arg-type]
             held.update(zip(step.outputs, made, strict=True))
 
     turns = 0
     filled = [(n, h) for n, h in read.items() if loop.buffers[n].dtype.kind != "V" or loop.buffers[n].depth]
     while True:
+        check()
         run(loop.condition)
         if not held[loop.test].reshape(()) or turns == left:
             break

@@ -138,6 +138,20 @@ def test_a_compiler_says_how_many_nodes_it_is_offered_at_most(lab):
         assert max(len(n.attrs["ops"]) for n in regions(plan)) == 3
 
 
+@pytest.mark.parametrize("largest", [0, 1, "many"])
+def test_a_compiler_that_says_wrongly_how_many_it_is_offered_is_named(lab, largest):
+    compiler = InterpretingCompiler()
+    compiler.largest = largest
+    made = lab(compiler)
+    x = tf.placeholder(tf.float32, [2, 4])
+    with (
+        made.session() as sess,
+        pytest.raises(tf.errors.PluginError, match="lab.interpreter .* of how many nodes") as caught,
+    ):
+        sess.run(gelu(x), {x: X})
+    assert repr(largest) in str(caught.value)
+
+
 def test_what_a_claim_leaves_is_offered_again(lab):
     class Pairs(InterpretingCompiler):
         def claim(self, candidate):

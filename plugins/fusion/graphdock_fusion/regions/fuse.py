@@ -35,7 +35,7 @@ from graphdock.contracts.effects import handle_of
 from graphdock.contracts.ir import arg_of, make_node
 from graphdock.device_name import DeviceSpec
 from graphdock.dtypes import DType
-from graphdock.errors import PlanError
+from graphdock.errors import PlanError, PluginError
 from graphdock.shape import Dims, as_dims
 
 from graphdock_fusion.regions.arranged import ARRANGED, arrange, broken
@@ -60,13 +60,19 @@ def fuse(graph: PlanGraph, context: PlanContext) -> None:
     """Offer connected nodes of every level to the compilers, one after another, and put one node in the place of each claim.
 
     Raises:
-      PluginError: a claim cannot be one node, or is none of what was offered; names the compiler.
+      PluginError: a claim cannot be one node, or is none of what was offered; what a compiler says of itself is wrong. Names it.
     """
     handles = _handles(graph, context)
     for level in graph.all_graphs():  # what regions read that were put back
         if left := {n for n in level.nodes if n.op == ARRANGED}:
             erase_unread(level, left)
     for asked in context.compilers:
+        if not isinstance(asked.compiler.largest, int) or asked.compiler.largest < 2:
+            raise PluginError(
+                f"the region compiler {asked.full_name} (of {asked.package}) says wrongly of how many nodes a candidate is",
+                expected="largest, an integer of 2 and more",
+                got=repr(asked.compiler.largest),
+            )
         for level in graph.all_graphs():  # as it goes: the bodies of a loop that became one node are visited no more
             if asked.compiler.loops and level.holders:
                 _fuse_loops(graph, level, asked, context, handles)
@@ -234,7 +240,10 @@ def _cheaper_apart(
     """Return why nodes that a compiler claims are left as they are: by themselves they take less, as far as that is known."""
     if not (isinstance(claim.cost_us, int | float) and 0 <= claim.cost_us < math.inf):
         raise broken(
-            asked, "claims nodes at a cost that is no finite number of microseconds", nodes[0], repr(claim.cost_us)
+            asked,
+            "claims nodes at a cost that is no finite number of microseconds, of 0 and more",
+            nodes[0],
+            repr(claim.cost_us),
         )
     alone = 0.0
     for node in nodes:

@@ -12,7 +12,7 @@ from graphdock.dtypes import DType
 from graphdock.shape import concrete
 
 from graphdock_fusion.regions.forms import form_of
-from graphdock_fusion.regions.typed import NotInRegion
+from graphdock_fusion.regions.typed import NotInRegion, no_buffer
 
 __all__ = ["Held", "held_by", "held_within", "joined_of", "rows_of"]
 
@@ -92,7 +92,7 @@ def _deeper(element: Value, body: PlanGraph) -> Iterator[Held]:
 def _known(value: Value) -> tuple[int, ...]:
     shape = concrete(value.shape)
     if shape is None or value.dtype.name in ("string", "resource") or 0 in shape:
-        raise NotInRegion(f"{value.name} is of {value.dtype}, or of no elements, or of a shape that is not known")
+        raise NotInRegion(f"{value.name} {no_buffer(value.dtype, shape)}")
     return tuple(shape)
 
 

@@ -25,7 +25,7 @@ from graphdock.shape import Dims, concrete
 from graphdock_fusion.regions.copies import copies_of
 from graphdock_fusion.regions.forms import form_of
 from graphdock_fusion.regions.held import Held, held_by, held_within, joined_of, rows_of
-from graphdock_fusion.regions.typed import NotInRegion
+from graphdock_fusion.regions.typed import NotInRegion, no_buffer
 
 __all__ = ["lower_loop"]
 
@@ -182,7 +182,7 @@ class _Loop:
     def _new(self, value: Value, array: Any = None) -> int:
         shape = concrete(value.shape) if array is None else array.shape
         if shape is None or value.dtype.name in ("string", "variant", "resource") or 0 in shape:
-            raise NotInRegion(f"{value.name} is of {value.dtype}, or of no elements, or of a shape that is not known")
+            raise NotInRegion(f"{value.name} {no_buffer(value.dtype, shape)}")
         return self._buffer(LoopBuffer(value.name, value.dtype, tuple(shape), array))
 
     def _nothing(self, value: Value) -> int:

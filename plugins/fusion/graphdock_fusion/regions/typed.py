@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from graphdock.contracts.region_program import PRIMITIVES, REDUCTIONS, WORDS, Term
 from graphdock.dtypes import DType, as_dtype
 
-__all__ = ["NotInRegion", "Operand", "Terms", "Unknown"]
+__all__ = ["NotInRegion", "Operand", "Terms", "Unknown", "no_buffer"]
 
 #: A term by its number, or a number of a formula that has no dtype of its own.
 Operand: TypeAlias = "int | Number"
@@ -23,6 +23,14 @@ class NotInRegion(Exception):
 
 class Unknown(NotInRegion):
     """Error of a node that can't be said in a region because of dims that the plan does not know."""
+
+
+def no_buffer(dtype: DType, shape: Sequence[int] | None) -> str:
+    """Return why a tensor can't be a buffer of a loop."""
+    if dtype.name in ("string", "variant", "resource"):
+        more = ", whose variable a compiler with `updates` would read" if dtype.name == "resource" else ""
+        return f"is of {dtype}{more}"
+    return "has a shape that is not known" if shape is None else "has no elements"
 
 
 class Number:

@@ -196,6 +196,7 @@ _array_ops: _Rows = {
         shape_fn="graphdock_std.array.shape_fns:slice_",
         aliases={"y": "x"},
         evaluate="graphdock_std.integer_values:slice_",
+        identity="x",
         cost={"flops": "0", "bytes": "0"},
         gradient={"x": "fn"},
         traits=("pure", "view"),
@@ -285,6 +286,7 @@ _array_ops: _Rows = {
         _args(y="T"),
         types=_types(T=_ANY, Tmultiples=_type_var(_INDEX, "int32")),
         shape_fn="graphdock_std.array.shape_fns:tile",
+        identity="x",
         cost={"flops": "0"},
         gradient={"x": "fn"},
     ),
@@ -294,6 +296,7 @@ _array_ops: _Rows = {
         _attrs(mode=_attr("string", "constant", allowed=("constant", "reflect", "symmetric"))),
         types=_types(T=_ANY, Tpaddings=_type_var(_INDEX, "int32")),
         shape_fn="graphdock_std.array.shape_fns:pad",
+        identity="x",
         cost={"flops": "0"},
         gradient={"x": "fn", "constant_values": "fn"},
     ),
@@ -4742,7 +4745,7 @@ OPERATORS: dict[str, str] = {
 #: Spec -> digest of the text that all this was made from.
 SPECS: dict[str, str] = {
     "arithmetic.yaml": "b6c69ac59221adf6",
-    "array.yaml": "7acced7836536d8a",
+    "array.yaml": "5446533c6b11ca8c",
     "bits.yaml": "9562e98c4890aae8",
     "candidates.yaml": "a35d3ee311cdccfb",
     "checkpoint.yaml": "3964df12943a8c71",
