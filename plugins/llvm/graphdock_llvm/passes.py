@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from graphdock_llvm.emitter import Emitter
 from graphdock_llvm.panels import WAITS, Finish
-from graphdock_llvm.passes_blocks import BLOCKS, LONGEST, TOGETHER, Blocks, OpenMatrices
+from graphdock_llvm.passes_blocks import BLOCKS, LONG, LONGEST, TOGETHER, Blocks, OpenMatrices
 
 __all__ = ["print_passes"]
 
@@ -42,7 +42,7 @@ class _Passes(Blocks):
         by_panels = e.value(f"icmp ule i64 %parts, {panels}")
         rows, columns = self._edges(blocks, by_panels, False), self._edges(panels, by_panels, True)
         if self.direct:
-            self._few(tile, columns, given)
+            self._few(tile, panel, columns, given)
         # as many passes as there have to be, each of as many places as it can be less
         passes = self._most("1", self._pieces(self.along, LONGEST))
         places = e.binary("mul", "i64", self._pieces(self._pieces(self.along, passes), e.width), str(e.width))
@@ -110,14 +110,22 @@ class _Passes(Blocks):
         head = "ptr %table, ptr %left, ptr %right, i64 %part, i64 %parts, ptr %room"
         return self.function(f"void @{self.name}.panels({head}, {self.extents})")
 
-    def _few(self, tile: str, panels: tuple[str, str], given: str) -> None:
-        """Compute all of a part where rows are few. Goes on where they are not."""
+    def _few(self, tile: str, row: str, panels: tuple[str, str], given: str) -> None:
+        """Compute all of a part where rows are few; ``row`` has room for sums of one. Goes on where they are not."""
         e, turned = self.e, self.of.right[1] != 1
-        each, panels_ = (self.wide, 1) if turned else (2 * self.wide, 2)
         e.line(f"br i1 {e.value(f'icmp ule i64 {self.rows}, {WAITS}')}, label %few, label %many")
         e.label("few")
         begin, end = (e.binary("mul", "i64", panel, str(self.wide)) for panel in panels)
         end = self._least(end, self.columns)
+
+        def finish(first: str, panel: str, base: str, apart: int) -> None:
+            at, label = e.binary("add", "i64", first, e.binary("mul", "i64", panel, str(self.wide))), self.label()
+            e.line(f"br i1 {e.value(f'icmp ult i64 {at}, {end}')}, label %{label}, label %{label}.past")
+            e.label(label)
+            told = f"ptr %table, ptr {self.at(base, (panel, apart))}, i64 0, i64 {self.rows}, i64 {at}, {given}"
+            e.line(f"call void @{self.name}.finish({told})")
+            e.line(f"br label %{label}.past")
+            e.label(f"{label}.past")
 
         def some(number: str) -> None:
             first = e.binary("add", "i64", begin, e.binary("mul", "i64", number, str(each)))
@@ -125,17 +133,25 @@ class _Passes(Blocks):
                 to = self.at(tile, (str(vector * e.width), 1))
                 its = e.binary("add", "i64", first, str(vector * e.width))
                 e.line(f"call void @{self.name}.direct(ptr %left, ptr %right, ptr {to}, i64 {its}, {given})")
-            for panel in range(panels_):
-                at, label = e.binary("add", "i64", first, str(panel * self.wide)), self.label()
-                e.line(f"br i1 {e.value(f'icmp ult i64 {at}, {end}')}, label %{label}, label %{label}.past")
-                e.label(label)
-                where = self.at(tile, (str(panel * self.height * self.wide), 1))
-                told = f"ptr %table, ptr {where}, i64 0, i64 {self.rows}, i64 {at}, {given}"
-                e.line(f"call void @{self.name}.finish({told})")
-                e.line(f"br label %{label}.past")
-                e.label(f"{label}.past")
+            for panel in range(each // self.wide):
+                finish(first, str(panel), tile, self.height * self.wide)
 
-        self.loop("0", self._pieces(e.binary("sub", "i64", end, begin), each), some)
+        def single(number: str) -> None:
+            first = e.binary("add", "i64", begin, e.binary("mul", "i64", number, str(together)))
+            left = self._least(e.binary("sub", "i64", end, first), str(together))
+            told = f"i64 {first}, i64 {self._pieces(left, e.width)}, {given}"
+            e.line(f"call void @{self.name}.single(ptr %left, ptr %right, ptr {row}, {told})")
+            self.loop("0", self._pieces(left, self.wide), lambda panel: finish(first, panel, row, self.wide))
+
+        each, together = self.wide * (1 if turned else 2), LONG * self.wide
+        count = e.binary("sub", "i64", end, begin)
+        if not turned:
+            e.line(f"br i1 {e.value(f'icmp eq i64 {self.rows}, 1')}, label %one, label %some")
+            e.label("one")
+            self.loop("0", self._pieces(count, together), single)
+            e.line("br label %past")
+            e.label("some")
+        self.loop("0", self._pieces(count, each), some)
         e.line("br label %past")
         e.label("many")
 

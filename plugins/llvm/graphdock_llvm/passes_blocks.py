@@ -10,10 +10,12 @@ from graphdock_llvm.emitter import Emitter
 from graphdock_llvm.panels import ROWS, WAITS, Finish
 from graphdock_llvm.pieces import Pieces, transposed
 
-__all__ = ["BLOCKS", "LONGEST", "TOGETHER", "Blocks", "OpenMatrices"]
+__all__ = ["BLOCKS", "LONG", "LONGEST", "TOGETHER", "Blocks", "OpenMatrices"]
 
 #: Places of a pass at most, panels that a block of rows meets, and blocks whose sums are put by at most.
 LONGEST, TOGETHER, BLOCKS = 256, 8, 64
+#: Rows of the right matrix that one row meets at once, along so many panels, which are no more than a part has room for.
+_ALONG, LONG = 8, 128
 #: Parts that threads share, at most; multiplications from which they do; those that each has at least; panels and blocks likewise.
 _PARTS, _SHARED, _LEAST, _PANELS, _STRIPS = 16, 1 << 22, 1 << 21, 4, 16
 
@@ -86,6 +88,7 @@ class Blocks(Pieces):
         for height in (self.height, WAITS):
             texts += [self._block(height, vectors) for vectors in range(1, self.vectors + 1)]
         texts += [self._direct()] if self.direct else []
+        texts += [self._single()] if self.of.right[1] == 1 else []
         return texts
 
     # -- copies
@@ -232,6 +235,42 @@ class Blocks(Pieces):
         return self.function(
             f"void @{self.name}.direct(ptr %left, ptr %right, ptr noalias %tile, i64 %first, {self.extents})"
         )
+
+    def _single(self) -> str:
+        """``single(left, right, tile, first, vectors, ...)``: sums of one row for so many vectors of columns, side by side,
+        by some rows of the right matrix at once, along these."""
+        e, across = self.e, self._stride(self.of.right[0], self.columns)
+        step = self._stride(self.of.left[1], self.rows)
+
+        def clear(v: str) -> None:
+            where = self.at("%tile", (v, e.width))
+            e.line(f"store {self.type} zeroinitializer, ptr {where}, align {self.align}")
+
+        def add(k: str, count: int) -> None:
+            places = [e.binary("add", "i64", k, str(i)) for i in range(count)]
+            lefts = [self.at("%left", (place, step)) for place in places]
+            factors = [e.value(f"load {self.scalar}, ptr {left}, align {self.size}") for left in lefts]
+            factors = [e.broadcast(self.scalar, factor) for factor in factors]
+            rows = [self.at("%right", (place, across), ("%first", 1)) for place in places]
+
+            def visit(v: str) -> None:
+                at, where = e.binary("mul", "i64", v, str(e.width)), self.at("%tile", (v, e.width))
+                mask = self.lanes_below(e.binary("sub", "i64", left, at))
+                value = e.value(f"load {self.type}, ptr {where}, align {self.align}")
+                for row, factor in zip(rows, factors, strict=True):
+                    column = self.masked(self.at(row, (at, 1)), mask)
+                    value = e.math("fmuladd", self.scalar, factor, column, value)
+                e.line(f"store {self.type} {value}, ptr {where}, align {self.align}")
+
+            self.loop("0", "%vectors", visit)
+
+        left = e.binary("sub", "i64", self.columns, "%first")
+        self.loop("0", "%vectors", clear)
+        whole = e.binary("udiv", "i64", self.along, str(_ALONG))
+        self.loop("0", whole, lambda q: add(e.binary("mul", "i64", q, str(_ALONG)), _ALONG), some=False)
+        self.loop(e.binary("mul", "i64", whole, str(_ALONG)), self.along, lambda k: add(k, 1), some=False)
+        given = "ptr %left, ptr %right, ptr noalias %tile, i64 %first, i64 %vectors"
+        return self.function(f"void @{self.name}.single({given}, {self.extents})")
 
     def _dots(self, rows: Sequence[str]) -> None:
         """Products of rows by rows, vector by vector along both: their sums are turned, and so added lane by lane."""

@@ -29,6 +29,8 @@ _MOST = {"float": 1 << 28, "double": 1 << 24}
 _RIGHT = 1 << 20
 #: Places of the axis that is summed over, at most, of a transposed left matrix where registers are not those of AVX-512.
 _SHORT = 256
+#: Columns, at most, of a product of places that only a step counts, that are too few for vectors; twice as many beside so few rows.
+_NARROW, _LOW = 4, 256
 #: Bytes on the stack of a thread: threads of some systems have half a megabyte.
 _ROOM = 384 * 1024
 _NUMBERED = frozenset(("index", "place", "stream", "draw"))
@@ -93,9 +95,12 @@ def _open(program: RegionProgram, product: Product) -> OpenMatrices | None:
     axes = product.row, product.along, product.column
     rows, along, columns = (program.axes[a].extent for a in axes)
     sides, dtype = [program.inputs[i] for i in (product.left, product.right)], program.terms[product.term].dtype
-    if None not in (along, columns) or any(side.dtype != dtype or None in side.dims for side in sides):
+    if None not in (rows, along, columns) or any(side.dtype != dtype or None in side.dims for side in sides):
         return None
-    if dtype.name not in ("float32", "float64"):
+    narrow = columns is not None and (
+        columns <= _NARROW or columns <= 2 * _NARROW and rows is not None and rows <= _LOW
+    )
+    if dtype.name not in ("float32", "float64") or along is None and narrow:
         return None
     strides = []
     for side, (outer, inner) in zip(sides, (axes[:2], axes[1:]), strict=True):

@@ -101,7 +101,7 @@ def test_any_extents_agree_with_the_reference_on_any_number_of_threads(turned, l
 @pytest.mark.parametrize("axes", [(1,), (2,), (0, 1), (0, 2), (1, 2)])
 @pytest.mark.parametrize("turned", ["", "a", "b", "ab"])
 def test_some_extents_may_be_known(axes, turned):
-    for extents, lanes in itertools.product(((13, 29, 45), (33, 300, 5), (3, 40, 77), (40, 2, 13)), (4, 16)):
+    for extents, lanes in itertools.product(((13, 29, 45), (33, 300, 9), (3, 40, 77), (40, 2, 13)), (4, 16)):
         known = program_of(extents, turned, "float64" if lanes == 4 else "float32")
         program, arrays = opened(known, axes), arrays_of(known)
         for got, want in zip(call(program, known, arrays, lanes), evaluate(known, arrays), strict=True):
@@ -188,6 +188,28 @@ def test_one_matrix_may_stand_on_both_sides():
             one, other = session.run([gram, turned], {x: fed})
             np.testing.assert_allclose(one, np.tanh(fed @ fed.T * 0.1), 1e-4, 1e-5)
             np.testing.assert_allclose(other, np.tanh(fed.T @ fed * 0.1), 1e-4, 1e-5)
+
+
+def test_a_product_of_few_columns_by_places_that_only_a_step_counts_is_left_to_the_library():
+    x, y = tf.placeholder(tf.float32, [None, 64]), tf.placeholder(tf.float32, [None, 3])
+    made = tf.matmul(x, tf.tanh(y) * 2.0, transpose_a=True)
+    with tf.Session(config=tf.SessionConfig(**GENERIC)) as session:
+        assert session.explain(made).kernels()["cpu.mat_mul"] == 1
+        a, b = numbers(20, 64), numbers(20, 3, seed=1)
+        np.testing.assert_allclose(session.run(made, {x: a, y: b}), a.T @ (np.tanh(b) * 2), 1e-3, 1e-4)
+
+
+def test_rows_that_only_a_step_counts_meet_matrices_of_any_size():
+    """A right matrix of more than 2^20 elements, sums of more than 3,000 products, and a left one that lies transposed."""
+    for k, n, turned in ((1100, 1000, False), (3500, 40, False), (70, 90, True)):
+        x, w = tf.placeholder(tf.float32, [k, None] if turned else [None, k]), numbers(k, n, seed=1)
+        made = tf.nn.relu(tf.matmul(x, w, transpose_a=turned))
+        with tf.Session(config=tf.SessionConfig(**GENERIC)) as session:
+            assert session.explain(made).kernels() == {"llvm.region": 1}
+            for rows in (1, 0, 2, 50):
+                fed = numbers(rows, k)
+                got = session.run(made, {x: np.ascontiguousarray(fed.T) if turned else fed})
+                np.testing.assert_allclose(got, np.maximum(fed @ w, 0), 1e-3, 1e-3)
 
 
 def test_columns_that_are_weighted_and_added_stay_sums_of_rows():
