@@ -46,6 +46,7 @@ class HistoryCall:
             arrays += len(ledger.kept)
         self.counts = np.zeros(size, np.int64)
         self.address = self.counts.ctypes.data
+        self._keeping = [(number, ledger) for number, ledger in enumerate(ledgers) if ledger.kept]
         self.arrays: list[Any] = []
         self.totals: list[int] = [0 for _ in ledgers]
         self._before: list[Any] = []  # in which loop variables may still lie
@@ -53,13 +54,12 @@ class HistoryCall:
 
     def begin(self, told: Sequence[int], rooms: Sequence[int]) -> None:
         """Tell what is known of histories that are read, and make room for some rows in each ledger."""
-        self.counts[WRONG] = 0
-        self.counts[FIRST_COUNT : FIRST_COUNT + len(told)] = told
+        if told:
+            self.counts[FIRST_COUNT : FIRST_COUNT + len(told)] = told
         self.arrays = []
-        for number, ledger in enumerate(self._ledgers):
-            if ledger.kept:
-                self.counts[self._places[number]] = rooms[number]
-                self.arrays += self._empty(number, rooms[number])
+        for number, _ in self._keeping:
+            self.counts[self._places[number]] = rooms[number]
+            self.arrays += self._empty(number, rooms[number])
 
     def _empty(self, ledger: int, room: int) -> list[Any]:
         """Memory for so many rows of a ledger: that of the last call, if it is not far too large and nobody knows of it any more. A
@@ -77,7 +77,8 @@ class HistoryCall:
                 last = np.empty((rows, *kept.shape), kept.dtype.np)
                 self._last[i] = last if last.nbytes >= _RECYCLED else None
             array = last[:rows]
-            array[: kept.before] = 0
+            if kept.before:
+                array[0] = 0
             made.append(array)
         return made
 
@@ -97,18 +98,19 @@ class HistoryCall:
     def end(self) -> list[_Made]:
         """The histories that were made. Raises InvalidArgumentError where those that were read were wrong."""
         arrays, self.arrays = self.arrays, []
-        self._before.clear()
-        wrong, expected, found = self.counts[WRONG : FOUND + 1].tolist()
-        if wrong == DIFFERENT:
-            raise different(expected, found)
-        if wrong == WRONG_ROWS:
+        if self._before:
+            self._before.clear()
+        if self.counts[WRONG]:
+            wrong, expected, found = self.counts[WRONG : FOUND + 1].tolist()
+            self.counts[WRONG] = 0
+            if wrong == DIFFERENT:
+                raise different(expected, found)
+            assert wrong == WRONG_ROWS
             raise errors.InvalidArgumentError(
                 "HistoryStack: another number of elements than expected", expected=str(expected), got=str(found)
             )
-        self.totals = [
-            int(self.counts[place + 1]) if ledger.kept else 0
-            for place, ledger in zip(self._places, self._ledgers, strict=True)
-        ]
+        for number, _ in self._keeping:
+            self.totals[number] = int(self.counts[self._places[number] + 1])
         return [self._history(arrays, 0, i) for i in range(len(self._ledgers[0].kept))]
 
     def _history(self, arrays: Sequence[Any], ledger: int, index: int) -> _Made:

@@ -14,6 +14,7 @@ from graphdock.contracts import (
     NativeCall,
     PrepareContext,
     Prepared,
+    RowHistory,
     Scratch,
     dtypes,
 )
@@ -102,6 +103,7 @@ class _Histories:
         ]
         self._ledgers = ledgers_of(loop)
         self._rooms = [0 for _ in self._ledgers]
+        self._keeps = any(ledger.kept for ledger in self._ledgers)
         self._idle: list[HistoryCall] = []
         # given are inputs, planned results and memory; then what is made here: results, where histories begin, rows, counts
         given, first = len(ctx.buffers), self._inputs + len(shapes)
@@ -116,20 +118,27 @@ class _Histories:
         self._run = chain([NativeCall(native.address, tuple(buffers), native.numbers, native.brief)], total)
 
     def call(self, *given: Any) -> Any:
-        arrays, length, told, begins = list(given), -1, [], []
+        arrays, length, begins = list(given), -1, list[Any]()
+        told: list[int] = []
         for i, scanned, buffer, depth in self._read:
-            rows = rows_of(given[i], depth, buffer.shape, buffer.dtype)
-            if scanned and length not in (-1, rows.count):
-                raise different(length, rows.count)
-            length = rows.count if scanned else length
-            arrays[i] = rows.tensors
-            begins += rows.begins
-            told += [rows.count, rows.tensors.strides[0]]
+            history = given[i]
+            if depth == 1 and type(history) is RowHistory:
+                count, tensors = len(history), history.array
+            else:
+                rows = rows_of(history, depth, buffer.shape, buffer.dtype)
+                count, tensors = rows.count, rows.tensors
+                begins += rows.begins
+            if scanned and count != length:
+                if length != -1:
+                    raise different(length, count)
+                length = count
+            arrays[i] = tensors
+            told += (count, tensors.strides[0])
         try:
             call = self._idle.pop()
         except IndexError:
             call = HistoryCall(self._ledgers, len(told))
-        call.begin(told, [self._room(k, length) for k in range(len(self._ledgers))])
+        call.begin(told, [self._room(k, length) for k in range(len(self._ledgers))] if self._keeps else ())
         self._calls[call.address] = call
         try:
             results = [np.empty(*self._shapes[i]) for i in self._made]
@@ -137,7 +146,8 @@ class _Histories:
         finally:
             del self._calls[call.address]
         histories = call.end()
-        self._rooms = [max(n, room * 7 // 8) for n, room in zip(call.totals, self._rooms, strict=True)]
+        if self._keeps:
+            self._rooms = [max(n, room * 7 // 8) for n, room in zip(call.totals, self._rooms, strict=True)]
         self._idle.append(call)
         return results_of([*results, *histories])
 
