@@ -311,7 +311,7 @@ class Blocks(Pieces):
     def _summed(
         self, number: str, starts: Sequence[str], visit: Callable[[str, Sequence[str]], list[str]]
     ) -> list[str]:
-        """What vectors have become in a loop of so many turns, or none."""
+        """Vectors as they have become in a loop of so many turns, or none."""
         e, label, type_ = self.e, self.label(), self.type
         sums, ends = [[e.name(what) for _ in starts] for what in ("sum", "end")]
         e.line(f"br label %{label}.begin")
@@ -352,7 +352,7 @@ class Blocks(Pieces):
         return self.function(f"void @{self.name}.finish({given})")
 
     def _pieces(self, count: str, size: int | str) -> str:
-        """How many of a size a number makes, rounded up."""
+        """Number of pieces of a size that a number makes, rounded up."""
         e = self.e
         more = e.binary("sub", "i64", str(size), "1")
         return e.binary("udiv", "i64", e.binary("add", "i64", count, more), str(size))

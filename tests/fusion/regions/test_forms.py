@@ -28,6 +28,7 @@ EXPECTED = (
     "string",
     "data_format is NCHW",
     "is_training is True",
+    "axis is ",
     "U is ",
     "T is ",
     "pow of ",

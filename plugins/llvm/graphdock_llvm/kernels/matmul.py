@@ -89,7 +89,7 @@ def _why_not(node: PlanNode, a: tuple[int, ...], b: tuple[int, ...], y: tuple[in
 
 
 def _lengths(along: int, count: int) -> list[tuple[int, int]]:
-    """Where parts of the axis that is summed over begin, and how long they are: two, where it has no small divisor."""
+    """Beginnings of the parts of the axis that is summed over, and how long they are: two, where it has no small divisor."""
     if cut(along, count) is not None:
         return [(0, along)]
     whole = along // _ROUND * _ROUND
@@ -97,7 +97,7 @@ def _lengths(along: int, count: int) -> list[tuple[int, int]]:
 
 
 def _works(node: PlanNode, a: tuple[int, ...], b: tuple[int, ...], y: tuple[int, ...]) -> list[Work]:
-    """What is done for these shapes, one behind the other."""
+    """Work of these shapes, one behind the other."""
     along = a[-2] if node.attrs["transpose_a"] else a[-1]
     return [_work(node, (a, b, y), *part) for part in _lengths(along, _count(node)) if part[1]]
 

@@ -442,7 +442,8 @@ def _unknown_products(rng: np.random.Generator, graph: Graph, seed: int) -> Draw
 
     planned = [None if axis in opened else known[axis] for axis in range(3)]
     factors = [tf.placeholder(tf.float32, shape) for shape in sides(*planned)]
-    made = tf.matmul(*factors, transpose_a=turned[0], transpose_b=turned[1]) * 0.25
+    product = tf.matmul(*factors, transpose_a=turned[0], transpose_b=turned[1])
+    made = product * 0.25
     options: Sequence[Callable[[Any], Any]] = (tf.tanh, tf.nn.relu, lambda y: y * tf.sigmoid(y), lambda y: 1.0 - y)
     for _ in range(int(rng.integers(1, 3))):
         made = _pick(rng, options)(made)
@@ -451,7 +452,7 @@ def _unknown_products(rng: np.random.Generator, graph: Graph, seed: int) -> Draw
         sizes = [several[axis] if axis in opened else known[axis] for axis in range(3)]
         shapes = zip(factors, sides(*sizes), strict=True)
         feeds.append({t: rng.uniform(-1, 1, shape).astype(np.float32) for t, shape in shapes})
-    return DrawnGraph(graph, [made], feeds, holds=_multiplies, shows={"MatMul"}.isdisjoint, any_shape=True)
+    return DrawnGraph(graph, [made], feeds, holds=_multiplies, shows={product.op.type}.isdisjoint, any_shape=True)
 
 
 def _pick(rng: np.random.Generator, options: Sequence[Any]) -> Any:
