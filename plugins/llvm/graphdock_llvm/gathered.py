@@ -25,8 +25,8 @@ from graphdock_llvm.target import width
 
 __all__ = ["Frame", "Problem", "Work", "numbers"]
 
-#: Multiplications of a part, at least; parts per thread, where there is enough to do.
-_LEAST, _PARTS = 1 << 18, 4
+#: Multiplications of a part, at least; parts per thread, where there is enough to do; multiplications that threads share, at least.
+_LEAST, _PARTS, _SHARED = 1 << 18, 4, 1 << 20
 #: What it costs a part to copy rows, in panels that meet them, and to pack a panel, in rows that it meets.
 _FILL, _PACK = 0.15, 16
 
@@ -107,6 +107,8 @@ class Work:
 def numbers(work: Work, threads: int, lanes: int = 0) -> Any:
     """Arguments of the function for some work, on so many threads, printed for so many lanes or for this CPU's."""
     lanes = lanes or width()
+    multiplied = len(work.copies) * work.columns * sum(p.rows * len(p.segments) * p.length for p in work.problems)
+    threads = threads if multiplied >= _SHARED else 1
     vectors = _vectors(-(-work.columns // lanes))
     most = max(p.rows for p in work.problems)
     along = max(len(p.segments) * p.length for p in work.problems)

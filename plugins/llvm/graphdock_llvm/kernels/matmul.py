@@ -154,7 +154,7 @@ class _Shapes(NativeShapes):
             raise self._error(shapes)
         self._its = [numbers(work, self._threads) for work in _works(node, a, b, y)]
         self.numbers[: 1 + len(self._its)] = [len(self._its), *[its.ctypes.data for its in self._its]]
-        self.within = self._shared if any(its[2] > 1 for its in self._its) else None
+        self.within = self._shared if any(its[0] > 1 for its in self._its) else None
         self._shape = y
         return [y]
 
