@@ -54,6 +54,8 @@ __all__ = ["RegionKey", "fuse"]
 RegionKey: TypeAlias = "tuple[str, frozenset[str]]"
 #: The op type of a region; it never stands in a user's graph.
 REGION = "Region"
+#: Microseconds by which a claim may be dearer than its nodes: what a call costs besides is not known better.
+_CALL = 10.0
 
 
 def fuse(graph: PlanGraph, context: PlanContext) -> None:
@@ -247,10 +249,12 @@ def _cheaper_apart(
         )
     alone = 0.0
     for node in nodes:
+        if alone + _CALL >= claim.cost_us:
+            return None
         seconds = context.seconds(node)
         alone += math.inf if seconds is None else seconds * 1e6
-        if alone >= claim.cost_us:
-            return None
+    if alone + _CALL >= claim.cost_us:
+        return None
     return f"as one they would take {claim.cost_us:.3g} us, by themselves {alone:.3g}"
 
 
