@@ -528,3 +528,18 @@ def test_a_saver_that_waits_for_another_ends_with_the_sessions_limit(tmp_path, o
         ):
             tf.train.Saver().save(sess, path)
         assert not tf.train.checkpoint_exists(path)
+
+
+def test_a_save_removes_the_draft_of_the_graph_that_one_which_was_cut_off_left(tmp_path):
+    path = str(tmp_path / "m")
+    with tf.Graph().as_default():
+        tf.get_variable("v", [2])
+        saver = tf.train.Saver()
+        with tf.Session() as sess:
+            sess.run(tf.global_variables_initializer())
+            saver.save(sess, path)
+            (tmp_path / "m.meta.0123abcd.tmp").write_bytes(b"half")
+            (tmp_path / "m-1.meta.0123abcd.tmp").write_bytes(b"of another one")
+            saver.save(sess, path)
+    assert sorted(f.name for f in tmp_path.glob("*.tmp")) == ["m-1.meta.0123abcd.tmp"]
+    assert (tmp_path / "m.meta").exists()

@@ -10,7 +10,7 @@ from graphdock_storage.checkpoint.layout import Stored
 from graphdock_storage.checkpoint.opening import exists, open_checkpoint
 from graphdock_storage.checkpoint.reading import Checkpoint, HalfRead
 from graphdock_storage.checkpoint.slices import Slice
-from graphdock_storage.checkpoint.writing import Item, files_of, merge, remove, write
+from graphdock_storage.checkpoint.writing import Item, discard_graph_drafts, files_of, merge, remove, write
 
 __all__ = [
     "Checkpoint",
@@ -19,6 +19,7 @@ __all__ = [
     "Slice",
     "Stored",
     "exists",
+    "discard_graph_drafts",
     "files_of",
     "merge",
     "open_checkpoint",

@@ -26,7 +26,7 @@ from graphdock_storage.checkpoint.parallel import each
 from graphdock_storage.checkpoint.slices import Slice
 from graphdock_storage.stores import system
 
-__all__ = ["Item", "files_of", "merge", "remove", "write"]
+__all__ = ["Item", "discard_graph_drafts", "files_of", "merge", "remove", "write"]
 
 #: Our dtypes -> those of the safetensors format; others are bytes there, and the index says what they are.
 _SAFETENSORS = {
@@ -160,6 +160,13 @@ def remove(prefix: str) -> None:
             continue
         except OSError as error:
             raise explained(error, "cannot remove", path) from error
+
+
+def discard_graph_drafts(prefix: str) -> None:
+    """Remove drafts of a checkpoint's graph, which saves that were cut off left. For who holds the lock that graphs are written
+    under. A refusal to remove changes nothing."""
+    with contextlib.suppress(GraphdockError):
+        _unlink([path for path in files_of(prefix) if path.startswith(f"{prefix}.meta.")])
 
 
 def _suffix(number: int, count: int) -> str:

@@ -21,6 +21,7 @@ from graphdock.errors import (
     NotFoundError,
     UnavailableError,
 )
+from graphdock_storage.checkpoint import discard_graph_drafts
 from graphdock_storage.checkpoint.files import held, make_folder
 from graphdock_storage.stores import system
 
@@ -308,6 +309,7 @@ class Saver:
             make_folder(os.path.dirname(path))
             with held(path, patience, _SAVING):  # another chief may save this step too, or remove it
                 self._write_graph(sess.graph, meta_graph_filename(path, meta_graph_suffix))
+                discard_graph_drafts(path)
         return path
 
     def export_meta_graph(
