@@ -22,6 +22,8 @@ _ROWS = 4
 #: Work that threads share (some 100 us), what each part has at least, and how many there are at most. Its unit is an element
 #: that is read or written.
 _WORTH, _LEAST, _PARTS = 1 << 20, 1 << 17, 16
+#: Terms beyond which a core no longer has the next vector's in flight, and waits for each: three take the time of two elements.
+_LONG = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ class Schedule:
         terms = self.program.terms
         needed = {n for s in self.stages for n in self.needs(s.targets)}
         moved = sum(terms[n].op == "input" for n in needed) + sum(len(s.outputs) for s in self.stages)
-        return moved + 2 * sum(terms[n].op in DEAR for n in needed)
+        return moved + 2 * sum(terms[n].op in DEAR for n in needed) + max(0, len(needed) - _LONG) * 2 // 3
 
     def _stages(self) -> tuple[list[Stage], list[Stage]]:
         """Stages that each row takes, and those that are done once, behind all rows."""

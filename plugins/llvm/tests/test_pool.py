@@ -13,6 +13,7 @@ import pytest
 from graphdock.contracts import Axis, RegionInput, RegionOutput, RegionProgram, Term, dtypes
 from graphdock_llvm.pool import pool_address
 from graphdock_llvm.printer import shares
+from graphdock_llvm.schedule import Schedule
 from graphdock_llvm.target import compiled, width
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no POSIX threads here")
@@ -226,3 +227,27 @@ def test_a_thread_that_is_late_for_one_job_takes_no_part_of_the_next_before_it_i
     count = FFI.cast("int64_t (*)(void *, int64_t, void *)", compiled(TURNS))
     counts = FFI.new("int64_t[64]")
     assert count(FFI.cast("void *", pool_address()), 200_000, counts) == 0
+
+
+def test_a_long_chain_over_few_elements_is_shared_and_has_the_same_bits():
+    kind = dtypes.float32
+
+    def parts(length):
+        terms = [Term("input", kind, (), (0, 1), 0)]
+        terms += [Term("add", kind, (n, 0), (0, 1)) for n in range(length)]
+        axes, whole = (Axis("i", 64), Axis("j", 64)), ((64, 64), (0, 1))
+        outs = (RegionOutput("y", length, kind, *whole),)
+        return Schedule(RegionProgram("p", axes, (RegionInput("x", 0, kind, *whole),), tuple(terms), outs), 16).parts()
+
+    assert parts(20) == parts(100) == 1 < parts(500) <= parts(1000)
+    x = tf.placeholder(tf.float32, [64, 64])
+    y = x
+    for i in range(500):
+        y = y * 0.999 + 0.001 if i % 2 else y - 0.0005 * x
+    fed, found = np.random.default_rng(0).normal(size=(64, 64)).astype(np.float32), []
+    for threads in (1, 2, 3):
+        config = tf.SessionConfig(backends=("llvm", "cpu"), intra_op_threads=threads)
+        with tf.Session(config=config) as session:
+            assert session.explain(y).kernels().keys() == {"llvm.region"}
+            found.append(session.run(y, {x: fed}))
+    assert all(np.array_equal(found[0], other) for other in found[1:])
