@@ -9,6 +9,7 @@ import cffi
 import numpy as np
 import pytest
 from graphdock.contracts import RegionProgram
+from graphdock_llvm import target
 from graphdock_llvm.printer import ALONE, print_region
 from graphdock_llvm.target import compiled, width
 
@@ -52,3 +53,12 @@ def out_size(out: Any) -> int:
 def call():
     """``call(program, arrays, lanes=0)``: the outputs of a region program."""
     return compile_and_call
+
+
+@pytest.fixture
+def compiles(monkeypatch):
+    """Texts that are compiled meanwhile."""
+    seen, compile_text = [], target._compile
+    monkeypatch.setattr(target, "_alive", {})
+    monkeypatch.setattr(target, "_compile", lambda text, *a, **k: (seen.append(text), compile_text(text, *a, **k))[1])
+    return seen

@@ -34,15 +34,6 @@ def graph():
         yield made
 
 
-@pytest.fixture
-def compiles(monkeypatch):
-    """Texts that are compiled meanwhile."""
-    seen, compile_text = [], target._compile
-    monkeypatch.setattr(target, "_alive", {})
-    monkeypatch.setattr(target, "_compile", lambda text, *a, **k: (seen.append(text), compile_text(text, *a, **k))[1])
-    return seen
-
-
 def opened(program, axes):
     """The program, of which the extents of these axes are not known."""
 

@@ -285,7 +285,7 @@ def test_random_loops_and_their_gradients():
 
 @pytest.mark.parametrize("cell", ["LSTMCell", "GRUCell", "BasicRNNCell"])
 def test_a_recurrent_network_of_any_batch_is_trained_in_two_loops(cell):
-    """What pads the gradient of a part of unknown size pads nothing where the batch is known."""
+    """A pad of the gradient of a part of unknown size pads nothing where the batch is known."""
     x = tf.placeholder(tf.float32, [None, 6, 4])
     out, _ = tf.nn.dynamic_rnn(getattr(tf.nn.rnn_cell, cell)(8), x, dtype=tf.float32)
     slopes = tf.gradients(tf.reduce_sum(tf.square(out)), tf.trainable_variables())

@@ -17,7 +17,6 @@ from graphdock.contracts import (
     dtypes,
     errors,
 )
-from graphdock_llvm import target
 from graphdock_llvm.extents import Extents
 from graphdock_llvm.printer import ALONE
 
@@ -29,15 +28,6 @@ SIZES = (5, 0, 1, 2, 3, 7, 13, 64, 257)
 def graph():
     with tf.Graph().as_default() as made:
         yield made
-
-
-@pytest.fixture
-def compiles(monkeypatch):
-    """Texts that are compiled meanwhile."""
-    seen, compile_text = [], target._compile
-    monkeypatch.setattr(target, "_alive", {})
-    monkeypatch.setattr(target, "_compile", lambda text, *a, **k: (seen.append(text), compile_text(text, *a, **k))[1])
-    return seen
 
 
 def numbers(*shape, seed=0):

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from graphdock.contracts import errors
 from graphdock.testing.region_reference import evaluate
-from graphdock_llvm import target
 from graphdock_llvm.extents import Extents
 from graphdock_llvm.pool import pool_address
 from graphdock_llvm.printer import ALONE
@@ -28,15 +27,6 @@ ROWS = (0, 1, 2, 3, 4, 5, 6, 7, 11, 12, 13, 16, 23, 24, 25, 29, 50, 100, 397)
 def graph():
     with tf.Graph().as_default() as made:
         yield made
-
-
-@pytest.fixture
-def compiles(monkeypatch):
-    """Texts that are compiled meanwhile."""
-    seen, compile_text = [], target._compile
-    monkeypatch.setattr(target, "_alive", {})
-    monkeypatch.setattr(target, "_compile", lambda text, *a, **k: (seen.append(text), compile_text(text, *a, **k))[1])
-    return seen
 
 
 def numbers(*shape, seed=0, dtype=np.float32):

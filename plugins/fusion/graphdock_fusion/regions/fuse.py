@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -248,13 +249,10 @@ def _cheaper_apart(
             repr(claim.cost_us),
         )
     alone = 0.0
-    for node in nodes:
+    for seconds in itertools.chain((0.0,), map(context.seconds, nodes)):  # as few as tell
+        alone += math.inf if seconds is None else seconds * 1e6
         if alone + _CALL >= claim.cost_us:
             return None
-        seconds = context.seconds(node)
-        alone += math.inf if seconds is None else seconds * 1e6
-    if alone + _CALL >= claim.cost_us:
-        return None
     return f"as one they would take {claim.cost_us:.3g} us, by themselves {alone:.3g}"
 
 

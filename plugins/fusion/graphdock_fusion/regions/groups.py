@@ -131,7 +131,7 @@ def _choice(
     free: Callable[[PlanNode], bool],
 ) -> tuple[Hashable, int, Sequence[PlanNode]]:
     """A node's kind (None for one in no group), its rank, and the nodes before it whose groups it joins. ``copies``: it needs
-    rematerializable nodes, which are of its own kind alone."""
+    rematerializable nodes, which are of its own kind alone. ``free``: whether a node's group may take a higher rank."""
     options = kinds.options(node, before)
     for mine in options[:1] if copies else options:
         highest = max((rank[n] + (kind[n] != mine) for n in before), default=0)
