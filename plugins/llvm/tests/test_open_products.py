@@ -19,7 +19,7 @@ from graphdock_llvm.tiles import parts_of, print_tiles, tiles_of
 
 from .test_tiles import arrays_of, program_of
 from .test_tiles import call as call_known
-from .test_unknown_products import compiles, numbers  # noqa: F401
+from .test_unknown_products import numbers
 
 FFI = cffi.FFI()
 GENERIC = {"backends": ("llvm", "cpu"), "shape_policy": "generic", "intra_op_threads": 2}
@@ -128,7 +128,7 @@ def test_as_many_parts_as_it_chooses_have_the_same_bits(extents):
         np.testing.assert_array_equal(got, one)
 
 
-def test_the_gradient_by_a_weight_is_one_function_for_every_batch(compiles):  # noqa: F811
+def test_the_gradient_by_a_weight_is_one_function_for_every_batch(compiles):
     w, c = tf.placeholder(tf.float32, [60, 100]), numbers(100)
     x = tf.placeholder(tf.float32, [None, 60])
     h = tf.nn.relu(tf.matmul(x, w) + c)
